@@ -1,0 +1,199 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from .errors import UserError
+
+if TYPE_CHECKING:
+    from .registry import Registry
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Compare search strategies on compiler tuning problems.",
+)
+
+Results = Annotated[Path, typer.Option(help="The folder that holds studies.")]
+Plugins = Annotated[
+    list[Path] | None, typer.Option("--plugin", help="A file with a strategy or a problem; its stem is the id.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output and nothing else there.")]
+
+DEMONSTRATION = ("random", "annealing", "evolution")
+PROBLEM = "fusion/resnet50"
+INTERRUPTED = 130
+
+
+@app.command()
+def run(
+    strategy: Annotated[list[str] | None, typer.Option(help="A strategy's id; may be repeated.")] = None,
+    problem: Annotated[list[str] | None, typer.Option(help="family/instance, or family:path of your file.")] = None,
+    budget: Annotated[int, typer.Option(help="Evaluations of a run.")] = 10_000,
+    repeats: Annotated[int | None, typer.Option(help="Runs of each strategy on each problem, a seed each.")] = None,
+    seed: Annotated[int, typer.Option(help="The first seed.")] = 0,
+    batch: Annotated[int, typer.Option(help="Candidates that a strategy is asked for at a time.")] = 100,
+    jobs: Annotated[int | None, typer.Option(help="Runs at a time, a process each; as many as cores.")] = None,
+    study: Annotated[str | None, typer.Option(help="Name of the study; made of the settings when left out.")] = None,
+    results: Results = Path("results"),
+    plugin: Plugins = None,
+    option: Annotated[
+        list[str] | None, typer.Option(help="key=value, or strategy.key=value; `show STRATEGY` lists them.")
+    ] = None,
+    all_configs: Annotated[bool, typer.Option(help="Store every candidate in full, not only improvements.")] = False,
+    as_json: AsJson = False,
+    quiet: Annotated[bool, typer.Option(help="Show no progress.")] = False,
+) -> None:
+    """Run strategies on problems; the same command again resumes. Without arguments: a short demonstration."""
+    from . import api
+    from .registry import Registry
+    from .study import Study
+    from .tables import summary_table
+
+    registry = Registry(tuple(plugin or ()))
+    demonstrate = strategy is None and problem is None and not plugin
+    strategies = tuple(dict.fromkeys(strategy or _from_plugins(registry, "strategies") or DEMONSTRATION))
+    problems = tuple(dict.fromkeys(problem or _from_plugins(registry, "families") or (PROBLEM,)))
+    chosen = api.chosen_options(registry, strategies, _pairs(option or []))
+    name = study or api.default_name(strategies, problems, chosen, budget, batch, seed)
+    repeats = repeats if repeats is not None else 3 if demonstrate else 1
+    made = Study(name, results, registry, problems, chosen, repeats, seed, budget, batch, all_configs)
+    report = api.perform_study(made, jobs, quiet)
+    for summary in report.summaries if as_json else ():
+        print(json.dumps(summary))
+    if report.summaries and not as_json:
+        summary_table(report.summaries)
+        if not report.stopped:
+            _figures(name, results)
+    for error in report.errors:
+        print(f"error: {error}", file=sys.stderr)
+    if report.stopped:
+        print(f"stopped; everything is stored in {made.path}: run the same command to resume", file=sys.stderr)
+    raise typer.Exit(1 if report.errors else INTERRUPTED if report.stopped else 0)
+
+
+def _from_plugins(registry: Registry, kind: Literal["strategies", "families"]) -> list[str]:
+    """Return what the plugin files define, as the default choice of what to run."""
+    from .problem_base import Problem
+    from .registry import classes_of
+    from .strategy_base import Strategy
+
+    if kind == "strategies":
+        return [path.stem for path in registry.plugins if classes_of(path, Strategy)]
+    found = [(path.stem, c) for path in registry.plugins for c in classes_of(path, Problem)]
+    return [f"{stem}/{instance}" for stem, c in found for instance in c.instances[:1]]
+
+
+def _pairs(texts: list[str]) -> dict[str, str]:
+    pairs = dict(text.partition("=")[::2] for text in texts)
+    for text in texts:
+        if "=" not in text:
+            raise UserError(f"option {text!r} has no value; write key=value")
+    return pairs
+
+
+def _figures(study: str, results: Path) -> None:
+    from . import figures, frames
+
+    for path in figures.write(frames.load(study, results), frames.study_path(study, results) / "figures"):
+        print(path)
+
+
+@app.command()
+def plot(study: str, results: Results = Path("results")) -> None:
+    """Draw a study's figures as PNG and SVG and print their paths."""
+    _figures(study, results)
+
+
+@app.command("list")
+def list_(
+    what: Annotated[Literal["strategies", "problems"] | None, typer.Argument(help="What to list; both.")] = None,
+    plugin: Plugins = None,
+    as_json: AsJson = False,
+) -> None:
+    """List strategies and problems."""
+    from .registry import Registry
+    from .tables import list_table
+
+    registry = Registry(tuple(plugin or ()))
+    items: list[dict[str, str]] = []
+    if what != "problems":
+        items += [_item("strategy", name, load()) for name, load in sorted(registry.strategies().items())]
+    if what != "strategies":
+        for family, load in sorted(registry.families().items()):
+            items += [_item("problem", f"{family}/{instance}", load()) for instance in load().instances]
+    print(json.dumps(items)) if as_json else list_table(items)
+
+
+def _item(kind: str, name: str, found: type) -> dict[str, str]:
+    return {"id": name, "kind": kind, "what": (found.__doc__ or "").strip().partition("\n")[0]}
+
+
+@app.command()
+def show(
+    name: Annotated[str, typer.Argument(metavar="ID", help="A strategy or a problem.")],
+    plugin: Plugins = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a strategy or a problem is, with its options, or its space and its default's cost."""
+    from .registry import Registry
+    from .tables import fact_table
+
+    registry = Registry(tuple(plugin or ()))
+    isolated = "/" not in name and ":" not in name
+    facts = _strategy_facts(registry, name) if isolated else _problem_facts(registry, name)
+    print(json.dumps(facts)) if as_json else fact_table(facts)
+
+
+def _strategy_facts(registry: Registry, name: str) -> dict[str, Any]:
+    import inspect
+
+    from . import options
+
+    found = registry.strategy(name)
+    facts = {"id": name, "what": inspect.getdoc(found) or "", "uses_structure": found.uses_structure}
+    return {**facts, "options": options.describe(found.Options)}
+
+
+def _problem_facts(registry: Registry, name: str) -> dict[str, Any]:
+    import inspect
+
+    from .evaluation import default_value
+    from .space import Kind
+
+    problem = registry.problem(name)
+    space, structure = problem.space, problem.structure()
+    kinds = {kind.name.lower(): int((space.kinds == kind).sum()) for kind in Kind if (space.kinds == kind).any()}
+    return {
+        "id": name,
+        "what": inspect.getdoc(type(problem)) or "",
+        "parameters": len(space),
+        "kinds": kinds,
+        "candidates": space.cardinality,
+        "default": default_value(problem),
+        "unit": problem.unit,
+        "optimum": problem.optimum,
+        "interactions": None if structure is None else len(structure.neighbours) // 2,
+        "fingerprint": problem.fingerprint(),
+        **problem.facts(),
+    }
+
+
+@app.command()
+def check(file: Annotated[Path, typer.Argument(help="A plugin file.")]) -> None:
+    """Run the conformance kit on a plugin: does it keep the contract of a strategy or a problem?"""
+    from .conformance import check_plugin
+
+    failed = 0
+    for subject, rule, complaint in check_plugin(file):
+        print(f"{'FAIL' if complaint else 'ok  '} {subject}: {rule}{f': {complaint}' if complaint else ''}")
+        failed += bool(complaint)
+    if failed:
+        raise UserError(f"{file} breaks {failed} rules of the contract; see the lines marked FAIL")

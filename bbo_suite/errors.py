@@ -1,0 +1,33 @@
+"""The one exception for mistakes that a user can mend, and whom to blame for the others."""
+
+from __future__ import annotations
+
+import difflib
+import traceback
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+class UserError(Exception):
+    """One clear sentence that names the input and the remedy; the command line prints it and exits with 1."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return `` Did you mean 'x'?`` for the closest of the known names, or the list of them if none is close."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    return f" Did you mean {close[0]!r}?" if close else f" Known: {', '.join(names)}."
+
+
+@contextmanager
+def blame(owner: str, step: str) -> Iterator[None]:
+    """Turn whatever a strategy or a problem raises into one sentence; the cause keeps the traceback."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(last.filename).name}, line {last.lineno}"
+        raise UserError(f"{owner} raised {type(error).__name__} in {step} ({place}): {error}") from error

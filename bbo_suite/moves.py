@@ -1,0 +1,134 @@
+"""Small random changes of candidates that stay allowed: what annealing and evolution step by."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from .constraint import Component
+from .space import Kind, Space
+
+
+class Moves:
+    """Mutation and crossover on one space.
+
+    Flip positions are drawn, never dense masks, and free choices and scales change in one step for the whole batch.
+    A slot is redrawn or its sequence shifted by one removal and insertion; a permutation swaps or shifts; tied
+    parameters move inside their table.
+    """
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+        self.movable: NDArray[np.int64] = np.flatnonzero(space.sizes > 1)
+        """The parameters that can change: those with more than one value."""
+        self._component = np.full(len(space), -1)
+        for number, component in enumerate(space.components):
+            self._component[component.columns] = number
+        self._plain = (space.kinds != Kind.SLOT) & (self._component < 0)
+        self._block = self._blocks()
+
+    def _blocks(self) -> NDArray[np.int64] | None:
+        """Return which columns must be inherited together, or None if all are free."""
+        block = np.arange(len(self._space))
+        for start, stop in self._space.free_permutations:
+            block[start:stop] = start
+        for component in self._space.components:
+            block[component.columns] = component.columns[0]
+        return None if (block == np.arange(len(block))).all() else block
+
+    def mutate(self, configs: NDArray, counts: NDArray[np.int64], rng: Generator) -> NDArray:
+        """Return copies of `(n, d)` allowed rows with `counts` `(n,)` random single changes each.
+
+        Two changes of a row may fall on one parameter; the later one wins.
+        """
+        children = configs.copy()
+        if not len(self.movable):
+            return children
+        rows = np.repeat(np.arange(len(configs)), counts)
+        columns = self.movable[rng.integers(0, len(self.movable), len(rows))]
+        self.change(children, rows, columns, rng)
+        return children
+
+    def change(self, children: NDArray, rows: NDArray[np.int64], columns: NDArray[np.int64], rng: Generator) -> None:
+        """Change in place, for each k, the movable parameter `columns[k]` of row `rows[k]` to something else."""
+        plain = self._plain[columns]
+        if plain.all():
+            self._redraw(children, rows, columns, rng)
+            return
+        self._redraw(children, rows[plain], columns[plain], rng)
+        rows, columns = rows[~plain], columns[~plain]
+        while len(rows):  # moves that reach beyond one parameter: one a row at a time
+            _, first = np.unique(rows, return_index=True)
+            self._structured(children, rows[first], columns[first], rng)
+            rows, columns = np.delete(rows, first), np.delete(columns, first)
+
+    def _redraw(self, children: NDArray, rows: NDArray, columns: NDArray, rng: Generator) -> None:
+        """Give each parameter another value; a scale takes a neighbouring one half of the time."""
+        sizes = self._space.sizes[columns]
+        old = children[rows, columns].astype(np.int64)
+        new = (old + 1 + (rng.random(len(rows)) * (sizes - 1)).astype(np.int64)) % sizes
+        stepping = self._space.kinds[columns] == Kind.SCALE
+        if stepping.any():
+            stepping &= rng.random(len(rows)) < 0.5
+            step = old + np.where(rng.random(len(rows)) < 0.5, 1, -1)
+            step = np.where(step < 0, 1, np.where(step == sizes, sizes - 2, step))
+            new = np.where(stepping, step, new)
+        children[rows, columns] = new
+
+    def _structured(self, children: NDArray, rows: NDArray, columns: NDArray, rng: Generator) -> None:
+        tied = self._component[columns]
+        for number in np.unique(tied[tied >= 0]):
+            here = tied == number
+            self._within_table(children, rows[here], columns[here], self._space.components[number], rng)
+        for group in np.unique(self._space.groups[columns[tied < 0]]):
+            here = (tied < 0) & (self._space.groups[columns] == group)
+            self._within_group(children, rows[here], columns[here], int(group), rng)
+
+    def _within_table(
+        self, children: NDArray, rows: NDArray, columns: NDArray, component: Component, rng: Generator
+    ) -> None:
+        """Redraw the parameter until the row is allowed; where that fails, take any row of the table."""
+        before = children[rows]
+        after = before.copy()
+        left = np.arange(len(rows))
+        for _ in range(8):
+            after[left] = before[left]
+            self._redraw(after, left, columns[left], rng)
+            left = left[~component.allows(after[left])]
+        after[np.ix_(left, component.columns)] = component.rows[rng.integers(0, len(component.rows), len(left))]
+        children[rows] = after
+
+    def _within_group(self, children: NDArray, rows: NDArray, columns: NDArray, group: int, rng: Generator) -> None:
+        start, stop = self._space.slots[group]
+        length = stop - start
+        other = (
+            start + (columns - start + 1 + rng.integers(0, length - 1, len(rows))) % length if length > 1 else columns
+        )
+        shifting = rng.random(len(rows)) < 0.5 if group in self._space.permutations else rng.random(len(rows)) < 0.25
+        children[rows[shifting], start:stop] = _shifted(
+            children[rows[shifting], start:stop], columns[shifting] - start, other[shifting] - start
+        )
+        rows, columns, other = rows[~shifting], columns[~shifting], other[~shifting]
+        if group in self._space.permutations:
+            children[rows, columns], children[rows, other] = children[rows, other], children[rows, columns]
+        else:
+            self._redraw(children, rows, columns, rng)
+
+    def cross(self, mothers: NDArray, fathers: NDArray, rng: Generator) -> NDArray:
+        """Return uniform crossovers of `(n, d)` allowed rows; what must stay together comes from one parent."""
+        n, d = mothers.shape
+        bits = np.unpackbits(rng.integers(0, 256, (n, (d + 7) // 8), dtype=np.uint8), axis=1, count=d).view(bool)
+        if self._block is not None:
+            bits = bits[:, self._block]
+        return np.where(bits, mothers, fathers)
+
+
+def _shifted(parts: NDArray, source: NDArray, target: NDArray) -> NDArray:
+    """Return rows whose element at `source` was taken out and put in at `target`."""
+    place = np.arange(parts.shape[1])[None, :]
+    source, target = source[:, None], target[:, None]
+    left = (place >= source) & (place < target)
+    right = (place <= source) & (place > target)
+    origin = np.where(place == target, source, place + left.astype(int) - right.astype(int))
+    return np.take_along_axis(parts, origin, axis=1)

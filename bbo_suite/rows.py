@@ -1,0 +1,69 @@
+"""One evaluation as one line of text: what a run's log is made of."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from typing import Self
+
+from .problem_base import Status
+
+HEADER = "evaluation,digest,value,status,strategy_seconds,evaluation_seconds,config,reason,check\n"
+_STATUS = {status.word: status for status in Status}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One evaluation.
+
+    Attributes:
+      evaluation: its number in the run, from 1.
+      digest: of the candidate.
+      value: in the problem's unit; inf if it failed.
+      status: what became of it.
+      strategy_seconds: its share of the time that the strategy took for the batch.
+      evaluation_seconds: what the evaluation took.
+      config: the candidate as packed text, for improvements and where every candidate is kept; else empty.
+      reason: why it failed; else empty.
+    """
+
+    evaluation: int
+    digest: str
+    value: float
+    status: Status
+    strategy_seconds: float
+    evaluation_seconds: float
+    config: str = ""
+    reason: str = ""
+
+    def line(self) -> str:
+        """Return the row as a line of CSV that ends with a checksum of what stands before it."""
+        times = f"{self.strategy_seconds:.6g},{self.evaluation_seconds:.6g}"
+        start = f"{self.evaluation},{self.digest},{self.value!r},{self.status.word},{times}"
+        text = f"{start},{_quote(self.config)},{_quote(self.reason)},"
+        return f"{text}{zlib.crc32(text.encode()):08x}\n"
+
+    @classmethod
+    def parse(cls, line: str) -> Self:
+        """Return the row that a line holds.
+
+        Raises:
+          ValueError: the line is not one that `line` wrote.
+        """
+        text, check = line[:-9], line[-9:-1]
+        if not line.endswith("\n") or f"{zlib.crc32(text.encode()):08x}" != check:
+            raise ValueError("its checksum does not fit")
+        evaluation, digest, value, status, strategy_seconds, evaluation_seconds, rest = text.split(",", 6)
+        config, _, reason = rest[:-1].partition(",")
+        times = float(strategy_seconds), float(evaluation_seconds)
+        return cls(int(evaluation), digest, float(value), _STATUS[status], *times, config, _unquote(reason))
+
+
+def _quote(text: str) -> str:
+    """Return text as a CSV field on one line; packed configurations and most reasons need no quotes."""
+    flat = " ".join(text.split())
+    return '"' + flat.replace('"', '""') + '"' if "," in flat or '"' in flat else flat
+
+
+def _unquote(field: str) -> str:
+    return field[1:-1].replace('""', '"') if field.startswith('"') else field

@@ -1,0 +1,209 @@
+"""The space of candidates: arrays of sizes, kinds and groups; names and values only where people look."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Collection, Sequence
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from .constraint import Component, Constraint, all_different, tie
+
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+Names = Callable[[int], str] | Sequence[str] | None
+Values = Callable[[int], Sequence[Any]] | Sequence[Sequence[Any]] | None
+
+
+class Kind(IntEnum):
+    """What the values of a parameter mean to each other."""
+
+    CHOICE = 0  # unordered
+    SCALE = 1  # ordered
+    SLOT = 2  # one position of a sequence or a permutation
+
+
+class Space:
+    """A finite product of parameters minus what known constraints forbid.
+
+    A candidate is a row of `d` indices, a batch an `(n, d)` array of `dtype`, the smallest signed integer that holds
+    the largest index.
+
+    Args:
+      sizes: `(d,)` number of values of each parameter, at least 1.
+      kinds: `(d,)` of `Kind`; all choices when left out.
+      groups: `(d,)` number of the sequence that a slot belongs to, -1 for other kinds; a group's slots are adjacent.
+      permutations: the groups whose slots hold distinct values; each of their n slots has n values.
+      constraints: rules over a few parameters each.
+      names: the name of parameter i, made on demand.
+      values: the values of parameter i, made on demand; indices when left out.
+
+    Raises:
+      ValueError: arrays of different lengths, sizes below 1, a broken group, or constraints that forbid everything.
+    """
+
+    def __init__(
+        self,
+        sizes: ArrayLike,
+        kinds: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        permutations: Collection[int] = (),
+        constraints: Sequence[Constraint] = (),
+        names: Names = None,
+        values: Values = None,
+    ) -> None:
+        self.sizes: NDArray[np.int64] = np.array(sizes, np.int64).reshape(-1)
+        d = len(self.sizes)
+        self.kinds: NDArray[np.int8] = np.zeros(d, np.int8) if kinds is None else np.array(kinds, np.int8)
+        self.groups: NDArray[np.int32] = np.full(d, -1, np.int32) if groups is None else np.array(groups, np.int32)
+        if self.kinds.shape != (d,) or self.groups.shape != (d,):
+            raise ValueError(f"sizes, kinds and groups differ in length: {d}, {self.kinds.shape}, {self.groups.shape}")
+        if d == 0 or self.sizes.min() < 1:
+            raise ValueError("a space needs at least one parameter, and every parameter at least one value")
+        if ((self.kinds == Kind.SLOT) != (self.groups >= 0)).any():
+            raise ValueError("slots, and only slots, belong to a group")
+        self.slots = _spans(self.groups)
+        self.permutations = frozenset(permutations)
+        tied_columns = {column for constraint in constraints for column in constraint.parameters}
+        self.components: list[Component] = tie(self.sizes, [*constraints, *self._tied_permutations(tied_columns)])
+        self.dtype: np.dtype = np.dtype(next(t for t in (np.int8, np.int16, np.int32) if self.fits(t)))
+        self._names, self._values = names, values
+
+    def fits(self, dtype: type[np.signedinteger]) -> bool:
+        """Does the integer type hold the largest index?"""
+        return int(self.sizes.max()) - 1 <= np.iinfo(dtype).max
+
+    def _tied_permutations(self, tied_columns: set[int]) -> list[Constraint]:
+        """Check the permutations; one that a constraint touches becomes part of that constraint's table."""
+        tied, self.free_permutations = [], []
+        for group in sorted(self.permutations):
+            if group not in self.slots:
+                raise ValueError(f"permutation group {group} has no slots")
+            start, stop = self.slots[group]
+            if (self.sizes[start:stop] != stop - start).any():
+                raise ValueError(f"a permutation of {stop - start} slots needs {stop - start} values in each")
+            if tied_columns & set(range(start, stop)):
+                tied.append(all_different(range(start, stop)))
+            else:
+                self.free_permutations.append((start, stop))
+        return tied
+
+    def __len__(self) -> int:
+        """Return the number of parameters."""
+        return len(self.sizes)
+
+    @property
+    def cardinality(self) -> int:
+        """The exact number of allowed candidates."""
+        free = np.ones(len(self), bool)
+        factors = [len(component.rows) for component in self.components]
+        factors += [math.factorial(stop - start) for start, stop in self.free_permutations]
+        for component in self.components:
+            free[component.columns] = False
+        for start, stop in self.free_permutations:
+            free[start:stop] = False
+        counts = np.unique_counts(self.sizes[free])
+        factors += [int(s) ** int(n) for s, n in zip(counts.values, counts.counts, strict=True)]
+        return math.prod(factors)
+
+    def sample(self, n: int, rng: Generator) -> NDArray:
+        """Return `n` allowed candidates, uniform and independent."""
+        high = int(self.sizes[0]) if (self.sizes == self.sizes[0]).all() else self.sizes
+        configs = rng.integers(0, high, (n, len(self)), dtype=np.int64 if np.ndim(high) else self.dtype.type)
+        configs = configs.astype(self.dtype, copy=False)
+        for start, stop in self.free_permutations:
+            configs[:, start:stop] = rng.permuted(np.tile(np.arange(stop - start), (n, 1)), axis=1)
+        for component in self.components:
+            configs[:, component.columns] = component.rows[rng.integers(0, len(component.rows), n)]
+        return configs
+
+    def allowed(self, configs: NDArray) -> NDArray[np.bool_]:
+        """Return `(n,)` booleans: which rows of indices within range do the constraints allow?"""
+        good = np.ones(len(configs), bool)
+        for component in self.components:
+            good &= component.allows(configs)
+        for start, stop in self.free_permutations:
+            good &= (np.sort(configs[:, start:stop], axis=1) == np.arange(stop - start)).all(axis=1)
+        return good
+
+    def check(self, configs: Any) -> NDArray:  # noqa: ANN401 - it may be anything that a plugin returned
+        """Return a batch as a contiguous array of `dtype`.
+
+        Raises:
+          ValueError: not an `(n, d)` array of integers in range; the message says which row and column.
+        """
+        rows = np.asarray(configs)
+        if rows.ndim != 2 or rows.shape[1] != len(self):
+            raise ValueError(f"candidates have shape {rows.shape}, not (n, {len(self)})")
+        if not np.issubdtype(rows.dtype, np.integer):
+            raise ValueError(f"candidates are {rows.dtype}, not integers: they are indices of values")
+        if rows.size and (rows.min() < 0 or rows.max() >= self.sizes.min()):  # the dear test only where it may fail
+            outside = (rows < 0) | (rows >= self.sizes)
+            for i, j in np.argwhere(outside)[:1]:
+                known = f"{self.name(j)!r} has indices 0 to {self.sizes[j] - 1}"
+                raise ValueError(f"candidate {i} has index {rows[i, j]}, but {known}")
+        return np.ascontiguousarray(rows, self.dtype)
+
+    def digests(self, configs: NDArray) -> list[str]:
+        """Return a text of 16 hexadecimal digits for each row, the same on every machine."""
+        rows = np.ascontiguousarray(configs, self.dtype.newbyteorder("<"))
+        return [hashlib.blake2b(row, digest_size=8).hexdigest() for row in rows]
+
+    def pack(self, config: NDArray) -> str:
+        """Return a row as text: one digit a parameter when all have 62 values or fewer, else numbers with dashes."""
+        if int(self.sizes.max()) <= len(_DIGITS):
+            return "".join(map(_DIGITS.__getitem__, config.tolist()))
+        return "-".join(map(str, config.tolist()))
+
+    def unpack(self, text: str) -> NDArray:
+        """Return the row that `pack` made a text of.
+
+        Raises:
+          ValueError: the text is no row of this space.
+        """
+        short = int(self.sizes.max()) <= len(_DIGITS)
+        numbers = [_DIGITS.index(c) for c in text] if short else [int(c) for c in text.split("-")]
+        return self.check(np.array([numbers], np.int64))[0]
+
+    def name(self, i: int) -> str:
+        """Return the name of parameter `i`."""
+        if self._names is None:
+            return f"x{i}"
+        return self._names(int(i)) if callable(self._names) else self._names[int(i)]
+
+    def values(self, i: int) -> Sequence[Any]:
+        """Return the values of parameter `i` in the order of their indices."""
+        if self._values is None:
+            return range(int(self.sizes[i]))
+        return self._values(int(i)) if callable(self._values) else self._values[int(i)]
+
+    def describe(self, config: NDArray) -> dict[str, Any]:
+        """Return a row in people's words: the value of every parameter by name."""
+        return {self.name(i): self.values(i)[index] for i, index in enumerate(config.tolist())}
+
+    def digest(self) -> str:
+        """Return a text that changes whenever the set of candidates, their kinds or their encoding change."""
+        state = hashlib.sha256()
+        for array in (self.sizes, self.kinds, self.groups, np.array(sorted(self.permutations), np.int64)):
+            state.update(np.ascontiguousarray(array).astype("<i8").tobytes() + b"|")
+        for component in self.components:
+            state.update(component.columns.astype("<i8").tobytes() + component.keys.astype("<i8").tobytes())
+        return state.hexdigest()[:16]
+
+
+def _spans(groups: NDArray[np.int32]) -> dict[int, tuple[int, int]]:
+    """Return the columns `[start, stop)` of each group of slots."""
+    edges = np.flatnonzero(np.diff(groups, prepend=-2, append=-2))
+    spans: dict[int, tuple[int, int]] = {}
+    for start, stop in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+        group = int(groups[start])
+        if group in spans:
+            raise ValueError(f"the slots of group {group} are not adjacent")
+        if group >= 0:
+            spans[group] = (start, stop)
+    return spans

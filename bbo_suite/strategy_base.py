@@ -1,0 +1,45 @@
+"""The contract of a search strategy: ask for candidates, tell what they cost."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from .task import Task
+
+
+@dataclass(frozen=True)
+class NoOptions:
+    """The options of a strategy that has none."""
+
+
+class Strategy(ABC):
+    """Proposes candidates; deterministic given its generator and what it was told.
+
+    Args:
+      task: all that may be known of the problem.
+      budget: how many evaluations the run has in all.
+      rng: the only source of randomness.
+      options: an instance of the class's `Options`, a frozen dataclass.
+    """
+
+    Options: ClassVar[type] = NoOptions
+    uses_structure: ClassVar[bool] = False
+
+    def __init__(self, task: Task, budget: int, rng: Generator, options: Any) -> None:  # noqa: ANN401 - its own Options
+        self.task, self.budget, self.rng, self.options = task, budget, rng, options
+
+    @abstractmethod
+    def ask(self, n: int) -> NDArray:
+        """Return a `(k, d)` batch of indices with 1 <= k <= n, or no row at all when nothing is left to try."""
+
+    def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:
+        """Learn the `(k,)` costs of the batch that was just asked for, inf for what failed.
+
+        The last batch of a run is not told: nothing could come of it.
+        """

@@ -1,0 +1,165 @@
+"""Many runs: problems x strategies x seeds under one budget, in one process or several."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import signal
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .errors import UserError
+from .evaluation import default_value
+from .loop import Run, execute
+from .machine import facts
+from .registry import Registry
+from .store import RunFolder, check_identity, disk_errors, folder_name, read_json, write_json
+
+STUDY = "study.json"
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """A run, its folder, and what is noted beside its identity when it starts."""
+
+    run: Run
+    path: Path
+    facts: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Study:
+    """A comparison: every strategy on every problem, `repeats` times, with equal budgets.
+
+    A study may grow by strategies, problems and repeats; its budget and batch size, and the options and content of a
+    run that it holds, never change.
+
+    Attributes:
+      name: of the folder in `results`.
+      problems: ids.
+      strategies: the options of each strategy by id, instances of its `Options`.
+      repeats: runs of each pair, with seeds from `seed` on.
+      budget: evaluations of a run.
+      batch: candidates that are asked for at a time.
+      keep_all: store every candidate in full.
+    """
+
+    name: str
+    results: Path
+    registry: Registry
+    problems: tuple[str, ...]
+    strategies: Mapping[str, Any]
+    repeats: int = 1
+    seed: int = 0
+    budget: int = 10_000
+    batch: int = 100
+    keep_all: bool = False
+
+    def __post_init__(self) -> None:
+        for name, value, low in (("budget", self.budget, 1), ("batch", self.batch, 1), ("repeats", self.repeats, 1)):
+            if value < low:
+                raise UserError(f"{name} must be {low} or more, not {value}")
+        if self.seed < 0:
+            raise UserError(f"seed must be 0 or more, not {self.seed}")
+        if not re.fullmatch(r"[\w@+-][\w.@+-]*", self.name):
+            raise UserError(f"study name {self.name!r} must be letters, digits and any of . _ @ + - without a slash")
+
+    @property
+    def path(self) -> Path:
+        """The study's folder."""
+        return self.results / self.name
+
+    def prepare(self) -> list[PlannedRun]:
+        """Load every problem, cost its default, and check that nothing stored contradicts the plan.
+
+        Raises:
+          UserError: an unknown id, a problem that does not load, or a folder that holds something else.
+        """
+        where = facts()
+        plan = [run for problem in self.problems for run in self._of_problem(problem, where)]
+        for planned in plan:
+            check_identity(planned.path, planned.run.identity())
+        return plan
+
+    def claim(self) -> None:
+        """Write what all runs of the study share, or compare it with what is there.
+
+        Raises:
+          UserError: the folder cannot be written, or the study was made with other settings.
+        """
+        shared = {"format": 1, "budget": self.budget, "batch": self.batch}
+        with disk_errors(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            if not (self.path / STUDY).exists():
+                write_json(self.path / STUDY, shared)
+        stored = read_json(self.path / STUDY)
+        for key, value in shared.items():
+            if stored.get(key) != value:
+                advice = "choose another --study, or the same settings"
+                raise UserError(f"study {self.name!r} was made with {key} {stored.get(key)}, not {value}; {advice}")
+
+    def _of_problem(self, problem_id: str, where: dict[str, Any]) -> Iterator[PlannedRun]:
+        problem = self.registry.problem(problem_id)
+        noted = {"default": default_value(problem), "optimum": problem.optimum, "unit": problem.unit, **where}
+        fingerprint = problem.fingerprint()
+        for strategy, options in self.strategies.items():
+            uses_structure = self.registry.strategy(strategy).uses_structure
+            for seed in range(self.seed, self.seed + self.repeats):
+                fields = dataclasses.asdict(options)
+                run = Run(problem_id, fingerprint, strategy, fields, seed, self.budget, self.batch)
+                path = self.path / folder_name(problem_id, strategy, str(seed))
+                yield PlannedRun(run, path, {**noted, "uses_structure": uses_structure})
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended: complete, stopped, or with an error in one sentence."""
+
+    path: Path
+    complete: bool
+    error: str = ""
+
+
+def work(study: Study, planned: PlannedRun, stop: Path) -> Outcome:
+    """Do one run in this process, with one thread for linear algebra; errors come back as sentences."""
+    from threadpoolctl import threadpool_limits
+
+    try:
+        problem = study.registry.problem(planned.run.problem)
+        strategy = study.registry.strategy(planned.run.strategy)
+        folder = RunFolder(planned.path, planned.run.identity(), planned.facts)
+        with folder, threadpool_limits(1):
+            complete = execute(planned.run, problem, strategy, folder, stop.exists, study.keep_all)
+        return Outcome(planned.path, complete)
+    except UserError as error:
+        return Outcome(planned.path, False, str(error))
+
+
+def _work_elsewhere(study: Study, planned: PlannedRun, stop: Path) -> Outcome:
+    """Do one run in a worker process, where Ctrl-C is the parent's business."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return work(study, planned, stop)
+
+
+def perform(study: Study, plan: list[PlannedRun], jobs: int, stop: Path) -> Iterator[Outcome]:
+    """Do the runs of a plan, `jobs` at a time, and yield each outcome as it comes.
+
+    A file that appears at `stop` ends all runs after their current batch.
+    """
+    if jobs == 1 or len(plan) == 1:
+        yield from (work(study, planned, stop) for planned in plan)
+        return
+    from joblib import Parallel, delayed
+
+    pool = Parallel(n_jobs=min(jobs, len(plan)), return_as="generator_unordered", batch_size=1, pre_dispatch="all")
+    yield from pool(delayed(_work_elsewhere)(study, planned, stop) for planned in plan)
+
+
+def default_jobs(runs: int) -> int:
+    """Return how many runs to do at a time when the user does not say: a core each."""
+    return max(1, min(runs, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1))

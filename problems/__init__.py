@@ -1,0 +1,1 @@
+"""Problem families that ship with bbo_suite."""

@@ -1,0 +1,77 @@
+"""The parts of an HLO module, as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# The attributes that name computations; `select` and `scatter` are those of select-and-scatter.
+COMPUTATION_ATTRIBUTES = (
+    "to_apply",
+    "calls",
+    "condition",
+    "body",
+    "true_computation",
+    "false_computation",
+    "branch_computations",
+    "called_computations",
+    "select",
+    "scatter",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The element type and extents of an array, or the shapes in a tuple (dtype "tuple").
+
+    ``layout`` lists the dimensions from the fastest varying to the slowest; None if the text states no layout.
+    """
+
+    dtype: str
+    dims: tuple[int, ...] = ()
+    elements: tuple[Shape, ...] = ()
+    layout: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One instruction; ``operands`` are positions in its computation, ``attributes`` hold their text as printed.
+
+    ``literal`` is the text of a constant, cut to 64 characters; ``parameter_number`` is set for parameters only.
+    """
+
+    name: str
+    opcode: str
+    shape: Shape
+    operands: tuple[int, ...]
+    attributes: dict[str, str]
+    literal: str | None
+    parameter_number: int | None
+
+    @property
+    def called_computations(self) -> tuple[str, ...]:
+        """The names of the computations that this instruction applies, in the order of the text."""
+        values = (value for key, value in self.attributes.items() if key in COMPUTATION_ATTRIBUTES)
+        return tuple(name for value in values for name in computation_names(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Computation:
+    """Instructions in the order of the text; ``root`` is the position of the one that gives the result."""
+
+    name: str
+    instructions: tuple[Instruction, ...]
+    root: int
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """All computations of a program by name; ``entry`` names the one that runs first."""
+
+    name: str
+    computations: dict[str, Computation]
+    entry: str
+
+
+def computation_names(value: str) -> list[str]:
+    """Return the names in the value of a computation attribute, such as ``a`` or ``{a, b}``."""
+    return value.strip("{}").replace(",", " ").split()

@@ -1,0 +1,28 @@
+"""Machine-learning programs in plain JAX, which `lower` turns into the HLO texts of `programs/`.
+
+Every model has a module of its own with one `build`, whose keyword parameters are the model's sizes. `MODELS` names the
+programs that ship; `MODELS["resnet50"]()` is the program at its full size, `MODELS["resnet50"](batch=1)` a smaller one.
+A model's module, and with it JAX, is imported when its program is built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+Program = tuple[Callable[..., Any], tuple[Any, ...]]  # a function and the abstract arguments it is lowered for
+
+
+def _build(module: str, **sizes: Any) -> Program:  # noqa: ANN401
+    """The program that the named module builds at these sizes."""
+    return import_module(f"{__name__}.{module}").build(**sizes)
+
+
+MODELS: dict[str, Callable[..., Program]] = {
+    "resnet50": partial(_build, "resnet"),
+    "transformer": partial(_build, "transformer"),
+    "mobilenet": partial(_build, "mobilenet"),
+    "rnn": partial(_build, "rnn"),
+}

@@ -1,0 +1,59 @@
+"""Lowers the models to the HLO texts that ship: `python -m bbo_problems.tensor_compiler.models.lower [NAME ...]`.
+
+A program is traced and lowered for abstract arguments; it is neither compiled nor run. `VERSIONS`, beside the programs,
+notes the version of JAX that made each of them.
+"""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Annotated
+
+import jax
+import typer
+from jax._src.lib import xla_client
+
+from . import MODELS, Program
+
+PROGRAMS = Path(__file__).resolve().parents[1] / "programs"
+VERSIONS = "VERSIONS"
+
+
+def hlo_text(program: Program) -> str:
+    """The program's HLO before optimisation, as XLA prints what it can read back, without sources and metadata."""
+    function, arguments = program
+    lowered = jax.jit(function).trace(*arguments).lower(lowering_platforms=("cpu",))
+    module = lowered.compiler_ir("hlo").as_hlo_module()
+    return module.to_string(xla_client.hlo.HloPrintOptions.short_parsable())
+
+
+def read_versions(folder: Path) -> dict[str, str]:
+    """The version of JAX that made each program in the folder."""
+    path = folder / VERSIONS
+    return dict(line.split() for line in path.read_text().splitlines()) if path.exists() else {}
+
+
+def write_program(folder: Path, name: str) -> Path:
+    """Lowers the named model into the folder and notes the version of JAX."""
+    path = folder / f"{name}.hlo.gz"
+    path.write_bytes(gzip.compress(hlo_text(MODELS[name]()).encode(), mtime=0))
+    versions = read_versions(folder) | {name: jax.__version__}
+    (folder / VERSIONS).write_text("".join(f"{name} {version}\n" for name, version in sorted(versions.items())))
+    return path
+
+
+def main(
+    names: Annotated[list[str] | None, typer.Argument(help="Models to lower; all of them if none is named.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder that the programs are written to.")] = PROGRAMS,
+) -> None:
+    """Writes NAME.hlo.gz for every model named."""
+    if unknown := sorted(set(names or ()) - set(MODELS)):
+        raise typer.BadParameter(f"no model {', '.join(unknown)}; there are {', '.join(MODELS)}")
+    out.mkdir(parents=True, exist_ok=True)
+    for name in names or MODELS:
+        typer.echo(write_program(out, name))
+
+
+if __name__ == "__main__":
+    typer.run(main)

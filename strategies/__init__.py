@@ -1,0 +1,1 @@
+"""Search strategies that ship with bbo_suite."""

@@ -1,0 +1,21 @@
+"""Exhaustive search: every candidate once, in a seeded order, under the same budget as everybody."""
+
+from __future__ import annotations
+
+from numpy.typing import NDArray
+
+from bbo_suite import Enumeration, Strategy
+
+
+class Exhaustive(Strategy):
+    """Walks the whole space in an order that the seed shuffles and stops when it is covered."""
+
+    _position = 0
+
+    def ask(self, n: int) -> NDArray:
+        """Return the next candidates of the order, none when all have been tried."""
+        if self._position == 0:
+            self._order = Enumeration(self.task.space, self.rng)
+        configs = self._order.rows(self._position, self._position + n)
+        self._position += len(configs)
+        return configs

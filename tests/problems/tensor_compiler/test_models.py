@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import gzip
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from bbo_problems.tensor_compiler.models import MODELS
+from bbo_problems.tensor_compiler.models.lower import PROGRAMS, VERSIONS, hlo_text, main, read_versions
+from jax._src.lib import xla_client
+
+TINY = {
+    "resnet50": {"batch": 2, "image": 32, "depths": (1, 2, 1, 1), "width": 8, "classes": 10},
+    "transformer": {"batch": 2, "sequence": 8, "depth": 2, "width": 16, "heads": 2, "hidden": 32, "vocabulary": 11},
+    "mobilenet": {"batch": 16, "image": 64, "width": 0.1, "classes": 10},
+    "rnn": {"batch": 2, "sequence": 5, "depth": 2, "hidden": 8, "vocabulary": 11},
+}
+LABELS = 10  # integers drawn are below every tiny model's number of classes
+ZERO = {"transformer": (1, 2), "mobilenet": (1,), "rnn": (1,)}  # arguments that training starts from zero
+STEPS = 30
+
+
+def shipped_text(name):
+    return gzip.decompress((PROGRAMS / f"{name}.hlo.gz").read_bytes()).decode()
+
+
+def drawn(path, leaf, generator):
+    """Values for an abstract argument: labels, or weights scaled by their fan-in."""
+    name = getattr(path[-1], "key", None)
+    if jnp.issubdtype(leaf.dtype, jnp.integer):
+        return jnp.asarray(generator.integers(0, LABELS, leaf.shape), leaf.dtype)
+    if name in ("scale", "variance"):
+        return jnp.ones(leaf.shape, leaf.dtype)
+    if len(leaf.shape) < 2:
+        return jnp.zeros(leaf.shape, leaf.dtype)
+    fan_in = 1 if name is None else np.prod(leaf.shape[:-1])
+    return jnp.asarray(generator.normal(size=leaf.shape) / np.sqrt(fan_in), leaf.dtype)
+
+
+def tiny(name):
+    """The tiny program and concrete arguments for it."""
+    function, abstract = MODELS[name](**TINY[name])
+    generator = np.random.default_rng(0)
+    arguments = list(jax.tree_util.tree_map_with_path(lambda path, leaf: drawn(path, leaf, generator), abstract))
+    for position in ZERO.get(name, ()):
+        arguments[position] = jax.tree.map(jnp.zeros_like, arguments[position])
+    return jax.jit(function), arguments
+
+
+def sizes_by_name(tree):
+    """The number of elements of all arrays of one name, for every name in the tree."""
+    sizes = {}
+    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
+        sizes[path[-1].key] = sizes.get(path[-1].key, 0) + leaf.size
+    return sizes
+
+
+def weights_count(name, **sizes):
+    _, arguments = MODELS[name](**sizes)
+    return sum(sizes_by_name(arguments[0]).values())
+
+
+def test_every_model_ships_and_nothing_else():
+    assert {path.name for path in PROGRAMS.iterdir()} == {f"{name}.hlo.gz" for name in MODELS} | {VERSIONS}
+    assert read_versions(PROGRAMS).keys() == MODELS.keys()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_shipped_text_is_what_the_script_lowers(name):
+    if read_versions(PROGRAMS)[name] != jax.__version__:
+        pytest.skip("another version of JAX made the program")
+    assert shipped_text(name) == hlo_text(MODELS[name]())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_xla_parses_the_shipped_text(name):
+    text = shipped_text(name)
+    module = xla_client.hlo.hlo_module_from_text(text)
+    assert len(list(module.computations())) == text.count("\n}")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_shipped_text_has_no_sources(name):
+    text = shipped_text(name)
+    assert not any(word in text for word in ("metadata=", "FileNames", "StackFrames", ".py", "custom-call"))
+
+
+def test_rnn_ships_loops_whose_trip_count_can_be_read():
+    text = shipped_text("rnn")
+    assert text.count(" while(") == 4  # forward and backward of two layers
+    assert text.count("s32[] constant(64)") >= 4
+    assert text.count("direction=LT") >= 4
+
+
+def test_script_writes_the_same_bytes_again(tmp_path):
+    main(["rnn"], tmp_path / "first")
+    main(["rnn"], tmp_path / "second")
+    written = [(tmp_path / folder / "rnn.hlo.gz").read_bytes() for folder in ("first", "second")]
+    assert written[0] == written[1]
+    assert read_versions(tmp_path / "first") == {"rnn": jax.__version__}
+
+
+def test_resnet_gives_probabilities():
+    function, arguments = tiny("resnet50")
+    probabilities = function(*arguments)
+    assert probabilities.shape == (2, 10)
+    assert probabilities.dtype == jnp.float32
+    np.testing.assert_allclose(probabilities.sum(axis=-1), 1, rtol=1e-5)
+    assert not np.allclose(probabilities[0], probabilities[1])
+
+
+@pytest.mark.parametrize("name", ZERO)
+def test_training_lowers_the_loss_and_keeps_every_shape(name):
+    step, arguments = tiny(name)
+    losses = []
+    for _ in range(STEPS):
+        *state, loss = step(*arguments)
+        following = [*state, *arguments[len(state) :]]
+        assert jax.tree.map(jnp.shape, following) == jax.tree.map(jnp.shape, arguments)
+        arguments = following
+        losses.append(float(loss))
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(arguments))
+    classes = TINY[name].get("vocabulary", TINY[name].get("classes"))
+    assert losses[0] == pytest.approx(np.log(classes), rel=0.5)  # what a network that knows nothing pays
+    assert losses[-1] < 0.95 * losses[0]
+
+
+@pytest.mark.parametrize(("depths", "trained"), [((3, 4, 6, 3), 25_557_032), ((3, 4, 23, 3), 44_549_160)])
+def test_resnet_has_the_published_parameters(depths, trained):
+    # torchvision's resnet50 and resnet101, whose counts leave the running statistics out.
+    _, (weights, _) = MODELS["resnet50"](depths=depths)
+    sizes = sizes_by_name(weights)
+    statistics = sizes.pop("mean") + sizes.pop("variance")
+    assert sum(sizes.values()) == trained
+    assert statistics == sizes["scale"] + sizes["offset"]
+
+
+def test_resnet_does_the_published_work():
+    # torchvision's resnet50: 4.09 billion multiply-adds an image. XLA leaves out those that meet padding and counts
+    # elementwise work besides.
+    function, arguments = MODELS["resnet50"]()
+    flops = jax.jit(function).lower(*arguments).cost_analysis()["flops"]
+    assert flops / 32 / 2 == pytest.approx(4.09e9, rel=0.03)
+
+
+def test_mobilenet_has_the_published_parameters():
+    # torchvision's mobilenet_v2: 3,504,872; Keras's MobileNetV2 counts 34,112 running statistics besides.
+    _, (weights, _, statistics, _, _) = MODELS["mobilenet"]()
+    assert sum(sizes_by_name(weights).values()) == 3_504_872
+    assert sum(sizes_by_name(statistics).values()) == 34_112
+
+
+def test_transformer_has_the_published_parameters():
+    # GPT-2 small as OpenAI released it, whose sizes are these.
+    sizes = {"depth": 12, "width": 768, "heads": 12, "hidden": 3072, "sequence": 1024, "vocabulary": 50257}
+    assert weights_count("transformer", **sizes) == 124_439_808
+
+
+@pytest.mark.parametrize(("hidden", "millions"), [(650, 20), (1500, 66)])
+def test_rnn_has_the_published_parameters(hidden, millions):
+    # The medium and large LSTM of Zaremba et al. as Merity et al. (2016) count them: 20 and 66 million.
+    assert round(weights_count("rnn", hidden=hidden, vocabulary=10_000) / 1e6) == millions
