@@ -101,16 +101,14 @@ class Moves:
 
     def _within_group(self, children: NDArray, rows: NDArray, columns: NDArray, group: int, rng: Generator) -> None:
         start, stop = self._space.slots[group]
-        length = stop - start
-        other = (
-            start + (columns - start + 1 + rng.integers(0, length - 1, len(rows))) % length if length > 1 else columns
-        )
-        shifting = rng.random(len(rows)) < 0.5 if group in self._space.permutations else rng.random(len(rows)) < 0.25
+        length, distinct = stop - start, group in self._space.permutations
+        other = start + (columns - start + 1 + rng.integers(0, max(1, length - 1), len(rows))) % length
+        shifting = rng.random(len(rows)) < (0.5 if distinct else 0.25)
         children[rows[shifting], start:stop] = _shifted(
             children[rows[shifting], start:stop], columns[shifting] - start, other[shifting] - start
         )
         rows, columns, other = rows[~shifting], columns[~shifting], other[~shifting]
-        if group in self._space.permutations:
+        if distinct:
             children[rows, columns], children[rows, other] = children[rows, other], children[rows, columns]
         else:
             self._redraw(children, rows, columns, rng)

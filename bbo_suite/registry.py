@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
 from .errors import UserError, blame, did_you_mean
 from .problem_base import Problem
 from .strategy_base import Strategy
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -39,8 +37,8 @@ class Registry:
         """Return the loader of each family of problems by name."""
         return self._known("bbo_suite.problems", Problem)
 
-    def _known(self, group: str, base: type[T]) -> dict[str, Callable[[], type[T]]]:
-        known: dict[str, Callable[[], type[T]]] = {
+    def _known(self, group: str, base: Any) -> dict[str, Callable[[], Any]]:  # noqa: ANN401 - Strategy or Problem
+        known: dict[str, Callable[[], Any]] = {
             point.name: functools.partial(_load, point.load, point.name) for point in entry_points(group=group)
         }
         for path in self.plugins:
@@ -95,7 +93,7 @@ def _instance(family: type[Problem], name: str, instance: str) -> Problem:
     return family(instance)  # type: ignore[call-arg]
 
 
-def _same(found: type[T]) -> type[T]:
+def _same(found: Any) -> Any:  # noqa: ANN401 - a class, of either kind
     return found
 
 
@@ -106,7 +104,7 @@ def _load(load: Callable[[], Any], name: str) -> Any:  # noqa: ANN401 - a class,
         raise UserError(f"{name} cannot be imported: {error}; install the package that provides it") from error
 
 
-def classes_of(path: Path, base: type[T]) -> list[type[T]]:
+def classes_of(path: Path, base: Any) -> list[Any]:  # noqa: ANN401 - Strategy or Problem
     """Return the concrete subclasses of `base` that a plugin file defines: none or one.
 
     Raises:

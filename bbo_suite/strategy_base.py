@@ -38,7 +38,7 @@ class Strategy(ABC):
     def ask(self, n: int) -> NDArray:
         """Return a `(k, d)` batch of indices with 1 <= k <= n, or no row at all when nothing is left to try."""
 
-    def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:
+    def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:  # noqa: B027 - some need not learn
         """Learn the `(k,)` costs of the batch that was just asked for, inf for what failed.
 
         The last batch of a run is not told: nothing could come of it.

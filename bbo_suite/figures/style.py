@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SETTINGS: dict[str, Any] = {
+SETTINGS: Any = {
     "figure.dpi": 100,
     "savefig.dpi": 160,
     "font.size": 10,
@@ -60,5 +60,6 @@ def caption(figure: Figure, text: str) -> None:
     width = int(figure.get_figwidth() * 14.5)
     lines = textwrap.wrap(text, width)
     height = 0.19 * len(lines) + 0.1
-    figure.get_layout_engine().set(rect=(0, height / figure.get_figheight(), 1, 1 - height / figure.get_figheight()))
+    room = height / figure.get_figheight()
+    figure.set_layout_engine("constrained", rect=(0, room, 1, 1 - room))
     figure.text(0.01, 0.012, "\n".join(lines), fontsize=8.5, va="bottom", ha="left", color="0.25")

@@ -79,10 +79,16 @@ def _hlo_from_stablehlo(text: str, source: str) -> str:
     result = subprocess.run(command, input=text.encode(errors="replace"), capture_output=True, check=False)
     if result.returncode == 0:
         return result.stdout.decode()
-    messages = result.stderr.decode(errors="replace")
-    error = _MLIR_ERROR.search(messages)
-    reason = f"line {error[1]}: {error[2]}" if error else (messages.strip().splitlines() or ["it crashed"])[-1]
     raise UserError(
-        f"{source} is StableHLO that jaxlib cannot convert ({reason}); print it again with"
+        f"{source} is StableHLO that jaxlib cannot convert ({_reason(result)}); print it again with"
         " jax.jit(f).lower(x).as_text(), or print HLO text with jax.jit(f).lower(x).compiler_ir('hlo').as_hlo_text()."
     )
+
+
+def _reason(result: subprocess.CompletedProcess[bytes]) -> str:
+    """Return the first complaint of the MLIR parser, or else the last line of the traceback."""
+    messages = result.stderr.decode(errors="replace").strip()
+    error = _MLIR_ERROR.search(messages)
+    if error:
+        return f"line {error[1]}: {error[2]}"
+    return "it crashed" if result.returncode < 0 or not messages else messages.splitlines()[-1]

@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import gzip
 import re
 import time
@@ -7,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 from bbo_problems.tensor_compiler.hlo import Shape, parse, read
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from jax._src.lib import xla_client
 
@@ -76,8 +78,12 @@ def printed(shape):
 
 def assert_agrees_with_xla(text):
     ours = parse(text)
-    theirs = {each.name: each for each in xla_client.hlo.hlo_module_from_text(text).computations()}
+    module = xla_client.hlo.hlo_module_from_text(text)
+    theirs = {each.name: each for each in module.computations()}
     assert set(ours.computations) == set(theirs)
+    roots = {each.instructions[each.root].name for each in ours.computations.values()}
+    assert roots == set(re.findall(r"^ *ROOT %(\S+) =", module.to_string(), re.MULTILINE))
+    assert re.findall(r"^ENTRY %(\S+)", module.to_string(), re.MULTILINE) == [ours.entry]
     for name, computation in ours.computations.items():
         expected = {each.name: each for each in theirs[name].instructions()}
         assert {each.name for each in computation.instructions} == set(expected)
@@ -123,6 +129,26 @@ def test_compiled_module_agrees_with_xla(lowered):
     assert_agrees_with_xla(lowered.compile().as_text())
 
 
+def test_other_calls_agree_with_xla():
+    assert_agrees_with_xla("""HloModule calls
+    %t { ROOT %a.1 = f32[2]{0} parameter(0) }
+    %less { %l = f32[] parameter(0)
+      %r = f32[] parameter(1)
+      ROOT %c = pred[] compare(%l, %r), direction=GE }
+    %plus { %x.1 = f32[] parameter(0)
+      %y.1 = f32[] parameter(1)
+      ROOT %z.1 = f32[] add(%x.1, %y.1) }
+    ENTRY %e {
+      %p = pred[] parameter(0)
+      %x = f32[2]{0} parameter(1)
+      %zero = f32[] constant(0)
+      %q = f32[2]{0} conditional(%p, %x, %x), true_computation=%t, false_computation=%t
+      %s = f32[1]{0} custom-call(%x), custom_call_target="a{\\"(", called_computations={%t, %plus}
+      %v = f32[2]{0} select-and-scatter(%q, %s, %zero), window={size=2}, select=%less, scatter=%plus
+      ROOT %o = (f32[2]{0}, (f32[2]{0}, ())) custom-call(%v), custom_call_target="b", api_version=API_VERSION_TYPED_FFI
+    }""")
+
+
 def test_every_print_style_is_the_same_module(lowered):
     module = lowered.compiler_ir("hlo").as_hlo_module()
     options = xla_client.hlo.HloPrintOptions()
@@ -162,7 +188,7 @@ def test_parts_of_a_module():
         "dim_labels": "b01f_01io->b01f",
         "to_apply": "add.2",
     }
-    assert main.instructions[2].called_computations == ("add.2", "region_0.4", "add.2")
+    assert main.instructions[2].called_computations == ("region_0.4", "add.2", "add.2")
     assert module.computations["add.2"].instructions[2].attributes == {}
 
 
@@ -195,6 +221,15 @@ def test_text_cut_anywhere_gives_a_module_or_a_user_error(length):
     except UserError:
         return
     assert length > complete
+
+
+@settings(max_examples=30)
+@given(st.floats(0, 1))
+def test_lowered_text_cut_anywhere_gives_a_module_or_a_user_error(lowered, part):
+    text = lowered.compiler_ir("hlo").as_hlo_text().rstrip()
+    if part < 1:
+        with pytest.raises(UserError):
+            parse(text[: int(part * len(text))])
 
 
 @given(st.integers(0, len(SMALL) - 1), st.text(max_size=3))
