@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 _CONSOLE = Console(soft_wrap=False)
+_SINGLE_BREAK = re.compile(r"(?<!\n)\n(?!\n)")
 
 
 def _print(table: Table) -> None:
@@ -68,4 +70,4 @@ def _text(fact: Any) -> str:  # noqa: ANN401 - whatever a problem wants to say
         return ", ".join(f"{value:,} {name}" for name, value in fact.items())
     if isinstance(fact, int) and not isinstance(fact, bool):
         return f"{fact:,}" if fact < 10**15 else f"about 10^{len(str(fact)) - 1}"
-    return f"{fact:.6g}" if isinstance(fact, float) else str(fact)
+    return f"{fact:.6g}" if isinstance(fact, float) else _SINGLE_BREAK.sub(" ", str(fact))

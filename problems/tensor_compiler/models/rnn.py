@@ -65,7 +65,7 @@ def train_step(weights: Tree, states: list[Tree], tokens: jax.Array) -> tuple[Tr
 
 
 def build(
-    *, batch: int = 64, sequence: int = 64, depth: int = 2, hidden: int = 1024, vocabulary: int = 8192
+    *, batch: int = 512, sequence: int = 64, depth: int = 2, hidden: int = 512, vocabulary: int = 8192
 ) -> Program:
     """One training step on a batch of token sequences."""
     states = [{"hidden": abstract(batch, hidden), "memory": abstract(batch, hidden)} for _ in range(depth)]

@@ -1,0 +1,110 @@
+"""The fusion pass: a boolean per producer-consumer edge, with the semantics of XLA's instruction fusion.
+
+A producer fused into some of its consumers is computed again in each of their kernels, and is in memory once if any
+consumer takes it from there. Heavy operations (matrix products, reductions) are never computed twice. What is illegal
+is refused, and the producer goes to memory: an error of no candidate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .fusion_sweep import Costs, effective_costs, pack, sweep
+from .graph import Graph
+from .machine import Machine
+from .opcodes import Kind
+
+_CAUTIOUS, _BOLD = 0.6, np.inf
+_REVISIONS = 8
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """What a configuration makes of a graph: one kernel for each node whose result lies in memory.
+
+    Attributes:
+      result: `(k,)` the node that each kernel computes.
+      cycles: `(k,)` of one run of the kernel.
+      operations: `(k,)` nodes that are fused in it.
+      read: `(k,)` bytes read from memory.
+      operands: `(k,)` arrays read.
+    """
+
+    result: NDArray[np.int64]
+    cycles: NDArray[np.float64]
+    operations: NDArray[np.int64]
+    read: NDArray[np.float64]
+    operands: NDArray[np.int64]
+
+
+class Fusion:
+    """The pass on one graph and machine.
+
+    Attributes:
+      edges: `(d,)` the edges of the graph that a configuration decides, in order of its columns.
+    """
+
+    def __init__(self, graph: Graph, machine: Machine) -> None:
+        self.edges = fusible_edges(graph)
+        column = np.full(len(graph.users), -1, np.int64)
+        column[self.edges] = np.arange(len(self.edges))
+        self._arrays = pack(graph, column)
+        self._machine, self._on_paper = machine.array(), machine.on_paper().array()
+
+    def seconds(self, configs: NDArray) -> NDArray[np.float64]:
+        """Return the `(n,)` run times of the program under `(n, d)` configurations."""
+        return self._sweep(np.ascontiguousarray(configs, np.int8), self._machine)[0]
+
+    def kernels(self, config: NDArray) -> Kernels:
+        """Return the kernels that one `(d,)` configuration makes."""
+        found = self._sweep(np.ascontiguousarray(config[None], np.int8), self._machine)[1]
+        result = np.flatnonzero(found[:, 0])
+        cycles, operations, read, operands = found[result].T
+        return Kernels(result, cycles, operations.astype(np.int64), read, operands.astype(np.int64))
+
+    def default(self) -> NDArray[np.int8]:
+        """Return the `(d,)` configuration that the compiler chooses on its own.
+
+        It walks from the outputs to the inputs, as XLA's instruction fusion does, and fuses a producer into all its
+        consumers where a roofline model says that this pays. First it copies a producer only where that reads little;
+        then it revises its plan with the inputs that each producer really has under it, until nothing changes. Of its
+        plans it takes the best by the machine on paper; nothing of the machine's second-order effects is used.
+        """
+        config = np.zeros((1, len(self.edges)), np.int8)
+        costs = effective_costs(config[0], self._arrays)
+        best, best_seconds = config[0], np.inf
+        for caution in [_CAUTIOUS] + [_BOLD] * _REVISIONS:
+            self._sweep(config, self._on_paper, caution, costs)
+            seconds = float(self._sweep(config, self._on_paper)[0][0])
+            if seconds < best_seconds:
+                best, best_seconds = config[0].copy(), seconds
+            costs = effective_costs(config[0], self._arrays)
+        return best
+
+    def _sweep(
+        self, configs: NDArray[np.int8], machine: NDArray, caution: float = 0.0, costs: Costs | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return `(n,)` seconds and the last configuration's `(nodes, 4)` kernels; `caution` lets it decide itself."""
+        seconds, kernels = np.empty(len(configs)), np.empty((len(self._arrays.kind), 4))
+        empty = np.empty(0)
+        sweep(configs, self._arrays, machine, caution, costs or Costs(empty, empty), kernels, seconds)
+        return seconds, kernels
+
+
+def fusible_edges(graph: Graph) -> NDArray[np.int64]:
+    """Return the edges that a fusion configuration decides: those that some configuration can fuse.
+
+    Light producers go into anything that computes; a heavy one only into an element-wise consumer of as many
+    elements, since a reduction ends what can be computed tile by tile.
+    """
+    producer, consumer = graph.kind[graph.producers], graph.kind[graph.users]
+    light = (producer >= Kind.ELEMENTWISE) & (producer <= Kind.MOVE)
+    heavy = (producer == Kind.REDUCE) | (producer == Kind.MATRIX)
+    third = (consumer == Kind.MATRIX) & (graph.operand > 1)
+    computes = (consumer >= Kind.ELEMENTWISE) & (consumer <= Kind.MATRIX) & ~third
+    aligned = (consumer == Kind.ELEMENTWISE) & (graph.elements[graph.producers] == graph.elements[graph.users])
+    needed = graph.output[graph.producers]
+    return np.flatnonzero((light & computes) | (heavy & aligned & ~needed))

@@ -1,0 +1,94 @@
+"""Operator fusion as a black-box task."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbo_suite import Evaluations, Problem, Space, Structure
+
+if TYPE_CHECKING:
+    from .graph import Graph
+
+PROGRAMS = Path(__file__).parent / "programs"
+
+# Raise this whenever the same program and configuration come to cost something else; a test with stored costs says so.
+COST_MODEL = 1
+MACHINE = "v5e"
+
+
+class FusionProblem(Problem):
+    """Which producers to fuse into which consumers of a program, on a simulated XLA-like tensor compiler.
+
+    One boolean per producer-consumer edge of the program that can be fused at all. The cost is the program's run time
+    on a simulated TPU: each fused kernel streams tiles between memory and scratchpad, duplicated producers are
+    computed again, and what is illegal is left unfused. The default is a greedy heuristic in the spirit of XLA's.
+    `fusion:my_module.hlo.gz` tunes any program in HLO or StableHLO text.
+    """
+
+    instances: ClassVar[tuple[str, ...]] = tuple(sorted(path.name.split(".")[0] for path in PROGRAMS.glob("*.hlo.gz")))
+    unit = "seconds"
+
+    def __init__(self, instance: str) -> None:
+        self._load(PROGRAMS / f"{instance}.hlo.gz")
+
+    @classmethod
+    def from_file(cls, path: str) -> Self:
+        """Return the task of fusing a user's program, in HLO or StableHLO text, plain or gzipped.
+
+        Raises:
+          UserError: the file cannot be read, or no edge of the program can be fused.
+        """
+        problem = cls.__new__(cls)
+        problem._load(Path(path))
+        return problem
+
+    def _load(self, path: Path) -> None:
+        from bbo_suite import UserError
+
+        from .build import read_graph  # numba comes with it: only where a program is really loaded
+        from .fusion import Fusion
+        from .machine import MACHINES
+
+        self._graph: Graph = read_graph(path)
+        self._fusion = Fusion(self._graph, MACHINES[MACHINE])
+        if not len(self._fusion.edges):
+            raise UserError(f"{path}: no operation of this program can be fused into another; nothing to tune")
+        self.space = Space(np.full(len(self._fusion.edges), 2), names=self._name, values=lambda i: (False, True))
+        self.default = self._fusion.default()
+
+    def _name(self, column: int) -> str:
+        edge = self._fusion.edges[column]
+        producer, consumer = self._graph.producers[edge], self._graph.users[edge]
+        return f"{self._graph.names[producer]} -> {self._graph.names[consumer]}"
+
+    def evaluate(self, configs: NDArray) -> Evaluations:
+        """Return the run times in seconds of the program under `(n, d)` fusion decisions."""
+        return Evaluations.of(self._fusion.seconds(configs))
+
+    def fingerprint(self) -> str:
+        """Return a text that changes with the program, the machine and the cost model."""
+        content = f"fusion|{COST_MODEL}|{MACHINE}|{self._graph.digest()}"
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+    def structure(self) -> Structure:
+        """Return which decisions interact, what is known of each, and the graph whose edges they decide."""
+        from .fusion_structure import declare
+
+        return declare(self._graph, self._fusion.edges)
+
+    def facts(self) -> dict[str, str]:
+        """Return the size of the program and of its default."""
+        kernels = self._fusion.kernels(self.default)
+        operations = int((self._graph.kind > 1).sum())
+        slow = kernels.result[np.argmax(kernels.cycles * self._graph.weight[kernels.result])]
+        return {
+            "machine": MACHINE,
+            "operations": f"{operations:,}",
+            "kernels of the default": f"{len(kernels.result):,}",
+            "slowest kernel of the default": f"{self._graph.names[slow]} ({self._graph.opcodes[slow]})",
+        }

@@ -1,0 +1,73 @@
+"""What the compiler knows of each HLO opcode: what kind of work it is and what it costs a vector unit."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Kind(IntEnum):
+    """How an operation takes part in fusion."""
+
+    SOURCE = 0  # lies in memory before the program, or a loop, runs: parameters, results of loops
+    FREE = 1  # costs nothing and is repeated wherever it is used: constants and what is made of them alone
+    ELEMENTWISE = 2
+    BROADCAST = 3
+    MOVE = 4  # rearranges elements: transpose, slice, pad, concatenate, gather
+    REDUCE = 5  # heavy: many elements become one; never computed twice
+    MATRIX = 6  # heavy: dot and convolution, on the matrix unit; never computed twice
+    OPAQUE = 7  # a kernel of its own that nothing is fused with: sort, scatter, custom calls, what we do not know
+
+
+# Vector operations per element. Ratios follow the instruction counts of common polynomial approximations; one
+# operation is one 32-bit lane operation.
+_ELEMENTWISE = {
+    1.0: """abs add and bitcast-convert ceil clamp compare convert copy floor imag is-finite maximum minimum multiply
+        negate not or popcnt real reduce-precision round-nearest-afz round-nearest-even select shift-left
+        shift-right-arithmetic shift-right-logical sign stochastic-convert subtract xor complex count-leading-zeros""",
+    6.0: "rsqrt sqrt",
+    8.0: "divide",
+    10.0: "exponential exponential-minus-one",
+    15.0: "log log-plus-one logistic remainder cbrt",
+    20.0: "tanh map",
+    30.0: "erf power",
+    40.0: "atan2 tan sine cosine",
+}
+_MOVE = {
+    0.5: "slice dynamic-slice",
+    1.0: "concatenate dynamic-update-slice pad",
+    4.0: "reshape transpose reverse",
+    16.0: "gather",
+}
+_REDUCE = "reduce reduce-window select-and-scatter"
+_MATRIX = "dot convolution"
+_SOURCE = "parameter infeed recv get-tuple-element while conditional"
+_FREE = "constant iota partition-id replica-id after-all"
+
+KINDS: dict[str, Kind] = {"broadcast": Kind.BROADCAST}
+VECTOR_OPERATIONS: dict[str, float] = {"broadcast": 0.5}
+for _table, _kind in ((_ELEMENTWISE, Kind.ELEMENTWISE), (_MOVE, Kind.MOVE)):
+    for _cost, _names in _table.items():
+        KINDS |= dict.fromkeys(_names.split(), _kind)
+        VECTOR_OPERATIONS |= dict.fromkeys(_names.split(), _cost)
+KINDS |= dict.fromkeys(_REDUCE.split(), Kind.REDUCE)
+KINDS |= dict.fromkeys(_MATRIX.split(), Kind.MATRIX)
+KINDS |= dict.fromkeys(_SOURCE.split(), Kind.SOURCE)
+KINDS |= dict.fromkeys(_FREE.split(), Kind.FREE)
+
+OPAQUE_OPERATIONS = 4.0
+"""Vector operations per element that an operation of a kind that is not listed is taken to cost."""
+
+# Bytes of an element; a type that is not listed is taken to have 4, a sub-byte type its share.
+_BITS = {"pred": 8, "token": 0, "opaque": 0, "u1": 1, "s1": 1, "u2": 2, "s2": 2, "u4": 4, "s4": 4, "f4e2m1fn": 4}
+_BITS |= {"s8": 8, "u8": 8, "s16": 16, "u16": 16, "f16": 16, "bf16": 16, "s32": 32, "u32": 32, "f32": 32}
+_BITS |= {"s64": 64, "u64": 64, "f64": 64, "c64": 64, "c128": 128}
+
+
+def bytes_of(dtype: str) -> float:
+    """Return the bytes of one element of a type."""
+    return (8 if dtype.startswith("f8") else _BITS.get(dtype, 32)) / 8
+
+
+def kind_of(opcode: str) -> Kind:
+    """Return the kind of an opcode; one that is not known is opaque."""
+    return KINDS.get(opcode, Kind.OPAQUE)

@@ -1,0 +1,118 @@
+"""Simulated annealing that keeps a whole batch busy: many single changes at once, and the accepted ones merged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from bbo_suite import Moves, Strategy, Task, option
+
+
+@dataclass(frozen=True)
+class AnnealingOptions:
+    """Options of `annealing`."""
+
+    heat: float = option(0.5, "initial temperature, in median cost differences of a single change", low=0, high=100)
+    cooling: float = option(300.0, "initial temperature / final temperature", low=1, high=1e9)
+
+
+class Annealing(Strategy):
+    """Simulated annealing (Kirkpatrick et al. 1983) on batches.
+
+    Every candidate of a batch is one change of the same state, over all parameters in shuffled turns. Each change is
+    accepted or not by the rule of Metropolis, and the accepted ones that touch different parameters are merged into
+    the next state, whose cost is measured with the next batch. Where merging turns out worse than the rule allows, the
+    next merges are halved, and grow again with success. With a batch of one this is plain annealing. The temperature
+    falls geometrically over the budget from a multiple of the median cost difference in the first batches.
+    """
+
+    Options: ClassVar[type] = AnnealingOptions
+    options: AnnealingOptions
+
+    def __init__(self, task: Task, budget: int, rng: Generator, options: AnnealingOptions) -> None:
+        super().__init__(task, budget, rng, options)
+        self._moves = Moves(task.space)
+        self._state: NDArray = task.default.astype(task.space.dtype)
+        self._cost = np.inf
+        self._next: NDArray | None = self._state  # the merged state, still to be measured
+        self._turns = np.empty(0, np.int64)
+        self._told, self._temperature = 0, 0.0
+        self._differences: list[NDArray] = []
+        self._most = 1 << 20
+
+    def ask(self, n: int) -> NDArray:
+        """Return the state if its cost is not known yet, and `n` or `n - 1` single changes of it."""
+        state = self._state if self._next is None else self._next
+        configs = np.repeat(state[None], n, axis=0)
+        first = 0 if self._next is None else 1
+        rows = np.arange(first, n)
+        if len(self._moves.movable):
+            self._moves.change(configs, rows, self._columns(n - first), self.rng)
+        return configs
+
+    def _columns(self, n: int) -> NDArray[np.int64]:
+        """Return the next parameters to change: each gets its turn before any comes again."""
+        while len(self._turns) < n:
+            self._turns = np.concatenate([self._turns, self.rng.permutation(self._moves.movable)])
+        columns, self._turns = self._turns[:n], self._turns[n:]
+        return columns
+
+    def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:
+        """Accept or refuse the merged state, then each change of it, and merge what was accepted."""
+        self._told += len(values)
+        self._cool()
+        base, cost = self._state, self._cost
+        if self._next is not None:
+            base, cost = configs[0], float(values[0])
+            worse = cost > self._cost and not self._accepts(np.array([cost - self._cost]))[0]
+            self._most = max(1, self._most // 2) if worse else self._most * 2
+            if not worse:
+                self._state, self._cost = base.copy(), cost
+            self._next, configs, values = None, configs[1:], values[1:]
+        self._learn(values, cost)
+        reference = min(cost, self._cost) if np.isinf(cost) else cost
+        self._merge(base, cost, configs, values, self._accepts(values - reference) if np.isfinite(reference) else None)
+
+    def _merge(
+        self, base: NDArray, cost: float, configs: NDArray, values: NDArray, accepted: NDArray[np.bool_] | None
+    ) -> None:
+        """Set the next state: changes of `base` in the order of their costs, as long as they touch other parameters."""
+        chosen = np.flatnonzero(np.isfinite(values) if accepted is None else accepted)
+        chosen = chosen[np.argsort(values[chosen], kind="stable")]
+        if accepted is None or cost > self._cost:  # from a base that was refused, only the best change can be taken
+            chosen = chosen[:1]
+            if len(chosen) and not self._accepts(values[chosen] - self._cost)[0]:
+                return
+        if len(chosen):
+            self._state, self._cost = configs[chosen[0]].copy(), float(values[chosen[0]])
+        merged, touched = self._state.copy(), self._state != base
+        taken = 1
+        for i in chosen[1 : self._most]:
+            changed = configs[i] != base
+            if not (changed & touched).any():
+                merged[changed] = configs[i][changed]
+                touched |= changed
+                taken += 1
+        if taken > 1 and bool(self.task.space.allowed(merged[None])[0]):
+            self._next = merged
+
+    def _accepts(self, differences: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Apply the rule of Metropolis to `(k,)` cost differences; nan, from inf to inf, is a step among failures."""
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            chance = np.exp(-differences / self._temperature) if self._temperature > 0 else differences <= 0
+        return np.isnan(differences) | (differences <= 0) | (self.rng.random(len(differences)) < chance)
+
+    def _learn(self, values: NDArray[np.float64], cost: float) -> None:
+        """Gather cost differences until there are enough for a scale."""
+        if sum(map(len, self._differences)) < 200 and np.isfinite(cost):
+            differences = np.abs(values - cost)
+            self._differences.append(differences[np.isfinite(differences) & (differences > 0)])
+
+    def _cool(self) -> None:
+        known = np.concatenate([np.empty(0), *self._differences])
+        start = self.options.heat * float(np.median(known)) if len(known) else 0.0
+        self._temperature = start * self.options.cooling ** -(self._told / self.budget)

@@ -1,0 +1,98 @@
+"""The candidate regressors, their score, and the rule that selects the good ones (DyNA PPO, section 3)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+
+class Predictor(Protocol):
+    """Something that predicts."""
+
+    def predict(self, features: NDArray) -> NDArray:
+        """Return the `(n,)` targets of `(n, width)` features."""
+        ...
+
+
+class Regressor(Predictor, Protocol):
+    """A predictor that learns, as scikit-learn's do."""
+
+    def fit(self, features: NDArray, targets: NDArray) -> Any:  # noqa: ANN401 - itself
+        """Learn from `(n, width)` features and `(n,)` targets."""
+        ...
+
+
+RIDGE = "ridge"
+"""The regressor that is updated with every batch."""
+
+PENALTIES = (1.0, 10.0, 100.0)
+"""Ridge penalties that are tried; the one of the best score stands for ridge."""
+
+
+def ridges() -> dict[float, Regressor]:
+    """Return an unfitted ridge regression for each penalty."""
+    from sklearn.linear_model import Ridge
+
+    return {penalty: Ridge(penalty, solver="cholesky") for penalty in PENALTIES}
+
+
+def nonlinear(seed: int, rows: int) -> dict[str, Regressor]:
+    """Return the other unfitted candidates of Phothilimthana et al. 2021; small, as one core fits them in a second.
+
+    Args:
+      seed: of their randomness.
+      rows: that they will be fitted to, in a cross-validation at least half of them.
+    """
+    from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
+    from sklearn.neural_network import MLPRegressor
+
+    batch = max(1, min(64, rows // 2))  # scikit-learn warns of a batch larger than the data
+    return {
+        "forest": RandomForestRegressor(20, max_features=0.2, min_samples_leaf=3, random_state=seed),
+        "boosting": GradientBoostingRegressor(
+            n_estimators=150, learning_rate=0.15, subsample=0.7, max_features="sqrt", random_state=seed
+        ),
+        "network": MLPRegressor(
+            hidden_layer_sizes=(64,),
+            alpha=0.1,
+            batch_size=batch,
+            learning_rate_init=3e-3,
+            max_iter=15,
+            random_state=seed,
+        ),
+    }
+
+
+def score(regressor: Regressor, features: NDArray, targets: NDArray, folds: int, seed: int) -> float:
+    """Return the mean R^2 over shuffled cross-validation folds."""
+    from sklearn.model_selection import KFold, cross_val_score
+
+    splits = KFold(folds, shuffle=True, random_state=seed)
+    with _quiet():
+        return float(cross_val_score(regressor, features, targets, cv=splits, scoring="r2").mean())
+
+
+def fit(regressor: Regressor, features: NDArray, targets: NDArray) -> Predictor:
+    """Fit in place and return the regressor."""
+    with _quiet():
+        regressor.fit(features, targets)
+    return regressor
+
+
+def select(scores: Mapping[str, float], threshold: float) -> list[str]:
+    """Return the names whose score reaches the threshold, or else the single best one."""
+    return [name for name, value in scores.items() if value >= threshold] or [max(scores, key=lambda n: scores[n])]
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Silence what a network says that stops early on purpose."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
