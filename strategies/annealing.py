@@ -83,6 +83,8 @@ class Annealing(Strategy):
         """Set the next state: changes of `base` in the order of their costs, as long as they touch other parameters."""
         chosen = np.flatnonzero(np.isfinite(values) if accepted is None else accepted)
         chosen = chosen[np.argsort(values[chosen], kind="stable")]
+        if not len(chosen) and np.isinf(self._cost) and len(configs):
+            self._state = configs[self.rng.integers(len(configs))].copy()  # all failed so far: wander on
         if accepted is None or cost > self._cost:  # from a base that was refused, only the best change can be taken
             chosen = chosen[:1]
             if len(chosen) and not self._accepts(values[chosen] - self._cost)[0]:

@@ -49,6 +49,7 @@ def _without_bitcasts(nodes: list[Node]) -> list[Node]:
         if node.kind > Kind.FREE and shapes.is_bitcast(node):
             target[i] = node.operands[0]
             nodes[target[i]].output |= node.output
+            node.output = False
     return nodes
 
 

@@ -56,11 +56,11 @@ class Fusion:
 
     def seconds(self, configs: NDArray) -> NDArray[np.float64]:
         """Return the `(n,)` run times of the program under `(n, d)` configurations."""
-        return self._sweep(np.ascontiguousarray(configs, np.int8), self._machine)[0]
+        return self._sweep(np.require(configs, np.int8, ["C", "W"]), self._machine)[0]
 
     def kernels(self, config: NDArray) -> Kernels:
         """Return the kernels that one `(d,)` configuration makes."""
-        found = self._sweep(np.ascontiguousarray(config[None], np.int8), self._machine)[1]
+        found = self._sweep(np.require(config[None], np.int8, ["C", "W"]), self._machine)[1]
         result = np.flatnonzero(found[:, 0])
         cycles, operations, read, operands = found[result].T
         return Kernels(result, cycles, operations.astype(np.int64), read, operands.astype(np.int64))

@@ -18,7 +18,7 @@ class Encoding:
     """Choices and slots one-hot (two values share one column), scales as a number in [0, 1] and its square.
 
     A parameter with a single value has no feature. More than `widest` features are folded: each output is the sum of a
-    random set of them with random signs (feature hashing, Weinberger et al. 2009, section 2), an approximation that
+    random set of them with random signs (feature hashing, Weinberger et al. 2009), an approximation that
     keeps spaces of 10^5 parameters within memory.
 
     Args:

@@ -26,6 +26,7 @@ class Ensemble:
     Deviation from the published "fitted to all data in every round", which costs hours at 10,000 rows: ridge follows
     every batch by its normal equations over all rows; the scores, the selection, and forest, boosting and network are
     renewed when the data grew by `GROWTH`, on 500 to 2,000 rows (fewer the wider): the best third and a random rest.
+    In between, normal scores move a little under the models that were fitted before; their order does not.
 
     Args:
       width: number of features.

@@ -1,4 +1,4 @@
-"""The candidate regressors, their score, and the rule that selects the good ones (DyNA PPO, section 3)."""
+"""The candidate regressors, their score, and the rule that selects the good ones (Angermueller et al. 2020)."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class ModelOptions:
 class ModelBasedOptimization(Strategy):
     """Regressors are fitted to all costs so far; an evolutionary search maximises the mean of the good ones.
 
-    Phothilimthana et al. 2021 (XTAT) after Angermueller et al. 2020 (DyNA PPO, section 3): of ridge, random forest,
+    Phothilimthana et al. 2021 (XTAT), who follow Angermueller et al. 2020 (DyNA PPO): of ridge, random forest,
     gradient boosting and a neural network those of a cross-validated R^2 of at least `threshold` are averaged, or the
     single best one is taken if there is none. Candidates are never proposed twice. Hyperparameters are ours: the
     authors published none.

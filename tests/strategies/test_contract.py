@@ -1,0 +1,19 @@
+"""Every registered strategy keeps the contract."""
+
+from __future__ import annotations
+
+import pytest
+
+from bbo_suite.conformance import strategy_rules
+from bbo_suite.registry import Registry
+
+CASES = [
+    pytest.param(rule, id=f"{name}: {words}")
+    for name, load in sorted(Registry().strategies().items())
+    for words, rule in strategy_rules(load())
+]
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_rule(rule) -> None:
+    rule()
