@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from .compiled import compiled
 from .graph import Graph
 from .opcodes import Kind
 from .timing import HERTZ, LAUNCH, MEMORY, VECTOR, kernel_cycles
@@ -86,7 +86,7 @@ _MOVED, _TIMES = range(2)
 _FUSED, _OPERANDS, _HEAVY = range(3)
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@compiled()
 def sweep(
     configs: NDArray,
     graph: Arrays,
@@ -147,7 +147,7 @@ def sweep(
         seconds[b] = total / machine[HERTZ]
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@compiled("always")
 def _uses(
     v: int,
     config: NDArray,
@@ -190,7 +190,7 @@ def _uses(
     return reached
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@compiled("always")
 def _legal(v: int, reached: int, kind: NDArray, output: NDArray, use: NDArray, tally: NDArray) -> bool:
     """May v be computed where it is wanted?"""
     if kind[v] in (_SOURCE, _OPAQUE) or reached > MOST_COPIES:
@@ -206,7 +206,7 @@ def _legal(v: int, reached: int, kind: NDArray, output: NDArray, use: NDArray, t
     return use[k, _TAKEN] == 0 and use[k, _COMPUTED] == _LOOP | _ALIGNED and tally[k, _HEAVY] < 0
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@compiled("always")
 def _pays(
     v: int,
     reached: int,
@@ -239,7 +239,7 @@ def _pays(
     return fused < apart
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@compiled("always")
 def _enter(
     v: int,
     reached: int,
@@ -287,7 +287,7 @@ def _enter(
     return 1.0, filled + 1
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@compiled("always")
 def effective_costs(config: NDArray, graph: Arrays) -> Costs:
     """Return what computing each node takes if everything is fused in front of it that a `(d,)` plan fuses."""
     kind, _, node, _, starts, edge, flow = graph

@@ -101,8 +101,8 @@ def matrix(node: Node) -> tuple[float, float, float, float]:
     labels = _attribute(node, "dim_labels")
     features, groups = _feature_dim(labels, result), int(_attribute(node, "feature_group_count") or 1)
     groups *= int(_attribute(node, "batch_group_count") or 1)
-    depth = elements(right) / max(1, features) / _dilated(node)
-    return float(groups), elements(result) / max(1, features), features / groups, depth
+    taps = elements(right) / max(1, features) / _dilated(node)
+    return float(groups), elements(result) / max(1, features), features / groups, taps
 
 
 def _feature_dim(labels: str, result: Shape) -> int:

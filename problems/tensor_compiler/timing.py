@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
 from numpy.typing import NDArray
+
+from .compiled import compiled
 
 HERTZ, MEMORY, MATRIX, VECTOR, VECTOR_PEAK, SCRATCHPAD, LAUNCH, CODE, STEP, WINDOW = range(10)
 
@@ -21,7 +22,7 @@ REGISTERS = 32.0
 """Values that a kernel's body keeps at hand; beyond, they go through the scratchpad."""
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@compiled("always")
 def pipelined(memory: float, matrix: float, vector: float, steps: float, step: float) -> float:
     """Return the cycles of `steps` iterations whose units overlap; the first fetch has nothing to hide behind."""
     busiest = max(memory, matrix, vector)
@@ -29,7 +30,7 @@ def pipelined(memory: float, matrix: float, vector: float, steps: float, step: f
     return busiest + OVERLAP_LOSS * hidden + memory / steps + steps * step
 
 
-@njit(cache=True, error_model="numpy")
+@compiled()
 def kernel_cycles(
     machine: NDArray,
     load: NDArray,
@@ -62,7 +63,7 @@ def kernel_cycles(
     return start + pipelined(memory, 0.0, load[3] * spilled / machine[VECTOR], steps, step)
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@compiled("always")
 def _product(
     machine: NDArray,
     load: NDArray,
