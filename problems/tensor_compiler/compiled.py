@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numba
 from numba import njit
@@ -33,7 +33,7 @@ def _cache_folder() -> Path | None:
 _FOLDER = _cache_folder()
 
 
-def compiled(inline: str = "never") -> Callable[[Callable[..., Any]], Any]:
+def compiled(inline: Literal["never", "always"] = "never") -> Callable[[Callable[..., Any]], Any]:
     """Return numba's decorator with the settings of this package; `inline` is "always" for parts of a hot loop."""
 
     def decorate(function: Callable[..., Any]) -> Any:  # noqa: ANN401 - numba's dispatcher
