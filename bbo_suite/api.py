@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,11 +14,11 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from . import frames, options
-from .errors import UserError
+from .errors import UserError, did_you_mean
 from .interrupt import StopFile
 from .problem_base import Problem
 from .registry import Registry
-from .store import LOCK, folder_name
+from .store import LOCK, disk_errors
 from .study import Outcome, Study, default_jobs, perform
 
 load = frames.load
@@ -29,7 +30,11 @@ def problem(problem_id: str, plugins: Sequence[str | Path] = ()) -> Problem:
     Raises:
       UserError: there is none of that id.
     """
-    return Registry(tuple(map(Path, plugins))).problem(problem_id)
+    return _registry(plugins).problem(problem_id)
+
+
+def _registry(plugins: Sequence[str | Path]) -> Registry:
+    return Registry(tuple(Path(path).absolute() for path in plugins))  # the caller or a worker may change directory
 
 
 def run(
@@ -50,7 +55,8 @@ def run(
 ) -> list[dict[str, Any]]:
     """Run every strategy on every problem and return one summary a run (see `frames.summarise`).
 
-    The same call again resumes what is unfinished and never overwrites.
+    The same call again resumes what is unfinished and never overwrites. Ctrl-C finishes the batch, stores it and then
+    raises `KeyboardInterrupt`.
 
     Args:
       option_texts: options of strategies, `key` for all that have it or `strategy.key` for one, as text.
@@ -61,21 +67,29 @@ def run(
     Raises:
       UserError: a mistake in the arguments, or a run that failed; the others are stored.
     """
-    registry = Registry(tuple(map(Path, plugins)))
-    names = (strategies,) if isinstance(strategies, str) else tuple(dict.fromkeys(strategies))
-    ids = (problems,) if isinstance(problems, str) else tuple(dict.fromkeys(problems))
+    registry = _registry(plugins)
+    names, ids = _ids(strategies, "strategy"), _ids(problems, "problem")
     chosen = chosen_options(registry, names, option_texts or {})
-    name = study or default_name(names, ids, chosen, budget, batch, seed)
-    made = Study(name, Path(results), registry, ids, chosen, repeats, seed, budget, batch, keep_all)
+    name = default_name(names, ids, chosen, budget, batch, seed) if study is None else study
+    made = Study(name, Path(results).absolute(), registry, ids, chosen, repeats, seed, budget, batch, keep_all)
     report = perform_study(made, jobs, quiet)
     if report.errors:
         raise UserError("; ".join(report.errors))
+    if report.stopped:
+        raise KeyboardInterrupt
     return report.summaries
+
+
+def _ids(given: str | Sequence[str], word: str) -> tuple[str, ...]:
+    ids = (given,) if isinstance(given, str) else tuple(dict.fromkeys(given))
+    if not ids:
+        raise UserError(f"no {word} is named; give at least one id")
+    return ids
 
 
 @dataclass(frozen=True)
 class Report:
-    """What came of a study: a summary of every run that has rows, one sentence per failure, and whether it was cut."""
+    """What came of a study: a summary of every run that did not fail, a sentence for each that did, and was it cut?"""
 
     summaries: list[dict[str, Any]]
     errors: list[str]
@@ -95,12 +109,18 @@ def perform_study(study: Study, jobs: int | None, quiet: bool) -> Report:
     with StopFile() as stop, _alone(study):
         with preparing(study.problems, quiet):
             plan = study.prepare()
-        with shown(plan, quiet):
-            outcomes = list(perform(study, plan, jobs or default_jobs(len(plan)), stop.path))
+        with shown(plan, quiet) as ended:
+            outcomes = list(_told(perform(study, plan, jobs or default_jobs(len(plan)), stop.path), ended))
         stopped = stop.stopped
     order = {planned.path: place for place, planned in enumerate(plan)}
     outcomes.sort(key=lambda outcome: order[outcome.path])
     return Report(list(_summaries(outcomes)), [o.error for o in outcomes if o.error], stopped)
+
+
+def _told(outcomes: Iterable[Outcome], ended: Callable[[Path], None]) -> Iterator[Outcome]:
+    for outcome in outcomes:
+        ended(outcome.path)
+        yield outcome
 
 
 def _summaries(outcomes: Sequence[Outcome]) -> Iterator[dict[str, Any]]:
@@ -111,13 +131,18 @@ def _summaries(outcomes: Sequence[Outcome]) -> Iterator[dict[str, Any]]:
 def _alone(study: Study) -> Iterator[None]:
     """Keep a second process from the same study while this one writes it."""
     study.claim()
+    lock = FileLock(study.path / LOCK, timeout=0)
+    with disk_errors(study.path):
+        try:
+            lock.acquire()
+        except Timeout:  # before disk_errors sees it: to filelock it is an OSError
+            raise UserError(
+                f"another process is writing study {study.name!r}; wait for it or choose another --study"
+            ) from None
     try:
-        with FileLock(study.path / LOCK, timeout=0):
-            yield
-    except Timeout:
-        raise UserError(
-            f"another process is writing study {study.name!r}; wait for it or choose another --study"
-        ) from None
+        yield
+    finally:
+        lock.release()
 
 
 def chosen_options(registry: Registry, strategies: Sequence[str], texts: Mapping[str, str]) -> dict[str, Any]:
@@ -130,24 +155,32 @@ def chosen_options(registry: Registry, strategies: Sequence[str], texts: Mapping
     chosen = {}
     for name, strategy in classes.items():
         known = {option["name"] for option in options.describe(strategy.Options)}
-        own = {key.removeprefix(f"{name}."): text for key, text in texts.items() if key.startswith(f"{name}.")}
+        own = {key.rpartition(".")[2]: text for key, text in texts.items() if key.rpartition(".")[0] == name}
         shared = {key: text for key, text in texts.items() if "." not in key and (key in known or len(classes) == 1)}
         chosen[name] = options.parse(strategy.Options, shared | own, f"strategy {name}")
-    for key in texts:
-        owner, _, rest = key.rpartition(".")
-        if owner and owner not in classes:
-            raise UserError(f"option {key!r} is for strategy {owner!r}, which is not run; add --strategy {owner}")
-        if not owner and not any(rest in asdict(made) for made in chosen.values()):
-            raise UserError(f"none of the strategies {', '.join(classes)} has an option {key!r}; see `show STRATEGY`")
+    _check_owners(texts, chosen)
     return chosen
+
+
+def _check_owners(texts: Iterable[str], chosen: Mapping[str, Any]) -> None:
+    known = {option for made in chosen.values() for option in asdict(made)}
+    for key in texts:
+        owner, _, option = key.rpartition(".")
+        if owner and owner not in chosen:
+            run = ", ".join(chosen)
+            raise UserError(f"option {key!r} is for strategy {owner!r}, which is not among those that run: {run}")
+        if not owner and option not in known:
+            hint = did_you_mean(key, known)
+            raise UserError(f"none of the strategies {', '.join(chosen)} has an option {key!r}.{hint}")
 
 
 def default_name(
     strategies: Sequence[str], problems: Sequence[str], chosen: Mapping[str, Any], budget: int, batch: int, seed: int
 ) -> str:
     """Return a study name that the settings determine, so that the same command finds its study again."""
-    settings = [list(problems), {name: asdict(made) for name, made in chosen.items()}, budget, batch, seed]
+    strategies, problems = sorted(strategies), sorted(problems)
+    settings = [problems, {name: asdict(made) for name, made in chosen.items()}, budget, batch, seed]
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:6]
     words = [problems[0] if len(problems) == 1 else f"{len(problems)}-problems"]
     words.append("-".join(strategies) if len(strategies) <= 4 else f"{len(strategies)}-strategies")
-    return folder_name("-".join(words).replace("/", "-").replace(":", "-")[:80]) + f"-{digest}"
+    return f"{re.sub(r'[^A-Za-z0-9.+]+', '-', '-'.join(words)).strip('-.')[:80]}-{digest}".strip("-")

@@ -12,7 +12,9 @@ import typer
 from .errors import UserError
 
 if TYPE_CHECKING:
+    from .api import Report
     from .registry import Registry
+    from .study import Study
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -30,6 +32,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard out
 DEMONSTRATION = ("random", "annealing", "evolution")
 PROBLEM = "fusion/resnet50"
 INTERRUPTED = 130
+LARGEST = 10**1000
+"""The largest integer that `show --json` prints in full: Python refuses to print more than 4,300 digits."""
 
 
 @app.command()
@@ -55,40 +59,59 @@ def run(
     from . import api
     from .registry import Registry
     from .study import Study
-    from .tables import summary_table
+    from .tables import reserved, summary_table
 
-    registry = Registry(tuple(plugin or ()))
-    demonstrate = strategy is None and problem is None and not plugin
-    strategies = tuple(dict.fromkeys(strategy or _from_plugins(registry, "strategies") or DEMONSTRATION))
-    problems = tuple(dict.fromkeys(problem or _from_plugins(registry, "families") or (PROBLEM,)))
-    chosen = api.chosen_options(registry, strategies, _pairs(option or []))
-    name = study or api.default_name(strategies, problems, chosen, budget, batch, seed)
-    repeats = repeats if repeats is not None else 3 if demonstrate else 1
-    made = Study(name, results, registry, problems, chosen, repeats, seed, budget, batch, all_configs)
-    report = api.perform_study(made, jobs, quiet)
+    with reserved(as_json):
+        registry = Registry(tuple(plugin or ()))
+        strategies = tuple(dict.fromkeys(strategy or _from_plugins(registry, "strategies") or DEMONSTRATION))
+        problems = tuple(dict.fromkeys(problem or _from_plugins(registry, "families") or (PROBLEM,)))
+        chosen = api.chosen_options(registry, strategies, _pairs(option or []))
+        name = api.default_name(strategies, problems, chosen, budget, batch, seed) if study is None else study
+        if repeats is None:
+            repeats = 1 if strategy or problem or plugin else 3
+        made = Study(name, results, registry, problems, chosen, repeats, seed, budget, batch, all_configs)
+        report = _perform(made, jobs, quiet)
+    for error in report.errors:
+        print(f"error: {error}", file=sys.stderr)
     for summary in report.summaries if as_json else ():
-        print(json.dumps(summary))
+        print(_strict(summary), flush=True)
     if report.summaries and not as_json:
         summary_table(report.summaries)
         if not report.stopped:
             _figures(name, results)
-    for error in report.errors:
-        print(f"error: {error}", file=sys.stderr)
     if report.stopped:
         print(f"stopped; everything is stored in {made.path}: run the same command to resume", file=sys.stderr)
-    raise typer.Exit(1 if report.errors else INTERRUPTED if report.stopped else 0)
+    raise typer.Exit(INTERRUPTED if report.stopped else 1 if report.errors else 0)
+
+
+def _perform(study: Study, jobs: int | None, quiet: bool) -> Report:
+    from . import api
+
+    try:
+        return api.perform_study(study, jobs, quiet)
+    except KeyboardInterrupt:  # the second; typer would end without a word
+        print(f"ended; what was stored in {study.path} is kept: run the same command to resume", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def _strict(facts: dict[str, Any]) -> str:
+    """Return one line of JSON; what JSON has no number for is null."""
+    return json.dumps(json.loads(json.dumps(facts, default=str), parse_constant=lambda word: None))
 
 
 def _from_plugins(registry: Registry, kind: Literal["strategies", "families"]) -> list[str]:
     """Return what the plugin files define, as the default choice of what to run."""
+    from .plugins import classes_of
     from .problem_base import Problem
-    from .registry import classes_of
     from .strategy_base import Strategy
 
     if kind == "strategies":
         return [path.stem for path in registry.plugins if classes_of(path, Strategy)]
     found = [(path.stem, c) for path in registry.plugins for c in classes_of(path, Problem)]
-    return [f"{stem}/{instance}" for stem, c in found for instance in c.instances[:1]]
+    for stem, c in found:
+        if not c.instances:
+            raise UserError(f"problem {stem!r} of the plugin has no instances; name a file: --problem {stem}:path")
+    return [f"{stem}/{c.instances[0]}" for stem, c in found]
 
 
 def _pairs(texts: list[str]) -> dict[str, str]:
@@ -119,21 +142,15 @@ def list_(
     as_json: AsJson = False,
 ) -> None:
     """List strategies and problems."""
+    from . import catalogue
     from .registry import Registry
-    from .tables import list_table
+    from .tables import list_table, reserved
 
-    registry = Registry(tuple(plugin or ()))
-    items: list[dict[str, str]] = []
-    if what != "problems":
-        items += [_item("strategy", name, load()) for name, load in sorted(registry.strategies().items())]
-    if what != "strategies":
-        for family, load in sorted(registry.families().items()):
-            items += [_item("problem", f"{family}/{instance}", load()) for instance in load().instances]
+    with reserved(as_json):
+        registry = Registry(tuple(plugin or ()))
+        items = catalogue.strategies(registry) if what != "problems" else []
+        items += catalogue.problems(registry) if what != "strategies" else []
     print(json.dumps(items)) if as_json else list_table(items)
-
-
-def _item(kind: str, name: str, found: type) -> dict[str, str]:
-    return {"id": name, "kind": kind, "what": (found.__doc__ or "").strip().partition("\n")[0]}
 
 
 @app.command()
@@ -143,47 +160,16 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Say what a strategy or a problem is, with its options, or its space and its default's cost."""
+    from . import catalogue
     from .registry import Registry
-    from .tables import fact_table
+    from .tables import fact_table, reserved
 
-    registry = Registry(tuple(plugin or ()))
-    isolated = "/" not in name and ":" not in name
-    facts = _strategy_facts(registry, name) if isolated else _problem_facts(registry, name)
-    print(json.dumps(facts)) if as_json else fact_table(facts)
-
-
-def _strategy_facts(registry: Registry, name: str) -> dict[str, Any]:
-    import inspect
-
-    from . import options
-
-    found = registry.strategy(name)
-    facts = {"id": name, "what": inspect.getdoc(found) or "", "uses_structure": found.uses_structure}
-    return {**facts, "options": options.describe(found.Options)}
-
-
-def _problem_facts(registry: Registry, name: str) -> dict[str, Any]:
-    import inspect
-
-    from .evaluation import default_value
-    from .space import Kind
-
-    problem = registry.problem(name)
-    space, structure = problem.space, problem.structure()
-    kinds = {kind.name.lower(): int((space.kinds == kind).sum()) for kind in Kind if (space.kinds == kind).any()}
-    return {
-        "id": name,
-        "what": inspect.getdoc(type(problem)) or "",
-        "parameters": len(space),
-        "kinds": kinds,
-        "candidates": space.cardinality,
-        "default": default_value(problem),
-        "unit": problem.unit,
-        "optimum": problem.optimum,
-        "interactions": None if structure is None else len(structure.neighbours) // 2,
-        "fingerprint": problem.fingerprint(),
-        **problem.facts(),
-    }
+    with reserved(as_json):
+        registry = Registry(tuple(plugin or ()))
+        facts = catalogue.facts(registry, name)
+    if as_json and facts.get("candidates", 0) > LARGEST:
+        facts["candidates"] = None
+    print(_strict(facts)) if as_json else fact_table(facts)
 
 
 @app.command()

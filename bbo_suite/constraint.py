@@ -47,17 +47,26 @@ class Component:
     def allows(self, configs: NDArray) -> NDArray[np.bool_]:
         """Return `(n,)` booleans: is the row's part in the table? `configs` holds indices within range."""
         wanted = _keys(configs[:, self.columns], self.sizes)
-        found = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
-        return self.keys[found] == wanted
+        return self.keys[self._nearest(wanted)] == wanted
+
+    def places(self, configs: NDArray) -> NDArray[np.int64]:
+        """Return `(n,)` which row of the table each allowed row's part is."""
+        return self._nearest(_keys(configs[:, self.columns], self.sizes))
+
+    def _nearest(self, wanted: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
 
 
 def tie(sizes: NDArray[np.int64], constraints: Sequence[Constraint]) -> list[Component]:
     """Group the parameters that constraints connect and build each group's table.
 
     Raises:
-      ValueError: a constraint names a column that is not there, forbids everything, or ties too many combinations.
+      ValueError: a constraint names no column or one that is not there, answers with a wrong shape, forbids everything,
+        or ties too many combinations.
     """
     for constraint in constraints:
+        if not constraint.parameters:
+            raise ValueError("a constraint names no columns; name those that it looks at")
         if any(not 0 <= column < len(sizes) for column in constraint.parameters):
             raise ValueError(
                 f"a constraint names columns {constraint.parameters} of a space of {len(sizes)} parameters"
@@ -79,14 +88,21 @@ def _component(columns: list[int], sizes: NDArray[np.int64], constraints: Sequen
         rows = np.column_stack([np.repeat(rows, sizes[column], axis=0), values])
         for constraint in constraints:
             if max(constraint.parameters) == column and set(constraint.parameters) <= set(columns[:width]):
-                places = [columns.index(c) for c in constraint.parameters]
-                rows = rows[np.asarray(constraint.allowed(rows[:, places]), bool)]
+                rows = rows[_answer(constraint, rows[:, [columns.index(c) for c in constraint.parameters]])]
     if not len(rows):
         raise ValueError(f"constraints on columns {columns} forbid every combination")
     own_sizes = sizes[columns]
     if np.prod(own_sizes.astype(float)) > 2.0**62:
         raise ValueError(f"constraints tie {len(columns)} parameters whose product is beyond 2^62")
     return Component(np.asarray(columns), rows, _keys(rows, own_sizes), own_sizes)
+
+
+def _answer(constraint: Constraint, rows: NDArray) -> NDArray[np.bool_]:
+    answer = np.asarray(constraint.allowed(rows), bool)
+    if answer.shape != (len(rows),):
+        shapes = f"{answer.shape} for {rows.shape} indices; return one boolean a row"
+        raise ValueError(f"the constraint on columns {constraint.parameters} answered with shape {shapes}")
+    return answer
 
 
 def _keys(rows: NDArray, sizes: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -12,6 +12,7 @@ from .space import Space
 
 _LARGEST = 1 << 62
 _ROUNDS = 6
+_CHUNK = 1 << 12
 
 
 class Enumeration:
@@ -28,9 +29,13 @@ class Enumeration:
     def __init__(self, space: Space, rng: Generator) -> None:
         self._space = space
         self._keys = rng.integers(0, 2**63, _ROUNDS + 1, dtype=np.uint64)
-        self._blocks = _blocks(space)
-        self._counted = _largest_that_fit([size for _, size in self._blocks])
-        self._total = math.prod(self._blocks[b][1] for b in self._counted)
+        blocks = _blocks(space)
+        counted = _largest_that_fit([size for _, size in blocks])
+        self._counted = [blocks[b] for b in sorted(counted)]
+        self._total = math.prod(size for _, size in self._counted)
+        tied = len(space.components) + len(space.free_permutations)
+        self._tied = [blocks[b] for b in range(tied) if b not in counted]
+        self._free = np.array([blocks[b][0][0] for b in range(tied, len(blocks)) if b not in counted], np.int64)
         self.length = min(space.cardinality, _LARGEST)
 
     def rows(self, start: int, stop: int) -> NDArray:
@@ -38,12 +43,14 @@ class Enumeration:
         positions = np.arange(start, max(start, min(stop, self.length)), dtype=np.uint64)
         numbers = _shuffle(positions % np.uint64(self._total), self._total, self._keys)
         configs = np.zeros((len(positions), len(self._space)), self._space.dtype)
-        for b, (columns, size) in enumerate(self._blocks):
-            if b in self._counted:
-                digits, numbers = numbers % np.uint64(size), numbers // np.uint64(size)
-                configs[:, columns] = self._values(columns, digits)
-            else:
-                configs[:, columns] = self._scattered(b, columns, size, positions)
+        for columns, size in self._counted:
+            digits, numbers = numbers % np.uint64(size), numbers // np.uint64(size)
+            configs[:, columns] = self._values(columns, digits)
+        for columns, size in self._tied:
+            configs[:, columns] = self._scattered(columns, size, positions)
+        for first in range(0, len(self._free), _CHUNK):
+            columns = self._free[first : first + _CHUNK]
+            configs[:, columns] = self._noise(positions, columns) % self._space.sizes[columns].astype(np.uint64)
         return configs
 
     def _values(self, columns: NDArray, digits: NDArray[np.uint64]) -> NDArray:
@@ -52,12 +59,13 @@ class Enumeration:
                 return component.rows[digits.astype(np.int64)]
         return digits[:, None] if len(columns) == 1 else _unrank(digits, len(columns))
 
-    def _scattered(self, block: int, columns: NDArray, size: int, positions: NDArray[np.uint64]) -> NDArray:
-        place = np.arange(len(columns), dtype=np.uint64) + np.uint64(block << 20)
-        noise = _mix(_mix(positions[:, None] ^ self._keys[-1]) + _mix(place))
-        if len(columns) > 1 and size > _LARGEST:
-            return np.argsort(noise, axis=1)
-        return self._values(columns, noise[:, 0] % np.uint64(size))
+    def _scattered(self, columns: NDArray, size: int, positions: NDArray[np.uint64]) -> NDArray:
+        if size > _LARGEST:
+            return np.argsort(self._noise(positions, columns), axis=1)
+        return self._values(columns, self._noise(positions, columns[:1])[:, 0] % np.uint64(size))
+
+    def _noise(self, positions: NDArray[np.uint64], columns: NDArray) -> NDArray[np.uint64]:
+        return _mix(_mix(positions[:, None] ^ self._keys[-1]) + _mix(columns.astype(np.uint64)))
 
 
 def _blocks(space: Space) -> list[tuple[NDArray, int]]:
@@ -67,6 +75,7 @@ def _blocks(space: Space) -> list[tuple[NDArray, int]]:
     free = np.ones(len(space), bool)
     for columns, _ in blocks:
         free[columns] = False
+    free &= space.sizes > 1
     return blocks + [(np.array([j]), int(space.sizes[j])) for j in np.flatnonzero(free)]
 
 

@@ -16,6 +16,8 @@ class UserError(Exception):
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return `` Did you mean 'x'?`` for the closest of the known names, or the list of them if none is close."""
     names = sorted(known)
+    if not names:
+        return " There is none yet."
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     return f" Did you mean {close[0]!r}?" if close else f" Known: {', '.join(names)}."
 
@@ -27,7 +29,12 @@ def blame(owner: str, step: str) -> Iterator[None]:
         yield
     except UserError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a plugin that calls sys.exit must not end the study
         last = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{Path(last.filename).name}, line {last.lineno}"
-        raise UserError(f"{owner} raised {type(error).__name__} in {step} ({place}): {error}") from error
+        raise UserError(f"{owner} raised {type(error).__name__} in {step} ({place}): {one_line(error)}") from error
+
+
+def one_line(error: BaseException) -> str:
+    """Return an exception's message on one line."""
+    return " ".join(str(error).split()) or "without a message"

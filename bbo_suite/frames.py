@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import UserError
 from .rows import HEADER
-from .store import END, ROWS, RUN, read_json
+from .store import ROWS, RUN, complete, read_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 _TYPES = {
     "evaluation": "int32",
     "digest": "str",
-    "value": "float64",
     "status": "category",
     "strategy_seconds": "float32",
     "evaluation_seconds": "float32",
@@ -48,7 +47,10 @@ def rows(path: Path) -> pd.DataFrame:
     data = file.read_bytes() if file.exists() else b""
     whole = data[: data.rfind(b"\n") + 1] or HEADER.encode()
     try:
-        return pd.read_csv(io.BytesIO(whole), usecols=list(_TYPES), dtype=_TYPES, keep_default_na=False)
+        exact = {"value": float}  # what pandas does by itself may differ in the last digit
+        columns = [*_TYPES, *exact]
+        frame = pd.read_csv(io.BytesIO(whole), usecols=columns, dtype=_TYPES, converters=exact, keep_default_na=False)
+        return frame.astype(exact)
     except ValueError as error:
         raise UserError(f"{file} is damaged ({error}); restore it, or delete its folder to run it anew") from None
 
@@ -92,6 +94,6 @@ def summarise(path: Path) -> dict[str, Any]:
         "strategy_seconds": float(frame["strategy_seconds"].sum()),
         "evaluation_seconds": float(frame["evaluation_seconds"].sum()),
         "uses_structure": head["uses_structure"],
-        "complete": (path / END).exists(),
+        "complete": complete(path, len(frame)),
         "path": str(path),
     }

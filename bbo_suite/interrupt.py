@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
-import sys
 import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Self
+
+_MESSAGE = b"finishing the current batch; press Ctrl-C again to end at once\n"
 
 
 class StopFile:
@@ -25,7 +29,9 @@ class StopFile:
     def _first(self, number: int, frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         self.path.touch()
-        print("finishing the current batch; press Ctrl-C again to end at once", file=sys.stderr, flush=True)
+        # not print: the signal may have come while standard error was being written, which may not be entered twice
+        with contextlib.suppress(OSError):
+            os.write(2, _MESSAGE)
 
     @property
     def stopped(self) -> bool:
@@ -34,5 +40,18 @@ class StopFile:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._catching:
-            signal.signal(signal.SIGINT, self._before)
+            signal.signal(signal.SIGINT, self._before or signal.SIG_DFL)
         self._folder.cleanup()
+
+
+@contextlib.contextmanager
+def ignored() -> Iterator[None]:
+    """Ignore Ctrl-C while processes are started: they inherit that, and so never see it, however early it comes."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before or signal.SIG_DFL)

@@ -6,7 +6,6 @@ import dataclasses
 import hashlib
 import json
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +17,7 @@ from .errors import UserError, blame
 from .evaluation import evaluate
 from .problem_base import Problem, Status
 from .rows import Row
-from .store import ERROR, RunFolder
+from .store import RunFolder
 from .strategy_base import Strategy
 
 
@@ -43,8 +42,8 @@ class Run:
     batch: int
 
     def identity(self) -> dict[str, Any]:
-        """Return the run as it is stored and compared."""
-        return dataclasses.asdict(self)
+        """Return the run as it is stored and compared: what JSON makes of it, so that a tuple equals its list."""
+        return json.loads(json.dumps(dataclasses.asdict(self)))
 
     def generator(self) -> np.random.Generator:
         """Return the run's only source of randomness, derived from its identity by bytes."""
@@ -75,14 +74,11 @@ def execute(
     if folder.ended:
         return True
     try:
-        reason = _loop(run, problem, strategy, folder, stopped, keep_all)
+        return _loop(run, problem, strategy, folder, stopped, keep_all)
     except UserError as error:
         if error.__cause__:
-            (folder.path / ERROR).write_text("".join(traceback.format_exception(error.__cause__)), encoding="utf-8")
+            folder.note(error.__cause__)
         raise
-    if reason:
-        folder.end(reason)
-    return bool(reason)
 
 
 def _loop(
@@ -92,31 +88,34 @@ def _loop(
     folder: RunFolder,
     stopped: Callable[[], bool],
     keep_all: bool,
-) -> str:
-    """Return why the run ended; empty if it was stopped."""
+) -> bool:
+    """Return whether the run is complete; false if it was stopped."""
     owner = f"strategy {run.strategy}"
     log = _Log(problem, folder, keep_all)
+    with blame(f"problem {run.problem}", "structure"):
+        task = problem.task(strategy_class.uses_structure)
     clock = time.perf_counter()
     with blame(owner, "its constructor"):
         options = strategy_class.Options(**run.options)
-        task = problem.task(strategy_class.uses_structure)
         strategy = strategy_class(task, run.budget, run.generator(), options)
     while log.done < run.budget:
         if stopped():
-            return ""
+            return False
         wanted = min(run.batch, run.budget - log.done)
         with blame(owner, "ask"):
             proposed = strategy.ask(wanted)
         strategy_seconds = time.perf_counter() - clock
         configs = _checked(problem, proposed, wanted, owner)
         if not len(configs):
-            return "covered"
+            log.end("covered")
+            return True
         values = log.values(configs, strategy_seconds)
         clock = time.perf_counter()
         if log.done < run.budget:
             with blame(owner, "tell"):
                 strategy.tell(configs, values)
-    return "budget"
+    log.end("budget")
+    return True
 
 
 def _checked(problem: Problem, proposed: object, wanted: int, owner: str) -> NDArray:
@@ -143,8 +142,7 @@ class _Log:
         known = self._folder.rows[self.done : self.done + len(configs)]
         for row, digest in zip(known, digests, strict=False):
             if row.digest != digest:
-                advice = "the strategy or its libraries have changed; nothing was changed: choose another --study"
-                raise UserError(f"{self._folder.path}, evaluation {row.evaluation} is another candidate: {advice}")
+                raise self._other(f"evaluation {row.evaluation} is another candidate")
         values = np.array([row.value for row in known])
         self._best = min(self._best, values.min(initial=np.inf))
         new = configs[len(known) :]
@@ -154,6 +152,16 @@ class _Log:
             values = np.append(values, [row.value for row in rows])
         self.done += len(configs)
         return values
+
+    def end(self, reason: str) -> None:
+        """Mark the run complete, after a check that the folder holds no rows beyond its end."""
+        if self.done < len(self._folder.rows):
+            raise self._other(f"evaluation {self.done + 1} is stored although the strategy proposes no more")
+        self._folder.end(reason, self.done)
+
+    def _other(self, what: str) -> UserError:
+        advice = "the strategy or its libraries have changed; nothing was changed: choose another --study"
+        return UserError(f"{self._folder.path}, {what}: {advice}")
 
     def _evaluate(self, configs: NDArray, digests: list[str], skipped: int, strategy_seconds: float) -> Iterator[Row]:
         space, result = self._problem.space, evaluate(self._problem, configs)

@@ -26,6 +26,6 @@ def _version(package: str) -> str | None:
 
 def _cpu() -> str:
     listing = Path("/proc/cpuinfo")
-    lines = listing.read_text().splitlines() if listing.exists() else []
+    lines = listing.read_text(encoding="utf-8").splitlines() if listing.exists() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return models[0] if models else platform.processor()

@@ -20,12 +20,16 @@ class Moves:
 
     def __init__(self, space: Space) -> None:
         self._space = space
-        self.movable: NDArray[np.int64] = np.flatnonzero(space.sizes > 1)
-        """The parameters that can change: those with more than one value."""
         self._component = np.full(len(space), -1)
+        fixed = space.sizes == 1
         for number, component in enumerate(space.components):
             self._component[component.columns] = number
-        self._plain = (space.kinds != Kind.SLOT) & (self._component < 0)
+            fixed[component.columns] |= len(component.rows) == 1
+        self.movable: NDArray[np.int64] = np.flatnonzero(~fixed)
+        """The parameters that can change: those with more than one value, and not the only one that is allowed."""
+        tied = self._component >= 0
+        unshifted = np.isin(space.groups, space.groups[tied])  # shifting a sequence would move what is tied in it
+        self._plain = ((space.kinds != Kind.SLOT) | unshifted) & ~tied
         self._block = self._blocks()
 
     def _blocks(self) -> NDArray[np.int64] | None:
@@ -88,7 +92,7 @@ class Moves:
     def _within_table(
         self, children: NDArray, rows: NDArray, columns: NDArray, component: Component, rng: Generator
     ) -> None:
-        """Redraw the parameter until the row is allowed; where that fails, take any row of the table."""
+        """Redraw the parameter until the row is allowed; where that fails, take any other row of the table."""
         before = children[rows]
         after = before.copy()
         left = np.arange(len(rows))
@@ -96,7 +100,9 @@ class Moves:
             after[left] = before[left]
             self._redraw(after, left, columns[left], rng)
             left = left[~component.allows(after[left])]
-        after[np.ix_(left, component.columns)] = component.rows[rng.integers(0, len(component.rows), len(left))]
+        size = len(component.rows)
+        other = (component.places(before[left]) + 1 + rng.integers(0, max(1, size - 1), len(left))) % size
+        after[np.ix_(left, component.columns)] = component.rows[other]
         children[rows] = after
 
     def _within_group(self, children: NDArray, rows: NDArray, columns: NDArray, group: int, rng: Generator) -> None:
@@ -104,9 +110,10 @@ class Moves:
         length, distinct = stop - start, group in self._space.permutations
         other = start + (columns - start + 1 + rng.integers(0, max(1, length - 1), len(rows))) % length
         shifting = rng.random(len(rows)) < (0.5 if distinct else 0.25)
-        children[rows[shifting], start:stop] = _shifted(
-            children[rows[shifting], start:stop], columns[shifting] - start, other[shifting] - start
-        )
+        parts = children[rows, start:stop]
+        shifted = _shifted(parts, columns - start, other - start)
+        shifting &= (shifted != parts).any(axis=1)  # among equal elements a shift would change nothing
+        children[rows[shifting], start:stop] = shifted[shifting]
         rows, columns, other = rows[~shifting], columns[~shifting], other[~shifting]
         if distinct:
             children[rows, columns], children[rows, other] = children[rows, other], children[rows, columns]

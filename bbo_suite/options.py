@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import Any, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from .errors import UserError, did_you_mean
 
@@ -23,7 +23,7 @@ def parse(options: type, texts: Mapping[str, str], owner: str) -> Any:  # noqa: 
     Raises:
       UserError: no such option, a text of a wrong type, or a number out of its range.
     """
-    fields = {f.name: f for f in dataclasses.fields(options)}
+    fields = {f.name: f for f in _fields(options)}
     types = get_type_hints(options)
     values = {}
     for name, text in texts.items():
@@ -37,21 +37,39 @@ def parse(options: type, texts: Mapping[str, str], owner: str) -> Any:  # noqa: 
 
 def _value(text: str, kind: type, what: str) -> Any:  # noqa: ANN401 - whatever `kind` is
     try:
+        if get_origin(kind) is Literal:
+            return {str(value): value for value in get_args(kind)}[text]
         return _WORDS[text.lower()] if kind is bool else kind(text)
-    except (KeyError, ValueError):
-        raise UserError(f"{what} must be of type {kind.__name__}, not {text!r}") from None
+    except (KeyError, ValueError, TypeError):
+        wanted = f"{'of type ' if isinstance(kind, type) else ''}{_type_words(kind)}"
+        raise UserError(f"{what} must be {wanted}, not {text!r}") from None
+
+
+def _type_words(kind: Any) -> str:  # noqa: ANN401 - a class or a form of `typing`
+    if get_origin(kind) is Literal:
+        return " or ".join(map(str, get_args(kind)))
+    return kind.__name__ if isinstance(kind, type) else str(kind)
+
+
+def _fields(options: type) -> tuple[dataclasses.Field[Any], ...]:
+    if not dataclasses.is_dataclass(options):
+        raise UserError(f"the options {options!r} are no dataclass; decorate them with @dataclass(frozen=True)")
+    return dataclasses.fields(options)
 
 
 def _check_range(value: Any, metadata: Mapping[str, Any], what: str) -> None:  # noqa: ANN401
     low, high = metadata.get("low", -math.inf), metadata.get("high", math.inf)
-    if isinstance(value, int | float) and not low <= value <= high:
-        raise UserError(f"{what} must be between {low} and {high}, not {value}")
+    if isinstance(value, int | float) and not (low <= value <= high and abs(value) < math.inf):
+        least = f"{low} or more" if low > -math.inf else ""
+        most = f"{high} or less" if high < math.inf else ""
+        wanted = f"between {low} and {high}" if least and most else least or most or "a finite number"
+        raise UserError(f"{what} must be {wanted}, not {value}")
 
 
 def describe(options: type) -> list[dict[str, Any]]:
     """Return name, type, default and meaning of every option, in order."""
     types = get_type_hints(options)
     return [
-        {"name": f.name, "type": types[f.name].__name__, "default": f.default, "help": f.metadata.get("help", "")}
-        for f in dataclasses.fields(options)
+        {"name": f.name, "type": _type_words(types[f.name]), "default": f.default, "help": f.metadata.get("help", "")}
+        for f in _fields(options)
     ]

@@ -42,7 +42,14 @@ def permutation(name: str, values: Sequence[Any]) -> Parameter:
 
 
 def product(*parameters: Parameter, constraints: Sequence[Constraint] = ()) -> Space:
-    """Return the space of the parameters; constraints name columns, a sequence of n slots has n of them."""
+    """Return the space of the parameters; constraints name columns, a sequence of n slots has n of them.
+
+    Raises:
+      ValueError: two parameters of one name, or what a `Space` refuses.
+    """
+    twice = {p.name for p in parameters if sum(p.name == other.name for other in parameters) > 1}
+    if twice:
+        raise ValueError(f"parameter {min(twice)!r} is there twice; give each its own name")
     owners = [p for p in parameters for _ in range(p.length)]
     places = [i for p in parameters for i in range(p.length)]
     numbers = [number for number, p in enumerate(parameters) for _ in range(p.length)]

@@ -92,12 +92,20 @@ class Problem(ABC):
         """Return a text that changes when the problem does: rows of different fingerprints are never mixed."""
         try:
             source = inspect.getsource(type(self))
-        except OSError as error:
+        except (OSError, TypeError) as error:
             raise UserError(
                 f"{type(self).__name__} has no source to tell its version by; define fingerprint()"
             ) from error
-        content = f"{source}|{self.space.digest()}|{self.space.pack(self.space.check(self.default[None])[0])}"
+        content = f"{source}|{self.space.digest()}|{self.space.pack(self.default_row())}"
         return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+    def default_row(self) -> NDArray:
+        """Return a copy of the default as a `(d,)` row of the space.
+
+        Raises:
+          ValueError: it is none.
+        """
+        return self.space.check(np.array(self.default)[None])[0]
 
     def facts(self) -> dict[str, str]:
         """Return what `show` prints about this instance beyond its space, by name."""
@@ -105,4 +113,4 @@ class Problem(ABC):
 
     def task(self, uses_structure: bool = True) -> Task:
         """Return what a strategy may know; without the structure for one that does not say that it uses it."""
-        return Task(self.id, self.space, self.default, self.unit, self.structure() if uses_structure else None)
+        return Task(self.id, self.space, self.default_row(), self.unit, self.structure() if uses_structure else None)

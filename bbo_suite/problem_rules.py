@@ -63,7 +63,7 @@ def loads_alike(load: Load) -> None:
     assert np.array_equal(first.default, second.default), "its default differs from load to load"
     assert first.fingerprint() == second.fingerprint(), "its fingerprint differs from load to load"
     costs = [evaluate(problem, _candidates(problem)).values for problem in (first, second)]
-    assert np.array_equal(*costs), "costs differ from load to load"
+    assert np.array_equal(costs[0], costs[1]), "costs differ from load to load"
 
 
 def optimum_holds(load: Load) -> None:

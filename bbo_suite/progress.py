@@ -6,7 +6,7 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +32,7 @@ class Watched:
 
     def __post_init__(self) -> None:
         self._file = self.planned.path / ROWS
+        self.already = -1
         self.look()
         self.already = self.evaluations
 
@@ -60,23 +61,26 @@ class Watched:
 
     def look(self) -> None:
         """Read the rows that have come."""
-        self.ended = (self.planned.path / END).exists()
-        if not self._file.exists():
+        if self.ended or not self._file.exists():
             return
+        if self.evaluations <= self.already:  # a run that was begun before waits for its turn: its pace starts here
+            self.since = time.monotonic()
         with self._file.open("rb") as file:
             file.seek(self._offset)
             data = file.read()
         data = data[: data.rfind(b"\n") + 1]
-        self.since = self.since or time.monotonic()
         self._offset += len(data)
         values = [line.split(b",", 3)[2] for line in data.splitlines() if line[:1].isdigit()]
         self.evaluations += len(values)
         self.best = min([self.best, *map(float, values)])
+        self.ended = (self.planned.path / END).exists()
 
 
 @contextmanager
 def preparing(problems: Sequence[str], quiet: bool) -> Iterator[None]:
     """Say on standard error what happens before the first evaluations."""
+    from rich.markup import escape
+
     text = f"loading {', '.join(problems[:3])}{' ...' if len(problems) > 3 else ''} and evaluating the default"
     text += " (the first time on a machine this compiles code for up to a minute)"
     if quiet:
@@ -84,7 +88,7 @@ def preparing(problems: Sequence[str], quiet: bool) -> Iterator[None]:
     elif sys.stderr.isatty():
         from rich.console import Console
 
-        with Console(stderr=True).status(text):
+        with Console(stderr=True).status(escape(text)):
             yield
     else:
         print(text, file=sys.stderr, flush=True)
@@ -92,18 +96,27 @@ def preparing(problems: Sequence[str], quiet: bool) -> Iterator[None]:
 
 
 @contextmanager
-def shown(plan: Sequence[PlannedRun], quiet: bool) -> Iterator[None]:
-    """Show the progress of the runs on standard error until the block ends: live lines, or plain ones for a file."""
+def shown(plan: Sequence[PlannedRun], quiet: bool) -> Iterator[Callable[[Path], None]]:
+    """Show the progress of the runs on standard error until the block ends: live lines, or plain ones for a file.
+
+    Yields what to call with the folder of a run that is over: files do not tell that a run failed.
+    """
+    runs = [] if quiet else [Watched(planned) for planned in plan]
+    by_path = {run.planned.path: run for run in runs}
+
+    def over(path: Path) -> None:
+        if path in by_path:
+            by_path[path].ended = True
+
     if quiet:
-        yield
+        yield over
         return
-    runs = [Watched(planned) for planned in plan]
     done = threading.Event()
     show = _live if sys.stderr.isatty() else _plain
     thread = threading.Thread(target=show, args=(runs, done), daemon=True)
     thread.start()
     try:
-        yield
+        yield over
     finally:
         done.set()
         thread.join()
@@ -118,25 +131,36 @@ def _plain(runs: list[Watched], done: threading.Event) -> None:
 
 
 def _line(run: Watched) -> str:
-    left = "?" if run.seconds_left is None else f"{run.seconds_left:,.0f} s"
     count = f"{run.evaluations:,}/{run.planned.run.budget:,}"
-    return f"{run.label}: {count} evaluations, best {run.speedup}, {left} left"
+    return f"{run.label}: {count} evaluations, best {run.speedup}, {_left(run)} left"
+
+
+def _left(run: Watched) -> str:
+    return "?" if run.seconds_left is None else f"{run.seconds_left:,.0f} s"
 
 
 def _live(runs: list[Watched], done: threading.Event) -> None:
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import BarColumn, Progress, TextColumn
+    from rich.table import Column
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[note]}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False) as progress:
-        total = progress.add_task("runs", total=len(runs), note="")
-        lines = {id(r): progress.add_task(r.label, total=r.planned.run.budget, visible=False, note="") for r in runs}
+    # numbers first and names last, so that a narrow terminal cuts off the names
+    line = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
+    console = Console(stderr=True)
+    columns = (BarColumn(20), line) if console.width >= 80 else (line,)
+    with Progress(*columns, console=console, transient=True, auto_refresh=False) as progress:
+        total = progress.add_task("", total=len(runs))
+        lines = [progress.add_task("", total=run.planned.run.budget, visible=False) for run in runs]
         finished = False
         while not finished:
             finished = done.wait(REFRESH_SECONDS)
-            for run in runs:
+            for run, task in zip(runs, lines, strict=True):
                 run.look()
-                note = f"best {run.speedup}" + ("" if run.seconds_left is None else f", {run.seconds_left:,.0f} s left")
-                progress.update(lines[id(run)], completed=run.evaluations, visible=run.active, note=note)
-            progress.update(total, completed=sum(run.ended for run in runs))
+                progress.update(task, completed=run.evaluations, visible=run.active, description=_live_line(run))
+            over = sum(run.ended for run in runs)
+            progress.update(total, completed=over, description=f"{over:,}/{len(runs):,} runs")
             progress.refresh()
+
+
+def _live_line(run: Watched) -> str:
+    return f"{run.evaluations:,}/{run.planned.run.budget:,}  {run.speedup}  {_left(run)} left  {run.label}"

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import functools
-import hashlib
-import importlib.util
 import inspect
-import sys
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-from .errors import UserError, blame, did_you_mean
+from .errors import UserError, blame, did_you_mean, one_line
+from .plugins import classes_of
 from .problem_base import Problem
 from .strategy_base import Strategy
 
@@ -39,10 +37,13 @@ class Registry:
 
     def _known(self, group: str, base: Any) -> dict[str, Callable[[], Any]]:  # noqa: ANN401 - Strategy or Problem
         known: dict[str, Callable[[], Any]] = {
-            point.name: functools.partial(_load, point.load, point.name) for point in entry_points(group=group)
+            point.name: functools.partial(_load, point.load, point.name, base) for point in entry_points(group=group)
         }
-        for path in self.plugins:
+        for path in {path.resolve(): path for path in self.plugins}.values():
             for found in classes_of(path, base):
+                if path.stem in known:  # else results would stand under a name that means something else
+                    word = base.__name__.lower()
+                    raise UserError(f"plugin {path}: there is another {word} {path.stem!r}; rename the file")
                 known[path.stem] = functools.partial(_same, found)
         return known
 
@@ -67,18 +68,28 @@ class Registry:
         Raises:
           UserError: there is none of that id, or its file cannot be read.
         """
-        return _problem(self, problem_id)
+        return _loaded(self, problem_id)
+
+    def load(self, problem_id: str) -> Problem:
+        """Return the problem as `problem` does, but load it anew."""
+        return _load_problem(self, problem_id)
 
 
 @functools.lru_cache(maxsize=4)
-def _problem(registry: Registry, problem_id: str) -> Problem:
-    separator = min(":/", key=lambda s: (problem_id + s).index(s))
-    family_name, _, instance = problem_id.partition(separator)
+def _loaded(registry: Registry, problem_id: str) -> Problem:
+    return _load_problem(registry, problem_id)
+
+
+def _load_problem(registry: Registry, problem_id: str) -> Problem:
+    family_name, separator, instance = [*re.split("([:/])", problem_id, maxsplit=1), "", ""][:3]
     families = registry.families()
     if family_name not in families:
         hint = did_you_mean(family_name, families)
         raise UserError(f"there is no problem {problem_id!r}: {family_name!r} is no family.{hint}")
     family = families[family_name]()
+    if not instance:
+        known = [f"{family_name}/{name}" for name in family.instances] or [f"{family_name}:path/of/a/file"]
+        raise UserError(f"problem {problem_id!r} names no instance; choose one of {', '.join(known)}")
     with blame(f"problem {problem_id}", "loading"):
         problem = family.from_file(instance) if separator == ":" else _instance(family, family_name, instance)
     problem.id = problem_id
@@ -97,51 +108,13 @@ def _same(found: Any) -> Any:  # noqa: ANN401 - a class, of either kind
     return found
 
 
-def _load(load: Callable[[], Any], name: str) -> Any:  # noqa: ANN401 - a class, of either kind
+def _load(load: Callable[[], Any], name: str, base: type) -> Any:  # noqa: ANN401 - a class, of either kind
+    word = base.__name__.lower()
     try:
-        return load()
-    except ImportError as error:
-        raise UserError(f"{name} cannot be imported: {error}; install the package that provides it") from error
-
-
-def classes_of(path: Path, base: Any) -> list[Any]:  # noqa: ANN401 - Strategy or Problem
-    """Return the concrete subclasses of `base` that a plugin file defines: none or one.
-
-    Raises:
-      UserError: the file cannot be read or run, or defines neither a strategy nor a problem, or two of a kind.
-    """
-    found = [c for c in _defined(path, Strategy) + _defined(path, Problem) if issubclass(c, base)]
-    if not _defined(path, Strategy) + _defined(path, Problem):
-        raise UserError(f"plugin {path} defines no subclass of bbo_suite.Strategy or bbo_suite.Problem; add one")
-    if len(found) > 1:
-        names = " and ".join(c.__name__ for c in found)
-        raise UserError(
-            f"plugin {path} defines more than one {base.__name__.lower()} ({names}); give each its own file"
-        )
-    return found
-
-
-def _defined(path: Path, base: type) -> list[type]:
-    module = _import(path.resolve(), path)
-    classes = [c for c in vars(module).values() if inspect.isclass(c) and c.__module__ == module.__name__]
-    return [c for c in classes if issubclass(c, base) and not inspect.isabstract(c)]
-
-
-@functools.lru_cache
-def _import(resolved: Path, path: Path) -> ModuleType:
-    """Run a plugin file once per process, under a name that no other file has."""
-    if not resolved.is_file():
-        raise UserError(f"there is no plugin file {path}; give the path of a Python file")
-    name = f"bbo_plugin_{hashlib.sha256(str(resolved).encode()).hexdigest()[:8]}_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, resolved)
-    if spec is None or spec.loader is None:
-        raise UserError(f"plugin {path} is no Python file; its name must end in .py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses and pickle look a class's module up here
-    try:
-        spec.loader.exec_module(module)
-    except SyntaxError as error:
-        raise UserError(f"plugin {path} has a syntax error in line {error.lineno}: {error.msg}") from error
+        found = load()
     except Exception as error:
-        raise UserError(f"plugin {path} raised {type(error).__name__} when it was imported: {error}") from error
-    return module
+        why = f"{type(error).__name__}: {one_line(error)}"
+        raise UserError(f"{word} {name} cannot be imported ({why}); install or mend what provides it") from error
+    if not (inspect.isclass(found) and issubclass(found, base)):
+        raise UserError(f"{word} {name} is no subclass of bbo_suite.{base.__name__}; mend the package that provides it")
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from dataclasses import dataclass
 from typing import Self
@@ -9,6 +10,7 @@ from typing import Self
 from .problem_base import Status
 
 HEADER = "evaluation,digest,value,status,strategy_seconds,evaluation_seconds,config,reason,check\n"
+_CONFIG_AND_REASON = re.compile(r'("(?:[^"]|"")*"|[^,"]*),(.*),')
 _STATUS = {status.word: status for status in Status}
 
 
@@ -54,14 +56,18 @@ class Row:
         if not line.endswith("\n") or f"{zlib.crc32(text.encode()):08x}" != check:
             raise ValueError("its checksum does not fit")
         evaluation, digest, value, status, strategy_seconds, evaluation_seconds, rest = text.split(",", 6)
-        config, _, reason = rest[:-1].partition(",")
+        fields = _CONFIG_AND_REASON.fullmatch(rest)
+        if not fields or status not in _STATUS:
+            raise ValueError("it has other fields than a row")
         times = float(strategy_seconds), float(evaluation_seconds)
-        return cls(int(evaluation), digest, float(value), _STATUS[status], *times, config, _unquote(reason))
+        texts = map(_unquote, fields.groups())
+        return cls(int(evaluation), digest, float(value), _STATUS[status], *times, *texts)
 
 
 def _quote(text: str) -> str:
     """Return text as a CSV field on one line; packed configurations and most reasons need no quotes."""
-    flat = " ".join(text.split())
+    printable = text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
+    flat = " ".join(printable.split())
     return '"' + flat.replace('"', '""') + '"' if "," in flat or '"' in flat else flat
 
 

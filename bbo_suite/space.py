@@ -57,6 +57,8 @@ class Space:
         names: Names = None,
         values: Values = None,
     ) -> None:
+        if np.size(sizes) and not np.issubdtype(np.asarray(sizes).dtype, np.integer):
+            raise ValueError(f"sizes are {np.asarray(sizes).dtype}, not integers")
         self.sizes: NDArray[np.int64] = np.array(sizes, np.int64).reshape(-1)
         d = len(self.sizes)
         self.kinds: NDArray[np.int8] = np.zeros(d, np.int8) if kinds is None else np.array(kinds, np.int8)
@@ -68,10 +70,13 @@ class Space:
         if ((self.kinds == Kind.SLOT) != (self.groups >= 0)).any():
             raise ValueError("slots, and only slots, belong to a group")
         self.slots = _spans(self.groups)
+        uneven = np.flatnonzero((np.diff(self.groups) == 0) & (self.groups[1:] >= 0) & (np.diff(self.sizes) != 0))
+        if len(uneven):
+            raise ValueError(f"the slots of group {self.groups[uneven[0]]} differ in their number of values")
         self.permutations = frozenset(permutations)
         tied_columns = {column for constraint in constraints for column in constraint.parameters}
         self.components: list[Component] = tie(self.sizes, [*constraints, *self._tied_permutations(tied_columns)])
-        self.dtype: np.dtype = np.dtype(next(t for t in (np.int8, np.int16, np.int32) if self.fits(t)))
+        self.dtype: np.dtype = np.dtype(next(t for t in (np.int8, np.int16, np.int32, np.int64) if self.fits(t)))
         self._names, self._values = names, values
 
     def fits(self, dtype: type[np.signedinteger]) -> bool:
@@ -88,7 +93,7 @@ class Space:
             if (self.sizes[start:stop] != stop - start).any():
                 raise ValueError(f"a permutation of {stop - start} slots needs {stop - start} values in each")
             if tied_columns & set(range(start, stop)):
-                tied.append(all_different(range(start, stop)))
+                tied += [all_different(range(start, end)) for end in range(start + 1, stop + 1)]  # prefixes prune early
             else:
                 self.free_permutations.append((start, stop))
         return tied
@@ -167,8 +172,11 @@ class Space:
           ValueError: the text is no row of this space.
         """
         short = int(self.sizes.max()) <= len(_DIGITS)
-        numbers = [_DIGITS.index(c) for c in text] if short else [int(c) for c in text.split("-")]
-        return self.check(np.array([numbers], np.int64))[0]
+        try:
+            numbers = [_DIGITS.index(c) for c in text] if short else [int(c) for c in text.split("-")]
+            return self.check(np.array([numbers], np.int64))[0]
+        except (ValueError, OverflowError) as error:
+            raise ValueError(f"{text[:40]!r} is no row of this space: {error}") from None
 
     def name(self, i: int) -> str:
         """Return the name of parameter `i`."""

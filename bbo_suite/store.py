@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -73,8 +74,8 @@ class RunFolder:
 
     @property
     def ended(self) -> bool:
-        """Is the run complete?"""
-        return (self.path / END).exists()
+        """Is the run complete, with every row still there?"""
+        return complete(self.path, len(self.rows))
 
     def append(self, rows: Sequence[Row]) -> None:
         """Write a batch; when this returns, it outlives any crash of the process."""
@@ -86,16 +87,28 @@ class RunFolder:
                 self._whole = None
             self._write(text)
 
-    def end(self, reason: str) -> None:
+    def end(self, reason: str, evaluations: int) -> None:
         """Mark the run complete: `budget` spent, or space `covered`."""
         with disk_errors(self.path):
             os.fsync(self._file)
-            write_json(self.path / END, {"reason": reason})
+            write_json(self.path / END, {"reason": reason, "evaluations": evaluations})
+            (self.path / ERROR).unlink(missing_ok=True)
+
+    def note(self, error: BaseException) -> None:
+        """Keep the traceback of what stopped the run, for whoever mends it."""
+        text = "".join(traceback.format_exception(error))
+        with disk_errors(self.path):
+            (self.path / ERROR).write_text(text, encoding="utf-8", errors="backslashreplace")
 
     def _write(self, text: str) -> None:
         data = memoryview(text.encode())
         while data:
             data = data[os.write(self._file, data) :]
+
+
+def complete(path: Path, evaluations: int) -> bool:
+    """Has the run of a folder ended, and are all of its rows still there?"""
+    return (path / END).exists() and read_json(path / END).get("evaluations") == evaluations
 
 
 class disk_errors:
@@ -184,7 +197,11 @@ def write_json(file: Path, content: Mapping[str, Any]) -> None:
 
 
 def folder_name(*parts: str) -> str:
-    """Return a folder's name that people can read, for any text at all: what is lost in it is hashed."""
-    plain = "_".join(re.sub(r"[^\w.@+-]+", "-", part, flags=re.ASCII).strip("-.") or "x" for part in parts)
-    exact = all(re.fullmatch(r"[\w.@+-]+(/[\w.@+-]+)?", part, flags=re.ASCII) for part in parts) and len(plain) < 120
-    return plain if exact else f"{plain[:100]}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:8]}"
+    """Return a folder's name that people can read, for any text at all, and another for any other text.
+
+    `fusion/a, annealing, 0` is `fusion--a__annealing__0`; what cannot be read back from such a name is hashed.
+    """
+    marked = (part.replace("/", "--") for part in parts)
+    plain = "__".join(re.sub(r"[^\w.@+-]+", "-", part, flags=re.ASCII).strip("-.") or "x" for part in marked)
+    exact = tuple(part.replace("--", "/") for part in plain.split("__")) == parts and len(plain) < 120
+    return plain if exact else f"{plain[:100]}={hashlib.sha256(repr(parts).encode()).hexdigest()[:12]}"

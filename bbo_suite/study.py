@@ -8,12 +8,14 @@ import re
 import signal
 import threading
 from collections.abc import Iterator, Mapping
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .errors import UserError
+from .errors import UserError, blame
 from .evaluation import default_value
+from .interrupt import ignored
 from .loop import Run, execute
 from .machine import facts
 from .registry import Registry
@@ -105,7 +107,8 @@ class Study:
     def _of_problem(self, problem_id: str, where: dict[str, Any]) -> Iterator[PlannedRun]:
         problem = self.registry.problem(problem_id)
         noted = {"default": default_value(problem), "optimum": problem.optimum, "unit": problem.unit, **where}
-        fingerprint = problem.fingerprint()
+        with blame(f"problem {problem_id}", "fingerprint"):
+            fingerprint = problem.fingerprint()
         for strategy, options in self.strategies.items():
             uses_structure = self.registry.strategy(strategy).uses_structure
             for seed in range(self.seed, self.seed + self.repeats):
@@ -157,7 +160,14 @@ def perform(study: Study, plan: list[PlannedRun], jobs: int, stop: Path) -> Iter
     from joblib import Parallel, delayed
 
     pool = Parallel(n_jobs=min(jobs, len(plan)), return_as="generator_unordered", batch_size=1, pre_dispatch="all")
-    yield from pool(delayed(_work_elsewhere)(study, planned, stop) for planned in plan)
+    bare = dataclasses.replace(study, strategies={})  # a plugin's options are of a class that a worker cannot import
+    try:
+        with ignored():  # workers that are just starting would die of Ctrl-C; from then on they leave it to us
+            outcomes = pool(delayed(_work_elsewhere)(bare, planned, stop) for planned in plan)
+        yield from outcomes
+    except BrokenProcessPool:
+        advice = "out of memory, or a crash in native code; stored rows are kept: run the same command again"
+        raise UserError(f"a worker process died ({advice}, with --jobs 1 to see which run it is)") from None
 
 
 def default_jobs(runs: int) -> int:

@@ -2,49 +2,96 @@
 
 from __future__ import annotations
 
+import math
+import os
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-_CONSOLE = Console(soft_wrap=False)
+_SPARE = ("evaluation s", "strategy s", "failed", "unique", "default", "best", "evaluations", "seed")
+"""The columns of the summary that a narrow terminal can do without, the most dispensable first."""
 _SINGLE_BREAK = re.compile(r"(?<!\n)\n(?!\n)")
 
 
-def _print(table: Table) -> None:
-    console = _CONSOLE if _CONSOLE.is_terminal else Console(width=max(_CONSOLE.width, 140))
-    console.print(table)
+@contextmanager
+def reserved(wanted: bool) -> Iterator[None]:
+    """Keep standard output for JSON: what plugins and compilers print meanwhile goes to standard error."""
+    if not wanted:
+        yield
+        return
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)  # also for child processes and C libraries
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def _console() -> Console:
+    """Return the terminal as wide as it is; a file is wide."""
+    console = Console()
+    return console if console.is_terminal else Console(width=max(console.width, 160))
 
 
 def summary_table(summaries: Sequence[dict[str, Any]]) -> None:
     """Print one line a run: how much better than the default, from how many evaluations, in what time."""
+    console, lines = _console(), [_cells(summary) for summary in summaries]
+    names = _fitting(lines, console.width)
     table = Table(caption="speedup: cost of the compiler's default / best cost found; higher is better")
-    for name in ("problem", "strategy", "seed"):
-        table.add_column(name, justify="right" if name == "seed" else "left")
-    for name in ("evaluations", "unique", "failed", "default", "best", "speedup", "strategy s", "evaluation s"):
-        table.add_column(name, justify="right")
-    for s in summaries:
-        counts = [f"{s[key]:,}" for key in ("evaluations", "unique", "failed")]
-        best = "-" if s["best"] is None else f"{s['best']:.6g}"
-        speedup = "-" if s["speedup"] is None else f"{s['speedup']:.4f}"
-        times = [f"{s[key]:.2f}" for key in ("strategy_seconds", "evaluation_seconds")]
-        strategy = s["strategy"] + (" *" if s["uses_structure"] else "")
-        texts = [s["problem"], strategy, str(s["seed"]), *counts, f"{s['default']:.6g}", best, speedup, *times]
-        table.add_row(*map(escape, texts))
+    for name in names:
+        left = name in ("problem", "strategy")
+        table.add_column(name, justify="left" if left else "right", overflow="fold", no_wrap=not left)
+    for line in lines:
+        table.add_row(*(escape(line[name]) for name in names))
     if any(s["uses_structure"] for s in summaries):
         table.caption = f"{table.caption}; * uses the declared structure"
-    _print(table)
+    if len(names) < len(lines[0]):
+        table.caption = f"{table.caption}; a wider terminal shows more columns"
+    console.print(table)
+
+
+def _cells(s: dict[str, Any]) -> dict[str, str]:
+    counts = {key: f"{s[key]:,}" for key in ("evaluations", "unique", "failed")}
+    strategy = s["strategy"] + (" *" if s["uses_structure"] else "")
+    return {
+        **{"problem": s["problem"], "strategy": strategy, "seed": str(s["seed"]), **counts},
+        "default": f"{s['default']:.6g}",
+        "best": "-" if s["best"] is None else f"{s['best']:.6g}",
+        "speedup": "-" if s["speedup"] is None else f"{s['speedup']:.4f}",
+        "strategy s": f"{s['strategy_seconds']:.2f}",
+        "evaluation s": f"{s['evaluation_seconds']:.2f}",
+    }
+
+
+def _fitting(lines: Sequence[dict[str, str]], width: int) -> list[str]:
+    """Return the columns that fit, without the spare ones that do not."""
+    names, space = list(lines[0]), {}
+    for name in names:
+        space[name] = 3 + max(cell_len(text) for text in (name, *(line[name] for line in lines)))
+    for spare in _SPARE:
+        if 1 + sum(space[name] for name in names) > width:
+            names.remove(spare)
+    return names
 
 
 def list_table(items: Sequence[dict[str, str]]) -> None:
     """Print what there is, one line each."""
-    table = Table("id", "kind", "what")
+    table = Table()
+    for name in ("id", "kind", "what"):
+        table.add_column(name, overflow="fold")
     for item in items:
         table.add_row(*map(escape, (item["id"], item["kind"], item["what"])))
-    _print(table)
+    _console().print(table)
 
 
 def fact_table(facts: dict[str, Any]) -> None:
@@ -53,14 +100,14 @@ def fact_table(facts: dict[str, Any]) -> None:
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     for name, fact in facts.items():
-        if name != "options":
+        if name not in ("options", "log10_candidates"):  # the one has its own table, the other is for programs
             table.add_row(escape(name.replace("_", " ")), escape(_text(fact)))
-    _print(table)
+    _console().print(table)
     options = Table("option", "type", "default", "meaning")
     for option in facts.get("options", []):
         options.add_row(*(escape(str(option[key])) for key in ("name", "type", "default", "help")))
     if options.row_count:
-        _print(options)
+        _console().print(options)
 
 
 def _text(fact: Any) -> str:  # noqa: ANN401 - whatever a problem wants to say
@@ -69,5 +116,5 @@ def _text(fact: Any) -> str:  # noqa: ANN401 - whatever a problem wants to say
     if isinstance(fact, dict):
         return ", ".join(f"{value:,} {name}" for name, value in fact.items())
     if isinstance(fact, int) and not isinstance(fact, bool):
-        return f"{fact:,}" if fact < 10**15 else f"about 10^{len(str(fact)) - 1}"
+        return f"{fact:,}" if fact < 10**15 else f"about 10^{int(math.log10(fact))}"
     return f"{fact:.6g}" if isinstance(fact, float) else _SINGLE_BREAK.sub(" ", str(fact))

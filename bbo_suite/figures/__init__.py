@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from ..errors import UserError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -14,15 +17,17 @@ def write(frame: pd.DataFrame, folder: Path) -> Iterator[Path]:
     """Draw every figure of a study's frame (see `bbo_suite.load`) into the folder as PNG and SVG; yield the paths."""
     import matplotlib as mpl
 
-    mpl.use("Agg")
     from ..store import disk_errors
     from . import bars, convergence, style
 
-    with mpl.rc_context(style.SETTINGS), disk_errors(folder):
+    if frame.empty:
+        raise UserError(f"there is no evaluation yet to draw in {folder.parent}; run its command again")
+    with mpl.rc_context(style.SETTINGS), warnings.catch_warnings(), disk_errors(folder):
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # the PNG shows a box; the SVG keeps the text
         folder.mkdir(parents=True, exist_ok=True)
         for name, draw in (("convergence", convergence.convergence), ("speedup", bars.speedup_bars)):
             figure, _ = draw(frame)
             for suffix in ("svg", "png"):
                 path = folder / f"{name}.{suffix}"
-                figure.savefig(path)
+                figure.savefig(path, metadata={"Date": None} if suffix == "svg" else None)
                 yield path

@@ -2,78 +2,88 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+import matplotlib as mpl
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from ..stats import mean_interval
 from . import style
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 def speedup_data(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the bars: problem, strategy, uses_structure, runs, budget, mean, low, high (95 % interval of the mean)."""
-    keys = ["problem", "strategy", "seed"]
-    final = frame.groupby(keys, observed=True, sort=True)[["speedup", "uses_structure", "budget"]].last().reset_index()
+    """Return the bars.
+
+    Columns: problem, strategy, uses_structure, runs, budget, evaluations (of the shortest run), mean, low, high (95 %
+    interval of the mean).
+    """
+    columns = ["speedup", "uses_structure", "budget", "evaluation"]
+    final = frame.groupby(["problem", "strategy", "seed"], observed=True, sort=True)[columns].last().reset_index()
     bars = []
     for (problem, strategy), group in final.groupby(["problem", "strategy"], observed=True, sort=True):
-        mean, low, high = mean_interval(group["speedup"])
+        with np.errstate(invalid="ignore"):  # a cost of nothing is an infinite speedup, without an interval
+            mean, low, high = mean_interval(group["speedup"])
         fixed = {"problem": problem, "strategy": strategy, "uses_structure": bool(group["uses_structure"].iloc[0])}
-        numbers = {"runs": len(group), "budget": int(group["budget"].iloc[0]), "mean": mean, "low": low, "high": high}
-        bars.append({**fixed, **numbers})
+        counts = {"budget": int(group["budget"].iloc[0]), "evaluations": int(group["evaluation"].min())}
+        bars.append({**fixed, "runs": len(group), **counts, "mean": mean, "low": low, "high": high})
     return pd.DataFrame(bars)
 
 
+@mpl.rc_context(style.SETTINGS)
 def speedup_bars(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     """Draw the mean speedup over the repeats with its 95 % interval, for each problem and strategy.
 
-    Bars start at 1, the default, so that their length is the gain. Returns the figure and the data (`speedup_data`).
+    Bars start at 1, the default, so that their length is the gain, and stand beside their names, so that no colour is
+    needed to read them. Returns the figure and the data (`speedup_data`).
     """
-    import matplotlib.pyplot as plt
-
     data = speedup_data(frame)
     problems, strategies = list(dict.fromkeys(data["problem"])), sorted(set(data["strategy"]))
-    width = max(6.4, 0.62 * len(data) + 2)
-    figure, ax = plt.subplots(figsize=(width, 4.4), layout="constrained")
-    plt.close(figure)
-    _draw(ax, data, problems, strategies)
-    ax.axhline(1, color="0.35", lw=1)
-    ax.annotate("default", (1, 1), xycoords=("axes fraction", "data"), xytext=(-2, -3), textcoords="offset points",
-                ha="right", va="top", fontsize=8.5, color="0.35")  # fmt: skip
-    ax.set_xticks(range(len(problems)), problems, rotation=20 if len(problems) > 5 else 0)
-    ax.set_ylabel("mean speedup over the default")
-    ax.grid(axis="x", visible=False)
-    ax.margins(y=0.15)
-    figure.legend(loc="outside upper center", ncols=min(4, len(strategies)), fontsize=8.5)
+    marked = dict(zip(data["strategy"], data["uses_structure"], strict=True))
+    names = [style.label(name, marked[name]) for name in strategies]
+    figure, axes = style.panels(len(problems), 4.0, 0.29 * len(strategies) + 1.0, 0.6, sharey=True)
+    for ax, problem in zip(axes.flat, problems, strict=False):
+        _panel(ax, data[data["problem"] == problem], strategies)
+        style.title(ax, problem)
+    axes.flat[0].set_yticks(range(len(names)), names)
+    axes.flat[0].set_ylim(len(names) - 0.4, -0.6)  # the first on top
     style.caption(figure, _caption(data))
     return figure, data
 
 
-def _draw(ax: Axes, data: pd.DataFrame, problems: list[str], strategies: list[str]) -> None:
-    looks, step = style.looks(strategies), 0.82 / len(strategies)
-    for i, strategy in enumerate(strategies):
-        own, look = data[data["strategy"] == strategy], looks[strategy]
-        x = np.array([problems.index(p) for p in own["problem"]]) + (i - (len(strategies) - 1) / 2) * step
-        mean, low, high = (own[column].to_numpy() for column in ("mean", "low", "high"))
-        legend = style.label(strategy, bool(own["uses_structure"].iloc[0]))
-        ax.bar(x, mean - 1, step * 0.92, bottom=1, color=look.colour, hatch=look.hatch, edgecolor="white", label=legend)
-        known = ~np.isnan(low)
-        reach = np.vstack([mean - low, high - mean])[:, known]
-        ax.errorbar(x[known], mean[known], reach, fmt="none", ecolor="0.15", capsize=3, lw=1.2)
-        for place, height, top in zip(x, mean, np.fmax(mean, high), strict=True):
-            ax.annotate(f"{height:.3f}", (place, max(top, 1)), xytext=(0, 3), textcoords="offset points",
-                        ha="center", va="bottom", fontsize=8)  # fmt: skip
+def _panel(ax: Axes, data: pd.DataFrame, strategies: list[str]) -> None:
+    looks = style.looks(strategies)
+    y = np.array([strategies.index(name) for name in data["strategy"]])
+    mean, low, high = (data[column].to_numpy() for column in ("mean", "low", "high"))
+    drawn = np.where(np.isfinite(mean), mean, 1)
+    ax.barh(y, drawn - 1, 0.72, left=1, color=[looks[name].colour for name in data["strategy"]])
+    known = np.isfinite(low)
+    reach = np.vstack([mean - low, high - mean])[:, known]
+    ax.errorbar(mean[known], y[known], xerr=reach, fmt="none", ecolor="0.15", capsize=2.5, lw=1.1)
+    ends = np.fmax(1, np.where(known, high, drawn))
+    for place, value, end in zip(y, mean, ends, strict=True):
+        ax.annotate(_words(value), (end, place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
+    least, most = min(1, np.where(known, low, drawn).min()), ends.max()
+    width = max(most - least, 1e-3)
+    ax.set_xlim(least - 0.04 * width, most + 0.24 * width)  # room for the numbers
+    ax.axvline(1, color="0.35", lw=1)
+    ax.set_xlabel("mean speedup over the default")
+    ax.locator_params(axis="x", nbins=5)
+    ax.grid(axis="y", visible=False)
+
+
+def _words(mean: float) -> str:
+    if mean == 0:
+        return "all failed"
+    return f"{mean:.3f}" if mean < 100 else f"{mean:,.0f}" if mean < 1e6 else f"{mean:.3g}"
 
 
 def _caption(data: pd.DataFrame) -> str:
-    counts, budgets = sorted(set(data["runs"])), sorted(set(data["budget"]))
+    counts, budget, fewest = sorted(set(data["runs"])), data["budget"].max(), data["evaluations"].min()
     runs = f"n = {counts[0]}" if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]}"
     bars = "with 95 % intervals (Student's t)" if counts[-1] > 1 else "of single runs, so without intervals"
-    text = (
-        f"Mean speedup over the compiler's default {bars}, higher is better; {runs} runs of {budgets[0]:,} evaluations"
-    )
-    return f"{text} each. Unit: default's cost / best candidate's cost. Bars start at the default."
+    spent = f"{budget:,} evaluations each"
+    if fewest < budget:
+        spent = f"at most {budget:,} evaluations each (the shortest so far: {fewest:,})"
+    text = f"Mean speedup over the compiler's default {bars}, higher is better; {runs} runs of {spent}."
+    return f"{text} Unit: default's cost / best candidate's cost. Bars start at the default, 1."

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 SETTINGS: Any = {
     "figure.dpi": 100,
@@ -21,14 +23,14 @@ SETTINGS: Any = {
     "grid.color": "0.9",
     "legend.frameon": False,
     "svg.fonttype": "none",
+    "text.parse_math": False,  # a dollar in a name is a dollar
     "svg.hashsalt": "bbo_suite",
 }
 
 # Okabe and Ito's palette (2008), told apart by colour-blind eyes; lines and hatches carry the same in grey.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#666666", "#999933")
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 1)), (0, (3, 1, 1, 1)))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-_HATCHES = ("", "//", "\\\\", "..", "xx", "--", "++", "oo")
 
 
 @dataclass(frozen=True)
@@ -38,21 +40,52 @@ class Look:
     colour: str
     dash: Any
     marker: str
-    hatch: str
 
 
 def looks(strategies: Sequence[str]) -> dict[str, Look]:
-    """Return a look for each strategy; beyond eight, colours and lines combine anew."""
+    """Return a look for each strategy; beyond eight, colours, lines and markers combine anew."""
     n = len(_COLOURS)
-    return {
-        name: Look(_COLOURS[i % n], _DASHES[(i + i // n) % n], _MARKERS[(i + i // n) % n], _HATCHES[(i + i // n) % n])
-        for i, name in enumerate(strategies)
-    }
+    places = {name: (i % n, (i + i // n) % n) for i, name in enumerate(strategies)}
+    return {name: Look(_COLOURS[i], _DASHES[j], _MARKERS[j]) for name, (i, j) in places.items()}
 
 
 def label(strategy: str, uses_structure: bool) -> str:
-    """Return the legend's words; a strategy that sees the problem's structure is marked everywhere."""
-    return f"{strategy} (uses structure)" if uses_structure else strategy
+    """Return a strategy's words; one that sees the problem's structure is marked everywhere."""
+    return f"{short(strategy)} (uses structure)" if uses_structure else short(strategy)
+
+
+def short(name: str, most: int = 40) -> str:
+    """Return a name with its middle left out if it has more characters than there is room for."""
+    name = printable(name)
+    return name if len(name) <= most else f"{name[: most // 2]}…{name[1 - most // 2 :]}"
+
+
+def printable(text: str) -> str:
+    """Return text without the half characters that stand for the bytes of a strange file name."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+def panels(count: int, width: float, height: float, extra: float, sharey: bool = False) -> tuple[Figure, NDArray]:
+    """Return a figure with `count` axes in rows of up to three, and these axes by row and column.
+
+    Args:
+      width, height: of a panel, in inches.
+      extra: inches of height for what is not a panel.
+      sharey: draw all panels on one vertical axis.
+    """
+    columns = 2 if count == 4 else min(3, count)
+    rows = math.ceil(count / columns)
+    size = (max(6.4, width * columns), height * rows + extra)
+    figure = Figure(figsize=size, layout="constrained")  # not pyplot: no window, no global state, no memory kept
+    axes = figure.subplots(rows, columns, squeeze=False, sharey=sharey)
+    for ax in axes.flat[count:]:
+        ax.set_visible(False)
+    return figure, axes
+
+
+def title(ax: Axes, text: str) -> None:
+    """Write a panel's title, on two lines if it is long."""
+    ax.set_title("\n".join(textwrap.wrap(short(text, 84), 44)), fontsize=10)
 
 
 def caption(figure: Figure, text: str) -> None:

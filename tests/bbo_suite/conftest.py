@@ -1,0 +1,53 @@
+"""Makes `tests/bbo_suite/toys.py` importable as `bbo_toys`, without a folder on the path that could hide a package.
+
+Also runs the command line in this process.
+"""
+
+import importlib.util
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from bbo_suite.__main__ import main
+
+spec = importlib.util.spec_from_file_location("bbo_toys", Path(__file__).with_name("toys.py"))
+module = importlib.util.module_from_spec(spec)
+sys.modules["bbo_toys"] = module
+spec.loader.exec_module(module)
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def suite(tmp_path, monkeypatch, capsys):
+    """Return a function that runs `python -m bbo_suite` with arguments in an empty folder, in this process."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        if arguments[0] == "run" and "--jobs" not in arguments:
+            arguments = (*arguments, "--jobs", 1)  # other processes would stay in the folder of an earlier test
+        monkeypatch.setattr(sys, "argv", ["bbo_suite", *map(str, arguments)])
+        code = 0
+        try:
+            main()
+        except SystemExit as ended:
+            code = ended.code or 0
+        return Done(code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def toy():
+    """Return the arguments that add the toy problem and the toy strategy."""
+    folder = Path(__file__).with_name("plugins")
+    return ("--plugin", folder / "toy.py", "--plugin", folder / "pick.py")

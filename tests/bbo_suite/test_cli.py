@@ -1,0 +1,178 @@
+"""What the commands print and store."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FIELDS = {
+    *("problem", "strategy", "seed", "budget", "batch", "evaluations", "unique", "failed", "default", "best"),
+    *("speedup", "optimum", "strategy_seconds", "evaluation_seconds", "uses_structure", "path"),
+}
+
+
+def strict(text):
+    """Return the objects of some lines of JSON; NaN and Infinity are no JSON."""
+    return [json.loads(line, parse_constant=pytest.fail) for line in text.splitlines()]
+
+
+def process(folder, command, **environment):
+    text = command.replace("BBO", f"{sys.executable} -m bbo_suite")
+    return subprocess.run(
+        ["bash", "-c", text], cwd=folder, env=os.environ | environment, capture_output=True, text=True, timeout=120
+    )
+
+
+def test_json_is_one_object_a_run_and_nothing_else(suite, toy):
+    done = suite("run", *toy, "--budget", 150, "--repeats", 2, "--json")
+    first, second = strict(done.out)
+    assert done.code == 0
+    assert set(first) >= FIELDS
+    assert (first["problem"], first["strategy"], first["seed"], second["seed"]) == ("toy/small", "pick", 0, 1)
+    assert (first["evaluations"], first["batch"], first["default"], first["optimum"]) == (150, 100, 5.0, 1.0)
+    assert first["speedup"] == first["default"] / first["best"]
+    assert (Path(first["path"]) / "rows.csv").exists()
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_what_a_problem_prints_does_not_reach_the_json(tmp_path, toy, jobs):
+    plugins = " ".join(map(str, toy))
+    done = process(tmp_path, f"BBO run {plugins} --budget 20 --repeats 2 --json --quiet --jobs {jobs}")
+    assert len(strict(done.stdout)) == 2
+    assert "evaluating" in done.stderr
+
+
+def test_numbers_that_json_does_not_have_are_null(suite, tmp_path):
+    (tmp_path / "zero.py").write_text(ZERO)
+    (run,) = strict(suite("run", "--plugin", "zero.py", "--strategy", "random", "--budget", 10, "--json").out)
+    assert run["speedup"] is None
+    assert run["optimum"] is None
+
+
+ZERO = """
+import numpy as np
+from bbo_suite import Evaluations, Problem, choice, product
+class Zero(Problem):
+    instances = ("a",)
+    optimum = float("-inf")
+    def __init__(self, instance):
+        self.space, self.default = product(choice("x", [1, 2])), np.array([0])
+    def evaluate(self, configs):
+        return Evaluations.of(np.zeros(len(configs)))
+"""
+
+
+def test_table_then_paths_of_figures(suite, toy):
+    done = suite("run", *toy, "--budget", 50)
+    lines = done.out.splitlines()
+    assert "speedup" in done.out
+    assert [Path(line).name for line in lines[-4:]] == [
+        "convergence.svg", "convergence.png", "speedup.svg", "speedup.png"]  # fmt: skip
+    assert all(Path(line).stat().st_size for line in lines[-4:])
+
+
+def test_again_resumes_and_changes_nothing(suite, toy):
+    command = ("run", *toy, "--budget", 50, "--json")
+    first = strict(suite(*command).out)
+    rows = Path(first[0]["path"], "rows.csv")
+    before = rows.stat().st_mtime_ns, rows.read_bytes()
+    assert strict(suite(*command).out) == first
+    assert (rows.stat().st_mtime_ns, rows.read_bytes()) == before
+
+
+def test_study_grows_by_repeats_and_seeds(suite, toy):
+    command = ("run", *toy, "--budget", 30, "--json", "--study", "s")
+    one = strict(suite(*command).out)
+    three = strict(suite(*command, "--repeats", 3).out)
+    assert [run["seed"] for run in three] == [0, 1, 2]
+    assert three[0] == one[0]
+    assert [run["seed"] for run in strict(suite(*command, "--seed", 2, "--repeats", 2).out)] == [2, 3]
+    assert sorted(path.name for path in Path("results/s").glob("toy*"))[-1].endswith("3")
+
+
+def test_plugins_are_run_when_nothing_is_chosen(suite, toy, tmp_path):
+    (problem,) = strict(suite("run", *toy[:2], "--strategy", "random", "--budget", 10, "--json").out)
+    assert (problem["problem"], problem["strategy"]) == ("toy/small", "random")
+    both = tmp_path / "both.py"
+    both.write_text(toy[1].read_text() + toy[3].read_text())
+    (run,) = strict(suite("run", "--plugin", both, "--budget", 10, "--json").out)
+    assert (run["problem"], run["strategy"]) == ("both/small", "both")
+
+
+def test_list_and_show(suite, toy):
+    items = json.loads(suite("list", *toy, "--json").out)
+    assert {"random", "pick", "toy/small", "toy/large"} <= {item["id"] for item in items}
+    assert all(item["kind"] == "problem" for item in json.loads(suite("list", "problems", "--json").out))
+    assert {"random", "annealing"} <= {item["id"] for item in json.loads(suite("list", "strategies", "--json").out)}
+    assert "Uniform candidates." in suite("list", *toy).out
+    facts = json.loads(suite("show", "toy/large", *toy, "--json").out)
+    assert (facts["candidates"], facts["default"], facts["optimum"], facts["unit"]) == (4**30, 31.0, 1.0, "seconds")
+    text = suite("show", "toy/large", *toy).out
+    assert all(word in text for word in ("Counts the parameters", "about 10^18", "31", "30 choice"))
+    text = suite("show", "pick", *toy).out
+    assert all(word in text for word in ("Uniform candidates.", "size", "how many", "near or far", "0.5"))
+
+
+def test_show_of_a_space_too_large_to_print(suite, tmp_path):
+    (tmp_path / "huge.py").write_text(ZERO.replace('product(choice("x", [1, 2])), np.array([0])', "H, np.zeros(99999)"))
+    text = (
+        (tmp_path / "huge.py")
+        .read_text()
+        .replace("class Zero", "from bbo_suite import Space\nH = Space([2] * 99999)\nclass Zero")
+    )
+    (tmp_path / "huge.py").write_text(text.replace("np.zeros(99999)", "np.zeros(99999, int)"))
+    assert "about 10^30102" in suite("show", "huge/a", "--plugin", "huge.py").out
+    facts = json.loads(suite("show", "huge/a", "--plugin", "huge.py", "--json").out)
+    assert (facts["candidates"], facts["log10_candidates"]) == (None, 30102.699)
+
+
+def test_list_and_help_import_nothing_heavy():
+    code = "import sys; sys.argv = ['x', '{}']; from bbo_suite.__main__ import main\n" \
+           "try: main()\nexcept SystemExit: print('LOADED', *sys.modules)"  # fmt: skip
+    for command in ("--help", "list"):
+        done = subprocess.run([sys.executable, "-c", code.format(command)], capture_output=True, text=True)
+        loaded = set(done.stdout.rpartition("LOADED")[2].split())
+        assert "bbo_suite.cli" in loaded
+        assert not loaded & {"pandas", "scipy", "matplotlib", "sklearn", "jax", "numba", "joblib", "equinox", "optuna"}
+
+
+def test_plot_of_a_study_that_is_being_written(suite, toy):
+    (run,) = strict(suite("run", *toy, "--budget", 300, "--study", "s", "--json").out)
+    rows = Path(run["path"], "rows.csv")
+    rows.write_bytes(rows.read_bytes()[: rows.stat().st_size // 2])
+    Path(run["path"], "end.json").unlink()
+    done = suite("plot", "s")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.splitlines()[-1].endswith(".png")
+
+
+def test_a_closed_pipe_is_quiet(tmp_path, toy):
+    plugins = " ".join(map(str, toy))
+    done = process(tmp_path, f"BBO run {plugins} --budget 10 --repeats 9 --jobs 1 --json --quiet | head -1")
+    assert len(strict(done.stdout)) == 1
+    assert "Broken" not in done.stderr and "Traceback" not in done.stderr
+    assert process(tmp_path, "BBO list | true").stderr == ""
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{"LC_ALL": "C"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, {"COLUMNS": "40"}],
+)
+def test_poor_terminals(tmp_path, toy, environment):
+    (tmp_path / "größe.py").write_text(toy[3].read_text(), encoding="utf-8")
+    command = f"BBO run {toy[0]} {toy[1]} --plugin gr*.py --budget 10 --jobs 1; BBO list --plugin gr*.py"
+    done = process(tmp_path, command, **environment)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "2.5000" in done.stdout or "speedup" in done.stdout
+
+
+@pytest.mark.slow
+def test_demonstration_ends_with_a_table_and_a_figure(tmp_path):
+    done = process(tmp_path, "BBO run")
+    assert done.returncode == 0
+    assert "fusion/resnet50" in done.stdout
+    assert (tmp_path / done.stdout.splitlines()[-1]).suffix == ".png"

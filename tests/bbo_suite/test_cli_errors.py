@@ -1,0 +1,268 @@
+"""A user's mistake is one sentence that names it, a code that is not zero, and never a traceback."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bbo_suite.store
+from bbo_suite.store import RunFolder
+
+STRATEGY = """
+from bbo_suite import Strategy
+class Mine(Strategy):
+    def ask(self, n):
+        return self.task.space.sample(n, self.rng)
+"""
+
+
+def refused(done, *words):
+    """Check that a command ended with one sentence that holds the words."""
+    sentences = [line for line in done.err.splitlines() if not line.startswith(("loading", "evaluating"))]
+    assert done.code == 1, done
+    assert len(sentences) == 1 and sentences[0].startswith("error: "), done.err
+    assert [word for word in words if str(word) not in sentences[0]] == [], sentences[0]
+    assert done.out == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--strategy", "evolutoin"], ["'evolutoin'", "Did you mean 'evolution'?"]),
+        (["--strategy", ""], ["''", "annealing, evolution"]),
+        (["--problem", "toy/smal"], ["'toy/smal'", "Did you mean 'toy/small'?"]),
+        (["--problem", "fusoin/resnet50"], ["'fusoin'", "Did you mean 'fusion'?"]),
+        (["--problem", "fusion/resnet5"], ["Did you mean 'fusion/resnet50'?"]),
+        (["--problem", "toy"], ["'toy' names no instance", "toy/small, toy/large"]),
+        (["--problem", "toy/"], ["toy/small"]),
+        (["--problem", "toy:file.txt"], ["file.txt", "small, large"]),
+        (["--problem", ""], ["''", "toy"]),
+        (["--budget", "0"], ["budget must be 1 or more, not 0"]),
+        (["--budget", "-5"], ["-5"]),
+        (["--batch", "0"], ["batch must be 1 or more"]),
+        (["--repeats", "0"], ["repeats must be 1 or more"]),
+        (["--jobs", "0"], ["jobs must be 1 or more"]),
+        (["--seed", "-1"], ["seed must be 0 or more, not -1"]),
+        (["--option", "sise=4"], ["'sise'", "Did you mean 'size'?"]),
+        (["--option", "size"], ["'size' has no value", "key=value"]),
+        (["--option", "size=four"], ["size", "pick", "of type int", "'four'"]),
+        (["--option", "size=11"], ["size", "between 1 and 10", "11"]),
+        (["--option", "rate=nan"], ["rate", "a finite number", "nan"]),
+        (["--option", "rate=inf"], ["rate", "a finite number", "inf"]),
+        (["--option", "bold=perhaps"], ["bold", "bool", "'perhaps'"]),
+        (["--option", "mode=middle"], ["mode", "near or far", "'middle'"]),
+        (["--option", "evolution.tail=2"], ["'evolution'", "not among those that run: pick"]),
+        (["--option", "random.size=2", "--strategy", "random"], ["random", "no option 'size'", "no options"]),
+        (["--option", "sise=2", "--strategy", "random", "--strategy", "pick"], ["random, pick", "'sise'", "'size'?"]),
+        (["--study", ""], ["study name ''"]),
+        (["--study", "a/b"], ["'a/b'", "slash"]),
+        (["--study", ".."], ["'..'"]),
+        (["--study", "x" * 300], ["too long"]),
+        (["--results", "/dev/null"], ["/dev/null"]),
+        (["--results", "/proc/none"], ["cannot write /proc/none"]),
+    ],
+)
+def test_wrong_argument(suite, toy, tmp_path, arguments, words):
+    refused(suite("run", *toy, *arguments), *words)
+    assert not list(tmp_path.glob("results/*/*/rows.csv"))
+
+
+@pytest.mark.parametrize("arguments", [["--budget", "many"], ["--no-such"], ["--jobs"]])
+def test_bad_usage(suite, arguments):
+    done = suite("run", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert arguments[0] in done.err
+
+
+def test_study_name_of_other_letters(suite, toy):
+    assert suite("run", *toy, "--budget", 10, "--study", "größe-日本").code == 0
+    assert suite("plot", "größe-日本").code == 0
+
+
+def test_option_for_all_that_have_it_and_for_one(suite, toy):
+    names = ("--strategy", "pick", "--strategy", "random", "--budget", 10, "--json")
+    done = suite("run", *toy, *names, "--option", "size=4", "--option", "pick.rate=0.25")
+    stored = {run["strategy"]: json.loads(Path(run["path"], "run.json").read_text())["options"]
+              for run in map(json.loads, done.out.splitlines())}  # fmt: skip
+    assert stored == {"pick": {"size": 4, "rate": 0.25, "bold": False, "mode": "near"}, "random": {}}
+
+
+def test_study_that_holds_other_settings(suite, toy):
+    command = ("run", *toy, "--study", "s", "--json")
+    before = suite(*command, "--budget", 20).out
+    refused(suite(*command, "--budget", 30), "'s'", "budget 20, not 30", "--study")
+    refused(suite(*command, "--budget", 20, "--batch", 5), "batch 100, not 5")
+    refused(suite(*command, "--budget", 20, "--option", "size=5"), "options", "--study")
+    assert suite(*command, "--budget", 20).out == before
+
+
+def test_plot_and_show_of_what_is_not_there(suite, toy):
+    refused(suite("plot", "nothing"), "'nothing'", "no study is there yet")
+    suite("run", *toy, "--budget", 10, "--study", "mine")
+    refused(suite("plot", "mien"), "'mien'", "mine")
+    refused(suite("show", "fusoin"), "'fusoin'", "Did you mean 'fusion'?")
+    refused(suite("show", "fusion"), "'fusion' names no instance", "fusion/resnet50")
+
+
+def test_study_without_a_row(suite, toy):
+    run = json.loads(suite("run", *toy, "--budget", 10, "--study", "s", "--json").out)
+    Path(run["path"], "rows.csv").write_text("")
+    refused(suite("plot", "s"), "no evaluation yet", "results/s")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("absent.py", None, ["no plugin file absent.py"]),
+        ("mine.txt", STRATEGY, ["mine.txt", ".py"]),
+        ("mine.py", "def f(:\n", ["mine.py, line 1", "syntax"]),
+        ("mine.py", "x = 1\n1 / 0\n", ["mine.py", "ZeroDivisionError"]),
+        ("mine.py", "import no_such_module\n", ["mine.py", "no_such_module"]),
+        ("mine.py", "import sys\nsys.exit(3)\n", ["mine.py", "SystemExit"]),
+        ("mine.py", "x = 1\n", ["mine.py", "no subclass", "bbo_suite.Strategy"]),
+        ("mine.py", STRATEGY + "class Other(Mine): pass\n", ["mine.py", "Mine and Other", "own file"]),
+        ("random.py", STRATEGY, ["random.py", "another strategy 'random'", "rename"]),
+        ("mine.py", STRATEGY + "    Options = int\n", ["dataclass"]),
+    ],
+)
+def test_plugin_that_is_none(suite, tmp_path, name, text, words):
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    refused(suite("run", "--plugin", name, "--strategy", Path(name).stem, "--budget", 10), *words)
+
+
+BROKEN_STRATEGIES = {
+    "constructor": (
+        "def __init__(self, *a): raise ValueError('no\\nluck')",
+        "ValueError in its constructor",
+        "no luck",
+    ),
+    "ask": ("def ask(self, n): return {}[n]", "KeyError in ask"),
+    "tell": ("def tell(self, c, v): raise RuntimeError('told')", "RuntimeError in tell", "told"),
+    "exit": ("def ask(self, n): raise SystemExit(0)", "SystemExit in ask"),
+    "shape": ("def ask(self, n): return [[0, 0]]", "shape (1, 2), not (n, 4)"),
+    "type": ("def ask(self, n): return self.task.space.sample(n, self.rng) + 0.5", "float64, not integers"),
+    "range": ("def ask(self, n): return self.task.space.sample(n, self.rng) * 9 + 9", "indices 0 to 3"),
+    "none": ("def ask(self, n): return None", "broke its contract in ask"),
+    "many": ("def ask(self, n): return self.task.space.sample(n + 1, self.rng)", "when asked for"),
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN_STRATEGIES)
+def test_strategy_that_breaks_costs_only_its_own_run(suite, toy, tmp_path, fault):
+    line, *words = BROKEN_STRATEGIES[fault]
+    (tmp_path / "bad.py").write_text(f"{STRATEGY}    {line}\n")
+    names = ("--strategy", "bad", "--strategy", "random", "--budget", 300, "--study", "s", "--json")
+    done = suite("run", *toy, "--plugin", "bad.py", *names)
+    assert done.code == 1
+    assert [json.loads(line)["strategy"] for line in done.out.splitlines()] == ["random"]
+    (sentence,) = [line for line in done.err.splitlines() if line.startswith("error: ")]
+    assert all(word in sentence for word in ["strategy bad", *words]), sentence
+    assert "Traceback" not in done.err
+    folder = tmp_path / "results/s/toy--small__bad__0"
+    if "raise" in line or "{}" in line:
+        assert "Traceback" in (folder / "error.txt").read_text()
+    if fault == "tell":
+        assert len((folder / "rows.csv").read_text().splitlines()) == 101
+
+
+PROBLEM = """
+import numpy as np
+from bbo_suite import Evaluations, Problem, Status, choice, product
+class Bad(Problem):
+    instances = ("a",)
+    def __init__(self, instance):
+        self.space, self.default = product(choice("x", range(9)), choice("y", range(9))), np.zeros(2, int)
+        {loading}
+    def evaluate(self, configs):
+        first = not configs.any()
+        values = np.ones(len(configs))
+        {body}
+"""
+BROKEN_PROBLEMS = {
+    "nan": ("return Evaluations.of(values if first else values * np.nan)", "the value of candidate", "nan"),
+    "negative": ("return Evaluations.of(values if first else -values)", "a cost is not negative"),
+    "raises": (
+        "if not first: raise OSError('disc\\nfull')\n        return Evaluations.of(values)",
+        "OSError",
+        "disc full",
+    ),
+    "list": ("return Evaluations.of(values) if first else [1.0]", "returned list", "Evaluations.of"),
+    "shape": ("return Evaluations.of(values if first else values[1:])", "shape (19,) for 20 candidates"),
+    "default": ("return Evaluations.of(values * np.inf)", "default configuration of bad/a fails", "must work"),
+    "loading": ("return Evaluations.of(values)", "ZeroDivisionError in loading", "bad.py, line 8"),
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN_PROBLEMS)
+def test_problem_that_breaks(suite, tmp_path, fault):
+    body, *words = BROKEN_PROBLEMS[fault]
+    (tmp_path / "bad.py").write_text(PROBLEM.format(body=body, loading="1 / 0" if fault == "loading" else "pass"))
+    refused(
+        suite("run", "--plugin", tmp_path / "bad.py", "--strategy", "random", "--budget", 20, "--json"), "bad", *words
+    )
+
+
+def test_full_disk_keeps_what_was_stored(suite, toy, monkeypatch):
+    def full(fd, data):
+        raise OSError(28, "No space left on device")
+
+    command = ("run", *toy, "--budget", 300, "--study", "s", "--json")
+    real, written = RunFolder._write, []
+    with monkeypatch.context() as patch:
+
+        def fill(folder, text):
+            written.append(text)
+            if len(written) == 2:
+                patch.setattr(bbo_suite.store.os, "write", full)
+            real(folder, text)
+
+        patch.setattr(RunFolder, "_write", fill)
+        refused(suite(*command), "results/s", "No space left on device", "same command again")
+    rows = Path("results/s/toy--small__pick__0/rows.csv")
+    assert len(rows.read_text().splitlines()) == 101
+    assert json.loads(suite(*command).out)["evaluations"] == 300
+
+
+def test_folder_that_cannot_be_locked(suite, toy, monkeypatch):
+    suite("run", *toy, "--budget", 10, "--study", "s")
+
+    def refuse(lock):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("bbo_suite.api.FileLock.acquire", refuse)
+    refused(suite("run", *toy, "--budget", 10, "--study", "s"), "results/s", "Permission denied")
+
+
+def test_broken_entry_point_does_not_hide_the_others(suite, monkeypatch):
+    class Point:
+        name = "broken"
+
+        def load(self):
+            raise ImportError("No module named 'absent'")
+
+    real = bbo_suite.registry.entry_points
+    monkeypatch.setattr("bbo_suite.registry.entry_points", lambda group: [*real(group=group), Point()])
+    done = suite("list", "strategies", "--json")
+    assert done.code == 0
+    assert "random" in {item["id"] for item in json.loads(done.out)}
+    assert len(done.err.splitlines()) == 1
+    assert "broken" in done.err and "absent" in done.err
+    refused(suite("show", "broken"), "strategy broken cannot be imported", "absent")
+
+
+def test_two_processes_on_one_study(tmp_path, toy):
+    command = [sys.executable, "-m", "bbo_suite", "run", *map(str, toy), "--budget", "300", "--repeats", "3"]
+    command += ["--study", "s", "--json", "--jobs", "1"]
+    slow = os.environ | {"TOY_SECONDS": "0.1"}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    both = [subprocess.Popen(command, cwd=tmp_path, env=slow, **pipes) for _ in range(2)]
+    answers = sorted((p.communicate(timeout=60), p.returncode) for p in both)
+    assert sorted(code for _, code in answers) == [0, 1]
+    (((out, _), _),) = [a for a in answers if a[1] == 0]
+    (((_, err), _),) = [a for a in answers if a[1] == 1]
+    assert "another process is writing" in err and "Traceback" not in err
+    assert [json.loads(line)["evaluations"] for line in out.splitlines()] == [300] * 3

@@ -1,0 +1,63 @@
+import numpy as np
+import pytest
+
+from bbo_suite import Constraint, Space, permutation, product
+from bbo_suite.constraint import all_different
+
+
+def different(*columns):
+    return Constraint(columns, lambda rows: rows[:, 0] != rows[:, 1])
+
+
+def test_constraints_that_share_a_parameter_are_tied_and_others_are_not():
+    space = Space([3] * 7, constraints=[different(0, 2), different(5, 4), different(2, 6)])
+    assert sorted(c.columns.tolist() for c in space.components) == [[0, 2, 6], [4, 5]]
+    assert space.cardinality == (3 * 2 * 2) * (3 * 2) * 3**2
+
+
+def test_a_rule_sees_its_columns_in_the_order_in_which_it_names_them():
+    space = Space([2, 3, 4], constraints=[Constraint((2, 0), lambda rows: rows[:, 0] > 2 * rows[:, 1])])
+    assert space.allowed(space.check([[0, 0, 1], [0, 0, 0], [1, 0, 3], [1, 2, 2]])).tolist() == [True, False] * 2
+    assert space.cardinality == 3 * (3 + 1)
+
+
+def test_a_constraint_on_a_permutation_keeps_it_a_permutation():
+    before = Constraint((0, 1), lambda rows: rows[:, 0] < rows[:, 1])
+    space = product(permutation("p", range(8)), constraints=[before])
+    assert space.cardinality == 40320 // 2
+    rows = space.sample(100, np.random.default_rng(0))
+    assert (np.sort(rows, axis=1) == np.arange(8)).all() and (rows[:, 0] < rows[:, 1]).all()
+
+
+def test_all_different():
+    told = all_different((0, 1, 2)).allowed(np.array([[0, 1, 2], [0, 1, 0], [2, 2, 1], [1, 2, 0]]))
+    assert told.tolist() == [True, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("columns", "rule", "message"),
+    [
+        ((0, 5), lambda rows: rows[:, 0] > 0, r"columns \(0, 5\) of a space of 3"),
+        ((-1,), lambda rows: rows[:, 0] > 0, "names columns"),
+        ((), lambda rows: np.ones(len(rows), bool), "names no columns"),
+        ((0, 1), lambda rows: rows[:, 0] > 5, "forbid every combination"),
+        ((0, 1), lambda rows: True, r"answered with shape \(\) for"),
+        ((0, 1), lambda rows: rows > 0, "return one boolean a row"),
+    ],
+)
+def test_a_broken_constraint_is_refused(columns, rule, message):
+    with pytest.raises(ValueError, match=message):
+        Space([2, 2, 2], constraints=[Constraint(columns, rule)])
+
+
+def test_too_many_tied_combinations_are_refused_before_they_fill_the_memory():
+    with pytest.raises(ValueError, match="tie 3 parameters with more than 4,194,304"):
+        Space([3000] * 3, constraints=[Constraint((0, 1, 2), lambda rows: rows.sum(axis=1) > 1)])
+
+
+def test_a_long_chain_of_selective_constraints_is_no_problem():
+    chain = [Constraint((i, i + 1), lambda rows: rows[:, 0] == rows[:, 1]) for i in range(30)]
+    space = Space([4] * 31, constraints=chain)
+    assert space.cardinality == 4 and space.sample(5, np.random.default_rng(0)).std(axis=1).max() == 0
+    with pytest.raises(ValueError, match="beyond 2\\^62"):
+        Space([4] * 32, constraints=[*chain, Constraint((30, 31), lambda rows: rows[:, 0] == rows[:, 1])])

@@ -1,0 +1,186 @@
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
+
+from bbo_suite import UserError, figures
+from bbo_suite.figures.bars import speedup_bars, speedup_data
+from bbo_suite.figures.convergence import convergence, convergence_data
+from bbo_suite.figures.style import looks
+
+STRATEGIES = ["annealing", "evolution", "exhaustive", "joint", "mbo", "nevergrad.de", "optuna.tpe", "random", "rl"]
+STRATEGIES += ["local", "gp", "cmaes"]
+
+
+def frame(runs, budget=4, structured=()):
+    """Return what `bbo_suite.load` gives of `{(problem, strategy, seed): costs}`; the default costs 8."""
+    parts = []
+    for (problem, strategy, seed), values in runs.items():
+        part = pd.DataFrame({"value": np.asarray(values, float), "evaluation": np.arange(1, len(values) + 1)})
+        fixed = {"problem": problem, "strategy": strategy, "seed": seed, "default": 8.0, "budget": budget}
+        part = part.assign(**fixed, unit="seconds", status="ok", uses_structure=strategy in structured)
+        part["speedup"] = 8.0 / part["value"].cummin()
+        parts.append(part)
+    return pd.concat(parts, ignore_index=True).astype(dict.fromkeys(["problem", "strategy"], "category"))
+
+
+def texts(figure):
+    """Return every text of a drawn figure, captions without line breaks."""
+    FigureCanvasAgg(figure).draw()
+    return [
+        t.get_text().replace("\n", " ") for t in figure.findobj(lambda a: hasattr(a, "get_text")) if t.get_visible()
+    ]
+
+
+@pytest.fixture
+def three():
+    return frame(
+        {
+            ("p/a", "x", 0): [16, 8, 9, 4],
+            ("p/a", "x", 1): [8, 8, 4, 2],
+            ("p/a", "x", 2): [np.inf, 4, 4],
+            ("p/b", "y", 0): [8, 1],
+        },
+        structured=("y",),
+    )
+
+
+def test_convergence_data_by_hand(three):
+    data = convergence_data(three)
+    x = data[data["strategy"] == "x"]
+    # best costs: 16 8 8 | 8 8 4 | inf 4 4, cut to the shortest run; speedups: .5 1 1 | 1 1 2 | 0 2 2
+    assert x["evaluation"].tolist() == [1, 2, 3]
+    assert x["median"].tolist() == [0.5, 1.0, 2.0]
+    assert x["lower"].tolist() == [0.25, 1.0, 1.5]
+    assert x["upper"].tolist() == [0.75, 1.5, 2.0]
+    assert set(x["runs"]) == {3} and set(x["problem"]) == {"p/a"}
+    y = data[data["strategy"] == "y"]
+    assert (y["median"].tolist(), y["runs"].tolist(), y["uses_structure"].tolist()) == ([1, 8], [1, 1], [True, True])
+
+
+def test_speedup_data_by_hand(three):
+    x, y = speedup_data(three).to_dict("records")
+    # speedups at the end: 2, 4, 2; mean 8/3, deviation 2/sqrt(3), t(0.975, 2) = 4.30265
+    half = 4.302653 * (2 / np.sqrt(3)) / np.sqrt(3)
+    assert (x["runs"], x["budget"], x["evaluations"]) == (3, 4, 3)
+    assert (x["mean"], x["low"], x["high"]) == pytest.approx((8 / 3, 8 / 3 - half, 8 / 3 + half), abs=1e-5)
+    assert (y["mean"], y["runs"], y["uses_structure"], y["evaluations"]) == (8.0, 1, True, 2)
+    assert np.isnan(y["low"]) and np.isnan(y["high"])
+
+
+def test_figures_return_what_they_drew(three):
+    figure, data = convergence(three)
+    pd.testing.assert_frame_equal(data, convergence_data(three))
+    lines = [line for line in figure.axes[0].lines if len(line.get_xdata()) == 3]
+    assert [line.get_ydata().tolist() for line in lines] == [[0.5, 1.0, 2.0]]
+    figure, data = speedup_bars(three)
+    pd.testing.assert_frame_equal(data, speedup_data(three))
+    assert [bar.get_x() + bar.get_width() for bar in figure.axes[0].patches] == pytest.approx([8 / 3])
+
+
+def test_captions_say_n_unit_and_what_is_better(three):
+    for draw in (convergence, speedup_bars):
+        caption = max(texts(draw(three)[0]), key=len)
+        assert all(words in caption for words in ("n = 1 to 3", "higher is better", "Unit: default's cost / "))
+        assert "y (uses structure)" in texts(draw(three)[0])
+    assert "the shortest so far: 2" in max(texts(speedup_bars(three)[0]), key=len)
+    whole = max(texts(speedup_bars(frame({("p/a", "x", 0): [1, 2, 3, 4]}))[0]), key=len)
+    assert "4 evaluations each" in whole and "without intervals" in whole
+
+
+ODD = [
+    {("p/a", "x", 0): [4.0]},
+    {("p/a", "x", 0): [8.0, 8.0]},
+    {("p/a", "x", 0): [np.inf] * 3, ("p/a", "x", 1): [np.inf] * 3},
+    {("p/a", "x", 0): [np.inf] * 3, ("p/a", "y", 0): [4.0] * 3, ("p/b", "y", 0): [1.0]},
+    {("p/a", "x", 0): [0.0, 0.0], ("p/a", "x", 1): [0.0, 0.0], ("p/a", "y", 0): [1e-300]},
+    {("p/a", "x", 0): [1e9], ("p/a", "x", 1): [1e-9]},
+    {(f"f:{'/long' * 50}", "s" * 200, 0): [4.0, 2.0]},
+]
+
+
+@pytest.mark.parametrize("runs", ODD, ids=range(len(ODD)))
+def test_odd_runs_are_drawn(tmp_path, runs):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(list(figures.write(frame(runs), tmp_path))) == 4
+
+
+def test_failed_runs_are_named_as_such():
+    assert "all failed" in texts(speedup_bars(frame(ODD[2]))[0])
+
+
+NAMES = ["<b>", "$x$", "_x", "a_b^2", r"\alpha", "&amp;", "größe", "100%", "{x}"]
+
+
+def test_names_are_literal_text(tmp_path):
+    data = frame({(f"{name}/$y$", name, 0): [4.0, 2.0] for name in NAMES})
+    for draw in (convergence, speedup_bars):
+        found = texts(draw(data)[0])
+        assert set(NAMES) <= set(found)
+        assert {f"{name}/$y$" for name in NAMES} <= set(found)
+    list(figures.write(data, tmp_path))
+    for figure in ("convergence", "speedup"):
+        svg = (tmp_path / f"{figure}.svg").read_text(encoding="utf-8")
+        assert all(text in svg for text in ("&lt;b&gt;", "$x$", ">_x<", "größe", "&amp;amp;"))
+
+
+def test_names_in_other_scripts_do_not_warn(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        list(figures.write(frame({("日本/語", "策略\udc80", 0): [4.0, 2.0]}), tmp_path))
+    assert "日本/語" in (tmp_path / "speedup.svg").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("strategies", "problems"), [(1, 1), (12, 1), (1, 9), (5, 4), (12, 9)])
+@pytest.mark.parametrize("draw", [convergence, speedup_bars])
+def test_labels_do_not_overlap(monkeypatch, draw, strategies, problems):
+    rng = np.random.default_rng(0)
+    names = [(f"family/problem{p}", s, r) for p in range(problems) for s in STRATEGIES[:strategies] for r in range(2)]
+    figure, _ = draw(frame({name: 4 + 2 * rng.random(30) for name in names}, budget=30, structured=("joint",)))
+    shown, real = [], Text.draw
+    monkeypatch.setattr(Text, "draw", lambda text, renderer: (shown.append(text), real(text, renderer)))
+    FigureCanvasAgg(figure).draw()
+    shown = [text for text in shown if text.get_visible() and text.get_text() not in ("", "default")]
+    boxes = [text.get_window_extent() for text in shown]
+    assert len(shown) > strategies + problems
+    for i, box in enumerate(boxes):
+        assert figure.bbox.padded(1).containsx(box.x0) and figure.bbox.padded(1).containsx(box.x1), shown[i]
+        assert figure.bbox.padded(1).containsy(box.y0) and figure.bbox.padded(1).containsy(box.y1), shown[i]
+        clash = [shown[j] for j in range(i) if shown[j] is not shown[i] and overlap(box, boxes[j])]
+        assert not clash, (shown[i], clash)
+
+
+def overlap(a, b):
+    return a.x0 + 1 < b.x1 and b.x0 + 1 < a.x1 and a.y0 + 1 < b.y1 and b.y0 + 1 < a.y1
+
+
+def test_looks_are_told_apart():
+    made = looks(STRATEGIES)
+    assert len(set(made.values())) == 12
+    assert len({(look.dash, look.marker) for look in list(made.values())[:8]}) == 8
+
+
+def test_figures_are_the_same_bytes_again(tmp_path, three):
+    first = [path.read_bytes() for path in figures.write(three, tmp_path / "a")]
+    assert [path.read_bytes() for path in figures.write(three, tmp_path / "b")] == first
+
+
+def test_no_window_system_is_touched():
+    code = "import matplotlib; matplotlib.use = None\n" \
+           "from bbo_suite.figures import bars, convergence\n" \
+           "import sys; assert 'matplotlib.pyplot' not in sys.modules"  # fmt: skip
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_nothing_to_draw_and_nowhere_to_write(tmp_path, three):
+    with pytest.raises(UserError, match="no evaluation yet"):
+        list(figures.write(three.iloc[:0], tmp_path / "s" / "figures"))
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match=r"cannot write .*file"):
+        list(figures.write(three, tmp_path / "file"))

@@ -1,0 +1,126 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from bbo_toys import Toy, perform
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bbo_suite import Status, UserError, load
+from bbo_suite.frames import rows, summarise
+from bbo_suite.rows import HEADER, Row
+from bbo_suite.store import read_rows
+
+ROWS = st.lists(
+    st.builds(
+        Row,
+        st.just(1),
+        st.text("0123456789e", min_size=16, max_size=16),
+        st.floats(0, allow_nan=False),
+        st.sampled_from(Status),
+        st.floats(0, 1e6, width=32),
+        st.floats(0, 1e6, width=32),
+        st.text("0123456789-", max_size=30),
+        st.text() | st.sampled_from(["NA", "nan", "null", "1", '"', "a,b"]),
+    ),
+    max_size=5,
+)
+
+
+@given(ROWS)
+@settings(max_examples=60)
+def test_a_frame_holds_exactly_what_the_log_holds(tmp_path_factory, drawn):
+    path = tmp_path_factory.mktemp("run")
+    numbered = [Row(i + 1, *[getattr(row, name) for name in Row.__slots__[1:]]) for i, row in enumerate(drawn)]
+    (path / "rows.csv").write_text(HEADER + "".join(row.line() for row in numbered), encoding="utf-8")
+    known, frame = read_rows(path)[0], rows(path)
+    assert len(frame) == len(known)
+    for column in ("evaluation", "digest", "value", "config", "reason"):
+        assert frame[column].tolist() == [getattr(row, column) for row in known]
+    assert frame["status"].tolist() == [row.status.word for row in known]
+    assert frame["evaluation_seconds"].tolist() == pytest.approx([row.evaluation_seconds for row in known])
+
+
+@pytest.fixture
+def study(tmp_path):
+    for seed in (0, 1):
+        perform(tmp_path / "s" / f"run{seed}", seed=seed, budget=30)
+    return tmp_path
+
+
+def test_load_joins_all_runs_and_adds_the_speedup(study):
+    frame = load("s", study)
+    assert frame.groupby("seed").size().tolist() == [30, 30]
+    assert set(frame["strategy"]) == {"toy"} and set(frame["problem"]) == {"toy/small"}
+    for _, run in frame.groupby("seed"):
+        expected = 4.0 / np.minimum.accumulate(run["value"].to_numpy())
+        assert run["speedup"].to_numpy() == pytest.approx(expected)
+        assert run["evaluation"].tolist() == list(range(1, 31))
+    documented = (
+        "problem strategy seed evaluation value status speedup strategy_seconds evaluation_seconds digest config"
+    )
+    assert {*documented.split(), "reason", "default", "budget", "unit", "uses_structure"} == set(frame.columns)
+
+
+def test_a_frame_of_a_log_that_is_being_written(study):
+    log = study / "s" / "run0" / "rows.csv"
+    data = log.read_bytes()
+    for cut in range(0, len(data), 37):
+        log.write_bytes(data[:cut])
+        whole = max(0, data[:cut].count(b"\n") - 1)
+        assert len(rows(log.parent)) == whole == summarise(log.parent)["evaluations"]
+    assert not summarise(log.parent)["complete"]
+    log.unlink()  # run.json is there, the first batch not yet
+    assert load("s", study)["seed"].tolist() == [1] * 30
+
+
+def test_a_summary_against_numbers_by_hand(study):
+    path = study / "s" / "run1"
+    known, _ = read_rows(path)
+    told = summarise(path)
+    best = min(row.value for row in known)
+    assert told["best"] == best and told["speedup"] == 4.0 / best and told["evaluations"] == 30
+    assert told["unique"] == len({row.digest for row in known})
+    assert told["failed"] == sum(row.status != Status.OK for row in known)
+    assert told["strategy_seconds"] == pytest.approx(sum(row.strategy_seconds for row in known))
+    assert told["complete"] and told["seed"] == 1 and told["path"] == str(path)
+    json.dumps(told, allow_nan=False)
+
+
+def test_a_run_without_a_working_candidate_has_no_best(tmp_path):
+    class Hopeless(Toy):
+        def evaluate(self, configs):
+            return type(super().evaluate(configs)).of(np.full(len(configs), np.inf))
+
+    perform(tmp_path / "s" / "run", Hopeless(), budget=10)
+    told = summarise(tmp_path / "s" / "run")
+    assert told["best"] is None and told["speedup"] is None and told["failed"] == 10
+    assert load("s", tmp_path)["speedup"].tolist() == [0.0] * 10
+
+
+def test_types_of_a_frame(study):
+    frame = load("s", study)
+    assert frame["value"].dtype == np.float64 and frame["evaluation"].dtype == np.int32
+    assert isinstance(frame["status"].dtype, pd.CategoricalDtype)
+    empty = rows(study)
+    assert len(empty) == 0 and empty["value"].dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    "content", [b"hello\nworld\n", HEADER.encode() + b"a,b,c\n", HEADER.encode() + b"1,ab,x,ok,0,0,,,0\n"]
+)
+def test_a_damaged_log_is_named(study, content):
+    (study / "s" / "run0" / "rows.csv").write_bytes(content)
+    with pytest.raises(UserError, match=r"rows.csv is damaged .*; restore it, or delete its folder"):
+        load("s", study)
+
+
+def test_an_unknown_study_and_a_broken_one(study):
+    with pytest.raises(UserError, match=r"no study 't' in .* .known: s.; make one with `run --study t`"):
+        load("t", study)
+    with pytest.raises(UserError, match="no study is there yet"):
+        load("t", study / "nowhere")
+    (study / "s" / "run0" / "run.json").write_text("{")
+    with pytest.raises(UserError, match=r"run.json is no JSON"):
+        load("s", study)

@@ -1,0 +1,112 @@
+"""Ctrl-C on real processes: nothing is lost, and resuming gives what an uninterrupted run gives."""
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from bbo_suite.interrupt import StopFile, ignored
+
+
+def start(folder, toy, *arguments, seconds="0.1"):
+    command = [sys.executable, "-m", "bbo_suite", "run", *map(str, toy), "--budget", "2000", "--study", "s", *arguments]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    environment = os.environ | {"TOY_SECONDS": seconds}
+    return subprocess.Popen(command, cwd=folder, env=environment, start_new_session=True, **pipes)
+
+
+def rows(folder):
+    """Return what must be equal of every stored row, by run."""
+    found = {}
+    for path in sorted(folder.glob("results/s/*/rows.csv")):
+        with path.open(newline="") as file:
+            columns = ("evaluation", "digest", "value", "status", "config")
+            found[path.parent.name] = [[row[column] for column in columns] for row in csv.DictReader(file)]
+    return found
+
+
+def wait_for_rows(folder, process, wanted=1):
+    for _ in range(400):
+        if process.poll() is not None:
+            pytest.fail(f"ended early: {process.communicate()}")
+        if sum(len(lines) > 0 for lines in rows(folder).values()) >= wanted:
+            return
+        time.sleep(0.05)
+    pytest.fail("no rows came")
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("group", [False, True])
+def test_interrupted_then_resumed_equals_uninterrupted(tmp_path, toy, jobs, group):
+    more = ("--repeats", "2", "--jobs", str(jobs))
+    process = start(tmp_path, toy, *more)
+    wait_for_rows(tmp_path, process, jobs)
+    os.killpg(process.pid, signal.SIGINT) if group else process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert "finishing the current batch" in err
+    assert "everything is stored in results/s: run the same command to resume" in err
+    assert "Traceback" not in err
+    stored = rows(tmp_path)
+    assert 0 < sum(map(len, stored.values())) < 4000
+    assert all(len(run) % 100 == 0 for run in stored.values())
+    assert start(tmp_path, toy, *more, seconds="0").communicate(timeout=60) and len(rows(tmp_path)) == 2
+    (tmp_path / "whole").mkdir()
+    assert start(tmp_path / "whole", toy, *more, seconds="0").communicate(timeout=60)
+    assert rows(tmp_path) == rows(tmp_path / "whole")
+    assert [len(run) for run in rows(tmp_path).values()] == [2000, 2000]
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_second_interrupt_ends_at_once_and_leaves_no_process(tmp_path, toy, jobs):
+    process = start(tmp_path, toy, "--repeats", "2", "--jobs", jobs, seconds="3")
+    folder = tmp_path / "results/s"
+    for _ in range(400):
+        if len(list(folder.glob("*/rows.csv"))) == int(jobs):
+            break
+        time.sleep(0.05)
+    time.sleep(0.3)
+    os.killpg(process.pid, signal.SIGINT)
+    time.sleep(0.3)
+    started = time.monotonic()
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert time.monotonic() - started < 2.5, err
+    assert process.returncode == 130
+    assert "ended; what was stored in results/s is kept: run the same command to resume" in err
+    assert "Traceback" not in err
+    for _ in range(100):
+        if not others_in_group(process.pid):
+            break
+        time.sleep(0.1)
+    assert not others_in_group(process.pid)
+
+
+def others_in_group(group):
+    stats = [path.read_text().rpartition(")")[2].split() for path in Path("/proc").glob("[0-9]*/stat") if path.exists()]
+    return [fields for fields in stats if int(fields[2]) == group and fields[0] != "Z"]
+
+
+def test_stop_file_appears_at_the_first_signal_and_the_handler_comes_back():
+    before = signal.getsignal(signal.SIGINT)
+    with StopFile() as stop:
+        assert not stop.stopped
+        signal.raise_signal(signal.SIGINT)
+        assert stop.stopped and stop.path.exists()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+    assert not stop.path.exists()
+
+
+def test_processes_that_are_started_while_it_is_ignored_never_see_it():
+    before = signal.getsignal(signal.SIGINT)
+    code = "import signal; print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)"
+    with ignored():
+        assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "True\n"
+    assert signal.getsignal(signal.SIGINT) is before

@@ -1,0 +1,115 @@
+import pickle
+import sys
+from pathlib import Path
+
+import pytest
+
+from bbo_suite import Problem, Strategy, UserError
+from bbo_suite.registry import Registry
+
+PLUGINS = Path(__file__).with_name("plugins")
+
+
+class Point:
+    """An entry point as `importlib.metadata` gives it."""
+
+    def __init__(self, name, load):
+        self.name, self.load = name, load
+
+
+@pytest.fixture
+def points(monkeypatch):
+    """Return a function that adds an entry point to the strategies."""
+    added = []
+    real = sys.modules["bbo_suite.registry"].entry_points
+    monkeypatch.setattr("bbo_suite.registry.entry_points", lambda group: [*real(group=group), *added])
+    return lambda name, load: added.append(Point(name, load))
+
+
+def test_built_ins_are_there_and_load():
+    registry = Registry()
+    assert {"random", "exhaustive", "annealing", "evolution"} <= set(registry.strategies())
+    assert all(issubclass(load(), Strategy) for load in registry.strategies().values())
+    assert all(issubclass(load(), Problem) for load in registry.families().values())
+    assert "fusion/resnet50" in registry.instances()
+
+
+def test_plugin_by_its_stem():
+    registry = Registry((PLUGINS / "toy.py", PLUGINS / "pick.py"))
+    assert registry.strategy("pick").__name__ == "Pick"
+    problem = registry.problem("toy/small")
+    assert problem.id == "toy/small"
+    assert registry.problem("toy/small") is problem
+    assert registry.load("toy/small") is not problem
+
+
+def test_same_file_twice_and_by_another_spelling_is_one_plugin(monkeypatch):
+    monkeypatch.chdir(PLUGINS)
+    registry = Registry((PLUGINS / "pick.py", Path("pick.py"), Path("pick.py"), Path("../plugins/pick.py")))
+    assert registry.strategy("pick") is Registry((Path("pick.py"),)).strategy("pick")
+
+
+def test_two_files_of_one_name_are_refused(tmp_path):
+    (tmp_path / "pick.py").write_text((PLUGINS / "pick.py").read_text())
+    with pytest.raises(UserError, match=r"pick.py: there is another strategy 'pick'; rename"):
+        Registry((PLUGINS / "pick.py", tmp_path / "pick.py")).strategies()
+
+
+@pytest.mark.parametrize("stem", ["a b", "größe", "x.y", "class"])
+def test_unusual_file_names(tmp_path, stem):
+    file = tmp_path / f"{stem}.py"
+    file.write_text((PLUGINS / "pick.py").read_text())
+    assert issubclass(Registry((file,)).strategy(stem), Strategy)
+
+
+def test_abstract_and_imported_classes_are_no_plugins(tmp_path):
+    file = tmp_path / "base.py"
+    lines = ["from bbo_strategies.annealing import Annealing", "from bbo_suite import Strategy"]
+    file.write_text("\n".join([*lines, "class Half(Strategy): pass", "class Mine(Annealing): pass"]))
+    assert Registry((file,)).strategy("base").__name__ == "Mine"
+
+
+def test_registry_travels_to_another_process():
+    registry = Registry((PLUGINS / "pick.py",))
+    assert pickle.loads(pickle.dumps(registry)) == registry
+
+
+@pytest.mark.parametrize("error", [ImportError("no x"), AttributeError("no y"), ValueError(), SyntaxError("bad")])
+def test_entry_point_that_cannot_be_imported(points, error):
+    def load():
+        raise error
+
+    points("broken", load)
+    with pytest.raises(UserError, match=r"strategy broken cannot be imported .*install or mend"):
+        Registry().strategy("broken")
+    assert Registry().strategy("random")
+
+
+def test_entry_point_that_is_no_strategy(points):
+    points("dict", lambda: dict)
+    with pytest.raises(UserError, match=r"strategy dict is no subclass of bbo_suite.Strategy"):
+        Registry().strategy("dict")
+
+
+def test_file_of_a_family(tmp_path):
+    file = tmp_path / "filed.py"
+    file.write_text(
+        "import numpy as np\n"
+        "from bbo_suite import Evaluations, Problem, Space\n"
+        "class Filed(Problem):\n"
+        "    def __init__(self, n):\n"
+        "        self.space, self.default = Space([2] * n), np.zeros(n, int)\n"
+        "    @classmethod\n"
+        "    def from_file(cls, path):\n"
+        "        return cls(int(open(path).read()))\n"
+        "    def evaluate(self, configs):\n"
+        "        return Evaluations.of(configs.sum(axis=1))\n"
+    )
+    (tmp_path / "a:b").mkdir()
+    (tmp_path / "a:b" / "size.txt").write_text("5")
+    registry = Registry((file,))
+    assert len(registry.problem(f"filed:{tmp_path}/a:b/size.txt").space) == 5
+    with pytest.raises(UserError, match=r"filed:/none.*FileNotFoundError"):
+        registry.problem("filed:/none")
+    with pytest.raises(UserError, match="names no instance; choose one of filed:path"):
+        registry.problem("filed")

@@ -1,0 +1,266 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from bbo_toys import FACTS, Climber, Toy, contents, perform, rows_of, run_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bbo_suite import Status, UserError
+from bbo_suite.rows import HEADER, Row
+from bbo_suite.store import RunFolder, complete, folder_name, read_rows
+
+IDENTITY = {"problem": "toy/small", "seed": 3}
+
+
+def row(evaluation, reason=""):
+    return Row(evaluation, f"{evaluation:016x}", 1 / evaluation, Status.OK, 0.5, 0.25, "01", reason)
+
+
+def written(path, n=3):
+    """Make a folder with n rows and return its log's bytes."""
+    with RunFolder(path, IDENTITY, FACTS) as folder:
+        folder.append([row(i + 1, 'a, "b"é' if i else "") for i in range(n)])
+    return (path / "rows.csv").read_bytes()
+
+
+def refused(path, message, identity=IDENTITY):
+    """Check that a folder is refused with that message and that nothing in it was changed."""
+    before = contents(path)
+    with pytest.raises(UserError, match=message) as caught, RunFolder(path, identity, FACTS):
+        pass
+    assert contents(path) == before
+    return str(caught.value)
+
+
+def test_rows_are_there_when_append_returns_and_come_back(tmp_path):
+    with RunFolder(tmp_path / "a" / "b", IDENTITY, FACTS) as folder:
+        assert folder.rows == [] and not folder.ended
+        for i in range(4):
+            folder.append([row(2 * i + 1), row(2 * i + 2, "why, then?")])
+            assert read_rows(folder.path)[0][-1] == row(2 * i + 2, "why, then?")
+    with RunFolder(tmp_path / "a" / "b", IDENTITY, FACTS) as folder:
+        assert [r.evaluation for r in folder.rows] == list(range(1, 9))
+        folder.append([row(9)])
+        folder.end("budget", 9)
+    with RunFolder(tmp_path / "a" / "b", IDENTITY, FACTS) as folder:
+        assert folder.ended and len(folder.rows) == 9
+    assert json.loads((folder.path / "run.json").read_text()) == {**IDENTITY, **FACTS}
+
+
+def test_every_change_of_one_byte_is_found_or_harmless(tmp_path):
+    data = written(tmp_path)
+    rows, _ = read_rows(tmp_path)
+    harmless = 0
+    for place in range(len(data)):
+        for other in {0, 10, 13, 32, 44, 255, data[place] ^ 1, data[place] ^ 32} - {data[place]}:
+            changed = data[:place] + bytes([other]) + data[place + 1 :]
+            (tmp_path / "rows.csv").write_bytes(changed)
+            try:
+                told, _ = read_rows(tmp_path)
+            except UserError as error:
+                assert "rows.csv" in str(error) and "restore" in str(error)
+                continue
+            # a last line whose end of line is gone counts as torn: it is evaluated again
+            assert told == rows or (place == len(data) - 1 and told == rows[:-1])
+            harmless += 1
+    assert harmless < 10
+    assert (tmp_path / "rows.csv").read_bytes() == changed
+
+
+@pytest.mark.parametrize("foreign", [b"hello\n", b"\0", b"4", b"\n", b"4,x\n", b"5,0000", b"\xff\xfe", HEADER.encode()])
+def test_foreign_bytes_after_the_rows(tmp_path, foreign):
+    data = written(tmp_path)
+    (tmp_path / "rows.csv").write_bytes(data + foreign)
+    if b"4,".startswith(foreign):  # what a torn line may look like
+        assert len(read_rows(tmp_path)[0]) == 3
+    else:
+        assert "line 5" in refused(tmp_path, "is damaged .* restore the file, delete its folder")
+
+
+def test_lines_out_of_order_lost_or_twice_are_found(tmp_path):
+    head, *lines = written(tmp_path).splitlines(keepends=True)
+    for changed in (
+        lines[1:],
+        lines[:1] + lines[2:],
+        [lines[1], lines[0]],
+        lines[:1] + lines,
+        [b"".join(lines), b"\n"],
+    ):
+        (tmp_path / "rows.csv").write_bytes(head + b"".join(changed))
+        refused(tmp_path, "rows.csv, line . is damaged")
+
+
+@pytest.mark.parametrize("start", [b"", b"x", HEADER.encode()[:10] + b"\n", b"evaluation,digest\n"])
+def test_a_log_without_its_header(tmp_path, start):
+    lines = written(tmp_path).splitlines(keepends=True)[1:]
+    (tmp_path / "rows.csv").write_bytes(start + b"".join(lines))
+    refused(tmp_path, "line 1 is damaged .this is not its header")
+
+
+def test_another_run_in_the_folder(tmp_path):
+    written(tmp_path)
+    assert "seed 3, not 4" in refused(tmp_path, "choose another --study, or delete it", {**IDENTITY, "seed": 4})
+
+
+def test_another_runs_log_in_the_folder(tmp_path):
+    perform(tmp_path / "one", seed=1)
+    perform(tmp_path / "two", seed=2)
+    (tmp_path / "two" / "rows.csv").write_bytes((tmp_path / "one" / "rows.csv").read_bytes())
+    (tmp_path / "two" / "end.json").unlink()
+    before = contents(tmp_path / "two")
+    with pytest.raises(UserError, match=r"two, evaluation \d is another candidate: .*nothing was changed"):
+        perform(tmp_path / "two", seed=2)
+    assert contents(tmp_path / "two") == before
+
+
+def test_missing_run_json(tmp_path):
+    written(tmp_path)
+    (tmp_path / "run.json").unlink()
+    refused(tmp_path, r"run.json is missing although rows are there; choose another")
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"[]", b"null", b"\xff{}", b'{"problem": "toy/sm'])
+def test_broken_run_json(tmp_path, text):
+    written(tmp_path)
+    (tmp_path / "run.json").write_bytes(text)
+    refused(tmp_path, r"run.json (is no JSON|holds no JSON object); restore it, or delete")
+
+
+HOLD = """
+import sys, pathlib
+from bbo_suite.store import RunFolder
+with RunFolder(pathlib.Path(sys.argv[1]), {"problem": "toy/small", "seed": 3}, {}):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_second_writer_in_another_process_is_refused_until_the_first_is_gone(tmp_path):
+    written(tmp_path)
+    command = [sys.executable, "-c", HOLD, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == b"held\n"
+        refused(tmp_path, "another process is writing .*; wait for it or choose another --study")
+        other.kill()  # even so, the lock goes with the process
+        other.wait()
+    with RunFolder(tmp_path, IDENTITY, FACTS) as folder:
+        assert len(folder.rows) == 3
+        refused(tmp_path, "another process is writing")  # two in one process are two, too
+    with RunFolder(tmp_path, IDENTITY, FACTS):
+        pass
+
+
+def test_a_refused_folder_is_not_left_locked(tmp_path):
+    written(tmp_path)
+    refused(tmp_path, "seed", {"seed": 9})
+    with RunFolder(tmp_path, IDENTITY, FACTS):
+        pass
+
+
+def test_a_file_in_place_of_the_folder(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    for path in (tmp_path / "file", tmp_path / "file" / "run"):
+        with pytest.raises(UserError, match=f"cannot write {path}: .*; mend that"), RunFolder(path, IDENTITY, FACTS):
+            pass
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def no_space(*arguments, **keywords):
+    raise OSError(28, "No space left on device")
+
+
+def test_a_full_disk_at_the_start(tmp_path, monkeypatch):
+    monkeypatch.setattr(Path, "write_text", no_space)
+    with pytest.raises(UserError, match=r"cannot write .*: No space left on device"), RunFolder(tmp_path, IDENTITY, {}):
+        pass
+    monkeypatch.undo()
+    written(tmp_path)
+
+
+@pytest.mark.parametrize("room", [0, 5, 95, 130, 600, 1000])
+def test_a_full_disk_in_the_middle_of_a_batch(tmp_path, monkeypatch, room):
+    perform(tmp_path / "whole")
+    write, left = os.write, [room]
+
+    def full(file, data):
+        if not left[0]:
+            no_space()
+        part = bytes(data)[: max(1, min(left[0], 40))]
+        left[0] -= len(part)
+        return write(file, part)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        with pytest.raises(UserError, match="No space left on device; mend that, then run the same command again"):
+            perform(tmp_path / "cut")
+    assert (tmp_path / "cut" / "rows.csv").stat().st_size == room
+    assert perform(tmp_path / "cut")
+    assert rows_of(tmp_path / "cut") == rows_of(tmp_path / "whole")
+
+
+def test_the_end_is_believed_only_while_every_row_is_there(tmp_path):
+    perform(tmp_path, budget=20)
+    assert complete(tmp_path, 20)
+    log = tmp_path / "rows.csv"
+    whole = rows_of(tmp_path)
+    log.write_bytes(log.read_bytes()[:-200])
+    rows, _ = read_rows(tmp_path)
+    assert len(rows) < 20 and not complete(tmp_path, len(rows))
+    assert perform(tmp_path, budget=20) and rows_of(tmp_path) == whole
+
+
+def test_rows_beyond_the_budget_are_refused(tmp_path):
+    perform(tmp_path, budget=20)
+    log = tmp_path / "rows.csv"
+    log.write_bytes(log.read_bytes() + row(21).line().encode())
+    before = contents(tmp_path)
+    with pytest.raises(UserError, match="evaluation 21 is stored although"):
+        perform(tmp_path, budget=20)
+    assert contents(tmp_path) == before
+
+
+def test_a_reader_never_sees_a_part_of_run_json(tmp_path, monkeypatch):
+    """A crash before the new file takes the old one's place leaves the run as if it had not begun."""
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", no_space)
+        with pytest.raises(UserError), RunFolder(tmp_path, IDENTITY, FACTS):
+            pass
+    assert not (tmp_path / "run.json").exists()
+    written(tmp_path)
+
+
+PARTS = st.lists(
+    st.text() | st.text(alphabet="ab_-/.=@:é", max_size=8) | st.sampled_from(["a/b", "a--b", "a__b", "_", "..", "x"]),
+    min_size=1,
+    max_size=3,
+)
+
+
+@given(st.lists(PARTS, max_size=30))
+def test_folder_names_tell_ids_apart_and_are_safe(ids):
+    distinct = set(map(tuple, ids))
+    names = {folder_name(*parts) for parts in distinct}
+    assert len(names) == len(distinct)
+    for name in names:
+        assert name.isascii() and len(name) < 150 and not set(name) & set('/\\:*?"<>| \n\0')
+        assert name[0] not in ".-" and name not in ("", ".", "..")
+
+
+def test_folder_names_that_were_equal_once():
+    pairs = [(("a_b", "c"), ("a", "b_c")), (("..",), ("x",)), (("a/b",), ("a-b",)), (("-a",), ("a",))]
+    assert all(folder_name(*one) != folder_name(*other) for one, other in pairs)
+
+
+def test_folder_names_that_people_can_read():
+    assert folder_name("fusion/mlp-mixer", "annealing", "0") == "fusion--mlp-mixer__annealing__0"
+    assert folder_name("toy/small@v5e", "my_strategy", "12") == "toy--small@v5e__my_strategy__12"
+    assert folder_name("fusion:/tmp/über.hlo", "x", "0") == "fusion---tmp---ber.hlo__x__0=5ff092ce6ccd"
+
+
+def test_the_identity_survives_json(tmp_path):
+    run = run_of(Toy(), Climber)
+    assert json.loads(json.dumps(run.identity())) == run.identity()  # a tuple among the options is a list in JSON

@@ -1,0 +1,271 @@
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+from bbo_toys import contents, environment, rows_of
+
+from bbo_suite import UserError
+from bbo_suite.machine import facts
+from bbo_suite.registry import Registry
+from bbo_suite.store import RunFolder
+from bbo_suite.study import Study, default_jobs, perform
+
+PROBLEM = """
+import os
+import numpy as np
+from bbo_suite import Evaluations, Problem, Space
+
+class Mine(Problem):
+    instances = ("a", "größe")
+
+    def __init__(self, instance):
+        self.space, self.default = Space([3] * 6), np.zeros(6, int)
+        self.weights = np.random.default_rng(len(instance)).random(6)
+
+    def evaluate(self, configs):
+        if os.environ.get("MINE") == "crash" and len(configs) > 1:
+            os._exit(9)
+        return Evaluations.of(1 + configs @ self.weights)
+"""
+STRATEGY = """
+from dataclasses import dataclass
+import numpy as np
+from bbo_suite import Moves, Strategy, option
+
+@dataclass(frozen=True)
+class MineOptions:
+    changes: int = option(1, "changes", low=1, high=6)
+    sizes: tuple = (3, 4)
+
+class Mine(Strategy):
+    Options = MineOptions
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.best, self.cost = self.task.default, np.inf
+
+    def ask(self, n):
+        counts = np.full(n, self.options.changes)
+        return Moves(self.task.space).mutate(np.tile(self.best, (n, 1)), counts, self.rng)
+
+    def tell(self, configs, values):
+        if values.min() < self.cost:
+            self.best, self.cost = configs[values.argmin()], values.min()
+"""
+
+
+@pytest.fixture
+def registry(tmp_path):
+    (tmp_path / "mine.py").write_text(PROBLEM, encoding="utf-8")
+    (tmp_path / "climb.py").write_text(STRATEGY, encoding="utf-8")
+    return Registry((tmp_path / "mine.py", tmp_path / "climb.py"))
+
+
+def made(registry, tmp_path, name="s", problems=("mine/a",), strategies=("climb", "random"), changes=1, **settings):
+    options = {strategy: registry.strategy(strategy).Options() for strategy in strategies}
+    if "climb" in options:
+        options["climb"] = dataclasses.replace(options["climb"], changes=changes)
+    settings = {"budget": 30, "batch": 7, "repeats": 2, **settings}
+    return Study(name, tmp_path / "results", registry, tuple(problems), options, **settings)
+
+
+def do(study, jobs=1, stop="stop"):
+    study.claim()
+    outcomes = list(perform(study, study.prepare(), jobs, study.results.parent / stop))
+    assert not [outcome.error for outcome in outcomes if outcome.error]
+    return outcomes
+
+
+def all_rows(study):
+    return {path.parent.name: rows_of(path.parent) for path in sorted(study.path.glob("*/rows.csv"))}
+
+
+def test_two_processes_give_the_rows_of_one(registry, tmp_path):
+    one, two = (made(registry, tmp_path, name, ["mine/a", "mine/größe"]) for name in ("one", "two"))
+    assert all(outcome.complete for outcome in do(one, 1))
+    outcomes = do(two, 2)
+    assert all(outcome.complete for outcome in outcomes) and len(outcomes) == 8
+    assert len(all_rows(one)) == 8 and all_rows(two) == all_rows(one)
+    names = sorted(path.name for path in two.path.glob("*/"))
+    assert names[:2] == ["mine--a__climb__0", "mine--a__climb__1"] and all(name.isascii() for name in names)
+
+
+def test_a_worker_that_dies_is_one_sentence_and_the_study_resumes(registry, tmp_path, monkeypatch):
+    study = made(registry, tmp_path, strategies=["climb"])
+    monkeypatch.setenv("MINE", "crash")
+    study.claim()
+    from joblib.externals.loky import get_reusable_executor
+
+    get_reusable_executor().shutdown()  # workers that are there already do not see the variable
+    with pytest.raises(UserError, match=r"a worker process died .*run the same command again"):
+        list(perform(study, study.prepare(), 2, tmp_path / "stop"))
+    monkeypatch.delenv("MINE")
+    get_reusable_executor().shutdown()
+    assert all(outcome.complete for outcome in do(study))
+
+
+def test_a_study_grows_by_strategies_problems_and_repeats(registry, tmp_path):
+    first = made(registry, tmp_path, strategies=["random"], repeats=1)
+    do(first)
+    before = {path: contents(path) for path in first.path.glob("*/")}
+    larger = made(registry, tmp_path, problems=["mine/größe", "mine/a"], repeats=3)
+    do(larger)
+    assert len(all_rows(larger)) == 12
+    assert all(contents(path) == files for path, files in before.items())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"budget": 31}, "study 's' was made with budget 30, not 31; choose another --study, or the same"),
+        ({"batch": 8}, "study 's' was made with batch 7, not 8"),
+        ({"changes": 2}, 'climb__0 holds a run with options {"changes": 1, .*}, not {"changes": 2, .*; choose another'),
+    ],
+)
+def test_other_settings_are_refused_and_nothing_is_changed(registry, tmp_path, change, message):
+    study = made(registry, tmp_path)
+    do(study)
+    before = {path: contents(path) for path in study.path.glob("*/")}
+    other = made(registry, tmp_path, **change)
+    with pytest.raises(UserError, match=message):
+        do(other)
+    assert {path: contents(path) for path in study.path.glob("*/")} == before
+
+
+def test_a_problem_that_changed_is_refused(registry, tmp_path):
+    study = made(registry, tmp_path)
+    do(study)
+    (tmp_path / "new").mkdir()
+    for name in ("mine.py", "climb.py"):
+        text = (tmp_path / name).read_text(encoding="utf-8").replace("1 + configs", "2 + configs")
+        (tmp_path / "new" / name).write_text(text, encoding="utf-8")
+    changed = made(Registry((tmp_path / "new" / "mine.py", tmp_path / "new" / "climb.py")), tmp_path)
+    with pytest.raises(
+        UserError, match=r'holds a run with fingerprint "[0-9a-f]{16}", not "[0-9a-f]{16}"; choose another'
+    ):
+        do(changed)
+
+
+def test_the_same_study_again_does_nothing_and_a_stopped_one_goes_on(registry, tmp_path):
+    study = made(registry, tmp_path)
+    (tmp_path / "stop").touch()
+    assert not any(outcome.complete for outcome in do(study))
+    assert all(outcome.complete for outcome in do(study, stop="other"))
+    before = {path: contents(path) for path in study.path.glob("*/")}
+    assert all(outcome.complete for outcome in do(study))  # the stop file has no say over what is complete
+    assert {path: contents(path) for path in study.path.glob("*/")} == before
+
+
+def test_one_failing_run_does_not_end_the_others(registry, tmp_path):
+    (tmp_path / "bad.py").write_text(STRATEGY.replace("np.full(n, self.options.changes)", "[1] / 0"))
+    registry = Registry((*registry.plugins, tmp_path / "bad.py"))
+    study = made(registry, tmp_path, strategies=["bad", "climb"], repeats=1)
+    study.claim()
+    bad, good = perform(study, study.prepare(), 1, tmp_path / "stop")
+    assert not bad.complete and "strategy bad raised TypeError in ask (bad.py, line 19)" in bad.error
+    assert good.complete and not good.error
+    assert (bad.path / "error.txt").exists()
+
+
+def test_a_run_that_another_process_writes_is_left_alone(registry, tmp_path):
+    study = made(registry, tmp_path, repeats=1)
+    study.claim()
+    plan = study.prepare()
+    with RunFolder(plan[0].path, plan[0].run.identity(), plan[0].facts):
+        taken, free = perform(study, plan, 1, tmp_path / "stop")
+    assert "another process is writing" in taken.error and free.complete
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../s", "a/b", "/tmp/s", "a b", ".hidden", "a\n", "a\\b", "a\0"])
+def test_names_that_would_leave_the_results_are_refused(registry, tmp_path, name):
+    with pytest.raises(UserError, match=r"study name .* without a slash"):
+        made(registry, tmp_path, name)
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"budget": 0}, "budget must be 1 or more, not 0"),
+        ({"batch": -1}, "batch must be 1 or more"),
+        ({"repeats": 0}, "repeats must be 1 or more"),
+        ({"seed": -1}, "seed must be 0 or more"),
+    ],
+)
+def test_settings_out_of_range_are_refused(registry, tmp_path, setting, message):
+    with pytest.raises(UserError, match=message):
+        made(registry, tmp_path, **setting)
+
+
+def test_a_study_folder_that_cannot_be_written_and_a_broken_one(registry, tmp_path):
+    (tmp_path / "results").write_text("a file")
+    with pytest.raises(UserError, match=r"cannot write .*results/s"):
+        made(registry, tmp_path).claim()
+    (tmp_path / "results").unlink()
+    study = made(registry, tmp_path)
+    study.claim()
+    (study.path / "study.json").write_text("{")
+    with pytest.raises(UserError, match=r"study.json is no JSON"):
+        study.claim()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("np.zeros(6, int)", "np.zeros(5, int)"), "default configuration of mine/a is no candidate"),
+        (("np.zeros(6, int)", "[0] * 6"), None),
+        (
+            ("return Evaluations.of(1 +", "return Evaluations.of(np.inf +"),
+            r"default .* fails \(runtime_error: no reason",
+        ),
+        (
+            ("    def evaluate", "    def fingerprint(self):\n        return 1 / 0\n\n    def evaluate"),
+            "in fingerprint",
+        ),
+        (("self.space, ", "self.room, "), "mine/a"),
+    ],
+)
+def test_a_broken_problem_is_one_sentence_before_any_run(registry, tmp_path, change, message):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "mine.py").write_text(PROBLEM.replace(*change), encoding="utf-8")
+    study = made(Registry((tmp_path / "other" / "mine.py",)), tmp_path, strategies=["random"])
+    if message is None:
+        assert all(outcome.complete for outcome in do(study))
+        return
+    with pytest.raises(UserError, match=message):
+        study.prepare()
+    assert not list((tmp_path / "results").glob("*/*/rows.csv"))
+
+
+def test_what_is_noted_with_a_run(registry, tmp_path):
+    study = made(registry, tmp_path, repeats=1, strategies=["climb"])
+    do(study)
+    head = json.loads((study.path / "mine--a__climb__0" / "run.json").read_text())
+    assert head["default"] == 1 and head["unit"] == "seconds" and head["optimum"] is None
+    assert head["options"] == {"changes": 1, "sizes": [3, 4]} and head["uses_structure"] is False
+    assert head["versions"]["numpy"] and head["machine"]["cores"] == os.cpu_count()
+    told = json.dumps(facts())
+    assert os.uname().nodename not in told.replace(os.uname().release, "")
+
+
+def test_a_study_in_a_thread_and_in_a_fresh_process_is_the_same(registry, tmp_path):
+    """What a process did before, its hash seed and its thread leave no mark on the rows."""
+    study = made(registry, tmp_path, repeats=1)
+    worker = threading.Thread(target=do, args=(study,))
+    worker.start()
+    worker.join()
+    call = (
+        "import sys, bbo_suite; bbo_suite.run(['climb', 'random'], 'mine/a', budget=30, batch=7, jobs=1, study='t',"
+        "results=sys.argv[1], plugins=sys.argv[2:])"
+    )
+    command = [sys.executable, "-c", call, str(study.results), *map(str, registry.plugins)]
+    subprocess.run(command, check=True, env={**environment(), "PYTHONHASHSEED": "77"})
+    other = dataclasses.replace(study, name="t")
+    assert len(all_rows(study)) == 2 and all_rows(other) == all_rows(study)
+
+
+def test_jobs_are_as_many_as_cores_or_runs():
+    assert default_jobs(1) == 1 and 1 <= default_jobs(1000) <= os.cpu_count()

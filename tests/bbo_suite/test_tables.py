@@ -1,0 +1,72 @@
+import os
+import re
+import sys
+
+import pytest
+
+from bbo_suite.tables import fact_table, list_table, reserved, summary_table
+
+SUMMARY = {
+    **{"problem": "fusion/resnet50", "strategy": "random", "seed": 0, "evaluations": 10_000, "unique": 9_999},
+    **{"failed": 1, "default": 0.00445, "best": 0.004, "speedup": 1.1125, "uses_structure": False},
+    **{"strategy_seconds": 1.5, "evaluation_seconds": 2.5},
+}
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Return a function that makes standard output a terminal of so many columns."""
+
+    def make(columns):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+        monkeypatch.setenv("NO_COLOR", "1")
+
+    return make
+
+
+def test_a_file_gets_every_column_on_one_line(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    summary_table([SUMMARY])
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "resnet50" in line]
+    assert all(text in line for text in ("random", "10,000", "9,999", "0.00445", "1.1125", "1.50", "2.50"))
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 200])
+def test_a_terminal_gets_what_fits(capsys, terminal, columns):
+    terminal(columns)
+    summary_table([SUMMARY, {**SUMMARY, "seed": 1}])
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
+    assert max(map(len, lines)) <= columns
+    text = " ".join(" ".join(lines).split())
+    assert "1.1125" in text and "random" in text
+    assert ("a wider terminal" in text) == (columns < 200)
+
+
+def test_names_are_shown_as_they_are(capsys):
+    odd = {**SUMMARY, "problem": "x:[red]/[/red]", "strategy": "[bold]_$", "uses_structure": True}
+    summary_table([odd, {**SUMMARY, "best": None, "speedup": None}])
+    out = capsys.readouterr().out
+    assert "x:[red]/[/red]" in out and "[bold]_$ *" in out
+    assert "* uses the declared structure" in out
+    list_table([{"id": "[a]", "kind": "strategy", "what": "[/b]"}])
+    fact_table({"id": "[a]", "what": "one\nline\n\nanother", "optimum": None, "flag": True})
+    out = capsys.readouterr().out
+    assert "[a]" in out and "[/b]" in out and "one line" in out and "unknown" in out and "True" in out
+
+
+def test_nothing_is_cut_off_a_list(capsys, terminal):
+    terminal(40)
+    list_table([{"id": "family/" + "x" * 60, "kind": "problem", "what": "word " * 20}])
+    assert "".join(capsys.readouterr().out.split()).count("x") == 60
+
+
+def test_reserved_output(capfd):
+    with reserved(True):
+        print("python")
+        os.system("echo child")
+    with reserved(False):
+        print("mine", flush=True)
+    out, err = capfd.readouterr()
+    assert (out, sorted(err.split())) == ("mine\n", ["child", "python"])

@@ -1,0 +1,135 @@
+"""A small problem and small strategies, as a user writes them, and what runs them without a registry."""
+
+import dataclasses
+import itertools
+import os
+from dataclasses import dataclass
+
+import numpy as np
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from bbo_suite import Constraint, Evaluations, Kind, Moves, Problem, Space, Status, Strategy, option
+
+from bbo_suite import choice, permutation, product, scale, sequence  # isort: skip
+from bbo_suite.loop import Run, execute
+from bbo_suite.store import RunFolder
+
+
+class Toy(Problem):
+    """All kinds of parameters, a constraint, and candidates that fail with awkward reasons."""
+
+    instances = ("small", "large")
+
+    def __init__(self, instance="small"):
+        few = instance == "small"
+        self.space = product(
+            choice("layout", ["nchw", "nhwc", "blocked"]),
+            scale("tile", [8, 16, 32, 64]),
+            permutation("passes", ["inline", "unroll", "fuse"] if few else list(range(12))),
+            sequence("flags", 2 if few else 20, ["off", "on"]),
+            constraints=[Constraint((0, 1), lambda rows: rows.sum(axis=1) < 5)],
+        )
+        d = len(self.space)
+        self.default = np.array([0, 0, *range(d - 4), 0, 0]) if few else np.array([0, 0, *range(12), *[0] * 20])
+        self._weights = np.random.default_rng(1).random((d, 12))
+        self.id = f"toy/{instance}"
+
+    def evaluate(self, configs):
+        """Return a sum of one number for each parameter; a few candidates do not compile."""
+        values = 1 + self._weights[np.arange(configs.shape[1]), configs].sum(axis=1)
+        broken = np.flatnonzero((configs[:, 0] == 2) & (configs[:, -1] == 1))
+        status = np.zeros(len(configs), np.int8)
+        values[broken], status[broken] = np.inf, Status.COMPILE_ERROR
+        return Evaluations(values, status, {int(i): 'tile "blocked", línea 3:\nno such thing' for i in broken})
+
+
+@dataclass(frozen=True)
+class ClimberOptions:
+    """Options of the climber."""
+
+    changes: int = option(2, "most changes of a child", low=1, high=9)
+    layers: tuple = (4, 2)
+
+
+class Climber(Strategy):
+    """Changes the best candidate so far: what it proposes depends on all that it was told."""
+
+    Options = ClimberOptions
+
+    def __init__(self, task, budget, rng, options):
+        super().__init__(task, budget, rng, options)
+        self._moves, self._best, self._cost = Moves(task.space), task.default, np.inf
+
+    def ask(self, n):
+        counts = self.rng.integers(0, self.options.changes + 1, n)
+        return self._moves.mutate(np.repeat(self._best[None], n, axis=0), counts, self.rng)
+
+    def tell(self, configs, values):
+        if values.min() <= self._cost:
+            self._best, self._cost = configs[values.argmin()], values.min()
+
+
+def run_of(problem, strategy, budget=40, batch=7, seed=0):
+    options = dataclasses.asdict(strategy.Options())
+    return Run(problem.id, problem.fingerprint(), "toy", options, seed, budget, batch)
+
+
+def perform(path, problem=None, strategy=Climber, stopped=lambda: False, keep_all=False, **settings):
+    """Do a run, or what is left of it, and return whether it is complete."""
+    problem = problem or Toy()
+    run = run_of(problem, strategy, **settings)
+    with RunFolder(path, run.identity(), FACTS) as folder:
+        return execute(run, problem, strategy, folder, stopped, keep_all)
+
+
+FACTS = {"default": 4.0, "optimum": None, "unit": "seconds", "uses_structure": False}
+
+
+def rows_of(path):
+    """Return the lines of a log without the times, which differ, and the checksums, which cover them."""
+    lines = (path / "rows.csv").read_text(encoding="utf-8").splitlines()
+    return [(*(f := line.split(",", 6))[:4], f[6].rpartition(",")[0]) for line in lines[1:]]
+
+
+def contents(path):
+    """Return every file of a folder but the lock, to see that nothing was changed."""
+    return {file: file.read_bytes() for file in path.iterdir() if file.name not in (".lock", "error.txt")}
+
+
+def environment():
+    return {**os.environ, "OMP_NUM_THREADS": "1"}
+
+
+RULES = {
+    "ordered": lambda rows: (np.diff(rows, axis=1) >= 0).all(axis=1),
+    "odd": lambda rows: rows.sum(axis=1) % 2 == 1,
+    "sparse": lambda rows: (rows > 0).sum(axis=1) <= 1,
+    "equal": lambda rows: (rows == rows[:, :1]).all(axis=1),
+}
+
+
+@st.composite
+def spaces(draw, largest=2000):
+    """Draw a random space and all rows that it should allow, found by trying every combination."""
+    sizes, kinds, groups, permutations = [], [], [], []
+    for number in range(draw(st.integers(1, 4))):
+        kind, size = draw(st.sampled_from(["choice", "scale", "sequence", "permutation"])), draw(st.integers(1, 4))
+        length = {"sequence": draw(st.integers(1, 3)), "permutation": size}.get(kind, 1)
+        slot = kind in ("sequence", "permutation")
+        sizes += [size] * length
+        kinds += [Kind.SLOT if slot else Kind[kind.upper()]] * length
+        groups += [number if slot else -1] * length
+        permutations += [number] if kind == "permutation" else []
+    assume(np.prod(np.array(sizes, float)) <= largest)
+    columns = st.lists(st.integers(0, len(sizes) - 1), min_size=1, max_size=3, unique=True)
+    rules = draw(st.lists(st.tuples(columns, st.sampled_from(sorted(RULES))), max_size=2))
+    rows = np.array(list(itertools.product(*map(range, sizes))))
+    for group in permutations:
+        part = rows[:, np.array(groups) == group]
+        rows = rows[[len(set(row)) == len(row) for row in part.tolist()]]
+    for where, rule in rules:
+        rows = rows[RULES[rule](rows[:, where])]
+    assume(len(rows))
+    constraints = [Constraint(tuple(where), RULES[rule]) for where, rule in rules]
+    return Space(sizes, kinds, groups, permutations, constraints), rows
