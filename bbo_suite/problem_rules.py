@@ -48,14 +48,6 @@ def repeatable(load: Load) -> None:
     assert np.array_equal(together, alone), "costs depend on what else is in a batch"
 
 
-def leaves_candidates(load: Load) -> None:
-    """Does not change the candidates that it is given."""
-    problem = load()
-    configs = _candidates(problem)
-    configs.flags.writeable = False
-    evaluate(problem, configs)
-
-
 def loads_alike(load: Load) -> None:
     """Is the same when it is loaded again: space, default, fingerprint and costs."""
     first, second = load(), load()
@@ -97,7 +89,6 @@ PROBLEM_RULES = (
     has_a_unit,
     answers,
     repeatable,
-    leaves_candidates,
     loads_alike,
     optimum_holds,
     structure_fits,

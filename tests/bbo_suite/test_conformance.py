@@ -1,0 +1,162 @@
+"""The conformance kit finds what is wrong: each broken plugin breaks the rule that it should."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bbo_suite import Evaluations, Problem, Space, Strategy, UserError
+from bbo_suite.conformance import check_plugin, problem_rules, strategy_rules
+
+
+def broken(rules: list) -> list[str]:
+    """Return the rules that raise, by their words."""
+    found = []
+    for words, rule in rules:
+        try:
+            rule()
+        except Exception:
+            found.append(words)
+    return found
+
+
+class Sound(Strategy):
+    """Random search."""
+
+    def ask(self, n: int):
+        return self.task.space.sample(n, self.rng)
+
+
+class Floats(Sound):
+    def ask(self, n: int):
+        return super().ask(n).astype(float)
+
+
+class Forbidden(Sound):
+    def ask(self, n: int):
+        return np.zeros((n, len(self.task.space)), int) + self.task.space.sizes - 1
+
+
+class TooMany(Sound):
+    def ask(self, n: int):
+        return super().ask(n + 1)
+
+
+class Global(Sound):
+    def ask(self, n: int):
+        return np.random.randint(0, self.task.space.sizes, (n, len(self.task.space)))  # noqa: NPY002
+
+
+class Careless(Sound):
+    def tell(self, configs, values) -> None:
+        values += 1.0
+
+
+class Fragile(Sound):
+    def tell(self, configs, values) -> None:
+        assert np.isfinite(values).all()
+
+
+class NoHelp(Sound):
+    class Options:
+        """Not even a dataclass."""
+
+
+@pytest.mark.parametrize(
+    "strategy, words",
+    [
+        (Floats, "indices in range"),
+        (Forbidden, "constraints allow"),
+        (TooMany, "indices in range"),
+        (Global, "global generator"),
+        (Global, "same again"),
+        (Careless, "told"),
+        (Fragile, "equal, failing"),
+        (NoHelp, "frozen dataclass"),
+    ],
+)
+def test_a_broken_strategy_breaks_its_rule(strategy: type[Strategy], words: str) -> None:
+    assert any(words in rule for rule in broken(strategy_rules(strategy)))
+
+
+def test_a_sound_strategy_breaks_none() -> None:
+    assert broken(strategy_rules(Sound)) == []
+
+
+class Toy(Problem):
+    """Counts ones."""
+
+    unit = "ones + 1"
+
+    def __init__(self) -> None:
+        self.id, self.space, self.default = "toy/toy", Space(np.full(6, 2)), np.zeros(6, int)
+
+    def evaluate(self, configs):
+        return Evaluations.of(1.0 + configs.sum(axis=1))
+
+
+class BadDefault(Toy):
+    def evaluate(self, configs):
+        return Evaluations.of(np.where(configs.any(axis=1), 1.0, np.inf))
+
+
+class Order(Toy):
+    def evaluate(self, configs):
+        return Evaluations.of(1.0 + np.arange(len(configs)))
+
+
+class Restless(Toy):
+    count = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        Restless.count += 1
+        self.default = np.array([Restless.count % 2, 0, 0, 0, 0, 0])
+
+
+class Overpromises(Toy):
+    optimum = 3.5
+
+
+class NoUnit(Toy):
+    unit = ""
+
+
+@pytest.mark.parametrize(
+    "problem, words",
+    [
+        (BadDefault, "default configuration"),
+        (Order, "whatever order"),
+        (Restless, "loaded again"),
+        (Overpromises, "optimum"),
+        (NoUnit, "unit"),
+    ],
+)
+def test_a_broken_problem_breaks_its_rule(problem: type[Toy], words: str) -> None:
+    assert any(words in rule for rule in broken(problem_rules(problem)))
+
+
+def test_a_sound_problem_breaks_none() -> None:
+    assert broken(problem_rules(Toy)) == []
+
+
+def test_check_of_a_plugin_says_what_fails(tmp_path: Path) -> None:
+    file = tmp_path / "bad.py"
+    file.write_text(
+        "import numpy as np\nfrom bbo_suite import Strategy\n\n\n"
+        "class Bad(Strategy):\n    def ask(self, n):\n        return np.full((n, 3), 0.5)\n"
+    )
+    complaints = [complaint for _, _, complaint in check_plugin(file)]
+    assert any("has shape" in c or "shape" in c for c in complaints)
+    assert any(not c for c in complaints)
+
+
+def test_check_of_a_problem_without_instances_is_one_sentence(tmp_path: Path) -> None:
+    file = tmp_path / "none.py"
+    file.write_text(
+        "import bbo_suite\n\n\nclass P(bbo_suite.Problem):\n    def evaluate(self, configs):\n        return None\n"
+    )
+    with pytest.raises(UserError, match="instances"):
+        list(check_plugin(file))
