@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bbo_suite import Evaluations, Problem, Space, Structure
+from bbo_suite import Evaluations, Problem, Space, Structure, UserError
+
+from .machine import DEFAULT_MACHINE, MACHINES, split
 
 if TYPE_CHECKING:
     from .graph import Graph
@@ -18,7 +20,6 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 # Raise this whenever the same program and configuration come to cost something else; a test with stored costs says so.
 COST_MODEL = 1
-MACHINE = "v5e"
 
 
 class FusionProblem(Problem):
@@ -27,14 +28,16 @@ class FusionProblem(Problem):
     One boolean per producer-consumer edge of the program that can be fused at all. The cost is the program's run time
     on a simulated TPU: each fused kernel streams tiles between memory and scratchpad, duplicated producers are
     computed again, and what is illegal is left unfused. The default is a greedy heuristic in the spirit of XLA's.
-    `fusion:my_module.hlo.gz` tunes any program in HLO or StableHLO text.
+    `fusion:my_module.hlo.gz` tunes any program in HLO or StableHLO text. The machine is a TPU v5e, or another one by
+    `fusion/resnet50@v4`: v2, v3, v4, v5e, v5p, v6e.
     """
 
     instances: ClassVar[tuple[str, ...]] = tuple(sorted(path.name.split(".")[0] for path in PROGRAMS.glob("*.hlo.gz")))
     unit = "seconds"
 
     def __init__(self, instance: str) -> None:
-        self._load(PROGRAMS / f"{instance}.hlo.gz")
+        program, machine = split(instance)
+        self._load(PROGRAMS / f"{program}.hlo.gz", machine)
 
     @classmethod
     def from_file(cls, path: str) -> Self:
@@ -44,18 +47,16 @@ class FusionProblem(Problem):
           UserError: the file cannot be read, or no edge of the program can be fused.
         """
         problem = cls.__new__(cls)
-        problem._load(Path(path))
+        problem._load(*((Path(path), DEFAULT_MACHINE) if Path(path).exists() else _split_path(path)))
         return problem
 
-    def _load(self, path: Path) -> None:
-        from bbo_suite import UserError
-
+    def _load(self, path: Path, machine: str) -> None:
         from .build import read_graph  # numba comes with it: only where a program is really loaded
         from .fusion import Fusion
-        from .machine import MACHINES
 
         self._graph: Graph = read_graph(path)
-        self._fusion = Fusion(self._graph, MACHINES[MACHINE])
+        self._machine = machine
+        self._fusion = Fusion(self._graph, MACHINES[machine])
         if not len(self._fusion.edges):
             raise UserError(f"{path}: no operation of this program can be fused into another; nothing to tune")
         self.space = Space(np.full(len(self._fusion.edges), 2), names=self._name, values=lambda i: (False, True))
@@ -72,7 +73,7 @@ class FusionProblem(Problem):
 
     def fingerprint(self) -> str:
         """Return a text that changes with the program, the machine and the cost model."""
-        content = f"fusion|{COST_MODEL}|{MACHINE}|{self._graph.digest()}"
+        content = f"fusion|{COST_MODEL}|{MACHINES[self._machine]}|{self._graph.digest()}"
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def structure(self) -> Structure:
@@ -87,8 +88,13 @@ class FusionProblem(Problem):
         operations = int((self._graph.kind > 1).sum())
         slow = kernels.result[np.argmax(kernels.cycles * self._graph.weight[kernels.result])]
         return {
-            "machine": MACHINE,
+            "machine": self._machine,
             "operations": f"{operations:,}",
             "kernels of the default": f"{len(kernels.result):,}",
             "slowest kernel of the default": f"{self._graph.names[slow]} ({self._graph.opcodes[slow]})",
         }
+
+
+def _split_path(path: str) -> tuple[Path, str]:
+    program, machine = split(path)
+    return Path(program), machine

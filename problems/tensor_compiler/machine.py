@@ -7,6 +7,8 @@ from dataclasses import astuple, dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from bbo_suite.errors import UserError, did_you_mean
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -45,9 +47,43 @@ class Machine:
         return replace(self, vector=self.vector_peak)
 
 
+def _tpu(hertz: float, teraflops: float, gigabytes: float, cores: int) -> Machine:
+    """Return a machine from the published peaks of a core; `cores` work as one.
+
+    Not published, and the same for all here: the vector unit of a core has 8 x 128 lanes of four units, of which one
+    operation a lane and cycle is taken to be kept up; XLA gives a kernel 16 MiB of scratchpad by default
+    (xla_tpu_scoped_vmem_limit_kib), which is all there is up to v4; a kernel that does nothing takes some 1,800 cycles
+    by XLA's own estimates for v5e, most of them to start it.
+    """
+    lanes = 1024.0 * cores
+    rates = (hertz, cores * gigabytes * 1e9 / hertz, cores * teraflops * 1e12 / hertz, lanes, 4 * lanes)
+    return Machine(*rates, scratchpad=2.0**24, launch=1500.0, code=6.0, step=10.0, window=4.0)
+
+
+# Peaks of a core in TFLOP/s of bfloat16 and GB/s of memory: JAX's own table of TPUs (pallas/mosaic/tpu_info.py there),
+# which follows Google Cloud's pages. Clocks: that peak over matrix units x 128 x 128 x 2; for v6e, whose units are
+# larger, that gives no plausible clock, and v5p's is taken. A program runs on one core of v2 and v3, half a chip; the
+# two cores of v4 and v5p work as one.
 MACHINES = {
-    # Google Cloud, "TPU v5e": 197 TFLOP/s bf16, 819 GB/s, at 1.5 GHz. The vector unit has 8 x 128 lanes of four
-    # units; one operation a lane and cycle is taken to be kept up. XLA gives a kernel 16 MiB of scratchpad by default
-    # (xla_tpu_scoped_vmem_limit_kib). Its own estimates show some 1,800 cycles for a kernel that does nothing.
-    "v5e": Machine(1.5e9, 546.0, 131_333.0, 1024.0, 4096.0, 2.0**24, 1500.0, 6.0, 10.0, 4.0),
+    "v2": _tpu(0.70e9, 23.0, 358.0, cores=1),
+    "v3": _tpu(1.07e9, 70.0, 412.5, cores=1),
+    "v4": _tpu(1.05e9, 137.5, 615.0, cores=2),
+    "v5e": _tpu(1.50e9, 197.0, 820.0, cores=1),
+    "v5p": _tpu(1.75e9, 229.5, 1230.0, cores=2),
+    "v6e": _tpu(1.75e9, 920.0, 1640.0, cores=1),
 }
+DEFAULT_MACHINE = "v5e"
+
+
+def split(name: str) -> tuple[str, str]:
+    """Return what stands before and after the @ of `program@machine`; the default machine where there is none.
+
+    Raises:
+      UserError: there is no such machine.
+    """
+    program, marked, machine = name.rpartition("@")
+    if not marked:
+        return name, DEFAULT_MACHINE
+    if machine not in MACHINES:
+        raise UserError(f"there is no machine {machine!r} for {program!r}.{did_you_mean(machine, MACHINES)}")
+    return program, machine

@@ -6,6 +6,10 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.linear_model import Ridge
+from sklearn.metrics import r2_score
+from sklearn.model_selection import KFold
+
 from bbo_strategies.mbo import ModelBasedOptimization, ModelOptions
 from bbo_strategies.mbo.acquisition import children, maximise
 from bbo_strategies.mbo.archive import Archive
@@ -15,10 +19,6 @@ from bbo_strategies.mbo.regressors import ridges, score, select
 from bbo_strategies.mbo.ridge import NormalEquations
 from bbo_strategies.mbo.targets import targets
 from bbo_strategies.random_search import RandomSearch
-from sklearn.linear_model import Ridge
-from sklearn.metrics import r2_score
-from sklearn.model_selection import KFold
-
 from bbo_suite import Constraint, Moves, NoOptions, Space, Task, choice, permutation, product, scale, sequence
 
 

@@ -9,13 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax._src.lib import xla_client
+
 from bbo_problems.tensor_compiler import hlo
 from bbo_problems.tensor_compiler.build import build, read_graph
 from bbo_problems.tensor_compiler.fusion_problem import PROGRAMS, FusionProblem
 from bbo_problems.tensor_compiler.graph import Graph
 from bbo_problems.tensor_compiler.opcodes import KINDS, VECTOR_OPERATIONS, Kind
-from jax._src.lib import xla_client
-
 from bbo_suite import UserError
 
 DATA = Path(__file__).parents[4] / "shared" / "data" / "hlo"

@@ -8,11 +8,11 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import pytest
-from bbo_problems.tensor_compiler.hlo import Shape, parse, read
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jax._src.lib import xla_client
 
+from bbo_problems.tensor_compiler.hlo import Shape, parse, read
 from bbo_suite.errors import UserError
 
 DATA = Path(__file__).parents[4] / "shared/data/hlo"
