@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from bbo_suite import Evaluations, Problem, Space, Structure, UserError
 
 from .machine import DEFAULT_MACHINE, MACHINES, split
+from .programs import names, program
 
 if TYPE_CHECKING:
     from .graph import Graph
-
-PROGRAMS = Path(__file__).parent / "programs"
 
 # Raise this whenever the same program and configuration come to cost something else; a test with stored costs says so.
 COST_MODEL = 1
@@ -32,12 +31,12 @@ class FusionProblem(Problem):
     `fusion/resnet50@v4`: v2, v3, v4, v5e, v5p, v6e.
     """
 
-    instances: ClassVar[tuple[str, ...]] = tuple(sorted(path.name.split(".")[0] for path in PROGRAMS.glob("*.hlo.gz")))
+    instances: ClassVar[tuple[str, ...]] = names()
     unit = "seconds"
 
     def __init__(self, instance: str) -> None:
-        program, machine = split(instance)
-        self._load(PROGRAMS / f"{program}.hlo.gz", machine)
+        name, machine = split(instance)
+        self._load(program(name), machine)
 
     @classmethod
     def from_file(cls, path: str) -> Self:
@@ -96,5 +95,5 @@ class FusionProblem(Problem):
 
 
 def _split_path(path: str) -> tuple[Path, str]:
-    program, machine = split(path)
-    return Path(program), machine
+    name, machine = split(path)
+    return Path(name), machine

@@ -6,11 +6,19 @@ from functools import partial
 
 import pytest
 
+from bbo_problems.tensor_compiler.models import MODELS
 from bbo_suite.conformance import problem_rules
 from bbo_suite.registry import Registry
 
+
+def case(problem: str, words: str, rule) -> pytest.param:
+    """Programs that do not ship have to be lowered first: minutes for all of them."""
+    ships = problem.partition("/")[2] in MODELS
+    return pytest.param(rule, id=f"{problem}: {words}", marks=[] if ships else [pytest.mark.slow])
+
+
 CASES = [
-    pytest.param(rule, id=f"{problem}: {words}")
+    case(problem, words, rule)
     for problem in Registry().instances()
     for words, rule in problem_rules(partial(Registry().load, problem))
 ]

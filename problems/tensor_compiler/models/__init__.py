@@ -1,7 +1,8 @@
 """Machine-learning programs in plain JAX, which `lower` turns into the HLO texts of `programs/`.
 
 Every model has a module of its own with one `build`, whose keyword parameters are the model's sizes. `MODELS` names the
-programs that ship; `MODELS["resnet50"]()` is the program at its full size, `MODELS["resnet50"](batch=1)` a smaller one.
+programs that ship, `catalogue.PROGRAMS` all of them; `MODELS["resnet50"]()` is the program at its full size,
+`MODELS["resnet50"](batch=1)` a smaller one.
 A model's module, and with it JAX, is imported when its program is built.
 """
 

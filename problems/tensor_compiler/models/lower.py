@@ -14,7 +14,7 @@ import jax
 import typer
 from jax._src.lib import xla_client
 
-from . import MODELS, Program
+from . import MODELS, Program, catalogue
 
 PROGRAMS = Path(__file__).resolve().parents[1] / "programs"
 VERSIONS = "VERSIONS"
@@ -35,21 +35,23 @@ def read_versions(folder: Path) -> dict[str, str]:
 
 
 def write_program(folder: Path, name: str) -> Path:
-    """Lowers the named model into the folder and notes the version of JAX."""
+    """Lowers the named program into the folder and notes the version of JAX."""
     path = folder / f"{name}.hlo.gz"
-    path.write_bytes(gzip.compress(hlo_text(MODELS[name]()).encode(), mtime=0))
+    path.write_bytes(gzip.compress(hlo_text(catalogue.PROGRAMS[name]()).encode(), mtime=0))
     versions = read_versions(folder) | {name: jax.__version__}
     (folder / VERSIONS).write_text("".join(f"{name} {version}\n" for name, version in sorted(versions.items())))
     return path
 
 
 def main(
-    names: Annotated[list[str] | None, typer.Argument(help="Models to lower; all of them if none is named.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Programs to lower; all that ship if none is named.")
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder that the programs are written to.")] = PROGRAMS,
 ) -> None:
-    """Writes NAME.hlo.gz for every model named."""
-    if unknown := sorted(set(names or ()) - set(MODELS)):
-        raise typer.BadParameter(f"no model {', '.join(unknown)}; there are {', '.join(MODELS)}")
+    """Writes NAME.hlo.gz for every program named."""
+    if unknown := sorted(set(names or ()) - set(catalogue.PROGRAMS)):
+        raise typer.BadParameter(f"no program {', '.join(unknown)}; there are {', '.join(catalogue.PROGRAMS)}")
     out.mkdir(parents=True, exist_ok=True)
     for name in names or MODELS:
         typer.echo(write_program(out, name))

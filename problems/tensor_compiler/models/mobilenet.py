@@ -1,6 +1,7 @@
-"""Training of MobileNet v2 (Sandler et al., MobileNetV2: Inverted Residuals and Linear Bottlenecks, 2018).
+"""MobileNet v2 (Sandler et al., MobileNetV2: Inverted Residuals and Linear Bottlenecks, 2018), training and inference.
 
-Weights are float32, compute is bfloat16; the optimiser is SGD with momentum on a label-smoothed cross-entropy.
+Compute is bfloat16 on weights that training has in float32; the optimiser is SGD with momentum on a label-smoothed
+cross-entropy.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import jax.numpy as jnp
 from jax import lax
 
 from . import Program
-from .layers import Tree, abstract, conv, dense, dense_weights, log_softmax
+from .layers import Tree, abstract, conv, dense, dense_weights, log_softmax, softmax
+from .vision import half
 
 STAGES = (  # expansion, channels, blocks, stride of the first block: table 2 of the paper
     (1, 16, 1, 1),
@@ -98,17 +100,18 @@ def _moved(running: jax.Array, current: jax.Array) -> jax.Array:
     return STATISTICS_DECAY * running + (1 - STATISTICS_DECAY) * current
 
 
-def _unit(x: jax.Array, unit: Tree, statistics: Tree, stride: int = 1) -> tuple[jax.Array, Tree]:
-    """A convolution, its batch norm by the batch's own statistics in float32, and the moved running statistics.
+def _unit(x: jax.Array, unit: Tree, statistics: Tree, training: bool, stride: int = 1) -> tuple[jax.Array, Tree]:
+    """A convolution, its batch norm in float32, and the running statistics, which training moves.
 
+    Training normalises by the batch's own statistics, inference by the running ones.
     [N, H, W, C] -> [N, H / stride, W / stride, O].
     """
     y = conv(x, unit["kernel"], stride).astype(jnp.float32)
-    mean = y.mean(axis=(0, 1, 2))
+    mean = y.mean(axis=(0, 1, 2)) if training else statistics["mean"]
     centred = y - mean
-    variance = jnp.square(centred).mean(axis=(0, 1, 2))
+    variance = jnp.square(centred).mean(axis=(0, 1, 2)) if training else statistics["variance"]
     normal = centred * lax.rsqrt(variance + EPSILON)
-    moved = jax.tree.map(_moved, statistics, {"mean": mean, "variance": variance})
+    moved = jax.tree.map(_moved, statistics, {"mean": mean, "variance": variance}) if training else statistics
     return (normal * unit["scale"] + unit["offset"]).astype(x.dtype), moved
 
 
@@ -117,27 +120,29 @@ def _relu6(x: jax.Array) -> jax.Array:
     return lax.clamp(jnp.array(0, x.dtype), x, jnp.array(6, x.dtype))
 
 
-def _block(x: jax.Array, weights: Tree, statistics: Tree, block: _Block) -> tuple[jax.Array, Tree]:
-    """An inverted residual block and its moved statistics: [N, H, W, C] -> [N, H / stride, W / stride, O]."""
+def _block(x: jax.Array, weights: Tree, statistics: Tree, block: _Block, training: bool) -> tuple[jax.Array, Tree]:
+    """An inverted residual block and its running statistics: [N, H, W, C] -> [N, H / stride, W / stride, O]."""
     moved = {}
     y = x
     if "expand" in weights:
-        y, moved["expand"] = _unit(y, weights["expand"], statistics["expand"])
+        y, moved["expand"] = _unit(y, weights["expand"], statistics["expand"], training)
         y = _relu6(y)
-    y, moved["depthwise"] = _unit(y, weights["depthwise"], statistics["depthwise"], block.stride)
-    y, moved["project"] = _unit(_relu6(y), weights["project"], statistics["project"])
+    y, moved["depthwise"] = _unit(y, weights["depthwise"], statistics["depthwise"], training, block.stride)
+    y, moved["project"] = _unit(_relu6(y), weights["project"], statistics["project"], training)
     residual = block.stride == 1 and block.inputs == block.outputs
     return x + y if residual else y, moved
 
 
-def _logits(weights: Tree, statistics: Tree, images: jax.Array, plan: list[_Block]) -> tuple[jax.Array, Tree]:
-    """Scores of the classes and moved statistics: [batch, image, image, 3] -> [batch, classes]."""
-    x, stem = _unit(images, weights["stem"], statistics["stem"], stride=2)
+def _logits(
+    weights: Tree, statistics: Tree, images: jax.Array, plan: list[_Block], training: bool
+) -> tuple[jax.Array, Tree]:
+    """Scores of the classes and running statistics: [batch, image, image, 3] -> [batch, classes]."""
+    x, stem = _unit(images, weights["stem"], statistics["stem"], training, stride=2)
     x, blocks = _relu6(x), []
     for block_weights, block_statistics, block in zip(weights["blocks"], statistics["blocks"], plan, strict=True):
-        x, moved = _block(x, block_weights, block_statistics, block)
+        x, moved = _block(x, block_weights, block_statistics, block, training)
         blocks.append(moved)
-    x, head = _unit(x, weights["head"], statistics["head"])
+    x, head = _unit(x, weights["head"], statistics["head"], training)
     logits = dense(_relu6(x).mean(axis=(1, 2)), weights["output"])
     return logits, {"stem": stem, "blocks": blocks, "head": head}
 
@@ -146,7 +151,7 @@ def _loss(
     weights: Tree, statistics: Tree, images: jax.Array, labels: jax.Array, plan: list[_Block]
 ) -> tuple[jax.Array, Tree]:
     """The label-smoothed cross-entropy and the moved statistics: [batch, image, image, 3], [batch] -> []."""
-    logits, statistics = _logits(weights, statistics, images, plan)
+    logits, statistics = _logits(weights, statistics, images, plan, training=True)
     classes = logits.shape[-1]
     hot = labels[:, None] == jnp.arange(classes)
     targets = jnp.where(hot, 1 - SMOOTHING, 0) + SMOOTHING / classes
@@ -167,9 +172,19 @@ def train_step(
     return weights, velocity, statistics, loss
 
 
-def build(*, batch: int = 64, image: int = 224, width: float = 1.0, classes: int = 1000) -> Program:
-    """One training step on a batch of images; `width` is the paper's width multiplier."""
+def mobilenet(weights: Tree, statistics: Tree, images: jax.Array, *, plan: list[_Block]) -> jax.Array:
+    """Class probabilities: [batch, image, image, 3] of bfloat16 -> [batch, classes] of float32."""
+    logits, _ = _logits(weights, statistics, images, plan, training=False)
+    return softmax(logits)
+
+
+def build(
+    *, batch: int = 64, image: int = 224, width: float = 1.0, classes: int = 1000, training: bool = True
+) -> Program:
+    """One training step on a batch of images, or inference; `width` is the paper's width multiplier."""
     weights = _weights(width, classes)
     images = abstract(batch, image, image, 3, dtype=jnp.bfloat16)
+    if not training:
+        return partial(mobilenet, plan=_plan(width)), (half(weights), _statistics(weights), images)
     labels = abstract(batch, dtype=jnp.int32)
     return partial(train_step, plan=_plan(width)), (weights, weights, _statistics(weights), images, labels)

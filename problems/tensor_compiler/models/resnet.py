@@ -1,7 +1,7 @@
-"""ResNet inference (He et al., Deep Residual Learning for Image Recognition, 2016).
+"""ResNet (He et al., Deep Residual Learning for Image Recognition, 2016), inference and training.
 
 Version 1.5: the stride of a stage is in the 3x3 convolution of its first block. Batch norm is left unfused, as
-frameworks print it.
+frameworks print it. Training has float32 weights and computes in bfloat16.
 """
 
 from __future__ import annotations
@@ -10,86 +10,84 @@ from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from . import Program
-from .layers import Tree, abstract, conv, dense, dense_weights, softmax
+from .layers import Tree, abstract, dense, dense_weights, softmax
+from .vision import classifier_training, half, known, max_pool, relu, unit, unit_weights
 
-EXPANSION = 4  # a block's output has this many times the channels of its 3x3 convolution
-EPSILON = 1e-5
-
-
-def _unit_weights(size: int, inputs: int, outputs: int) -> Tree:
-    """The abstract weights of a convolution and its batch norm."""
-    norm = {name: abstract(outputs) for name in ("scale", "offset", "mean", "variance")}
-    return {"kernel": abstract(size, size, inputs, outputs, dtype=jnp.bfloat16), "norm": norm}
+EXPANSION = 4  # a bottleneck block's output has this many times the channels of its 3x3 convolution
 
 
-def _block_weights(inputs: int, channels: int, projected: bool) -> Tree:
-    """The abstract weights of a bottleneck block, with a projection where the shortcut changes shape."""
-    outputs = EXPANSION * channels
-    block = {
-        "reduce": _unit_weights(1, inputs, channels),
-        "spatial": _unit_weights(3, channels, channels),
-        "expand": _unit_weights(1, channels, outputs),
-    }
-    return block | ({"shortcut": _unit_weights(1, inputs, outputs)} if projected else {})
+def _block_weights(inputs: int, channels: int, bottleneck: bool) -> Tree:
+    """The abstract weights of a block, with a projection where the shortcut changes shape."""
+    outputs = EXPANSION * channels if bottleneck else channels
+    if bottleneck:
+        block = {
+            "reduce": unit_weights(1, inputs, channels),
+            "spatial": unit_weights(3, channels, channels),
+            "expand": unit_weights(1, channels, outputs),
+        }
+    else:
+        block = {"first": unit_weights(3, inputs, channels), "second": unit_weights(3, channels, channels)}
+    return block | ({"shortcut": unit_weights(1, inputs, outputs)} if inputs != outputs else {})
 
 
-def _stage_weights(inputs: int, channels: int, blocks: int) -> list[Tree]:
+def stage_weights(inputs: int, channels: int, blocks: int, bottleneck: bool) -> list[Tree]:
     """The abstract weights of the blocks of one resolution."""
-    rest = [_block_weights(EXPANSION * channels, channels, projected=False) for _ in range(blocks - 1)]
-    return [_block_weights(inputs, channels, projected=True), *rest]
+    outputs = EXPANSION * channels if bottleneck else channels
+    return [_block_weights(outputs if position else inputs, channels, bottleneck) for position in range(blocks)]
 
 
-def _weights(depths: Sequence[int], width: int, classes: int) -> Tree:
-    """The abstract weights of the network."""
+def _weights(depths: Sequence[int], width: int, classes: int, bottleneck: bool) -> Tree:
+    """The abstract weights of the network in training."""
     widths = [width << stage for stage in range(len(depths))]
-    inputs = [width, *(EXPANSION * channels for channels in widths)]
-    stages = [_stage_weights(*sizes) for sizes in zip(inputs[:-1], widths, depths, strict=True)]
-    output = dense_weights(inputs[-1], classes, dtype=jnp.bfloat16)
-    return {"stem": _unit_weights(7, 3, width), "stages": stages, "output": output}
+    inputs = [width, *(EXPANSION * channels if bottleneck else channels for channels in widths)]
+    sizes = zip(inputs[:-1], widths, depths, strict=True)
+    stages = [stage_weights(*stage_sizes, bottleneck) for stage_sizes in sizes]
+    return {"stem": unit_weights(7, 3, width), "stages": stages, "output": dense_weights(inputs[-1], classes)}
 
 
-def _batch_norm(x: jax.Array, norm: Tree) -> jax.Array:
-    """Batch norm with known statistics, in float32: [N, H, W, C] -> [N, H, W, C]."""
-    centred = x.astype(jnp.float32) - norm["mean"]
-    normal = centred * lax.rsqrt(norm["variance"] + EPSILON)
-    return (normal * norm["scale"] + norm["offset"]).astype(x.dtype)
+def _bottleneck(x: jax.Array, block: Tree, stride: int, seen: list[Tree]) -> jax.Array:
+    """The branch of a bottleneck block: [N, H, W, C] -> [N, H / stride, W / stride, 4 * channels]."""
+    y = relu(unit(x, block["reduce"], seen))
+    y = relu(unit(y, block["spatial"], seen, stride))
+    return unit(y, block["expand"], seen)
 
 
-def _unit(x: jax.Array, unit: Tree, stride: int = 1) -> jax.Array:
-    """A convolution and its batch norm: [N, H, W, C] -> [N, H / stride, W / stride, O]."""
-    return _batch_norm(conv(x, unit["kernel"], stride), unit["norm"])
+def _basic(x: jax.Array, block: Tree, stride: int, seen: list[Tree]) -> jax.Array:
+    """The branch of a basic block: [N, H, W, C] -> [N, H / stride, W / stride, channels]."""
+    return unit(relu(unit(x, block["first"], seen, stride)), block["second"], seen)
 
 
-def _relu(x: jax.Array) -> jax.Array:
-    """The positive part, elementwise."""
-    return jnp.maximum(x, 0)
+def stage(x: jax.Array, blocks: list[Tree], stride: int, seen: list[Tree]) -> jax.Array:
+    """The blocks of one resolution: [N, H, W, C] -> [N, H / stride, W / stride, O]."""
+    for position, block in enumerate(blocks):
+        step = 1 if position else stride
+        y = (_bottleneck if "reduce" in block else _basic)(x, block, step, seen)
+        shortcut = unit(x, block["shortcut"], seen, step) if "shortcut" in block else x
+        x = relu(y + shortcut)
+    return x
 
 
-def _block(x: jax.Array, block: Tree, stride: int) -> jax.Array:
-    """A bottleneck block: [N, H, W, C] -> [N, H / stride, W / stride, 4 * channels]."""
-    y = _relu(_unit(x, block["reduce"]))
-    y = _relu(_unit(y, block["spatial"], stride))
-    y = _unit(y, block["expand"])
-    shortcut = _unit(x, block["shortcut"], stride) if "shortcut" in block else x
-    return _relu(y + shortcut)
+def stem(images: jax.Array, weights: Tree, seen: list[Tree]) -> jax.Array:
+    """The first convolution and its pooling: [batch, image, image, 3] -> [batch, image / 4, image / 4, width]."""
+    x = relu(unit(images, weights, seen, stride=2))
+    # In inference the bound is traced, which makes a window reduction of the general kind; that has no derivative.
+    lowest = jnp.array(-jnp.inf, x.dtype) if "mean" in weights["norm"] else -jnp.inf
+    return max_pool(x, lowest=lowest)
 
 
-def _max_pool(x: jax.Array) -> jax.Array:
-    """The maximum over windows of 3x3: [N, H, W, C] -> [N, H / 2, W / 2, C]."""
-    lowest = jnp.array(-jnp.inf, x.dtype)
-    return lax.reduce_window(x, lowest, lax.max, (1, 3, 3, 1), (1, 2, 2, 1), ((0, 0), (1, 1), (1, 1), (0, 0)))
+def _logits(weights: Tree, images: jax.Array, seen: list[Tree]) -> jax.Array:
+    """Scores of the classes: [batch, image, image, 3] -> [batch, classes]."""
+    x = stem(images, weights["stem"], seen)
+    for number, blocks in enumerate(weights["stages"]):
+        x = stage(x, blocks, 2 if number else 1, seen)
+    return dense(x.mean(axis=(1, 2)), weights["output"])
 
 
 def resnet(weights: Tree, images: jax.Array) -> jax.Array:
     """Class probabilities: [batch, image, image, 3] of bfloat16 -> [batch, classes] of float32."""
-    x = _max_pool(_relu(_unit(images, weights["stem"], stride=2)))
-    for number, stage in enumerate(weights["stages"]):
-        for position, block in enumerate(stage):
-            x = _block(x, block, stride=2 if number > 0 and position == 0 else 1)
-    return softmax(dense(x.mean(axis=(1, 2)), weights["output"]))
+    return softmax(_logits(weights, images, []))
 
 
 def build(
@@ -99,6 +97,15 @@ def build(
     depths: Sequence[int] = (3, 4, 6, 3),
     width: int = 64,
     classes: int = 1000,
+    bottleneck: bool = True,
+    training: bool = False,
 ) -> Program:
-    """Inference on a batch of images; the default depths make ResNet-50, (3, 4, 23, 3) make ResNet-101."""
-    return resnet, (_weights(depths, width, classes), abstract(batch, image, image, 3, dtype=jnp.bfloat16))
+    """Inference or one training step on a batch of images.
+
+    The default depths make ResNet-50, (3, 4, 23, 3) make ResNet-101 and (3, 8, 36, 3) ResNet-152. Without bottlenecks
+    (2, 2, 2, 2) make ResNet-18 and (3, 4, 6, 3) ResNet-34.
+    """
+    weights = _weights(depths, width, classes, bottleneck)
+    if training:
+        return classifier_training(_logits, weights, batch, image)
+    return resnet, (known(half(weights)), abstract(batch, image, image, 3, dtype=jnp.bfloat16))

@@ -7,97 +7,99 @@ bfloat16, and the optimiser is Adam (Kingma and Ba, 2015).
 
 from __future__ import annotations
 
-import math
 from functools import partial
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from . import Program
-from .layers import Tree, abstract, cross_entropy, dense, dense_weights, softmax
+from .layers import Tree, abstract, cross_entropy, dense, dense_weights
+from .sequence import Adam, attended, attention_scores, causal, gelu, layer_norm, masked, norm_weights
 
-EPSILON = 1e-5
-LEARNING_RATE = 3e-4
-DECAY_FIRST, DECAY_SECOND, ADAM_EPSILON = 0.9, 0.999, 1e-8
-
-
-def _norm_weights(width: int) -> Tree:
-    """The abstract weights of a layer norm."""
-    return {"scale": abstract(width), "offset": abstract(width)}
+ADAM = Adam(rate=3e-4)
 
 
-def _layer_weights(width: int, hidden: int) -> Tree:
-    """The abstract weights of one layer."""
+def attention_weights(width: int) -> Tree:
+    """The abstract weights of a layer's self-attention and its norm."""
     return {
-        "attention_norm": _norm_weights(width),
+        "attention_norm": norm_weights(width),
         "attention_inputs": dense_weights(width, 3 * width),
         "attention_output": dense_weights(width, width),
-        "feed_forward_norm": _norm_weights(width),
+    }
+
+
+def feed_forward_weights(width: int, hidden: int) -> Tree:
+    """The abstract weights of a layer's feed-forward part and its norm."""
+    return {
+        "feed_forward_norm": norm_weights(width),
         "feed_forward_expand": dense_weights(width, hidden),
         "feed_forward_contract": dense_weights(hidden, width),
     }
 
 
-def _weights(depth: int, width: int, hidden: int, sequence: int, vocabulary: int) -> Tree:
-    """The abstract weights of the network."""
+def network_weights(layers: list[Tree], width: int, sequence: int, vocabulary: int) -> Tree:
+    """The abstract weights of a network of these layers."""
     return {
         "embedding": abstract(vocabulary, width),
         "positions": abstract(sequence, width),
-        "layers": [_layer_weights(width, hidden) for _ in range(depth)],
-        "final_norm": _norm_weights(width),
+        "layers": layers,
+        "final_norm": norm_weights(width),
     }
 
 
-def _layer_norm(x: jax.Array, norm: Tree) -> jax.Array:
-    """Layer norm over the last axis, in float32: [..., width] -> [..., width]."""
-    full = x.astype(jnp.float32)
-    centred = full - full.mean(axis=-1, keepdims=True)
-    variance = jnp.square(centred).mean(axis=-1, keepdims=True)
-    return (centred * lax.rsqrt(variance + EPSILON) * norm["scale"] + norm["offset"]).astype(x.dtype)
+def dense_network(depth: int, width: int, hidden: int, sequence: int, vocabulary: int) -> Tree:
+    """The abstract weights of a network whose feed-forward parts are dense."""
+    layers = [attention_weights(width) | feed_forward_weights(width, hidden) for _ in range(depth)]
+    return network_weights(layers, width, sequence, vocabulary)
 
 
-def _gelu(x: jax.Array) -> jax.Array:
-    """The Gaussian error linear unit by its tanh approximation, elementwise."""
-    return 0.5 * x * (1 + jnp.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
-
-
-def _attention(x: jax.Array, layer: Tree, heads: int) -> jax.Array:
-    """Causal self-attention with a softmax in float32: [batch, sequence, width] -> the same."""
+def attention_inputs(x: jax.Array, layer: Tree, heads: int) -> list[jax.Array]:
+    """Queries, keys and values: [batch, sequence, width] -> three of [batch, sequence, heads, width / heads]."""
     batch, sequence, width = x.shape
     inputs = dense(x, layer["attention_inputs"]).reshape(batch, sequence, 3, heads, width // heads)
-    query, key, value = (inputs[:, :, part] for part in range(3))
-    scores = jnp.einsum("bqhd,bkhd->bhqk", query, key).astype(jnp.float32) * (width // heads) ** -0.5
-    causal = jnp.tril(jnp.ones((sequence, sequence), bool))
-    scores = jnp.where(causal, scores, jnp.finfo(jnp.float32).min)
-    mixed = jnp.einsum("bhqk,bkhd->bqhd", softmax(scores).astype(x.dtype), value)
-    return dense(mixed.reshape(x.shape), layer["attention_output"])
+    return [inputs[:, :, part] for part in range(3)]
 
 
-def _feed_forward(x: jax.Array, layer: Tree) -> jax.Array:
+def attention(x: jax.Array, layer: Tree, heads: int) -> tuple[jax.Array, Tree]:
+    """Causal self-attention, and the keys and values: [batch, sequence, width] -> the same."""
+    query, key, value = attention_inputs(x, layer, heads)
+    scores = attention_scores(query, key)
+    mixed = attended(masked(scores, causal(x.shape[1])), value)
+    return dense(mixed.reshape(x.shape), layer["attention_output"]), {"key": key, "value": value}
+
+
+def feed_forward(x: jax.Array, layer: Tree) -> jax.Array:
     """The two dense layers applied at every position: [batch, sequence, width] -> the same."""
-    return dense(_gelu(dense(x, layer["feed_forward_expand"])), layer["feed_forward_contract"])
+    return dense(gelu(dense(x, layer["feed_forward_expand"])), layer["feed_forward_contract"])
 
 
-def _loss(weights: Tree, tokens: jax.Array, heads: int) -> jax.Array:
-    """The cross-entropy of each next token: [batch, sequence + 1] of int32 -> []."""
-    x = jnp.take(weights["embedding"], tokens[:, :-1], axis=0, mode="clip") + weights["positions"]
-    x = x.astype(jnp.bfloat16)
+def embedded(weights: Tree, tokens: jax.Array) -> jax.Array:
+    """What the first layer takes, in bfloat16: [batch, sequence] of int32 -> [batch, sequence, width]."""
+    x = jnp.take(weights["embedding"], tokens, axis=0, mode="clip") + weights["positions"]
+    return x.astype(jnp.bfloat16)
+
+
+def logits(weights: Tree, x: jax.Array) -> jax.Array:
+    """Scores of the next token by the last layer's output: [..., width] -> [..., vocabulary]."""
+    x = layer_norm(x, weights["final_norm"])
+    return x @ weights["embedding"].astype(x.dtype).T
+
+
+def states(weights: Tree, tokens: jax.Array, heads: int) -> tuple[jax.Array, list[Tree]]:
+    """The last layer's output, and the layers' keys and values: [batch, sequence] of int32 -> [b, sequence, width]."""
+    x, caches = embedded(weights, tokens), []
     for layer in weights["layers"]:
-        x = x + _attention(_layer_norm(x, layer["attention_norm"]), layer, heads)
-        x = x + _feed_forward(_layer_norm(x, layer["feed_forward_norm"]), layer)
-    x = _layer_norm(x, weights["final_norm"])
-    return cross_entropy(x @ weights["embedding"].astype(x.dtype).T, tokens[:, 1:])
+        y, cache = attention(layer_norm(x, layer["attention_norm"]), layer, heads)
+        x = x + y
+        x = x + feed_forward(layer_norm(x, layer["feed_forward_norm"]), layer)
+        caches.append(cache)
+    return x, caches
 
 
-def _adam(weights: Tree, first: Tree, second: Tree, time: jax.Array) -> Tree:
-    """The weights after Adam's update at step `time`, given the moments of their gradients."""
-    first_mass, second_mass = 1 - DECAY_FIRST**time, 1 - DECAY_SECOND**time
-
-    def updated(weight: jax.Array, first: jax.Array, second: jax.Array) -> jax.Array:
-        return weight - LEARNING_RATE * (first / first_mass) / (jnp.sqrt(second / second_mass) + ADAM_EPSILON)
-
-    return jax.tree.map(updated, weights, first, second)
+def next_token_loss(weights: Tree, tokens: jax.Array, heads: int) -> jax.Array:
+    """The cross-entropy of each next token: [batch, sequence + 1] of int32 -> []."""
+    x, _ = states(weights, tokens[:, :-1], heads)
+    return cross_entropy(logits(weights, x), tokens[:, 1:])
 
 
 def train_step(
@@ -107,11 +109,8 @@ def train_step(
 
     Tokens are [batch, sequence + 1] of int32; `time` is [] of float32 and counts the steps done.
     """
-    loss, gradients = jax.value_and_grad(_loss)(weights, tokens, heads)
-    time = time + 1
-    first = jax.tree.map(lambda m, g: DECAY_FIRST * m + (1 - DECAY_FIRST) * g, first, gradients)
-    second = jax.tree.map(lambda v, g: DECAY_SECOND * v + (1 - DECAY_SECOND) * g * g, second, gradients)
-    return _adam(weights, first, second, time), first, second, time, loss
+    loss, gradients = jax.value_and_grad(next_token_loss)(weights, tokens, heads)
+    return *ADAM.step(weights, first, second, time, gradients), loss
 
 
 def build(
@@ -125,6 +124,6 @@ def build(
     vocabulary: int = 8192,
 ) -> Program:
     """One training step on a batch of token sequences."""
-    weights = _weights(depth, width, hidden, sequence, vocabulary)
+    weights = dense_network(depth, width, hidden, sequence, vocabulary)
     tokens = abstract(batch, sequence + 1, dtype=jnp.int32)
     return partial(train_step, heads=heads), (weights, weights, weights, abstract(), tokens)

@@ -13,6 +13,7 @@ from bbo_problems.tensor_compiler.build import build
 from bbo_problems.tensor_compiler.fusion import Fusion
 from bbo_problems.tensor_compiler.fusion_problem import COST_MODEL, FusionProblem
 from bbo_problems.tensor_compiler.machine import MACHINES
+from bbo_problems.tensor_compiler.models import MODELS
 from bbo_problems.tensor_compiler.opcodes import Kind
 
 V5E = MACHINES["v5e"]
@@ -199,7 +200,7 @@ def test_the_sweep_agrees_with_a_second_version(instance: str) -> None:
         assert second_version(fusion, config) == mine
 
 
-@pytest.mark.parametrize("instance", FusionProblem.instances)
+@pytest.mark.parametrize("instance", MODELS)
 def test_the_default_clearly_beats_simple_configurations(instance: str) -> None:
     problem = bbo_suite.problem(f"fusion/{instance}")
     d = len(problem.space)

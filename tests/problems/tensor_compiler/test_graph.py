@@ -13,9 +13,10 @@ from jax._src.lib import xla_client
 
 from bbo_problems.tensor_compiler import hlo
 from bbo_problems.tensor_compiler.build import build, read_graph
-from bbo_problems.tensor_compiler.fusion_problem import PROGRAMS, FusionProblem
+from bbo_problems.tensor_compiler.fusion_problem import FusionProblem
 from bbo_problems.tensor_compiler.graph import Graph
 from bbo_problems.tensor_compiler.opcodes import KINDS, VECTOR_OPERATIONS, Kind
+from bbo_problems.tensor_compiler.programs import program
 from bbo_suite import UserError
 
 DATA = Path(__file__).parents[4] / "shared" / "data" / "hlo"
@@ -122,7 +123,7 @@ def test_constants_cost_nothing() -> None:
 
 
 def test_nodes_are_in_topological_order_and_edges_are_sorted() -> None:
-    graph = read_graph(PROGRAMS / "transformer.hlo.gz")
+    graph = read_graph(program("transformer"))
     assert (graph.producers < graph.users).all()
     assert (np.diff(graph.producers) >= 0).all()
     for v in (0, 7, len(graph) - 1):

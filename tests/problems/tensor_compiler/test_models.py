@@ -6,9 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax._src.lib import xla_client
+
 from bbo_problems.tensor_compiler.models import MODELS
 from bbo_problems.tensor_compiler.models.lower import PROGRAMS, VERSIONS, hlo_text, main, read_versions
-from jax._src.lib import xla_client
 
 TINY = {
     "resnet50": {"batch": 2, "image": 32, "depths": (1, 2, 1, 1), "width": 8, "classes": 10},

@@ -1,0 +1,138 @@
+"""Pieces that the models of sequences share: layer norm, attention, key-value caches, the LSTM and Adam."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.typing import DTypeLike
+
+from .layers import Tree, abstract, log_softmax, softmax
+
+EPSILON = 1e-5
+
+
+def abstract_as(tree: Tree, dtype: DTypeLike) -> Tree:
+    """Abstract arrays of the shapes in the tree, all of one type."""
+    return jax.tree.map(lambda leaf: abstract(*leaf.shape, dtype=dtype), tree)
+
+
+def norm_weights(width: int) -> Tree:
+    """The abstract weights of a layer norm."""
+    return {"scale": abstract(width), "offset": abstract(width)}
+
+
+def layer_norm(x: jax.Array, norm: Tree, epsilon: float = EPSILON) -> jax.Array:
+    """Layer norm over the last axis, in float32 (Ba et al., 2016): [..., width] -> [..., width]."""
+    full = x.astype(jnp.float32)
+    centred = full - full.mean(axis=-1, keepdims=True)
+    variance = jnp.square(centred).mean(axis=-1, keepdims=True)
+    return (centred * lax.rsqrt(variance + epsilon) * norm["scale"] + norm["offset"]).astype(x.dtype)
+
+
+def gelu(x: jax.Array) -> jax.Array:
+    """The Gaussian error linear unit by its tanh approximation, elementwise."""
+    return 0.5 * x * (1 + jnp.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
+def attention_scores(query: jax.Array, key: jax.Array) -> jax.Array:
+    """Scaled products of queries and keys in float32: [batch, q, heads, size], [batch, k, heads, size] -> [b, h, q, k].
+
+    With `masked` and `attended` this is the attention of Vaswani et al., Attention Is All You Need, 2017.
+    """
+    return jnp.einsum("bqhd,bkhd->bhqk", query, key).astype(jnp.float32) * query.shape[-1] ** -0.5
+
+
+def masked(scores: jax.Array, allowed: jax.Array) -> jax.Array:
+    """The scores where a query may see a key, the lowest number elsewhere: [..., q, k] -> [..., q, k]."""
+    return jnp.where(allowed, scores, jnp.finfo(jnp.float32).min)
+
+
+def attended(scores: jax.Array, value: jax.Array) -> jax.Array:
+    """Values weighted by the softmax of the scores: [b, h, q, k] and [b, k, h, size] -> [b, q, h, size]."""
+    return jnp.einsum("bhqk,bkhd->bqhd", softmax(scores).astype(value.dtype), value)
+
+
+def causal(sequence: int) -> jax.Array:
+    """Which positions each position may see, itself and those before: [sequence, sequence] of bool."""
+    return jnp.tril(jnp.ones((sequence, sequence), bool))
+
+
+def abstract_cache(batch: int, sequence: int, heads: int, size: int) -> Tree:
+    """The abstract keys and values of a layer, in bfloat16."""
+    return dict.fromkeys(("key", "value"), abstract(batch, sequence, heads, size, dtype=jnp.bfloat16))
+
+
+def stored(cache: Tree, key: jax.Array, value: jax.Array, position: jax.Array) -> Tree:
+    """The cache [batch, sequence, heads, size] with the key and value [batch, 1, heads, size] of one position in it."""
+    new = {"key": key, "value": value}
+    return {name: lax.dynamic_update_slice_in_dim(cache[name], new[name], position, axis=1) for name in new}
+
+
+def lstm(gates: jax.Array, memory: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """One time step of an LSTM: [batch, 4 * hidden], [batch, hidden] -> hidden and memory, [batch, hidden].
+
+    Hochreiter and Schmidhuber, Long Short-Term Memory, 1997, with forget gates (Gers et al., 2000).
+    """
+    admit, keep, candidate, emit = jnp.split(gates, 4, axis=-1)
+    memory = lax.logistic(keep) * memory + lax.logistic(admit) * jnp.tanh(candidate)
+    return lax.logistic(emit) * jnp.tanh(memory), memory
+
+
+def counted_cross_entropy(
+    logits: jax.Array, labels: jax.Array, counted: jax.Array, smoothing: float = 0.0
+) -> jax.Array:
+    """The mean cross-entropy of the labels that count: [..., classes], [...] of int32 and of bool -> [].
+
+    With `smoothing`, that share of a label's weight is spread over all classes (Szegedy et al., 2016).
+    """
+    scores = log_softmax(logits)
+    gains = jnp.take_along_axis(scores, labels[..., None], axis=-1, mode="clip")[..., 0]
+    if smoothing:
+        gains = (1 - smoothing) * gains + smoothing * scores.mean(axis=-1)
+    share = counted.astype(jnp.float32)
+    return -(gains * share).sum() / jnp.maximum(1, share.sum())
+
+
+def clipped(gradients: Tree, largest: float) -> Tree:
+    """The gradients scaled down to the largest global norm allowed, where theirs is larger (Pascanu et al., 2013)."""
+    norm = jnp.sqrt(sum(jnp.square(gradient).sum() for gradient in jax.tree.leaves(gradients)))
+    factor = jnp.minimum(1, largest / norm)
+    return jax.tree.map(lambda gradient: factor * gradient, gradients)
+
+
+class Adam(NamedTuple):
+    """Adam (Kingma and Ba, 2015); with `decay`, which matrices alone undergo, AdamW (Loshchilov and Hutter, 2019).
+
+    `rate` is the learning rate, or gives it for the number of the step.
+    """
+
+    rate: float | Callable[[jax.Array], jax.Array]
+    first_decay: float = 0.9
+    second_decay: float = 0.999
+    epsilon: float = 1e-8
+    decay: float = 0.0
+
+    def step(
+        self, weights: Tree, first: Tree, second: Tree, time: jax.Array, gradients: Tree
+    ) -> tuple[Tree, Tree, Tree, jax.Array]:
+        """Weights, first and second moments and the number of steps done, [] of float32, after one step."""
+        time = time + 1
+        first = jax.tree.map(lambda m, g: self.first_decay * m + (1 - self.first_decay) * g, first, gradients)
+        second = jax.tree.map(lambda v, g: self.second_decay * v + (1 - self.second_decay) * g * g, second, gradients)
+        return self._updated(weights, first, second, time), first, second, time
+
+    def _updated(self, weights: Tree, first: Tree, second: Tree, time: jax.Array) -> Tree:
+        """The weights after the step of this number, given the moments."""
+        first_mass, second_mass = 1 - self.first_decay**time, 1 - self.second_decay**time
+        rate = self.rate(time) if callable(self.rate) else self.rate
+
+        def updated(weight: jax.Array, first: jax.Array, second: jax.Array) -> jax.Array:
+            kept = weight * (1 - rate * self.decay) if self.decay and weight.ndim > 1 else weight
+            return kept - rate * (first / first_mass) / (jnp.sqrt(second / second_mass) + self.epsilon)
+
+        return jax.tree.map(updated, weights, first, second)

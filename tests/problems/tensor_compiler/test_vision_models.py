@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+from functools import cache, partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from bbo_problems.tensor_compiler.models import convdraw, mobilenet, resnet, resnet_v2, ssd, unet, vision
+
+CLASSES = 10
+SIGNAL = np.linspace(1, 0.01, 21)
+RESNET = {"batch": 8, "image": 32, "depths": (1, 2), "width": 8, "classes": CLASSES}
+TINY = {
+    "resnet": partial(resnet.build, **RESNET),
+    "resnet-basic": partial(resnet.build, **RESNET, bottleneck=False),
+    "resnet_v2": partial(resnet_v2.build, **RESNET),
+    "mobilenet": partial(mobilenet.build, batch=4, image=32, width=0.1, classes=CLASSES),
+    "ssd-resnet34": partial(ssd.build, batch=1, image=260, width=4, classes=CLASSES),
+    "ssd-vgg16": partial(ssd.build, batch=1, image=260, width=4, classes=CLASSES, backbone="vgg16"),
+    "unet": partial(unet.build, batch=8, image=8, width=32, multiples=(1, 2), blocks=1, attention=4, steps=20),
+    "convdraw": partial(convdraw.build, batch=4, image=8, steps=3, hidden=8, latent=2),
+    "convdraw-unrolled": partial(convdraw.build, batch=4, image=8, steps=3, hidden=8, latent=2, unroll=3),
+}
+BOXES = 6766  # default boxes of an image of 260
+SLOW = {"ssd-resnet34"}
+UNTRAINED = {"mobilenet", "convdraw-unrolled"}  # trained by test_models, or the same as another
+TRAINED = [
+    pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in TINY if name not in UNTRAINED
+]
+STEPS = 12
+HASTE = {ssd: 0.02, convdraw: 0.01}  # learning rates that show within these steps
+QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}  # most time is compilation
+
+
+def drawn(path, leaf, generator):
+    """Values for an abstract argument: labels or key, weights scaled by their fan-in, images, the signal or boxes."""
+    name = getattr(path[-1], "key", None)
+    if jnp.issubdtype(leaf.dtype, jnp.integer):
+        return jnp.asarray(generator.integers(1, CLASSES, leaf.shape), leaf.dtype)
+    if name in ("scale", "variance"):
+        return jnp.ones(leaf.shape, leaf.dtype)
+    if leaf.shape == SIGNAL.shape:
+        return jnp.asarray(SIGNAL, leaf.dtype)
+    if len(leaf.shape) < 2:
+        return jnp.zeros(leaf.shape, leaf.dtype)
+    if name is None and len(leaf.shape) == 3:
+        return jnp.asarray(generator.uniform(0.2, 0.6, leaf.shape), leaf.dtype)
+    fan_in = 1 if name is None else np.prod(leaf.shape[:-1])
+    return jnp.asarray(generator.normal(size=leaf.shape) / np.sqrt(fan_in), leaf.dtype)
+
+
+def tiny(name, training):
+    """The tiny program and concrete arguments for it; what belongs to an optimiser starts from zero."""
+    function, abstract = TINY[name](training=training)
+    generator = np.random.default_rng(0)
+    arguments = list(jax.tree_util.tree_map_with_path(lambda path, leaf: drawn(path, leaf, generator), abstract))
+    if training:
+        arguments[1] = jax.tree.map(jnp.zeros_like, arguments[1])
+    if name == "unet" and training:
+        arguments[2] = jax.tree.map(jnp.zeros_like, arguments[2])
+    return jax.jit(function, compiler_options=QUICK), arguments
+
+
+@cache
+def result(name):
+    """What the tiny model infers; it is finite."""
+    function, arguments = tiny(name, training=False)
+    value = function(*arguments)
+    assert all(np.isfinite(leaf).all() and leaf.dtype == jnp.float32 for leaf in jax.tree.leaves(value))
+    return value
+
+
+def count(tree, *names):
+    """The number of elements of all arrays of these names; of all arrays if there are none."""
+    leaves = jax.tree_util.tree_leaves_with_path(tree)
+    return sum(leaf.size for path, leaf in leaves if not names or path[-1].key in names)
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_training_lowers_the_loss_and_keeps_every_shape(name, monkeypatch):
+    for module, rate in HASTE.items():
+        monkeypatch.setattr(module, "LEARNING_RATE", rate)
+    step, arguments = tiny(name, training=True)
+    losses = []
+    for _ in range(STEPS):
+        *state, loss = step(*arguments)
+        following = [*state, *arguments[len(state) :]]
+        assert jax.tree.map(jnp.shape, following) == jax.tree.map(jnp.shape, arguments)
+        arguments = following
+        losses.append(float(loss))
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(arguments))
+    assert losses[0] > 0
+    assert np.mean(losses[-3:]) < 0.98 * losses[0]
+
+
+@pytest.mark.parametrize("name", ["resnet-basic", "resnet_v2", "mobilenet"])
+def test_classifiers_give_probabilities(name):
+    probabilities = result(name)
+    assert probabilities.shape == (TINY[name].keywords["batch"], CLASSES)
+    np.testing.assert_allclose(probabilities.sum(axis=-1), 1, rtol=1e-5)
+    assert not np.allclose(probabilities[0], probabilities[1])
+
+
+@pytest.mark.parametrize("name", ["ssd-resnet34", "ssd-vgg16"])
+def test_detectors_give_probabilities_and_boxes(name):
+    probabilities, boxes = result(name)
+    assert probabilities.shape == (1, BOXES, CLASSES)
+    np.testing.assert_allclose(probabilities.sum(axis=-1), 1, rtol=1e-5)
+    assert boxes.shape == (1, BOXES, 4)
+    assert (boxes[..., :2] < boxes[..., 2:]).all()
+
+
+@pytest.mark.parametrize("name", ["unet", "convdraw", "convdraw-unrolled"])
+def test_generators_give_images(name):
+    assert result(name).shape == (TINY[name].keywords["batch"], 8, 8, 3)
+
+
+def test_unrolling_changes_no_result():
+    np.testing.assert_allclose(result("convdraw"), result("convdraw-unrolled"), atol=0.1)
+
+
+def test_noise_is_added_at_every_step_of_sampling_but_the_last():
+    function, (weights, images, _, key, signal) = tiny("unet", training=False)
+    for time, differs in ((1, False), (2, True)):
+        results = [function(weights, images, jnp.int32(time), each, signal) for each in jax.random.split(key)]
+        assert np.allclose(*results) != differs
+
+
+def test_the_first_step_of_the_noising_is_undone_by_the_noise_itself(monkeypatch):
+    images, noise = np.random.default_rng(0).normal(size=(2, 1, 4, 4, 3))
+    signal = jnp.asarray(SIGNAL)
+    noised = np.sqrt(signal[1]) * images + np.sqrt(1 - signal[1]) * noise
+    monkeypatch.setattr(unet, "_noise", lambda weights, images, times: noise)
+    restored = unet.denoise({}, noised, jnp.int32(1), jax.random.key(0), signal)
+    np.testing.assert_allclose(restored, images, atol=1e-5)
+
+
+def test_ssd_has_the_published_default_boxes():
+    # "8732 boxes per image" in table 7 of the paper.
+    function, arguments = ssd.build(batch=3, training=False)
+    probabilities, boxes = jax.eval_shape(function, *arguments)
+    assert probabilities.shape == (3, 8732, 81)
+    assert boxes.shape == (3, 8732, 4)
+
+
+def test_default_boxes_cover_the_image():
+    maps = [jnp.zeros((1, size, size, 1)) for size in (38, 19, 10, 5, 3, 1)]
+    boxes = np.asarray(jax.jit(ssd._default_boxes)(maps))
+    np.testing.assert_allclose(boxes[0], [0.5 / 38, 0.5 / 38, 0.07, 0.07], rtol=1e-6)
+    np.testing.assert_allclose(boxes[4, :2], [1.5 / 38, 0.5 / 38], rtol=1e-6)
+    np.testing.assert_allclose(boxes[-4], [0.5, 0.5, 0.87, 0.87], rtol=1e-6)
+    np.testing.assert_allclose(boxes[:, :2].mean(axis=0), 0.5, rtol=1e-5)
+
+
+def test_offsets_of_boxes_are_undone():
+    generator = np.random.default_rng(0)
+    boxes, default = generator.uniform(0.1, 0.9, (2, 7, 4)), generator.uniform(0.1, 0.9, (7, 4))
+    corners = np.concatenate([boxes[..., :2] - boxes[..., 2:] / 2, boxes[..., :2] + boxes[..., 2:] / 2], axis=-1)
+    np.testing.assert_allclose(ssd._decoded(ssd._encoded(boxes, default), default), corners, atol=1e-5)
+
+
+def test_mining_takes_three_hard_negatives_for_each_match():
+    losses = jnp.array([[9.0, 1, 8, 2, 7, 3], [1.0, 2, 3, 4, 5, 6]])
+    matched = jnp.array([[True, False, False, False, False, False], [False] * 6])
+    assert ssd._mined(losses, matched).tolist() == [[True, False, True, False, True, True], [False] * 6]
+
+
+def test_batch_norm_moves_the_statistics_that_inference_uses():
+    x = jnp.asarray(np.random.default_rng(0).normal(3, 2, (8, 4, 4, 5)), jnp.float32)
+    norm, seen = {"scale": jnp.ones(5), "offset": jnp.zeros(5)}, []
+    trained = vision.batch_norm(x, norm, seen)
+    np.testing.assert_allclose(vision.batch_norm(x, norm | seen[0], seen), trained, rtol=1e-5)
+    np.testing.assert_allclose(trained.mean(axis=(0, 1, 2)), 0, atol=1e-5)
+    assert len(seen) == 1
+    (moved,) = vision.moved([{"mean": jnp.zeros(5), "variance": jnp.ones(5)}], seen)
+    np.testing.assert_allclose(moved["mean"], 0.1 * x.mean(axis=(0, 1, 2)), rtol=1e-5)
+
+
+def test_adam_moves_at_first_by_its_rate():
+    weights, gradients = {"kernel": jnp.ones(2)}, {"kernel": jnp.array([3.0, -0.5])}
+    state = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape), vision.adam_state(weights))
+    moved, state = vision.adam(weights, state | {"time": jnp.zeros(())}, gradients, 0.1)
+    np.testing.assert_allclose(moved["kernel"], [0.9, 1.1], rtol=1e-4)
+    assert state["time"] == 1
+
+
+@pytest.mark.parametrize(
+    ("depths", "bottleneck", "parameters"),
+    [
+        ((2, 2, 2, 2), False, 11_689_512),
+        ((3, 4, 6, 3), False, 21_797_672),
+        ((3, 4, 6, 3), True, 25_557_032),
+        ((3, 4, 23, 3), True, 44_549_160),
+        ((3, 8, 36, 3), True, 60_192_808),
+    ],
+)
+def test_resnet_has_the_published_parameters(depths, bottleneck, parameters):
+    # torchvision's resnet18, 34, 50, 101 and 152.
+    _, (weights, _, statistics, *_) = resnet.build(depths=depths, bottleneck=bottleneck, training=True)
+    assert count(weights) == parameters
+    assert count(statistics) == count(weights, "scale", "offset")
+
+
+@pytest.mark.parametrize(
+    ("depths", "trained", "biases", "statistics"),
+    [
+        ((3, 4, 6, 3), 25_568_360, 19_008, 45_440),
+        ((3, 4, 23, 3), 44_577_896, 36_416, 97_664),
+        ((3, 8, 36, 3), 60_236_904, 51_776, 143_744),
+    ],
+)
+def test_resnet_v2_has_the_published_parameters(depths, trained, biases, statistics):
+    # Keras's ResNet50V2, 101V2 and 152V2, less the biases that they give the stem and each block's last convolution
+    # and shortcut.
+    _, (weights, *_) = resnet_v2.build(depths=depths, training=False)
+    assert count(weights, "mean", "variance") == statistics
+    assert count(weights) == trained - biases + statistics
+
+
+def test_ssd_has_the_published_parameters():
+    # torchvision's ssd300_vgg16, whose classes are 91.
+    _, (weights, *_) = ssd.build(backbone="vgg16", classes=91)
+    assert count(weights) == 35_641_826
+
+
+@pytest.mark.parametrize(("image", "multiples", "millions"), [(32, (1, 2, 2, 2), 35.7), (256, (1, 1, 2, 2, 4, 4), 114)])
+def test_unet_has_the_published_parameters(image, multiples, millions):
+    # Appendix B of the paper: 35.7 million for CIFAR-10, 114 million for LSUN and CelebA-HQ.
+    _, (weights, *_) = unet.build(image=image, multiples=multiples)
+    assert count(weights) / 1e6 == pytest.approx(millions, rel=5e-3)
