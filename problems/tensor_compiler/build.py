@@ -83,6 +83,7 @@ def _arrays(nodes: list[Node]) -> Graph:
         bytes=np.array([shapes.written_bytes(node) for node in nodes], np.float64),
         element_bytes=np.array([bytes_of(node.shape.dtype) for node in nodes], np.float64),
         operations=np.array([shapes.operations(node) for node in nodes], np.float64),
+        extents=np.array([shapes.extents(node) for node in nodes], np.float64).reshape(-1, 3),
         matrix=np.array([shapes.matrix(node) for node in nodes], np.float64).reshape(-1, 4),
         weight=np.array([node.weight for node in nodes], np.float64),
         output=np.array([node.output for node in nodes], bool),

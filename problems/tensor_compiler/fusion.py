@@ -16,6 +16,7 @@ from .fusion_sweep import Costs, effective_costs, pack, sweep
 from .graph import Graph
 from .machine import Machine
 from .opcodes import Kind
+from .timing import KERNEL_WIDTH, OPERANDS, OPERATIONS, READ, WORK
 
 _CAUTIOUS, _BOLD = 0.6, np.inf
 _REVISIONS = 8
@@ -29,8 +30,9 @@ class Kernels:
       result: `(k,)` the node that each kernel computes.
       cycles: `(k,)` of one run of the kernel.
       operations: `(k,)` nodes that are fused in it.
-      read: `(k,)` bytes read from memory.
+      read: `(k,)` bytes that one pass reads from memory.
       operands: `(k,)` arrays read.
+      rows: `(k, KERNEL_WIDTH)` all that its timing depends on (see `timing`).
     """
 
     result: NDArray[np.int64]
@@ -38,6 +40,7 @@ class Kernels:
     operations: NDArray[np.int64]
     read: NDArray[np.float64]
     operands: NDArray[np.int64]
+    rows: NDArray[np.float64]
 
 
 class Fusion:
@@ -62,8 +65,9 @@ class Fusion:
         """Return the kernels that one `(d,)` configuration makes."""
         found = self._sweep(np.require(config[None], np.int8, ["C", "W"]), self._machine)[1]
         result = np.flatnonzero(found[:, 0])
-        cycles, operations, read, operands = found[result].T
-        return Kernels(result, cycles, operations.astype(np.int64), read, operands.astype(np.int64))
+        cycles, rows = found[result, 0], found[result, 1:]
+        counts = rows[:, [OPERATIONS, OPERANDS]].astype(np.int64)
+        return Kernels(result, cycles, counts[:, 0], rows[:, READ:WORK].sum(axis=1), counts[:, 1], rows)
 
     def default(self) -> NDArray[np.int8]:
         """Return the `(d,)` configuration that the compiler chooses on its own.
@@ -87,10 +91,11 @@ class Fusion:
     def _sweep(
         self, configs: NDArray[np.int8], machine: NDArray, caution: float = 0.0, costs: Costs | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return `(n,)` seconds and the last configuration's `(nodes, 4)` kernels; `caution` lets it decide itself."""
-        seconds, kernels = np.empty(len(configs)), np.empty((len(self._arrays.kind), 4))
+        """Return `(n,)` seconds and the last configuration's kernels; `caution` lets the compiler decide itself."""
+        seconds, kernels = np.empty(len(configs)), np.empty((len(self._arrays.kind), 1 + KERNEL_WIDTH))
         empty = np.empty(0)
-        sweep(configs, self._arrays, machine, caution, costs or Costs(empty, empty), kernels, seconds)
+        decided = costs or Costs(empty, empty)
+        sweep(configs, self._arrays, machine, self._on_paper, caution, decided, kernels, seconds)
         return seconds, kernels
 
 

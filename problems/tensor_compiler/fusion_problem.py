@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .graph import Graph
 
 # Raise this whenever the same program and configuration come to cost something else; a test with stored costs says so.
-COST_MODEL = 1
+COST_MODEL = 2
 
 
 class FusionProblem(Problem):

@@ -15,7 +15,25 @@ from numpy.typing import NDArray
 from .compiled import compiled
 from .graph import Graph
 from .opcodes import Kind
-from .timing import HERTZ, LAUNCH, MEMORY, VECTOR, kernel_cycles
+from .timing import (
+    DEFAULT_FLAGS,
+    GROUPS,
+    HERTZ,
+    KERNEL_WIDTH,
+    LAUNCH,
+    MEMORY,
+    OPERANDS,
+    OPERATIONS,
+    OUTER,
+    SIZE,
+    SUMS,
+    VECTOR,
+    WRITTEN,
+    few_tiles,
+    kernel_cycles,
+    settle,
+    squeeze,
+)
 
 LARGEST_KERNEL = 256
 """Most operations in a kernel."""
@@ -24,12 +42,12 @@ MOST_COPIES = 16
 
 # Places of work in a kernel, as bits (see `timing`); aligned: element by element all the way to the result.
 _LOOP, _LEFT, _RIGHT, _ALIGNED = 1, 2, 4, 8
-_FREE, _SOURCE, _ELEMENTWISE = int(Kind.FREE), int(Kind.SOURCE), int(Kind.ELEMENTWISE)
+_FREE, _SOURCE = int(Kind.FREE), int(Kind.SOURCE)
 _REDUCE, _MATRIX, _OPAQUE = int(Kind.REDUCE), int(Kind.MATRIX), int(Kind.OPAQUE)
 
 # Columns of the packed arrays; few arrays with rows that are used together are what makes the sweep fast.
-_ELEMENTS, _BYTES, _OPERATIONS, _WEIGHT = range(4)  # of `node`
-_USER, _COLUMN, _OPERAND = range(3)  # of `edge`
+_ELEMENTS, _BYTES, _OPERATIONS, _WEIGHT, _SIZE = range(5)  # of `node`
+_USER, _COLUMN, _WHERE, _STRAIGHT = range(4)  # of `edge`
 _READ, _REUSE = range(2)  # of `flow`
 
 
@@ -39,10 +57,12 @@ class Arrays(NamedTuple):
     Attributes:
       kind: `(n,)` of `Kind`.
       output: `(n,)` must the result be in memory?
-      node: `(n, 4)` elements, bytes, vector operations, weight.
-      matrix: `(n, 4)` as in `Graph`.
+      node: `(n, 5)` elements, bytes, vector operations, weight, bytes of an element.
+      matrix, extents: as in `Graph`.
+      tiles: `(n, 4, 3)` that a kernel around each node can have by default.
       starts: `(n + 1,)`; v's edges to its consumers are `starts[v]:starts[v + 1]`.
-      edge: `(m, 3)` consumer, column of the configuration that decides it or -1, place among the operands.
+      edge: `(m, 4)` consumer, column of the configuration that decides it or -1, the place of work in front of a
+        matrix product or 0, and _ALIGNED if it goes element by element.
       flow: `(m, 2)` bytes read if through memory, uses of each element.
     """
 
@@ -50,6 +70,8 @@ class Arrays(NamedTuple):
     output: NDArray[np.bool_]
     node: NDArray[np.float64]
     matrix: NDArray[np.float64]
+    extents: NDArray[np.float64]
+    tiles: NDArray[np.float64]
     starts: NDArray[np.int64]
     edge: NDArray[np.int64]
     flow: NDArray[np.float64]
@@ -57,10 +79,32 @@ class Arrays(NamedTuple):
 
 def pack(graph: Graph, column: NDArray[np.int64]) -> Arrays:
     """Return the arrays of a graph; `column` `(m,)` names the column that decides each edge, -1 for none."""
-    node = np.column_stack([graph.elements, graph.bytes, graph.operations, graph.weight])
-    edge = np.column_stack([graph.users.astype(np.int64), column, graph.operand.astype(np.int64)])
+    node = np.column_stack([graph.elements, graph.bytes, graph.operations, graph.weight, graph.element_bytes])
+    edge = np.column_stack([graph.users.astype(np.int64), column, _where(graph), _straight(graph)])
     flow = np.column_stack([graph.read, graph.reuse])
-    return Arrays(graph.kind.astype(np.int64), graph.output, node, graph.matrix, graph.user_starts, edge, flow)
+    kind, tiles = graph.kind.astype(np.int64), np.empty((len(graph), 4, 3))
+    _tiles(graph.matrix, graph.extents, tiles)
+    return Arrays(kind, graph.output, node, graph.matrix, graph.extents, tiles, graph.user_starts, edge, flow)
+
+
+@compiled()
+def _tiles(matrix: NDArray, extents: NDArray, tiles: NDArray) -> None:
+    kernel = np.zeros(KERNEL_WIDTH)
+    for v in range(len(matrix)):
+        kernel[GROUPS:SUMS], kernel[OUTER:SIZE] = matrix[v], extents[v]
+        few_tiles(kernel, tiles[v])
+
+
+def _where(graph: Graph) -> NDArray[np.int64]:
+    """Return the place of work that an edge into a matrix product leads to, 0 for other edges."""
+    places = np.array([_LEFT, _RIGHT, _LOOP])[np.minimum(graph.operand, 2)]
+    return np.where(graph.kind[graph.users] == Kind.MATRIX, places, 0)
+
+
+def _straight(graph: Graph) -> NDArray[np.int64]:
+    """Return _ALIGNED for edges whose consumer takes as many elements one by one, 0 for others."""
+    same = graph.elements[graph.users] == graph.elements[graph.producers]
+    return np.where((graph.kind[graph.users] == Kind.ELEMENTWISE) & same, _ALIGNED, 0)
 
 
 class Costs(NamedTuple):
@@ -75,11 +119,32 @@ class Costs(NamedTuple):
     operations: NDArray[np.float64]
 
 
-# The state of a sweep. `span` `(n, 2)`: where v's memberships start, and how many there are; `member` `(r, 2)`: the
-# kernel that computes v, and at which places; `times` `(r,)`: how often it needs each element. For the node at hand,
-# by kernel: `use` `(n, 4)`: the node it was last seen for, the kernels reached (a list), places where the node is to
-# be computed, places where it is read; `amount` `(n, 2)`: bytes of one reading, times. By kernel: `load` `(n, 6)`:
-# bytes read and vector operations at each place; `tally` `(n, 3)`: operations, operands, its heavy operation or -1.
+class State(NamedTuple):
+    """What a sweep writes down.
+
+    Attributes:
+      span: `(n, 2)` where v's memberships start, and how many there are.
+      member: `(r, 2)` memberships: the kernel that computes v, and at which places.
+      times: `(r,)` how often that kernel needs each element of v.
+      use: `(n, 4)` for the node at hand, by kernel: the node it was last seen for, the kernels reached (a list), places
+        where the node is to be computed, places where it is read.
+      amount: `(n, 2)` likewise: bytes of one reading, times.
+      load: `(n, 6)` by kernel: bytes read, then vector operations, at each place.
+      tally: `(n, 3)` by kernel: operations, operands, its heavy operation or -1.
+      tile, flags: of the kernel that is being timed.
+    """
+
+    span: NDArray[np.int64]
+    member: NDArray[np.int64]
+    times: NDArray[np.float64]
+    use: NDArray[np.int64]
+    amount: NDArray[np.float64]
+    load: NDArray[np.float64]
+    tally: NDArray[np.int64]
+    tile: NDArray[np.float64]
+    flags: NDArray[np.float64]
+
+
 _KERNEL, _PLACE = range(2)
 _SEEN, _REACHED, _COMPUTED, _TAKEN = range(4)
 _MOVED, _TIMES = range(2)
@@ -91,6 +156,7 @@ def sweep(
     configs: NDArray,
     graph: Arrays,
     machine: NDArray,
+    paper: NDArray,
     caution: float,
     costs: Costs,
     kernels: NDArray,
@@ -100,206 +166,186 @@ def sweep(
 
     Args:
       configs: `(b, d)`; read, or where `caution` is positive, written with what the compiler itself decides.
-      machine: `Machine.array()`.
+      machine: `Machine.array()`, which times kernels.
+      paper: the one that tiles are chosen for.
       caution: 0, or the largest ratio of bytes read to bytes made at which the compiler copies a producer.
       costs: of the nodes under the plan that the compiler revises; empty where it decides nothing.
-      kernels: `(n, 4)`, filled for the last configuration: cycles, operations, bytes read, operands of the kernel
-        that computes each node; zeros for a node that is not in memory.
+      kernels: `(n, 1 + KERNEL_WIDTH)`, filled for the last configuration: cycles of the kernel that computes each
+        node, and the kernel (see `timing`); cycles are zero for a node that is not in memory.
       seconds: `(b,)`, filled with the program's run times.
     """
-    kind, output, node, matrix, starts, edge, flow = graph
-    n = len(kind)
+    n = len(graph.kind)
+    room = n * (MOST_COPIES + 1)
+    member, times = np.zeros((room, 2), np.int64), np.zeros(room)
     span, use, tally = np.zeros((n, 2), np.int64), np.zeros((n, 4), np.int64), np.zeros((n, 3), np.int64)
-    member, times = np.zeros((n * (MOST_COPIES + 1), 2), np.int64), np.zeros(n * (MOST_COPIES + 1))
     amount, load = np.zeros((n, 2)), np.zeros((n, 6))
+    state = State(span, member, times, use, amount, load, tally, np.empty(3), np.array(DEFAULT_FLAGS))
     for b in range(len(configs)):
-        config = configs[b]
-        use[:, _SEEN] = -1
-        filled, total = 0, 0.0
-        for v in range(n - 1, -1, -1):
-            span[v, 0] = filled
-            kernels[v, 0] = 0.0
-            if kind[v] != _FREE:
-                reached = _uses(
-                    v, config, caution > 0, kind, node, starts, edge, flow, span, member, times, use, amount
-                )
-                fused = _legal(v, reached, kind, output, use, tally)
-                if caution > 0:
-                    fused = fused and _pays(v, reached, kind, output, node, use, amount, machine, caution, costs)
-                    for e in range(starts[v], starts[v + 1]):
-                        if edge[e, _COLUMN] >= 0:
-                            config[edge[e, _COLUMN]] = fused
-                stored, filled = _enter(
-                    v, reached, fused, filled, kind, output, node, member, times, use, amount, load, tally
-                )
-                kernels[v, 0] = stored
-            span[v, 1] = filled - span[v, 0]
-        for v in range(n):
-            kernels[v, 1:] = 0.0
-            if kernels[v, 0] > 0:
-                heavy = tally[v, _HEAVY] if tally[v, _HEAVY] >= 0 else v
-                operations, operands = float(tally[v, _FUSED]), float(tally[v, _OPERANDS])
-                sums = node[heavy, _ELEMENTS] * 4
-                cycles = kernel_cycles(machine, load[v], node[v, _BYTES], operands, operations, matrix[heavy], sums)
-                kernels[v, 0], kernels[v, 1], kernels[v, 3] = cycles, operations, operands
-                kernels[v, 2] = load[v, 0] + load[v, 1] + load[v, 2]
-                total += cycles * node[v, _WEIGHT]
-        seconds[b] = total / machine[HERTZ]
+        _fuse(configs[b], graph, machine, caution, costs, kernels, state)
+        seconds[b] = _time(graph, machine, paper, kernels, state) / machine[HERTZ]
 
 
-@compiled("always")
-def _uses(
-    v: int,
-    config: NDArray,
-    deciding: bool,
-    kind: NDArray,
-    node: NDArray,
-    starts: NDArray,
-    edge: NDArray,
-    flow: NDArray,
-    span: NDArray,
-    member: NDArray,
-    times: NDArray,
-    use: NDArray,
-    amount: NDArray,
-) -> int:
+@compiled(runtime=False)
+def _fuse(
+    config: NDArray, graph: Arrays, machine: NDArray, caution: float, costs: Costs, kernels: NDArray, state: State
+) -> None:
+    """Decide where each node is computed and read; mark in `kernels` those that are in memory."""
+    filled = 0
+    for v in range(len(graph.kind)):
+        state.use[v, _SEEN] = -1
+    for v in range(len(graph.kind) - 1, -1, -1):
+        state.span[v, 0] = filled
+        kernels[v, 0] = 0.0
+        if graph.kind[v] != _FREE:
+            reached = _uses(v, config, caution > 0, graph, state)
+            fused = _legal(v, reached, graph, state)
+            if caution > 0:
+                fused = fused and _pays(v, reached, graph, machine, caution, costs, state)
+                for e in range(graph.starts[v], graph.starts[v + 1]):
+                    if graph.edge[e, _COLUMN] >= 0:
+                        config[graph.edge[e, _COLUMN]] = fused
+            kernels[v, 0], filled = _enter(v, reached, fused, filled, graph, state)
+        state.span[v, 1] = filled - state.span[v, 0]
+
+
+@compiled(runtime=False)
+def _time(graph: Arrays, machine: NDArray, paper: NDArray, kernels: NDArray, state: State) -> float:
+    """Fill in the kernels that are marked and return the cycles of all, each as often as it runs."""
+    total = 0.0
+    for v in range(len(graph.kind)):
+        if kernels[v, 0] > 0:
+            kernel = kernels[v, 1:]
+            heavy = state.tally[v, _HEAVY] if state.tally[v, _HEAVY] >= 0 else v
+            for column in range(6):
+                kernel[column] = state.load[v, column]
+            for column in range(4):
+                kernel[GROUPS + column] = graph.matrix[heavy, column]
+            for column in range(3):
+                kernel[OUTER + column] = graph.extents[heavy, column]
+            kernel[WRITTEN], kernel[SIZE] = graph.node[v, _BYTES], graph.node[v, _SIZE]
+            kernel[OPERANDS], kernel[OPERATIONS] = state.tally[v, _OPERANDS], state.tally[v, _FUSED]
+            kernel[SUMS] = graph.node[heavy, _ELEMENTS] * 4
+            settle(paper, kernel, graph.tiles[heavy], state.tile, state.flags)
+            kernels[v, 0] = kernel_cycles(machine, kernel, state.tile, state.flags)
+            if kernels[v, 0] == np.inf:
+                kernels[v, 0] = squeeze(machine, kernel, state.tile, state.flags)
+            total += kernels[v, 0] * graph.node[v, _WEIGHT]
+    return total
+
+
+@compiled(runtime=False)
+def _uses(v: int, config: NDArray, deciding: bool, graph: Arrays, state: State) -> int:
     """Gather how the kernels of v's consumers use v and return how many there are."""
+    use, amount, edge = state.use, state.amount, graph.edge
     reached = 0
-    for e in range(starts[v], starts[v + 1]):
+    for e in range(graph.starts[v], graph.starts[v + 1]):
         c, column = edge[e, _USER], edge[e, _COLUMN]
         asked = column >= 0 and (deciding or config[column] != 0)
-        straight = kind[c] == _ELEMENTWISE and node[c, _ELEMENTS] == node[v, _ELEMENTS]
-        for j in range(span[c, 0], span[c, 0] + span[c, 1]):
-            k, place = member[j, _KERNEL], member[j, _PLACE]
+        for j in range(state.span[c, 0], state.span[c, 0] + state.span[c, 1]):
+            k, place = state.member[j, _KERNEL], state.member[j, _PLACE]
             if use[k, _SEEN] != v:
                 use[k, _SEEN], use[reached, _REACHED] = v, k
                 use[k, _COMPUTED], use[k, _TAKEN] = 0, 0
                 amount[k, _MOVED], amount[k, _TIMES] = 0.0, 0.0
                 reached += 1
-            where = place & ~_ALIGNED
-            if kind[c] == _MATRIX:
-                where = _LEFT if edge[e, _OPERAND] == 0 else _RIGHT if edge[e, _OPERAND] == 1 else _LOOP
+            where = edge[e, _WHERE] if edge[e, _WHERE] else place & ~_ALIGNED
             if asked:
                 before = use[k, _COMPUTED]
-                aligned = _ALIGNED if straight and place & _ALIGNED and (before == 0 or before & _ALIGNED) else 0
+                aligned = edge[e, _STRAIGHT] & place & (before if before else _ALIGNED)  # all paths must be
                 use[k, _COMPUTED] = (before & ~_ALIGNED) | where | aligned
-                amount[k, _TIMES] = max(amount[k, _TIMES], times[j] * flow[e, _REUSE])
+                amount[k, _TIMES] = max(amount[k, _TIMES], state.times[j] * graph.flow[e, _REUSE])
             else:
                 use[k, _TAKEN] |= where
-            amount[k, _MOVED] = max(amount[k, _MOVED], flow[e, _READ] * min(times[j], 1.0))
+            amount[k, _MOVED] = max(amount[k, _MOVED], graph.flow[e, _READ] * min(state.times[j], 1.0))
     return reached
 
 
-@compiled("always")
-def _legal(v: int, reached: int, kind: NDArray, output: NDArray, use: NDArray, tally: NDArray) -> bool:
+@compiled(runtime=False)
+def _legal(v: int, reached: int, graph: Arrays, state: State) -> bool:
     """May v be computed where it is wanted?"""
-    if kind[v] in (_SOURCE, _OPAQUE) or reached > MOST_COPIES:
+    kind = graph.kind[v]
+    if kind in (_SOURCE, _OPAQUE) or reached > MOST_COPIES:
         return False
     for i in range(reached):
-        if tally[use[i, _REACHED], _FUSED] >= LARGEST_KERNEL:
+        if state.tally[state.use[i, _REACHED], _FUSED] >= LARGEST_KERNEL:
             return False
-    if kind[v] != _REDUCE and kind[v] != _MATRIX:
+    if kind not in (_REDUCE, _MATRIX):
         return True
-    if reached != 1 or output[v]:
+    if reached != 1 or graph.output[v]:
         return False
-    k = use[0, _REACHED]
-    return use[k, _TAKEN] == 0 and use[k, _COMPUTED] == _LOOP | _ALIGNED and tally[k, _HEAVY] < 0
+    k = state.use[0, _REACHED]
+    lone = state.use[k, _TAKEN] == 0 and state.use[k, _COMPUTED] == _LOOP | _ALIGNED
+    return lone and state.tally[k, _HEAVY] < 0
 
 
-@compiled("always")
-def _pays(
-    v: int,
-    reached: int,
-    kind: NDArray,
-    output: NDArray,
-    node: NDArray,
-    use: NDArray,
-    amount: NDArray,
-    machine: NDArray,
-    caution: float,
-    costs: Costs,
-) -> bool:
+@compiled(runtime=False)
+def _pays(v: int, reached: int, graph: Arrays, machine: NDArray, caution: float, costs: Costs, state: State) -> bool:
     """Does a roofline model say that computing v in its consumers' kernels is cheaper than through memory?"""
-    if kind[v] in (_REDUCE, _MATRIX):
+    if graph.kind[v] in (_REDUCE, _MATRIX):
         return True
-    stored, copies, work = output[v], 0, 0.0
+    stored, copies, work, size = graph.output[v], 0, 0.0, graph.node[v, _BYTES]
     for i in range(reached):
-        k = use[i, _REACHED]
-        stored |= use[k, _TAKEN] != 0
-        if use[k, _COMPUTED] != 0:
+        k = state.use[i, _REACHED]
+        stored |= state.use[k, _TAKEN] != 0
+        if state.use[k, _COMPUTED] != 0:
             copies += 1
-            work += costs.operations[v] * amount[k, _TIMES]
-    if copies + stored > 1 and costs.read[v] > caution * node[v, _BYTES]:
+            work += costs.operations[v] * state.amount[k, _TIMES]
+    if copies + stored > 1 and costs.read[v] > caution * size:
         return False
     fused = copies * costs.read[v] / machine[MEMORY] + work / machine[VECTOR]
-    apart = copies * node[v, _BYTES] / machine[MEMORY]
+    apart = copies * size / machine[MEMORY]
     if not stored:
-        apart += (node[v, _BYTES] + costs.read[v]) / machine[MEMORY]
+        apart += (size + costs.read[v]) / machine[MEMORY]
         apart += machine[LAUNCH] + costs.operations[v] / machine[VECTOR]
     return fused < apart
 
 
-@compiled("always")
-def _enter(
-    v: int,
-    reached: int,
-    fused: bool,
-    filled: int,
-    kind: NDArray,
-    output: NDArray,
-    node: NDArray,
-    member: NDArray,
-    times: NDArray,
-    use: NDArray,
-    amount: NDArray,
-    load: NDArray,
-    tally: NDArray,
-) -> tuple[float, int]:
+@compiled(runtime=False)
+def _enter(v: int, reached: int, fused: bool, filled: int, graph: Arrays, state: State) -> tuple[float, int]:
     """Add v to the kernels that compute or read it; return whether it opens its own, and the new fill of `member`."""
-    heavy = kind[v] in (_REDUCE, _MATRIX)
-    stored = output[v]
+    heavy = graph.kind[v] in (_REDUCE, _MATRIX)
+    stored = graph.output[v]
     for i in range(reached):
-        k = use[i, _REACHED]
-        computed, taken = use[k, _COMPUTED], use[k, _TAKEN]
+        k = state.use[i, _REACHED]
+        computed, taken, times = state.use[k, _COMPUTED], state.use[k, _TAKEN], state.amount[k, _TIMES]
         if not fused:
             computed, taken = 0, taken | (computed & ~_ALIGNED)
         if computed != 0:
-            tally[k, _FUSED] += 1
+            state.tally[k, _FUSED] += 1
             if heavy:
-                tally[k, _HEAVY] = v
-            member[filled, _KERNEL], member[filled, _PLACE], times[filled] = k, computed, amount[k, _TIMES]
+                state.tally[k, _HEAVY] = v
+            state.member[filled, _KERNEL], state.member[filled, _PLACE], state.times[filled] = k, computed, times
             filled += 1
         if taken != 0:
             stored = True
-            tally[k, _OPERANDS] += 1
+            state.tally[k, _OPERANDS] += 1
         for place in range(3):
             if computed & (1 << place):
-                load[k, 3 + place] += node[v, _OPERATIONS] * amount[k, _TIMES]
+                state.load[k, 3 + place] += graph.node[v, _OPERATIONS] * times
             if taken & (1 << place):
-                load[k, place] += amount[k, _MOVED]
-    if not stored or kind[v] == _SOURCE:
+                state.load[k, place] += state.amount[k, _MOVED]
+    if not stored or graph.kind[v] == _SOURCE:
         return 0.0, filled
     for column in range(6):
-        load[v, column] = 0.0
-    load[v, 3] = node[v, _OPERATIONS]
-    tally[v, _FUSED], tally[v, _OPERANDS], tally[v, _HEAVY] = 1, 0, v if heavy else -1
-    member[filled, _KERNEL], member[filled, _PLACE], times[filled] = v, _LOOP | _ALIGNED, 1.0
+        state.load[v, column] = 0.0
+    state.load[v, 3] = graph.node[v, _OPERATIONS]
+    state.tally[v, _FUSED], state.tally[v, _OPERANDS], state.tally[v, _HEAVY] = 1, 0, v if heavy else -1
+    state.member[filled, _KERNEL], state.member[filled, _PLACE], state.times[filled] = v, _LOOP | _ALIGNED, 1.0
     return 1.0, filled + 1
 
 
-@compiled("always")
+@compiled()
 def effective_costs(config: NDArray, graph: Arrays) -> Costs:
     """Return what computing each node takes if everything is fused in front of it that a `(d,)` plan fuses."""
-    kind, _, node, _, starts, edge, flow = graph
-    read, operations = np.zeros(len(kind)), node[:, _OPERATIONS].copy()
-    for v in range(len(kind)):
-        if kind[v] == _FREE:
+    read, operations = np.zeros(len(graph.kind)), graph.node[:, _OPERATIONS].copy()
+    for v in range(len(graph.kind)):
+        if graph.kind[v] == _FREE:
             continue
-        for e in range(starts[v], starts[v + 1]):
-            c, column = edge[e, _USER], edge[e, _COLUMN]
-            if kind[v] not in (_REDUCE, _MATRIX) and column >= 0 and config[column] != 0:
-                read[c] += read[v] * min(flow[e, _REUSE], 1.0)
-                operations[c] += operations[v] * flow[e, _REUSE]
+        for e in range(graph.starts[v], graph.starts[v + 1]):
+            c, column = graph.edge[e, _USER], graph.edge[e, _COLUMN]
+            if graph.kind[v] not in (_REDUCE, _MATRIX) and column >= 0 and config[column] != 0:
+                read[c] += read[v] * min(graph.flow[e, _REUSE], 1.0)
+                operations[c] += operations[v] * graph.flow[e, _REUSE]
             else:
-                read[c] += flow[e, _READ]
+                read[c] += graph.flow[e, _READ]
     return Costs(read, operations)

@@ -24,6 +24,7 @@ class Graph:
       bytes: `(n,)` of the result in memory, padded to the hardware's tile.
       element_bytes: `(n,)`.
       operations: `(n,)` vector operations for the whole result.
+      extents: `(n, 3)` outer, rows and columns of what a loop over the node walks: its result, a reduction's input.
       matrix: `(n, 4)` groups, rows, columns and depth of a matrix product; zeros for other nodes.
       weight: `(n,)` how often the node runs.
       output: `(n,)` must the result be in memory whatever is fused?
@@ -42,6 +43,7 @@ class Graph:
     bytes: NDArray[np.float64]
     element_bytes: NDArray[np.float64]
     operations: NDArray[np.float64]
+    extents: NDArray[np.float64]
     matrix: NDArray[np.float64]
     weight: NDArray[np.float64]
     output: NDArray[np.bool_]
@@ -59,7 +61,16 @@ class Graph:
     def digest(self) -> str:
         """Return a text that changes when the program does; names do not count."""
         state = hashlib.sha256("\n".join(self.opcodes).encode())
-        for array in (self.elements, self.bytes, self.operations, self.matrix, self.weight, self.read, self.reuse):
+        for array in (
+            self.elements,
+            self.bytes,
+            self.operations,
+            self.extents,
+            self.matrix,
+            self.weight,
+            self.read,
+            self.reuse,
+        ):
             state.update(array.astype("<f8").tobytes())
         for whole in (self.kind, self.output, self.user_starts, self.users, self.operand):
             state.update(whole.astype("<i8").tobytes())

@@ -25,6 +25,10 @@ class Machine:
       code: cycles to load one more operation of a kernel.
       step: cycles to start one iteration over tiles.
       window: cycles that each operand's window adds to a step.
+      loss: share of the work of the units that are not the bottleneck which is not hidden behind it.
+      chunk: bytes that a row of a tile costs on top of its own.
+      spill: share of the vector work that a value beyond the registers adds.
+      loop: share of the vector work that is spent on the loop around it.
     """
 
     hertz: float
@@ -37,27 +41,46 @@ class Machine:
     code: float
     step: float
     window: float
+    loss: float
+    chunk: float
+    spill: float
+    loop: float
 
     def array(self) -> NDArray[np.float64]:
         """Return the attributes in order, for compiled code."""
         return np.array(astuple(self))
 
     def on_paper(self) -> Machine:
-        """Return the machine of the data sheet, which the compiler plans for: the vector unit is always at its peak."""
-        return replace(self, vector=self.vector_peak)
+        """Return the machine of the data sheet, which the compiler plans for: at its peaks, nothing of second order."""
+        return replace(self, vector=self.vector_peak, loss=0.0, chunk=0.0, spill=0.0, loop=0.0)
+
+
+# Not published, and the same for all here. XLA gives a kernel 16 MiB of scratchpad by default
+# (xla_tpu_scoped_vmem_limit_kib), which is all there is up to v4; a kernel that does nothing takes some 1,800 cycles by
+# XLA's own estimates for v5e, most of them to start it. The second-order shares are our own, not yet held against a
+# real compiler.
+_COMMON = {
+    "scratchpad": 2.0**24,
+    "launch": 1500.0,
+    "code": 6.0,
+    "step": 10.0,
+    "window": 4.0,
+    "loss": 0.15,
+    "chunk": 256.0,
+    "spill": 0.02,
+    "loop": 0.08,
+}
 
 
 def _tpu(hertz: float, teraflops: float, gigabytes: float, cores: int) -> Machine:
     """Return a machine from the published peaks of a core; `cores` work as one.
 
-    Not published, and the same for all here: the vector unit of a core has 8 x 128 lanes of four units, of which one
-    operation a lane and cycle is taken to be kept up; XLA gives a kernel 16 MiB of scratchpad by default
-    (xla_tpu_scoped_vmem_limit_kib), which is all there is up to v4; a kernel that does nothing takes some 1,800 cycles
-    by XLA's own estimates for v5e, most of them to start it.
+    The vector unit of a core has 8 x 128 lanes of four units, of which one operation a lane and cycle is taken to be
+    kept up.
     """
     lanes = 1024.0 * cores
     rates = (hertz, cores * gigabytes * 1e9 / hertz, cores * teraflops * 1e12 / hertz, lanes, 4 * lanes)
-    return Machine(*rates, scratchpad=2.0**24, launch=1500.0, code=6.0, step=10.0, window=4.0)
+    return Machine(*rates, **_COMMON)
 
 
 # Peaks of a core in TFLOP/s of bfloat16 and GB/s of memory: JAX's own table of TPUs (pallas/mosaic/tpu_info.py there),

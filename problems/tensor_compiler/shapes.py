@@ -85,6 +85,15 @@ def _reduces_lanes(node: Node) -> bool:
     return bool(node.inputs) and len(node.inputs[0].dims) - 1 in numbers(_attribute(node, "dimensions"))
 
 
+def extents(node: Node) -> tuple[float, float, float]:
+    """Return outer extent, rows and columns of what a loop over the node walks: its result, a reduction's input."""
+    dims = node.inputs[0].dims if node.kind is Kind.REDUCE and node.inputs else node.shape.dims
+    if node.shape.dtype == "tuple":
+        return 1.0, 1.0, float(max(1, elements(node.shape)))
+    rows, columns = (1, 1, *dims)[-2:]
+    return float(max(1, math.prod(dims[:-2]))), float(max(1, rows)), float(max(1, columns))
+
+
 def matrix(node: Node) -> tuple[float, float, float, float]:
     """Return groups, rows, columns and depth of a dot or convolution; zeros for anything else.
 

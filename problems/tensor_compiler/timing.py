@@ -1,7 +1,10 @@
-"""The hardware model: how many cycles one kernel takes.
+"""The hardware model: how many cycles one kernel takes, for a tile and flags of code generation.
 
-A kernel walks over tiles with double buffering: while one tile is computed, the next is fetched and the last written.
-Compiled with numba; all numbers are floats. A kernel has up to three places of work: 0 the loop over the result (for a
+A kernel walks over tiles: while one is computed, the next is fetched and the last written. The compiler's own
+analytical model is the same walk on the machine of the data sheet (`Machine.on_paper`), without second-order effects;
+it chooses the default tile. Compiled with numba; all numbers are floats.
+
+A kernel is a row of `KERNEL_WIDTH` numbers. It has up to three places of work: 0 the loop over the result (for a
 reduction, over its input), 1 and 2 what is computed in front of the left and right operand of a matrix product.
 """
 
@@ -9,105 +12,232 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from numpy.typing import NDArray
 
 from .compiled import compiled
 
-HERTZ, MEMORY, MATRIX, VECTOR, VECTOR_PEAK, SCRATCHPAD, LAUNCH, CODE, STEP, WINDOW = range(10)
+# Columns of a machine, in the order of `Machine`.
+HERTZ, MEMORY, MATRIX, VECTOR, VECTOR_PEAK, SCRATCHPAD, LAUNCH, CODE, STEP, WINDOW, LOSS, CHUNK, SPILL, LOOP = range(14)
 
-OVERLAP_LOSS = 0.15
-"""Share of the work of the units that are not the bottleneck which is not hidden behind it."""
+# Columns of a kernel. From READ: bytes that one pass over each place reads from memory; from WORK: vector operations of
+# one such pass; WRITTEN: bytes of the result; OPERANDS: arrays read; OPERATIONS: fused; GROUPS to DEPTH: the matrix
+# product in it, zeros if none; SUMS: bytes of the product's own result in 32 bits; OUTER, HEIGHT, WIDTH: extents of the
+# loop; SIZE: bytes of an element.
+READ, WORK, WRITTEN, OPERANDS, OPERATIONS = 0, 3, 6, 7, 8
+GROUPS, ROWS, COLUMNS, DEPTH, SUMS, OUTER, HEIGHT, WIDTH, SIZE = range(9, 18)
+KERNEL_WIDTH = 18
+
+# Columns of the flags; the default of each. ORDER 1 keeps the left operand's tile and walks the right one, 0 the
+# reverse; the compiler chooses it with the tile.
+BUFFERS, UNROLL, PREFETCH, ORDER, PARTIALS, VECTORS = range(6)
+DEFAULT_FLAGS = (2.0, 4.0, 0.0, 0.0, 1.0, 1.0)
 
 REGISTERS = 32.0
 """Values that a kernel's body keeps at hand; beyond, they go through the scratchpad."""
 
+_SMALLEST, _GROWTH = 4096.0, 8.0  # elements of the tiles of a loop that the compiler tries
 
-@compiled("always")
-def pipelined(memory: float, matrix: float, vector: float, steps: float, step: float) -> float:
-    """Return the cycles of `steps` iterations whose units overlap; the first fetch has nothing to hide behind."""
+
+@compiled(runtime=False)
+def extent(kernel: NDArray, axis: int) -> float:
+    """Return what a tile cuts along an axis: outer, rows, columns of a loop; rows, columns, depth of a product.
+
+    Narrow groups of a product share the matrix unit, and it works on whole 128 x 128 blocks.
+    """
+    if kernel[GROUPS] == 0:
+        return kernel[OUTER + axis]
+    if axis == 0:
+        return max(1.0, kernel[ROWS])
+    packed = min(kernel[GROUPS], max(1.0, math.floor(128 / max(1.0, kernel[COLUMNS]))))
+    return math.ceil(max(1.0, kernel[ROWS + axis] * packed) / 128) * 128
+
+
+@compiled(runtime=False)
+def unit(kernel: NDArray, axis: int) -> float:
+    """Return the smallest piece that an axis is cut into."""
+    if axis == 2:
+        return 128.0
+    if axis == 1:
+        return 8.0 if kernel[GROUPS] == 0 else 128.0
+    return 1.0 if kernel[GROUPS] == 0 else 8.0
+
+
+@compiled(runtime=False)
+def legal_size(kernel: NDArray, axis: int, wanted: float) -> float:
+    """Return the largest tile size up to `wanted`: the whole extent, or a power of two of units, one at least."""
+    whole, smallest = extent(kernel, axis), unit(kernel, axis)
+    if wanted >= whole or whole <= smallest:
+        return whole
+    return smallest * 2.0 ** math.floor(math.log2(max(1.0, wanted / smallest)))
+
+
+def legal_sizes(kernel: NDArray, axis: int) -> NDArray[np.float64]:
+    """Return the sizes that an axis can be cut to, ascending; the last is the whole extent."""
+    whole, smallest = extent(kernel, axis), unit(kernel, axis)
+    powers = smallest * 2.0 ** np.arange(max(0, math.ceil(math.log2(max(1.0, whole / smallest)))))
+    return np.append(powers[powers < whole], whole)
+
+
+@compiled(runtime=False)
+def kernel_cycles(machine: NDArray, kernel: NDArray, tile: NDArray, flags: NDArray) -> float:
+    """Return the cycles of a `(KERNEL_WIDTH,)` kernel with a `(3,)` tile and `(6,)` flags; inf if windows overflow."""
+    body = 1.0
+    if machine[SPILL] > 0:
+        live = (kernel[OPERANDS] + kernel[OPERATIONS] / 4) * math.sqrt(flags[UNROLL] / 4 * flags[VECTORS])
+        body += machine[SPILL] * max(0.0, live - REGISTERS)
+        body *= 1 + machine[LOOP] * (4 / flags[UNROLL] - 1)
+    if kernel[GROUPS] > 0:
+        cycles = _product(machine, kernel, tile, flags, body)
+    else:
+        cycles = _loop(machine, kernel, tile, flags, body)
+    return machine[LAUNCH] + machine[CODE] * kernel[OPERATIONS] * flags[UNROLL] / 4 + cycles
+
+
+@compiled(runtime=False)
+def _pipelined(machine: NDArray, flags: NDArray, memory: float, matrix: float, vector: float, steps: float) -> float:
+    """Return the cycles of units that overlap step by step; the first fetch has nothing to hide behind."""
+    if flags[BUFFERS] < 2:
+        return memory + matrix + vector
     busiest = max(memory, matrix, vector)
     hidden = memory + matrix + vector - busiest
-    return busiest + OVERLAP_LOSS * hidden + memory / steps + steps * step
+    return busiest + machine[LOSS] * 2 / flags[BUFFERS] * hidden + memory / steps / (1 + flags[PREFETCH])
 
 
-@compiled()
-def kernel_cycles(
-    machine: NDArray,
-    load: NDArray,
-    written: float,
-    operands: float,
-    operations: float,
-    product: NDArray,
-    result_bytes: float,
-) -> float:
-    """Return the cycles of one kernel.
+@compiled(runtime=False)
+def _vectors(machine: NDArray, flags: NDArray, width: float) -> float:
+    """Return the factor on vector work when several registers are handled at once along a tile's width."""
+    several = flags[VECTORS]
+    if several == 1:
+        return 1.0
+    return 1 + machine[LOOP] * (1 / several - 1 if width >= 128 * several else several - 1)
+
+
+@compiled(runtime=False)
+def _loop(machine: NDArray, kernel: NDArray, tile: NDArray, flags: NDArray, body: float) -> float:
+    """Return the cycles of a loop over whole tiles; short rows of a tile make memory slow."""
+    steps = 1.0
+    waste = 1.0
+    for axis in range(3):
+        extent = kernel[OUTER + axis]
+        if tile[axis] < extent:
+            pieces = math.ceil(extent / tile[axis])
+            steps *= pieces
+            waste *= pieces * tile[axis] / extent
+    row = tile[2] * kernel[SIZE]
+    if tile[2] >= kernel[WIDTH]:
+        row *= tile[1] if tile[1] < kernel[HEIGHT] else tile[1] * tile[0]
+    moved = (kernel[READ] + kernel[WRITTEN]) * waste
+    if (flags[BUFFERS] + flags[PREFETCH]) * moved / steps > machine[SCRATCHPAD]:
+        return math.inf
+    memory = moved / machine[MEMORY] * (1 + machine[CHUNK] / max(1.0, row))
+    work = kernel[WORK] * waste * body * _vectors(machine, flags, tile[2]) / machine[VECTOR]
+    step = machine[STEP] + machine[WINDOW] * (kernel[OPERANDS] + 1)
+    return _pipelined(machine, flags, memory, 0.0, work, steps) + steps * step
+
+
+@compiled(runtime=False)
+def _product(machine: NDArray, kernel: NDArray, tile: NDArray, flags: NDArray, body: float) -> float:
+    """Return the cycles of a matrix product; what does not stay is read again for each tile of the other operand."""
+    packed = min(kernel[GROUPS], max(1.0, math.floor(128 / max(1.0, kernel[COLUMNS]))))
+    batches, wide, deep = math.ceil(kernel[GROUPS] / packed), extent(kernel, 1), extent(kernel, 2)
+    down, across = math.ceil(kernel[ROWS] / tile[0]), math.ceil(wide / tile[1])
+    cuts = math.ceil(deep / tile[2])
+    share = 1 / (batches * down * across)
+    windows = kernel[READ + 1] / (batches * down * cuts) + kernel[READ + 2] / (batches * across * cuts)
+    windows += (kernel[READ] + kernel[WRITTEN]) * share
+    sums = (1 + flags[PARTIALS]) * kernel[SUMS] * share
+    if (flags[BUFFERS] + flags[PREFETCH]) * windows + sums > machine[SCRATCHPAD]:
+        return math.inf
+    again_left = across if flags[ORDER] < 1 else 1.0
+    again_right = 1.0 if flags[ORDER] < 1 else down
+    memory = kernel[READ] + kernel[WRITTEN] + kernel[READ + 1] * again_left + kernel[READ + 2] * again_right
+    work = kernel[WORK] + kernel[WORK + 1] * again_left + kernel[WORK + 2] * again_right
+    work += (cuts - 1 + flags[PARTIALS] - 1) * kernel[SUMS] / 4
+    work *= body * _vectors(machine, flags, tile[1]) / machine[VECTOR]
+    dense = 2 * batches * down * tile[0] * across * tile[1] * deep / machine[MATRIX]
+    dense *= 1 + 32 / tile[0] / flags[PARTIALS]
+    steps = batches * down * across * cuts
+    step = machine[STEP] + machine[WINDOW] * (kernel[OPERANDS] + 1)
+    return _pipelined(machine, flags, memory / machine[MEMORY], dense, work, steps) + steps * step
+
+
+@compiled(runtime=False)
+def few_tiles(kernel: NDArray, tiles: NDArray) -> None:
+    """Write the `(4, 3)` tiles that the compiler itself chooses among: from small to large ones."""
+    for choice in range(4):
+        tile = tiles[choice]
+        if kernel[GROUPS] > 0:
+            tile[0] = legal_size(kernel, 0, 512.0 if choice % 2 == 0 else 2048.0)
+            tile[1] = legal_size(kernel, 1, 512.0 if choice < 2 else 2048.0)
+            tile[2] = extent(kernel, 2)
+        else:
+            wanted = _SMALLEST * _GROWTH**choice
+            tile[2] = legal_size(kernel, 2, wanted)
+            tile[1] = legal_size(kernel, 1, wanted / tile[2])
+            tile[0] = legal_size(kernel, 0, wanted / tile[2] / tile[1])
+
+
+@compiled(runtime=False)
+def settle(paper: NDArray, kernel: NDArray, tiles: NDArray, tile: NDArray, flags: NDArray) -> None:
+    """Write the tile, and the order, that the analytical model likes best among a few; the other flags stay.
+
+    What does not fit has to be squeezed.
 
     Args:
-      machine: `Machine.array()`.
-      load: `(6,)` bytes that one pass over each place reads from memory, then vector operations of one such pass.
-      written: bytes of the result in memory.
-      operands: how many arrays are read.
-      operations: how many operations are fused.
-      product: `(4,)` groups, rows, columns, depth of the matrix product in it; zeros if there is none.
-      result_bytes: of the matrix product's own result, before anything is fused to it.
+      paper: the machine on paper.
+      kernel: `(KERNEL_WIDTH,)`.
+      tiles: `(4, 3)` from `few_tiles`.
+      tile: `(3,)`, written.
+      flags: `(6,)`, its order written.
     """
-    pressure = max(0.0, operands + operations / 4 - REGISTERS)
-    spilled = 1 + 0.02 * pressure
-    step = machine[STEP] + machine[WINDOW] * (operands + 1)
-    start = machine[LAUNCH] + machine[CODE] * operations
-    if product[0] > 0:
-        return start + _product(machine, load, written, spilled, step, product, result_bytes)
-    memory = (load[0] + written) / machine[MEMORY]
-    fewest = math.ceil(2 * (load[0] + written) / machine[SCRATCHPAD])
-    steps = max(1.0, fewest, math.sqrt(memory / step))
-    return start + pipelined(memory, 0.0, load[3] * spilled / machine[VECTOR], steps, step)
+    chosen = _for_product(paper, kernel, tiles, flags) if kernel[GROUPS] > 0 else _for_loop(paper, kernel)
+    for axis in range(3):
+        tile[axis] = tiles[chosen, axis]
 
 
-@compiled("always")
-def _product(
-    machine: NDArray,
-    load: NDArray,
-    written: float,
-    spilled: float,
-    step: float,
-    product: NDArray,
-    result_bytes: float,
-) -> float:
-    """Return the cycles of a matrix product with the best tile for it; either operand may be the one that stays."""
-    groups, rows, columns, depth = product[0], product[1], product[2], product[3]
-    packed = min(groups, max(1.0, math.floor(128 / max(1.0, columns))))  # narrow groups share the matrix unit
-    batches = math.ceil(groups / packed)
-    wide = math.ceil(columns * packed / 128) * 128
-    deep = math.ceil(depth * packed / 128) * 128
-    padded = 2 * batches * rows * wide * deep / machine[MATRIX]
-    best = math.inf
-    tall = 32.0
-    while tall < 4096:
-        tall *= 4
-        tile_rows = min(tall, rows)
-        row_tiles = math.ceil(rows / tile_rows)
-        broad = 64.0
-        while broad < 2048:
-            broad *= 2
-            tile_columns = min(broad, wide)
-            column_tiles = math.ceil(wide / tile_columns)
-            share = 1 / (batches * row_tiles * column_tiles)
-            windows = load[1] / (batches * row_tiles) + load[2] / (batches * column_tiles)
-            windows += (load[0] + written) * share
-            held = 2 * windows + 2 * result_bytes * share  # two buffers each, and the sums in 32 bits
-            split = max(1.0, math.ceil(held / machine[SCRATCHPAD]))  # the depth is cut where a tile is too large
-            steps = batches * row_tiles * column_tiles * split
-            filling = padded * (1 + 32 / tile_rows)
-            sums = (split - 1) * result_bytes / 4
-            for keep_left in range(2):
-                again_left = 1.0 if keep_left == 1 else column_tiles
-                again_right = row_tiles if keep_left == 1 else 1.0
-                memory = load[0] + written + load[1] * again_left + load[2] * again_right
-                work = (load[3] + load[4] * again_left + load[5] * again_right + sums) * spilled
-                cycles = pipelined(memory / machine[MEMORY], filling, work / machine[VECTOR], steps, step)
-                best = min(best, cycles)
-            if broad >= wide:
-                break
-        if tall >= rows:
-            break
-    return best
+@compiled(runtime=False)
+def _for_loop(paper: NDArray, kernel: NDArray) -> int:
+    """Return which tile is nearest to the best number of steps, where the first fetch costs as much as the steps."""
+    moved, elements = kernel[READ] + kernel[WRITTEN], kernel[OUTER] * kernel[HEIGHT] * kernel[WIDTH]
+    step = paper[STEP] + paper[WINDOW] * (kernel[OPERANDS] + 1)
+    steps = max(math.sqrt(moved / paper[MEMORY] / step), 4 * moved / paper[SCRATCHPAD])
+    choice, size = 3, _SMALLEST * _GROWTH**3
+    while choice > 0 and size * steps > elements:
+        size /= _GROWTH
+        choice -= 1
+    return choice
+
+
+@compiled(runtime=False)
+def _for_product(paper: NDArray, kernel: NDArray, tiles: NDArray, flags: NDArray) -> int:
+    """Return which tile is best; what is read again decides which operand stays."""
+    best, chosen, order = math.inf, 0, 0.0
+    for choice in range(4):
+        down, across = kernel[ROWS] / tiles[choice, 0], kernel[COLUMNS] / tiles[choice, 1]
+        flags[ORDER] = 1.0 if kernel[READ + 1] * (across - 1) > kernel[READ + 2] * (down - 1) else 0.0
+        cycles = kernel_cycles(paper, kernel, tiles[choice], flags)
+        if cycles < best:
+            best, chosen, order = cycles, choice, flags[ORDER]
+    flags[ORDER] = order
+    return chosen
+
+
+@compiled(runtime=False)
+def squeeze(machine: NDArray, kernel: NDArray, tile: NDArray, flags: NDArray) -> float:
+    """Cut a tile that does not fit in halves until it does, the last extent first, and return the cycles.
+
+    Where the smallest does not fit either (a small result of large operands), nothing is pipelined.
+    """
+    for axis in (2, 1, 0):
+        while tile[axis] > unit(kernel, axis):
+            tile[axis] = legal_size(kernel, axis, tile[axis] / 2)
+            cycles = kernel_cycles(machine, kernel, tile, flags)
+            if cycles < math.inf:
+                return cycles
+    moved, work = kernel[WRITTEN], 0.0
+    for place in range(3):
+        moved += kernel[READ + place]
+        work += kernel[WORK + place]
+    dense = 2 * kernel[GROUPS] * kernel[ROWS] * kernel[COLUMNS] * kernel[DEPTH] / machine[MATRIX]
+    return machine[LAUNCH] + moved / machine[MEMORY] + work / machine[VECTOR] + dense
