@@ -97,7 +97,7 @@ def _load_problem(registry: Registry, problem_id: str) -> Problem:
 
 
 def _instance(family: type[Problem], name: str, instance: str) -> Problem:
-    base = instance.partition("@")[0]  # what follows is a variant that the family itself understands
+    base = re.split("[@#]", instance)[0]  # what follows is a variant that the family itself understands
     if base not in family.instances:
         hint = did_you_mean(f"{name}/{instance}", [f"{name}/{known}" for known in family.instances])
         raise UserError(f"there is no problem '{name}/{instance}'.{hint}")

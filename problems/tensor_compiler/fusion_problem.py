@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from bbo_suite import Evaluations, Problem, Space, Structure, UserError
 
-from .machine import DEFAULT_MACHINE, MACHINES, split
+from .machine import MACHINES, split
 from .programs import names, program
 
 if TYPE_CHECKING:
     from .graph import Graph
 
 # Raise this whenever the same program and configuration come to cost something else; a test with stored costs says so.
-COST_MODEL = 2
+COST_MODEL = 3
 
 
 class FusionProblem(Problem):
@@ -46,7 +46,8 @@ class FusionProblem(Problem):
           UserError: the file cannot be read, or no edge of the program can be fused.
         """
         problem = cls.__new__(cls)
-        problem._load(*((Path(path), DEFAULT_MACHINE) if Path(path).exists() else _split_path(path)))
+        name, machine = split(path)
+        problem._load(Path(name), machine)
         return problem
 
     def _load(self, path: Path, machine: str) -> None:
@@ -92,8 +93,3 @@ class FusionProblem(Problem):
             "kernels of the default": f"{len(kernels.result):,}",
             "slowest kernel of the default": f"{self._graph.names[slow]} ({self._graph.opcodes[slow]})",
         }
-
-
-def _split_path(path: str) -> tuple[Path, str]:
-    name, machine = split(path)
-    return Path(name), machine

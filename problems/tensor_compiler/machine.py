@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import astuple, dataclass, replace
 
 import numpy as np
@@ -104,9 +105,10 @@ def split(name: str) -> tuple[str, str]:
     Raises:
       UserError: there is no such machine.
     """
-    program, marked, machine = name.rpartition("@")
-    if not marked:
+    found = re.fullmatch(r"(.*)@([\w-]*)", name)  # a file's name may hold an @ with more than a word behind it
+    if not found:
         return name, DEFAULT_MACHINE
+    program, machine = found.groups()
     if machine not in MACHINES:
         raise UserError(f"there is no machine {machine!r} for {program!r}.{did_you_mean(machine, MACHINES)}")
     return program, machine

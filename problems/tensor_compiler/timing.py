@@ -31,7 +31,9 @@ KERNEL_WIDTH = 18
 # Columns of the flags; the default of each. ORDER 1 keeps the left operand's tile and walks the right one, 0 the
 # reverse; the compiler chooses it with the tile.
 BUFFERS, UNROLL, PREFETCH, ORDER, PARTIALS, VECTORS = range(6)
-DEFAULT_FLAGS = (2.0, 4.0, 0.0, 0.0, 1.0, 1.0)
+DEFAULT_FLAGS = (2.0, 4.0, 0.0, 0.0, 1.0, 2.0)
+
+_PRIME = 50.0  # setting up a window, in cycles that it adds to a step
 
 REGISTERS = 32.0
 """Values that a kernel's body keeps at hand; beyond, they go through the scratchpad."""
@@ -84,14 +86,16 @@ def kernel_cycles(machine: NDArray, kernel: NDArray, tile: NDArray, flags: NDArr
     """Return the cycles of a `(KERNEL_WIDTH,)` kernel with a `(3,)` tile and `(6,)` flags; inf if windows overflow."""
     body = 1.0
     if machine[SPILL] > 0:
-        live = (kernel[OPERANDS] + kernel[OPERATIONS] / 4) * math.sqrt(flags[UNROLL] / 4 * flags[VECTORS])
+        live = (kernel[OPERANDS] + kernel[OPERATIONS] / 4) * math.sqrt(flags[UNROLL] / 4 * flags[VECTORS] / 2)
         body += machine[SPILL] * max(0.0, live - REGISTERS)
         body *= 1 + machine[LOOP] * (4 / flags[UNROLL] - 1)
     if kernel[GROUPS] > 0:
         cycles = _product(machine, kernel, tile, flags, body)
     else:
         cycles = _loop(machine, kernel, tile, flags, body)
-    return machine[LAUNCH] + machine[CODE] * kernel[OPERATIONS] * flags[UNROLL] / 4 + cycles
+    primed = max(0.0, flags[BUFFERS] - 2) + flags[PREFETCH]  # windows to set up beyond the usual two an operand
+    start = machine[LAUNCH] + _PRIME * machine[WINDOW] * primed * (kernel[OPERANDS] + 1)
+    return start + machine[CODE] * kernel[OPERATIONS] * flags[UNROLL] / 4 + cycles
 
 
 @compiled(runtime=False)
@@ -108,9 +112,9 @@ def _pipelined(machine: NDArray, flags: NDArray, memory: float, matrix: float, v
 def _vectors(machine: NDArray, flags: NDArray, width: float) -> float:
     """Return the factor on vector work when several registers are handled at once along a tile's width."""
     several = flags[VECTORS]
-    if several == 1:
+    if several == 2 and width >= 256:
         return 1.0
-    return 1 + machine[LOOP] * (1 / several - 1 if width >= 128 * several else several - 1)
+    return 1 + machine[LOOP] * (2 / several - 1 if width >= 128 * several else several - 1)
 
 
 @compiled(runtime=False)

@@ -228,17 +228,17 @@ def test_search_beats_the_default_in_both_directions(instance: str) -> None:
 
 
 GOLDEN = {
-    "mobilenet": (0.0452513903, 0.120409152, 0.211171844),
-    "resnet50": (0.00456985573, 0.0168422789, 0.0461571925),
-    "rnn": (0.0755229645, 0.0877643947, 0.137350414),
-    "transformer": (0.0146195264, 0.0247528342, 0.0440633561),
+    "mobilenet": (0.0461374629, 0.126979351, 0.211255238),
+    "resnet50": (0.00460801466, 0.0172100957, 0.0461646437),
+    "rnn": (0.0755230475, 0.0877644776, 0.137350444),
+    "transformer": (0.0146203878, 0.0249652513, 0.044066566),
 }
 
 
 @pytest.mark.parametrize("instance", sorted(GOLDEN))
 def test_costs_are_those_of_this_version_of_the_model(instance: str) -> None:
     """If this fails, costs have changed: raise COST_MODEL and put the new ones here."""
-    assert COST_MODEL == 2
+    assert COST_MODEL == 3
     problem = FusionProblem(instance)
     d = len(problem.space)
     rows = np.vstack([problem.default, np.ones((1, d), np.int8), np.zeros((1, d), np.int8)])

@@ -1,0 +1,149 @@
+"""Tile sizes and code generation flags of a program's kernels as black-box tasks."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbo_suite import Evaluations, Kind, Problem, Space, Status, Structure, UserError
+
+from .machine import MACHINES, split
+from .programs import names, program
+
+if TYPE_CHECKING:
+    from .graph import Graph
+
+# Raise this whenever the same program and configuration come to cost something else; a test with stored costs says so.
+COST_MODEL = 1
+
+
+class KernelProblem(Problem):
+    """Settings of the kernels that the default fusion makes; a subclass says which slots are tuned."""
+
+    instances: ClassVar[tuple[str, ...]] = names()
+    unit = "seconds"
+    slots: ClassVar[range]
+
+    def __init__(self, instance: str) -> None:
+        rest, machine = split(instance)
+        name, kernel = _split_kernel(rest)
+        self._load(program(name), machine, kernel)
+
+    @classmethod
+    def from_file(cls, path: str) -> Self:
+        """Return the task on a user's program: `path`, `path#kernel`, `path@machine` or `path#kernel@machine`.
+
+        Raises:
+          UserError: the file cannot be read, or there is no such machine or kernel.
+        """
+        rest, machine = split(path)
+        name, kernel = _split_kernel(rest)
+        problem = cls.__new__(cls)
+        problem._load(Path(name), machine, kernel)
+        return problem
+
+    def _load(self, path: Path, machine: str, kernel: str) -> None:
+        from .build import read_graph  # numba comes with it: only where a program is really loaded
+        from .fusion import Fusion
+        from .kernel_settings import SLOTS, compile_kernels
+
+        self._graph: Graph = read_graph(path)
+        fusion = Fusion(self._graph, MACHINES[machine])
+        kernels = fusion.kernels(fusion.default())
+        settings = compile_kernels(kernels.rows, self._graph.weight[kernels.result], MACHINES[machine])
+        tuned = np.flatnonzero(settings.fits)
+        if kernel:
+            tuned = tuned[[_number(kernel, len(tuned), path)]]
+        self._results, self._machine = kernels.result[tuned], machine
+        columns = [(k, slot, settings.values(int(k), slot)) for k in tuned for slot in self.slots]
+        self._slots = np.array([slot for _, slot, _ in columns])
+        sizes = np.array([len(values) for *_, values in columns])
+        self._values = np.zeros((len(columns), sizes.max()))
+        for column, (*_, values) in enumerate(columns):
+            self._values[column, : len(values)] = values
+        self._starts = np.arange(0, len(columns) + 1, len(self.slots))
+        self._kernels, self._chosen = settings.kernels[tuned], settings.chosen[tuned]
+        self._runs = np.ones(1) if kernel else settings.runs[tuned]
+        kinds = np.where(self._slots == SLOTS.index("order"), Kind.CHOICE, Kind.SCALE)
+        self.space = Space(sizes, kinds, names=self._name, values=lambda i: self._values[i, : sizes[i]].tolist())
+        wanted = self._chosen[:, list(self.slots)].reshape(-1)
+        self.default = np.abs(self._values - wanted[:, None]).argmin(axis=1)
+
+    def _name(self, column: int) -> str:
+        from .kernel_settings import SLOTS
+
+        return f"{self._graph.names[self._results[column // len(self.slots)]]}: {SLOTS[self._slots[column]]}"
+
+    def evaluate(self, configs: NDArray) -> Evaluations:
+        """Return the seconds that the kernels take in a run of the program; a single kernel's in one run of it."""
+        from .kernel_settings import tuned_seconds
+
+        rows, n = np.require(configs, np.int64, ["C", "W"]), len(configs)
+        seconds, overflowing = np.empty(n), np.empty(n, np.int64)
+        kernels = (self._kernels, self._runs, self._chosen, MACHINES[self._machine].array())
+        tuned_seconds(rows, self._slots, self._values, self._starts, *kernels, seconds, overflowing)
+        status = np.where(overflowing < 0, Status.OK, Status.COMPILE_ERROR).astype(np.int8)
+        return Evaluations(seconds, status, {int(b): self._reason(overflowing[b]) for b in np.flatnonzero(status)})
+
+    def _reason(self, kernel: int) -> str:
+        return f"the windows of {self._graph.names[self._results[kernel]]} do not fit into the scratchpad"
+
+    def fingerprint(self) -> str:
+        """Return a text that changes with the program, the kernel, the machine and the cost model."""
+        what = f"{type(self).__name__}|{COST_MODEL}|{MACHINES[self._machine]}|{self._graph.digest()}"
+        return hashlib.sha256(f"{what}|{self._results.tolist()}".encode()).hexdigest()[:16]
+
+    def structure(self) -> Structure:
+        """Return that the settings of one kernel interact, and the numbers that describe the kernel."""
+        k, s = len(self._results), len(self.slots)
+        places = np.arange(k * s)
+        others = np.array([[j for j in range(s) if j != i] for i in range(s)], np.int32)
+        neighbours = (places // s * s)[:, None] + others[places % s]
+        numbers = np.repeat(np.log1p(np.column_stack([self._kernels, self._runs])), s, axis=0)
+        features = np.hstack([np.eye(s)[places % s], numbers]).astype(np.float32)
+        names = (*(f"slot {i}" for i in range(s)), *(f"log {i}" for i in range(numbers.shape[1])))
+        return Structure(np.arange(0, k * s * (s - 1) + 1, s - 1), neighbours.reshape(-1), features, names)
+
+    def facts(self) -> dict[str, str]:
+        """Return the machine and the kernels."""
+        return {"machine": self._machine, "kernels": f"{len(self._results):,}"}
+
+
+class TileProblem(KernelProblem):
+    """Which tile each kernel of a program walks by, on the simulated tensor compiler.
+
+    Three sizes a kernel: outer, rows and columns of a loop; rows, columns and depth of a matrix product. A tile whose
+    windows do not fit into the scratchpad is a compile error. `tile/resnet50` tunes all kernels that the default
+    fusion makes, `tile/resnet50#7` the seventh alone (from 0), small enough for exhaustive search. The default is the
+    choice of the compiler's analytical model.
+    """
+
+    slots = range(3)
+
+
+class FlagsProblem(KernelProblem):
+    """Code generation flags of each kernel of a program, on the simulated tensor compiler.
+
+    Buffers per window, unrolling, prefetched windows, which operand of a matrix product stays, partial sums, and vector
+    registers handled at once. `flags/resnet50` tunes all kernels that the default fusion makes, `flags/resnet50#7` the
+    seventh alone (from 0), small enough for exhaustive search.
+    """
+
+    slots = range(3, 9)
+
+
+def _split_kernel(name: str) -> tuple[str, str]:
+    """Return what stands before and after the # of `program#kernel`; nothing after it for all kernels."""
+    found = re.fullmatch(r"(.*)#([\w-]+)", name)  # a file's name may hold a # with more than a word behind it
+    return (found[1], found[2]) if found else (name, "")
+
+
+def _number(text: str, kernels: int, path: Path) -> int:
+    if not text.isdecimal() or int(text) >= kernels:
+        raise UserError(f"{path.name} has kernels #0 to #{kernels - 1}, not #{text}")
+    return int(text)
