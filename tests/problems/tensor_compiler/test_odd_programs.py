@@ -1,0 +1,91 @@
+"""Programs unlike neural networks: no product, disconnected, scalar, empty, huge; and the same program renumbered."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bbo_problems.tensor_compiler import hlo
+from bbo_problems.tensor_compiler.build import build
+from bbo_problems.tensor_compiler.fusion import Fusion
+from bbo_problems.tensor_compiler.machine import MACHINES
+
+CONTRACT = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+CASES = {
+    "one instruction": ("f32[64,128]{1,0}", ["ROOT r = S negate(p)"]),
+    "no product": ("f32[64,128]{1,0}", ["a = S negate(p)", "b = S exponential(a)", "ROOT r = S add(a, b)"]),
+    "disconnected": (
+        "f32[64,128]{1,0}",
+        ["q = S parameter(1)", "a = S negate(p)", "b = S negate(a)", "c = S negate(q)", "ROOT r = (S, S) tuple(b, c)"],
+    ),
+    "scalars": ("f32[]", ["a = S negate(p)", "b = S exponential(a)", "ROOT r = S add(a, b)"]),
+    "zero-sized": ("f32[0,128]{1,0}", ["a = S negate(p)", "b = S exponential(a)", "ROOT r = S add(a, b)"]),
+    "larger than memory": ("f32[1000000,1000000]{1,0}", ["a = S negate(p)", "ROOT r = S exponential(a)"]),
+    "many dimensions": ("f32[2,3,2,3,2,3,2]{6,5,4,3,2,1,0}", ["a = S negate(p)", "ROOT r = S exponential(a)"]),
+    "sub-byte": ("s4[64,128]{1,0}", ["a = S negate(p)", "ROOT r = S add(a, a)"]),
+    "empty product": (
+        "f32[0,64]{1,0}",
+        ["w = f32[64,8]{1,0} parameter(1)", "a = S negate(p)", f"ROOT r = f32[0,8]{{1,0}} dot(a, w), {CONTRACT}"],
+    ),
+}
+
+
+def fusion(shape: str, lines: list[str]) -> Fusion:
+    body = "\n".join(f"  {line}".replace("S ", f"{shape} ").replace("(S,", f"({shape},") for line in lines)
+    body = body.replace(", S)", f", {shape})")
+    text = f"HloModule m\n\nENTRY main {{\n  p = {shape} parameter(0)\n{body}\n}}\n"
+    return Fusion(build(hlo.parse(text), "test"), MACHINES["v5e"])
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_odd_programs_cost_something_finite_whatever_is_fused(case: str) -> None:
+    made = fusion(*CASES[case])
+    d = len(made.edges)
+    rows = np.random.default_rng(0).integers(0, 2, (20, d), np.int8)
+    costs = made.seconds(np.vstack([rows, np.zeros((1, d), np.int8), np.ones((1, d), np.int8), made.default()[None]]))
+    assert np.isfinite(costs).all()
+    assert (costs > 0).all()
+
+
+def chain(order: np.random.Generator) -> tuple[str, list[str]]:
+    """Return a program of independent branches in some order of its text, and its edges by name."""
+    shape = "f32[256,512]{1,0}"
+    branches = []
+    for i in range(4):
+        steps = [f"a{i} = {shape} exponential(p{i})", f"b{i} = {shape} tanh(a{i})", f"c{i} = {shape} add(a{i}, b{i})"]
+        branches.append([f"p{i} = {shape} parameter({i})", *steps])
+    lines = []
+    while any(branches):
+        lines.append(branches[order.choice([i for i, b in enumerate(branches) if b])].pop(0))
+    lines.append(f"x = {shape} add(c0, c1)")
+    lines.append(f"y = {shape} add(c2, c3)")
+    lines.append(f"ROOT r = {shape} multiply(x, y)")
+    return "HloModule m\n\nENTRY main {\n  " + "\n  ".join(lines) + "\n}\n", lines
+
+
+def test_the_cost_does_not_depend_on_the_order_of_the_text() -> None:
+    rng = np.random.default_rng(0)
+    wanted: dict[str, int] = {}
+    costs = set()
+    for seed in range(6):
+        graph = build(hlo.parse(chain(np.random.default_rng(seed))[0]), "test")
+        made = Fusion(graph, MACHINES["v5e"])
+        edges = [f"{graph.names[graph.producers[e]]}-{graph.names[graph.users[e]]}" for e in made.edges]
+        wanted = wanted or dict(zip(sorted(edges), rng.integers(0, 2, len(edges)).tolist(), strict=True))
+        costs.add(round(float(made.seconds(np.array([[wanted[e] for e in edges]], np.int8))[0]), 15))
+    assert len(costs) == 1
+
+
+def test_every_output_is_computed_whatever_is_fused() -> None:
+    """The kernels' results always include the outputs, and what a kernel reads is stored or given."""
+    from bbo_problems.tensor_compiler.build import read_graph
+    from bbo_problems.tensor_compiler.opcodes import Kind
+    from bbo_problems.tensor_compiler.programs import program
+
+    graph = read_graph(program("rnn"))
+    made = Fusion(graph, MACHINES["v5e"])
+    rng = np.random.default_rng(1)
+    computed = graph.kind > Kind.FREE
+    for share in (0.1, 0.5, 0.9):
+        found = set(made.kernels((rng.random(len(made.edges)) < share).astype(np.int8)).result.tolist())
+        assert set(np.flatnonzero(graph.output & computed).tolist()) <= found
