@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .fusion_sweep import Costs, effective_costs, pack, sweep
+from .fusion_arrays import Costs, effective_costs, pack
+from .fusion_sweep import sweep
 from .graph import Graph
 from .machine import Machine
 from .opcodes import Kind

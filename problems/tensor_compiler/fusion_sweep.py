@@ -13,13 +13,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .compiled import compiled
-from .graph import Graph
-from .opcodes import Kind
+from .fusion_arrays import (
+    ALIGNED,
+    BYTES,
+    COLUMN,
+    ELEMENTS,
+    FREE,
+    ITEM,
+    LOOPING,
+    OPAQUE,
+    PRODUCT,
+    READ,
+    REDUCE,
+    REUSE,
+    SOURCE,
+    STRAIGHT,
+    USER,
+    WEIGHT,
+    WHERE,
+    WORK,
+    Arrays,
+    Costs,
+)
 from .timing import (
     DEFAULT_FLAGS,
     GROUPS,
     HERTZ,
-    KERNEL_WIDTH,
     LAUNCH,
     MEMORY,
     OPERANDS,
@@ -29,7 +48,6 @@ from .timing import (
     SUMS,
     VECTOR,
     WRITTEN,
-    few_tiles,
     kernel_cycles,
     settle,
     squeeze,
@@ -39,84 +57,6 @@ LARGEST_KERNEL = 256
 """Most operations in a kernel."""
 MOST_COPIES = 16
 """Most kernels that compute the same node."""
-
-# Places of work in a kernel, as bits (see `timing`); aligned: element by element all the way to the result.
-_LOOP, _LEFT, _RIGHT, _ALIGNED = 1, 2, 4, 8
-_FREE, _SOURCE = int(Kind.FREE), int(Kind.SOURCE)
-_REDUCE, _MATRIX, _OPAQUE = int(Kind.REDUCE), int(Kind.MATRIX), int(Kind.OPAQUE)
-
-# Columns of the packed arrays; few arrays with rows that are used together are what makes the sweep fast.
-_ELEMENTS, _BYTES, _OPERATIONS, _WEIGHT, _SIZE = range(5)  # of `node`
-_USER, _COLUMN, _WHERE, _STRAIGHT = range(4)  # of `edge`
-_READ, _REUSE = range(2)  # of `flow`
-
-
-class Arrays(NamedTuple):
-    """What the sweep reads of a graph of n nodes and m edges.
-
-    Attributes:
-      kind: `(n,)` of `Kind`.
-      output: `(n,)` must the result be in memory?
-      node: `(n, 5)` elements, bytes, vector operations, weight, bytes of an element.
-      matrix, extents: as in `Graph`.
-      tiles: `(n, 4, 3)` that a kernel around each node can have by default.
-      starts: `(n + 1,)`; v's edges to its consumers are `starts[v]:starts[v + 1]`.
-      edge: `(m, 4)` consumer, column of the configuration that decides it or -1, the place of work in front of a
-        matrix product or 0, and _ALIGNED if it goes element by element.
-      flow: `(m, 2)` bytes read if through memory, uses of each element.
-    """
-
-    kind: NDArray[np.int64]
-    output: NDArray[np.bool_]
-    node: NDArray[np.float64]
-    matrix: NDArray[np.float64]
-    extents: NDArray[np.float64]
-    tiles: NDArray[np.float64]
-    starts: NDArray[np.int64]
-    edge: NDArray[np.int64]
-    flow: NDArray[np.float64]
-
-
-def pack(graph: Graph, column: NDArray[np.int64]) -> Arrays:
-    """Return the arrays of a graph; `column` `(m,)` names the column that decides each edge, -1 for none."""
-    node = np.column_stack([graph.elements, graph.bytes, graph.operations, graph.weight, graph.element_bytes])
-    edge = np.column_stack([graph.users.astype(np.int64), column, _where(graph), _straight(graph)])
-    flow = np.column_stack([graph.read, graph.reuse])
-    kind, tiles = graph.kind.astype(np.int64), np.empty((len(graph), 4, 3))
-    _tiles(graph.matrix, graph.extents, tiles)
-    return Arrays(kind, graph.output, node, graph.matrix, graph.extents, tiles, graph.user_starts, edge, flow)
-
-
-@compiled()
-def _tiles(matrix: NDArray, extents: NDArray, tiles: NDArray) -> None:
-    kernel = np.zeros(KERNEL_WIDTH)
-    for v in range(len(matrix)):
-        kernel[GROUPS:SUMS], kernel[OUTER:SIZE] = matrix[v], extents[v]
-        few_tiles(kernel, tiles[v])
-
-
-def _where(graph: Graph) -> NDArray[np.int64]:
-    """Return the place of work that an edge into a matrix product leads to, 0 for other edges."""
-    places = np.array([_LEFT, _RIGHT, _LOOP])[np.minimum(graph.operand, 2)]
-    return np.where(graph.kind[graph.users] == Kind.MATRIX, places, 0)
-
-
-def _straight(graph: Graph) -> NDArray[np.int64]:
-    """Return _ALIGNED for edges whose consumer takes as many elements one by one, 0 for others."""
-    same = graph.elements[graph.users] == graph.elements[graph.producers]
-    return np.where((graph.kind[graph.users] == Kind.ELEMENTWISE) & same, _ALIGNED, 0)
-
-
-class Costs(NamedTuple):
-    """What computing a node once takes under a plan, with all that is fused in front of it.
-
-    Attributes:
-      read: `(n,)` bytes from memory.
-      operations: `(n,)` vector operations.
-    """
-
-    read: NDArray[np.float64]
-    operations: NDArray[np.float64]
 
 
 class State(NamedTuple):
@@ -196,14 +136,14 @@ def _fuse(
     for v in range(len(graph.kind) - 1, -1, -1):
         state.span[v, 0] = filled
         kernels[v, 0] = 0.0
-        if graph.kind[v] != _FREE:
+        if graph.kind[v] != FREE:
             reached = _uses(v, config, caution > 0, graph, state)
             fused = _legal(v, reached, graph, state)
             if caution > 0:
                 fused = fused and _pays(v, reached, graph, machine, caution, costs, state)
                 for e in range(graph.starts[v], graph.starts[v + 1]):
-                    if graph.edge[e, _COLUMN] >= 0:
-                        config[graph.edge[e, _COLUMN]] = fused
+                    if graph.edge[e, COLUMN] >= 0:
+                        config[graph.edge[e, COLUMN]] = fused
             kernels[v, 0], filled = _enter(v, reached, fused, filled, graph, state)
         state.span[v, 1] = filled - state.span[v, 0]
 
@@ -222,14 +162,14 @@ def _time(graph: Arrays, machine: NDArray, paper: NDArray, kernels: NDArray, sta
                 kernel[GROUPS + column] = graph.matrix[heavy, column]
             for column in range(3):
                 kernel[OUTER + column] = graph.extents[heavy, column]
-            kernel[WRITTEN], kernel[SIZE] = graph.node[v, _BYTES], graph.node[v, _SIZE]
+            kernel[WRITTEN], kernel[SIZE] = graph.node[v, BYTES], graph.node[v, ITEM]
             kernel[OPERANDS], kernel[OPERATIONS] = state.tally[v, _OPERANDS], state.tally[v, _FUSED]
-            kernel[SUMS] = graph.node[heavy, _ELEMENTS] * 4
+            kernel[SUMS] = graph.node[heavy, ELEMENTS] * 4
             settle(paper, kernel, graph.tiles[heavy], state.tile, state.flags)
             kernels[v, 0] = kernel_cycles(machine, kernel, state.tile, state.flags)
             if kernels[v, 0] == np.inf:
                 kernels[v, 0] = squeeze(machine, kernel, state.tile, state.flags)
-            total += kernels[v, 0] * graph.node[v, _WEIGHT]
+            total += kernels[v, 0] * graph.node[v, WEIGHT]
     return total
 
 
@@ -239,7 +179,7 @@ def _uses(v: int, config: NDArray, deciding: bool, graph: Arrays, state: State) 
     use, amount, edge = state.use, state.amount, graph.edge
     reached = 0
     for e in range(graph.starts[v], graph.starts[v + 1]):
-        c, column = edge[e, _USER], edge[e, _COLUMN]
+        c, column = edge[e, USER], edge[e, COLUMN]
         asked = column >= 0 and (deciding or config[column] != 0)
         for j in range(state.span[c, 0], state.span[c, 0] + state.span[c, 1]):
             k, place = state.member[j, _KERNEL], state.member[j, _PLACE]
@@ -248,15 +188,15 @@ def _uses(v: int, config: NDArray, deciding: bool, graph: Arrays, state: State) 
                 use[k, _COMPUTED], use[k, _TAKEN] = 0, 0
                 amount[k, _MOVED], amount[k, _TIMES] = 0.0, 0.0
                 reached += 1
-            where = edge[e, _WHERE] if edge[e, _WHERE] else place & ~_ALIGNED
+            where = edge[e, WHERE] if edge[e, WHERE] else place & ~ALIGNED
             if asked:
                 before = use[k, _COMPUTED]
-                aligned = edge[e, _STRAIGHT] & place & (before if before else _ALIGNED)  # all paths must be
-                use[k, _COMPUTED] = (before & ~_ALIGNED) | where | aligned
-                amount[k, _TIMES] = max(amount[k, _TIMES], state.times[j] * graph.flow[e, _REUSE])
+                aligned = edge[e, STRAIGHT] & place & (before if before else ALIGNED)  # all paths must be
+                use[k, _COMPUTED] = (before & ~ALIGNED) | where | aligned
+                amount[k, _TIMES] = max(amount[k, _TIMES], state.times[j] * graph.flow[e, REUSE])
             else:
                 use[k, _TAKEN] |= where
-            amount[k, _MOVED] = max(amount[k, _MOVED], graph.flow[e, _READ] * min(state.times[j], 1.0))
+            amount[k, _MOVED] = max(amount[k, _MOVED], graph.flow[e, READ] * min(state.times[j], 1.0))
     return reached
 
 
@@ -264,26 +204,26 @@ def _uses(v: int, config: NDArray, deciding: bool, graph: Arrays, state: State) 
 def _legal(v: int, reached: int, graph: Arrays, state: State) -> bool:
     """May v be computed where it is wanted?"""
     kind = graph.kind[v]
-    if kind in (_SOURCE, _OPAQUE) or reached > MOST_COPIES:
+    if kind in (SOURCE, OPAQUE) or reached > MOST_COPIES:
         return False
     for i in range(reached):
         if state.tally[state.use[i, _REACHED], _FUSED] >= LARGEST_KERNEL:
             return False
-    if kind not in (_REDUCE, _MATRIX):
+    if kind not in (REDUCE, PRODUCT):
         return True
     if reached != 1 or graph.output[v]:
         return False
     k = state.use[0, _REACHED]
-    lone = state.use[k, _TAKEN] == 0 and state.use[k, _COMPUTED] == _LOOP | _ALIGNED
+    lone = state.use[k, _TAKEN] == 0 and state.use[k, _COMPUTED] == LOOPING | ALIGNED
     return lone and state.tally[k, _HEAVY] < 0
 
 
 @compiled(runtime=False)
 def _pays(v: int, reached: int, graph: Arrays, machine: NDArray, caution: float, costs: Costs, state: State) -> bool:
     """Does a roofline model say that computing v in its consumers' kernels is cheaper than through memory?"""
-    if graph.kind[v] in (_REDUCE, _MATRIX):
+    if graph.kind[v] in (REDUCE, PRODUCT):
         return True
-    stored, copies, work, size = graph.output[v], 0, 0.0, graph.node[v, _BYTES]
+    stored, copies, work, size = graph.output[v], 0, 0.0, graph.node[v, BYTES]
     for i in range(reached):
         k = state.use[i, _REACHED]
         stored |= state.use[k, _TAKEN] != 0
@@ -303,13 +243,13 @@ def _pays(v: int, reached: int, graph: Arrays, machine: NDArray, caution: float,
 @compiled(runtime=False)
 def _enter(v: int, reached: int, fused: bool, filled: int, graph: Arrays, state: State) -> tuple[float, int]:
     """Add v to the kernels that compute or read it; return whether it opens its own, and the new fill of `member`."""
-    heavy = graph.kind[v] in (_REDUCE, _MATRIX)
+    heavy = graph.kind[v] in (REDUCE, PRODUCT)
     stored = graph.output[v]
     for i in range(reached):
         k = state.use[i, _REACHED]
         computed, taken, times = state.use[k, _COMPUTED], state.use[k, _TAKEN], state.amount[k, _TIMES]
         if not fused:
-            computed, taken = 0, taken | (computed & ~_ALIGNED)
+            computed, taken = 0, taken | (computed & ~ALIGNED)
         if computed != 0:
             state.tally[k, _FUSED] += 1
             if heavy:
@@ -321,31 +261,14 @@ def _enter(v: int, reached: int, fused: bool, filled: int, graph: Arrays, state:
             state.tally[k, _OPERANDS] += 1
         for place in range(3):
             if computed & (1 << place):
-                state.load[k, 3 + place] += graph.node[v, _OPERATIONS] * times
+                state.load[k, 3 + place] += graph.node[v, WORK] * times
             if taken & (1 << place):
                 state.load[k, place] += state.amount[k, _MOVED]
-    if not stored or graph.kind[v] == _SOURCE:
+    if not stored or graph.kind[v] == SOURCE:
         return 0.0, filled
     for column in range(6):
         state.load[v, column] = 0.0
-    state.load[v, 3] = graph.node[v, _OPERATIONS]
+    state.load[v, 3] = graph.node[v, WORK]
     state.tally[v, _FUSED], state.tally[v, _OPERANDS], state.tally[v, _HEAVY] = 1, 0, v if heavy else -1
-    state.member[filled, _KERNEL], state.member[filled, _PLACE], state.times[filled] = v, _LOOP | _ALIGNED, 1.0
+    state.member[filled, _KERNEL], state.member[filled, _PLACE], state.times[filled] = v, LOOPING | ALIGNED, 1.0
     return 1.0, filled + 1
-
-
-@compiled()
-def effective_costs(config: NDArray, graph: Arrays) -> Costs:
-    """Return what computing each node takes if everything is fused in front of it that a `(d,)` plan fuses."""
-    read, operations = np.zeros(len(graph.kind)), graph.node[:, _OPERATIONS].copy()
-    for v in range(len(graph.kind)):
-        if graph.kind[v] == _FREE:
-            continue
-        for e in range(graph.starts[v], graph.starts[v + 1]):
-            c, column = graph.edge[e, _USER], graph.edge[e, _COLUMN]
-            if graph.kind[v] not in (_REDUCE, _MATRIX) and column >= 0 and config[column] != 0:
-                read[c] += read[v] * min(graph.flow[e, _REUSE], 1.0)
-                operations[c] += operations[v] * graph.flow[e, _REUSE]
-            else:
-                read[c] += graph.flow[e, _READ]
-    return Costs(read, operations)
