@@ -12,14 +12,11 @@ from numpy.typing import NDArray
 
 from bbo_suite import Evaluations, Kind, Problem, Space, Status, Structure, UserError
 
-from .machine import MACHINES, split
+from .machine import COST_MODEL, MACHINES, split
 from .programs import names, program
 
 if TYPE_CHECKING:
     from .graph import Graph
-
-# Raise this whenever the same program and configuration come to cost something else; a test with stored costs says so.
-COST_MODEL = 1
 
 
 class KernelProblem(Problem):

@@ -11,8 +11,8 @@ import bbo_suite
 from bbo_problems.tensor_compiler import hlo
 from bbo_problems.tensor_compiler.build import build
 from bbo_problems.tensor_compiler.fusion import Fusion
-from bbo_problems.tensor_compiler.fusion_problem import COST_MODEL, FusionProblem
-from bbo_problems.tensor_compiler.machine import MACHINES
+from bbo_problems.tensor_compiler.fusion_problem import FusionProblem
+from bbo_problems.tensor_compiler.machine import COST_MODEL, MACHINES
 from bbo_problems.tensor_compiler.models import MODELS
 from bbo_problems.tensor_compiler.opcodes import Kind
 

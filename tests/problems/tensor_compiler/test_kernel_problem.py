@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import bbo_suite
+from bbo_problems.tensor_compiler.machine import COST_MODEL
 from bbo_problems.tensor_compiler.programs import program
 from bbo_suite import Status, UserError
 
@@ -83,3 +84,16 @@ def test_a_program_of_the_user(tmp_path: Path) -> None:
     whole, single, other = (bbo_suite.problem(f"tile:{file}{suffix}") for suffix in ("", "#2", "#2@v4"))
     assert len(single.space) == len(other.space) == 3 < len(whole.space)
     assert len({problem.fingerprint() for problem in (whole, single, other)}) == 3
+
+
+GOLDEN = {"tile": 0.110696299, "flags": 0.0810665204}
+
+
+@pytest.mark.parametrize("family", sorted(GOLDEN))
+def test_costs_are_those_of_this_version_of_the_model(family: str) -> None:
+    """If this fails, costs have changed: raise COST_MODEL and put the new ones here."""
+    assert COST_MODEL == 3
+    problem = bbo_suite.problem(f"{family}/rnn")
+    row = problem.default.copy()
+    row[::7] = 0
+    assert problem.evaluate(row[None]).values[0] == pytest.approx(GOLDEN[family], rel=1e-6)
