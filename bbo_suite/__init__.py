@@ -5,6 +5,7 @@ from .constraint import Constraint
 from .enumeration import Enumeration
 from .errors import UserError
 from .moves import Moves
+from .multipass import Decisions, MultiPass
 from .options import option
 from .parameters import choice, permutation, product, scale, sequence
 from .problem_base import Evaluations, Problem, Status
@@ -14,11 +15,13 @@ from .task import Graph, Structure, Task
 
 __all__ = [
     "Constraint",
+    "Decisions",
     "Enumeration",
     "Evaluations",
     "Graph",
     "Kind",
     "Moves",
+    "MultiPass",
     "NoOptions",
     "Problem",
     "Space",

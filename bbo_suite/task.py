@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .multipass import MultiPass
 from .space import Space
 
 
@@ -37,6 +38,7 @@ class Structure:
       graph: the computation graph, if there is one.
       edges: `(d,)` the edge of the graph that each parameter decides, -1 for none.
       nodes: `(d,)` the node of the graph that each parameter decides, -1 for none.
+      passes: the chain of passes that the parameters belong to, if there is one.
     """
 
     starts: NDArray[np.int64]
@@ -46,6 +48,7 @@ class Structure:
     graph: Graph | None = None
     edges: NDArray[np.int32] | None = None
     nodes: NDArray[np.int32] | None = None
+    passes: MultiPass | None = None
 
 
 @dataclass(frozen=True)
