@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Decisions:
     """What a pass decides on one graph: k columns of the flat space.
 
@@ -19,7 +19,7 @@ class Decisions:
       sizes: `(k,)` int64; only the first `sizes` values of a column differ on this graph, at least 1.
       keys: `(k,)` uint64, what is decided, by content: where keys are equal, on another graph or twice on this one,
         the same value does the same.
-      nodes: `(k,)` int64; decisions about one node of the graph have one number.
+      nodes: `(k,)` int64; decisions about one node have one number, in all separable passes.
       share: `(k,)` float64, the share of the run time that the compiler's own model gives to the node; it only orders
         and divides work.
     """
@@ -41,11 +41,14 @@ class MultiPass(ABC):
     Attributes:
       passes: their names, in the order in which they run.
       separable: passes whose decisions about one node do not change what those about another are worth.
+      automatic: passes for which the task's default means `what the compiler chooses` on every graph, not only on the
+        default's; such a pass needs no look at the graph until it is tuned.
       source: the graph before the first pass.
     """
 
     passes: tuple[str, ...]
-    separable: frozenset[str]
+    separable: frozenset[str] = frozenset()
+    automatic: frozenset[str] = frozenset()
     source: Any
 
     @abstractmethod
