@@ -1,0 +1,60 @@
+"""A candidate of a chain of passes: its configuration, and the graph that each pass works on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbo_suite import Decisions
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """One configuration of all passes.
+
+    Attributes:
+      row: `(d,)` of the flat space; columns that are not live hold the task's default.
+      graphs: the graph before each pass, as far down the chain as anything but defaults is known.
+      cost: what the engine said; inf if it failed or was not evaluated yet.
+    """
+
+    row: NDArray
+    graphs: tuple[Any, ...]
+    cost: float = np.inf
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Candidates of a batch that share the graph before a pass.
+
+    Attributes:
+      graph: before the pass.
+      members: `(m,)` their places in the batch.
+      decisions: what is looked at in the pass.
+    """
+
+    graph: Any
+    members: NDArray[np.int64]
+    decisions: Decisions
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Candidates of the flat space, each well formed for its own graphs.
+
+    Attributes:
+      rows: `(n, d)`.
+      levels: the groups before each pass.
+    """
+
+    rows: NDArray
+    levels: Sequence[Sequence[Group]]
+
+    def candidate(self, place: int, cost: float) -> Candidate:
+        """Return one candidate of the batch."""
+        graphs = [next(g.graph for g in groups if place in g.members) for groups in self.levels]
+        return Candidate(self.rows[place].copy(), tuple(graphs), cost)

@@ -1,0 +1,80 @@
+"""What a step decides, as small spaces that are searched one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbo_suite import Decisions, Kind, Space
+
+_LEAST_SHARE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A small space of k parameters and where its values go.
+
+    Attributes:
+      sizes: `(k,)` of the parameters.
+      targets: `(m,)` columns of the flat space that it decides; the first k are one for each parameter.
+      origins: `(m,)` the parameter that each of them takes its value from.
+      share: of the run time that is at stake.
+    """
+
+    sizes: NDArray[np.int64]
+    targets: NDArray[np.int64]
+    origins: NDArray[np.int64]
+    share: float = 1.0
+
+    @property
+    def candidates(self) -> float:
+        """How many there are, constraints aside; inf beyond the range of a float."""
+        with np.errstate(over="ignore"):
+            return float(np.prod(self.sizes.astype(float)))
+
+    def space(self, flat: Space) -> Space:
+        """Return the small space; constraints and sequences of the flat space hold only where it is all of that."""
+        if np.array_equal(self.targets, np.arange(len(flat))) and np.array_equal(self.sizes, flat.sizes):
+            return flat
+        kinds = flat.kinds[self.targets[: len(self.sizes)]]
+        return Space(self.sizes, np.where(kinds == Kind.SLOT, Kind.CHOICE, kinds))
+
+
+def merged(decided: Sequence[Decisions]) -> list[Part]:
+    """Return what several passes decide as one part."""
+    targets = np.concatenate([d.columns for d in decided])
+    return [Part(np.concatenate([d.sizes for d in decided]), targets, np.arange(len(targets)))]
+
+
+def per_node(decided: Sequence[Decisions]) -> list[Part]:
+    """Return a part for each node that separable passes decide about, dearest first; nodes with equal keys are one."""
+    columns, sizes, keys = (np.concatenate([getattr(d, f) for d in decided]) for f in ("columns", "sizes", "keys"))
+    nodes, shares = (np.concatenate([getattr(d, f) for d in decided]) for f in ("nodes", "share"))
+    passes = np.repeat(np.arange(len(decided)), [len(d.columns) for d in decided])
+    order = np.argsort(nodes, kind="stable")
+    alike: dict[bytes, list[NDArray[np.int64]]] = {}
+    for places in np.split(order, np.flatnonzero(np.diff(nodes[order])) + 1):
+        alike.setdefault(passes[places].tobytes() + keys[places].tobytes(), []).append(places)
+    parts = []
+    for members in alike.values():
+        origins = np.tile(np.arange(len(members[0])), len(members))
+        share = sum(float(shares[places].max(initial=_LEAST_SHARE)) for places in members)
+        parts.append(Part(sizes[members[0]], columns[np.concatenate(members)], origins, share))
+    return sorted(parts, key=lambda part: -part.share)
+
+
+def divide(total: float, parts: Sequence[Part]) -> NDArray[np.float64]:
+    """Return `(k,)` what each part gets of `total`: its share, and what is beyond its candidates goes to the others."""
+    share = np.array([part.share for part in parts])
+    cap = np.array([part.candidates for part in parts])
+    full = np.zeros(len(parts), bool)
+    while not full.all():
+        level = max(0.0, total - cap[full].sum()) / share[~full].sum()
+        over = ~full & (level * share >= cap)
+        if not over.any():
+            return np.where(full, cap, level * share)
+        full |= over
+    return cap

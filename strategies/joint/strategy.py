@@ -1,0 +1,132 @@
+"""The joint multi-pass search XTAT-M: passes are tuned together or in turn, each step by a strategy of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Generator as Steps
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from bbo_suite import Strategy, Task, option
+from bbo_suite.registry import Registry
+
+from . import schedule
+from .candidate import Candidate
+from .chain import Chain
+from .one_pass import OnePass
+from .part import Part, divide, merged, per_node
+from .search import Search
+
+
+@dataclass(frozen=True)
+class JointOptions:
+    """Options of `joint`."""
+
+    schedule: str = option("", "steps such as 'layout+fusion: annealing; tile: exhaustive'; empty: as in XTAT")
+    store: bool = option(True, "fill in the best known values where a graph changes, before the compiler's default")
+    stints: int = option(1, "how often a step starts again around the best candidate", low=1, high=10_000)
+
+
+class Joint(Strategy):
+    """The joint search of XTAT (Phothilimthana et al. 2021).
+
+    A schedule names steps; a step tunes one or several passes by any strategy, which sees a small space: what these
+    passes decide on the graphs of the best candidate so far. When a decision changes the graph of later passes, what
+    these decide is filled in again: from the best candidate where the decision is still the same, else from the global
+    store, else by the compiler's default. A step of separable passes tunes node after node, the dearest first, nodes
+    that are alike together. Steps get equal parts of what is left of the budget; what a step leaves over goes to the
+    later ones, and in the end to those that still have something to try. The default is evaluated first, alone.
+
+        bbo-suite run --strategy joint --problem joint/resnet50 --option "schedule=layout+fusion: mbo; tile: exhaustive"
+    """
+
+    Options: ClassVar[type] = JointOptions
+    uses_structure: ClassVar[bool] = True
+    options: JointOptions
+
+    def __init__(self, task: Task, budget: int, rng: Generator, options: JointOptions) -> None:
+        super().__init__(task, budget, rng, options)
+        passes = task.structure.passes if task.structure else None
+        self._compiler = passes or OnePass(task)
+        self._chain = Chain(task, self._compiler, options.store)
+        known = Registry().strategies().keys() - {"joint"}
+        text = options.schedule
+        self._schedule = schedule.parse(text, self._compiler, known) if text else schedule.default(self._compiler)
+        self._strategies = {step.strategy: Registry().strategy(step.strategy) for step in self._schedule}
+        self._best = self._chain.start()
+        self._left = budget
+        self._searches = self._all_searches()
+        self._search: Search | None = None
+
+    def ask(self, n: int) -> NDArray:
+        """Return at most `n` well-formed candidates of the flat space; none when every step is covered."""
+        if self._left == self.budget:
+            return self._asked(self._best, self._best.row[None].copy())
+        while True:
+            if self._search is None or not self._search.left or self._search.covered:
+                self._search = next(self._searches, None)
+            if self._search is None:
+                return np.empty((0, len(self.task.space)), self.task.space.dtype)
+            rows = self._search.ask(n)
+            if len(rows):
+                return self._asked(self._search.base, rows)
+
+    def _asked(self, base: Candidate, rows: NDArray) -> NDArray:
+        self._batch = self._chain.update(base, rows)
+        self._left -= len(rows)
+        return self._batch.rows
+
+    def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:
+        """Learn what is best, as a whole and for each decision, and pass the costs on."""
+        self._chain.learn(self._batch, values)
+        best = int(values.argmin())
+        if values[best] < self._best.cost:
+            self._best = self._batch.candidate(best, float(values[best]))
+        if self._search is not None:
+            self._search.tell(values)
+
+    def _all_searches(self) -> Steps[Search, None, None]:
+        """Yield one search after another; steps that are not covered come again while there is budget."""
+        steps = self._schedule
+        while steps:
+            again = []
+            for place, step in enumerate(steps):
+                covered = yield from self._step(step, _upper(self._left / (len(steps) - place)))
+                again += [] if covered else [step]
+            steps = tuple(again)
+
+    def _step(self, step: schedule.Step, budget: int) -> Steps[Search, None, bool]:
+        """Yield the searches of a step and return whether it is covered."""
+        end, covered = self._left - budget, False
+        for stint in range(self.options.stints):
+            share = _upper((self._left - end) / (self.options.stints - stint))
+            covered = covered or (yield from self._stint(step, share))
+        return covered
+
+    def _stint(self, step: schedule.Step, budget: int) -> Steps[Search, None, bool]:
+        """Yield a search for each part of a step around the best candidate so far; return whether all are covered."""
+        end, covered, strategy = self._left - budget, True, self._strategies[step.strategy]
+        parts = self._parts(step)
+        for place in range(len(parts)):
+            most = min(_upper(divide(self._left - end, parts[place:])[0]), self._left - end)
+            if not most:
+                return False
+            search = Search(self.task, parts[place], self._best, strategy, most, self.rng.spawn(1)[0])
+            yield search
+            covered &= search.covered
+        return covered
+
+    def _parts(self, step: schedule.Step) -> list[Part]:
+        """Return the parts of a step in which there is anything to choose."""
+        self._chain.tune(step.passes)
+        self._best = self._chain.deepen(self._best)
+        decided = [self._chain.decisions(name, self._best) for name in step.passes]
+        parts = per_node(decided) if self._compiler.separable.issuperset(step.passes) else merged(decided)
+        return [part for part in parts if part.candidates > 1]
+
+
+def _upper(share: float) -> int:
+    return int(np.ceil(share - 1e-9))
