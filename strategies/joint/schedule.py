@@ -58,7 +58,9 @@ def _step(part: str, place: str, passes: tuple[str, ...], strategies: Collection
     names, strategy = [name.strip() for name in before.split("+")], after.strip()
     for name in names:
         if name not in passes:
-            raise UserError(f"{place} names pass {name!r}, which the compiler has not.{did_you_mean(name, passes)}")
+            raise UserError(
+                f"{place} names pass {name!r}, but the compiler has no such pass.{did_you_mean(name, passes)}"
+            )
         if names.count(name) > 1:
             raise UserError(f"{place} names pass {name!r} twice; name each pass once")
     if not strategy:

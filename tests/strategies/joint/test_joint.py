@@ -1,0 +1,160 @@
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+from toy_compiler import TILES, ToyCompiler, kernel_cost
+
+import bbo_suite
+from bbo_strategies.joint import Joint, JointOptions
+from bbo_strategies.joint.store import Store
+from bbo_suite import Space, Task, UserError
+from bbo_suite.conformance import strategy_rules
+
+JOINTLY = "layout+fusion: exhaustive; tile: exhaustive"
+IN_TURN = "layout: exhaustive; fusion: exhaustive; tile: exhaustive"
+
+
+LONG = "abcabcabca"
+
+
+def search(problem, schedule="", budget=400, batch=16, seed=0, **options):
+    """Return all candidates and their costs; as in the suite's loop, the last batch is not told."""
+    player = Joint(problem.task(), budget, np.random.default_rng(seed), JointOptions(schedule, **options))
+    rows, values = [], []
+    while sum(map(len, rows)) < budget:
+        wanted = min(batch, budget - sum(map(len, rows)))
+        configs = problem.space.check(player.ask(wanted))
+        assert len(configs) <= wanted
+        if not len(configs):
+            break
+        rows.append(configs)
+        values.append(problem.evaluate(configs).values)
+        if sum(map(len, rows)) < budget:
+            player.tell(configs, values[-1])
+    return np.concatenate(rows), np.concatenate(values)
+
+
+def optimum(problem):
+    """Return the lowest cost of all programs, each kernel with its best tile."""
+    passes, costs = problem.passes, []
+    for choice in itertools.product([0, 1], repeat=3 * len(problem.passes.source.kinds)):
+        graph = passes.source
+        for name in ("layout", "fusion"):
+            graph = passes.apply(name, graph, np.array(choice))
+        contents = [graph.content(kernel) for kernel in graph.kernels]
+        costs.append(sum(min(kernel_cost(c, tile) for tile in range(min(TILES, 2 + len(c)))) for c in contents))
+    return min(costs)
+
+
+def test_joint_finds_the_optimum_that_one_pass_after_the_other_cannot():
+    problem = ToyCompiler()
+    best = optimum(problem)
+    assert search(problem, JOINTLY)[1].min() == best
+    assert search(problem, IN_TURN)[1].min() > 1.5 * best
+
+
+def test_a_separable_step_proves_the_optimum_of_every_kernel_at_the_least_cost():
+    problem = ToyCompiler("abcabca")
+    rows, values = search(problem, "tile: exhaustive")
+    tiles = [min(kernel_cost(((kind, 0),), tile) for tile in range(3)) for kind in "abcabca"]
+    assert values.min() == sum(tiles)
+    assert len(rows) == 1 + 3 * (3 - 1)  # the default, and each other tile of three different kernels
+
+
+def test_separable_steps_with_too_little_budget_go_to_the_dearest_kernels():
+    problem = ToyCompiler("abcabca")
+    rows, _ = search(problem, "tile: exhaustive", budget=2)
+    tuned = (rows != problem.default).any(axis=0)
+    assert np.flatnonzero(tuned).tolist() == [21, 24, 27]  # `a` is there three times
+
+
+def test_exhaustive_steps_evaluate_nothing_twice():
+    rows, _ = search(ToyCompiler(), "tile: exhaustive; layout: exhaustive")
+    assert len(np.unique(rows, axis=0)) == len(rows) == 1 + 2 * (3 - 1) + 2**4 - 1
+
+
+def test_what_a_step_leaves_over_goes_to_those_that_can_use_it():
+    for schedule in ("tile: exhaustive; layout+fusion: annealing", "layout+fusion: annealing; tile: exhaustive"):
+        rows, _ = search(ToyCompiler(LONG), schedule, budget=300)
+        assert len(rows) == 300
+    assert (rows[-20:, : 3 * len(LONG)] != rows[-1, : 3 * len(LONG)]).any()  # back in the first step
+
+
+def test_every_step_gets_an_equal_part():
+    rows, _ = search(ToyCompiler(LONG), "layout: annealing; fusion: annealing; tile: annealing", budget=301)
+    n = len(LONG)
+    own = {"layout": slice(0, n), "fusion": slice(n, 3 * n), "tile": slice(3 * n, 5 * n)}
+    parts = np.split(rows, [101, 201, 206])[:3]  # the kernels are few: five evaluations on, other steps go on
+    varies = {name: [(part[:, c] != part[0, c]).any() for part in parts] for name, c in own.items()}
+    assert varies["layout"] == [True, False, False]
+    assert varies["fusion"][1:] == [True, False]
+    assert varies["tile"] == [False, False, True]
+
+
+@pytest.mark.parametrize("batch", [1, 7, 100])
+@pytest.mark.parametrize("schedule", ["", JOINTLY, "fusion+tile: evolution; layout: random", "tile: mbo"])
+def test_the_same_generator_gives_the_same_run(schedule, batch):
+    first, again = (search(ToyCompiler(), schedule, 120, batch, stints=2) for _ in range(2))
+    assert np.array_equal(first[0], again[0])
+
+
+@pytest.mark.parametrize("budget", [1, 2, 3, 17])
+@pytest.mark.parametrize("batch", [1, 5])
+@pytest.mark.parametrize("schedule", ["", "tile: annealing; fusion: random"])
+def test_the_budget_is_spent_and_the_default_comes_first(schedule, budget, batch):
+    rows, _ = search(ToyCompiler(), schedule, budget, batch)
+    assert len(rows) == budget and np.array_equal(rows[0], ToyCompiler().default)
+
+
+def test_nothing_but_failures():
+    problem = ToyCompiler(fail=True)
+    rows, _ = search(problem, "", 100)
+    assert len(rows) == 100
+    assert len(search(problem, JOINTLY, 1000)[0]) < 300
+
+
+def test_a_search_goes_on_from_the_best_candidate():
+    rows, values = search(ToyCompiler("abcabca"), "", 400, stints=4)
+    for start in (134, 267):
+        best = rows[values[:start].argmin()]
+        assert min((row != best).sum() for row in rows[start : start + 20]) <= 6
+
+
+def test_without_the_store_it_is_never_used(monkeypatch):
+    def refuse(*_):
+        raise AssertionError("the store was used")
+
+    monkeypatch.setattr(Store, "learn", refuse)
+    monkeypatch.setattr(Store, "recall", refuse)
+    assert search(ToyCompiler(), JOINTLY, store=False)[1].min() == optimum(ToyCompiler())
+    with pytest.raises(AssertionError):
+        search(ToyCompiler(), JOINTLY)
+
+
+def test_a_task_without_passes_is_one_pass():
+    space = Space([3, 2, 4])
+    task = Task("plain", space, np.array([1, 1, 1]), "s")
+    player = Joint(task, 99, np.random.default_rng(0), JointOptions("all: exhaustive"))
+    rows = []
+    while len(configs := player.ask(10)):
+        rows.append(configs)
+        player.tell(configs, configs.sum(axis=1).astype(float))
+    assert len(np.unique(np.concatenate(rows), axis=0)) == sum(map(len, rows)) == 24
+    with pytest.raises(UserError, match="'layout'"):
+        Joint(task, 9, np.random.default_rng(0), JointOptions("layout: exhaustive"))
+
+
+@pytest.mark.parametrize("schedule", ["all: exhaustive", "all: evolution", "all: random"])
+def test_the_rules_hold_with_every_generator(schedule):
+    options = type("Options", (JointOptions,), {"__init__": lambda self: JointOptions.__init__(self, schedule)})
+    for _, rule in strategy_rules(type("Scheduled", (Joint,), {"Options": options}))[:6]:
+        rule()
+
+
+def test_a_schedule_passes_through_the_command_line(tmp_path):
+    arguments = {"plugins": [Path(__file__).with_name("toy_compiler.py")], "results": tmp_path, "budget": 60, "jobs": 1}
+    run = {"strategies": "joint", "problems": "toy_compiler/abab", **arguments}
+    texts = {"schedule": "layout+fusion: random; tile: exhaustive", "store": "no"}
+    (summary,) = bbo_suite.run(**run, option_texts=texts)
+    assert summary["uses_structure"] and summary["evaluations"] == 60
