@@ -18,7 +18,7 @@ class Decisions:
       columns: `(k,)` int64, ascending.
       sizes: `(k,)` int64; only the first `sizes` values of a column differ on this graph, at least 1.
       keys: `(k,)` uint64, what is decided, by content: where keys are equal, on another graph or twice on this one,
-        the same value does the same.
+        sizes are equal too, and the same value does the same.
       nodes: `(k,)` int64; decisions about one node have one number, in all separable passes.
       share: `(k,)` float64, the share of the run time that the compiler's own model gives to the node; it only orders
         and divides work.

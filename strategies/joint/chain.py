@@ -71,9 +71,8 @@ class Chain:
         for place, name in enumerate(names[1:], start=1):
             groups = [self._group(name, *found) for found in self._apply(place - 1, base, rows, groups)]
             levels.append(groups)
-            for group in groups:
-                if group.graph is not base.graphs[place]:
-                    self._refill.fill(name, self.decisions(name, base), group, rows)
+            changed = [group for group in groups if group.graph is not base.graphs[place]]
+            self._refill.fill(name, self.decisions(name, base), changed, rows)
         return Batch(rows, levels)
 
     def _group(self, name: str, graph: Any, members: Sequence[int]) -> Group:  # noqa: ANN401 - opaque

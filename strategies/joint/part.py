@@ -66,15 +66,13 @@ def per_node(decided: Sequence[Decisions]) -> list[Part]:
     return sorted(parts, key=lambda part: -part.share)
 
 
-def divide(total: float, parts: Sequence[Part]) -> NDArray[np.float64]:
-    """Return `(k,)` what each part gets of `total`: its share, and what is beyond its candidates goes to the others."""
-    share = np.array([part.share for part in parts])
-    cap = np.array([part.candidates for part in parts])
-    full = np.zeros(len(parts), bool)
+def divide(total: float, shares: NDArray[np.float64], caps: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return `(k,)` parts of `total` in proportion to the shares; what is beyond one's cap goes to the others."""
+    full = np.zeros(len(shares), bool)
     while not full.all():
-        level = max(0.0, total - cap[full].sum()) / share[~full].sum()
-        over = ~full & (level * share >= cap)
+        level = max(0.0, total - caps[full].sum()) / shares[~full].sum()
+        over = ~full & (level * shares >= caps)
         if not over.any():
-            return np.where(full, cap, level * share)
+            return np.where(full, caps, level * shares)
         full |= over
-    return cap
+    return caps

@@ -110,8 +110,9 @@ class Joint(Strategy):
         """Yield a search for each part of a step around the best candidate so far; return whether all are covered."""
         end, covered, strategy = self._left - budget, True, self._strategies[step.strategy]
         parts = self._parts(step)
+        shares, caps = (np.array([getattr(part, f) for part in parts]) for f in ("share", "candidates"))
         for place in range(len(parts)):
-            most = min(_upper(divide(self._left - end, parts[place:])[0]), self._left - end)
+            most = min(_upper(divide(self._left - end, shares[place:], caps[place:])[0]), self._left - end)
             if not most:
                 return False
             search = Search(self.task, parts[place], self._best, strategy, most, self.rng.spawn(1)[0])
