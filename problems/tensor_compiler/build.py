@@ -12,6 +12,8 @@ from . import hlo, shapes
 from .flatten import Flattener, Node
 from .graph import Graph
 from .hlo_types import Module
+from .layout_states import renames
+from .node_kinds import NodeKinds
 from .opcodes import Kind, bytes_of
 
 
@@ -31,26 +33,13 @@ def build(module: Module, source: str) -> Graph:
       UserError: an instruction lacks an operand or an attribute that its opcode needs, or nothing can be computed.
     """
     try:
-        nodes = _live(_without_bitcasts(Flattener(module).entry()))
-        graph = _arrays(nodes)
+        graph = _arrays(_live(Flattener(module).entry()))
     except (KeyError, IndexError, ValueError, TypeError, AttributeError) as error:
         advice = "let the program be printed again by XLA or jax"
         raise UserError(f"{source}: an instruction is not well-formed ({error!r}); {advice}") from error
-    if not (graph.kind > Kind.FREE).any():
+    if not ((graph.kind > Kind.FREE) & (graph.renamed < 0)).any():
         raise UserError(f"{source}: the program computes nothing; give one with at least one operation")
     return graph
-
-
-def _without_bitcasts(nodes: list[Node]) -> list[Node]:
-    """Let consumers of a pure change of shape take what it changes; it is no data of its own."""
-    target = list(range(len(nodes)))
-    for i, node in enumerate(nodes):
-        node.operands = [target[o] for o in node.operands]
-        if node.kind > Kind.FREE and shapes.is_bitcast(node):
-            target[i] = node.operands[0]
-            nodes[target[i]].output |= node.output
-            node.output = False
-    return nodes
 
 
 def _live(nodes: list[Node]) -> list[Node]:
@@ -68,29 +57,37 @@ def _live(nodes: list[Node]) -> list[Node]:
 
 
 def _arrays(nodes: list[Node]) -> Graph:
-    edges = sorted(
-        {(o, i): place for i, n in enumerate(nodes) for place, o in reversed([*enumerate(n.operands)])}.items()
-    )
-    pairs = np.array([pair for pair, _ in edges], np.int32).reshape(-1, 2)
-    places = [place for _, place in edges]
-    ends = [(nodes[user], place) for (_, user), place in edges]
+    kinds = NodeKinds()
+    sort = [kinds.number(node) for node in nodes]
+    edges = _edges(nodes, sort, kinds)
+    pairs = np.array(edges, np.int32).reshape(-1, 3)
+    ends = [(nodes[user], place) for _, user, place in edges]
     starts = np.searchsorted(pairs[:, 0], np.arange(len(nodes) + 1))
     return Graph(
         names=[node.name for node in nodes],
         opcodes=[node.opcode for node in nodes],
         kind=np.array([node.kind for node in nodes], np.int8),
         elements=np.array([shapes.elements(node.shape) for node in nodes], np.float64),
-        bytes=np.array([shapes.written_bytes(node) for node in nodes], np.float64),
         element_bytes=np.array([bytes_of(node.shape.dtype) for node in nodes], np.float64),
-        operations=np.array([shapes.operations(node) for node in nodes], np.float64),
-        extents=np.array([shapes.extents(node) for node in nodes], np.float64).reshape(-1, 3),
-        matrix=np.array([shapes.matrix(node) for node in nodes], np.float64).reshape(-1, 4),
         weight=np.array([node.weight for node in nodes], np.float64),
         output=np.array([node.output for node in nodes], bool),
+        tuned=np.array([kinds.is_tuned(number, node) for number, node in zip(sort, nodes, strict=True)], bool),
+        renamed=np.array([node.operands[0] if renames(node) else -1 for node in nodes], np.int32),
+        sort=np.array(sort, np.int32),
         user_starts=starts.astype(np.int64),
         users=np.ascontiguousarray(pairs[:, 1]),
         producers=np.ascontiguousarray(pairs[:, 0]),
-        operand=np.minimum(places, 127).astype(np.int8),
-        read=np.array([shapes.read_bytes(*end) for end in ends], np.float64),
+        operand=np.ascontiguousarray(pairs[:, 2]),
+        read=np.array([shapes.reads(*end) for end in ends], np.int8),
         reuse=np.array([shapes.reuse(*end) for end in ends], np.float64),
+        tables=kinds.tables(),
     )
+
+
+def _edges(nodes: list[Node], sort: list[int], kinds: NodeKinds) -> list[tuple[int, int, int]]:
+    """Return (producer, consumer, first place), once for each layout in which the consumer wants the producer."""
+    first: dict[tuple, int] = {}
+    for i, node in enumerate(nodes):
+        for place, operand in enumerate(node.operands):
+            first.setdefault((operand, i, kinds.wishes(sort[i], place)), place)
+    return sorted((operand, i, place) for (operand, i, _), place in first.items())

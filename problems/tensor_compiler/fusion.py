@@ -12,11 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .fusion_arrays import Costs, effective_costs, pack
+from .fusion_arrays import COLUMN, WEIGHT, Costs, effective_costs
 from .fusion_sweep import sweep
-from .graph import Graph
+from .layout import Laid
 from .machine import Machine
-from .opcodes import Kind
 from .timing import KERNEL_WIDTH, OPERANDS, OPERATIONS, READ, WORK
 
 _CAUTIOUS, _BOLD = 0.6, np.inf
@@ -30,6 +29,7 @@ class Kernels:
     Attributes:
       result: `(k,)` the node that each kernel computes.
       cycles: `(k,)` of one run of the kernel.
+      runs: `(k,)` how often each runs.
       operations: `(k,)` nodes that are fused in it.
       read: `(k,)` bytes that one pass reads from memory.
       operands: `(k,)` arrays read.
@@ -38,6 +38,7 @@ class Kernels:
 
     result: NDArray[np.int64]
     cycles: NDArray[np.float64]
+    runs: NDArray[np.float64]
     operations: NDArray[np.int64]
     read: NDArray[np.float64]
     operands: NDArray[np.int64]
@@ -45,17 +46,21 @@ class Kernels:
 
 
 class Fusion:
-    """The pass on one graph and machine.
+    """The pass on one laid-out program and machine.
 
     Attributes:
-      edges: `(d,)` the edges of the graph that a configuration decides, in order of its columns.
+      columns: `(d,)` those of the pass's columns over all layouts that decide something here, ascending; a
+        configuration has a column for each.
+      arrays: of the program, with the edges' columns counted in these.
     """
 
-    def __init__(self, graph: Graph, machine: Machine) -> None:
-        self.edges = fusible_edges(graph)
-        column = np.full(len(graph.users), -1, np.int64)
-        column[self.edges] = np.arange(len(self.edges))
-        self._arrays = pack(graph, column)
+    def __init__(self, laid: Laid, machine: Machine) -> None:
+        column = laid.arrays.edge[:, COLUMN]
+        live = np.bincount(column + 1)[1:] > 0
+        self.columns = np.flatnonzero(live)
+        edge = laid.arrays.edge.copy()
+        edge[:, COLUMN] = np.append(np.where(live, np.cumsum(live) - 1, -1), -1)[column]
+        self.arrays = laid.arrays._replace(edge=edge)
         self._machine, self._on_paper = machine.array(), machine.on_paper().array()
 
     def seconds(self, configs: NDArray) -> NDArray[np.float64]:
@@ -68,7 +73,8 @@ class Fusion:
         result = np.flatnonzero(found[:, 0])
         cycles, rows = found[result, 0], found[result, 1:]
         counts = rows[:, [OPERATIONS, OPERANDS]].astype(np.int64)
-        return Kernels(result, cycles, counts[:, 0], rows[:, READ:WORK].sum(axis=1), counts[:, 1], rows)
+        runs, read = self.arrays.node[result, WEIGHT], rows[:, READ:WORK].sum(axis=1)
+        return Kernels(result, cycles, runs, counts[:, 0], read, counts[:, 1], rows)
 
     def default(self) -> NDArray[np.int8]:
         """Return the `(d,)` configuration that the compiler chooses on its own.
@@ -78,39 +84,26 @@ class Fusion:
         then it revises its plan with the inputs that each producer really has under it, until nothing changes. Of its
         plans it takes the best by the machine on paper; nothing of the machine's second-order effects is used.
         """
-        config = np.zeros((1, len(self.edges)), np.int8)
-        costs = effective_costs(config[0], self._arrays)
+        config = np.zeros((1, len(self.columns)), np.int8)
+        costs = effective_costs(config[0], self.arrays)
         best, best_seconds = config[0], np.inf
         for caution in [_CAUTIOUS] + [_BOLD] * _REVISIONS:
+            before = config.copy()
             self._sweep(config, self._on_paper, caution, costs)
+            if caution == _BOLD and (config == before).all():
+                break
             seconds = float(self._sweep(config, self._on_paper)[0][0])
             if seconds < best_seconds:
                 best, best_seconds = config[0].copy(), seconds
-            costs = effective_costs(config[0], self._arrays)
+            costs = effective_costs(config[0], self.arrays)
         return best
 
     def _sweep(
         self, configs: NDArray[np.int8], machine: NDArray, caution: float = 0.0, costs: Costs | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return `(n,)` seconds and the last configuration's kernels; `caution` lets the compiler decide itself."""
-        seconds, kernels = np.empty(len(configs)), np.empty((len(self._arrays.kind), 1 + KERNEL_WIDTH))
+        seconds, kernels = np.empty(len(configs)), np.empty((len(self.arrays.kind), 1 + KERNEL_WIDTH))
         empty = np.empty(0)
         decided = costs or Costs(empty, empty)
-        sweep(configs, self._arrays, machine, self._on_paper, caution, decided, kernels, seconds)
+        sweep(configs, self.arrays, machine, self._on_paper, caution, decided, kernels, seconds)
         return seconds, kernels
-
-
-def fusible_edges(graph: Graph) -> NDArray[np.int64]:
-    """Return the edges that a fusion configuration decides: those that some configuration can fuse.
-
-    Light producers go into anything that computes; a heavy one only into an element-wise consumer of as many
-    elements, since a reduction ends what can be computed tile by tile.
-    """
-    producer, consumer = graph.kind[graph.producers], graph.kind[graph.users]
-    light = (producer >= Kind.ELEMENTWISE) & (producer <= Kind.MOVE)
-    heavy = (producer == Kind.REDUCE) | (producer == Kind.MATRIX)
-    third = (consumer == Kind.MATRIX) & (graph.operand > 1)
-    computes = (consumer >= Kind.ELEMENTWISE) & (consumer <= Kind.MATRIX) & ~third
-    aligned = (consumer == Kind.ELEMENTWISE) & (graph.elements[graph.producers] == graph.elements[graph.users])
-    needed = graph.output[graph.producers]
-    return np.flatnonzero((light & computes) | (heavy & aligned & ~needed))

@@ -1,4 +1,4 @@
-"""A graph as the few packed arrays that a sweep of the fusion pass reads, and what computing its nodes costs."""
+"""A laid-out program as the few packed arrays that a sweep of fusion reads, and what computing its nodes costs."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .compiled import compiled
-from .graph import Graph
 from .opcodes import Kind
-from .timing import GROUPS, KERNEL_WIDTH, OUTER, SIZE, SUMS, few_tiles
 
 # Places of work in a kernel, as bits (see `timing`); aligned: element by element all the way to the result.
 LOOPING, LEFT, RIGHT, ALIGNED = 1, 2, 4, 8
@@ -24,14 +22,15 @@ READ, REUSE = range(2)  # of `flow`
 
 
 class Arrays(NamedTuple):
-    """What the sweep reads of a graph of n nodes and m edges.
+    """What the sweep reads of a program of n nodes and m edges.
 
     Attributes:
       kind: `(n,)` of `Kind`.
       output: `(n,)` must the result be in memory?
-      node: `(n, 5)` elements, bytes, vector operations, weight, bytes of an element.
-      matrix, extents: as in `Graph`.
-      tiles: `(n, 4, 3)` that a kernel around each node can have by default.
+      node: `(n, 5)` elements, bytes written, vector operations, weight (how often it runs), bytes of an element.
+      row: `(n,)` row of `loops` and `tiles` for a kernel around each node.
+      loops: `(r, 7)` groups, rows, columns and depth of a matrix product, or zeros; outer, rows and columns of a loop.
+      tiles: `(r, 4, 3)` that a kernel can have by default.
       starts: `(n + 1,)`; v's edges to its consumers are `starts[v]:starts[v + 1]`.
       edge: `(m, 4)` consumer, column of the configuration that decides it or -1, the place of work in front of a
         matrix product or 0, and ALIGNED if it goes element by element.
@@ -41,42 +40,12 @@ class Arrays(NamedTuple):
     kind: NDArray[np.int64]
     output: NDArray[np.bool_]
     node: NDArray[np.float64]
-    matrix: NDArray[np.float64]
-    extents: NDArray[np.float64]
+    row: NDArray[np.int64]
+    loops: NDArray[np.float64]
     tiles: NDArray[np.float64]
     starts: NDArray[np.int64]
     edge: NDArray[np.int64]
     flow: NDArray[np.float64]
-
-
-def pack(graph: Graph, column: NDArray[np.int64]) -> Arrays:
-    """Return the arrays of a graph; `column` `(m,)` names the column that decides each edge, -1 for none."""
-    node = np.column_stack([graph.elements, graph.bytes, graph.operations, graph.weight, graph.element_bytes])
-    edge = np.column_stack([graph.users.astype(np.int64), column, _where(graph), _straight(graph)])
-    flow = np.column_stack([graph.read, graph.reuse])
-    kind, tiles = graph.kind.astype(np.int64), np.empty((len(graph), 4, 3))
-    _tiles(graph.matrix, graph.extents, tiles)
-    return Arrays(kind, graph.output, node, graph.matrix, graph.extents, tiles, graph.user_starts, edge, flow)
-
-
-@compiled()
-def _tiles(matrix: NDArray, extents: NDArray, tiles: NDArray) -> None:
-    kernel = np.zeros(KERNEL_WIDTH)
-    for v in range(len(matrix)):
-        kernel[GROUPS:SUMS], kernel[OUTER:SIZE] = matrix[v], extents[v]
-        few_tiles(kernel, tiles[v])
-
-
-def _where(graph: Graph) -> NDArray[np.int64]:
-    """Return the place of work that an edge into a matrix product leads to, 0 for other edges."""
-    places = np.array([LEFT, RIGHT, LOOPING])[np.minimum(graph.operand, 2)]
-    return np.where(graph.kind[graph.users] == Kind.MATRIX, places, 0)
-
-
-def _straight(graph: Graph) -> NDArray[np.int64]:
-    """Return ALIGNED for edges whose consumer takes as many elements one by one, 0 for others."""
-    same = graph.elements[graph.users] == graph.elements[graph.producers]
-    return np.where((graph.kind[graph.users] == Kind.ELEMENTWISE) & same, ALIGNED, 0)
 
 
 class Costs(NamedTuple):

@@ -50,19 +50,21 @@ class FusionProblem(Problem):
     def _load(self, path: Path, machine: str) -> None:
         from .build import read_graph  # numba comes with it: only where a program is really loaded
         from .fusion import Fusion
+        from .layout import LayoutPass
 
         self._graph: Graph = read_graph(path)
         self._machine = machine
-        self._fusion = Fusion(self._graph, MACHINES[machine])
-        if not len(self._fusion.edges):
+        self._layout = LayoutPass(self._graph)
+        self._laid = self._layout.apply(self._layout.default(MACHINES[machine]))
+        self._fusion = Fusion(self._laid, MACHINES[machine])
+        d = len(self._fusion.columns)
+        if not d:
             raise UserError(f"{path}: no operation of this program can be fused into another; nothing to tune")
-        self.space = Space(np.full(len(self._fusion.edges), 2), names=self._name, values=lambda i: (False, True))
+        self.space = Space(np.full(d, 2), names=self._name, values=lambda i: (False, True))
         self.default = self._fusion.default()
 
     def _name(self, column: int) -> str:
-        edge = self._fusion.edges[column]
-        producer, consumer = self._graph.producers[edge], self._graph.users[edge]
-        return f"{self._graph.names[producer]} -> {self._graph.names[consumer]}"
+        return self._layout.fusion_name(self._fusion.columns[column])
 
     def evaluate(self, configs: NDArray) -> Evaluations:
         """Return the run times in seconds of the program under `(n, d)` fusion decisions."""
@@ -77,16 +79,16 @@ class FusionProblem(Problem):
         """Return which decisions interact, what is known of each, and the graph whose edges they decide."""
         from .fusion_structure import declare
 
-        return declare(self._graph, self._fusion.edges)
+        return declare(self._fusion.arrays, len(self.space))
 
     def facts(self) -> dict[str, str]:
         """Return the size of the program and of its default."""
         kernels = self._fusion.kernels(self.default)
-        operations = int((self._graph.kind > 1).sum())
-        slow = kernels.result[np.argmax(kernels.cycles * self._graph.weight[kernels.result])]
+        operations = int((self._fusion.arrays.kind > 1).sum())
+        slow = kernels.result[np.argmax(kernels.cycles * kernels.runs)]
         return {
             "machine": self._machine,
             "operations": f"{operations:,}",
             "kernels of the default": f"{len(kernels.result):,}",
-            "slowest kernel of the default": f"{self._graph.names[slow]} ({self._graph.opcodes[slow]})",
+            "slowest kernel of the default": f"{self._laid.name(slow)} ({self._laid.opcode(slow)})",
         }

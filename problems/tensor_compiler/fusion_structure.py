@@ -9,7 +9,7 @@ from scipy.sparse import coo_array
 from bbo_suite import Graph as DeclaredGraph
 from bbo_suite import Structure
 
-from .graph import Graph
+from .fusion_arrays import BYTES, COLUMN, ELEMENTS, USER, WEIGHT, WORK, Arrays
 from .opcodes import Kind
 
 _MOST_AT_A_NODE = 32
@@ -33,20 +33,23 @@ EDGE_FEATURES = (
 )
 
 
-def declare(graph: Graph, edges: NDArray[np.int64]) -> Structure:
-    """Return the structure of the decisions about `(d,)` edges of a graph.
+def declare(program: Arrays, d: int) -> Structure:
+    """Return the structure of the `d` decisions about edges of a program; one about several edges is at the first.
 
     Two decisions interact if their edges meet in a node: then they shape the same kernels.
     """
-    starts, neighbours = _interactions(graph.producers[edges], graph.users[edges])
-    nodes = _node_features(graph)
-    ends = [nodes[graph.producers[edges]], nodes[graph.users[edges]]]
-    flow = np.log1p(np.column_stack([graph.read[edges], graph.reuse[edges]]))
-    pairs = np.column_stack([graph.producers, graph.users]).astype(np.int32)
+    producers, users = np.repeat(np.arange(len(program.kind)), np.diff(program.starts)), program.edge[:, USER]
+    decided = np.flatnonzero(program.edge[:, COLUMN] >= 0)[::-1]
+    edges = np.empty(d, np.int64)
+    edges[program.edge[decided, COLUMN]] = decided
+    starts, neighbours = _interactions(producers[edges], users[edges])
+    nodes = _node_features(program)
+    ends = [nodes[producers[edges]], nodes[users[edges]]]
+    pairs = np.column_stack([producers, users]).astype(np.int32)
     return Structure(
         starts=starts,
         neighbours=neighbours,
-        features=np.hstack([*ends, flow]).astype(np.float32),
+        features=np.hstack([*ends, np.log1p(program.flow[edges])]).astype(np.float32),
         feature_names=EDGE_FEATURES,
         graph=DeclaredGraph(nodes, NODE_FEATURES, pairs),
         edges=edges.astype(np.int32),
@@ -76,11 +79,12 @@ def _interactions(producers: NDArray, users: NDArray) -> tuple[NDArray[np.int64]
     return table.indptr.astype(np.int64), table.indices.astype(np.int32)
 
 
-def _node_features(graph: Graph) -> NDArray[np.float32]:
+def _node_features(program: Arrays) -> NDArray[np.float32]:
     """Return `(n, f)` features in the order of `NODE_FEATURES`."""
-    n = len(graph)
-    consumers, producers = np.diff(graph.user_starts), np.bincount(graph.users, minlength=n)
-    sizes = [graph.elements, graph.bytes, graph.operations, 2 * graph.matrix.prod(axis=1), graph.weight]
-    one_hot = np.eye(len(Kind))[graph.kind]
-    numbers = np.column_stack([*map(np.log1p, sizes), np.log1p(consumers), np.log1p(producers), graph.output])
+    n = len(program.kind)
+    consumers, producers = np.diff(program.starts), np.bincount(program.edge[:, USER], minlength=n)
+    products = 2 * program.loops[program.row, :4].prod(axis=1)
+    sizes = [*program.node[:, [ELEMENTS, BYTES, WORK]].T, products, program.node[:, WEIGHT]]
+    one_hot = np.eye(len(Kind))[program.kind]
+    numbers = np.column_stack([*map(np.log1p, sizes), np.log1p(consumers), np.log1p(producers), program.output])
     return np.hstack([one_hot, numbers]).astype(np.float32)

@@ -158,14 +158,15 @@ def _time(graph: Arrays, machine: NDArray, paper: NDArray, kernels: NDArray, sta
             heavy = state.tally[v, _HEAVY] if state.tally[v, _HEAVY] >= 0 else v
             for column in range(6):
                 kernel[column] = state.load[v, column]
+            row = graph.row[heavy]
             for column in range(4):
-                kernel[GROUPS + column] = graph.matrix[heavy, column]
+                kernel[GROUPS + column] = graph.loops[row, column]
             for column in range(3):
-                kernel[OUTER + column] = graph.extents[heavy, column]
+                kernel[OUTER + column] = graph.loops[row, 4 + column]
             kernel[WRITTEN], kernel[SIZE] = graph.node[v, BYTES], graph.node[v, ITEM]
             kernel[OPERANDS], kernel[OPERATIONS] = state.tally[v, _OPERANDS], state.tally[v, _FUSED]
             kernel[SUMS] = graph.node[heavy, ELEMENTS] * 4
-            settle(paper, kernel, graph.tiles[heavy], state.tile, state.flags)
+            settle(paper, kernel, graph.tiles[row], state.tile, state.flags)
             kernels[v, 0] = kernel_cycles(machine, kernel, state.tile, state.flags)
             if kernels[v, 0] == np.inf:
                 kernels[v, 0] = squeeze(machine, kernel, state.tile, state.flags)

@@ -1,77 +1,121 @@
-"""A program as arrays: what every pass of the compiler reads."""
+"""A program as arrays, before any pass: what its operations are, and how each can work in which layouts."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+
+class Read(IntEnum):
+    """How much of an operand in memory a consumer reads."""
+
+    ALL = 0
+    RESULT = 1  # as much as it makes of it, at most all
+    NOTHING = 2  # it is updated where it lies
+
+
+class Tables(NamedTuple):
+    """What there is to know of k kinds of nodes that differ in nothing but name and neighbours.
+
+    Attributes:
+      first: `(k + 1,)`; the states of kind i are rows `first[i]:first[i + 1]` of `result`, `work`, `written`, `row`.
+      result: `(s,)` number of the result's layout.
+      work: `(s,)` vector operations for the whole result.
+      written: `(s,)` bytes of the result that the node writes.
+      row: `(s,)` row of `loops` and `tiles` for a kernel around the node.
+      wanted: `(w,)` numbers of the layouts wanted of operands, -1 for any; place p of state j of kind i is at
+        `wants[i] + j * places[i] + p`.
+      wants, places: `(k,)`.
+      array: `(k,)`; the result in layout l is row `array + l` of `bytes`, `loops` and `tiles`.
+      seconds: `(k,)` how many layouts of the result have the same minor dimension, 0 if it has only one layout at all:
+        layouts l and m have the same minor dimension if `l // seconds == m // seconds`.
+      compact: `(k,)` number of the layout that pads the result least.
+      bytes: `(r,)` of an array in a layout.
+      loops: `(r, 7)` groups, rows, columns and depth of a matrix product, or zeros; outer, rows and columns of a loop.
+      tiles: `(r, 4, 3)` that a kernel can have by default.
+    """
+
+    first: NDArray[np.int64]
+    result: NDArray[np.int64]
+    work: NDArray[np.float64]
+    written: NDArray[np.float64]
+    row: NDArray[np.int64]
+    wanted: NDArray[np.int64]
+    wants: NDArray[np.int64]
+    places: NDArray[np.int64]
+    array: NDArray[np.int64]
+    seconds: NDArray[np.int64]
+    compact: NDArray[np.int64]
+    bytes: NDArray[np.float64]
+    loops: NDArray[np.float64]
+    tiles: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Graph:
     """The operations of a program in topological order; n nodes and m edges from a producer to a consumer.
 
-    Calls are inlined, tuples resolved and pure changes of shape left out, so an edge is data that really flows. A loop
-    body is there once, with the number of its trips as `weight`.
+    Calls are inlined and tuples resolved, so an edge is data that really flows, or is only renamed. A loop body is
+    there once, with the number of its trips as `weight`. Operands that one consumer wants in different layouts have an
+    edge each.
 
     Attributes:
       names: of the nodes, those of the program.
       opcodes: of the nodes, those of HLO.
       kind: `(n,)` of `opcodes.Kind`.
       elements: `(n,)` elements of the result.
-      bytes: `(n,)` of the result in memory, padded to the hardware's tile.
       element_bytes: `(n,)`.
-      operations: `(n,)` vector operations for the whole result.
-      extents: `(n, 3)` outer, rows and columns of what a loop over the node walks: its result, a reduction's input.
-      matrix: `(n, 4)` groups, rows, columns and depth of a matrix product; zeros for other nodes.
       weight: `(n,)` how often the node runs.
       output: `(n,)` must the result be in memory whatever is fused?
+      tuned: `(n,)` is the node's state chosen, and not left to propagation?
+      renamed: `(n,)` the operand of which the node only renames dimensions where layouts allow, or -1.
+      sort: `(n,)` which of the kinds of `tables` the node is.
       user_starts: `(n + 1,)`; the edges of producer v are `user_starts[v]:user_starts[v + 1]`.
       users: `(m,)` the consumer of each edge.
       producers: `(m,)` the producer of each edge.
       operand: `(m,)` the first place at which the consumer takes the producer.
-      read: `(m,)` bytes that the consumer reads if the producer lies in memory.
+      read: `(m,)` of `Read`.
       reuse: `(m,)` how often each element of the producer is used to compute the consumer once.
+      tables: of the node kinds.
     """
 
     names: list[str]
     opcodes: list[str]
     kind: NDArray[np.int8]
     elements: NDArray[np.float64]
-    bytes: NDArray[np.float64]
     element_bytes: NDArray[np.float64]
-    operations: NDArray[np.float64]
-    extents: NDArray[np.float64]
-    matrix: NDArray[np.float64]
     weight: NDArray[np.float64]
     output: NDArray[np.bool_]
+    tuned: NDArray[np.bool_]
+    renamed: NDArray[np.int32]
+    sort: NDArray[np.int32]
     user_starts: NDArray[np.int64]
     users: NDArray[np.int32]
     producers: NDArray[np.int32]
-    operand: NDArray[np.int8]
-    read: NDArray[np.float64]
+    operand: NDArray[np.int32]
+    read: NDArray[np.int8]
     reuse: NDArray[np.float64]
+    tables: Tables
 
     def __len__(self) -> int:
         """Return the number of nodes."""
         return len(self.kind)
 
+    @property
+    def matrix(self) -> NDArray[np.float64]:
+        """The `(n, 4)` groups, rows, columns and depth of matrix products; zeros for other nodes."""
+        return self.tables.loops[self.tables.row[self.tables.first[self.sort]], :4]
+
     def digest(self) -> str:
         """Return a text that changes when the program does; names do not count."""
         state = hashlib.sha256("\n".join(self.opcodes).encode())
-        for array in (
-            self.elements,
-            self.bytes,
-            self.operations,
-            self.extents,
-            self.matrix,
-            self.weight,
-            self.read,
-            self.reuse,
-        ):
-            state.update(array.astype("<f8").tobytes())
-        for whole in (self.kind, self.output, self.user_starts, self.users, self.operand):
-            state.update(whole.astype("<i8").tobytes())
+        own = [getattr(self, field.name) for field in fields(self)[2:-1]]
+        for array in (*own, *self.tables):
+            wide = "<f8" if array.dtype.kind == "f" else "<i8"
+            state.update(array.astype(wide).tobytes())
         return state.hexdigest()[:16]

@@ -48,11 +48,14 @@ class KernelProblem(Problem):
         from .build import read_graph  # numba comes with it: only where a program is really loaded
         from .fusion import Fusion
         from .kernel_settings import SLOTS, compile_kernels
+        from .layout import LayoutPass
 
         self._graph: Graph = read_graph(path)
-        fusion = Fusion(self._graph, MACHINES[machine])
+        layout = LayoutPass(self._graph)
+        self._laid = layout.apply(layout.default(MACHINES[machine]))
+        fusion = Fusion(self._laid, MACHINES[machine])
         kernels = fusion.kernels(fusion.default())
-        settings = compile_kernels(kernels.rows, self._graph.weight[kernels.result], MACHINES[machine])
+        settings = compile_kernels(kernels.rows, kernels.runs, MACHINES[machine])
         tuned = np.flatnonzero(settings.fits)
         if kernel:
             tuned = tuned[[_number(kernel, len(tuned), path)]]
@@ -74,7 +77,7 @@ class KernelProblem(Problem):
     def _name(self, column: int) -> str:
         from .kernel_settings import SLOTS
 
-        return f"{self._graph.names[self._results[column // len(self.slots)]]}: {SLOTS[self._slots[column]]}"
+        return f"{self._laid.name(self._results[column // len(self.slots)])}: {SLOTS[self._slots[column]]}"
 
     def evaluate(self, configs: NDArray) -> Evaluations:
         """Return the seconds that the kernels take in a run of the program; a single kernel's in one run of it."""
@@ -88,7 +91,7 @@ class KernelProblem(Problem):
         return Evaluations(seconds, status, {int(b): self._reason(overflowing[b]) for b in np.flatnonzero(status)})
 
     def _reason(self, kernel: int) -> str:
-        return f"the windows of {self._graph.names[self._results[kernel]]} do not fit into the scratchpad"
+        return f"the windows of {self._laid.name(self._results[kernel])} do not fit into the scratchpad"
 
     def fingerprint(self) -> str:
         """Return a text that changes with the program, the kernel, the machine and the cost model."""

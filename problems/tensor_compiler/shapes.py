@@ -1,4 +1,4 @@
-"""What attributes and shapes of an operation mean for its cost: work, reuse of operands, bytes in memory."""
+"""What attributes and shapes of an operation mean for its cost in any layout: work, and reuse of operands."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import math
 import re
 
 from .flatten import Node
+from .graph import Read
 from .hlo_types import Shape
-from .opcodes import OPAQUE_OPERATIONS, VECTOR_OPERATIONS, Kind, bytes_of
-
-LANES, SUBLANES = 128, 8
-"""The tile of the two minor dimensions that arrays are padded to in memory (XLA:TPU, Tiled layout)."""
+from .opcodes import OPAQUE_OPERATIONS, VECTOR_OPERATIONS, Kind
 
 
 def elements(shape: Shape) -> int:
@@ -20,78 +18,18 @@ def elements(shape: Shape) -> int:
     return math.prod(shape.dims)
 
 
-def padded_bytes(shape: Shape) -> float:
-    """Return the bytes of a result in memory, in the layout that pads it least.
-
-    The two minor dimensions are padded to whole tiles. Until layouts are chosen by a pass of their own, the compiler
-    is taken to put the two dimensions there that fit best.
-    """
-    if shape.dtype == "tuple":
-        return sum(padded_bytes(part) for part in shape.elements)
-    dims = [d for d in shape.dims if d != 1]
-    size = math.prod(dims) * bytes_of(shape.dtype)
-    if len(dims) < 2 or size == 0:
-        return -(-size // 512) * 512  # vectors are packed densely
-    rows = SUBLANES * max(1, round(4 / max(bytes_of(shape.dtype), 0.5)))
-    growth = sorted((_padding(minor, LANES) * _padding(second, rows), minor, second) for minor, second in _pairs(dims))
-    return size * growth[0][0]
-
-
-def _pairs(dims: list[int]) -> list[tuple[int, int]]:
-    distinct = sorted(set(dims))
-    return [(a, b) for a in distinct for b in distinct if a != b or dims.count(a) > 1]
-
-
-def _padding(size: int, tile: int) -> float:
-    return -(-size // tile) * tile / size
-
-
-def is_bitcast(node: Node) -> bool:
-    """Does the operation only rename dimensions, so that the result can lie where the operand does?"""
-    if len(node.inputs) != 1:
-        return False
-    operand = node.inputs[0]
-    before, after = [d for d in operand.dims if d != 1], [d for d in node.shape.dims if d != 1]
-    if node.opcode == "broadcast":
-        return before == after
-    if node.opcode == "transpose":
-        order = [d for d in numbers(_attribute(node, "dimensions")) if operand.dims[d] != 1]
-        return order == sorted(order)
-    if node.opcode != "reshape":
-        return False
-    if before == after:
-        return True
-    # Merging or splitting major dimensions keeps every tile whole if the rows of tiles stay aligned.
-    minor = before[-1:] == after[-1:] and before[-1:] != []
-    return minor and all(len(dims) < 2 or dims[-2] % SUBLANES == 0 for dims in (before, after))
-
-
 def operations(node: Node) -> float:
-    """Return the vector operations of the whole result."""
+    """Return the vector operations of the whole result, where the layout suits the operation."""
     count = elements(node.shape)
     if node.kind is Kind.MATRIX:
         return 0.0
     if node.opcode == "reduce":
-        return float(max([count, *map(elements, node.inputs)])) * (2.0 if _reduces_lanes(node) else 1.0)
+        return float(max([count, *map(elements, node.inputs)]))
     if node.kind is Kind.REDUCE:
         return float(count) * math.prod(window(node, "size") or [1])
     if node.kind is Kind.OPAQUE:
         return OPAQUE_OPERATIONS * max([count, *map(elements, node.inputs)])
     return VECTOR_OPERATIONS.get(node.opcode, 0.0) * count
-
-
-def _reduces_lanes(node: Node) -> bool:
-    """Does a reduction run along the minor dimension, which takes shuffles between lanes?"""
-    return bool(node.inputs) and len(node.inputs[0].dims) - 1 in numbers(_attribute(node, "dimensions"))
-
-
-def extents(node: Node) -> tuple[float, float, float]:
-    """Return outer extent, rows and columns of what a loop over the node walks: its result, a reduction's input."""
-    dims = node.inputs[0].dims if node.kind is Kind.REDUCE and node.inputs else node.shape.dims
-    if node.shape.dtype == "tuple":
-        return 1.0, 1.0, float(max(1, elements(node.shape)))
-    rows, columns = (1, 1, *dims)[-2:]
-    return float(max(1, math.prod(dims[:-2]))), float(max(1, rows)), float(max(1, columns))
 
 
 def matrix(node: Node) -> tuple[float, float, float, float]:
@@ -103,13 +41,13 @@ def matrix(node: Node) -> tuple[float, float, float, float]:
         return 0.0, 0.0, 0.0, 0.0
     left, right, result = node.inputs[0], node.inputs[1], node.shape
     if node.opcode == "dot":
-        groups = math.prod(left.dims[d] for d in numbers(_attribute(node, "lhs_batch_dims")))
-        depth = math.prod(left.dims[d] for d in numbers(_attribute(node, "lhs_contracting_dims")))
+        groups = math.prod(left.dims[d] for d in numbers(attribute(node, "lhs_batch_dims")))
+        depth = math.prod(left.dims[d] for d in numbers(attribute(node, "lhs_contracting_dims")))
         rows = elements(left) / max(1, groups * depth)
         return float(groups), rows, elements(right) / max(1, groups * depth), float(depth)
-    labels = _attribute(node, "dim_labels")
-    features, groups = _feature_dim(labels, result), int(_attribute(node, "feature_group_count") or 1)
-    groups *= int(_attribute(node, "batch_group_count") or 1)
+    labels = attribute(node, "dim_labels")
+    features, groups = _feature_dim(labels, result), int(attribute(node, "feature_group_count") or 1)
+    groups *= int(attribute(node, "batch_group_count") or 1)
     taps = elements(right) / max(1, features) / _dilated(node)
     return float(groups), elements(result) / max(1, features), features / groups, taps
 
@@ -139,21 +77,13 @@ def reuse(node: Node, place: int) -> float:
     return 1.0
 
 
-def read_bytes(node: Node, place: int) -> float:
-    """Return the bytes that reading an operand from memory moves."""
-    whole = padded_bytes(node.inputs[place])
+def reads(node: Node, place: int) -> Read:
+    """Return how much of an operand in memory is read."""
     if node.opcode in ("slice", "dynamic-slice", "gather") and place == 0:
-        return min(whole, padded_bytes(node.shape))
+        return Read.RESULT
     if node.opcode == "dynamic-update-slice" and place == 0:
-        return 0.0  # updated where it lies
-    return whole
-
-
-def written_bytes(node: Node) -> float:
-    """Return the bytes of the result in memory; an update in place writes only what is new."""
-    if node.opcode == "dynamic-update-slice" and len(node.inputs) > 1:
-        return padded_bytes(node.inputs[1])
-    return padded_bytes(node.shape)
+        return Read.NOTHING  # updated where it lies
+    return Read.ALL
 
 
 def numbers(text: str) -> list[int]:
@@ -163,9 +93,10 @@ def numbers(text: str) -> list[int]:
 
 def window(node: Node, key: str) -> list[int]:
     """Return one list of a `window={size=3x3 stride=2x2}` attribute, empty if it is not there."""
-    found = re.search(rf"(?<![\w]){key}=(\d+(?:x\d+)*)", _attribute(node, "window"))
+    found = re.search(rf"(?<![\w]){key}=(\d+(?:x\d+)*)", attribute(node, "window"))
     return [int(n) for n in found[1].split("x")] if found else []
 
 
-def _attribute(node: Node, key: str) -> str:
+def attribute(node: Node, key: str) -> str:
+    """Return the text of an attribute, empty if it is not there."""
     return node.source.attributes.get(key, "") if node.source else ""

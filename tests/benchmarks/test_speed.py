@@ -29,7 +29,7 @@ def test_fusion_evaluation(benchmark, problem_id: str, rows: str) -> None:
     configs = problem.space.sample(BATCH, rng)
     if rows == "default":
         configs = np.where(rng.random(configs.shape) < 0.01, configs, problem.default).astype(np.int8)
-    benchmark.extra_info["nodes"] = len(problem._graph)
+    benchmark.extra_info["nodes"] = len(problem._fusion.arrays.kind)
     benchmark(problem.evaluate, configs)
 
 

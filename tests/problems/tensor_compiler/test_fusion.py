@@ -11,7 +11,9 @@ import bbo_suite
 from bbo_problems.tensor_compiler import hlo
 from bbo_problems.tensor_compiler.build import build
 from bbo_problems.tensor_compiler.fusion import Fusion
+from bbo_problems.tensor_compiler.fusion_arrays import LEFT, LOOPING, RIGHT
 from bbo_problems.tensor_compiler.fusion_problem import FusionProblem
+from bbo_problems.tensor_compiler.layout import LayoutPass
 from bbo_problems.tensor_compiler.machine import COST_MODEL, MACHINES
 from bbo_problems.tensor_compiler.models import MODELS
 from bbo_problems.tensor_compiler.opcodes import Kind
@@ -25,22 +27,23 @@ def program(*lines: str, parameters: int = 2) -> Fusion:
     sums = "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b)\n}\n"
     given = [f"p{i} = {SIZE} parameter({i})" for i in range(parameters)]
     body = "\n".join(f"  {line}" for line in [*given, *lines])
-    graph = build(hlo.parse(f"HloModule test\n\n{sums}\nENTRY main {{\n{body}\n}}\n"), "test")
-    made = Fusion(graph, V5E)
-    made.graph = graph
+    layout = LayoutPass(build(hlo.parse(f"HloModule test\n\n{sums}\nENTRY main {{\n{body}\n}}\n"), "test"))
+    laid = layout.apply(layout.default(V5E))
+    made = Fusion(laid, V5E)
+    made.names = [layout.fusion_name(column).replace(" -> ", "-") for column in made.columns]
+    made.laid = laid
     return made
 
 
 def names(fusion: Fusion) -> list[str]:
-    graph = fusion.graph
-    return [f"{graph.names[graph.producers[e]]}-{graph.names[graph.users[e]]}" for e in fusion.edges]
+    return fusion.names
 
 
 def kernels(fusion: Fusion, *fused: str) -> dict[str, int]:
     """Return the operations of each kernel by its result, when only the named edges are fused."""
     assert set(fused) <= set(names(fusion)), names(fusion)
     found = fusion.kernels(np.array([name in fused for name in names(fusion)], np.int8))
-    return {fusion.graph.names[r]: int(n) for r, n in zip(found.result, found.operations, strict=True)}
+    return {fusion.laid.name(r): int(n) for r, n in zip(found.result, found.operations, strict=True)}
 
 
 DIAMOND = (
@@ -113,7 +116,7 @@ def test_outputs_are_stored_even_if_fused() -> None:
 def test_an_elementwise_kernel_takes_its_bytes_over_the_bandwidth() -> None:
     fusion = program(f"ROOT n = {SIZE} negate(p0)", f"x = {SIZE} negate(p1)", f"y = {SIZE} negate(x)")
     cycles = 2 * 1024 * 1024 * 4 / V5E.memory
-    assert len(fusion.edges) == 0  # x and y are dead
+    assert len(fusion.columns) == 0  # x and y are dead
     found = fusion.kernels(np.empty(0, np.int8))
     assert cycles < found.cycles[0] - V5E.launch < 1.1 * cycles
     assert found.read[0] == 1024 * 1024 * 4
@@ -128,30 +131,31 @@ def test_fusing_saves_the_round_trip_through_memory() -> None:
 
 def second_version(fusion: Fusion, config: np.ndarray) -> dict[int, tuple[int, float, int]]:
     """Return operations, bytes read and operands of each kernel, worked out with sets for one kernel at a time."""
-    graph = fusion.graph
-    asked = {int(e) for e, on in zip(fusion.edges, config, strict=True) if on}
+    graph = fusion.arrays
+    users, columns, where_to, straight_on = graph.edge.T
+    read_of, reuse_of = graph.flow.T
     computed: dict[int, dict[int, tuple[set, float, bool]]] = {}  # node -> kernel -> places, times, aligned
     fused_in: dict[int, list[int]] = {}
     heavy_in: dict[int, int] = {}
     read: dict[int, dict[int, float]] = {}
-    for v in reversed(range(len(graph))):
+    for v in reversed(range(len(graph.kind))):
         if graph.kind[v] == Kind.FREE:
             computed[v] = {}
             continue
-        edges = range(graph.user_starts[v], graph.user_starts[v + 1])
+        edges = range(graph.starts[v], graph.starts[v + 1])
         want: dict[int, list] = {}
         take: dict[int, set] = {}
         moved: dict[int, float] = {}
         for e in edges:
-            c = int(graph.users[e])
+            c = int(users[e])
             for k, (places, times, aligned) in computed[c].items():
                 where = places
                 if graph.kind[c] == Kind.MATRIX:
-                    where = {min(int(graph.operand[e]), 2)} if graph.operand[e] < 2 else {"loop"}
-                straight = graph.kind[c] == Kind.ELEMENTWISE and graph.elements[c] == graph.elements[v] and aligned
-                moved[k] = max(moved.get(k, 0.0), graph.read[e] * min(times, 1.0))
-                if e in asked:
-                    want.setdefault(k, []).append((where, times * graph.reuse[e], straight))
+                    where = {{LEFT: 0, RIGHT: 1, LOOPING: "loop"}[int(where_to[e])]}
+                straight = bool(straight_on[e]) and aligned
+                moved[k] = max(moved.get(k, 0.0), read_of[e] * min(times, 1.0))
+                if columns[e] >= 0 and config[columns[e]]:
+                    want.setdefault(k, []).append((where, times * reuse_of[e], straight))
                 else:
                     take.setdefault(k, set()).update(where)
         heavy = graph.kind[v] in (Kind.REDUCE, Kind.MATRIX)
@@ -187,9 +191,8 @@ def second_version(fusion: Fusion, config: np.ndarray) -> dict[int, tuple[int, f
 def test_the_sweep_agrees_with_a_second_version(instance: str) -> None:
     problem = FusionProblem(instance)
     fusion = problem._fusion
-    fusion.graph = problem._graph
     rng = np.random.default_rng(0)
-    d = len(fusion.edges)
+    d = len(fusion.columns)
     for share in (0.0, 0.3, 0.7, 0.9, 1.0):
         config = (rng.random(d) < share).astype(np.int8)
         found = fusion.kernels(config)

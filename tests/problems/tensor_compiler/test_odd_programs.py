@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 from bbo_problems.tensor_compiler import hlo
-from bbo_problems.tensor_compiler.build import build
+from bbo_problems.tensor_compiler.build import build, read_graph
 from bbo_problems.tensor_compiler.fusion import Fusion
+from bbo_problems.tensor_compiler.layout import LayoutPass
 from bbo_problems.tensor_compiler.machine import MACHINES
+from bbo_problems.tensor_compiler.opcodes import Kind
+from bbo_problems.tensor_compiler.programs import program
 
 CONTRACT = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
 CASES = {
@@ -34,13 +37,19 @@ def fusion(shape: str, lines: list[str]) -> Fusion:
     body = "\n".join(f"  {line}".replace("S ", f"{shape} ").replace("(S,", f"({shape},") for line in lines)
     body = body.replace(", S)", f", {shape})")
     text = f"HloModule m\n\nENTRY main {{\n  p = {shape} parameter(0)\n{body}\n}}\n"
-    return Fusion(build(hlo.parse(text), "test"), MACHINES["v5e"])
+    return fused(text)[1]
+
+
+def fused(text: str) -> tuple[LayoutPass, Fusion]:
+    """Return both passes on a program, the second under the default of the first."""
+    layout = LayoutPass(build(hlo.parse(text), "test"))
+    return layout, Fusion(layout.apply(layout.default(MACHINES["v5e"])), MACHINES["v5e"])
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_odd_programs_cost_something_finite_whatever_is_fused(case: str) -> None:
     made = fusion(*CASES[case])
-    d = len(made.edges)
+    d = len(made.columns)
     rows = np.random.default_rng(0).integers(0, 2, (20, d), np.int8)
     costs = made.seconds(np.vstack([rows, np.zeros((1, d), np.int8), np.ones((1, d), np.int8), made.default()[None]]))
     assert np.isfinite(costs).all()
@@ -68,9 +77,8 @@ def test_the_cost_does_not_depend_on_the_order_of_the_text() -> None:
     wanted: dict[str, int] = {}
     costs = set()
     for seed in range(6):
-        graph = build(hlo.parse(chain(np.random.default_rng(seed))[0]), "test")
-        made = Fusion(graph, MACHINES["v5e"])
-        edges = [f"{graph.names[graph.producers[e]]}-{graph.names[graph.users[e]]}" for e in made.edges]
+        layout, made = fused(chain(np.random.default_rng(seed))[0])
+        edges = [layout.fusion_name(column) for column in made.columns]
         wanted = wanted or dict(zip(sorted(edges), rng.integers(0, 2, len(edges)).tolist(), strict=True))
         costs.add(round(float(made.seconds(np.array([[wanted[e] for e in edges]], np.int8))[0]), 15))
     assert len(costs) == 1
@@ -78,14 +86,10 @@ def test_the_cost_does_not_depend_on_the_order_of_the_text() -> None:
 
 def test_every_output_is_computed_whatever_is_fused() -> None:
     """The kernels' results always include the outputs, and what a kernel reads is stored or given."""
-    from bbo_problems.tensor_compiler.build import read_graph
-    from bbo_problems.tensor_compiler.opcodes import Kind
-    from bbo_problems.tensor_compiler.programs import program
-
-    graph = read_graph(program("rnn"))
-    made = Fusion(graph, MACHINES["v5e"])
+    layout = LayoutPass(read_graph(program("rnn")))
+    made = Fusion(layout.apply(layout.default(MACHINES["v5e"])), MACHINES["v5e"])
     rng = np.random.default_rng(1)
-    computed = graph.kind > Kind.FREE
+    computed = made.arrays.kind > Kind.FREE
     for share in (0.1, 0.5, 0.9):
-        found = set(made.kernels((rng.random(len(made.edges)) < share).astype(np.int8)).result.tolist())
-        assert set(np.flatnonzero(graph.output & computed).tolist()) <= found
+        found = set(made.kernels((rng.random(len(made.columns)) < share).astype(np.int8)).result.tolist())
+        assert set(np.flatnonzero(made.arrays.output & computed).tolist()) <= found

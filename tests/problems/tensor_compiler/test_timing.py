@@ -86,7 +86,7 @@ def test_overlap_needs_two_buffers() -> None:
 def test_the_default_tile_is_legal_and_near_the_best_that_the_analytical_model_knows(instance: str) -> None:
     problem = bbo_suite.problem(f"fusion/{instance}")
     found = problem._fusion.kernels(problem.default)
-    settings = compile_kernels(found.rows, problem._graph.weight[found.result], MACHINE)
+    settings = compile_kernels(found.rows, found.runs, MACHINE)
     chosen = best = 0.0
     for kernel, runs, chose in zip(settings.kernels, settings.runs, settings.chosen, strict=True):
         assert all(chose[axis] in timing.legal_sizes(kernel, axis) for axis in range(3))
