@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from .fusion_arrays import COLUMN, WEIGHT, Costs, effective_costs
 from .fusion_sweep import sweep
+from .kernel_settings import SLOTS
 from .layout import Laid
 from .machine import Machine
 from .timing import KERNEL_WIDTH, OPERANDS, OPERATIONS, READ, WORK
@@ -65,11 +66,27 @@ class Fusion:
 
     def seconds(self, configs: NDArray) -> NDArray[np.float64]:
         """Return the `(n,)` run times of the program under `(n, d)` configurations."""
-        return self._sweep(np.require(configs, np.int8, ["C", "W"]), self._machine)[0]
+        return self._sweep(configs, self._machine)[0]
+
+    def tuned_seconds(self, configs: NDArray, settings: NDArray) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return the run times under configurations that also set tiles and flags, and what overflows.
+
+        Args:
+          configs: `(b, d)`.
+          settings: `(b, n, 9)`, for the kernel whose result is each node of the graph: 0 for the compiler's choice, i
+            for the i-th value of a slot (see `kernel_settings`). A node that is not in memory ignores it, and so does
+            a kernel that no tile of the compiler fits.
+
+        Returns:
+          `(b,)` seconds, inf where the windows of a kernel overflow as they are set; and `(b,)` the first
+          node of such a kernel, or -1.
+        """
+        seconds, _, overflowing = self._sweep(configs, self._machine, settings)
+        return seconds, overflowing
 
     def kernels(self, config: NDArray) -> Kernels:
         """Return the kernels that one `(d,)` configuration makes."""
-        found = self._sweep(np.require(config[None], np.int8, ["C", "W"]), self._machine)[1]
+        found = self._sweep(config[None], self._machine)[1]
         result = np.flatnonzero(found[:, 0])
         cycles, rows = found[result, 0], found[result, 1:]
         counts = rows[:, [OPERATIONS, OPERANDS]].astype(np.int64)
@@ -89,7 +106,7 @@ class Fusion:
         best, best_seconds = config[0], np.inf
         for caution in [_CAUTIOUS] + [_BOLD] * _REVISIONS:
             before = config.copy()
-            self._sweep(config, self._on_paper, caution, costs)
+            self._sweep(config, self._on_paper, None, caution, costs)
             if caution == _BOLD and (config == before).all():
                 break
             seconds = float(self._sweep(config, self._on_paper)[0][0])
@@ -99,11 +116,21 @@ class Fusion:
         return best
 
     def _sweep(
-        self, configs: NDArray[np.int8], machine: NDArray, caution: float = 0.0, costs: Costs | None = None
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return `(n,)` seconds and the last configuration's kernels; `caution` lets the compiler decide itself."""
-        seconds, kernels = np.empty(len(configs)), np.empty((len(self.arrays.kind), 1 + KERNEL_WIDTH))
-        empty = np.empty(0)
+        self,
+        configs: NDArray,
+        machine: NDArray,
+        settings: NDArray | None = None,
+        caution: float = 0.0,
+        costs: Costs | None = None,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+        """Return `(b,)` seconds, the last configuration's kernels, and `(b,)` nodes whose kernel overflows, or -1.
+
+        `caution` lets the compiler decide itself: then the configurations, `int8` in C order, are written.
+        """
+        rows = np.require(configs, np.int8, ["C", "W"])
+        b, n, empty = len(rows), len(self.arrays.kind), np.empty(0)
+        seconds, kernels, overflowing = np.empty(b), np.empty((n, 1 + KERNEL_WIDTH)), np.empty(b, np.int64)
+        tuned = np.empty((b, 0, len(SLOTS)), np.int8) if settings is None else np.require(settings, np.int8, ["C", "W"])
         decided = costs or Costs(empty, empty)
-        sweep(configs, self.arrays, machine, self._on_paper, caution, decided, kernels, seconds)
-        return seconds, kernels
+        sweep(rows, self.arrays, machine, self._on_paper, caution, decided, tuned, kernels, seconds, overflowing)
+        return seconds, kernels, overflowing

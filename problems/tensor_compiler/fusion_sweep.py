@@ -35,6 +35,7 @@ from .fusion_arrays import (
     Arrays,
     Costs,
 )
+from .kernel_settings import override
 from .timing import (
     DEFAULT_FLAGS,
     GROUPS,
@@ -99,8 +100,10 @@ def sweep(
     paper: NDArray,
     caution: float,
     costs: Costs,
+    settings: NDArray,
     kernels: NDArray,
     seconds: NDArray,
+    overflowing: NDArray,
 ) -> None:
     """Fuse and time each configuration.
 
@@ -110,9 +113,12 @@ def sweep(
       paper: the one that tiles are chosen for.
       caution: 0, or the largest ratio of bytes read to bytes made at which the compiler copies a producer.
       costs: of the nodes under the plan that the compiler revises; empty where it decides nothing.
+      settings: `(b, n, 9)` int8, set for the kernel of each node (see `kernel_settings.override`), or `(b, 0, 9)`
+        where the compiler sets all.
       kernels: `(n, 1 + KERNEL_WIDTH)`, filled for the last configuration: cycles of the kernel that computes each
         node, and the kernel (see `timing`); cycles are zero for a node that is not in memory.
-      seconds: `(b,)`, filled with the program's run times.
+      seconds: `(b,)`, filled with the program's run times; inf where the windows of a kernel overflow as they are set.
+      overflowing: `(b,)`, filled with the first node of such a kernel, or -1.
     """
     n = len(graph.kind)
     room = n * (MOST_COPIES + 1)
@@ -122,7 +128,8 @@ def sweep(
     state = State(span, member, times, use, amount, load, tally, np.empty(3), np.array(DEFAULT_FLAGS))
     for b in range(len(configs)):
         _fuse(configs[b], graph, machine, caution, costs, kernels, state)
-        seconds[b] = _time(graph, machine, paper, kernels, state) / machine[HERTZ]
+        cycles, overflowing[b] = _time(graph, machine, paper, settings[b], kernels, state)
+        seconds[b] = cycles / machine[HERTZ]
 
 
 @compiled(runtime=False)
@@ -149,29 +156,58 @@ def _fuse(
 
 
 @compiled(runtime=False)
-def _time(graph: Arrays, machine: NDArray, paper: NDArray, kernels: NDArray, state: State) -> float:
-    """Fill in the kernels that are marked and return the cycles of all, each as often as it runs."""
-    total = 0.0
+def _time(
+    graph: Arrays, machine: NDArray, paper: NDArray, settings: NDArray, kernels: NDArray, state: State
+) -> tuple[float, int]:
+    """Fill in the marked kernels; return the cycles of all, each as often as it runs, and the first that overflows."""
+    total, overflowing = 0.0, -1
     for v in range(len(graph.kind)):
         if kernels[v, 0] > 0:
-            kernel = kernels[v, 1:]
             heavy = state.tally[v, _HEAVY] if state.tally[v, _HEAVY] >= 0 else v
-            for column in range(6):
-                kernel[column] = state.load[v, column]
-            row = graph.row[heavy]
-            for column in range(4):
-                kernel[GROUPS + column] = graph.loops[row, column]
-            for column in range(3):
-                kernel[OUTER + column] = graph.loops[row, 4 + column]
-            kernel[WRITTEN], kernel[SIZE] = graph.node[v, BYTES], graph.node[v, ITEM]
-            kernel[OPERANDS], kernel[OPERATIONS] = state.tally[v, _OPERANDS], state.tally[v, _FUSED]
-            kernel[SUMS] = graph.node[heavy, ELEMENTS] * 4
-            settle(paper, kernel, graph.tiles[row], state.tile, state.flags)
-            kernels[v, 0] = kernel_cycles(machine, kernel, state.tile, state.flags)
-            if kernels[v, 0] == np.inf:
-                kernels[v, 0] = squeeze(machine, kernel, state.tile, state.flags)
+            _describe(v, heavy, graph, state, kernels[v, 1:])
+            tiles = graph.tiles[graph.row[heavy]]
+            kernels[v, 0] = _cycles(v, tiles, machine, paper, settings, kernels[v, 1:], state)
             total += kernels[v, 0] * graph.node[v, WEIGHT]
-    return total
+            if kernels[v, 0] == np.inf and overflowing < 0:
+                overflowing = v
+    return total, overflowing
+
+
+@compiled(runtime=False)
+def _describe(v: int, heavy: int, graph: Arrays, state: State, kernel: NDArray) -> None:
+    """Write all that the timing of the kernel of v depends on (see `timing`); `heavy` decides its shape."""
+    for column in range(6):
+        kernel[column] = state.load[v, column]
+    row = graph.row[heavy]
+    for column in range(4):
+        kernel[GROUPS + column] = graph.loops[row, column]
+    for column in range(3):
+        kernel[OUTER + column] = graph.loops[row, 4 + column]
+    kernel[WRITTEN], kernel[SIZE] = graph.node[v, BYTES], graph.node[v, ITEM]
+    kernel[OPERANDS], kernel[OPERATIONS] = state.tally[v, _OPERANDS], state.tally[v, _FUSED]
+    kernel[SUMS] = graph.node[heavy, ELEMENTS] * 4
+
+
+@compiled(runtime=False)
+def _cycles(
+    v: int, tiles: NDArray, machine: NDArray, paper: NDArray, settings: NDArray, kernel: NDArray, state: State
+) -> float:
+    """Return the cycles of the kernel of v as the compiler sets it, or as far as nothing else is set for it."""
+    tile, flags = state.tile, state.flags
+    settle(paper, kernel, tiles, tile, flags)
+    cycles = kernel_cycles(machine, kernel, tile, flags)
+    fits = cycles < np.inf
+    if not fits:
+        cycles = squeeze(machine, kernel, tile, flags)
+    if len(settings) == 0 or not settings[v].any():
+        return cycles
+    if not fits and kernel_cycles(machine, kernel, tile, flags) == np.inf:
+        return cycles  # no tile fits: the kernel is not tuned, as in `kernel_settings.Settings`
+    override(settings[v], kernel, tile, flags)
+    cycles = kernel_cycles(machine, kernel, tile, flags)
+    for flag in range(len(DEFAULT_FLAGS)):
+        flags[flag] = DEFAULT_FLAGS[flag]
+    return cycles
 
 
 @compiled(runtime=False)

@@ -19,11 +19,13 @@ from .timing import (
     PREFETCH,
     UNROLL,
     VECTORS,
+    extent,
     few_tiles,
     kernel_cycles,
     legal_sizes,
     settle,
     squeeze,
+    unit,
 )
 
 TILE_SLOTS, FLAG_SLOTS = range(3), range(3, 9)
@@ -38,6 +40,7 @@ _FLAG_VALUES = {
     PARTIALS: (1.0, 2.0, 4.0),
     VECTORS: (1.0, 2.0, 4.0),
 }
+_VALUES = np.array([[values[min(i, len(values) - 1)] for i in range(4)] for values in _FLAG_VALUES.values()])
 _OF_PRODUCTS = (ORDER, PARTIALS)  # flags that mean nothing to a kernel without a matrix product
 
 
@@ -126,3 +129,22 @@ def tuned_seconds(
                 overflowing[b] = k
             total += cycles * runs[k]
         seconds[b] = total / machine[HERTZ]
+
+
+@compiled(runtime=False)
+def override(setting: NDArray, kernel: NDArray, tile: NDArray, flags: NDArray) -> None:
+    """Write what is set for a kernel over the compiler's choice.
+
+    Args:
+      setting: `(9,)` in the order of `SLOTS`: 0 for the compiler's choice, i for the i-th value that can be chosen, the
+        last one where there are fewer.
+      kernel: `(KERNEL_WIDTH,)`.
+      tile: `(3,)`, written.
+      flags: `(6,)`, written.
+    """
+    for axis in range(3):
+        if setting[axis] > 0:
+            tile[axis] = min(unit(kernel, axis) * 2.0 ** (setting[axis] - 1), extent(kernel, axis))
+    for flag in range(6):
+        if setting[3 + flag] > 0:
+            flags[flag] = _VALUES[flag, min(setting[3 + flag], _VALUES.shape[1]) - 1]

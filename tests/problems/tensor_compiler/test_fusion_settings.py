@@ -1,0 +1,72 @@
+"""Settings of single kernels in the fusion pass: the same costs as the tile and flags tasks have."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bbo_suite
+from bbo_problems.tensor_compiler.fusion_problem import FusionProblem
+from bbo_problems.tensor_compiler.kernel_settings import FLAG_SLOTS, SLOTS, TILE_SLOTS, compile_kernels
+from bbo_problems.tensor_compiler.machine import MACHINES
+
+PROBLEM = FusionProblem("rnn")
+FUSION, DEFAULT = PROBLEM._fusion, PROBLEM.default
+NODES = len(PROBLEM._graph)
+KERNELS = FUSION.kernels(DEFAULT)
+COMPILED = compile_kernels(KERNELS.rows, PROBLEM._graph.weight[KERNELS.result], MACHINES["v5e"])
+PLAIN = FUSION.seconds(DEFAULT[None])[0]
+
+
+def cost(rows: np.ndarray) -> tuple[float, int]:
+    """Return the cost of the default fusion with `(n, 9)` settings."""
+    seconds, overflowing = FUSION.tuned_seconds(DEFAULT[None], rows[None])
+    return float(seconds[0]), int(overflowing[0])
+
+
+@pytest.mark.parametrize("family", ["tile", "flags"])
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=25, deadline=None)
+def test_costs_are_those_of_the_task_that_tunes_kernels_alone(family: str, seed: int) -> None:
+    slots = TILE_SLOTS if family == "tile" else FLAG_SLOTS
+    alone = bbo_suite.problem(f"{family}/rnn")
+    rng = np.random.default_rng(seed)
+    row = np.where(rng.random(len(alone.space)) < 0.03, alone.space.sample(1, rng)[0], alone.default)
+    rows = np.zeros((NODES, len(SLOTS)), np.int8)
+    rows[np.ix_(alone._results, slots)] = row.reshape(len(alone._results), -1) + 1
+    seconds, overflowing = cost(rows)
+    found = alone.evaluate(row[None])
+    untuned = PLAIN - alone.evaluate(alone.default[None]).values[0]  # kernels that no tile fits
+    assert seconds == pytest.approx(found.values[0] + untuned, rel=1e-12)
+    assert (overflowing >= 0) == bool(found.status[0])
+    if overflowing >= 0:
+        assert PROBLEM._graph.names[overflowing] in found.reasons[0]
+
+
+def test_nothing_set_costs_what_the_compiler_chooses() -> None:
+    assert cost(np.zeros((NODES, 9), np.int8)) == (PLAIN, -1)
+
+
+def test_nodes_that_are_not_in_memory_ignore_what_is_set() -> None:
+    rows = np.full((NODES, 9), 3, np.int8)
+    rows[KERNELS.result] = 0
+    assert cost(rows) == (PLAIN, -1)
+
+
+def test_slots_that_are_not_set_are_the_compilers_and_nothing_leaks_to_other_kernels() -> None:
+    explicit, partly = np.zeros((2, NODES, 9), np.int8)
+    for k in np.flatnonzero(COMPILED.fits)[::2]:
+        v = KERNELS.result[k]
+        explicit[v] = [np.abs(COMPILED.values(k, s) - COMPILED.chosen[k, s]).argmin() + 1 for s in range(9)]
+        explicit[v, 4] = partly[v, 4] = 1
+    assert cost(explicit) == cost(partly)
+    assert cost(partly)[0] != PLAIN
+
+
+def test_the_first_kernel_that_overflows_fails_the_candidate() -> None:
+    rows = np.zeros((NODES, 9), np.int8)
+    tall = [k for k in np.flatnonzero(COMPILED.fits) if KERNELS.rows[k, :7].sum() > 1e9]
+    rows[KERNELS.result[tall], :3] = 127  # clipped to the whole extent
+    assert cost(rows) == (np.inf, KERNELS.result[tall[0]])
