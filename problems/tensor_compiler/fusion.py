@@ -12,8 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .fusion_arrays import COLUMN, WEIGHT, Costs, effective_costs
-from .fusion_sweep import sweep
+from .fusion_arrays import COLUMN, WEIGHT, effective_costs
+from .fusion_cycles import describe_kernels
+from .fusion_evaluation import evaluate
+from .fusion_incremental import inputs
+from .fusion_state import FUSED, KNOWN, UNKNOWN, new_state
+from .fusion_sweep import decide
 from .kernel_settings import SLOTS
 from .layout import Laid
 from .machine import Machine
@@ -62,11 +66,13 @@ class Fusion:
         edge = laid.arrays.edge.copy()
         edge[:, COLUMN] = np.append(np.where(live, np.cumsum(live) - 1, -1), -1)[column]
         self.arrays = laid.arrays._replace(edge=edge)
+        self._inputs = inputs(self.arrays, len(self.columns))
+        self._state = new_state(len(self.arrays.kind), len(self.columns))
         self._machine, self._on_paper = machine.array(), machine.on_paper().array()
 
     def seconds(self, configs: NDArray) -> NDArray[np.float64]:
         """Return the `(n,)` run times of the program under `(n, d)` configurations."""
-        return self._sweep(configs, self._machine)[0]
+        return self._evaluate(configs, self._machine)[0]
 
     def tuned_seconds(self, configs: NDArray, settings: NDArray) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return the run times under configurations that also set tiles and flags, and what overflows.
@@ -81,17 +87,17 @@ class Fusion:
           `(b,)` seconds, inf where the windows of a kernel overflow as they are set; and `(b,)` the first
           node of such a kernel, or -1.
         """
-        seconds, _, overflowing = self._sweep(configs, self._machine, settings)
-        return seconds, overflowing
+        return self._evaluate(configs, self._machine, settings)
 
     def kernels(self, config: NDArray) -> Kernels:
         """Return the kernels that one `(d,)` configuration makes."""
-        found = self._sweep(config[None], self._machine)[1]
-        result = np.flatnonzero(found[:, 0])
-        cycles, rows = found[result, 0], found[result, 1:]
+        self.seconds(config[None])
+        result = np.flatnonzero(self._state.tally[:, FUSED])
+        rows = np.empty((len(result), KERNEL_WIDTH))
+        describe_kernels(result, self.arrays, self._state, rows)
         counts = rows[:, [OPERATIONS, OPERANDS]].astype(np.int64)
         runs, read = self.arrays.node[result, WEIGHT], rows[:, READ:WORK].sum(axis=1)
-        return Kernels(result, cycles, runs, counts[:, 0], read, counts[:, 1], rows)
+        return Kernels(result, self._state.cycles[result], runs, counts[:, 0], read, counts[:, 1], rows)
 
     def default(self) -> NDArray[np.int8]:
         """Return the `(d,)` configuration that the compiler chooses on its own.
@@ -101,36 +107,28 @@ class Fusion:
         then it revises its plan with the inputs that each producer really has under it, until nothing changes. Of its
         plans it takes the best by the machine on paper; nothing of the machine's second-order effects is used.
         """
-        config = np.zeros((1, len(self.columns)), np.int8)
-        costs = effective_costs(config[0], self.arrays)
-        best, best_seconds = config[0], np.inf
+        config = np.zeros(len(self.columns), np.int8)
+        costs = effective_costs(config, self.arrays)
+        best, best_seconds = config, np.inf
         for caution in [_CAUTIOUS] + [_BOLD] * _REVISIONS:
             before = config.copy()
-            self._sweep(config, self._on_paper, None, caution, costs)
+            decide(config, self.arrays, self._on_paper, caution, costs, self._state)
             if caution == _BOLD and (config == before).all():
                 break
-            seconds = float(self._sweep(config, self._on_paper)[0][0])
+            seconds = float(self._evaluate(config[None], self._on_paper)[0][0])
             if seconds < best_seconds:
-                best, best_seconds = config[0].copy(), seconds
-            costs = effective_costs(config[0], self.arrays)
+                best, best_seconds = config.copy(), seconds
+            costs = effective_costs(config, self.arrays)
+        self._state.counter[KNOWN] = UNKNOWN  # the machine changes
         return best
 
-    def _sweep(
-        self,
-        configs: NDArray,
-        machine: NDArray,
-        settings: NDArray | None = None,
-        caution: float = 0.0,
-        costs: Costs | None = None,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-        """Return `(b,)` seconds, the last configuration's kernels, and `(b,)` nodes whose kernel overflows, or -1.
-
-        `caution` lets the compiler decide itself: then the configurations, `int8` in C order, are written.
-        """
-        rows = np.require(configs, np.int8, ["C", "W"])
-        b, n, empty = len(rows), len(self.arrays.kind), np.empty(0)
-        seconds, kernels, overflowing = np.empty(b), np.empty((n, 1 + KERNEL_WIDTH)), np.empty(b, np.int64)
-        tuned = np.empty((b, 0, len(SLOTS)), np.int8) if settings is None else np.require(settings, np.int8, ["C", "W"])
-        decided = costs or Costs(empty, empty)
-        sweep(rows, self.arrays, machine, self._on_paper, caution, decided, tuned, kernels, seconds, overflowing)
-        return seconds, kernels, overflowing
+    def _evaluate(
+        self, configs: NDArray, machine: NDArray, settings: NDArray | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return `(b,)` seconds on a machine, and `(b,)` nodes whose kernel overflows, or -1."""
+        b = len(configs)
+        tuned = np.empty((b, 0, len(SLOTS))) if settings is None else settings
+        rows, tuned = (np.require(array, np.int8, ["C", "W"]) for array in (configs, tuned))
+        seconds, overflowing = np.empty(b), np.empty(b, np.int64)
+        evaluate(rows, tuned, self.arrays, self._inputs, machine, self._on_paper, self._state, seconds, overflowing)
+        return seconds, overflowing

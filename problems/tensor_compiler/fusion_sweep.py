@@ -1,4 +1,4 @@
-"""One sweep over a graph that fuses and times a configuration: the hot path of every fusion task.
+"""A sweep of the fusion pass over a whole graph: where each node is computed and read.
 
 Nodes are visited from the outputs to the inputs. The kernels that compute a node are known once its consumers' are, so
 one visit decides where the node is computed, where it is read, and what that adds to each kernel. The cost is linear
@@ -7,266 +7,158 @@ in the edges, times the copies of a node, which are bounded. Compiled with numba
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
 from numpy.typing import NDArray
 
 from .compiled import compiled
-from .fusion_arrays import (
-    ALIGNED,
-    BYTES,
-    COLUMN,
-    ELEMENTS,
-    FREE,
-    ITEM,
-    LOOPING,
-    OPAQUE,
-    PRODUCT,
-    READ,
-    REDUCE,
-    REUSE,
-    SOURCE,
-    STRAIGHT,
-    USER,
-    WEIGHT,
-    WHERE,
-    WORK,
-    Arrays,
-    Costs,
+from .fusion_arrays import ALIGNED, BYTES, COLUMN, FREE, LOOPING, OPAQUE, SOURCE, USER, Arrays, Costs
+from .fusion_state import (
+    CLOCK,
+    COMPUTED,
+    FILLED,
+    FUSED,
+    HEAVY,
+    KERNEL,
+    KNOWN,
+    LARGEST_KERNEL,
+    MOST_COPIES,
+    MOVED,
+    PLACE,
+    REACHED,
+    TAKEN,
+    TIMES,
+    TOUCHED,
+    UNKNOWN,
+    State,
+    add,
+    empty,
+    fresh,
+    is_heavy,
+    note,
 )
-from .kernel_settings import override
-from .timing import (
-    DEFAULT_FLAGS,
-    GROUPS,
-    HERTZ,
-    LAUNCH,
-    MEMORY,
-    OPERANDS,
-    OPERATIONS,
-    OUTER,
-    SIZE,
-    SUMS,
-    VECTOR,
-    WRITTEN,
-    kernel_cycles,
-    settle,
-    squeeze,
-)
-
-LARGEST_KERNEL = 256
-"""Most operations in a kernel."""
-MOST_COPIES = 16
-"""Most kernels that compute the same node."""
-
-
-class State(NamedTuple):
-    """What a sweep writes down.
-
-    Attributes:
-      span: `(n, 2)` where v's memberships start, and how many there are.
-      member: `(r, 2)` memberships: the kernel that computes v, and at which places.
-      times: `(r,)` how often that kernel needs each element of v.
-      use: `(n, 4)` for the node at hand, by kernel: the node it was last seen for, the kernels reached (a list), places
-        where the node is to be computed, places where it is read.
-      amount: `(n, 2)` likewise: bytes of one reading, times.
-      load: `(n, 6)` by kernel: bytes read, then vector operations, at each place.
-      tally: `(n, 3)` by kernel: operations, operands, its heavy operation or -1.
-      tile, flags: of the kernel that is being timed.
-    """
-
-    span: NDArray[np.int64]
-    member: NDArray[np.int64]
-    times: NDArray[np.float64]
-    use: NDArray[np.int64]
-    amount: NDArray[np.float64]
-    load: NDArray[np.float64]
-    tally: NDArray[np.int64]
-    tile: NDArray[np.float64]
-    flags: NDArray[np.float64]
-
-
-_KERNEL, _PLACE = range(2)
-_SEEN, _REACHED, _COMPUTED, _TAKEN = range(4)
-_MOVED, _TIMES = range(2)
-_FUSED, _OPERANDS, _HEAVY = range(3)
+from .timing import LAUNCH, MEMORY, VECTOR
 
 
 @compiled()
-def sweep(
-    configs: NDArray,
-    graph: Arrays,
-    machine: NDArray,
-    paper: NDArray,
-    caution: float,
-    costs: Costs,
-    settings: NDArray,
-    kernels: NDArray,
-    seconds: NDArray,
-    overflowing: NDArray,
-) -> None:
-    """Fuse and time each configuration.
+def decide(config: NDArray, graph: Arrays, machine: NDArray, caution: float, costs: Costs, state: State) -> None:
+    """Write the `(d,)` configuration that the compiler chooses itself where `costs` are those of its plan so far.
 
-    Args:
-      configs: `(b, d)`; read, or where `caution` is positive, written with what the compiler itself decides.
-      machine: `Machine.array()`, which times kernels.
-      paper: the one that tiles are chosen for.
-      caution: 0, or the largest ratio of bytes read to bytes made at which the compiler copies a producer.
-      costs: of the nodes under the plan that the compiler revises; empty where it decides nothing.
-      settings: `(b, n, 9)` int8, set for the kernel of each node (see `kernel_settings.override`), or `(b, 0, 9)`
-        where the compiler sets all.
-      kernels: `(n, 1 + KERNEL_WIDTH)`, filled for the last configuration: cycles of the kernel that computes each
-        node, and the kernel (see `timing`); cycles are zero for a node that is not in memory.
-      seconds: `(b,)`, filled with the program's run times; inf where the windows of a kernel overflow as they are set.
-      overflowing: `(b,)`, filled with the first node of such a kernel, or -1.
+    `caution` is the largest ratio of bytes read to bytes made at which it copies a producer.
     """
     n = len(graph.kind)
-    room = n * (MOST_COPIES + 1)
-    member, times = np.zeros((room, 2), np.int64), np.zeros(room)
-    span, use, tally = np.zeros((n, 2), np.int64), np.zeros((n, 4), np.int64), np.zeros((n, 3), np.int64)
-    amount, load = np.zeros((n, 2)), np.zeros((n, 6))
-    state = State(span, member, times, use, amount, load, tally, np.empty(3), np.array(DEFAULT_FLAGS))
-    for b in range(len(configs)):
-        _fuse(configs[b], graph, machine, caution, costs, kernels, state)
-        cycles, overflowing[b] = _time(graph, machine, paper, settings[b], kernels, state)
-        seconds[b] = cycles / machine[HERTZ]
+    state.counter[KNOWN], state.counter[FILLED] = UNKNOWN, 0
+    for v in range(n - 1, -1, -1):
+        reached = _open(v, config, True, graph, state)
+        fused = legal(v, reached, graph, state) and _pays(v, reached, graph, machine, caution, costs, state)
+        for e in range(graph.starts[v], graph.starts[v + 1]):
+            if graph.edge[e, COLUMN] >= 0:
+                config[graph.edge[e, COLUMN]] = fused
+        _close(v, reached, fused, graph, state)
 
 
 @compiled(runtime=False)
-def _fuse(
-    config: NDArray, graph: Arrays, machine: NDArray, caution: float, costs: Costs, kernels: NDArray, state: State
-) -> None:
-    """Decide where each node is computed and read; mark in `kernels` those that are in memory."""
-    filled = 0
-    for v in range(len(graph.kind)):
-        state.use[v, _SEEN] = -1
+def sweep(graph: Arrays, state: State) -> None:
+    """Decide where each node is computed and read under `state.config`; all kernels are touched."""
+    state.counter[FILLED], state.counter[TOUCHED] = 0, 0
     for v in range(len(graph.kind) - 1, -1, -1):
-        state.span[v, 0] = filled
-        kernels[v, 0] = 0.0
-        if graph.kind[v] != FREE:
-            reached = _uses(v, config, caution > 0, graph, state)
-            fused = _legal(v, reached, graph, state)
-            if caution > 0:
-                fused = fused and _pays(v, reached, graph, machine, caution, costs, state)
-                for e in range(graph.starts[v], graph.starts[v + 1]):
-                    if graph.edge[e, COLUMN] >= 0:
-                        config[graph.edge[e, COLUMN]] = fused
-            kernels[v, 0], filled = _enter(v, reached, fused, filled, graph, state)
-        state.span[v, 1] = filled - state.span[v, 0]
+        reached = _open(v, state.config, False, graph, state)
+        _close(v, reached, legal(v, reached, graph, state), graph, state)
+        if state.tally[v, FUSED] > 0:
+            state.touched[state.counter[TOUCHED]] = v
+            state.counter[TOUCHED] += 1
 
 
 @compiled(runtime=False)
-def _time(
-    graph: Arrays, machine: NDArray, paper: NDArray, settings: NDArray, kernels: NDArray, state: State
-) -> tuple[float, int]:
-    """Fill in the marked kernels; return the cycles of all, each as often as it runs, and the first that overflows."""
-    total, overflowing = 0.0, -1
-    for v in range(len(graph.kind)):
-        if kernels[v, 0] > 0:
-            heavy = state.tally[v, _HEAVY] if state.tally[v, _HEAVY] >= 0 else v
-            _describe(v, heavy, graph, state, kernels[v, 1:])
-            tiles = graph.tiles[graph.row[heavy]]
-            kernels[v, 0] = _cycles(v, tiles, machine, paper, settings, kernels[v, 1:], state)
-            total += kernels[v, 0] * graph.node[v, WEIGHT]
-            if kernels[v, 0] == np.inf and overflowing < 0:
-                overflowing = v
-    return total, overflowing
+def _open(v: int, config: NDArray, deciding: bool, graph: Arrays, state: State) -> int:
+    """Gather the uses of a node that nothing is known of yet."""
+    empty(v, state)
+    return uses(v, config, deciding, len(graph.kind), graph, state)
 
 
 @compiled(runtime=False)
-def _describe(v: int, heavy: int, graph: Arrays, state: State, kernel: NDArray) -> None:
-    """Write all that the timing of the kernel of v depends on (see `timing`); `heavy` decides its shape."""
-    for column in range(6):
-        kernel[column] = state.load[v, column]
-    row = graph.row[heavy]
-    for column in range(4):
-        kernel[GROUPS + column] = graph.loops[row, column]
-    for column in range(3):
-        kernel[OUTER + column] = graph.loops[row, 4 + column]
-    kernel[WRITTEN], kernel[SIZE] = graph.node[v, BYTES], graph.node[v, ITEM]
-    kernel[OPERANDS], kernel[OPERATIONS] = state.tally[v, _OPERANDS], state.tally[v, _FUSED]
-    kernel[SUMS] = graph.node[heavy, ELEMENTS] * 4
+def _close(v: int, reached: int, fused: bool, graph: Arrays, state: State) -> None:
+    """Write v's memberships and add it to the kernels that compute or read it."""
+    heavy = is_heavy(v, graph)
+    filled = state.counter[FILLED]
+    state.span[v, 0], state.span[v, 1] = filled, join(v, reached, fused, graph, state)
+    state.counter[FILLED] += state.span[v, 1]
+    for i in range(reached):
+        k = state.use[i, REACHED]
+        use, amount = state.use[k], state.amount[k]
+        add(v, k, use[COMPUTED], use[TAKEN], amount[TIMES], amount[MOVED], heavy, graph, state)
+    if state.span[v, 1] > 0 and state.member[state.counter[FILLED] - 1, KERNEL] == v:
+        add(v, v, LOOPING | ALIGNED, 0, 1.0, 0.0, heavy, graph, state)
 
 
 @compiled(runtime=False)
-def _cycles(
-    v: int, tiles: NDArray, machine: NDArray, paper: NDArray, settings: NDArray, kernel: NDArray, state: State
-) -> float:
-    """Return the cycles of the kernel of v as the compiler sets it, or as far as nothing else is set for it."""
-    tile, flags = state.tile, state.flags
-    settle(paper, kernel, tiles, tile, flags)
-    cycles = kernel_cycles(machine, kernel, tile, flags)
-    fits = cycles < np.inf
-    if not fits:
-        cycles = squeeze(machine, kernel, tile, flags)
-    if len(settings) == 0 or not settings[v].any():
-        return cycles
-    if not fits and kernel_cycles(machine, kernel, tile, flags) == np.inf:
-        return cycles  # no tile fits: the kernel is not tuned, as in `kernel_settings.Settings`
-    override(settings[v], kernel, tile, flags)
-    cycles = kernel_cycles(machine, kernel, tile, flags)
-    for flag in range(len(DEFAULT_FLAGS)):
-        flags[flag] = DEFAULT_FLAGS[flag]
-    return cycles
-
-
-@compiled(runtime=False)
-def _uses(v: int, config: NDArray, deciding: bool, graph: Arrays, state: State) -> int:
-    """Gather how the kernels of v's consumers use v and return how many there are."""
-    use, amount, edge = state.use, state.amount, graph.edge
-    reached = 0
+def uses(v: int, config: NDArray, deciding: bool, most: int, graph: Arrays, state: State) -> int:
+    """Note how the kernels of v's consumers use v and return how many there are; stop beyond `most`."""
+    reached, member = 0, state.member
+    if graph.kind[v] == FREE:
+        return 0
+    state.counter[CLOCK] += 1
     for e in range(graph.starts[v], graph.starts[v + 1]):
-        c, column = edge[e, USER], edge[e, COLUMN]
+        c, column = graph.edge[e, USER], graph.edge[e, COLUMN]
         asked = column >= 0 and (deciding or config[column] != 0)
         for j in range(state.span[c, 0], state.span[c, 0] + state.span[c, 1]):
-            k, place = state.member[j, _KERNEL], state.member[j, _PLACE]
-            if use[k, _SEEN] != v:
-                use[k, _SEEN], use[reached, _REACHED] = v, k
-                use[k, _COMPUTED], use[k, _TAKEN] = 0, 0
-                amount[k, _MOVED], amount[k, _TIMES] = 0.0, 0.0
+            k = member[j, KERNEL]
+            if fresh(k, state):
+                state.use[reached, REACHED] = k
                 reached += 1
-            where = edge[e, WHERE] if edge[e, WHERE] else place & ~ALIGNED
-            if asked:
-                before = use[k, _COMPUTED]
-                aligned = edge[e, STRAIGHT] & place & (before if before else ALIGNED)  # all paths must be
-                use[k, _COMPUTED] = (before & ~ALIGNED) | where | aligned
-                amount[k, _TIMES] = max(amount[k, _TIMES], state.times[j] * graph.flow[e, REUSE])
-            else:
-                use[k, _TAKEN] |= where
-            amount[k, _MOVED] = max(amount[k, _MOVED], graph.flow[e, READ] * min(state.times[j], 1.0))
+            note(k, e, asked, member[j, PLACE], state.times[j], graph, state)
+        if reached > most:
+            break
     return reached
 
 
 @compiled(runtime=False)
-def _legal(v: int, reached: int, graph: Arrays, state: State) -> bool:
+def legal(v: int, reached: int, graph: Arrays, state: State) -> bool:
     """May v be computed where it is wanted?"""
-    kind = graph.kind[v]
-    if kind in (SOURCE, OPAQUE) or reached > MOST_COPIES:
+    if graph.kind[v] in (SOURCE, OPAQUE) or reached > MOST_COPIES:
         return False
     for i in range(reached):
-        if state.tally[state.use[i, _REACHED], _FUSED] >= LARGEST_KERNEL:
+        if state.tally[state.use[i, REACHED], FUSED] >= LARGEST_KERNEL:
             return False
-    if kind not in (REDUCE, PRODUCT):
+    if not is_heavy(v, graph):
         return True
     if reached != 1 or graph.output[v]:
         return False
-    k = state.use[0, _REACHED]
-    lone = state.use[k, _TAKEN] == 0 and state.use[k, _COMPUTED] == LOOPING | ALIGNED
-    return lone and state.tally[k, _HEAVY] < 0
+    k = state.use[0, REACHED]
+    lone = state.use[k, TAKEN] == 0 and state.use[k, COMPUTED] == LOOPING | ALIGNED
+    return lone and state.tally[k, HEAVY] <= v  # one with a smaller number comes after v
+
+
+@compiled(runtime=False)
+def join(v: int, reached: int, fused: bool, graph: Arrays, state: State) -> int:
+    """Write v's memberships behind the others and return how many; where v is not fused, what is computed is read."""
+    use, member, filled = state.use, state.member, state.counter[FILLED]
+    stored, end = graph.output[v], filled
+    for i in range(reached):
+        k = use[i, REACHED]
+        if not fused:
+            use[k, TAKEN] |= use[k, COMPUTED] & ~ALIGNED
+            use[k, COMPUTED] = 0
+        stored |= use[k, TAKEN] != 0
+        if use[k, COMPUTED] != 0:
+            member[end, KERNEL], member[end, PLACE], state.times[end] = k, use[k, COMPUTED], state.amount[k, TIMES]
+            end += 1
+    if stored and graph.kind[v] not in (SOURCE, FREE):
+        member[end, KERNEL], member[end, PLACE], state.times[end] = v, LOOPING | ALIGNED, 1.0
+        end += 1
+    return end - filled
 
 
 @compiled(runtime=False)
 def _pays(v: int, reached: int, graph: Arrays, machine: NDArray, caution: float, costs: Costs, state: State) -> bool:
     """Does a roofline model say that computing v in its consumers' kernels is cheaper than through memory?"""
-    if graph.kind[v] in (REDUCE, PRODUCT):
+    if is_heavy(v, graph):
         return True
     stored, copies, work, size = graph.output[v], 0, 0.0, graph.node[v, BYTES]
     for i in range(reached):
-        k = state.use[i, _REACHED]
-        stored |= state.use[k, _TAKEN] != 0
-        if state.use[k, _COMPUTED] != 0:
+        k = state.use[i, REACHED]
+        stored |= state.use[k, TAKEN] != 0
+        if state.use[k, COMPUTED] != 0:
             copies += 1
-            work += costs.operations[v] * state.amount[k, _TIMES]
+            work += costs.operations[v] * state.amount[k, TIMES]
     if copies + stored > 1 and costs.read[v] > caution * size:
         return False
     fused = copies * costs.read[v] / machine[MEMORY] + work / machine[VECTOR]
@@ -275,37 +167,3 @@ def _pays(v: int, reached: int, graph: Arrays, machine: NDArray, caution: float,
         apart += (size + costs.read[v]) / machine[MEMORY]
         apart += machine[LAUNCH] + costs.operations[v] / machine[VECTOR]
     return fused < apart
-
-
-@compiled(runtime=False)
-def _enter(v: int, reached: int, fused: bool, filled: int, graph: Arrays, state: State) -> tuple[float, int]:
-    """Add v to the kernels that compute or read it; return whether it opens its own, and the new fill of `member`."""
-    heavy = graph.kind[v] in (REDUCE, PRODUCT)
-    stored = graph.output[v]
-    for i in range(reached):
-        k = state.use[i, _REACHED]
-        computed, taken, times = state.use[k, _COMPUTED], state.use[k, _TAKEN], state.amount[k, _TIMES]
-        if not fused:
-            computed, taken = 0, taken | (computed & ~ALIGNED)
-        if computed != 0:
-            state.tally[k, _FUSED] += 1
-            if heavy:
-                state.tally[k, _HEAVY] = v
-            state.member[filled, _KERNEL], state.member[filled, _PLACE], state.times[filled] = k, computed, times
-            filled += 1
-        if taken != 0:
-            stored = True
-            state.tally[k, _OPERANDS] += 1
-        for place in range(3):
-            if computed & (1 << place):
-                state.load[k, 3 + place] += graph.node[v, WORK] * times
-            if taken & (1 << place):
-                state.load[k, place] += state.amount[k, _MOVED]
-    if not stored or graph.kind[v] == SOURCE:
-        return 0.0, filled
-    for column in range(6):
-        state.load[v, column] = 0.0
-    state.load[v, 3] = graph.node[v, WORK]
-    state.tally[v, _FUSED], state.tally[v, _OPERANDS], state.tally[v, _HEAVY] = 1, 0, v if heavy else -1
-    state.member[filled, _KERNEL], state.member[filled, _PLACE], state.times[filled] = v, LOOPING | ALIGNED, 1.0
-    return 1.0, filled + 1

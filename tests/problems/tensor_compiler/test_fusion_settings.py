@@ -14,9 +14,9 @@ from bbo_problems.tensor_compiler.machine import MACHINES
 
 PROBLEM = FusionProblem("rnn")
 FUSION, DEFAULT = PROBLEM._fusion, PROBLEM.default
-NODES = len(PROBLEM._graph)
+NODES = len(PROBLEM._fusion.arrays.kind)
 KERNELS = FUSION.kernels(DEFAULT)
-COMPILED = compile_kernels(KERNELS.rows, PROBLEM._graph.weight[KERNELS.result], MACHINES["v5e"])
+COMPILED = compile_kernels(KERNELS.rows, KERNELS.runs, MACHINES["v5e"])
 PLAIN = FUSION.seconds(DEFAULT[None])[0]
 
 
@@ -42,7 +42,7 @@ def test_costs_are_those_of_the_task_that_tunes_kernels_alone(family: str, seed:
     assert seconds == pytest.approx(found.values[0] + untuned, rel=1e-12)
     assert (overflowing >= 0) == bool(found.status[0])
     if overflowing >= 0:
-        assert PROBLEM._graph.names[overflowing] in found.reasons[0]
+        assert PROBLEM._laid.name(overflowing) in found.reasons[0]
 
 
 def test_nothing_set_costs_what_the_compiler_chooses() -> None:
