@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .evaluation import evaluate
+from .multipass_rules import MULTIPASS_RULES
 from .problem_base import Problem, Status
 
 Load = Callable[[], Problem]
@@ -92,4 +93,5 @@ PROBLEM_RULES = (
     loads_alike,
     optimum_holds,
     structure_fits,
+    *MULTIPASS_RULES,
 )

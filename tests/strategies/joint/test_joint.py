@@ -10,6 +10,8 @@ from bbo_strategies.joint import Joint, JointOptions
 from bbo_strategies.joint.store import Store
 from bbo_suite import Space, Task, UserError
 from bbo_suite.conformance import strategy_rules
+from bbo_suite.loop import Run, execute
+from bbo_suite.store import RunFolder
 
 JOINTLY = "layout+fusion: exhaustive; tile: exhaustive"
 IN_TURN = "layout: exhaustive; fusion: exhaustive; tile: exhaustive"
@@ -158,3 +160,19 @@ def test_a_schedule_passes_through_the_command_line(tmp_path):
     texts = {"schedule": "layout+fusion: random; tile: exhaustive", "store": "no"}
     (summary,) = bbo_suite.run(**run, option_texts=texts)
     assert summary["uses_structure"] and summary["evaluations"] == 60
+
+
+def test_a_run_that_was_cut_resumes_to_the_same_candidates(tmp_path):
+    def perform(name, stops_after):
+        problem, options = ToyCompiler(LONG), {"schedule": "", "store": True, "stints": 3}
+        run = Run(problem.id, problem.fingerprint(), "joint", options, 0, 400, 16)
+        facts = {"default": 1.0, "optimum": None, "unit": problem.unit, "uses_structure": True}
+        answers = itertools.chain([False] * stops_after, itertools.repeat(True))
+        with RunFolder(tmp_path / name, run.identity(), facts) as folder:
+            execute(run, problem, Joint, folder, lambda: next(answers))
+            return [(row.digest, row.value) for row in folder.rows]
+
+    perform("whole", 1000)
+    for stops_after in (1, 12, 20, 1000):
+        perform("cut", stops_after)
+    assert perform("cut", 0) == perform("whole", 0) and len(perform("cut", 0)) == 400
