@@ -56,7 +56,8 @@ class Search:
         self.left -= len(configs)
         self.covered = not len(configs)
         rows = np.repeat(self.base.row[None], len(configs), axis=0)
-        rows[:, self._part.targets] = configs[:, self._part.origins]
+        one_each = len(self._part.targets) == configs.shape[1]
+        rows[:, self._part.targets] = configs if one_each else configs[:, self._part.origins]
         return rows
 
     def _propose(self, n: int) -> None:

@@ -91,7 +91,7 @@ class Joint(Strategy):
     def _all_searches(self) -> Steps[Search, None, None]:
         """Yield one search after another; steps that are not covered come again while there is budget."""
         steps = self._schedule
-        while steps:
+        while steps and self._left:
             again = []
             for place, step in enumerate(steps):
                 covered = yield from self._step(step, _upper(self._left / (len(steps) - place)))
@@ -100,11 +100,11 @@ class Joint(Strategy):
 
     def _step(self, step: schedule.Step, budget: int) -> Steps[Search, None, bool]:
         """Yield the searches of a step and return whether it is covered."""
-        end, covered = self._left - budget, False
-        for stint in range(self.options.stints):
-            share = _upper((self._left - end) / (self.options.stints - stint))
-            covered = covered or (yield from self._stint(step, share))
-        return covered
+        end = self._left - budget
+        for stints_left in range(self.options.stints, 0, -1):
+            if (yield from self._stint(step, _upper((self._left - end) / stints_left))):
+                return True
+        return False
 
     def _stint(self, step: schedule.Step, budget: int) -> Steps[Search, None, bool]:
         """Yield a search for each part of a step around the best candidate so far; return whether all are covered."""

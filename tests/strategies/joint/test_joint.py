@@ -176,3 +176,12 @@ def test_a_run_that_was_cut_resumes_to_the_same_candidates(tmp_path):
     for stops_after in (1, 12, 20, 1000):
         perform("cut", stops_after)
     assert perform("cut", 0) == perform("whole", 0) and len(perform("cut", 0)) == 400
+
+
+def test_nothing_is_proposed_beyond_the_budget():
+    problem = ToyCompiler()
+    player = Joint(problem.task(), 40, np.random.default_rng(0), JointOptions())
+    for left in range(40, 0, -1):
+        player.tell(configs := player.ask(1), problem.evaluate(configs).values)
+        assert len(configs) == 1, left
+    assert len(player.ask(1)) == 0
