@@ -54,8 +54,8 @@ class FusionProblem(Problem):
 
         self._graph: Graph = read_graph(path)
         self._machine = machine
-        self._layout = LayoutPass(self._graph)
-        self._laid = self._layout.apply(self._layout.default(MACHINES[machine]))
+        self._layout = LayoutPass(self._graph, MACHINES[machine])
+        self._laid = self._layout.apply(self._layout.default())
         self._fusion = Fusion(self._laid, MACHINES[machine])
         d = len(self._fusion.columns)
         if not d:

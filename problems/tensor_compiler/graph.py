@@ -23,15 +23,18 @@ class Tables(NamedTuple):
     """What there is to know of k kinds of nodes that differ in nothing but name and neighbours.
 
     Attributes:
-      first: `(k + 1,)`; the states of kind i are rows `first[i]:first[i + 1]` of `result`, `work`, `written`, `row`.
+      first: `(k + 1,)`; the states of kind i are rows `first[i]:first[i + 1]` of `result`, `work`, `written`, `read`,
+        `row`.
       result: `(s,)` number of the result's layout.
       work: `(s,)` vector operations for the whole result.
       written: `(s,)` bytes of the result that the node writes.
+      read: `(s,)` bytes that the node reads if its operands are in memory.
       row: `(s,)` row of `loops` and `tiles` for a kernel around the node.
       wanted: `(w,)` numbers of the layouts wanted of operands, -1 for any; place p of state j of kind i is at
         `wants[i] + j * places[i] + p`.
       wants, places: `(k,)`.
       array: `(k,)`; the result in layout l is row `array + l` of `bytes`, `loops` and `tiles`.
+      layouts: `(k,)` how many the result can have.
       seconds: `(k,)` how many layouts of the result have the same minor dimension, 0 if it has only one layout at all:
         layouts l and m have the same minor dimension if `l // seconds == m // seconds`.
       compact: `(k,)` number of the layout that pads the result least.
@@ -44,11 +47,13 @@ class Tables(NamedTuple):
     result: NDArray[np.int64]
     work: NDArray[np.float64]
     written: NDArray[np.float64]
+    read: NDArray[np.float64]
     row: NDArray[np.int64]
     wanted: NDArray[np.int64]
     wants: NDArray[np.int64]
     places: NDArray[np.int64]
     array: NDArray[np.int64]
+    layouts: NDArray[np.int64]
     seconds: NDArray[np.int64]
     compact: NDArray[np.int64]
     bytes: NDArray[np.float64]

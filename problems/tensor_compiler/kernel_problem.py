@@ -51,8 +51,8 @@ class KernelProblem(Problem):
         from .layout import LayoutPass
 
         self._graph: Graph = read_graph(path)
-        layout = LayoutPass(self._graph)
-        self._laid = layout.apply(layout.default(MACHINES[machine]))
+        layout = LayoutPass(self._graph, MACHINES[machine])
+        self._laid = layout.apply(layout.default())
         fusion = Fusion(self._laid, MACHINES[machine])
         kernels = fusion.kernels(fusion.default())
         settings = compile_kernels(kernels.rows, kernels.runs, MACHINES[machine])

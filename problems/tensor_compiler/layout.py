@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from .fusion_arrays import ALIGNED, LEFT, LOOPING, RIGHT, Arrays
 from .graph import Graph
 from .layout_copies import Facts, Plan, fill, number_nodes
-from .layout_propagation import program, propagate
+from .layout_propagation import propagate
+from .layout_tables import program
+from .layout_variables import variables
 from .machine import Machine
 from .opcodes import Kind
 
@@ -41,7 +43,7 @@ class Laid:
 
 
 class LayoutPass:
-    """The pass on one graph.
+    """The pass on one graph and machine.
 
     Attributes:
       nodes: `(p,)` the operations whose layouts a configuration decides, in order of its columns.
@@ -50,14 +52,14 @@ class LayoutPass:
       copied: `(c,)` the nodes that it may fuse into their copies: its next c columns.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, machine: Machine) -> None:
         self.graph, tables = graph, graph.tables
         self.nodes = np.flatnonzero(graph.tuned)
         counts = np.diff(tables.first)
         self.options = counts[graph.sort[self.nodes]]
         self.fused, self.copied = _fusible_edges(graph), _may_be_copied(graph)
         self._program, self._facts = program(graph), _facts(graph, self.fused, self.copied)
-        self._most = int(max(tables.result.max(), tables.wanted.max(initial=0), tables.compact.max())) + 1
+        self._variables = variables(graph, self._program, machine)
 
     def fusion_name(self, column: int) -> str:
         """Return the name of a decision of the fusion pass."""
@@ -67,22 +69,27 @@ class LayoutPass:
         edge = self.fused[column]
         return f"{names[self.graph.producers[edge]]} -> {names[self.graph.users[edge]]}"
 
-    def default(self, machine: Machine) -> NDArray[np.int8]:
+    def default(self) -> NDArray[np.int8]:
         """Return the `(p,)` configuration that the compiler chooses on its own."""
-        return np.zeros(len(self.nodes), np.int8)
+        free = np.full(len(self._variables.firsts) - 1, -1)
+        return self._states(free)[self.nodes].astype(np.int8)
 
     def states(self, config: NDArray) -> NDArray[np.int64]:
         """Return the `(n,)` states that nodes are in under a `(p,)` configuration."""
-        state = np.empty(len(self.graph), np.int64)
-        votes = np.zeros(self._most, np.int64)
-        propagate(config.astype(np.int64), self.nodes, self._program, self.graph.tables, votes, state)
-        return state
+        pins = np.full(len(self._variables.firsts) - 1, -1)
+        pins[self._variables.of[self.nodes]] = config
+        return self._states(pins)
+
+    def _states(self, pins: NDArray[np.int64]) -> NDArray[np.int64]:
+        chosen = np.empty_like(pins)
+        propagate(pins, self._variables, self._program.sort, self.graph.tables, chosen)
+        return chosen[self._variables.of]
 
     def apply(self, config: NDArray) -> Laid:
         """Return the program laid out under a `(p,)` configuration."""
         state, tables = self.states(config), self.graph.tables
         plan = self._empty_plan()
-        seen, owner = np.full((2, self._most), -1)
+        seen, owner = np.full((2, tables.layouts.max()), -1)
         n = number_nodes(state, self._program, tables, seen, owner, plan)
         m = plan.starts[n]
         kind, node, row = np.empty(n, np.int64), np.empty((n, 5)), np.empty(n, np.int64)
@@ -103,7 +110,7 @@ class LayoutPass:
 
 
 def _facts(graph: Graph, fused: NDArray, copied: NDArray) -> Facts:
-    """Return what is the same in all layouts, with the columns of the fusion pass numbered: edges, then copied nodes."""
+    """Return what is the same in all layouts; columns of the fusion pass are edges first, then copied nodes."""
     column, copying = np.full(len(graph.users), -1), np.full(len(graph), -1)
     column[fused] = np.arange(len(fused))
     copying[copied] = len(fused) + np.arange(len(copied))

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from .compiled import compiled
 from .fusion_arrays import ALIGNED, FREE, OPAQUE, PRODUCT, REDUCE, SOURCE
 from .graph import Read, Tables
-from .layout_propagation import MODE, USER, Program, layout_of, wanted_of
 from .layout_states import RELAYOUT, RESTACK
+from .layout_tables import MODE, USER, Program, layout_of, wanted_of
 from .opcodes import Kind
 
 MOVE = int(Kind.MOVE)

@@ -121,7 +121,9 @@ def _reshape(node: Node) -> list[State]:
         size, there = padded_bytes(result, layout), _same_place(operand, result, layout)
         work = RELAYOUT * shapes.elements(result)
         if size <= least:
-            found.append(((layout != compact(result), there < 0, size), State(number, (there,), work, (result, layout))))
+            found.append(
+                ((layout != compact(result), there < 0, size), State(number, (there,), work, (result, layout)))
+            )
     return [state for _, state in sorted(found, key=lambda pair: pair[0])][:MOST_OPTIONS]
 
 

@@ -1,169 +1,149 @@
-"""From the layouts of a few operations to those of all: linear sweeps along the edges. Compiled with numba.
+"""From the layouts of tuned operations to those of all, or of none to the compiler's own choice. Uses numba.
 
-What is decided spreads from tuned operations first, then from anything; what hears of nothing lies compact.
+Where the variables form a tree, what is found costs least by the compiler's estimate of kernels and copies: on the way
+down each state is given its cost with all that is in front of it, shared among the consumers; on the way up the state
+is taken that is cheapest for the consumers, which are settled. Since programs are no trees, each variable is then
+reconsidered between settled neighbours.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .compiled import compiled
-from .graph import Graph, Tables
-from .opcodes import Kind
+from .graph import Tables
+from .layout_variables import Variables, copy_price
 
-SOURCE, FREE, OPAQUE = int(Kind.SOURCE), int(Kind.FREE), int(Kind.OPAQUE)
-
-USER, PLACE, MODE = range(3)  # of `edge`
-_UNDECIDED = -1
-_LATE = 1 << 30  # added to the place of a proposal that no tuned operation is behind
-
-
-class Program(NamedTuple):
-    """The arrays of a graph that a layout is applied to; see `Graph`.
-
-    Attributes:
-      edge: `(m, 3)` consumer, place at which it takes the producer, `Read`.
-    """
-
-    kind: NDArray[np.int64]
-    sort: NDArray[np.int64]
-    renamed: NDArray[np.int64]
-    output: NDArray[np.bool_]
-    starts: NDArray[np.int64]
-    edge: NDArray[np.int64]
-
-
-def program(graph: Graph) -> Program:
-    """Return the arrays of a graph that a layout is applied to."""
-    wide = [array.astype(np.int64) for array in (graph.kind, graph.sort, graph.renamed)]
-    edge = np.column_stack([graph.users, graph.operand, graph.read]).astype(np.int64)
-    return Program(*wide, graph.output, graph.user_starts, edge)
-
-
-@compiled(runtime=False)
-def layout_of(v: int, state: NDArray, program: Program, tables: Tables) -> int:
-    """Return the number of the layout that v's result has."""
-    return tables.result[tables.first[program.sort[v]] + state[v]]
-
-
-@compiled(runtime=False)
-def wanted_of(e: int, state: NDArray, program: Program, tables: Tables) -> int:
-    """Return the number of the layout that an edge's consumer wants, -1 for any."""
-    consumer = program.edge[e, USER]
-    sort = program.sort[consumer]
-    return tables.wanted[tables.wants[sort] + state[consumer] * tables.places[sort] + program.edge[e, PLACE]]
+_SWEEPS = 2
 
 
 @compiled()
-def propagate(
-    config: NDArray, tuned: NDArray, program: Program, tables: Tables, votes: NDArray, state: NDArray
-) -> None:
-    """Write the `(n,)` states of all nodes.
-
-    Args:
-      config: `(p,)` the states of tuned nodes.
-      tuned: `(p,)` their numbers.
-      program: the graph.
-      tables: its kinds of nodes.
-      votes: room for the numbers of the layouts of any node, zeros.
-      state: written.
-    """
-    n = len(program.kind)
-    known, proposed, place = np.zeros(n, np.int8), np.empty(n, np.int64), np.full(n, 2 * _LATE)
-    for v in range(n):
-        sort = program.sort[v]
-        single = tables.first[sort + 1] - tables.first[sort] == 1
-        state[v] = 0 if single else _UNDECIDED
-        known[v] = 1 if single and program.kind[v] != FREE else 0
-    for i in range(len(tuned)):
-        state[tuned[i]], known[tuned[i]] = config[i], 2
-    _forward(2, known, proposed, place, program, tables, state)
-    _backward(2, known, program, tables, votes, state)
-    _forward(1, known, proposed, place, program, tables, state)
-    _backward(0, known, program, tables, votes, state)
+def propagate(pins: NDArray, variables: Variables, sort: NDArray, tables: Tables, chosen: NDArray) -> None:
+    """Write the `(k,)` states of the variables; `pins` `(k,)` holds the states that are given, -1 for others."""
+    most = tables.layouts.max()
+    cheapest, arriving, asked = np.empty(most), np.empty(most + 1), np.full(most, -1)
+    costs, stamp, k = variables.costs.copy(), 0, len(pins)
+    chosen[:] = 0
+    _pin(pins, variables, costs)
+    for x in range(1, k):
+        _send(x, costs, variables, sort, tables, cheapest, arriving)
+    for x in range(k - 1, 0, -1):
+        stamp = _settle(x, stamp, costs, variables, sort, tables, asked, chosen)
+    for sweep in range(_SWEEPS):
+        for i in range(1, k):
+            x = i if sweep % 2 == 0 else k - i
+            if pins[x] < 0:
+                _weigh(x, costs, variables, sort, tables, chosen)
+                stamp = _settle(x, stamp, costs, variables, sort, tables, asked, chosen)
 
 
 @compiled(runtime=False)
-def _forward(
-    least: int,
-    known: NDArray,
-    proposed: NDArray,
-    place: NDArray,
-    program: Program,
+def _pin(pins: NDArray, variables: Variables, costs: NDArray) -> None:
+    """Make all states but those that are given infinitely dear."""
+    for x in range(len(pins)):
+        if pins[x] >= 0:
+            for at in range(variables.firsts[x], variables.firsts[x + 1]):
+                if at != variables.firsts[x] + pins[x]:
+                    costs[at] = np.inf
+
+
+@compiled(runtime=False)
+def _send(
+    x: int,
+    costs: NDArray,
+    variables: Variables,
+    sort: NDArray,
     tables: Tables,
-    state: NDArray,
+    cheapest: NDArray,
+    arriving: NDArray,
 ) -> None:
-    """Let undecided nodes follow their first operand that tells them something; of equal ones a tuned one's."""
-    for v in range(len(program.kind)):
-        if state[v] == _UNDECIDED and place[v] < 2 * _LATE:
-            state[v] = proposed[v]
-            known[v] = 2 if place[v] < _LATE else 1
-        if known[v] < least or tables.seconds[program.sort[v]] == 0:
-            continue
-        layout, late = layout_of(v, state, program, tables), 0 if known[v] == 2 else _LATE
-        for e in range(program.starts[v], program.starts[v + 1]):
-            c = program.edge[e, USER]
-            if state[c] == _UNDECIDED and program.edge[e, PLACE] + late < place[c]:
-                found = _taking(program.sort[c], program.edge[e, PLACE], layout, tables)
-                if found >= 0:
-                    proposed[c], place[c] = found, program.edge[e, PLACE] + late
+    """Add to the costs of x's consumers what it costs that x arrives as they want it, with its share of all before."""
+    first, last = variables.starts[x], variables.starts[x + 1]
+    before = -1
+    for i in range(first, last):
+        p, y = variables.node[i], variables.ends[i, 1]
+        if p != before:
+            _arrive(x, p, last - first, costs, variables, sort, tables, cheapest, arriving)
+            before = p
+        if y > 0:
+            for s in range(variables.firsts[y + 1] - variables.firsts[y]):
+                wanted = variables.wanted[variables.wish[i, 0] + s * variables.wish[i, 1]]
+                costs[variables.firsts[y] + s] += arriving[wanted] if wanted >= 0 else arriving[tables.layouts[sort[p]]]
 
 
 @compiled(runtime=False)
-def _taking(sort: int, place: int, layout: int, tables: Tables) -> int:
-    """Return the first state of a kind that wants an operand in a layout, -1 if there is none."""
-    for s in range(tables.first[sort + 1] - tables.first[sort]):
-        if tables.wanted[tables.wants[sort] + s * tables.places[sort] + place] == layout:
-            return s
-    return -1
-
-
-@compiled(runtime=False)
-def _backward(
-    least: int, known: NDArray, program: Program, tables: Tables, votes: NDArray, state: NDArray
+def _arrive(
+    x: int,
+    p: int,
+    users: int,
+    costs: NDArray,
+    variables: Variables,
+    sort: NDArray,
+    tables: Tables,
+    cheapest: NDArray,
+    arriving: NDArray,
 ) -> None:
-    """Let undecided nodes follow most of their consumers; where `least` is 0, all are decided."""
-    for v in range(len(program.kind) - 1, -1, -1):
-        if state[v] != _UNDECIDED:
-            continue
-        sort = program.sort[v]
-        wanted = _elected(v, least, known, program, tables, votes, state)
-        if wanted < 0 and least > 0:
-            continue
-        state[v] = max(0, _giving(sort, wanted, tables))
-        known[v] = max(1, least)
+    """Write the least cost at which node p of variable x arrives in each layout, then in any."""
+    kind, first = sort[p], variables.firsts[x]
+    layouts, at = tables.layouts[kind], tables.first[kind]
+    cheapest[:layouts] = np.inf
+    for s in range(variables.firsts[x + 1] - first):
+        layout = tables.result[at + s]
+        cheapest[layout] = min(cheapest[layout], costs[first + s] / users)
+    arriving[layouts] = np.inf
+    for wanted in range(layouts):
+        arriving[wanted] = np.inf
+        for layout in range(layouts):
+            if cheapest[layout] < np.inf:
+                price = _price(p, layout, wanted, variables, sort, tables)
+                arriving[wanted] = min(arriving[wanted], cheapest[layout] + price)
+        arriving[layouts] = min(arriving[layouts], arriving[wanted])
 
 
 @compiled(runtime=False)
-def _elected(
-    v: int, least: int, known: NDArray, program: Program, tables: Tables, votes: NDArray, state: NDArray
+def _price(p: int, layout: int, wanted: int, variables: Variables, sort: NDArray, tables: Tables) -> float:
+    return copy_price(p, layout, wanted, tables, sort, variables.array, variables.shift, variables.runs)
+
+
+@compiled(runtime=False)
+def _weigh(x: int, costs: NDArray, variables: Variables, sort: NDArray, tables: Tables, chosen: NDArray) -> None:
+    """Set the costs of x's states to what they are while its producers stay as they are."""
+    first, last = variables.firsts[x], variables.firsts[x + 1]
+    for at in range(first, last):
+        costs[at] = variables.costs[at]
+    for j in range(variables.entries[x], variables.entries[x + 1]):
+        i = variables.incoming[j]
+        p = variables.node[i]
+        layout = tables.result[tables.first[sort[p]] + chosen[variables.ends[i, 0]]]
+        for s in range(last - first):
+            wanted = variables.wanted[variables.wish[i, 0] + s * variables.wish[i, 1]]
+            costs[first + s] += _price(p, layout, wanted, variables, sort, tables)
+
+
+@compiled(runtime=False)
+def _settle(
+    x: int,
+    stamp: int,
+    costs: NDArray,
+    variables: Variables,
+    sort: NDArray,
+    tables: Tables,
+    asked: NDArray,
+    chosen: NDArray,
 ) -> int:
-    """Return the layout that most consumers want, an output's place in memory counting as one; -1 if none cares."""
-    best, sort = -1, program.sort[v]
-    if least == 0 and program.output[v]:
-        best = tables.compact[sort]
-        votes[best] += 1
-    for e in range(program.starts[v], program.starts[v + 1]):
-        if known[program.edge[e, USER]] >= max(1, least):
-            wanted = wanted_of(e, state, program, tables)
-            if wanted >= 0:
-                votes[wanted] += 1
-                better = best < 0 or votes[wanted] > votes[best] or (votes[wanted] == votes[best] and wanted < best)
-                best = wanted if better else best
-    for e in range(program.starts[v], program.starts[v + 1]):
-        if known[program.edge[e, USER]] >= max(1, least):
-            votes[max(0, wanted_of(e, state, program, tables))] = 0
-    votes[max(0, best)] = 0
-    return best
-
-
-@compiled(runtime=False)
-def _giving(sort: int, layout: int, tables: Tables) -> int:
-    """Return the first state of a kind whose result lies in a layout, -1 if there is none."""
-    for row in range(tables.first[sort], tables.first[sort + 1]):
-        if tables.result[row] == layout:
-            return row - tables.first[sort]
-    return -1
+    """Take the state of x that is cheapest with the copies for its consumers; return the last stamp on `asked`."""
+    best = np.inf
+    for s in range(variables.firsts[x + 1] - variables.firsts[x]):
+        cost, before = costs[variables.firsts[x] + s], -1
+        for i in range(variables.starts[x], variables.starts[x + 1]):
+            p = variables.node[i]
+            stamp += p != before  # a copy is shared by all who want the same of p
+            before = p
+            wanted = variables.wanted[variables.wish[i, 0] + chosen[variables.ends[i, 1]] * variables.wish[i, 1]]
+            if wanted >= 0 and asked[wanted] != stamp:
+                asked[wanted] = stamp
+                cost += _price(p, tables.result[tables.first[sort[p]] + s], wanted, variables, sort, tables)
+        if cost < best * (1 - 1e-12):
+            best, chosen[x] = cost, s
+    return stamp

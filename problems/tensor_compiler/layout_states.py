@@ -1,4 +1,4 @@
-"""In which layouts an operation can work: its states, each a layout of the result and those it wants of its operands."""
+"""In which layouts an operation can work: its states, each a layout of the result and those wanted of operands."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 from . import shapes
 from .flatten import Node
 from .hlo_types import Shape
-from .layouts import Layout, compact, completed, layouts, padded_bytes, real_dims
+from .layouts import Layout, compact, completed, layouts, real_dims
 from .opcodes import Kind
 
 ANY = -1
@@ -40,15 +40,16 @@ class State(NamedTuple):
 
 
 def states(node: Node) -> list[State]:
-    """Return the states of an operation that propagation decides about; the first is the compact one."""
+    """Return the states of an operation that propagation decides about.
+
+    There is one for each layout of the result, in order, or for each layout of a reduction's operand.
+    """
     if node.kind in (Kind.SOURCE, Kind.FREE, Kind.OPAQUE):
         wanted = tuple(completed(shape, ()) for shape in node.inputs)
         return [State(completed(node.shape, ()), wanted, shapes.operations(node), (node.shape, compact(node.shape)))]
     if node.opcode == "reduce":
-        found = [_reduce(node, layout) for layout in layouts(node.inputs[0])]
-    else:
-        found = [_ordinary(node, number, layout) for number, layout in enumerate(layouts(node.shape))]
-    return sorted(found, key=lambda state: (padded_bytes(*state.walked), state.work))
+        return [_reduce(node, layout) for layout in layouts(node.inputs[0])]
+    return [_ordinary(node, number, layout) for number, layout in enumerate(layouts(node.shape))]
 
 
 def renames(node: Node) -> bool:

@@ -39,8 +39,8 @@ class NodeKinds:
     _arrays: dict[Shape, int] = field(default_factory=dict)
     _states: list[list[State]] = field(default_factory=list)
     _wishes: list[list[tuple[int, ...]]] = field(default_factory=list)
-    _kinds: list[tuple[float, ...]] = field(default_factory=list)
-    _work: list[tuple[float, float, int]] = field(default_factory=list)
+    _kinds: list[tuple[int, ...]] = field(default_factory=list)
+    _work: list[tuple[float, float, float, int]] = field(default_factory=list)
     _bytes: list[float] = field(default_factory=list)
     _loops: list[tuple[float, ...]] = field(default_factory=list)
 
@@ -69,10 +69,11 @@ class NodeKinds:
         for state in found:
             walked, layout = state.walked
             row = own if own >= 0 else self._array(walked) + layouts(walked).index(layout)
-            self._work.append((state.work, self._written(node, state), row))
-        several = len(layouts(node.shape)) > 1
-        seconds = sum(size != 1 for size in node.shape.dims) - 1 if several else 0
-        self._kinds.append((array, seconds, layouts(node.shape).index(compact(node.shape)), len(node.inputs)))
+            self._work.append((state.work, _written(node, state), _read(node, state), row))
+        several = len(layouts(node.shape))
+        seconds = sum(size != 1 for size in node.shape.dims) - 1 if several > 1 else 0
+        tidy = layouts(node.shape).index(compact(node.shape))
+        self._kinds.append((array, several, seconds, tidy, len(node.inputs)))
         self._states.append(found)
         self._wishes.append(list(zip(*(state.wanted for state in found), strict=True)))
 
@@ -89,20 +90,13 @@ class NodeKinds:
         self._loops.append((*product, *extents(shape, layout)))
         return len(self._bytes) - 1
 
-    def _written(self, node: Node, state: State) -> float:
-        """Return the bytes that a node writes: an update in place writes only what is new."""
-        if node.opcode == "dynamic-update-slice" and len(node.inputs) > 1:
-            update = node.inputs[1]
-            return padded_bytes(update, layouts(update)[max(0, state.wanted[1])])
-        return padded_bytes(node.shape, layouts(node.shape)[state.result])
-
     def tables(self) -> Tables:
         """Return all that was collected as arrays."""
-        kinds = np.array(self._kinds, np.int64).reshape(-1, 4)
+        kinds = np.array(self._kinds, np.int64).reshape(-1, 5)
         counts = np.array([len(found) for found in self._states], np.int64)
         every = [state for found in self._states for state in found]
-        work = np.array(self._work, np.float64).reshape(-1, 3)
-        wants = np.append(0, np.cumsum(counts * kinds[:, 3]))[:-1]
+        work = np.array(self._work, np.float64).reshape(-1, 4)
+        wants = np.append(0, np.cumsum(counts * kinds[:, 4]))[:-1]
         wanted = np.array([w for state in every for w in state.wanted], np.int64)
         loops = np.array(self._loops).reshape(-1, 7)
         return Tables(
@@ -110,17 +104,39 @@ class NodeKinds:
             result=np.array([state.result for state in every], np.int64),
             work=np.ascontiguousarray(work[:, 0]),
             written=np.ascontiguousarray(work[:, 1]),
-            row=work[:, 2].astype(np.int64),
+            read=np.ascontiguousarray(work[:, 2]),
+            row=work[:, 3].astype(np.int64),
             wanted=wanted,
             wants=wants,
-            places=np.ascontiguousarray(kinds[:, 3]),
+            places=np.ascontiguousarray(kinds[:, 4]),
             array=np.ascontiguousarray(kinds[:, 0]),
-            seconds=np.ascontiguousarray(kinds[:, 1]),
-            compact=np.ascontiguousarray(kinds[:, 2]),
+            layouts=np.ascontiguousarray(kinds[:, 1]),
+            seconds=np.ascontiguousarray(kinds[:, 2]),
+            compact=np.ascontiguousarray(kinds[:, 3]),
             bytes=np.array(self._bytes),
             loops=loops,
             tiles=_tiles(loops),
         )
+
+
+def _written(node: Node, state: State) -> float:
+    """Return the bytes that a node writes: an update in place writes only what is new."""
+    if node.opcode == "dynamic-update-slice" and len(node.inputs) > 1:
+        return _operand_bytes(node, state, 1)
+    return padded_bytes(node.shape, layouts(node.shape)[state.result])
+
+
+def _read(node: Node, state: State) -> float:
+    """Return the bytes that a node reads if its operands are in memory."""
+    taken = {shapes.Read.ALL: [], shapes.Read.RESULT: [_written(node, state)], shapes.Read.NOTHING: [0.0]}
+    every = range(len(node.inputs))
+    return sum(min(_operand_bytes(node, state, p), *taken[shapes.reads(node, p)], np.inf) for p in every)
+
+
+def _operand_bytes(node: Node, state: State, place: int) -> float:
+    """Return the bytes of an operand in the layout that is wanted, in the compact one if none is."""
+    operand, wanted = node.inputs[place], state.wanted[place]
+    return padded_bytes(operand, layouts(operand)[wanted] if wanted >= 0 else compact(operand))
 
 
 def _tiles(loops: NDArray[np.float64]) -> NDArray[np.float64]:

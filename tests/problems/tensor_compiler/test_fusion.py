@@ -27,8 +27,8 @@ def program(*lines: str, parameters: int = 2) -> Fusion:
     sums = "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b)\n}\n"
     given = [f"p{i} = {SIZE} parameter({i})" for i in range(parameters)]
     body = "\n".join(f"  {line}" for line in [*given, *lines])
-    layout = LayoutPass(build(hlo.parse(f"HloModule test\n\n{sums}\nENTRY main {{\n{body}\n}}\n"), "test"))
-    laid = layout.apply(layout.default(V5E))
+    layout = LayoutPass(build(hlo.parse(f"HloModule test\n\n{sums}\nENTRY main {{\n{body}\n}}\n"), "test"), V5E)
+    laid = layout.apply(layout.default())
     made = Fusion(laid, V5E)
     made.names = [layout.fusion_name(column).replace(" -> ", "-") for column in made.columns]
     made.laid = laid

@@ -33,8 +33,8 @@ def graph_of(function, *arguments) -> Graph:
 
 
 def laid_opcodes(graph: Graph) -> list[str]:
-    layout = LayoutPass(graph)
-    laid = layout.apply(layout.default(MACHINES["v5e"]))
+    layout = LayoutPass(graph, MACHINES["v5e"])
+    laid = layout.apply(layout.default())
     return [laid.opcode(v) for v in range(len(laid.origin))]
 
 

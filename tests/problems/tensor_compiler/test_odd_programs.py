@@ -42,8 +42,8 @@ def fusion(shape: str, lines: list[str]) -> Fusion:
 
 def fused(text: str) -> tuple[LayoutPass, Fusion]:
     """Return both passes on a program, the second under the default of the first."""
-    layout = LayoutPass(build(hlo.parse(text), "test"))
-    return layout, Fusion(layout.apply(layout.default(MACHINES["v5e"])), MACHINES["v5e"])
+    layout = LayoutPass(build(hlo.parse(text), "test"), MACHINES["v5e"])
+    return layout, Fusion(layout.apply(layout.default()), MACHINES["v5e"])
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -86,8 +86,8 @@ def test_the_cost_does_not_depend_on_the_order_of_the_text() -> None:
 
 def test_every_output_is_computed_whatever_is_fused() -> None:
     """The kernels' results always include the outputs, and what a kernel reads is stored or given."""
-    layout = LayoutPass(read_graph(program("rnn")))
-    made = Fusion(layout.apply(layout.default(MACHINES["v5e"])), MACHINES["v5e"])
+    layout = LayoutPass(read_graph(program("rnn")), MACHINES["v5e"])
+    made = Fusion(layout.apply(layout.default()), MACHINES["v5e"])
     rng = np.random.default_rng(1)
     computed = made.arrays.kind > Kind.FREE
     for share in (0.1, 0.5, 0.9):

@@ -1,0 +1,225 @@
+"""What propagation decides: one variable for operations that lie in the same layout whatever it is.
+
+Element-wise operations that feed one another are one variable; a tuned operation, a reduction, a transpose has its
+own. What has but one state belongs to variable 0, which is settled from the start. An edge between two variables costs
+a copy if their layouts do not meet.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .compiled import compiled
+from .graph import Graph, Tables
+from .layout_states import RELAYOUT, RESTACK
+from .layout_tables import PLACE, USER, Program
+from .machine import Machine
+from .opcodes import Kind
+from .timing import LAUNCH, MATRIX, MEMORY, VECTOR
+
+FUSED = 0.25
+"""Share of the bytes, and of the start of a kernel, that what can be fused is taken to cost."""
+
+
+class Variables(NamedTuple):
+    """k variables and the e edges between them, in cycles of the machine on paper.
+
+    Attributes:
+      of: `(n,)` the variable of each node.
+      firsts: `(k + 1,)`; what the states of variable x cost is `costs[firsts[x]:firsts[x + 1]]`.
+      costs: of kernels, and of copies of what has but one layout.
+      starts: `(k + 1,)`; x's edges to consumers are `starts[x]:starts[x + 1]`, those of one producer together.
+      node: `(e,)` the producer, a node.
+      ends: `(e, 2)` variables of producer and consumer.
+      wish: `(e, 2)`; a consumer in state s wants layout `wanted[wish[0] + s * wish[1]]`.
+      wanted: numbers of layouts, -1 for any.
+      entries: `(k + 1,)`; x's edges from producers are `incoming[entries[x]:entries[x + 1]]`.
+      incoming: `(e,)`.
+      array: `(r,)` the price of moving an array in a layout once.
+      shift: `(n, 2)` the price of a copy beyond that: the minor dimension stays, or changes.
+      runs: `(n,)` how often each node runs.
+    """
+
+    of: NDArray[np.int64]
+    firsts: NDArray[np.int64]
+    costs: NDArray[np.float64]
+    starts: NDArray[np.int64]
+    node: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    wish: NDArray[np.int64]
+    wanted: NDArray[np.int64]
+    entries: NDArray[np.int64]
+    incoming: NDArray[np.int64]
+    array: NDArray[np.float64]
+    shift: NDArray[np.float64]
+    runs: NDArray[np.float64]
+
+
+def variables(graph: Graph, program: Program, machine: Machine) -> Variables:
+    """Return the variables of a graph, in an order in which producers come first."""
+    tables, paper = graph.tables, machine.on_paper().array()
+    joins = _joining(graph)
+    of, counts = _grouped(graph, program, joins)
+    firsts = np.append(0, np.cumsum(counts))
+    costs = np.zeros(firsts[-1])
+    array = FUSED * tables.bytes / paper[MEMORY]
+    shift = np.array([RESTACK, RELAYOUT]) / paper[VECTOR] * graph.elements[:, None] + FUSED * paper[LAUNCH]
+    shift *= graph.weight[:, None]
+    _add(costs, firsts[of], _node_prices(graph, paper), tables.first, program.sort, graph.weight)
+    edges = _edges(graph, of, joins)
+    fixed = of[edges[:, 0]] == 0
+    prices = (array, shift, graph.weight)
+    wanted = np.concatenate([tables.wanted, tables.compact, np.arange(tables.layouts.max())])
+    _fixed_copies(edges[fixed], wanted, firsts, program.sort, tables, *prices, costs)
+    edges = edges[~fixed]
+    edges = edges[np.lexsort((edges[:, 0], of[edges[:, 0]]))]
+    ends = np.column_stack([of[edges[:, 0]], edges[:, 1]])
+    starts, entries = (np.searchsorted(np.sort(ends[:, side]), np.arange(len(counts) + 1)) for side in (0, 1))
+    incoming = np.argsort(ends[:, 1], kind="stable")
+    wish = np.ascontiguousarray(edges[:, 2:])
+    node = np.ascontiguousarray(edges[:, 0])
+    return Variables(of, firsts, costs, starts, node, ends, wish, wanted, entries, incoming, *prices)
+
+
+def _node_prices(graph: Graph, paper: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what each state of the tables costs in one run; only what cannot be fused moves all of its bytes."""
+    tables = graph.tables
+    kinds = np.empty(len(tables.first) - 1, np.int64)
+    kinds[graph.sort] = graph.kind
+    kind = np.repeat(kinds, np.diff(tables.first))
+    dense = 2 * tables.loops[tables.row, :4].prod(axis=1) / paper[MATRIX]
+    moved, work = (tables.written + tables.read) / paper[MEMORY], tables.work / paper[VECTOR]
+    heavy = np.maximum(np.maximum(dense, moved), work)
+    return np.where((kind == Kind.MATRIX) | (kind == Kind.REDUCE), heavy, work + FUSED * moved)
+
+
+def _grouped(graph: Graph, program: Program, joins: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the variable of each node, and how many states each variable has."""
+    counts = np.diff(graph.tables.first)[graph.sort]
+    depth, leader = np.zeros(len(graph), np.int64), np.arange(len(graph))
+    _group(joins, counts > 1, program, depth, leader)
+    leaders = np.flatnonzero((leader == np.arange(len(graph))) & (counts > 1))
+    leaders = leaders[np.argsort(depth[leaders], kind="stable")]
+    number = np.zeros(len(graph), np.int64)
+    number[leaders] = 1 + np.arange(len(leaders))
+    return number[leader], np.append(1, counts[leaders])
+
+
+def _joining(graph: Graph) -> NDArray[np.bool_]:
+    """Return for each edge whether producer and consumer lie in the same layout whatever it is."""
+    tables, sort = graph.tables, graph.sort.astype(np.int64)
+    counts = np.diff(tables.first)
+    order = np.arange(len(tables.result)) - np.repeat(tables.first[:-1], counts)
+    own = np.logical_and.reduceat(tables.result == order, tables.first[:-1]) & (counts == tables.layouts)
+    ordinary, joins = ~graph.tuned & (own & (counts > 1))[sort], np.zeros(len(graph.users), bool)
+    _check_joining(ordinary, graph.producers, graph.users, graph.operand, sort, tables, joins)
+    return joins
+
+
+@compiled(runtime=False)
+def _check_joining(
+    ordinary: NDArray,
+    producers: NDArray,
+    users: NDArray,
+    operand: NDArray,
+    sort: NDArray,
+    tables: Tables,
+    joins: NDArray,
+) -> None:
+    for e in range(len(users)):
+        p, c = producers[e], users[e]
+        joins[e] = ordinary[p] and ordinary[c] and tables.layouts[sort[p]] == tables.layouts[sort[c]]
+        for s in range(tables.layouts[sort[p]]):
+            at = tables.wants[sort[c]] + s * tables.places[sort[c]] + operand[e]
+            joins[e] = joins[e] and tables.wanted[at] == s
+
+
+@compiled(runtime=False)
+def _group(joins: NDArray, several: NDArray, program: Program, depth: NDArray, leader: NDArray) -> None:
+    """Join what joins and is equally deep, so that no path leads out of a variable and back.
+
+    A path grows deeper wherever it meets a node that does not join the one before.
+    """
+    for v in range(len(depth)):
+        if several[v]:
+            for e in range(program.starts[v], program.starts[v + 1]):
+                c = program.edge[e, USER]
+                depth[c] = max(depth[c], depth[v] + (0 if joins[e] else 1))
+    for v in range(len(depth)):
+        for e in range(program.starts[v], program.starts[v + 1]):
+            c = program.edge[e, USER]
+            if joins[e] and depth[v] == depth[c]:
+                a, b = _leader(v, leader), _leader(c, leader)
+                leader[max(a, b)] = min(a, b)
+    for v in range(len(depth)):
+        leader[v] = _leader(v, leader)
+
+
+@compiled(runtime=False)
+def _leader(v: int, leader: NDArray) -> int:
+    while leader[v] != v:
+        leader[v] = leader[leader[v]]
+        v = leader[v]
+    return v
+
+
+@compiled(runtime=False)
+def _add(costs: NDArray, at: NDArray, prices: NDArray, first: NDArray, sort: NDArray, runs: NDArray) -> None:
+    for v in range(len(at)):
+        for s in range(first[sort[v] + 1] - first[sort[v]]):
+            costs[at[v] + s] += runs[v] * prices[first[sort[v]] + s]
+
+
+def _edges(graph: Graph, of: NDArray[np.int64], joins: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return `(e, 4)`: producer, variable of the consumer, where its wish is in the table of wishes, and its stride.
+
+    The table holds what is wanted, then the compact layouts, which outputs want, then each layout's own number.
+    """
+    tables, sort = graph.tables, graph.sort
+    matters = (tables.layouts[sort] > 1) & (graph.kind != Kind.FREE)
+    consumer = sort[graph.users]
+    at, stride = tables.wants[consumer] + graph.operand, tables.places[consumer]
+    at, stride = np.where(joins, len(tables.wanted) + len(tables.compact), at), np.where(joins, 1, stride)
+    inner = of[graph.producers] == of[graph.users]
+    kept = np.flatnonzero(matters[graph.producers] & ~inner)
+    edges = np.column_stack([graph.producers, of[graph.users], at, stride])[kept]
+    given = np.flatnonzero(matters & graph.output & (of > 0))
+    wish = len(tables.wanted) + sort[given]
+    outputs = np.column_stack([given, np.zeros_like(given), wish, np.zeros_like(given)])
+    return np.unique(np.concatenate([edges, outputs]).astype(np.int64), axis=0)
+
+
+@compiled(runtime=False)
+def copy_price(
+    p: int, layout: int, wanted: int, tables: Tables, sort: NDArray, array: NDArray, shift: NDArray, runs: NDArray
+) -> float:
+    """Return the price of a copy of p from one layout to another, in all its runs."""
+    if layout == wanted or wanted < 0:
+        return 0.0
+    kind = sort[p]
+    turned = 0 if layout // tables.seconds[kind] == wanted // tables.seconds[kind] else 1
+    return runs[p] * (array[tables.array[kind] + layout] + array[tables.array[kind] + wanted]) + shift[p, turned]
+
+
+@compiled(runtime=False)
+def _fixed_copies(
+    edges: NDArray,
+    wanted: NDArray,
+    firsts: NDArray,
+    sort: NDArray,
+    tables: Tables,
+    array: NDArray,
+    shift: NDArray,
+    runs: NDArray,
+    costs: NDArray,
+) -> None:
+    """Add the copies of what has but one state to the costs of their consumers."""
+    for i in range(len(edges)):
+        p, x = edges[i, 0], edges[i, 1]
+        layout = tables.result[tables.first[sort[p]]]
+        for s in range(firsts[x + 1] - firsts[x]):
+            wish = wanted[edges[i, 2] + s * edges[i, 3]]
+            costs[firsts[x] + s] += copy_price(p, layout, wish, tables, sort, array, shift, runs)
