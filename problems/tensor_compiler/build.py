@@ -66,6 +66,7 @@ def _arrays(nodes: list[Node]) -> Graph:
     return Graph(
         names=[node.name for node in nodes],
         opcodes=[node.opcode for node in nodes],
+        choices=kinds.choices(),
         kind=np.array([node.kind for node in nodes], np.int8),
         elements=np.array([shapes.elements(node.shape) for node in nodes], np.float64),
         element_bytes=np.array([bytes_of(node.shape.dtype) for node in nodes], np.float64),

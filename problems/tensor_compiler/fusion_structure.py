@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
 
 from bbo_suite import Graph as DeclaredGraph
 from bbo_suite import Structure
 
 from .fusion_arrays import BYTES, COLUMN, ELEMENTS, USER, WEIGHT, WORK, Arrays
+from .interactions import interactions
 from .opcodes import Kind
-
-_MOST_AT_A_NODE = 32
 
 NODE_FEATURES = (
     *(f"is {kind.name.lower()}" for kind in Kind),
@@ -42,44 +40,22 @@ def declare(program: Arrays, d: int) -> Structure:
     decided = np.flatnonzero(program.edge[:, COLUMN] >= 0)[::-1]
     edges = np.empty(d, np.int64)
     edges[program.edge[decided, COLUMN]] = decided
-    starts, neighbours = _interactions(producers[edges], users[edges])
-    nodes = _node_features(program)
-    ends = [nodes[producers[edges]], nodes[users[edges]]]
+    ends = np.concatenate([producers[edges], users[edges]])
+    starts, neighbours = interactions(ends, np.tile(np.arange(d), 2), d)
+    nodes = node_features(program)
+    features = np.hstack([nodes[producers[edges]], nodes[users[edges]], np.log1p(program.flow[edges])])
     pairs = np.column_stack([producers, users]).astype(np.int32)
     return Structure(
         starts=starts,
         neighbours=neighbours,
-        features=np.hstack([*ends, np.log1p(program.flow[edges])]).astype(np.float32),
+        features=features.astype(np.float32),
         feature_names=EDGE_FEATURES,
         graph=DeclaredGraph(nodes, NODE_FEATURES, pairs),
         edges=edges.astype(np.int32),
     )
 
 
-def _interactions(producers: NDArray, users: NDArray) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the decisions that share a node with each, as compressed sparse rows.
-
-    At a node with many edges each is tied to the nearest in number only, which bounds the size.
-    """
-    d = len(producers)
-    ends = np.concatenate([producers, users])
-    decisions = np.tile(np.arange(d), 2)
-    order = np.lexsort((decisions, ends))
-    ends, decisions = ends[order], decisions[order]
-    left, right = [], []
-    for distance in range(1, _MOST_AT_A_NODE):
-        same = np.flatnonzero(ends[distance:] == ends[:-distance])
-        left.append(decisions[same])
-        right.append(decisions[same + distance])
-    rows, columns = np.concatenate(left + right), np.concatenate(right + left)
-    table = coo_array((np.ones(len(rows), np.int8), (rows, columns)), shape=(d, d)).tocsr()
-    table.setdiag(0)
-    table.eliminate_zeros()
-    table.sort_indices()
-    return table.indptr.astype(np.int64), table.indices.astype(np.int32)
-
-
-def _node_features(program: Arrays) -> NDArray[np.float32]:
+def node_features(program: Arrays) -> NDArray[np.float32]:
     """Return `(n, f)` features in the order of `NODE_FEATURES`."""
     n = len(program.kind)
     consumers, producers = np.diff(program.starts), np.bincount(program.edge[:, USER], minlength=n)

@@ -72,6 +72,7 @@ class Graph:
     Attributes:
       names: of the nodes, those of the program.
       opcodes: of the nodes, those of HLO.
+      choices: for each of the kinds of `tables`, its states in words, if they are chosen.
       kind: `(n,)` of `opcodes.Kind`.
       elements: `(n,)` elements of the result.
       element_bytes: `(n,)`.
@@ -91,6 +92,7 @@ class Graph:
 
     names: list[str]
     opcodes: list[str]
+    choices: list[tuple[str, ...]]
     kind: NDArray[np.int8]
     elements: NDArray[np.float64]
     element_bytes: NDArray[np.float64]
@@ -119,7 +121,7 @@ class Graph:
     def digest(self) -> str:
         """Return a text that changes when the program does; names do not count."""
         state = hashlib.sha256("\n".join(self.opcodes).encode())
-        own = [getattr(self, field.name) for field in fields(self)[2:-1]]
+        own = [getattr(self, field.name) for field in fields(self)[3:-1]]
         for array in (*own, *self.tables):
             wide = "<f8" if array.dtype.kind == "f" else "<i8"
             state.update(array.astype(wide).tobytes())

@@ -48,6 +48,7 @@ class LayoutPass:
     Attributes:
       nodes: `(p,)` the operations whose layouts a configuration decides, in order of its columns.
       options: `(p,)` how many layouts there are for each.
+      variables: what propagation decides.
       fused: `(f,)` the edges of the graph that the fusion pass decides in some layout: its first f columns.
       copied: `(c,)` the nodes that it may fuse into their copies: its next c columns.
     """
@@ -59,7 +60,7 @@ class LayoutPass:
         self.options = counts[graph.sort[self.nodes]]
         self.fused, self.copied = _fusible_edges(graph), _may_be_copied(graph)
         self._program, self._facts = program(graph), _facts(graph, self.fused, self.copied)
-        self._variables = variables(graph, self._program, machine)
+        self.variables = variables(graph, self._program, machine)
 
     def fusion_name(self, column: int) -> str:
         """Return the name of a decision of the fusion pass."""
@@ -71,19 +72,19 @@ class LayoutPass:
 
     def default(self) -> NDArray[np.int8]:
         """Return the `(p,)` configuration that the compiler chooses on its own."""
-        free = np.full(len(self._variables.firsts) - 1, -1)
+        free = np.full(len(self.variables.firsts) - 1, -1)
         return self._states(free)[self.nodes].astype(np.int8)
 
     def states(self, config: NDArray) -> NDArray[np.int64]:
         """Return the `(n,)` states that nodes are in under a `(p,)` configuration."""
-        pins = np.full(len(self._variables.firsts) - 1, -1)
-        pins[self._variables.of[self.nodes]] = config
+        pins = np.full(len(self.variables.firsts) - 1, -1)
+        pins[self.variables.of[self.nodes]] = config
         return self._states(pins)
 
     def _states(self, pins: NDArray[np.int64]) -> NDArray[np.int64]:
         chosen = np.empty_like(pins)
-        propagate(pins, self._variables, self._program.sort, self.graph.tables, chosen)
-        return chosen[self._variables.of]
+        propagate(pins, self.variables, self._program.sort, self.graph.tables, chosen)
+        return chosen[self.variables.of]
 
     def apply(self, config: NDArray) -> Laid:
         """Return the program laid out under a `(p,)` configuration."""

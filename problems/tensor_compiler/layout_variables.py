@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from .compiled import compiled
 from .graph import Graph, Tables
 from .layout_states import RELAYOUT, RESTACK
-from .layout_tables import PLACE, USER, Program
+from .layout_tables import USER, Program
 from .machine import Machine
 from .opcodes import Kind
 from .timing import LAUNCH, MATRIX, MEMORY, VECTOR

@@ -39,6 +39,7 @@ class NodeKinds:
     _arrays: dict[Shape, int] = field(default_factory=dict)
     _states: list[list[State]] = field(default_factory=list)
     _wishes: list[list[tuple[int, ...]]] = field(default_factory=list)
+    _texts: list[tuple[str, ...]] = field(default_factory=list)
     _kinds: list[tuple[int, ...]] = field(default_factory=list)
     _work: list[tuple[float, float, float, int]] = field(default_factory=list)
     _bytes: list[float] = field(default_factory=list)
@@ -61,6 +62,10 @@ class NodeKinds:
         """Return the layouts that a node of this kind wants of an operand in each of its states."""
         return self._wishes[number][place]
 
+    def choices(self) -> list[tuple[str, ...]]:
+        """Return the texts of the states of each kind: minor dimensions of the result and of the operands wanted."""
+        return self._texts
+
     def _add(self, node: Node) -> None:
         found = options(node) if is_tuned(node) else states(node)
         array = self._array(node.shape)
@@ -75,6 +80,7 @@ class NodeKinds:
         tidy = layouts(node.shape).index(compact(node.shape))
         self._kinds.append((array, several, seconds, tidy, len(node.inputs)))
         self._states.append(found)
+        self._texts.append(tuple(_text(node, state) for state in found) if is_tuned(node) else ())
         self._wishes.append(list(zip(*(state.wanted for state in found), strict=True)))
 
     def _array(self, shape: Shape) -> int:
@@ -117,6 +123,13 @@ class NodeKinds:
             loops=loops,
             tiles=_tiles(loops),
         )
+
+
+def _text(node: Node, state: State) -> str:
+    """Return minor and second-minor dimensions as in HLO, such as `{3,0} from {3,0} {1,0}`."""
+    wanted = [layouts(shape)[w] if w >= 0 else () for shape, w in zip(node.inputs, state.wanted, strict=True)]
+    texts = ["{" + ",".join(map(str, layout)) + "}" for layout in (layouts(node.shape)[state.result], *wanted)]
+    return f"{texts[0]} from {' '.join(texts[1:])}".replace("{}", "any")
 
 
 def _written(node: Node, state: State) -> float:
