@@ -80,7 +80,7 @@ class Fusion:
         Args:
           configs: `(b, d)`.
           settings: `(b, n, 9)`, for the kernel whose result is each node of the graph: 0 for the compiler's choice, i
-            for the i-th value of a slot (see `kernel_settings`). A node that is not in memory ignores it, and so does
+            for the i-th value of a slot (see `kernel_choices`). A node that is not in memory ignores it, and so does
             a kernel that no tile of the compiler fits.
 
         Returns:

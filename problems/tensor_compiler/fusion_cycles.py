@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .compiled import compiled
 from .fusion_arrays import BYTES, ELEMENTS, ITEM, WEIGHT, Arrays
 from .fusion_state import FUSED, HEAVY, OPERANDS, TOUCHED, State
-from .kernel_settings import override
+from .kernel_choices import override
 from .timing import (
     DEFAULT_FLAGS,
     GROUPS,

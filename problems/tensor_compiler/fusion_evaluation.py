@@ -34,7 +34,7 @@ def evaluate(
 
     Args:
       configs: `(b, d)` int8.
-      settings: `(b, n, 9)` int8, set for the kernel of each node (see `kernel_settings.override`), or `(b, 0, 9)`
+      settings: `(b, n, 9)` int8, set for the kernel of each node (see `kernel_choices.override`), or `(b, 0, 9)`
         where the compiler sets all.
       machine: `Machine.array()`, which times kernels; the same one as long as `state` knows the last candidate.
       paper: the one that tiles are chosen for.

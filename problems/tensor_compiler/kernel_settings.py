@@ -19,20 +19,18 @@ from .timing import (
     PREFETCH,
     UNROLL,
     VECTORS,
-    extent,
     few_tiles,
     kernel_cycles,
     legal_sizes,
     settle,
     squeeze,
-    unit,
 )
 
 TILE_SLOTS, FLAG_SLOTS = range(3), range(3, 9)
 SLOTS = ("tile 0", "tile 1", "tile 2", "buffers", "unroll", "prefetch", "order", "partials", "vectors")
 """What is chosen for a kernel: its tile along three axes, then its flags."""
 
-_FLAG_VALUES = {
+FLAG_VALUES = {
     BUFFERS: (1.0, 2.0, 3.0, 4.0),
     UNROLL: (1.0, 2.0, 4.0, 8.0),
     PREFETCH: (0.0, 1.0, 2.0),
@@ -40,8 +38,7 @@ _FLAG_VALUES = {
     PARTIALS: (1.0, 2.0, 4.0),
     VECTORS: (1.0, 2.0, 4.0),
 }
-_VALUES = np.array([[values[min(i, len(values) - 1)] for i in range(4)] for values in _FLAG_VALUES.values()])
-_OF_PRODUCTS = (ORDER, PARTIALS)  # flags that mean nothing to a kernel without a matrix product
+OF_PRODUCTS = (ORDER, PARTIALS)  # flags that mean nothing to a kernel without a matrix product
 
 
 @dataclass(frozen=True)
@@ -52,12 +49,14 @@ class Settings:
       kernels: `(k, KERNEL_WIDTH)` as in `timing`.
       runs: `(k,)` how often each runs.
       chosen: `(k, 9)` tile and flags, in the order of `SLOTS`.
+      planned: `(k,)` cycles of one run of each under its setting, by the analytical model.
       fits: `(k,)` does any tile fit? One that never does is not tuned.
     """
 
     kernels: NDArray[np.float64]
     runs: NDArray[np.float64]
     chosen: NDArray[np.float64]
+    planned: NDArray[np.float64]
     fits: NDArray[np.bool_]
 
     def values(self, kernel: int, slot: int) -> NDArray[np.float64]:
@@ -65,21 +64,28 @@ class Settings:
         if slot in TILE_SLOTS:
             return legal_sizes(self.kernels[kernel], slot)
         flag = slot - len(TILE_SLOTS)
-        if flag in _OF_PRODUCTS and self.kernels[kernel, GROUPS] == 0:
+        if flag in OF_PRODUCTS and self.kernels[kernel, GROUPS] == 0:
             return self.chosen[kernel, slot : slot + 1]
-        return np.array(_FLAG_VALUES[flag])
+        return np.array(FLAG_VALUES[flag])
 
 
 def compile_kernels(kernels: NDArray[np.float64], runs: NDArray[np.float64], machine: Machine) -> Settings:
     """Return the settings that the compiler chooses for `(k, KERNEL_WIDTH)` kernels, by its analytical model."""
-    chosen, fits = np.empty((len(kernels), len(SLOTS))), np.empty(len(kernels), bool)
-    _compile(kernels, machine.array(), machine.on_paper().array(), np.array(DEFAULT_FLAGS), chosen, fits)
-    return Settings(kernels, runs, chosen, fits)
+    k = len(kernels)
+    chosen, planned, fits = np.empty((k, len(SLOTS))), np.empty(k), np.empty(k, bool)
+    _compile(kernels, machine.array(), machine.on_paper().array(), np.array(DEFAULT_FLAGS), chosen, planned, fits)
+    return Settings(kernels, runs, chosen, planned, fits)
 
 
 @compiled()
 def _compile(
-    kernels: NDArray, machine: NDArray, paper: NDArray, flags: NDArray, chosen: NDArray, fits: NDArray
+    kernels: NDArray,
+    machine: NDArray,
+    paper: NDArray,
+    flags: NDArray,
+    chosen: NDArray,
+    planned: NDArray,
+    fits: NDArray,
 ) -> None:
     tiles = np.empty((4, 3))
     for k in range(len(kernels)):
@@ -89,6 +95,7 @@ def _compile(
         if kernel_cycles(machine, kernels[k], chosen[k, :3], chosen[k, 3:]) == np.inf:
             squeeze(machine, kernels[k], chosen[k, :3], chosen[k, 3:])
         fits[k] = kernel_cycles(machine, kernels[k], chosen[k, :3], chosen[k, 3:]) < np.inf
+        planned[k] = kernel_cycles(paper, kernels[k], chosen[k, :3], chosen[k, 3:]) if fits[k] else 0.0
 
 
 @compiled()
@@ -129,22 +136,3 @@ def tuned_seconds(
                 overflowing[b] = k
             total += cycles * runs[k]
         seconds[b] = total / machine[HERTZ]
-
-
-@compiled(runtime=False)
-def override(setting: NDArray, kernel: NDArray, tile: NDArray, flags: NDArray) -> None:
-    """Write what is set for a kernel over the compiler's choice.
-
-    Args:
-      setting: `(9,)` in the order of `SLOTS`: 0 for the compiler's choice, i for the i-th value that can be chosen, the
-        last one where there are fewer.
-      kernel: `(KERNEL_WIDTH,)`.
-      tile: `(3,)`, written.
-      flags: `(6,)`, written.
-    """
-    for axis in range(3):
-        if setting[axis] > 0:
-            tile[axis] = min(unit(kernel, axis) * 2.0 ** (setting[axis] - 1), extent(kernel, axis))
-    for flag in range(6):
-        if setting[3 + flag] > 0:
-            flags[flag] = _VALUES[flag, min(setting[3 + flag], _VALUES.shape[1]) - 1]
