@@ -112,7 +112,10 @@ def update(config: NDArray, flips: NDArray, graph: Arrays, inputs: Inputs, state
 
 @compiled(runtime=False)
 def _visit(graph: Arrays, inputs: Inputs, state: State) -> bool:
-    """Look at the nodes that wait until none does; return False where that is beyond an update."""
+    """Look at the nodes that wait until none does; return False where that is beyond an update.
+
+    The first node to leave a kernel, and any to enter it, is seen here to use it: so no full kernel changes unseen.
+    """
     while state.dirty.heap[0] > 0:
         v = pop(state.dirty)
         if state.counter[FILLED] + MOST_COPIES + 1 > len(state.member):
@@ -121,21 +124,19 @@ def _visit(graph: Arrays, inputs: Inputs, state: State) -> bool:
         for i in range(reached):
             if state.tally[state.use[i, REACHED], FUSED] >= LARGEST_KERNEL:
                 return False
-        if not _move(v, join(v, reached, legal(v, reached, graph, state), graph, state), graph, inputs, state):
-            return False
+        _move(v, join(v, reached, legal(v, reached, graph, state), graph, state), graph, inputs, state)
     return True
 
 
 @compiled(runtime=False)
-def _move(v: int, count: int, graph: Arrays, inputs: Inputs, state: State) -> bool:
-    """Replace v's memberships by the `count` that were written last; return False where that is beyond an update."""
+def _move(v: int, count: int, graph: Arrays, inputs: Inputs, state: State) -> None:
+    """Replace v's memberships by the `count` that were written last."""
     start, before, behind = state.span[v, 0], state.span[v, 1], state.counter[FILLED]
     same, heavy = count == before, is_heavy(v, graph)
     for j in range(start, start + before):
         if not _among(j, behind, count, state):
             same = False
-            if not _leave(v, state.member[j, KERNEL], state):
-                return False
+            _leave(v, state.member[j, KERNEL], state)
     for j in range(behind, behind + count):
         if not _among(j, start, before, state):
             same = False
@@ -143,7 +144,6 @@ def _move(v: int, count: int, graph: Arrays, inputs: Inputs, state: State) -> bo
     if not same:
         _keep(v, count, state)
         _push_producers(v, graph, inputs, state)
-    return True
 
 
 @compiled(runtime=False)
@@ -157,16 +157,13 @@ def _among(j: int, start: int, count: int, state: State) -> bool:
 
 
 @compiled(runtime=False)
-def _leave(v: int, k: int, state: State) -> bool:
-    """Take v out of kernel k; return False where k was full, so that others may have been refused."""
+def _leave(v: int, k: int, state: State) -> None:
+    """Take v out of kernel k."""
     tally = state.tally[k]
-    if tally[FUSED] >= LARGEST_KERNEL:
-        return False
     tally[FUSED] -= 1
     if tally[HEAVY] == v:
         tally[HEAVY] = -1  # whom v has kept out is found when k is gathered
     _touch(k, state)
-    return True
 
 
 @compiled(runtime=False)
