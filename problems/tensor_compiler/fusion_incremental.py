@@ -94,20 +94,17 @@ def update(config: NDArray, flips: NDArray, graph: Arrays, inputs: Inputs, state
     for column in flips:
         state.config[column] = config[column]
         for i in range(inputs.columns[column], inputs.columns[column + 1]):
-            push(state.dirty, inputs.producer[inputs.decided[i]])
-    done = _visit(graph, inputs, state)
-    for column in flips:
-        for i in range(inputs.columns[column], inputs.columns[column + 1]):
-            _touch_kernels_of(graph.edge[inputs.decided[i], USER], state)
-    while done and gathered < state.counter[TOUCHED] <= len(graph.kind):
+            e = inputs.decided[i]
+            push(state.dirty, inputs.producer[e])
+            _touch_kernels_of(graph.edge[e, USER], state)
+    while state.dirty.heap[0] > 0:
+        if state.counter[TOUCHED] > len(graph.kind) or not _visit(graph, inputs, state):
+            _abandon(state)
+            return False
         while gathered < state.counter[TOUCHED]:
             _gather(state.touched[gathered], graph, inputs, state)
             gathered += 1
-        done = _visit(graph, inputs, state)
-    if gathered < state.counter[TOUCHED]:
-        _abandon(state)
-        return False
-    return done
+    return True
 
 
 @compiled(runtime=False)
