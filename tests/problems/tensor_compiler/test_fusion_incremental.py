@@ -67,8 +67,8 @@ def fan() -> Graph:
 
 def fusion_of(graph: Graph) -> Fusion:
     """Return the fusion pass on the default layout of a graph."""
-    layout = LayoutPass(graph)
-    return Fusion(layout.apply(layout.default(MACHINES["v5e"])), MACHINES["v5e"])
+    layout = LayoutPass(graph, MACHINES["v5e"])
+    return Fusion(layout.apply(layout.default()), MACHINES["v5e"])
 
 
 def swept(fusion: Fusion, config: np.ndarray, rows: np.ndarray) -> tuple[float, int]:
