@@ -83,7 +83,7 @@ class LayoutPass:
 
     def _states(self, pins: NDArray[np.int64]) -> NDArray[np.int64]:
         chosen = np.empty_like(pins)
-        propagate(pins, self.variables, self._program.sort, self.graph.tables, chosen)
+        propagate(pins, self.variables, self.graph.tables.layouts.max(), chosen)
         return chosen[self.variables.of]
 
     def apply(self, config: NDArray) -> Laid:

@@ -12,30 +12,54 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .compiled import compiled
-from .graph import Tables
-from .layout_variables import Variables, copy_price
+from .layout_variables import (
+    ARRAY,
+    CONSUMER,
+    EDGE,
+    END,
+    LAYOUTS,
+    PRODUCER,
+    RESULT,
+    SECONDS,
+    START,
+    STRIDE,
+    TAKEN,
+    WISH,
+    Variables,
+    copy_price,
+)
 
 _SWEEPS = 2
 
 
 @compiled()
-def propagate(pins: NDArray, variables: Variables, sort: NDArray, tables: Tables, chosen: NDArray) -> None:
-    """Write the `(k,)` states of the variables; `pins` `(k,)` holds the states that are given, -1 for others."""
-    most = tables.layouts.max()
-    cheapest, arriving, asked = np.empty(most), np.empty(most + 1), np.full(most, -1)
-    costs, stamp, k = variables.costs.copy(), 0, len(pins)
-    chosen[:] = 0
+def propagate(pins: NDArray, variables: Variables, most: int, chosen: NDArray) -> None:
+    """Write the states of the variables.
+
+    Args:
+      pins: `(k,)` the states that are given, -1 for others.
+      variables: of the program.
+      most: layouts that any array has.
+      chosen: `(k,)`, written.
+    """
+    asked, costs, k = np.full(most, -1), variables.costs.copy(), len(pins)
     _pin(pins, variables, costs)
-    for x in range(1, k):
-        _send(x, costs, variables, sort, tables, cheapest, arriving)
+    _down(variables, costs, np.empty(most), np.empty(most + 1))
+    chosen[:] = 0
+    stamp = 0
     for x in range(k - 1, 0, -1):
-        stamp = _settle(x, stamp, costs, variables, sort, tables, asked, chosen)
+        stamp = _settle(x, stamp, costs, variables, asked, chosen)
     for sweep in range(_SWEEPS):
+        changed = False
         for i in range(1, k):
             x = i if sweep % 2 == 0 else k - i
             if pins[x] < 0:
-                _weigh(x, costs, variables, sort, tables, chosen)
-                stamp = _settle(x, stamp, costs, variables, sort, tables, asked, chosen)
+                before = chosen[x]
+                _weigh(x, costs, variables, chosen)
+                stamp = _settle(x, stamp, costs, variables, asked, chosen)
+                changed |= chosen[x] != before
+        if not changed:
+            break
 
 
 @compiled(runtime=False)
@@ -49,101 +73,80 @@ def _pin(pins: NDArray, variables: Variables, costs: NDArray) -> None:
 
 
 @compiled(runtime=False)
-def _send(
-    x: int,
-    costs: NDArray,
-    variables: Variables,
-    sort: NDArray,
-    tables: Tables,
-    cheapest: NDArray,
-    arriving: NDArray,
-) -> None:
-    """Add to the costs of x's consumers what it costs that x arrives as they want it, with its share of all before."""
-    first, last = variables.starts[x], variables.starts[x + 1]
-    before = -1
-    for i in range(first, last):
-        p, y = variables.node[i], variables.ends[i, 1]
-        if p != before:
-            _arrive(x, p, last - first, costs, variables, sort, tables, cheapest, arriving)
-            before = p
-        if y > 0:
-            for s in range(variables.firsts[y + 1] - variables.firsts[y]):
-                wanted = variables.wanted[variables.wish[i, 0] + s * variables.wish[i, 1]]
-                costs[variables.firsts[y] + s] += arriving[wanted] if wanted >= 0 else arriving[tables.layouts[sort[p]]]
+def _down(variables: Variables, costs: NDArray, cheapest: NDArray, arriving: NDArray) -> None:
+    """Add to the costs of consumers what it costs that producers arrive as wanted, with their share of all before."""
+    for x in range(1, len(variables.firsts) - 1):
+        users = 0
+        for q in range(variables.starts[x], variables.starts[x + 1]):
+            users += variables.node[q, END] - variables.node[q, START]
+        for q in range(variables.starts[x], variables.starts[x + 1]):
+            _arrive(x, q, users, costs, variables, cheapest, arriving)
+            for e in range(variables.node[q, START], variables.node[q, END]):
+                y, wish, stride = variables.edge[e, CONSUMER], variables.edge[e, WISH], variables.edge[e, STRIDE]
+                if y > 0:
+                    for at in range(variables.firsts[y], variables.firsts[y + 1]):
+                        wanted = variables.wanted[wish]
+                        costs[at] += arriving[wanted if wanted >= 0 else variables.node[q, LAYOUTS]]
+                        wish += stride
 
 
 @compiled(runtime=False)
 def _arrive(
-    x: int,
-    p: int,
-    users: int,
-    costs: NDArray,
-    variables: Variables,
-    sort: NDArray,
-    tables: Tables,
-    cheapest: NDArray,
-    arriving: NDArray,
+    x: int, q: int, users: int, costs: NDArray, variables: Variables, cheapest: NDArray, arriving: NDArray
 ) -> None:
-    """Write the least cost at which node p of variable x arrives in each layout, then in any."""
-    kind, first = sort[p], variables.firsts[x]
-    layouts, at = tables.layouts[kind], tables.first[kind]
-    cheapest[:layouts] = np.inf
+    """Write the least cost at which a node of variable x arrives in each layout, then in any."""
+    layouts, seconds = variables.node[q, LAYOUTS], variables.node[q, SECONDS]
+    array, first, result = variables.node[q, ARRAY], variables.firsts[x], variables.node[q, RESULT]
+    for layout in range(layouts):
+        cheapest[layout] = np.inf
+    anywhere = np.inf  # a copy's price is what the two arrays cost, and whether the minor dimension changes
     for s in range(variables.firsts[x + 1] - first):
-        layout = tables.result[at + s]
-        cheapest[layout] = min(cheapest[layout], costs[first + s] / users)
+        layout, cost = variables.result[result + s], costs[first + s] / users
+        cheapest[layout] = min(cheapest[layout], cost)
+        anywhere = min(anywhere, cost + variables.array[array + layout])
     arriving[layouts] = np.inf
-    for wanted in range(layouts):
-        arriving[wanted] = np.inf
-        for layout in range(layouts):
-            if cheapest[layout] < np.inf:
-                price = _price(p, layout, wanted, variables, sort, tables)
-                arriving[wanted] = min(arriving[wanted], cheapest[layout] + price)
-        arriving[layouts] = min(arriving[layouts], arriving[wanted])
+    for minor in range(0, layouts, seconds):
+        alike = np.inf
+        for layout in range(minor, minor + seconds):
+            alike = min(alike, cheapest[layout] + variables.array[array + layout])
+        copied = min(alike + variables.shift[q, 0], anywhere + variables.shift[q, 1])
+        for wanted in range(minor, minor + seconds):
+            arriving[wanted] = min(cheapest[wanted], copied + variables.array[array + wanted])
+            arriving[layouts] = min(arriving[layouts], arriving[wanted])
 
 
 @compiled(runtime=False)
-def _price(p: int, layout: int, wanted: int, variables: Variables, sort: NDArray, tables: Tables) -> float:
-    return copy_price(p, layout, wanted, tables, sort, variables.array, variables.shift, variables.runs)
-
-
-@compiled(runtime=False)
-def _weigh(x: int, costs: NDArray, variables: Variables, sort: NDArray, tables: Tables, chosen: NDArray) -> None:
+def _weigh(x: int, costs: NDArray, variables: Variables, chosen: NDArray) -> None:
     """Set the costs of x's states to what they are while its producers stay as they are."""
     first, last = variables.firsts[x], variables.firsts[x + 1]
     for at in range(first, last):
         costs[at] = variables.costs[at]
-    for j in range(variables.entries[x], variables.entries[x + 1]):
-        i = variables.incoming[j]
-        p = variables.node[i]
-        layout = tables.result[tables.first[sort[p]] + chosen[variables.ends[i, 0]]]
-        for s in range(last - first):
-            wanted = variables.wanted[variables.wish[i, 0] + s * variables.wish[i, 1]]
-            costs[first + s] += _price(p, layout, wanted, variables, sort, tables)
+    for i in range(variables.entries[x], variables.entries[x + 1]):
+        p, q, e = variables.incoming[i, PRODUCER], variables.incoming[i, TAKEN], variables.incoming[i, EDGE]
+        if p > 0:
+            layout = variables.result[variables.node[q, RESULT] + chosen[p]]
+            wish, stride = variables.edge[e, WISH], variables.edge[e, STRIDE]
+            for at in range(first, last):
+                costs[at] += copy_price(q, layout, variables.wanted[wish], variables)
+                wish += stride
 
 
 @compiled(runtime=False)
-def _settle(
-    x: int,
-    stamp: int,
-    costs: NDArray,
-    variables: Variables,
-    sort: NDArray,
-    tables: Tables,
-    asked: NDArray,
-    chosen: NDArray,
-) -> int:
+def _settle(x: int, stamp: int, costs: NDArray, variables: Variables, asked: NDArray, chosen: NDArray) -> int:
     """Take the state of x that is cheapest with the copies for its consumers; return the last stamp on `asked`."""
-    best = np.inf
-    for s in range(variables.firsts[x + 1] - variables.firsts[x]):
-        cost, before = costs[variables.firsts[x] + s], -1
-        for i in range(variables.starts[x], variables.starts[x + 1]):
-            p = variables.node[i]
-            stamp += p != before  # a copy is shared by all who want the same of p
-            before = p
-            wanted = variables.wanted[variables.wish[i, 0] + chosen[variables.ends[i, 1]] * variables.wish[i, 1]]
+    first, last = variables.firsts[x], variables.firsts[x + 1]
+    for q in range(variables.starts[x], variables.starts[x + 1]):
+        stamp += 1  # a copy is shared by all who want the same of q
+        result = variables.node[q, RESULT]
+        for e in range(variables.node[q, START], variables.node[q, END]):
+            state = chosen[variables.edge[e, CONSUMER]]
+            wanted = variables.wanted[variables.edge[e, WISH] + state * variables.edge[e, STRIDE]]
             if wanted >= 0 and asked[wanted] != stamp:
                 asked[wanted] = stamp
-                cost += _price(p, tables.result[tables.first[sort[p]] + s], wanted, variables, sort, tables)
-        if cost < best * (1 - 1e-12):
-            best, chosen[x] = cost, s
+                for s in range(last - first):
+                    costs[first + s] += copy_price(q, variables.result[result + s], wanted, variables)
+    best = np.inf
+    for s in range(last - first):
+        if costs[first + s] < best * (1 - 1e-12):
+            best, chosen[x] = costs[first + s], s
     return stamp

@@ -19,8 +19,16 @@ RESTACK = 1.0  # a copy that keeps the minor dimension
 LANE_SHIFT = 2.0  # a slice or concatenation along the minor dimension
 _LANES_FACTOR, _SUBLANES_FACTOR = 2.0, 1.25  # a reduction along the minor dimension, along the second
 
-_SAME_RANK = ("slice", "dynamic-slice", "dynamic-update-slice", "pad", "concatenate", "reverse", "reduce-window")
-_SAME_RANK += ("select-and-scatter",)
+_SAME_RANK = (
+    "slice",
+    "dynamic-slice",
+    "dynamic-update-slice",
+    "pad",
+    "concatenate",
+    "reverse",
+    "reduce-window",
+    "select-and-scatter",
+)
 
 
 class State(NamedTuple):

@@ -13,6 +13,7 @@ from bbo_suite import Structure
 from .fusion_structure import NODE_FEATURES, node_features
 from .interactions import interactions
 from .layout import LayoutPass
+from .layout_variables import CONSUMER, EDGE, PRODUCER
 
 
 def declare(layout: LayoutPass) -> Structure:
@@ -43,7 +44,9 @@ def _meetings(layout: LayoutPass) -> tuple[NDArray[np.int64], NDArray[np.int64]]
     k = len(layout.variables.firsts) - 1
     decision = np.full(k, -1)
     decision[layout.variables.of[layout.nodes]] = np.arange(len(layout.nodes))
-    ends = layout.variables.ends[layout.variables.ends[:, 1] > 0]
+    incoming = layout.variables.incoming
+    ends = np.column_stack([incoming[:, PRODUCER], layout.variables.edge[incoming[:, EDGE], CONSUMER]])
+    ends = ends[(ends > 0).all(axis=1)]
     tuned = decision[ends] >= 0
     inner = ends[~tuned.any(axis=1)]
     links = coo_array((np.ones(len(inner)), inner.T), shape=(k, k))

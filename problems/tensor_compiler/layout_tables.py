@@ -30,9 +30,9 @@ class Program(NamedTuple):
 
 def program(graph: Graph) -> Program:
     """Return the arrays of a graph."""
-    wide = [array.astype(np.int64) for array in (graph.kind, graph.sort, graph.renamed)]
+    kind, sort, renamed = (array.astype(np.int64) for array in (graph.kind, graph.sort, graph.renamed))
     edge = np.column_stack([graph.users, graph.operand, graph.read]).astype(np.int64)
-    return Program(*wide, graph.output, graph.user_starts, edge)
+    return Program(kind, sort, renamed, graph.output, graph.user_starts, edge)
 
 
 @compiled(runtime=False)

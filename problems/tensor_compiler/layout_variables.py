@@ -23,24 +23,27 @@ from .timing import LAUNCH, MATRIX, MEMORY, VECTOR
 FUSED = 0.25
 """Share of the bytes, and of the start of a kernel, that what can be fused is taken to cost."""
 
+START, END, LAYOUTS, SECONDS, RESULT, ARRAY = range(6)  # columns of `Variables.node`
+CONSUMER, WISH, STRIDE = range(3)  # of `edge`
+PRODUCER, TAKEN, EDGE = range(3)  # of `incoming`
+
 
 class Variables(NamedTuple):
-    """k variables and the e edges between them, in cycles of the machine on paper.
+    """k variables, the q nodes in them that others take, and e edges from these to variables; prices are in cycles.
 
     Attributes:
       of: `(n,)` the variable of each node.
       firsts: `(k + 1,)`; what the states of variable x cost is `costs[firsts[x]:firsts[x + 1]]`.
       costs: of kernels, and of copies of what has but one layout.
-      starts: `(k + 1,)`; x's edges to consumers are `starts[x]:starts[x + 1]`, those of one producer together.
-      node: `(e,)` the producer, a node.
-      ends: `(e, 2)` variables of producer and consumer.
-      wish: `(e, 2)`; a consumer in state s wants layout `wanted[wish[0] + s * wish[1]]`.
+      starts: `(k + 1,)`; the nodes of x that others take are `starts[x]:starts[x + 1]`.
+      node: `(q, 6)` see the columns above; edges are from START to END.
+      result: number of a node's layout at RESULT + its variable's state.
+      array: the price of moving a node's result once at ARRAY + number of a layout.
+      shift: `(q, 2)` the price of a copy beyond that: the minor dimension stays, or changes.
+      edge: `(e, 3)` consumer; one in state s wants layout `wanted[WISH + s * STRIDE]`.
       wanted: numbers of layouts, -1 for any.
       entries: `(k + 1,)`; x's edges from producers are `incoming[entries[x]:entries[x + 1]]`.
-      incoming: `(e,)`.
-      array: `(r,)` the price of moving an array in a layout once.
-      shift: `(n, 2)` the price of a copy beyond that: the minor dimension stays, or changes.
-      runs: `(n,)` how often each node runs.
+      incoming: `(e, 3)` variable and number among the q of the producer, number of the edge.
     """
 
     of: NDArray[np.int64]
@@ -48,14 +51,13 @@ class Variables(NamedTuple):
     costs: NDArray[np.float64]
     starts: NDArray[np.int64]
     node: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    wish: NDArray[np.int64]
+    result: NDArray[np.int64]
+    array: NDArray[np.float64]
+    shift: NDArray[np.float64]
+    edge: NDArray[np.int64]
     wanted: NDArray[np.int64]
     entries: NDArray[np.int64]
     incoming: NDArray[np.int64]
-    array: NDArray[np.float64]
-    shift: NDArray[np.float64]
-    runs: NDArray[np.float64]
 
 
 def variables(graph: Graph, program: Program, machine: Machine) -> Variables:
@@ -63,25 +65,38 @@ def variables(graph: Graph, program: Program, machine: Machine) -> Variables:
     tables, paper = graph.tables, machine.on_paper().array()
     joins = _joining(graph)
     of, counts = _grouped(graph, program, joins)
-    firsts = np.append(0, np.cumsum(counts))
-    costs = np.zeros(firsts[-1])
-    array = FUSED * tables.bytes / paper[MEMORY]
-    shift = np.array([RESTACK, RELAYOUT]) / paper[VECTOR] * graph.elements[:, None] + FUSED * paper[LAUNCH]
-    shift *= graph.weight[:, None]
+    firsts, costs = np.append(0, np.cumsum(counts)), np.zeros(counts.sum())
     _add(costs, firsts[of], _node_prices(graph, paper), tables.first, program.sort, graph.weight)
-    edges = _edges(graph, of, joins)
-    fixed = of[edges[:, 0]] == 0
-    prices = (array, shift, graph.weight)
     wanted = np.concatenate([tables.wanted, tables.compact, np.arange(tables.layouts.max())])
-    _fixed_copies(edges[fixed], wanted, firsts, program.sort, tables, *prices, costs)
-    edges = edges[~fixed]
+    edges = _edges(graph, of, joins)
     edges = edges[np.lexsort((edges[:, 0], of[edges[:, 0]]))]
-    ends = np.column_stack([of[edges[:, 0]], edges[:, 1]])
-    starts, entries = (np.searchsorted(np.sort(ends[:, side]), np.arange(len(counts) + 1)) for side in (0, 1))
-    incoming = np.argsort(ends[:, 1], kind="stable")
-    wish = np.ascontiguousarray(edges[:, 2:])
-    node = np.ascontiguousarray(edges[:, 0])
-    return Variables(of, firsts, costs, starts, node, ends, wish, wanted, entries, incoming, *prices)
+    taken, first, number = np.unique(edges[:, 0], return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    taken, number = taken[order], np.argsort(order)[number]
+    node, array = _taken(taken, np.append(np.sort(first), len(edges)), graph, paper)
+    shift = np.array([RESTACK, RELAYOUT]) / paper[VECTOR] * graph.elements[taken, None] + FUSED * paper[LAUNCH]
+    shift *= graph.weight[taken, None]
+    edge = np.ascontiguousarray(edges[:, 1:])
+    incoming = np.column_stack([of[edges[:, 0]], number, np.arange(len(edges))])
+    incoming = incoming[np.argsort(edge[:, 0], kind="stable")]
+    k = np.arange(len(counts) + 1)
+    starts, entries = np.searchsorted(of[taken], k), np.searchsorted(np.sort(edge[:, 0]), k)
+    found = Variables(of, firsts, costs, starts, node, tables.result, array, shift, edge, wanted, entries, incoming)
+    _fixed_copies(found)
+    return found
+
+
+def _taken(
+    taken: NDArray[np.int64], edges: NDArray[np.int64], graph: Graph, paper: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return `Variables.node` and `Variables.array` for some nodes, of which each has edges from one number on."""
+    tables, sort = graph.tables, graph.sort[taken]
+    layouts = tables.layouts[sort]
+    firsts = np.append(0, np.cumsum(layouts))[:-1]
+    rows = np.arange(layouts.sum()) + np.repeat(tables.array[sort] - firsts, layouts)
+    array = FUSED * tables.bytes[rows] / paper[MEMORY] * np.repeat(graph.weight[taken], layouts)
+    columns = [edges[:-1], edges[1:], layouts, tables.seconds[sort], tables.first[sort], firsts]
+    return np.column_stack(columns).astype(np.int64), array
 
 
 def _node_prices(graph: Graph, paper: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -193,33 +208,22 @@ def _edges(graph: Graph, of: NDArray[np.int64], joins: NDArray[np.bool_]) -> NDA
 
 
 @compiled(runtime=False)
-def copy_price(
-    p: int, layout: int, wanted: int, tables: Tables, sort: NDArray, array: NDArray, shift: NDArray, runs: NDArray
-) -> float:
-    """Return the price of a copy of p from one layout to another, in all its runs."""
+def copy_price(q: int, layout: int, wanted: int, variables: Variables) -> float:
+    """Return the price of a copy of a node that others take, from one layout to another, in all its runs."""
     if layout == wanted or wanted < 0:
         return 0.0
-    kind = sort[p]
-    turned = 0 if layout // tables.seconds[kind] == wanted // tables.seconds[kind] else 1
-    return runs[p] * (array[tables.array[kind] + layout] + array[tables.array[kind] + wanted]) + shift[p, turned]
+    seconds, array = variables.node[q, SECONDS], variables.node[q, ARRAY]
+    turned = 0 if layout // seconds == wanted // seconds else 1
+    return variables.array[array + layout] + variables.array[array + wanted] + variables.shift[q, turned]
 
 
 @compiled(runtime=False)
-def _fixed_copies(
-    edges: NDArray,
-    wanted: NDArray,
-    firsts: NDArray,
-    sort: NDArray,
-    tables: Tables,
-    array: NDArray,
-    shift: NDArray,
-    runs: NDArray,
-    costs: NDArray,
-) -> None:
+def _fixed_copies(variables: Variables) -> None:
     """Add the copies of what has but one state to the costs of their consumers."""
-    for i in range(len(edges)):
-        p, x = edges[i, 0], edges[i, 1]
-        layout = tables.result[tables.first[sort[p]]]
-        for s in range(firsts[x + 1] - firsts[x]):
-            wish = wanted[edges[i, 2] + s * edges[i, 3]]
-            costs[firsts[x] + s] += copy_price(p, layout, wish, tables, sort, array, shift, runs)
+    for q in range(variables.starts[1]):
+        layout = variables.result[variables.node[q, RESULT]]
+        for e in range(variables.node[q, START], variables.node[q, END]):
+            x = variables.edge[e, CONSUMER]
+            for s in range(variables.firsts[x + 1] - variables.firsts[x]):
+                wish = variables.wanted[variables.edge[e, WISH] + s * variables.edge[e, STRIDE]]
+                variables.costs[variables.firsts[x] + s] += copy_price(q, layout, wish, variables)
