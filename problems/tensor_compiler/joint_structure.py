@@ -8,11 +8,12 @@ from numpy.typing import NDArray
 from bbo_suite import Structure
 
 from . import fusion_structure, layout_structure
+from .columns import PASSES, SETTINGS
 from .fusion_structure import NODE_FEATURES, node_features
 from .interactions import interactions
-from .passes import SETTINGS, LaidOut, Passes
+from .passes import LaidOut, Passes
 
-FEATURES = (*(f"pass is {name}" for name in Passes.passes), *NODE_FEATURES, "log values")
+FEATURES = (*(f"pass is {name}" for name in PASSES), *NODE_FEATURES, "log values")
 
 
 def declare(passes: Passes, graph: LaidOut) -> Structure:
@@ -50,21 +51,21 @@ def declare(passes: Passes, graph: LaidOut) -> Structure:
 
 def _nodes(passes: Passes) -> NDArray[np.int64]:
     """Return `(d, 2)` the nodes of the first graph that each decision is about; the second -1 if there is one only."""
-    nodes = np.full((len(passes.sizes), 2), -1)
-    nodes[passes.span["layout"], 0] = passes.layout.nodes
+    nodes = np.full((len(passes.flat.sizes), 2), -1)
+    nodes[passes.flat.span["layout"], 0] = passes.layout.nodes
     fused, program = passes.layout.fused, passes.source
     edges = np.column_stack([program.producers[fused], program.users[fused]])
     copied = np.column_stack([passes.layout.copied, np.full(len(passes.layout.copied), -1)])
-    nodes[passes.span["fusion"]] = np.concatenate([edges, copied])
+    nodes[passes.flat.span["fusion"]] = np.concatenate([edges, copied])
     for name, slots in SETTINGS.items():
-        nodes[passes.span[name], 0] = np.repeat(passes.roots, len(slots))
+        nodes[passes.flat.span[name], 0] = np.repeat(passes.flat.roots, len(slots))
     return nodes
 
 
 def _features(passes: Passes, graph: LaidOut, laid: NDArray) -> NDArray[np.float32]:
     """Return `(d, f)` in the order of `FEATURES`; zeros where the node is gone in the default layouts."""
     known = np.where(laid[:, None] >= 0, node_features(graph.fusion.arrays)[laid], 0.0)
-    one_hot = np.zeros((len(passes.sizes), len(passes.passes)))
-    for i, name in enumerate(passes.passes):
-        one_hot[passes.span[name], i] = 1.0
-    return np.hstack([one_hot, known, np.log1p(passes.sizes)[:, None]]).astype(np.float32)
+    one_hot = np.zeros((len(passes.flat.sizes), len(PASSES)))
+    for i, name in enumerate(PASSES):
+        one_hot[passes.flat.span[name], i] = 1.0
+    return np.hstack([one_hot, known, np.log1p(passes.flat.sizes)[:, None]]).astype(np.float32)

@@ -5,61 +5,40 @@ from __future__ import annotations
 import hashlib
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbo_suite import Evaluations, Kind, Problem, Space, Status, Structure, UserError
+from bbo_suite import Evaluations, Kind, Space, Status, Structure, UserError
 
-from .machine import COST_MODEL, MACHINES, split
-from .programs import names, program
-
-if TYPE_CHECKING:
-    from .graph import Graph
+from .program_problem import ProgramProblem
 
 
-class KernelProblem(Problem):
+class KernelProblem(ProgramProblem):
     """Settings of the kernels that the default fusion makes; a subclass says which slots are tuned."""
 
-    instances: ClassVar[tuple[str, ...]] = names()
-    unit = "seconds"
     slots: ClassVar[range]
 
-    def __init__(self, instance: str) -> None:
-        rest, machine = split(instance)
-        name, kernel = _split_kernel(rest)
-        self._load(program(name), machine, kernel)
+    def _without_kernel(self, name: str) -> str:
+        found = re.fullmatch(r"(.*)#([\w-]+)", name)  # a file's name may hold a # with more than a word behind it
+        program, self._kernel = (found[1], found[2]) if found else (name, "")
+        return program
 
-    @classmethod
-    def from_file(cls, path: str) -> Self:
-        """Return the task on a user's program: `path`, `path#kernel`, `path@machine` or `path#kernel@machine`.
-
-        Raises:
-          UserError: the file cannot be read, or there is no such machine or kernel.
-        """
-        rest, machine = split(path)
-        name, kernel = _split_kernel(rest)
-        problem = cls.__new__(cls)
-        problem._load(Path(name), machine, kernel)
-        return problem
-
-    def _load(self, path: Path, machine: str, kernel: str) -> None:
-        from .build import read_graph  # numba comes with it: only where a program is really loaded
+    def _prepare(self, path: Path) -> None:
         from .fusion import Fusion
         from .kernel_settings import SLOTS, compile_kernels
         from .layout import LayoutPass
 
-        self._graph: Graph = read_graph(path)
-        layout = LayoutPass(self._graph, MACHINES[machine])
+        layout = LayoutPass(self._graph, self._machine)
         self._laid = layout.apply(layout.default())
-        fusion = Fusion(self._laid, MACHINES[machine])
+        fusion = Fusion(self._laid, self._machine)
         kernels = fusion.kernels(fusion.default())
-        settings = compile_kernels(kernels.rows, kernels.runs, MACHINES[machine])
+        settings = compile_kernels(kernels.rows, kernels.runs, self._machine)
         tuned = np.flatnonzero(settings.fits)
-        if kernel:
-            tuned = tuned[[_number(kernel, len(tuned), path)]]
-        self._results, self._machine = kernels.result[tuned], machine
+        if self._kernel:
+            tuned = tuned[[_number(self._kernel, len(tuned), path)]]
+        self._results = kernels.result[tuned]
         columns = [(k, slot, settings.values(int(k), slot)) for k in tuned for slot in self.slots]
         self._slots = np.array([slot for _, slot, _ in columns])
         sizes = np.array([len(values) for *_, values in columns])
@@ -68,7 +47,7 @@ class KernelProblem(Problem):
             self._values[column, : len(values)] = values
         self._starts = np.arange(0, len(columns) + 1, len(self.slots))
         self._kernels, self._chosen = settings.kernels[tuned], settings.chosen[tuned]
-        self._runs = np.ones(1) if kernel else settings.runs[tuned]
+        self._runs = np.ones(1) if self._kernel else settings.runs[tuned]
         kinds = np.where(self._slots == SLOTS.index("order"), Kind.CHOICE, Kind.SCALE)
         self.space = Space(sizes, kinds, names=self._name, values=lambda i: self._values[i, : sizes[i]].tolist())
         wanted = self._chosen[:, list(self.slots)].reshape(-1)
@@ -85,7 +64,7 @@ class KernelProblem(Problem):
 
         rows, n = np.require(configs, np.int64, ["C", "W"]), len(configs)
         seconds, overflowing = np.empty(n), np.empty(n, np.int64)
-        kernels = (self._kernels, self._runs, self._chosen, MACHINES[self._machine].array())
+        kernels = (self._kernels, self._runs, self._chosen, self._machine.array())
         tuned_seconds(rows, self._slots, self._values, self._starts, *kernels, seconds, overflowing)
         status = np.where(overflowing < 0, Status.OK, Status.COMPILE_ERROR).astype(np.int8)
         return Evaluations(seconds, status, {int(b): self._reason(overflowing[b]) for b in np.flatnonzero(status)})
@@ -94,9 +73,8 @@ class KernelProblem(Problem):
         return f"the windows of {self._laid.name(self._results[kernel])} do not fit into the scratchpad"
 
     def fingerprint(self) -> str:
-        """Return a text that changes with the program, the kernel, the machine and the cost model."""
-        what = f"{type(self).__name__}|{COST_MODEL}|{MACHINES[self._machine]}|{self._graph.digest()}"
-        return hashlib.sha256(f"{what}|{self._results.tolist()}".encode()).hexdigest()[:16]
+        """Return a text that also changes with the kernels that are tuned."""
+        return hashlib.sha256(f"{super().fingerprint()}|{self._results.tolist()}".encode()).hexdigest()[:16]
 
     def structure(self) -> Structure:
         """Return that the settings of one kernel interact, and the numbers that describe the kernel."""
@@ -110,8 +88,8 @@ class KernelProblem(Problem):
         return Structure(np.arange(0, k * s * (s - 1) + 1, s - 1), neighbours.reshape(-1), features, names)
 
     def facts(self) -> dict[str, str]:
-        """Return the machine and the kernels."""
-        return {"machine": self._machine, "kernels": f"{len(self._results):,}"}
+        """Return the size of the program and the number of kernels."""
+        return super().facts() | {"kernels": f"{len(self._results):,}"}
 
 
 class TileProblem(KernelProblem):
@@ -135,12 +113,6 @@ class FlagsProblem(KernelProblem):
     """
 
     slots = range(3, 9)
-
-
-def _split_kernel(name: str) -> tuple[str, str]:
-    """Return what stands before and after the # of `program#kernel`; nothing after it for all kernels."""
-    found = re.fullmatch(r"(.*)#([\w-]+)", name)  # a file's name may hold a # with more than a word behind it
-    return (found[1], found[2]) if found else (name, "")
 
 
 def _number(text: str, kernels: int, path: Path) -> int:

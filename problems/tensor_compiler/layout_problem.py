@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbo_suite import Evaluations, Problem, Space, Structure, UserError
+from bbo_suite import Evaluations, Space, Structure, UserError
 
-from .machine import COST_MODEL, MACHINES, split
-from .programs import names, program
-
-if TYPE_CHECKING:
-    from .graph import Graph
+from .program_problem import ProgramProblem
 
 
-class LayoutProblem(Problem):
+class LayoutProblem(ProgramProblem):
     """Which layouts the convolutions, products and reshapes of a program work in, on the simulated tensor compiler.
 
     One choice an operation: which dimensions of its result and its operands are the two minor ones, which are padded
@@ -27,31 +21,10 @@ class LayoutProblem(Problem):
     copies, found for the whole program at once.
     """
 
-    instances: ClassVar[tuple[str, ...]] = names()
-    unit = "seconds"
-
-    def __init__(self, instance: str) -> None:
-        name, machine = split(instance)
-        self._load(program(name), machine)
-
-    @classmethod
-    def from_file(cls, path: str) -> Self:
-        """Return the task on a user's program, in HLO or StableHLO text, plain or gzipped.
-
-        Raises:
-          UserError: the file cannot be read, or no operation of the program has a choice of layouts.
-        """
-        problem = cls.__new__(cls)
-        name, machine = split(path)
-        problem._load(Path(name), machine)
-        return problem
-
-    def _load(self, path: Path, machine: str) -> None:
-        from .build import read_graph  # numba comes with it: only where a program is really loaded
+    def _prepare(self, path: Path) -> None:
         from .layout import LayoutPass
 
-        self._graph: Graph = read_graph(path)
-        self._machine, self._pass = machine, LayoutPass(self._graph, MACHINES[machine])
+        self._pass = LayoutPass(self._graph, self._machine)
         if not len(self._pass.nodes):
             raise UserError(f"{path}: no operation of this program has a choice of layouts; nothing to tune")
         self.space = Space(self._pass.options, names=self._name, values=self._values)
@@ -70,13 +43,8 @@ class LayoutProblem(Problem):
     def _seconds(self, config: NDArray) -> float:
         from .fusion import Fusion
 
-        fusion = Fusion(self._pass.apply(config), MACHINES[self._machine])
+        fusion = Fusion(self._pass.apply(config), self._machine)
         return float(fusion.seconds(fusion.default()[None])[0])
-
-    def fingerprint(self) -> str:
-        """Return a text that changes with the program, the machine and the cost model."""
-        content = f"layout|{COST_MODEL}|{MACHINES[self._machine]}|{self._graph.digest()}"
-        return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def structure(self) -> Structure:
         """Return which choices interact, what is known of each, and the program in its default layouts."""
@@ -85,11 +53,9 @@ class LayoutProblem(Problem):
         return declare(self._pass)
 
     def facts(self) -> dict[str, str]:
-        """Return the machine, and the size of the program and of its default."""
+        """Return the size of the program and of its default."""
         laid = self._pass.apply(self.default)
-        return {
-            "machine": self._machine,
-            "operations": f"{int((self._graph.kind > 1).sum()):,}",
+        return super().facts() | {
             "operations tuned": f"{len(self.space):,}",
             "copies of the default": f"{int((laid.origin < 0).sum()):,}",
         }

@@ -1,0 +1,64 @@
+"""What all tasks on programs have in common: their names, the machine, and loading."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import abstractmethod
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from bbo_suite import Problem
+
+from .machine import COST_MODEL, MACHINES, Machine, split
+from .programs import names, program
+
+if TYPE_CHECKING:
+    from .graph import Graph
+
+
+class ProgramProblem(Problem):
+    """A task on a program and a machine: `family/program@machine`, or `family:path@machine` for a user's program."""
+
+    instances: ClassVar[tuple[str, ...]] = names()
+    unit = "seconds"
+
+    def __init__(self, instance: str) -> None:
+        name, machine = split(instance)
+        self._load(program(self._without_kernel(name)), machine)
+
+    @classmethod
+    def from_file(cls, path: str) -> Self:
+        """Return the task on a user's program, in HLO or StableHLO text, plain or gzipped.
+
+        Raises:
+          UserError: the file cannot be read, there is no such machine, or nothing of the program can be tuned.
+        """
+        problem = cls.__new__(cls)
+        name, machine = split(path)
+        problem._load(Path(problem._without_kernel(name)), machine)
+        return problem
+
+    def _without_kernel(self, name: str) -> str:
+        """Return the name of the program in what stands before the machine."""
+        return name
+
+    def _load(self, path: Path, machine: str) -> None:
+        from .build import read_graph  # numba comes with it: only where a program is really loaded
+
+        self._graph: Graph = read_graph(path)
+        self._machine: Machine = MACHINES[machine]
+        self._machine_name = machine
+        self._prepare(path)
+
+    @abstractmethod
+    def _prepare(self, path: Path) -> None:
+        """Set the space and the default; `path` is named in errors."""
+
+    def fingerprint(self) -> str:
+        """Return a text that changes with the program, the machine and the cost model."""
+        content = f"{type(self).__name__}|{COST_MODEL}|{self._machine}|{self._graph.digest()}"
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+    def facts(self) -> dict[str, str]:
+        """Return the machine and the size of the program."""
+        return {"machine": self._machine_name, "operations": f"{int((self._graph.kind > 1).sum()):,}"}
