@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +65,7 @@ def _arrays(nodes: list[Node]) -> Graph:
     ends = [(nodes[user], place) for _, user, place in edges]
     starts = np.searchsorted(pairs[:, 0], np.arange(len(nodes) + 1))
     return Graph(
-        names=[node.name for node in nodes],
+        names=_unique([node.name for node in nodes]),
         opcodes=[node.opcode for node in nodes],
         choices=kinds.choices(),
         kind=np.array([node.kind for node in nodes], np.int8),
@@ -92,3 +93,13 @@ def _edges(nodes: list[Node], sort: list[int], kinds: NodeKinds) -> list[tuple[i
         for place, operand in enumerate(node.operands):
             first.setdefault((operand, i, kinds.wishes(sort[i], place)), place)
     return sorted((operand, i, place) for (operand, i, _), place in first.items())
+
+
+def _unique(names: list[str]) -> list[str]:
+    """Return the names, told apart by a number where computations that were inlined use the same one."""
+    seen: Counter[str] = Counter()
+    for i, name in enumerate(names):
+        seen[name] += 1
+        if seen[name] > 1:
+            names[i] = f"{name}~{seen[name]}"
+    return names
