@@ -53,7 +53,7 @@ def propagate(pins: NDArray, variables: Variables, most: int, chosen: NDArray) -
         changed = False
         for i in range(1, k):
             x = i if sweep % 2 == 0 else k - i
-            if pins[x] < 0:
+            if pins[x] < 0 and not _content(x, variables, chosen):
                 before = chosen[x]
                 _weigh(x, costs, variables, chosen)
                 stamp = _settle(x, stamp, costs, variables, asked, chosen)
@@ -113,6 +113,27 @@ def _arrive(
         for wanted in range(minor, minor + seconds):
             arriving[wanted] = min(cheapest[wanted], copied + variables.array[array + wanted])
             arriving[layouts] = min(arriving[layouts], arriving[wanted])
+
+
+@compiled(runtime=False)
+def _content(x: int, variables: Variables, chosen: NDArray) -> bool:
+    """Is x in its own cheapest state, and are there no copies around it?"""
+    state = chosen[x]
+    if variables.costs[variables.firsts[x] + state] > variables.least[x]:
+        return False
+    for i in range(variables.entries[x], variables.entries[x + 1]):
+        p, q, e = variables.incoming[i, PRODUCER], variables.incoming[i, TAKEN], variables.incoming[i, EDGE]
+        wanted = variables.wanted[variables.edge[e, WISH] + state * variables.edge[e, STRIDE]]
+        if p > 0 and wanted >= 0 and wanted != variables.result[variables.node[q, RESULT] + chosen[p]]:
+            return False
+    for q in range(variables.starts[x], variables.starts[x + 1]):
+        layout = variables.result[variables.node[q, RESULT] + state]
+        for e in range(variables.node[q, START], variables.node[q, END]):
+            consumer = chosen[variables.edge[e, CONSUMER]]
+            wanted = variables.wanted[variables.edge[e, WISH] + consumer * variables.edge[e, STRIDE]]
+            if wanted >= 0 and wanted != layout:
+                return False
+    return True
 
 
 @compiled(runtime=False)

@@ -35,6 +35,7 @@ class Variables(NamedTuple):
       of: `(n,)` the variable of each node.
       firsts: `(k + 1,)`; what the states of variable x cost is `costs[firsts[x]:firsts[x + 1]]`.
       costs: of kernels, and of copies of what has but one layout.
+      least: `(k,)` the least of each variable's costs.
       starts: `(k + 1,)`; the nodes of x that others take are `starts[x]:starts[x + 1]`.
       node: `(q, 6)` see the columns above; edges are from START to END.
       result: number of a node's layout at RESULT + its variable's state.
@@ -49,6 +50,7 @@ class Variables(NamedTuple):
     of: NDArray[np.int64]
     firsts: NDArray[np.int64]
     costs: NDArray[np.float64]
+    least: NDArray[np.float64]
     starts: NDArray[np.int64]
     node: NDArray[np.int64]
     result: NDArray[np.int64]
@@ -81,8 +83,10 @@ def variables(graph: Graph, program: Program, machine: Machine) -> Variables:
     incoming = incoming[np.argsort(edge[:, 0], kind="stable")]
     k = np.arange(len(counts) + 1)
     starts, entries = np.searchsorted(of[taken], k), np.searchsorted(np.sort(edge[:, 0]), k)
-    found = Variables(of, firsts, costs, starts, node, tables.result, array, shift, edge, wanted, entries, incoming)
+    least, result = np.empty(len(counts)), tables.result
+    found = Variables(of, firsts, costs, least, starts, node, result, array, shift, edge, wanted, entries, incoming)
     _fixed_copies(found)
+    least[:] = np.minimum.reduceat(costs, firsts[:-1])
     return found
 
 
