@@ -14,7 +14,7 @@ from .fusion_sweep import sweep
 from .timing import HERTZ
 
 _FEW = 32
-"""An update of one column in so many costs as much as a sweep."""
+"""Where more than one column in so many differs, a sweep is about as fast as an update."""
 _BLOCK = 64
 
 
