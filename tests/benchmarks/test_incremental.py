@@ -12,6 +12,7 @@ from bbo_problems.tensor_compiler.build import build, read_graph
 from bbo_problems.tensor_compiler.fusion import Fusion
 from bbo_problems.tensor_compiler.fusion_state import KNOWN, UNKNOWN
 from bbo_problems.tensor_compiler.graph import Graph
+from bbo_problems.tensor_compiler.layout import LayoutPass
 from bbo_problems.tensor_compiler.machine import MACHINES
 from bbo_problems.tensor_compiler.programs import program
 
@@ -58,7 +59,8 @@ def layers(nodes: int) -> Graph:
 def prepared(which: str | int) -> tuple[Fusion, np.ndarray]:
     """Return the pass on a program, and its default."""
     graph = read_graph(program(which)) if isinstance(which, str) else layers(which)
-    fusion = Fusion(graph, MACHINES["v5e"])
+    layout = LayoutPass(graph, MACHINES["v5e"])
+    fusion = Fusion(layout.apply(layout.default()), MACHINES["v5e"])
     return fusion, fusion.default()
 
 
