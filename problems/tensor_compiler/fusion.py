@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from .fusion_arrays import COLUMN, WEIGHT, effective_costs
 from .fusion_cycles import describe_kernels
 from .fusion_evaluation import evaluate
-from .fusion_incremental import inputs
+from .fusion_gather import inputs
 from .fusion_state import FUSED, KNOWN, UNKNOWN, new_state
 from .fusion_sweep import decide
 from .kernel_settings import SLOTS

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from .compiled import compiled
 from .fusion_arrays import Arrays
 from .fusion_cycles import first_overflow, time_kernels
-from .fusion_incremental import Inputs, update
+from .fusion_gather import Inputs
+from .fusion_incremental import update
 from .fusion_state import FUSED, KNOWN, PLAIN, TOUCHED, TUNED, State
 from .fusion_sweep import sweep
 from .timing import HERTZ

@@ -10,78 +10,26 @@ where a kernel is as large as one may be, the update gives up, and a sweep has t
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
 from numpy.typing import NDArray
 
 from .compiled import compiled
-from .fusion_arrays import ALIGNED, COLUMN, FREE, LOOPING, SOURCE, USER, Arrays
+from .fusion_arrays import FREE, SOURCE, USER, Arrays
+from .fusion_gather import Inputs, gather, touch
 from .fusion_state import (
-    CLOCK,
-    COMPUTED,
     FILLED,
     FUSED,
     HEAVY,
     KERNEL,
     LARGEST_KERNEL,
     MOST_COPIES,
-    MOVED,
     PLACE,
     REACHED,
-    TAKEN,
-    TIMES,
     TOUCHED,
     State,
-    add,
-    empty,
-    fresh,
     is_heavy,
-    note,
 )
 from .fusion_sweep import join, legal, uses
 from .queue import clear, pop, push
-
-
-class Inputs(NamedTuple):
-    """The edges of a graph seen from the consumers and from the columns of a configuration.
-
-    Attributes:
-      starts: `(n + 1,)`; v's edges from its producers are `edge[starts[v]:starts[v + 1]]`.
-      edge: `(m,)` numbers of edges.
-      producer: `(m,)` of each edge.
-      columns: `(d + 1,)`; column j decides the edges `decided[columns[j]:columns[j + 1]]`.
-      decided: numbers of edges.
-    """
-
-    starts: NDArray[np.int64]
-    edge: NDArray[np.int64]
-    producer: NDArray[np.int64]
-    columns: NDArray[np.int64]
-    decided: NDArray[np.int64]
-
-
-def inputs(graph: Arrays, d: int) -> Inputs:
-    """Return the edges of a graph by consumer and by column; `d` is the number of columns."""
-    n = len(graph.kind)
-    starts, edge = _by(graph.edge[:, USER], n)
-    columns, decided = _by(graph.edge[:, COLUMN], d)
-    return Inputs(starts, edge, np.repeat(np.arange(n), np.diff(graph.starts)), columns, decided)
-
-
-@compiled()
-def _by(group: NDArray, count: int) -> tuple[NDArray, NDArray]:
-    """Return the places of each of `count` groups in order, as compressed rows; -1 is no group."""
-    starts = np.zeros(count + 2, np.int64)
-    for g in group:
-        starts[g + 2] += g >= 0
-    starts = np.cumsum(starts)
-    places = np.empty(starts[-1], np.int64)
-    for i in range(len(group)):
-        if group[i] >= 0:
-            places[starts[group[i] + 1]] = i
-            starts[group[i] + 1] += 1
-    return starts[:-1], places
 
 
 @compiled(runtime=False)
@@ -102,27 +50,35 @@ def update(config: NDArray, flips: NDArray, graph: Arrays, inputs: Inputs, state
             _abandon(state)
             return False
         while gathered < state.counter[TOUCHED]:
-            _gather(state.touched[gathered], graph, inputs, state)
+            gather(state.touched[gathered], graph, inputs, state)
             gathered += 1
     return True
 
 
 @compiled(runtime=False)
 def _visit(graph: Arrays, inputs: Inputs, state: State) -> bool:
-    """Look at the nodes that wait until none does; return False where that is beyond an update.
-
-    The first node to leave a kernel, and any to enter it, is seen here to use it: so no full kernel changes unseen.
-    """
+    """Look at the nodes that wait until none does; return False where that is beyond an update."""
     while state.dirty.heap[0] > 0:
         v = pop(state.dirty)
         if state.counter[FILLED] + MOST_COPIES + 1 > len(state.member):
             return False
         reached = uses(v, state.config, False, MOST_COPIES, graph, state)
-        for i in range(reached):
-            if state.tally[state.use[i, REACHED], FUSED] >= LARGEST_KERNEL:
-                return False
+        if _meets_full_kernel(v, reached, state):
+            return False
         _move(v, join(v, reached, legal(v, reached, graph, state), graph, state), graph, inputs, state)
     return True
+
+
+@compiled(runtime=False)
+def _meets_full_kernel(v: int, reached: int, state: State) -> bool:
+    """May v want to enter a kernel as large as one may be, or leave it?"""
+    for i in range(reached):
+        if state.tally[state.use[i, REACHED], FUSED] >= LARGEST_KERNEL:
+            return True
+    for j in range(state.span[v, 0], state.span[v, 0] + state.span[v, 1]):
+        if state.tally[state.member[j, KERNEL], FUSED] >= LARGEST_KERNEL:
+            return True
+    return False
 
 
 @compiled(runtime=False)
@@ -160,7 +116,7 @@ def _leave(v: int, k: int, state: State) -> None:
     tally[FUSED] -= 1
     if tally[HEAVY] == v:
         tally[HEAVY] = -1  # whom v has kept out is found when k is gathered
-    _touch(k, state)
+    touch(k, state)
 
 
 @compiled(runtime=False)
@@ -172,7 +128,7 @@ def _enter(v: int, k: int, heavy: bool, state: State) -> None:
         if tally[HEAVY] >= 0:
             push(state.dirty, tally[HEAVY])
         tally[HEAVY] = v
-    _touch(k, state)
+    touch(k, state)
 
 
 @compiled(runtime=False)
@@ -199,17 +155,9 @@ def _push_producers(v: int, graph: Arrays, inputs: Inputs, state: State) -> None
 
 
 @compiled(runtime=False)
-def _touch(k: int, state: State) -> None:
-    if not state.changed[k]:
-        state.changed[k] = True
-        state.touched[state.counter[TOUCHED]] = k
-        state.counter[TOUCHED] += 1
-
-
-@compiled(runtime=False)
 def _touch_kernels_of(v: int, state: State) -> None:
     for j in range(state.span[v, 0], state.span[v, 0] + state.span[v, 1]):
-        _touch(state.member[j, KERNEL], state)
+        touch(state.member[j, KERNEL], state)
 
 
 @compiled(runtime=False)
@@ -218,53 +166,3 @@ def _abandon(state: State) -> None:
     clear(state.dirty)
     for i in range(state.counter[TOUCHED]):
         state.changed[state.touched[i]] = False
-
-
-@compiled(runtime=False)
-def _gather(k: int, graph: Arrays, inputs: Inputs, state: State) -> None:
-    """Add up again what kernel k computes and reads, in the order of a sweep."""
-    state.changed[k] = False
-    if state.tally[k, FUSED] == 0:
-        return
-    empty(k, state)
-    state.counter[CLOCK] += 1
-    fresh(k, state)
-    state.use[k, COMPUTED], state.amount[k, TIMES] = LOOPING | ALIGNED, 1.0
-    push(state.inside, k)
-    while state.inside.heap[0] > 0:
-        _include(pop(state.inside), k, graph, inputs, state)
-
-
-@compiled(runtime=False)
-def _include(v: int, k: int, graph: Arrays, inputs: Inputs, state: State) -> None:
-    """Add v, whose uses in kernel k are noted, and note its own uses of its producers if k computes it."""
-    computed, taken, heavy, j = (
-        state.use[v, COMPUTED],
-        state.use[v, TAKEN],
-        is_heavy(v, graph),
-        _membership(v, k, state),
-    )
-    if j < 0:
-        if heavy and computed != 0 and state.tally[k, HEAVY] < 0:
-            push(state.dirty, v)  # it was refused, and may now have a place
-        computed, taken = 0, taken | (computed & ~ALIGNED)
-    add(v, k, computed, taken, state.amount[v, TIMES], state.amount[v, MOVED], heavy, graph, state)
-    if j < 0:
-        return
-    for i in range(inputs.starts[v], inputs.starts[v + 1]):
-        e = inputs.edge[i]
-        producer, column = inputs.producer[e], graph.edge[e, COLUMN]
-        if graph.kind[producer] != FREE:
-            if fresh(producer, state):
-                push(state.inside, producer)
-            asked = column >= 0 and state.config[column] != 0
-            note(producer, e, asked, state.member[j, PLACE], state.times[j], graph, state)
-
-
-@compiled(runtime=False)
-def _membership(v: int, k: int, state: State) -> int:
-    """Return where it stands that kernel k computes v, or -1."""
-    for j in range(state.span[v, 0], state.span[v, 0] + state.span[v, 1]):
-        if state.member[j, KERNEL] == k:
-            return j
-    return -1
