@@ -61,6 +61,7 @@ class LayoutPass:
         self.fused, self.copied = _fusible_edges(graph), _may_be_copied(graph)
         self._program, self._facts = program(graph), _facts(graph, self.fused, self.copied)
         self.variables = variables(graph, self._program, machine)
+        self._plan = _empty_plan(graph)  # kept, since fresh memory costs more than what is written there
 
     def fusion_name(self, column: int) -> str:
         """Return the name of a decision of the fusion pass."""
@@ -89,25 +90,25 @@ class LayoutPass:
     def apply(self, config: NDArray) -> Laid:
         """Return the program laid out under a `(p,)` configuration."""
         state, tables = self.states(config), self.graph.tables
-        plan = self._empty_plan()
+        plan = self._plan
         seen, owner = np.full((2, tables.layouts.max()), -1)
         n = number_nodes(state, self._program, tables, seen, owner, plan)
         m = plan.starts[n]
         kind, node, row = np.empty(n, np.int64), np.empty((n, 5)), np.empty(n, np.int64)
         edge, flow = np.empty((m, 4), np.int64), np.empty((m, 2))
         fill(state, self._program, self._facts, tables, plan, kind, node, row, edge, flow)
-        starts, output = plan.starts[: n + 1], plan.output[:n]
+        starts, output = plan.starts[: n + 1].copy(), plan.output[:n].copy()
         arrays = Arrays(kind, output, node, row, tables.loops, tables.tiles, starts, edge, flow)
-        return Laid(arrays, plan.origin[:n], self.graph)
+        return Laid(arrays, plan.origin[:n].copy(), self.graph)
 
-    def _empty_plan(self) -> Plan:
-        """Return room for as many copies as there can be: one for each edge and output."""
-        n, m = len(self.graph), len(self.graph.users)
-        most = 2 * n + m
-        numbers, copies = np.empty(n, np.int64), [np.empty(most, np.int64) for _ in range(3)]
-        origin, layout, source = copies
-        output, starts = np.empty(most, bool), np.empty(most + 1, np.int64)
-        return Plan(numbers, np.empty(m, np.int64), np.empty(most), origin, layout, source, output, starts)
+
+def _empty_plan(graph: Graph) -> Plan:
+    """Return room for as many copies as there can be: one for each edge and output."""
+    n, m = len(graph), len(graph.users)
+    most = 2 * n + m
+    numbers, taken, whole = np.empty(n, np.int64), np.empty(m, np.int64), np.empty(most)
+    origin, layout, source = (np.empty(most, np.int64) for _ in range(3))
+    return Plan(numbers, taken, whole, origin, layout, source, np.empty(most, bool), np.empty(most + 1, np.int64))
 
 
 def _facts(graph: Graph, fused: NDArray, copied: NDArray) -> Facts:
