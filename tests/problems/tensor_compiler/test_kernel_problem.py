@@ -39,7 +39,7 @@ def test_a_program_costs_the_sum_of_its_kernels(family: str) -> None:
 
 @pytest.mark.parametrize("family", ["tile", "flags"])
 def test_exhaustive_search_proves_the_optimum_of_one_kernel(family: str, tmp_path: Path) -> None:
-    problem = bbo_suite.problem(f"{family}/resnet50#3")
+    problem = bbo_suite.problem(f"{family}/resnet50#4")
     size = problem.space.cardinality
     assert 1 < size < 10_000
     (run,) = bbo_suite.run("exhaustive", problem.id, budget=10_000, results=tmp_path)

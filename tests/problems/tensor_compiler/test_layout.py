@@ -126,7 +126,7 @@ def test_consumers_that_want_the_same_share_a_copy() -> None:
     texts = [layout.graph.choices[layout.graph.sort[v]] for v in layout.nodes]
     features = [t.index("{3,0} from {3,0} {3,2}") for t in texts]
     assert copies(layout, features) == {"copy of x": 1}
-    batch = next(i for i, text in enumerate(texts[1]) if text.startswith("{3,0} from {0,3}"))
+    batch = texts[1].index("{0,3} from {0,3} {2,3}")
     found = copies(layout, [features[0], batch, batch])
     assert found in ({"copy of x": 1, "copy of a": 1}, {"copy of x": 1, "copy of n": 1})
 
