@@ -131,14 +131,11 @@ def _dims_there(node: Node, place: int) -> dict[int, int]:
 
 def _cut(node: Node) -> list[int]:
     """Return the dimensions along which an operation shifts elements."""
-    if node.opcode == "concatenate" or node.opcode == "reverse":
+    if node.opcode in ("concatenate", "reverse"):
         return shapes.numbers(shapes.attribute(node, "dimensions"))
-    if node.opcode not in _SAME_RANK or len(node.inputs[0].dims) != len(node.shape.dims):
+    if node.opcode not in _SAME_RANK:
         return []
-    if node.opcode == "dynamic-update-slice":
-        pairs = zip(node.inputs[1].dims, node.shape.dims, strict=True)
-    elif node.kind is Kind.REDUCE:
-        pairs = zip(shapes.window(node, "size"), (1 for _ in node.shape.dims), strict=False)
-    else:
-        pairs = zip(node.inputs[0].dims, node.shape.dims, strict=True)
-    return [d for d, (a, b) in enumerate(pairs) if a != b]
+    if node.kind is Kind.REDUCE:
+        return [d for d, size in enumerate(shapes.window(node, "size")) if size != 1]
+    part = node.inputs[1 if node.opcode == "dynamic-update-slice" else 0].dims
+    return [d for d, (a, b) in enumerate(zip(part, node.shape.dims, strict=False)) if a != b]

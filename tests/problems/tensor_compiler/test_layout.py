@@ -128,7 +128,7 @@ def test_consumers_that_want_the_same_share_a_copy() -> None:
     assert copies(layout, features) == {"copy of x": 1}
     batch = texts[1].index("{0,3} from {0,3} {2,3}")
     found = copies(layout, [features[0], batch, batch])
-    assert found in ({"copy of x": 1, "copy of a": 1}, {"copy of x": 1, "copy of n": 1})
+    assert found["copy of a"] + found["copy of n"] == 1
 
 
 def test_the_decision_about_an_edge_stays_when_its_producer_turns_out_to_be_nothing() -> None:
