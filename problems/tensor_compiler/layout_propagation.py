@@ -29,8 +29,6 @@ from .layout_variables import (
     copy_price,
 )
 
-_SWEEPS = 2
-
 
 @compiled()
 def propagate(pins: NDArray, variables: Variables, most: int, chosen: NDArray) -> None:
@@ -49,17 +47,10 @@ def propagate(pins: NDArray, variables: Variables, most: int, chosen: NDArray) -
     stamp = 0
     for x in range(k - 1, 0, -1):
         stamp = _settle(x, stamp, costs, variables, asked, chosen)
-    for sweep in range(_SWEEPS):
-        changed = False
-        for i in range(1, k):
-            x = i if sweep % 2 == 0 else k - i
-            if pins[x] < 0 and not _content(x, variables, chosen):
-                before = chosen[x]
-                _weigh(x, costs, variables, chosen)
-                stamp = _settle(x, stamp, costs, variables, asked, chosen)
-                changed |= chosen[x] != before
-        if not changed:
-            break
+    for x in range(1, k):
+        if pins[x] < 0 and not _content(x, variables, chosen):
+            _weigh(x, costs, variables, chosen)
+            stamp = _settle(x, stamp, costs, variables, asked, chosen)
 
 
 @compiled(runtime=False)
