@@ -16,7 +16,7 @@ from .fusion_arrays import COLUMN, WEIGHT, effective_costs
 from .fusion_cycles import describe_kernels
 from .fusion_evaluation import evaluate
 from .fusion_gather import inputs
-from .fusion_state import FUSED, KNOWN, UNKNOWN, new_state
+from .fusion_state import FUSED, KNOWN, UNKNOWN, Memory, State
 from .fusion_sweep import decide
 from .kernel_settings import SLOTS
 from .layout import Laid
@@ -57,9 +57,14 @@ class Fusion:
       columns: `(d,)` those of the pass's columns over all layouts that decide something here, ascending; a
         configuration has a column for each.
       arrays: of the program, with the edges' columns counted in these.
+
+    Args:
+      laid: the program.
+      machine: what it runs on.
+      memory: shared by programs of which one is evaluated at a time; its own when left out.
     """
 
-    def __init__(self, laid: Laid, machine: Machine) -> None:
+    def __init__(self, laid: Laid, machine: Machine, memory: Memory | None = None) -> None:
         column = laid.arrays.edge[:, COLUMN]
         live = np.bincount(column + 1)[1:] > 0
         self.columns = np.flatnonzero(live)
@@ -67,8 +72,12 @@ class Fusion:
         edge[:, COLUMN] = np.append(np.where(live, np.cumsum(live) - 1, -1), -1)[column]
         self.arrays = laid.arrays._replace(edge=edge)
         self._inputs = inputs(self.arrays, len(self.columns))
-        self._state = new_state(len(self.arrays.kind), len(self.columns))
+        self._memory = memory or Memory()
         self._machine, self._on_paper = machine.array(), machine.on_paper().array()
+
+    @property
+    def _state(self) -> State:
+        return self._memory.lend(self, len(self.arrays.kind), len(self.columns))
 
     def seconds(self, configs: NDArray) -> NDArray[np.float64]:
         """Return the `(n,)` run times of the program under `(n, d)` configurations."""

@@ -75,7 +75,7 @@ class State(NamedTuple):
 
 def new_state(n: int, d: int) -> State:
     """Return the state before any candidate; memory is taken from the system only as it is used."""
-    room, size = n * (MOST_COPIES + 1) + MOST_COPIES + 1, 1 << max(0, n - 1).bit_length()
+    room = n * (MOST_COPIES + 1) + MOST_COPIES + 1
     return State(
         config=np.zeros(d, np.int8),
         settings=np.zeros((n, len(SLOTS)), np.int8),
@@ -85,7 +85,7 @@ def new_state(n: int, d: int) -> State:
         tally=np.zeros((n, 3), np.int64),
         load=np.zeros((n, 6)),
         cycles=np.zeros(n),
-        sums=np.zeros(2 * size),
+        sums=np.zeros(2 * _leaves(n)),
         use=np.zeros((n, 4), np.int64),
         amount=np.zeros((n, 2)),
         counter=np.zeros(4, np.int64),
@@ -97,6 +97,37 @@ def new_state(n: int, d: int) -> State:
         tile=np.zeros(3),
         flags=np.array(DEFAULT_FLAGS),
     )
+
+
+class Memory:
+    """Lends the arrays of a state to one laid-out program at a time: fresh memory costs more than a sweep."""
+
+    def __init__(self) -> None:
+        self._n = self._d = 0
+        self._holder: object = None
+        self._lent: State
+
+    def lend(self, holder: object, n: int, d: int) -> State:
+        """Return the state for a graph of n nodes and d columns; what it knew is forgotten if the holder is another."""
+        if n > self._n or d > self._d:
+            self._n, self._d, self._holder = max(n, self._n), max(d, self._d), None
+            self._whole = new_state(self._n, self._d)
+        if holder is not self._holder:
+            self._holder, self._lent = holder, _part(self._whole, n, d)
+            self._lent.counter[KNOWN] = UNKNOWN
+        return self._lent
+
+
+def _part(state: State, n: int, d: int) -> State:
+    """Return the same arrays as far as a smaller graph needs them, where more would be read."""
+    sums = state.sums[: 2 * _leaves(n)]
+    settings, tally, cycles = state.settings[:n], state.tally[:n], state.cycles[:n]
+    return state._replace(config=state.config[:d], settings=settings, tally=tally, cycles=cycles, sums=sums)
+
+
+def _leaves(n: int) -> int:
+    """Return the leaves of the tree of sums: a power of two."""
+    return 1 << max(0, n - 1).bit_length()
 
 
 @compiled(runtime=False)

@@ -22,8 +22,10 @@ class LayoutProblem(ProgramProblem):
     """
 
     def _prepare(self, path: Path) -> None:
+        from .fusion_state import Memory
         from .layout import LayoutPass
 
+        self._memory = Memory()
         self._pass = LayoutPass(self._graph, self._machine)
         if not len(self._pass.nodes):
             raise UserError(f"{path}: no operation of this program has a choice of layouts; nothing to tune")
@@ -43,7 +45,7 @@ class LayoutProblem(ProgramProblem):
     def _seconds(self, config: NDArray) -> float:
         from .fusion import Fusion
 
-        fusion = Fusion(self._pass.apply(config), self._machine)
+        fusion = Fusion(self._pass.apply(config), self._machine, self._memory)
         return float(fusion.seconds(fusion.default()[None])[0])
 
     def structure(self) -> Structure:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import astuple, dataclass, replace
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,11 +50,18 @@ class Machine:
 
     def array(self) -> NDArray[np.float64]:
         """Return the attributes in order, for compiled code."""
-        return np.array(astuple(self))
+        return _array(self)
 
     def on_paper(self) -> Machine:
         """Return the machine of the data sheet, which the compiler plans for: at its peaks, nothing of second order."""
         return replace(self, vector=self.vector_peak, loss=0.0, chunk=0.0, spill=0.0, loop=0.0)
+
+
+@cache
+def _array(machine: Machine) -> NDArray[np.float64]:
+    numbers = np.array(astuple(machine))
+    numbers.flags.writeable = False
+    return numbers
 
 
 # Not published, and the same for all here. XLA gives a kernel 16 MiB of scratchpad by default

@@ -13,6 +13,7 @@ from bbo_suite import Decisions, MultiPass
 
 from .columns import PASSES, SETTINGS, Columns
 from .fusion import Fusion, Kernels
+from .fusion_state import Memory
 from .graph import Graph
 from .kernel_choices import number_of_choices
 from .kernel_settings import compile_kernels
@@ -66,6 +67,7 @@ class Passes(MultiPass):
         self.source, self._machine = graph, machine
         self.layout = LayoutPass(graph, machine)
         self.flat = Columns(self.layout)
+        self._memory = Memory()
         self._laid: Recent[LaidOut] = Recent(max(2, _KEPT_NODES // len(graph)))
         self._fused: Recent[Fused] = Recent(max(2, _KEPT_NODES // len(graph) // 8))
         places, p = self.columns("layout"), len(self.layout.nodes)
@@ -117,7 +119,7 @@ class Passes(MultiPass):
 
     def _lay_out(self, config: NDArray) -> LaidOut:
         laid = self.layout.apply(config)
-        fusion = Fusion(laid, self._machine)
+        fusion = Fusion(laid, self._machine, self._memory)
         columns, k = fusion.columns + self.flat.span["fusion"].start, len(fusion.columns)
         decided = Decisions(columns, np.full(k, 2), columns.astype(np.uint64), columns, np.full(k, 1 / max(1, k)))
         return LaidOut(laid, fusion, decided)
