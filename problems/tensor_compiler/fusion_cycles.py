@@ -92,10 +92,10 @@ def _describe(v: int, heavy: int, graph: Arrays, state: State, kernel: NDArray) 
     for column in range(6):
         kernel[column] = state.load[v, column]
     row = graph.row[heavy]
-    for column in range(4):
+    for column in range(SUMS - GROUPS):
         kernel[GROUPS + column] = graph.loops[row, column]
     for column in range(3):
-        kernel[OUTER + column] = graph.loops[row, 4 + column]
+        kernel[OUTER + column] = graph.loops[row, SUMS - GROUPS + column]
     kernel[WRITTEN], kernel[SIZE] = graph.node[v, BYTES], graph.node[v, ITEM]
     kernel[ARRAYS_READ], kernel[OPERATIONS] = state.tally[v, OPERANDS], state.tally[v, FUSED]
     kernel[SUMS] = graph.node[heavy, ELEMENTS] * 4

@@ -59,7 +59,7 @@ def node_features(program: Arrays) -> NDArray[np.float32]:
     """Return `(n, f)` features in the order of `NODE_FEATURES`."""
     n = len(program.kind)
     consumers, producers = np.diff(program.starts), np.bincount(program.edge[:, USER], minlength=n)
-    products = 2 * program.loops[program.row, :4].prod(axis=1)
+    products = 2 * program.loops[program.row, :5].prod(axis=1)
     sizes = [*program.node[:, [ELEMENTS, BYTES, WORK]].T, products, program.node[:, WEIGHT]]
     one_hot = np.eye(len(Kind))[program.kind]
     numbers = np.column_stack([*map(np.log1p, sizes), np.log1p(consumers), np.log1p(producers), program.output])

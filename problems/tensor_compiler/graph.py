@@ -39,7 +39,8 @@ class Tables(NamedTuple):
         layouts l and m have the same minor dimension if `l // seconds == m // seconds`.
       compact: `(k,)` number of the layout that pads the result least.
       bytes: `(r,)` of an array in a layout.
-      loops: `(r, 7)` groups, rows, columns and depth of a matrix product, or zeros; outer, rows and columns of a loop.
+      loops: `(r, 8)` groups, rows, columns, depth and taps of a matrix product, or zeros; outer, rows and columns of a
+        loop.
       tiles: `(r, 4, 3)` that a kernel can have by default.
     """
 
@@ -115,8 +116,8 @@ class Graph:
 
     @property
     def matrix(self) -> NDArray[np.float64]:
-        """The `(n, 4)` groups, rows, columns and depth of matrix products; zeros for other nodes."""
-        return self.tables.loops[self.tables.row[self.tables.first[self.sort]], :4]
+        """The `(n, 5)` groups, rows, columns, depth and taps of matrix products; zeros for other nodes."""
+        return self.tables.loops[self.tables.row[self.tables.first[self.sort]], :5]
 
     def digest(self) -> str:
         """Return a text that changes when the program does; names do not count."""

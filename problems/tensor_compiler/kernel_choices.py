@@ -23,7 +23,7 @@ _ONLY_OF_PRODUCTS = np.isin(np.arange(len(_COUNTS)), OF_PRODUCTS)
 def most_choices(graph: Graph) -> NDArray[np.int64]:
     """Return `(9,)` for each slot the most values that any kernel of a program can have, under any configuration."""
     kernels = np.zeros((len(graph.tables.loops), KERNEL_WIDTH))
-    kernels[:, GROUPS:SUMS], kernels[:, OUTER:SIZE] = graph.tables.loops[:, :4], graph.tables.loops[:, 4:]
+    kernels[:, GROUPS:SUMS], kernels[:, OUTER:SIZE] = graph.tables.loops[:, :5], graph.tables.loops[:, 5:]
     return number_of_choices(kernels).max(axis=0)
 
 

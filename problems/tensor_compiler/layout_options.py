@@ -23,6 +23,9 @@ def is_tuned(node: Node) -> bool:
     return node.kind is Kind.MOVE and node.opcode == "reshape" and not is_trivial(node)
 
 
+_TURN = 16.0  # vector operations to turn an element of a streamed operand; our own estimate
+
+
 def options(node: Node) -> list[State]:
     """Return the states to choose from; the first is what comes naturally."""
     return _reshape(node) if node.opcode == "reshape" else _product(node)
@@ -42,7 +45,7 @@ def _product(node: Node) -> list[State]:
             wanted = (completed(left, roles[0][turn[lefts]]), completed(right, roles[1][turn[rights]]))
             result = completed(node.shape, roles[2][turn[results]])
             streamed, turned = (right, not rights) if results else (left, bool(lefts))
-            work = RELAYOUT * shapes.elements(streamed) * turned
+            work = _TURN * shapes.elements(streamed) * turned
             key = (result, wanted + tuple(completed(shape, ()) for shape in node.inputs[2:]))
             if key not in found or work < found[key].work:
                 found[key] = State(*key, work, (node.shape, compact(node.shape)))

@@ -8,15 +8,15 @@ from . import shapes
 from .flatten import Node
 from .hlo_types import Shape
 from .layouts import Layout, compact, completed, layouts, real_dims
-from .opcodes import Kind
+from .opcodes import SHUFFLE_OPERATIONS, Kind
 
 ANY = -1
 """The layout that an operation wants of an operand that it takes as it lies."""
 
 # What one element costs in vector operations on top of, or instead of, what the opcode costs.
-RELAYOUT = 4.0  # moves between lanes: a transpose, or a copy whose minor dimension changes
+RELAYOUT = SHUFFLE_OPERATIONS  # a transpose, or a copy whose minor dimension changes
 RESTACK = 1.0  # a copy that keeps the minor dimension
-LANE_SHIFT = 2.0  # a slice or concatenation along the minor dimension
+LANE_SHIFT = 8.0  # a slice or concatenation along the minor dimension
 _LANES_FACTOR, _SUBLANES_FACTOR = 2.0, 1.25  # a reduction along the minor dimension, along the second
 
 _SAME_RANK = (
@@ -86,6 +86,9 @@ def _ordinary(node: Node, number: int, layout: Layout) -> State:
     if node.kind is Kind.REDUCE and wanted and wanted[0] >= 0:
         walked = (node.inputs[0], layouts(node.inputs[0])[wanted[0]])
         work *= _LANES_FACTOR if layout and layout[0] in _cut(node) else 1.0
+    if shapes.walked(node) is not node.shape:  # an update in place
+        update = shapes.walked(node)
+        walked = (update, layouts(update)[completed(update, layout)])
     return State(number, wanted, work, walked)
 
 

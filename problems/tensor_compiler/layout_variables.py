@@ -108,7 +108,7 @@ def _node_prices(graph: Graph, paper: NDArray[np.float64]) -> NDArray[np.float64
     kinds = np.empty(len(tables.first) - 1, np.int64)
     kinds[graph.sort] = graph.kind
     kind = np.repeat(kinds, np.diff(tables.first))
-    dense = 2 * tables.loops[tables.row, :4].prod(axis=1) / paper[MATRIX]
+    dense = 2 * tables.loops[tables.row, :5].prod(axis=1) / paper[MATRIX]
     moved, work = (tables.written + tables.read) / paper[MEMORY], tables.work / paper[VECTOR]
     heavy = np.maximum(np.maximum(dense, moved), work)
     return np.where((kind == Kind.MATRIX) | (kind == Kind.REDUCE), heavy, work + FUSED * moved)

@@ -67,12 +67,16 @@ def padded_bytes(shape: Shape, layout: Layout) -> float:
 
 
 def extents(shape: Shape, layout: Layout) -> tuple[float, float, float]:
-    """Return outer extent, rows and columns of a loop over an array."""
+    """Return outer extent, rows and columns of a loop over an array: over whole tiles of it."""
     if shape.dtype == "tuple":
         return 1.0, 1.0, float(max(1, sum(math.prod(part.dims) for part in shape.elements)))
     columns, rows = (*(shape.dims[d] for d in layout), 1, 1)[:2]
     outer = math.prod(size for d, size in enumerate(shape.dims) if d not in layout)
-    return float(max(1, outer)), float(max(1, rows)), float(max(1, columns))
+    return float(max(1, outer)), _whole(rows, SUBLANES if len(layout) > 1 else 1), _whole(columns, LANES)
+
+
+def _whole(size: int, tile: int) -> float:
+    return float(-(-max(1, size) // tile) * tile)
 
 
 @cache

@@ -18,15 +18,16 @@ class Machine:
 
     Attributes:
       hertz: clock cycles a second.
-      memory: bytes moved between memory and scratchpad.
+      memory: bytes moved between memory and scratchpad, at most.
       matrix: 16-bit floating point operations of the matrix units.
-      vector: 32-bit lane operations that the vector unit keeps up, loads, stores and conversions beside them.
-      vector_peak: the most it can do.
+      vector: 32-bit lane operations of the vector unit.
       scratchpad: bytes that the windows of one kernel may take.
       launch: cycles to start and end a kernel.
-      code: cycles to load one more operation of a kernel.
+      latency: cycles until memory answers.
       step: cycles to start one iteration over tiles.
-      window: cycles that each operand's window adds to a step.
+      stream: share of the peak of memory that is reached.
+      stage: bytes moved for each byte of a reduction's or narrow result's intermediate values, which are of 32 bits.
+      code: cycles to load one more operation of a kernel.
       loss: share of the work of the units that are not the bottleneck which is not hidden behind it.
       chunk: bytes that a row of a tile costs on top of its own.
       spill: share of the vector work that a value beyond the registers adds.
@@ -37,12 +38,13 @@ class Machine:
     memory: float
     matrix: float
     vector: float
-    vector_peak: float
     scratchpad: float
     launch: float
-    code: float
+    latency: float
     step: float
-    window: float
+    stream: float
+    stage: float
+    code: float
     loss: float
     chunk: float
     spill: float
@@ -54,7 +56,7 @@ class Machine:
 
     def on_paper(self) -> Machine:
         """Return the machine of the data sheet, which the compiler plans for: at its peaks, nothing of second order."""
-        return replace(self, vector=self.vector_peak, loss=0.0, chunk=0.0, spill=0.0, loop=0.0)
+        return replace(self, stream=1.0, stage=0.0, code=0.0, loss=0.0, chunk=0.0, spill=0.0, loop=0.0)
 
 
 @cache
@@ -65,31 +67,28 @@ def _array(machine: Machine) -> NDArray[np.float64]:
 
 
 # Not published, and the same for all here. XLA gives a kernel 16 MiB of scratchpad by default
-# (xla_tpu_scoped_vmem_limit_kib), which is all there is up to v4; a kernel that does nothing takes some 1,800 cycles by
-# XLA's own estimates for v5e, most of them to start it. The second-order shares are our own, not yet held against a
-# real compiler.
+# (xla_tpu_scoped_vmem_limit_kib), which is all there is up to v4.
 _COMMON = {
     "scratchpad": 2.0**24,
-    "launch": 1500.0,
-    "code": 6.0,
-    "step": 10.0,
-    "window": 4.0,
-    "loss": 0.15,
-    "chunk": 256.0,
+    "step": 215.0,
+    "stage": 1.0,
+    "code": 1.0,
+    "loss": 0.05,
+    "chunk": 64.0,
     "spill": 0.02,
     "loop": 0.08,
 }
 
 
-def _tpu(hertz: float, teraflops: float, gigabytes: float, cores: int) -> Machine:
+def _tpu(
+    hertz: float, teraflops: float, gigabytes: float, cores: int, launch: float, latency: float, stream: float
+) -> Machine:
     """Return a machine from the published peaks of a core; `cores` work as one.
 
-    The vector unit of a core has 8 x 128 lanes of four units, of which one operation a lane and cycle is taken to be
-    kept up.
+    The vector unit of a core has 8 x 128 lanes of four units.
     """
-    lanes = 1024.0 * cores
-    rates = (hertz, cores * gigabytes * 1e9 / hertz, cores * teraflops * 1e12 / hertz, lanes, 4 * lanes)
-    return Machine(*rates, **_COMMON)
+    rates = (hertz, cores * gigabytes * 1e9 / hertz, cores * teraflops * 1e12 / hertz, 4096.0 * cores)
+    return Machine(*rates, launch=launch, latency=latency, stream=stream, **_COMMON)
 
 
 # Peaks of a core in TFLOP/s of bfloat16 and GB/s of memory: JAX's own table of TPUs (pallas/mosaic/tpu_info.py there),
@@ -97,12 +96,12 @@ def _tpu(hertz: float, teraflops: float, gigabytes: float, cores: int) -> Machin
 # larger, that gives no plausible clock, and v5p's is taken. A program runs on one core of v2 and v3, half a chip; the
 # two cores of v4 and v5p work as one.
 MACHINES = {
-    "v2": _tpu(0.70e9, 23.0, 358.0, cores=1),
-    "v3": _tpu(1.07e9, 70.0, 412.5, cores=1),
-    "v4": _tpu(1.05e9, 137.5, 615.0, cores=2),
-    "v5e": _tpu(1.50e9, 197.0, 820.0, cores=1),
-    "v5p": _tpu(1.75e9, 229.5, 1230.0, cores=2),
-    "v6e": _tpu(1.75e9, 920.0, 1640.0, cores=1),
+    "v2": _tpu(0.70e9, 23.0, 358.0, cores=1, launch=617.0, latency=480.0, stream=0.78),
+    "v3": _tpu(1.07e9, 70.0, 412.5, cores=1, launch=617.0, latency=480.0, stream=0.78),
+    "v4": _tpu(1.05e9, 137.5, 615.0, cores=2, launch=617.0, latency=480.0, stream=0.78),
+    "v5e": _tpu(1.50e9, 197.0, 820.0, cores=1, launch=1822.0, latency=1730.0, stream=0.88),
+    "v5p": _tpu(1.75e9, 229.5, 1230.0, cores=2, launch=1822.0, latency=1730.0, stream=0.88),
+    "v6e": _tpu(1.75e9, 920.0, 1640.0, cores=1, launch=2118.0, latency=2290.0, stream=0.92),
 }
 DEFAULT_MACHINE = "v5e"
 

@@ -28,7 +28,7 @@ _ATTRIBUTES = (
     "feature_group_count",
     "batch_group_count",
 )
-_NO_PRODUCT = (0.0, 0.0, 0.0, 0.0)
+_NO_PRODUCT = (0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @dataclass
@@ -104,7 +104,7 @@ class NodeKinds:
         work = np.array(self._work, np.float64).reshape(-1, 4)
         wants = np.append(0, np.cumsum(counts * kinds[:, 4]))[:-1]
         wanted = np.array([w for state in every for w in state.wanted], np.int64)
-        loops = np.array(self._loops).reshape(-1, 7)
+        loops = np.array(self._loops).reshape(-1, 8)
         return Tables(
             first=np.append(0, np.cumsum(counts)),
             result=np.array([state.result for state in every], np.int64),
@@ -162,5 +162,5 @@ def _tiles(loops: NDArray[np.float64]) -> NDArray[np.float64]:
 def _fill_tiles(loops: NDArray, tiles: NDArray) -> None:
     kernel = np.zeros(KERNEL_WIDTH)
     for v in range(len(loops)):
-        kernel[GROUPS:SUMS], kernel[OUTER:SIZE] = loops[v, :4], loops[v, 4:]
+        kernel[GROUPS:SUMS], kernel[OUTER:SIZE] = loops[v, :5], loops[v, 5:]
         few_tiles(kernel, tiles[v])

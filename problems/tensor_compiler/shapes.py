@@ -8,6 +8,7 @@ import re
 from .flatten import Node
 from .graph import Read
 from .hlo_types import Shape
+from .layouts import SUBLANES
 from .opcodes import OPAQUE_OPERATIONS, VECTOR_OPERATIONS, Kind
 
 
@@ -29,37 +30,80 @@ def operations(node: Node) -> float:
         return float(count) * math.prod(window(node, "size") or [1])
     if node.kind is Kind.OPAQUE:
         return OPAQUE_OPERATIONS * max([count, *map(elements, node.inputs)])
+    if node.opcode == "dynamic-update-slice" and len(node.inputs) > 1:
+        count = elements(node.inputs[1])
     return VECTOR_OPERATIONS.get(node.opcode, 0.0) * count
 
 
-def matrix(node: Node) -> tuple[float, float, float, float]:
-    """Return groups, rows, columns and depth of a dot or convolution; zeros for anything else.
+def walked(node: Node) -> Shape:
+    """Return the shape that a loop over the node walks: its result, a reduction's input, what an update writes."""
+    if node.opcode == "reduce" and node.inputs:
+        return node.inputs[0]
+    if node.opcode == "dynamic-update-slice" and len(node.inputs) > 1:
+        return node.inputs[1]
+    return node.shape
 
-    Multiplied, they are the multiply-adds; a convolution's rows are output pixels, its depth window times features.
+
+def matrix(node: Node) -> tuple[float, float, float, float, float]:
+    """Return groups, rows, columns, depth and taps of a dot or convolution; zeros for anything else.
+
+    Multiplied, they are the multiply-adds. A convolution's rows are output pixels, and it adds up one product for each
+    tap, a position of its window.
     """
     if node.kind is not Kind.MATRIX or len(node.inputs) < 2:
-        return 0.0, 0.0, 0.0, 0.0
-    left, right, result = node.inputs[0], node.inputs[1], node.shape
-    if node.opcode == "dot":
-        groups = math.prod(left.dims[d] for d in numbers(attribute(node, "lhs_batch_dims")))
-        depth = math.prod(left.dims[d] for d in numbers(attribute(node, "lhs_contracting_dims")))
-        rows = elements(left) / max(1, groups * depth)
-        return float(groups), rows, elements(right) / max(1, groups * depth), float(depth)
-    labels = attribute(node, "dim_labels")
-    features, groups = _feature_dim(labels, result), int(attribute(node, "feature_group_count") or 1)
-    groups *= int(attribute(node, "batch_group_count") or 1)
-    taps = elements(right) / max(1, features) / _dilated(node)
-    return float(groups), elements(result) / max(1, features), features / groups, taps
+        return 0.0, 0.0, 0.0, 0.0, 0.0
+    if node.opcode == "convolution":
+        return _convolution(node)
+    left, right = node.inputs[0], node.inputs[1]
+    groups = math.prod(left.dims[d] for d in numbers(attribute(node, "lhs_batch_dims")))
+    depth = math.prod(left.dims[d] for d in numbers(attribute(node, "lhs_contracting_dims")))
+    rows, columns = (elements(side) / max(1, groups * depth) for side in (left, right))
+    return float(groups), rows, columns, float(depth), 1.0
 
 
-def _feature_dim(labels: str, result: Shape) -> int:
-    output = labels.partition("->")[2]
-    return result.dims[output.index("f")] if "f" in output and len(output) == len(result.dims) else 1
+def _convolution(node: Node) -> tuple[float, float, float, float, float]:
+    """Return the five numbers of a convolution.
+
+    Where there are more taps than pixels (the gradient of a filter), the taps lie side by side and are one depth; where
+    the input has few features (an image), those of a row of the window do.
+    """
+    features, pixels = _output(node)
+    groups = int(attribute(node, "feature_group_count") or 1) * int(attribute(node, "batch_group_count") or 1)
+    batches, taps, dilation = positions(node)
+    rows = elements(node.shape) / max(1, features * batches)
+    depth = elements(node.inputs[1]) / max(1, features * batches) / dilation
+    if pixels / batches < taps:
+        taps = 1
+    elif depth / taps <= SUBLANES and groups * batches == 1 < taps:
+        taps //= window(node, "size")[-1]
+    return float(groups * batches), rows, features / groups, depth / taps, float(taps)
 
 
-def _dilated(node: Node) -> int:
-    """Return the factor by which zeros inserted into the input make window positions void."""
-    return math.prod(window(node, "lhs_dilate") or [1])
+def _output(node: Node) -> tuple[int, int]:
+    """Return the features and the pixels of a convolution's result."""
+    labels = attribute(node, "dim_labels").partition("->")[2]
+    if "f" not in labels or len(labels) != len(node.shape.dims):
+        return 1, elements(node.shape)
+    sizes = dict(zip(labels, node.shape.dims, strict=True))
+    return sizes["f"], math.prod(size for label, size in sizes.items() if label.isdigit())
+
+
+def positions(node: Node) -> tuple[int, int, int]:
+    """Return the batches, the taps, and the factor by which zeros inserted into the input make taps void.
+
+    XLA:TPU writes a batch of n products as a window of n that meets one element of the dilated input at each place.
+    """
+    sizes = window(node, "size")
+    strides, dilations = (window(node, key) or [1] * len(sizes) for key in ("stride", "lhs_dilate"))
+    padded = re.search(r"pad=([-\dx_]+)", attribute(node, "window"))
+    pads = padded[1].split("x") if padded else ["0_0"] * len(sizes)
+    batches = taps = dilation = 1
+    for n, stride, dilate, pad in zip(sizes, strides, dilations, pads, strict=True):
+        if n > 1 and (stride, dilate, pad) in ((n - 1, n, "0_0"), (n, n - 1, f"{n - 1}_{n - 1}")):
+            batches *= n
+        else:
+            taps, dilation = taps * n, dilation * dilate
+    return batches, taps, dilation
 
 
 def reuse(node: Node, place: int) -> float:

@@ -18,41 +18,43 @@ from numpy.typing import NDArray
 from .compiled import compiled
 
 # Columns of a machine, in the order of `Machine`.
-HERTZ, MEMORY, MATRIX, VECTOR, VECTOR_PEAK, SCRATCHPAD, LAUNCH, CODE, STEP, WINDOW, LOSS, CHUNK, SPILL, LOOP = range(14)
+HERTZ, MEMORY, MATRIX, VECTOR, SCRATCHPAD, LAUNCH, LATENCY, STEP = range(8)
+STREAM, STAGE, CODE, LOSS, CHUNK, SPILL, LOOP = range(8, 15)
 
 # Columns of a kernel. From READ: bytes that one pass over each place reads from memory; from WORK: vector operations of
-# one such pass; WRITTEN: bytes of the result; OPERANDS: arrays read; OPERATIONS: fused; GROUPS to DEPTH: the matrix
-# product in it, zeros if none; SUMS: bytes of the product's own result in 32 bits; OUTER, HEIGHT, WIDTH: extents of the
-# loop; SIZE: bytes of an element.
+# one such pass; WRITTEN: bytes of the result; OPERANDS: arrays read; OPERATIONS: fused; GROUPS to TAPS: the matrix
+# product in it, zeros if none; SUMS: bytes of the heavy operation's own result in 32 bits; OUTER to WIDTH: extents of
+# the loop; SIZE: bytes of an element of the kernel's result.
 READ, WORK, WRITTEN, OPERANDS, OPERATIONS = 0, 3, 6, 7, 8
-GROUPS, ROWS, COLUMNS, DEPTH, SUMS, OUTER, HEIGHT, WIDTH, SIZE = range(9, 18)
-KERNEL_WIDTH = 18
+GROUPS, ROWS, COLUMNS, DEPTH, TAPS, SUMS, OUTER, HEIGHT, WIDTH, SIZE = range(9, 19)
+KERNEL_WIDTH = 19
 
 # Columns of the flags; the default of each. ORDER 1 keeps the left operand's tile and walks the right one, 0 the
 # reverse; the compiler chooses it with the tile.
 BUFFERS, UNROLL, PREFETCH, ORDER, PARTIALS, VECTORS = range(6)
 DEFAULT_FLAGS = (2.0, 4.0, 0.0, 0.0, 1.0, 2.0)
 
-_PRIME = 50.0  # setting up a window, in cycles that it adds to a step
+_PRIME = 200.0  # cycles to set up one more window
 
 REGISTERS = 32.0
 """Values that a kernel's body keeps at hand; beyond, they go through the scratchpad."""
 
-_SMALLEST, _GROWTH = 4096.0, 8.0  # elements of the tiles of a loop that the compiler tries
+_SMALLEST, _GROWTH = 2.0**17, 2.0  # elements of the tiles of a loop that the compiler tries
 
 
 @compiled(runtime=False)
 def extent(kernel: NDArray, axis: int) -> float:
     """Return what a tile cuts along an axis: outer, rows, columns of a loop; rows, columns, depth of a product.
 
-    Narrow groups of a product share the matrix unit, and it works on whole 128 x 128 blocks.
+    Narrow groups of a product share the matrix unit, and it works on whole 128 x 128 blocks, tap by tap.
     """
     if kernel[GROUPS] == 0:
         return kernel[OUTER + axis]
     if axis == 0:
         return max(1.0, kernel[ROWS])
     packed = min(kernel[GROUPS], max(1.0, math.floor(128 / max(1.0, kernel[COLUMNS]))))
-    return math.ceil(max(1.0, kernel[ROWS + axis] * packed) / 128) * 128
+    blocks = math.ceil(max(1.0, kernel[ROWS + axis] * packed) / 128) * 128
+    return blocks * kernel[TAPS] if axis == 2 else blocks
 
 
 @compiled(runtime=False)
@@ -94,18 +96,25 @@ def kernel_cycles(machine: NDArray, kernel: NDArray, tile: NDArray, flags: NDArr
     else:
         cycles = _loop(machine, kernel, tile, flags, body)
     primed = max(0.0, flags[BUFFERS] - 2) + flags[PREFETCH]  # windows to set up beyond the usual two an operand
-    start = machine[LAUNCH] + _PRIME * machine[WINDOW] * primed * (kernel[OPERANDS] + 1)
+    start = machine[LAUNCH] + _PRIME * primed * (kernel[OPERANDS] + 1)
     return start + machine[CODE] * kernel[OPERATIONS] * flags[UNROLL] / 4 + cycles
 
 
 @compiled(runtime=False)
 def _pipelined(machine: NDArray, flags: NDArray, memory: float, matrix: float, vector: float, steps: float) -> float:
-    """Return the cycles of units that overlap step by step; the first fetch has nothing to hide behind."""
+    """Return the cycles of units: those that compute overlap at any time, memory and they only in other steps."""
     if flags[BUFFERS] < 2:
         return memory + matrix + vector
-    busiest = max(memory, matrix, vector)
-    hidden = memory + matrix + vector - busiest
-    return busiest + machine[LOSS] * 2 / flags[BUFFERS] * hidden + memory / steps / (1 + flags[PREFETCH])
+    computed = max(matrix, vector) + machine[LOSS] * min(matrix, vector)
+    exposed = 1 / steps / (1 + flags[PREFETCH])
+    hidden = 1 - machine[LOSS] * 2 / flags[BUFFERS]
+    return max(memory, computed) + min(memory, computed) * (1 - hidden * (1 - exposed))
+
+
+@compiled(runtime=False)
+def _streamed(machine: NDArray, moved: float, steps: float) -> float:
+    """Return the cycles to move bytes; each step but the first waits for the answer of memory anew."""
+    return moved / (machine[MEMORY] * machine[STREAM]) + machine[LATENCY] * (steps - 1)
 
 
 @compiled(runtime=False)
@@ -119,25 +128,30 @@ def _vectors(machine: NDArray, flags: NDArray, width: float) -> float:
 
 @compiled(runtime=False)
 def _loop(machine: NDArray, kernel: NDArray, tile: NDArray, flags: NDArray, body: float) -> float:
-    """Return the cycles of a loop over whole tiles; short rows of a tile make memory slow."""
+    """Return the cycles of a loop over tiles, the last of which may be smaller; short rows make memory slow."""
     steps = 1.0
-    waste = 1.0
     for axis in range(3):
-        extent = kernel[OUTER + axis]
-        if tile[axis] < extent:
-            pieces = math.ceil(extent / tile[axis])
-            steps *= pieces
-            waste *= pieces * tile[axis] / extent
+        if tile[axis] < kernel[OUTER + axis]:
+            steps *= math.ceil(kernel[OUTER + axis] / tile[axis])
     row = tile[2] * kernel[SIZE]
     if tile[2] >= kernel[WIDTH]:
         row *= tile[1] if tile[1] < kernel[HEIGHT] else tile[1] * tile[0]
-    moved = (kernel[READ] + kernel[WRITTEN]) * waste
-    if (flags[BUFFERS] + flags[PREFETCH]) * moved / steps > machine[SCRATCHPAD]:
+    arrays, staged = kernel[READ] + kernel[WRITTEN], _staged(kernel)
+    if (flags[BUFFERS] + flags[PREFETCH]) * (arrays + staged) / steps > machine[SCRATCHPAD]:
         return math.inf
-    memory = moved / machine[MEMORY] * (1 + machine[CHUNK] / max(1.0, row))
-    work = kernel[WORK] * waste * body * _vectors(machine, flags, tile[2]) / machine[VECTOR]
-    step = machine[STEP] + machine[WINDOW] * (kernel[OPERANDS] + 1)
-    return _pipelined(machine, flags, memory, 0.0, work, steps) + steps * step
+    moved = arrays + machine[STAGE] * staged
+    memory = _streamed(machine, moved * (1 + machine[CHUNK] / max(1.0, row)), steps)
+    work = kernel[WORK] * body * _vectors(machine, flags, tile[2]) / machine[VECTOR]
+    return _pipelined(machine, flags, memory, 0.0, work, steps) + (steps - 1) * machine[STEP]
+
+
+@compiled(runtime=False)
+def _staged(kernel: NDArray) -> float:
+    """Return the bytes of intermediate values: those of a reduction, or of a result narrower than they are."""
+    if kernel[GROUPS] > 0:
+        return kernel[SUMS] if kernel[SIZE] < 4 else 0.0
+    values = 4 * kernel[OUTER] * kernel[HEIGHT] * kernel[WIDTH]
+    return values if kernel[SIZE] < 4 or kernel[SUMS] < values else 0.0
 
 
 @compiled(runtime=False)
@@ -159,11 +173,16 @@ def _product(machine: NDArray, kernel: NDArray, tile: NDArray, flags: NDArray, b
     work = kernel[WORK] + kernel[WORK + 1] * again_left + kernel[WORK + 2] * again_right
     work += (cuts - 1 + flags[PARTIALS] - 1) * kernel[SUMS] / 4
     work *= body * _vectors(machine, flags, tile[1]) / machine[VECTOR]
-    dense = 2 * batches * down * tile[0] * across * tile[1] * deep / machine[MATRIX]
-    dense *= 1 + 32 / tile[0] / flags[PARTIALS]
+    memory += machine[STAGE] * _staged(kernel)
+    dense = 2 * batches * math.ceil(kernel[ROWS] / 8) * 8 * wide * deep / machine[MATRIX]
+    dense *= 1 + 16 / tile[0] / flags[PARTIALS]
     steps = batches * down * across * cuts
-    step = machine[STEP] + machine[WINDOW] * (kernel[OPERANDS] + 1)
-    return _pipelined(machine, flags, memory / machine[MEMORY], dense, work, steps) + steps * step
+    if down * across * cuts == 1:  # several groups in one step
+        steps = math.ceil(batches * (flags[BUFFERS] * windows + sums) / machine[SCRATCHPAD])
+    fetched = (kernel[READ + 1] > 0) + (kernel[READ + 2] > 0)
+    streamed = _streamed(machine, memory, steps if fetched else 1.0)
+    start = machine[LATENCY] * fetched + steps * machine[STEP]
+    return start + _pipelined(machine, flags, streamed, dense, work, steps)
 
 
 @compiled(runtime=False)
@@ -172,8 +191,8 @@ def few_tiles(kernel: NDArray, tiles: NDArray) -> None:
     for choice in range(4):
         tile = tiles[choice]
         if kernel[GROUPS] > 0:
-            tile[0] = legal_size(kernel, 0, 512.0 if choice % 2 == 0 else 2048.0)
-            tile[1] = legal_size(kernel, 1, 512.0 if choice < 2 else 2048.0)
+            tile[0] = legal_size(kernel, 0, 1024.0 if choice % 2 == 0 else 4096.0)
+            tile[1] = legal_size(kernel, 1, 256.0 if choice < 2 else 1024.0)
             tile[2] = extent(kernel, 2)
         else:
             wanted = _SMALLEST * _GROWTH**choice
@@ -202,10 +221,9 @@ def settle(paper: NDArray, kernel: NDArray, tiles: NDArray, tile: NDArray, flags
 
 @compiled(runtime=False)
 def _for_loop(paper: NDArray, kernel: NDArray) -> int:
-    """Return which tile is nearest to the best number of steps, where the first fetch costs as much as the steps."""
-    moved, elements = kernel[READ] + kernel[WRITTEN], kernel[OUTER] * kernel[HEIGHT] * kernel[WIDTH]
-    step = paper[STEP] + paper[WINDOW] * (kernel[OPERANDS] + 1)
-    steps = max(math.sqrt(moved / paper[MEMORY] / step), 4 * moved / paper[SCRATCHPAD])
+    """Return the largest tile whose windows surely fit: each further step waits for memory."""
+    elements = kernel[OUTER] * kernel[HEIGHT] * kernel[WIDTH]
+    steps = 2 * (kernel[READ] + kernel[WRITTEN] + _staged(kernel)) / paper[SCRATCHPAD]
     choice, size = 3, _SMALLEST * _GROWTH**3
     while choice > 0 and size * steps > elements:
         size /= _GROWTH
@@ -243,5 +261,5 @@ def squeeze(machine: NDArray, kernel: NDArray, tile: NDArray, flags: NDArray) ->
     for place in range(3):
         moved += kernel[READ + place]
         work += kernel[WORK + place]
-    dense = 2 * kernel[GROUPS] * kernel[ROWS] * kernel[COLUMNS] * kernel[DEPTH] / machine[MATRIX]
+    dense = 2 * kernel[GROUPS] * kernel[ROWS] * kernel[COLUMNS] * kernel[DEPTH] * kernel[TAPS] / machine[MATRIX]
     return machine[LAUNCH] + moved / machine[MEMORY] + work / machine[VECTOR] + dense

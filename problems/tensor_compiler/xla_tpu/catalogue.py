@@ -36,7 +36,10 @@ _MODELS: dict[str, tuple[str, dict[str, Any]]] = {
         {"batch": 32, "depth": 1, "vocabulary": 8192, "training": False, "decode": True},
     ),
     "moe-train": ("moe", {"batch": 4, "sequence": 128, "depth": 2, "experts": 8, "vocabulary": 4096, "hidden": 1024}),
-    "moe-infer": ("moe", {"batch": 4, "sequence": 256, "depth": 2, "experts": 16, "vocabulary": 4096, "training": False}),
+    "moe-infer": (
+        "moe",
+        {"batch": 4, "sequence": 256, "depth": 2, "experts": 16, "vocabulary": 4096, "training": False},
+    ),
     "nmt-train": ("nmt", {"batch": 64, "sequence": 20, "depth": 2, "units": 512, "vocabulary": 8192}),
     "nmt-encode": ("nmt", {"batch": 32, "depth": 2, "training": False}),
     "rnn-train": ("rnn", {"batch": 128, "sequence": 32, "depth": 2}),

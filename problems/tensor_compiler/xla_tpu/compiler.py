@@ -58,7 +58,7 @@ class Compiler:
 
     def _ask(self, request: dict[str, str]) -> str:
         """Return the error of one compilation, empty if it went well."""
-        child = self._child or self._started()
+        child = self._child if self._child and self._child.poll() is None else self._started()
         assert child.stdin and child.stdout
         child.stdin.write(json.dumps(request) + "\n")
         child.stdin.flush()

@@ -45,7 +45,11 @@ def _size(rng: np.random.Generator, low: float, high: float) -> int:
 
 def _shape(rng: np.random.Generator, rank: int, most: float = 2**24) -> tuple[int, ...]:
     """Return a shape of at most so many elements whose last dimensions are the larger ones."""
-    dims = [_size(rng, 64, 4096), *(_size(rng, 8, 1024) for _ in range(rank > 1)), *rng.integers(2, 33, max(0, rank - 2))]
+    dims = [
+        _size(rng, 64, 4096),
+        *(_size(rng, 8, 1024) for _ in range(rank > 1)),
+        *rng.integers(2, 33, max(0, rank - 2)),
+    ]
     while np.prod(dims) > most:
         dims[int(np.argmax(dims))] //= 2
     return tuple(int(d) for d in dims[::-1])
@@ -132,10 +136,10 @@ def _elementwise(rng: np.random.Generator) -> Program:
     binary = [_BINARY[i] for i in rng.integers(len(_BINARY), size=len(others))]
 
     def chain(x: Array, *rest: Array) -> Array:
-        for function, other in zip(binary, rest, strict=True):
-            x = function(x, other)
-        for function in unary:
-            x = function(x)
+        for both, other in zip(binary, rest, strict=True):
+            x = both(x, other)
+        for alone in unary:
+            x = alone(x)
         return x
 
     return chain, (first, *others)
@@ -174,8 +178,8 @@ def _normalise(rng: np.random.Generator) -> Program:
 def _pool(rng: np.random.Generator) -> Program:
     _, (image, _) = _conv(rng)
     size, stride = int(rng.choice([2, 3])), int(rng.choice([1, 2]))
-    bounds = {"window_dimensions": (1, size, size, 1), "window_strides": (1, stride, stride, 1), "padding": "SAME"}
-    return lambda x: lax.reduce_window(x, -jnp.inf, lax.max, **bounds), (image,)
+    window, strides = (1, size, size, 1), (1, stride, stride, 1)
+    return lambda x: lax.reduce_window(x, -jnp.inf, lax.max, window, strides, "SAME"), (image,)
 
 
 FAMILIES: dict[str, Callable[[np.random.Generator], Program]] = {

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from .. import hlo
 from ..hlo_types import Computation, Instruction, Module
@@ -74,7 +75,7 @@ def _kernel(
     module: Module,
     computation: Computation,
     instruction: Instruction,
-    window: dict[str, list[str]],
+    window: dict[str, Any],
     buffers: dict[str, tuple[Buffer, ...]],
 ) -> Kernel:
     operands = [computation.instructions[i] for i in instruction.operands]
@@ -83,10 +84,10 @@ def _kernel(
         module=_alone(module, instruction, operands),
         operands=tuple(buffer for operand in operands for buffer in buffers[operand.name]),
         results=buffers[instruction.name],
-        cycles=float(str(window["estimated_cycles"])),
+        cycles=float(window["estimated_cycles"]),
         tile=tuple(map(int, window["output_window_bounds"])),
         steps=math.prod(map(int, window["iteration_bounds"])),
-        buffers=int(str(window["buffering_level"])),
+        buffers=int(window["buffering_level"]),
     )
 
 
@@ -95,7 +96,7 @@ def _fused(instruction: Instruction) -> tuple[str, ...]:
     return () if instruction.opcode in ("while", "conditional", "call") else instruction.called_computations
 
 
-def _window(instruction: Instruction) -> dict[str, list[str]]:
+def _window(instruction: Instruction) -> dict[str, Any]:
     """Return what the compiler noted about the kernel's walk over tiles."""
     config = instruction.attributes.get("backend_config", "")
     return json.loads(config).get("window_config", {}) if "estimated_cycles" in config else {}

@@ -12,12 +12,16 @@ from .. import shapes, timing
 from ..flatten import Flattener, Node
 from ..fusion_arrays import LEFT, LOOPING, RIGHT
 from ..hlo_types import Computation, Instruction, Module, Shape
+from ..layouts import Layout, extents, minor_dims, padded_bytes
 from ..opcodes import Kind, bytes_of
 from .kernels import Kernel
 
+KINDS = ("matrix", "convolution", "reduction", "elementwise", "copy")
+_OF_COPIES = ("copy", "select", "compare", "bitcast-convert")
 
-def row(kernel: Kernel) -> NDArray[np.float64]:
-    """Return the `(KERNEL_WIDTH,)` row (see `timing`); bytes are those of the layouts in the text."""
+
+def row(kernel: Kernel) -> tuple[NDArray[np.float64], str]:
+    """Return the `(KERNEL_WIDTH,)` row (see `timing`), with bytes by the layouts in the text, and one of `KINDS`."""
     nodes = Flattener(_with_real_copies(kernel.module)).entry()
     places, numbers = _places(nodes), np.zeros(timing.KERNEL_WIDTH)
     heavy = _heaviest(nodes, places)
@@ -26,12 +30,23 @@ def row(kernel: Kernel) -> NDArray[np.float64]:
             if where & (1 << place):
                 numbers[timing.WORK + place] += shapes.operations(node)
         numbers[timing.OPERATIONS] += where > 0 and node.kind > Kind.FREE
-    _add_bytes(numbers, kernel, nodes, places)
     numbers[timing.GROUPS : timing.SUMS] = shapes.matrix(heavy)
-    numbers[timing.SUMS] = 4 * shapes.elements(heavy.shape)
+    _add_bytes(numbers, kernel, nodes, places)
     numbers[timing.OUTER : timing.SIZE] = _extents(heavy)
-    numbers[timing.SIZE], numbers[timing.OPERANDS] = bytes_of(_leaf(heavy.shape).dtype), len(kernel.operands)
-    return numbers
+    walks = heavy.kind not in (Kind.MATRIX, Kind.REDUCE)
+    numbers[timing.SUMS] = 4 * (math.prod(_extents(heavy)) if walks else shapes.elements(heavy.shape))
+    narrowest = min(bytes_of(_leaf(node.shape).dtype) for node in nodes if node.output)
+    numbers[timing.SIZE], numbers[timing.OPERANDS] = narrowest, len(kernel.operands)
+    return numbers, _kind(heavy, nodes, places)
+
+
+def _kind(heavy: Node, nodes: list[Node], places: list[int]) -> str:
+    if heavy.kind is Kind.MATRIX:
+        return "convolution" if shapes.positions(heavy)[1] > 1 else "matrix"
+    if heavy.kind is Kind.REDUCE:
+        return "reduction"
+    computes = (n.kind is Kind.ELEMENTWISE and n.opcode not in _OF_COPIES for n in nodes)
+    return "elementwise" if any(c and w for c, w in zip(computes, places, strict=True)) else "copy"
 
 
 def _places(nodes: list[Node]) -> list[int]:
@@ -53,38 +68,63 @@ def _heaviest(nodes: list[Node], places: list[int]) -> Node:
             return 2, math.prod(shapes.matrix(node))
         if node.kind is Kind.REDUCE:
             return 1, shapes.elements(node.inputs[0])
-        return 0, shapes.elements(node.shape) * (node.kind > Kind.FREE or node.output)
+        return 0, shapes.elements(shapes.walked(node)) * (node.kind > Kind.FREE or node.output)
 
     return max(live, key=weight)
 
 
 def _add_bytes(numbers: NDArray[np.float64], kernel: Kernel, nodes: list[Node], places: list[int]) -> None:
-    """Fill in what is read at each place, and written; what lies in the scratchpad moves nothing."""
+    """Fill in what is read at each place, and written; what lies in the scratchpad is not.
+
+    But the operands of a loop that computes count wherever they lie: the estimates do not tell the two apart there.
+    """
+    loop = numbers[timing.GROUPS] == 0 and not _is_copy(kernel)
     share = dict.fromkeys(range(len(kernel.operands)), 0.0)
     where = dict.fromkeys(share, 0)
     for node, at in zip(nodes, places, strict=True):
         for position, operand in enumerate(node.operands):
             source = nodes[operand].source
             if at and source and source.opcode == "parameter" and source.parameter_number in share:
-                number, whole = source.parameter_number, shapes.padded_bytes(nodes[operand].shape)
-                share[number] = max(share[number], shapes.read_bytes(node, position) / max(1.0, whole))
+                number = source.parameter_number
+                share[number] = max(share[number], _share_read(node, position))
                 product = node.kind is Kind.MATRIX and position < 2
                 where[number] |= (LEFT, RIGHT)[position] if product else at
     for number, buffer in enumerate(kernel.operands):
         for place in range(3):
-            if where[number] & (1 << place) and not buffer.on_chip:
+            if where[number] & (1 << place) and (loop or not buffer.on_chip):
                 numbers[timing.READ + place] += buffer.bytes * min(1.0, share[number])
-    updated = [shapes.written_bytes(n) / max(1.0, shapes.padded_bytes(n.shape)) for n in nodes if n.output]
-    part = max(updated, default=1.0)
+    part = max((_share_written(node) for node in nodes if node.output), default=1.0)
     numbers[timing.WRITTEN] = sum(buffer.bytes for buffer in kernel.results if not buffer.on_chip) * part
 
 
+def _is_copy(kernel: Kernel) -> bool:
+    computation = kernel.module.computations[kernel.module.entry]
+    return computation.instructions[computation.root].opcode == "copy" and len(computation.instructions) == 2
+
+
 def _extents(node: Node) -> tuple[float, float, float]:
-    """Return outer extent, rows and columns in the order in which the array lies in memory."""
-    shape = _leaf(node.inputs[0] if node.kind is Kind.REDUCE and node.inputs else node.shape)
-    order = shape.layout or range(len(shape.dims))[::-1]
-    columns, rows, *outer = *(shape.dims[d] for d in order), 1, 1
-    return float(max(1, math.prod(outer))), float(max(1, rows)), float(max(1, columns))
+    """Return outer extent, rows and columns in the order in which the array lies in memory, whole tiles of it."""
+    shape = _leaf(shapes.walked(node))
+    return extents(shape, _layout(shape))
+
+
+def _layout(shape: Shape) -> Layout:
+    return minor_dims(shape, shape.layout or range(len(shape.dims))[::-1])
+
+
+def _bytes(shape: Shape) -> float:
+    return padded_bytes(shape, () if shape.dtype == "tuple" else _layout(shape))
+
+
+def _share_read(node: Node, place: int) -> float:
+    """Return the share of an operand in memory that is read."""
+    part = {shapes.Read.ALL: 1.0, shapes.Read.NOTHING: 0.0}
+    return part.get(shapes.reads(node, place), _bytes(node.shape) / max(1.0, _bytes(node.inputs[place])))
+
+
+def _share_written(node: Node) -> float:
+    """Return the share of a result that is written: an update in place leaves the rest."""
+    return _bytes(shapes.walked(node)) / max(1.0, _bytes(node.shape)) if node.opcode == "dynamic-update-slice" else 1.0
 
 
 def _leaf(shape: Shape) -> Shape:
@@ -94,7 +134,7 @@ def _leaf(shape: Shape) -> Shape:
 
 
 def _with_real_copies(module: Module) -> Module:
-    """Return the module with copies that change the layout as transpositions: they move every element."""
+    """Return the module with copies as operations; one that changes the fastest dimension as a transposition."""
     computations = {}
     for name, computation in module.computations.items():
         instructions = [_real_copy(computation, instruction) for instruction in computation.instructions]
@@ -106,7 +146,7 @@ def _real_copy(computation: Computation, instruction: Instruction) -> Instructio
     if instruction.opcode != "copy":
         return instruction
     before, after = computation.instructions[instruction.operands[0]].shape, instruction.shape
-    if before.layout == after.layout or not before.layout:
-        return replace(instruction, opcode="negate")
+    if not before.layout or before.layout[0] == (after.layout or before.layout)[0]:
+        return replace(instruction, opcode="bitcast-convert")
     order = ",".join(map(str, range(len(after.dims))[::-1]))
     return replace(instruction, opcode="transpose", attributes={"dimensions": "{" + order + "}"})

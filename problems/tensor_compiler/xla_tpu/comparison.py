@@ -1,0 +1,86 @@
+"""The hardware model's cycles of each kernel beside the real compiler's, and how well they agree."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ..kernel_settings import compile_kernels
+from ..machine import MACHINES, Machine
+from ..timing import OUTER, SIZE, SUMS, kernel_cycles, squeeze
+from .kernels import PLACEHOLDER, kernels
+from .rows import row
+
+TWO_CORES = ("v4", "v5p")
+"""Machines whose two cores work as one; the compiler's estimates are of one core."""
+
+
+def half(program: str) -> str:
+    """Return the half that a program belongs to: the model's constants are fitted on one and reported on the other."""
+    return "report" if zlib.crc32(f"split:{program}".encode()) % 2 else "fit"
+
+
+def one_core(name: str) -> Machine:
+    """Return the machine that the compiler's estimates are for."""
+    machine = MACHINES[name]
+    if name not in TWO_CORES:
+        return machine
+    return replace(machine, memory=machine.memory / 2, matrix=machine.matrix / 2, vector=machine.vector / 2)
+
+
+def compare(machine: str, names: Iterable[str], text: Callable[[str, str], str]) -> pd.DataFrame:
+    """Return a line for each kernel: program, half, kind, cycles of both, steps over tiles of both.
+
+    Args:
+      machine: one of `MACHINES`.
+      names: of the programs.
+      text: gives the scheduled HLO of a program on a machine; one that it raises a RuntimeError for is left out.
+    """
+    rows, records = [], []
+    for name in names:
+        try:
+            scheduled = text(name, machine)
+        except RuntimeError:
+            continue
+        for kernel in kernels(scheduled):
+            if kernel.cycles > PLACEHOLDER * kernel.steps:
+                numbers, kind = row(kernel)
+                rows.append(numbers)
+                records.append((name, half(name), kind, kernel.cycles, kernel.steps))
+    frame = pd.DataFrame(records, columns=["program", "half", "kind", "xla cycles", "xla steps"])
+    frame["cycles"], frame["steps"] = _timed(np.array(rows).reshape(len(rows), -1), one_core(machine))
+    return frame
+
+
+def _timed(rows: NDArray[np.float64], machine: Machine) -> tuple[list[float], list[float]]:
+    """Return the cycles of each kernel with the tile that the compiler's analytical model chooses, and its steps."""
+    settings, constants = compile_kernels(rows, np.ones(len(rows)), machine), machine.array()
+    cycles = []
+    for numbers, chosen in zip(rows, settings.chosen, strict=True):
+        tile, flags = chosen[:3].copy(), chosen[3:].copy()
+        found = kernel_cycles(constants, numbers, tile, flags)
+        cycles.append(found if np.isfinite(found) else squeeze(constants, numbers, tile, flags))
+    return cycles, [_steps(*pair) for pair in zip(rows, settings.chosen, strict=True)]
+
+
+def _steps(numbers: NDArray[np.float64], chosen: NDArray[np.float64]) -> float:
+    extents = numbers[OUTER:SIZE] if not numbers[SUMS - 1] else numbers[SUMS - 4 : SUMS - 1]
+    return float(np.prod(np.ceil(extents / chosen[:3])))
+
+
+def scores(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return, for all kernels and each kind: kernels, Spearman's correlation, median and 90 % quantile of the error."""
+    groups = [("all", frame), *frame.groupby("kind")]
+    lines = []
+    for kind, kernels_of in groups:
+        ours, theirs = kernels_of["cycles"], kernels_of["xla cycles"]
+        error, rank = (ours / theirs - 1).abs(), ours.corr(theirs, method="spearman")
+        same = (kernels_of["steps"] == kernels_of["xla steps"]).mean()
+        lines.append((kind, len(kernels_of), rank, error.median(), error.quantile(0.9), same))
+    columns = ["kind", "kernels", "spearman", "median error", "90 % error", "same steps"]
+    return pd.DataFrame(lines, columns=columns)
