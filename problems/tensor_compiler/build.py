@@ -34,7 +34,7 @@ def build(module: Module, source: str) -> Graph:
       UserError: an instruction lacks an operand or an attribute that its opcode needs, or nothing can be computed.
     """
     try:
-        graph = _arrays(_live(Flattener(module).entry()))
+        graph = _arrays(_in_order(*Flattener(module).entry()))
     except (KeyError, IndexError, ValueError, TypeError, AttributeError) as error:
         advice = "let the program be printed again by XLA or jax"
         raise UserError(f"{source}: an instruction is not well-formed ({error!r}); {advice}") from error
@@ -43,18 +43,26 @@ def build(module: Module, source: str) -> Graph:
     return graph
 
 
-def _live(nodes: list[Node]) -> list[Node]:
-    """Drop what no output depends on, and renumber."""
-    needed = [node.output for node in nodes]
-    for i in range(len(nodes) - 1, -1, -1):
-        if needed[i]:
-            for operand in nodes[i].operands:
-                needed[operand] = True
-    number = np.cumsum(needed) - 1
-    live = [node for node, kept in zip(nodes, needed, strict=True) if kept]
-    for node in live:
-        node.operands = [int(number[o]) for o in node.operands]
-    return live
+def _in_order(nodes: list[Node], results: list[int]) -> list[Node]:
+    """Return what results depend on, numbered anew: operands first, in an order that the text's own does not change.
+
+    Passes break ties by number, so the same program has to have the same numbers however it is printed.
+    """
+    number: dict[int, int] = {}
+    waiting = [(v, False) for v in reversed(results)]
+    while waiting:
+        v, entered = waiting.pop()
+        if v in number:
+            continue
+        if entered:
+            number[v] = len(number)
+        else:
+            waiting.append((v, True))
+            waiting += [(o, False) for o in reversed(nodes[v].operands) if o not in number]
+    ordered = [nodes[v] for v in number]
+    for node in ordered:
+        node.operands = [number[o] for o in node.operands]
+    return ordered
 
 
 def _arrays(nodes: list[Node]) -> Graph:

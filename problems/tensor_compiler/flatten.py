@@ -43,12 +43,14 @@ class Flattener:
 
     module: Module
     nodes: list[Node] = field(default_factory=list)
+    _kept: list[int] = field(default_factory=list)
 
-    def entry(self) -> list[Node]:
-        """Return the nodes of the whole program, with what it gives marked as output."""
+    def entry(self) -> tuple[list[Node], list[int]]:
+        """Return the nodes of the whole program, and those of its results: first what it gives, in order."""
         computation = self.module.computations[self.module.entry]
-        self._keep(self._walk(computation, None, 1.0, 0))
-        return self.nodes
+        given = self._walk(computation, None, 1.0, 0)
+        self._keep(given)
+        return self.nodes, [*leaves(given), *self._kept]
 
     def _walk(self, computation: Computation, arguments: Sequence[Value] | None, weight: float, depth: int) -> Value:
         if depth > DEEPEST_CALL:
@@ -96,7 +98,7 @@ class Flattener:
             return self._sources(instruction.name, instruction.opcode, shape, inputs, weight)
         # Several results: the operation writes them all, and each is read from there.
         whole = self._add(instruction.name, instruction.opcode, Kind.OPAQUE, shape, inputs, weight, instruction)
-        self.nodes[whole].output = True
+        self._keep(whole)
         return self._sources(instruction.name, "get-tuple-element", shape, [whole], weight)
 
     def _loop(self, instruction: Instruction, state: Value, weight: float, depth: int) -> Value:
@@ -147,6 +149,7 @@ class Flattener:
     def _keep(self, value: Value) -> None:
         for node in leaves(value):
             self.nodes[node].output = True
+        self._kept += leaves(value)
 
 
 def leaves(value: Value) -> list[int]:

@@ -66,12 +66,12 @@ def _array(machine: Machine) -> NDArray[np.float64]:
     return numbers
 
 
-# Not published, and the same for all here. XLA gives a kernel 16 MiB of scratchpad by default
-# (xla_tpu_scoped_vmem_limit_kib), which is all there is up to v4.
+# Not published. XLA gives a kernel 16 MiB of scratchpad by default (xla_tpu_scoped_vmem_limit_kib), which is all there
+# is up to v4. Step, code and loss, and each machine's launch, latency, stream and stage, follow XLA:TPU's estimates of
+# kernels (see `xla_tpu`; v2 and v3 take v4's, v5p takes v5e's); chunk, spill and loop, unseen there, are ours.
 _COMMON = {
     "scratchpad": 2.0**24,
     "step": 215.0,
-    "stage": 1.0,
     "code": 1.0,
     "loss": 0.05,
     "chunk": 64.0,
@@ -81,14 +81,21 @@ _COMMON = {
 
 
 def _tpu(
-    hertz: float, teraflops: float, gigabytes: float, cores: int, launch: float, latency: float, stream: float
+    hertz: float,
+    teraflops: float,
+    gigabytes: float,
+    cores: int,
+    launch: float,
+    latency: float,
+    stream: float,
+    stage: float = 1.0,
 ) -> Machine:
     """Return a machine from the published peaks of a core; `cores` work as one.
 
     The vector unit of a core has 8 x 128 lanes of four units.
     """
     rates = (hertz, cores * gigabytes * 1e9 / hertz, cores * teraflops * 1e12 / hertz, 4096.0 * cores)
-    return Machine(*rates, launch=launch, latency=latency, stream=stream, **_COMMON)
+    return Machine(*rates, launch=launch, latency=latency, stream=stream, stage=stage, **_COMMON)
 
 
 # Peaks of a core in TFLOP/s of bfloat16 and GB/s of memory: JAX's own table of TPUs (pallas/mosaic/tpu_info.py there),
@@ -96,12 +103,12 @@ def _tpu(
 # larger, that gives no plausible clock, and v5p's is taken. A program runs on one core of v2 and v3, half a chip; the
 # two cores of v4 and v5p work as one.
 MACHINES = {
-    "v2": _tpu(0.70e9, 23.0, 358.0, cores=1, launch=617.0, latency=480.0, stream=0.78),
-    "v3": _tpu(1.07e9, 70.0, 412.5, cores=1, launch=617.0, latency=480.0, stream=0.78),
-    "v4": _tpu(1.05e9, 137.5, 615.0, cores=2, launch=617.0, latency=480.0, stream=0.78),
+    "v2": _tpu(0.70e9, 23.0, 358.0, cores=1, launch=617.0, latency=200.0, stream=0.78),
+    "v3": _tpu(1.07e9, 70.0, 412.5, cores=1, launch=617.0, latency=200.0, stream=0.78),
+    "v4": _tpu(1.05e9, 137.5, 615.0, cores=2, launch=617.0, latency=200.0, stream=0.78),
     "v5e": _tpu(1.50e9, 197.0, 820.0, cores=1, launch=1822.0, latency=1730.0, stream=0.88),
     "v5p": _tpu(1.75e9, 229.5, 1230.0, cores=2, launch=1822.0, latency=1730.0, stream=0.88),
-    "v6e": _tpu(1.75e9, 920.0, 1640.0, cores=1, launch=2118.0, latency=2290.0, stream=0.92),
+    "v6e": _tpu(1.75e9, 920.0, 1640.0, cores=1, launch=2118.0, latency=2290.0, stream=0.92, stage=0.5),
 }
 DEFAULT_MACHINE = "v5e"
 

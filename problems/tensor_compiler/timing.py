@@ -159,7 +159,7 @@ def _product(machine: NDArray, kernel: NDArray, tile: NDArray, flags: NDArray, b
     """Return the cycles of a matrix product; what does not stay is read again for each tile of the other operand."""
     packed = min(kernel[GROUPS], max(1.0, math.floor(128 / max(1.0, kernel[COLUMNS]))))
     batches, wide, deep = math.ceil(kernel[GROUPS] / packed), extent(kernel, 1), extent(kernel, 2)
-    down, across = math.ceil(kernel[ROWS] / tile[0]), math.ceil(wide / tile[1])
+    down, across = max(1.0, math.ceil(kernel[ROWS] / tile[0])), math.ceil(wide / tile[1])
     cuts = math.ceil(deep / tile[2])
     share = 1 / (batches * down * across)
     windows = kernel[READ + 1] / (batches * down * cuts) + kernel[READ + 2] / (batches * across * cuts)
@@ -178,7 +178,7 @@ def _product(machine: NDArray, kernel: NDArray, tile: NDArray, flags: NDArray, b
     dense *= 1 + 16 / tile[0] / flags[PARTIALS]
     steps = batches * down * across * cuts
     if down * across * cuts == 1:  # several groups in one step
-        steps = math.ceil(batches * (flags[BUFFERS] * windows + sums) / machine[SCRATCHPAD])
+        steps = max(1.0, math.ceil(batches * (flags[BUFFERS] * windows + sums) / machine[SCRATCHPAD]))
     fetched = (kernel[READ + 1] > 0) + (kernel[READ + 2] > 0)
     streamed = _streamed(machine, memory, steps if fetched else 1.0)
     start = machine[LATENCY] * fetched + steps * machine[STEP]

@@ -13,8 +13,8 @@ from .. import hlo
 from ..hlo_types import Computation, Instruction, Module
 from ..opcodes import bytes_of
 
-PLACEHOLDER = 100
-"""Estimates up to this many cycles stand for no estimate."""
+PLACEHOLDER, ENDLESS = 100, 2**62
+"""Estimates up to the one and from the other stand for no estimate."""
 
 _DEFINITION = re.compile(r"^\s*(?:ROOT )?%?([\w.\-]+) = (.*?) [\w\-]+\(", re.MULTILINE)
 _ARRAY = re.compile(r"(\w+)\[([\d,]*)\](?:\{([\d,]*)(?::([^}]*))?\})?")
@@ -67,7 +67,7 @@ def kernels(text: str) -> Iterator[Kernel]:
         if computation.name not in inner:
             for instruction in computation.instructions:
                 window = _window(instruction)
-                if int(window.get("estimated_cycles", 0)) > PLACEHOLDER:
+                if PLACEHOLDER < int(window.get("estimated_cycles", 0)) < ENDLESS:
                     yield _kernel(module, computation, instruction, window, buffers)
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import matplotlib as mpl
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
-from bbo_suite.figures.style import SETTINGS, looks
+from bbo_suite.figures.style import SETTINGS, looks, title
 
 from .comparison import scores
 from .rows import KINDS
@@ -40,7 +41,8 @@ def _text(frames: dict[str, pd.DataFrame], tables: dict[tuple[str, str], pd.Data
         "Both sides are models: no TPU was measured. The constants of the hardware model were fitted on the kernels of"
         " one half of the programs; the tables show the other half. Error is |model / XLA - 1|; `same steps` is the"
         " share of kernels whose walk over tiles has as many steps as the one that XLA chose. Estimates of up to 100"
-        " cycles a step are placeholders and left out. An operand that already lies in the scratchpad is known to the"
+        " cycles a step, and endless ones, are placeholders and left out."
+        " An operand that already lies in the scratchpad is known to the"
         " model. XLA estimates one core; v4 and v5p, whose two cores work as one, are compared with half of theirs.",
     ]
     for machine, frame in frames.items():
@@ -71,6 +73,8 @@ def _scatter(frame: pd.DataFrame, machine: str) -> Figure:
     ends = [frame["xla cycles"].min(), frame["xla cycles"].max()] if len(frame) else [1, 10]
     ax.plot(ends, ends, color="0.4", linewidth=1)
     ax.set(xscale="log", yscale="log", xlabel="cycles by XLA:TPU's estimate", ylabel="cycles by the hardware model")
-    ax.set_title(f"{machine}: {len(frame):,} kernels of programs that nothing was fitted on")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda cycles, _: f"{cycles:,.0f}"))
+    title(ax, f"{machine}: {len(frame):,} kernels of programs that nothing was fitted on")
     ax.legend(title="kind of kernel")
     return figure

@@ -22,7 +22,7 @@ _OF_COPIES = ("copy", "select", "compare", "bitcast-convert")
 
 def row(kernel: Kernel) -> tuple[NDArray[np.float64], str]:
     """Return the `(KERNEL_WIDTH,)` row (see `timing`), with bytes by the layouts in the text, and one of `KINDS`."""
-    nodes = Flattener(_with_real_copies(kernel.module)).entry()
+    nodes, _ = Flattener(_with_real_copies(kernel.module)).entry()
     places, numbers = _places(nodes), np.zeros(timing.KERNEL_WIDTH)
     heavy = _heaviest(nodes, places)
     for node, where in zip(nodes, places, strict=True):

@@ -1,4 +1,4 @@
-"""Kernels read from scheduled text in XLA:TPU's format (by hand), their rows, and a report of made-up numbers."""
+"""Kernels read from hand-written text in XLA:TPU's format, their rows, and a report of made-up numbers."""
 
 from __future__ import annotations
 
@@ -53,6 +53,7 @@ ENTRY %main (p: bf16[512,100], q: bf16[100,200], r: f32[256,1000]) -> f32[256] {
   %f = bf16[512,200]{{1,0:T(8,128)(2,1)}} fusion(%p, %q), kind=kOutput, calls=%product, {config(5000)}
   %c = f32[256,1000]{{0,1:T(8,128)S(1)}} copy(%r), {config(7000)}
   %n = f32[256,1000]{{1,0:T(8,128)}} negate(%r), {config(80)}
+  %g = f32[256,1000]{{1,0:T(8,128)}} negate(%n), {config(2**63 - 1)}
   ROOT %s = f32[256]{{0:T(256)}} reduce(%r, %zero), dimensions={{1}}, to_apply=%sum, {config(3000)}
 }}
 """
