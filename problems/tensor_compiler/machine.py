@@ -112,7 +112,7 @@ MACHINES = {
 }
 DEFAULT_MACHINE = "v5e"
 
-COST_MODEL = 3
+COST_MODEL = 4
 """Raise this whenever the same program and configuration cost something else; tests with stored costs say so."""
 
 

@@ -232,17 +232,17 @@ def test_search_beats_the_default_in_both_directions(instance: str) -> None:
 
 
 GOLDEN = {
-    "mobilenet": (0.0461374629, 0.126979351, 0.211255238),
-    "resnet50": (0.00460801466, 0.0172100957, 0.0461646437),
-    "rnn": (0.0755230475, 0.0877644776, 0.137350444),
-    "transformer": (0.0146203878, 0.0249652513, 0.044066566),
+    "mobilenet": (0.0782426065, 0.0813951929, 0.407664014),
+    "resnet50": (0.00761101676, 0.0109866666, 0.0720109996),
+    "rnn": (0.0673678576, 0.0916165827, 0.142637118),
+    "transformer": (0.0183649732, 0.0211216005, 0.0656275145),
 }
 
 
 @pytest.mark.parametrize("instance", sorted(GOLDEN))
 def test_costs_are_those_of_this_version_of_the_model(instance: str) -> None:
     """If this fails, costs have changed: raise COST_MODEL and put the new ones here."""
-    assert COST_MODEL == 3
+    assert COST_MODEL == 4
     problem = FusionProblem(instance)
     d = len(problem.space)
     rows = np.vstack([problem.default, np.ones((1, d), np.int8), np.zeros((1, d), np.int8)])

@@ -1,0 +1,150 @@
+"""Is it worth searching? What the space around the compiler's default looks like, for every program and machine.
+
+    python results/landscape/study.py [--programs resnet50,rnn] [--machines v5e,v3]
+
+Writes `landscape.csv`, `machines.csv` and the figures beside this file; README.md says what they show.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import typer
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+
+import bbo_suite
+from bbo_problems.tensor_compiler.machine import MACHINES
+from bbo_problems.tensor_compiler.programs import names
+from bbo_suite import Problem, UserError
+from bbo_suite.registry import Registry
+
+HERE = Path(__file__).parent
+BUDGET, BATCH, MOST_FLIPS = 3000, 50, 4000
+ENOUGH = 1e-4
+"""The least share of the run time that counts as better."""
+
+
+def costs(problem: Problem, rows: NDArray) -> NDArray[np.float64]:
+    """Return the `(n,)` costs of many candidates, a batch at a time."""
+    parts = [problem.evaluate(rows[i : i + BATCH]).values for i in range(0, len(rows), BATCH)]
+    return np.concatenate([np.empty(0), *parts])
+
+
+def annealed(problem: Problem, budget: int) -> tuple[NDArray, float]:
+    """Return the best candidate that annealing finds from the default, and its cost."""
+    strategy = Registry().strategy("annealing")
+    search = strategy(problem.task(False), budget, np.random.default_rng(0), strategy.Options())
+    best, best_cost = problem.default_row(), np.inf
+    for _ in range(budget // BATCH):
+        rows = search.ask(BATCH)
+        values = problem.evaluate(rows.copy()).values
+        if values.min() < best_cost:
+            best, best_cost = rows[values.argmin()].copy(), float(values.min())
+        search.tell(rows, values)
+    return best, best_cost
+
+
+def needed(problem: Problem, best: NDArray, cost: float) -> NDArray[np.int64]:
+    """Return the columns in which a candidate differs from the default and that cost something to set back."""
+    columns = np.flatnonzero(best != problem.default_row())
+    rows = np.repeat(best[None], len(columns), axis=0)
+    rows[np.arange(len(columns)), columns] = problem.default_row()[columns]
+    return columns[costs(problem, rows) > cost]
+
+
+def study(program: str, machine: str) -> dict[str, object]:
+    """Return one row of `landscape.csv`."""
+    problem = bbo_suite.problem(f"fusion/{program}@{machine}")
+    default, rng = problem.default_row(), np.random.default_rng(0)
+    here = float(costs(problem, default[None])[0])
+    everything, nothing = costs(problem, np.stack([np.ones_like(default), np.zeros_like(default)])) / here
+    chance = costs(problem, problem.space.sample(200, rng)) / here
+    columns = np.sort(rng.permutation(len(default))[:MOST_FLIPS])
+    flips = np.repeat(default[None], len(columns), axis=0)
+    flips[np.arange(len(columns)), columns] ^= 1
+    change = costs(problem, flips) / here - 1
+    best, cost = annealed(problem, BUDGET)
+    kept = needed(problem, best, cost)
+    improving = columns[change < -ENOUGH]
+    return {
+        "program": program,
+        "machine": machine,
+        "decisions": len(default),
+        "default_seconds": here,
+        "all_fused": everything,
+        "none_fused": nothing,
+        "best_of_200_random": chance.min(),
+        "improving_flips": (change < -ENOUGH).mean(),
+        "neutral_flips": (np.abs(change) <= ENOUGH).mean(),
+        "improving_tenths": len(np.unique(improving * 10 // len(default))),
+        "speedup": here / cost,
+        "fused_by_search": int((best[kept] == 1).sum()),
+        "unfused_by_search": int((best[kept] == 0).sum()),
+    }
+
+
+def attempt(program: str, machine: str) -> dict[str, object] | None:
+    """Return a row, or nothing for a program without a decision, which is said."""
+    try:
+        return study(program, machine)
+    except UserError as error:
+        print(f"{program}@{machine}: {error}")
+        return None
+
+
+def transfer(program: str, machines: list[str]) -> pd.DataFrame:
+    """Return what the best of each machine costs on each other one, over that one's own best."""
+    found = {machine: annealed(bbo_suite.problem(f"fusion/{program}@{machine}"), BUDGET) for machine in machines}
+    rows = []
+    for there in machines:
+        problem = bbo_suite.problem(f"fusion/{program}@{there}")
+        for here, (best, _) in found.items():
+            if len(best) == len(problem.space):
+                loss = float(costs(problem, best[None])[0]) / found[there][1]
+                rows.append({"program": program, "found_on": here, "run_on": there, "slower": loss})
+    return pd.DataFrame(rows)
+
+
+def draw(table: pd.DataFrame, target: Path) -> None:
+    """Draw, for each machine, how the extremes compare with the default and what search gains."""
+    columns = {
+        "all_fused": "all fused / default",
+        "none_fused": "none fused / default",
+        "best_of_200_random": "best of 200 random / default",
+        "speedup": f"speedup by {BUDGET:,} evaluations",
+        "improving_flips": "share of single changes that improve",
+    }
+    figure, axes = plt.subplots(1, len(columns), figsize=(15, 3.6), layout="constrained")
+    machines = [name for name in MACHINES if name in set(table["machine"])]
+    for ax, (column, title) in zip(axes, columns.items(), strict=True):
+        ax.boxplot([table.loc[table["machine"] == name, column] for name in machines], whis=(5, 95), widths=0.6)
+        ax.set_xticks(range(1, len(machines) + 1), machines)
+        ax.set_title(title, fontsize=9)
+        ax.grid(axis="y", color="0.9")
+        if column != "improving_flips":
+            ax.set_yscale("log")
+            ax.axhline(1, color="0.4", lw=0.8)
+    figure.suptitle(f"Fusion, one point a program (n = {table['program'].nunique()}); whiskers: 5 % to 95 %", fontsize=10)
+    figure.savefig(target, dpi=150)
+
+
+def main(programs: str = "", machines: str = ",".join(MACHINES), jobs: int = 2) -> None:
+    """Measure every program on every machine."""
+    chosen, on = [p for p in programs.split(",") if p] or list(names()), machines.split(",")
+    work = Parallel(n_jobs=jobs, verbose=5)
+    rows = work(delayed(attempt)(program, machine) for program in chosen for machine in on)
+    table = pd.DataFrame([row for row in rows if row])
+    table.to_csv(HERE / "landscape.csv", index=False, float_format="%.6g")
+    draw(table, HERE / "landscape.png")
+    shipped = [program for program in ("mobilenet", "resnet50", "rnn", "transformer") if program in chosen]
+    moved = pd.concat([pd.DataFrame(), *work(delayed(transfer)(program, on) for program in shipped)])
+    moved.to_csv(HERE / "machines.csv", index=False, float_format="%.6g")
+    print(table.drop(columns=["program"]).groupby("machine").median(numeric_only=True).T.round(4).to_string())
+
+
+if __name__ == "__main__":
+    typer.run(main)
