@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -85,6 +86,6 @@ def test_every_command_is_understood(line: str, tmp_path: Path) -> None:
 
     from bbo_suite.cli import app
 
-    words = line.split()
+    words = shlex.split(line)
     command = get_command(app).commands[words[0]]
     command.make_context(words[0], words[1:], resilient_parsing=False)
