@@ -1,6 +1,6 @@
 """XTAT's three claims on the simulated compiler, and what tuning all four passes gains end to end.
 
-    python results/xtat/study.py [--budget 10000] [--repeats 10]
+    python results/xtat/study.py [--budget 5000] [--repeats 10]
 
 Runs are kept under `results/xtat-*` and resumed. Writes `runs.csv`, `claims.csv`, `models.csv` and the figures beside
 this file; README.md says what they show.
@@ -57,16 +57,22 @@ def runs(budget: int, repeats: int, jobs: int) -> pd.DataFrame:
     rows = []
     for arm, texts in ARMS.items():
         problems = [f"joint/{model}" for model in MODELS]
-        settings = {"budget": budget, "repeats": repeats, "jobs": jobs, "study": f"xtat-{arm}", "results": HERE.parent}
+        settings = {
+            "budget": budget,
+            "repeats": repeats,
+            "jobs": jobs,
+            "study": f"xtat-{arm}-{budget}",
+            "results": HERE.parent,
+        }
         done = bbo_suite.run("joint", problems, option_texts=texts, quiet=False, **settings)
         rows += [{"arm": arm, "model": run["problem"].partition("/")[2], **run} for run in done]
     return pd.DataFrame(rows)[["arm", "model", "seed", "default", "best", "speedup", "evaluations", "unique", "failed"]]
 
 
 def claims(table: pd.DataFrame) -> pd.DataFrame:
-    """Return, for each claim, the mean speedup of one arm over the other with its 95 % interval, per model and over all.
+    """Return, for each claim, the mean speedup of one arm over the other, per model and over all, with its interval.
 
-    Per model over the runs, which share their seeds; over all models with one number a model.
+    95 %: per model over the runs, which share their seeds; over all models with one number a model.
     """
     logs = np.log(table.pivot_table(index=["model", "seed"], columns="arm", values="speedup"))
     rows = []
@@ -111,7 +117,7 @@ def draw_models(table: pd.DataFrame, target: Path) -> None:
     """Draw the end-to-end speedup of the models that gain 5 % or more, best first; say how many gain less."""
     end = table[table["arm"] == "default"].sort_values("speedup", ascending=False)
     shown = end[end["speedup"] >= WORTH_SHOWING]
-    figure, ax = plt.subplots(figsize=(9, 4.5), layout="constrained")
+    figure, ax = plt.subplots(figsize=(9, 5.5), layout="constrained")
     errors = np.abs(shown[["low", "high"]].to_numpy().T - shown["speedup"].to_numpy())
     ax.bar(shown["model"], shown["speedup"] - 1, bottom=1, yerr=errors, capsize=3, color="#0072B2")
     ax.axhline(1, color="0.4", lw=0.8)
@@ -124,7 +130,7 @@ def draw_models(table: pd.DataFrame, target: Path) -> None:
     figure.savefig(target, dpi=150)
 
 
-def main(budget: int = 10_000, repeats: int = 10, jobs: int = 2) -> None:
+def main(budget: int = 5_000, repeats: int = 10, jobs: int = 2) -> None:
     """Run what is missing and write tables and figures."""
     table = runs(budget, repeats, jobs)
     table.to_csv(HERE / "runs.csv", index=False, float_format="%.8g")
