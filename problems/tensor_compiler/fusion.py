@@ -118,7 +118,8 @@ class Fusion:
         """
         config = np.zeros(len(self.columns), np.int8)
         costs = effective_costs(config, self.arrays)
-        best, best_seconds = config, np.inf
+        best = np.ones_like(config)  # where little is ever computed twice, everything fused is hard to beat
+        best_seconds = float(self._evaluate(best[None], self._on_paper)[0][0])
         for caution in [_CAUTIOUS] + [_BOLD] * _REVISIONS:
             before = config.copy()
             decide(config, self.arrays, self._on_paper, caution, costs, self._state)
