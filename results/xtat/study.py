@@ -57,16 +57,22 @@ def runs(budget: int, repeats: int, jobs: int) -> pd.DataFrame:
     rows = []
     for arm, texts in ARMS.items():
         problems = [f"joint/{model}" for model in MODELS]
-        settings = {"budget": budget, "repeats": repeats, "jobs": jobs, "study": f"xtat-{arm}", "results": HERE.parent}
+        settings = {
+            "budget": budget,
+            "repeats": repeats,
+            "jobs": jobs,
+            "study": f"xtat-{arm}-{budget}",
+            "results": HERE.parent,
+        }
         done = bbo_suite.run("joint", problems, option_texts=texts, quiet=False, **settings)
         rows += [{"arm": arm, "model": run["problem"].partition("/")[2], **run} for run in done]
     return pd.DataFrame(rows)[["arm", "model", "seed", "default", "best", "speedup", "evaluations", "unique", "failed"]]
 
 
 def claims(table: pd.DataFrame) -> pd.DataFrame:
-    """Return, for each claim, the mean speedup of one arm over the other with its 95 % interval, per model and over all.
+    """Return, for each claim, the mean speedup of one arm over the other, per model and over all, with its interval.
 
-    Per model over the runs, which share their seeds; over all models with one number a model.
+    95 %: per model over the runs, which share their seeds; over all models with one number a model.
     """
     logs = np.log(table.pivot_table(index=["model", "seed"], columns="arm", values="speedup"))
     rows = []
