@@ -8,6 +8,7 @@ is refused, and the producer goes to memory: an error of no candidate.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from .fusion_arrays import COLUMN, WEIGHT, effective_costs
 from .fusion_cycles import describe_kernels
 from .fusion_evaluation import evaluate
-from .fusion_gather import inputs
+from .fusion_gather import NO_INPUTS, Inputs, inputs
 from .fusion_state import FUSED, KNOWN, UNKNOWN, Memory, State
 from .fusion_sweep import decide
 from .kernel_settings import SLOTS
@@ -71,9 +72,12 @@ class Fusion:
         edge = laid.arrays.edge.copy()
         edge[:, COLUMN] = np.append(np.where(live, np.cumsum(live) - 1, -1), -1)[column]
         self.arrays = laid.arrays._replace(edge=edge)
-        self._inputs = inputs(self.arrays, len(self.columns))
         self._memory = memory or Memory()
         self._machine, self._on_paper = machine.array(), machine.on_paper().array()
+
+    @cached_property
+    def _inputs(self) -> Inputs:
+        return inputs(self.arrays, len(self.columns))
 
     @property
     def _state(self) -> State:
@@ -118,7 +122,8 @@ class Fusion:
         """
         config = np.zeros(len(self.columns), np.int8)
         costs = effective_costs(config, self.arrays)
-        best, best_seconds = config, np.inf
+        best = np.ones_like(config)  # where little is ever computed twice, everything fused is hard to beat
+        best_seconds = float(self._evaluate(best[None], self._on_paper)[0][0])
         for caution in [_CAUTIOUS] + [_BOLD] * _REVISIONS:
             before = config.copy()
             decide(config, self.arrays, self._on_paper, caution, costs, self._state)
@@ -139,5 +144,8 @@ class Fusion:
         tuned = np.empty((b, 0, len(SLOTS))) if settings is None else settings
         rows, tuned = (np.require(array, np.int8, ["C", "W"]) for array in (configs, tuned))
         seconds, overflowing = np.empty(b), np.empty(b, np.int64)
-        evaluate(rows, tuned, self.arrays, self._inputs, machine, self._on_paper, self._state, seconds, overflowing)
+        state = self._state
+        alone = b == 1 and state.counter[KNOWN] == UNKNOWN  # a sweep, which does not look at the inputs
+        given = NO_INPUTS if alone else self._inputs
+        evaluate(rows, tuned, self.arrays, given, machine, self._on_paper, state, seconds, overflowing)
         return seconds, overflowing

@@ -48,6 +48,10 @@ class Inputs(NamedTuple):
     decided: NDArray[np.int64]
 
 
+NO_INPUTS = Inputs(*(np.empty(0, np.int64) for _ in Inputs._fields))
+"""For where no candidate is known that an update could start from."""
+
+
 def inputs(graph: Arrays, d: int) -> Inputs:
     """Return the edges of a graph by consumer and by column; `d` is the number of columns."""
     n = len(graph.kind)
