@@ -43,3 +43,9 @@ class Strategy(ABC):
 
         The last batch of a run is not told: nothing could come of it.
         """
+
+    def observe(self, configs: NDArray, values: NDArray[np.float64]) -> None:  # noqa: B027 - some need not learn
+        """Learn the `(k,)` costs of candidates that somebody else proposed for the same task.
+
+        Called between a `tell` and the next `ask`, and only where strategies share a budget (`portfolio`).
+        """

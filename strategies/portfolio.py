@@ -1,0 +1,95 @@
+"""Several strategies on one budget: what one finds all may use, and who improves is asked more often."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from bbo_suite import Strategy, Task, UserError, option
+from bbo_suite.registry import Registry
+
+_HALF_LIFE = 0.1
+"""Share of the budget after which an improvement counts half."""
+
+
+@dataclass(frozen=True)
+class PortfolioOptions:
+    """Options of `portfolio`."""
+
+    members: str = option("annealing,evolution,mbo", "strategies that share the budget, separated by commas")
+    least: float = option(0.1, "share of the budget that each member keeps, however little it finds", low=0, high=1)
+
+
+class Portfolio(Strategy):
+    """Population-based black-box optimization (P3BO, Angermueller et al. 2020), with credit for improvements.
+
+    Each batch is one member's. Its costs are told to that member and observed by all others. A member's credit is how
+    much it lowered the best cost per candidate it was given, older improvements counting less; shares of the
+    budget are proportional to credit above a floor, and the member that lags its share most is asked next. So nothing
+    here is random but the members. Members have their own default options and the whole budget as their schedule.
+
+    Deviations from P3BO: credit is the gain per candidate and not a softmax of relative rewards, whose temperature
+    would have to fit the size of a problem's gains; members keep their settings.
+    """
+
+    Options: ClassVar[type] = PortfolioOptions
+    options: PortfolioOptions
+
+    def __init__(self, task: Task, budget: int, rng: Generator, options: PortfolioOptions) -> None:
+        super().__init__(task, budget, rng, options)
+        classes = _classes(options.members)
+        owned = zip(classes, rng.spawn(len(classes)), strict=True)
+        self._members = [member(task, budget, own, member.Options()) for member, own in owned]
+        self._open = np.ones(len(classes), bool)  # has something left to try
+        self._lag, self._given, self._gains = np.zeros((3, len(classes)))
+        self._best, self._asked = np.inf, 0
+
+    def ask(self, n: int) -> NDArray:
+        """Return the next batch of the member that lags most; none when every member is covered."""
+        while self._open.any():
+            self._asked = int(np.argmax(np.where(self._open, self._lag, -np.inf)))
+            configs = self._members[self._asked].ask(n)
+            if len(configs):
+                return configs
+            self._open[self._asked] = False
+        return np.empty((0, len(self.task.space)), self.task.space.dtype)
+
+    def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:
+        """Let every member learn, and settle credit and shares."""
+        for i, member in enumerate(self._members):
+            (member.tell if i == self._asked else member.observe)(configs, values)
+        self._settle(len(values), float(values.min()))
+
+    def _settle(self, count: int, cost: float) -> None:
+        fade = 0.5 ** (count / (_HALF_LIFE * self.budget))
+        self._gains, self._given = self._gains * fade, self._given * fade
+        self._given[self._asked] += count
+        if np.isfinite(self._best) and cost < self._best:  # the first finite cost is nobody's merit
+            self._gains[self._asked] += self._best - cost
+        self._best = min(self._best, cost)
+        self._lag += self.shares * count
+        self._lag[self._asked] -= count
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """The `(m,)` shares of the budget that the members deserve now; they add up to 1."""
+        rates = self._gains / np.maximum(1, self._given)
+        rates = rates / rates.max() if rates.max() > 0 else np.ones(len(rates))
+        floor = min(self.options.least, 1 / len(rates))
+        return floor + (1 - len(rates) * floor) * rates / rates.sum()
+
+
+def _classes(members: str) -> list[type[Strategy]]:
+    """Return the classes of the members.
+
+    Raises:
+      UserError: there is none, one twice, an unknown one, or the portfolio itself.
+    """
+    names = [name.strip() for name in members.split(",") if name.strip()]
+    if not names or len(set(names)) < len(names) or "portfolio" in names:
+        raise UserError(f"members of portfolio must be different strategies other than itself, not {members!r}")
+    return [Registry().strategy(name) for name in names]
