@@ -1,0 +1,76 @@
+"""Every strategy on tasks that nothing was tuned on: who wins, by how much, and at what cost.
+
+    python results/strategies/study.py [--budget 10000] [--repeats 10] [--only fusion] [--strategy local ...]
+
+Runs are kept under `results/strategies-BUDGET` and resumed, so parts can be made one after another. Writes `runs.csv` from
+all that is there; `verdicts.py` makes tables and figures of it; README.md says what they show.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import pandas as pd
+import typer
+
+import bbo_suite
+from bbo_suite.frames import summarise
+
+HERE = Path(__file__).parent
+TASKS = {
+    "fusion": (
+        "bert-tiny-infer-b64-s128",
+        "mobilenet-1.4-infer-b32",
+        "bert-base-infer-b128-s64",
+        "gpt2-124m-decode-b128-s256",
+        "nmt-2layer-train-b256-s80",
+        "resnet-18-train-b64",
+        "unet-32-infer-b1",
+        "mobilenet-0.75-train-b96",
+    ),
+    "layout": ("resnet-18-train-b64", "bert-base-infer-b128-s64", "unet-32-infer-b1", "mobilenet-1.4-infer-b32"),
+    "joint": ("bert-tiny-infer-b64-s128", "mobilenet-1.4-infer-b32"),
+    "ordering": ("40x50-a", "40x50-b"),
+}
+"""By family; `training.txt` names what settings were tuned on: other models."""
+
+OURS = ("random", "annealing", "evolution", "mbo", "portfolio", "local", "mbo-structured", "rl")
+PEERS = (
+    "nevergrad:DiscreteLenglerOnePlusOne",
+    "nevergrad:RecombiningPortfolioDiscreteOnePlusOne",
+    "nevergrad:NGOpt",
+    "nevergrad:TwoPointsDE",
+    "pymoo:GA",
+)
+COLUMNS = ["problem", "strategy", "uses_structure", "budget", "seed", "default", "best", "speedup"]
+COSTS = ["evaluations", "unique", "failed", "strategy_seconds", "evaluation_seconds"]
+
+
+def ids(only: list[str]) -> list[str]:
+    """Return the ids of all tasks, or of some families."""
+    return [f"{family}/{name}" for family in only or TASKS for name in TASKS[family]]
+
+
+def collect() -> pd.DataFrame:
+    """Return one row for each finished run of any budget."""
+    folders = sorted(path.parent for path in HERE.parent.glob("strategies-*/*/end.json"))
+    return pd.DataFrame([summarise(folder) for folder in folders])[COLUMNS + COSTS]
+
+
+def main(
+    budget: int = 10_000,
+    repeats: int = 10,
+    jobs: int = 2,
+    only: Annotated[list[str] | None, typer.Option(help="families")] = None,
+    strategy: Annotated[list[str] | None, typer.Option(help="strategies")] = None,
+) -> None:
+    """Do the runs that are missing and write the table of all."""
+    names = strategy or [*OURS, *PEERS]
+    settings = {"repeats": repeats, "jobs": jobs, "study": f"strategies-{budget}", "results": HERE.parent}
+    bbo_suite.run(names, ids(only or []), budget=budget, quiet=False, **settings)
+    collect().to_csv(HERE / "runs.csv", index=False, float_format="%.10g")
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,126 @@
+"""What `runs.csv` says: means with intervals, who wins which task, and figures.
+
+    python results/strategies/verdicts.py
+
+Writes `means.csv`, `verdicts.csv` and the figures beside this file.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from scipy.stats import mannwhitneyu
+
+from bbo_suite.stats import mean_interval
+
+HERE = Path(__file__).parent
+
+
+def is_peer(strategy: str) -> bool:
+    """Return whether a strategy is an adapter of another library."""
+    return ":" in strategy
+
+
+def means(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean speedup of each strategy on each task and budget, with its 95 % interval over the runs."""
+    rows = []
+    for (budget, problem, strategy), part in runs.groupby(["budget", "problem", "strategy"]):
+        mean, low, high = mean_interval(part["speedup"])
+        fixed = {"budget": budget, "problem": problem, "strategy": strategy, "runs": len(part)}
+        shown = {"structure": bool(part["uses_structure"].iloc[0]), "mean": mean, "low": low, "high": high}
+        rows.append({**fixed, **shown, "strategy_seconds": part["strategy_seconds"].mean()})
+    return pd.DataFrame(rows)
+
+
+def beats(runs: pd.DataFrame, one: str, other: str) -> float:
+    """Return the p-value of "`one` finds better candidates than `other`" on one task (Mann-Whitney, one-sided)."""
+    speedups = [runs.loc[runs["strategy"] == name, "speedup"] for name in (one, other)]
+    return float(mannwhitneyu(*speedups, alternative="greater").pvalue)
+
+
+def best(table: pd.DataFrame) -> str:
+    """Return the strategy with the best mean."""
+    return str(table.loc[table["mean"].idxmax(), "strategy"])
+
+
+def verdicts(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return, for each budget and task, the best of ours and of the peers, both without structure, and those with it.
+
+    The p-values say how likely the runs were if the first were no better than the second.
+    """
+    rows = []
+    for (budget, problem), part in runs.groupby(["budget", "problem"]):
+        table = means(part)
+        blind = table[~table["structure"]]
+        peers = blind["strategy"].map(is_peer)
+        ours, peer, any_blind = best(blind[~peers]), best(blind[peers]), best(blind)
+        seeing = table[table["structure"]]
+        row = {"budget": budget, "problem": problem, "ours": ours, "peer": peer}
+        row |= {"ours_over_peer": beats(part, ours, peer), "peer_over_ours": beats(part, peer, ours)}
+        row |= {"over_mbo": beats(part, any_blind, "mbo"), "best_blind": any_blind}
+        if len(seeing):
+            row |= {"seeing": best(seeing), "seeing_over_blind": beats(part, best(seeing), any_blind)}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def share_of_best(table: pd.DataFrame) -> pd.DataFrame:
+    """Return mean gain over the default as a share of the best strategy's: a row a strategy, a column a task."""
+    gains = table.assign(gain=table["mean"] - 1).pivot(index="strategy", columns="problem", values="gain")
+    shares = gains / gains.max()
+    return shares.loc[shares.mean(axis=1).sort_values(ascending=False).index]
+
+
+def draw_shares(table: pd.DataFrame, budget: int) -> None:
+    """Draw the shares as a map: 100 is the best mean of the task."""
+    shares = share_of_best(table)
+    figure, ax = plt.subplots(figsize=(1.6 + 0.62 * shares.shape[1], 2.2 + 0.36 * len(shares)), layout="constrained")
+    ax.imshow(shares.clip(0, 1), cmap="Blues", vmin=0, vmax=1.25, aspect="auto")
+    for (row, column), share in np.ndenumerate(shares.to_numpy()):
+        if np.isfinite(share):
+            ax.text(column, row, f"{100 * share:.0f}", ha="center", va="center", fontsize=8)
+    seeing = set(table.loc[table["structure"], "strategy"])
+    ax.set_yticks(range(len(shares)), [f"{name} *" if name in seeing else name for name in shares.index])
+    ax.set_xticks(range(shares.shape[1]), shares.columns, rotation=55, ha="right", fontsize=8)
+    runs = table["runs"].min(), table["runs"].max()
+    number = f"{runs[0]}" if runs[0] == runs[1] else f"{runs[0]} to {runs[1]}"
+    ax.set_title(
+        f"Gain over the default, % of the best strategy's; {budget:,} evaluations, mean of {number} runs", loc="left"
+    )
+    figure.text(0, 0, "* sees the declared structure", fontsize=8)
+    figure.savefig(HERE / f"shares-{budget}.png", dpi=150, bbox_inches="tight")
+
+
+def draw_fusion(table: pd.DataFrame, budget: int) -> None:
+    """Draw XTAT's figure: the speedup of each strategy on fusion, tasks in the geometric mean."""
+    part = table[table["problem"].str.startswith("fusion/")]
+    logs = np.log(part.pivot(index="strategy", columns="problem", values="mean"))
+    speedups = np.exp(logs.dropna().mean(axis=1)).sort_values()
+    figure, ax = plt.subplots(figsize=(8, 1.2 + 0.32 * len(speedups)), layout="constrained")
+    ax.barh(speedups.index, speedups - 1, left=1, color="#0072B2")
+    for place, value in enumerate(speedups):
+        ax.text(value, place, f" {value:.4f}", va="center", fontsize=8)
+    ax.set_xlabel("speedup over the compiler's default (geometric mean over tasks; right is better)")
+    ax.set_title(
+        f"Fusion: {logs.shape[1]} tasks, {budget:,} evaluations, {part['runs'].min()} runs or more", loc="left"
+    )
+    figure.savefig(HERE / f"fusion-{budget}.png", dpi=150)
+
+
+def main() -> None:
+    """Write tables and figures."""
+    runs = pd.read_csv(HERE / "runs.csv")
+    table = means(runs)
+    table.to_csv(HERE / "means.csv", index=False, float_format="%.6g")
+    verdicts(runs).to_csv(HERE / "verdicts.csv", index=False, float_format="%.3g")
+    for budget, part in table.groupby("budget"):
+        draw_shares(part, int(budget))
+        draw_fusion(part, int(budget))
+    print(verdicts(runs).to_string(index=False))
+
+
+if __name__ == "__main__":
+    main()
