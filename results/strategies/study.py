@@ -2,8 +2,8 @@
 
     python results/strategies/study.py [--budget 10000] [--repeats 10] [--only fusion] [--strategy local ...]
 
-Runs are kept under `results/strategies-BUDGET` and resumed, so parts can be made one after another. Writes `runs.csv` from
-all that is there; `verdicts.py` makes tables and figures of it; README.md says what they show.
+Runs are kept under `results/strategies-BUDGET` and resumed, so parts can be made one after another. Writes `runs.csv`
+from all that is there; `verdicts.py` makes tables and figures of it; README.md says what they show.
 """
 
 from __future__ import annotations
