@@ -5,7 +5,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbo_suite.stats import best_so_far, mean_interval, quartiles
+from bbo_suite.stats import area_under, best_so_far, fraction_of_optimum, mean_interval, quartiles
 
 NUMBERS = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=30).filter(lambda x: np.std(x) > 1e-3)
 
@@ -46,3 +46,14 @@ def test_best_so_far_of_many_runs():
 def test_quartiles_against_pandas(runs):
     expected = pd.DataFrame(runs).quantile([0.25, 0.5, 0.75]).to_numpy()
     assert quartiles(runs) == pytest.approx(expected)
+
+
+def test_area_under_holds_the_last_value():
+    assert area_under([[1, 2, 3], [2, 2, 2]], 5).tolist() == [(1 + 2 + 3 + 3 + 3) / 5, 2]
+    with pytest.raises(ValueError, match="do not fit"):
+        area_under([1, 2, 3], 2)
+
+
+def test_fraction_of_optimum():
+    assert fraction_of_optimum([2, 4, np.inf], 2).tolist() == [1, 0.5, 0]
+    assert fraction_of_optimum([0, 4], 0).tolist() == [1, 0]

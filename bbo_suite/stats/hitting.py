@@ -1,0 +1,42 @@
+"""When targets are reached."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def first_hits(curves: ArrayLike, targets: ArrayLike) -> NDArray[np.float64]:
+    """Return the `(runs, targets)` number of evaluations at which each run first costs no more than each target.
+
+    Args:
+      curves: `(runs, n)` best cost so far.
+      targets: `(t,)` costs. A target that was not reached is hit at inf.
+    """
+    best, wanted = np.asarray(curves, np.float64), np.asarray(targets, np.float64)
+    hits = np.empty((len(best), len(wanted)))
+    for run, curve in enumerate(best):
+        after = np.searchsorted(-curve, -wanted, side="left")  # curves fall, so their negatives are sorted
+        hits[run] = np.where(after < len(curve), after + 1, np.inf)
+    return hits
+
+
+def expected_running_time(hits: ArrayLike, spent: ArrayLike) -> NDArray[np.float64]:
+    """Return the `(t,)` evaluations to each target when unlucky runs are started again (Hansen et al. 2021, COCO).
+
+    All evaluations of all runs before the target, over the number of runs that reached it; inf where none did.
+
+    Args:
+      hits: `(runs, t)` of `first_hits`.
+      spent: `(runs,)` evaluations of each run in all.
+    """
+    reached = np.asarray(hits, np.float64)
+    used = np.where(np.isfinite(reached), reached, np.asarray(spent, np.float64)[:, None]).sum(axis=0)
+    number = np.isfinite(reached).sum(axis=0)
+    return np.where(number > 0, used / np.maximum(1, number), np.inf)
+
+
+def runtime_ecdf(hits: ArrayLike, evaluations: ArrayLike) -> NDArray[np.float64]:
+    """Return the `(n,)` share of all runs and targets that were reached within each of `(n,)` evaluations."""
+    sorted_hits = np.sort(np.asarray(hits, np.float64), axis=None)
+    return np.searchsorted(sorted_hits, np.asarray(evaluations, np.float64), side="right") / len(sorted_hits)

@@ -1,0 +1,68 @@
+"""How sure a mean is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+Statistic = Callable[[Sequence[NDArray[np.float64]]], float]
+"""Takes the scores of each task, `(n_i,)` one a run, and returns one number."""
+
+
+def mean_interval(values: ArrayLike, confidence: float = 0.95) -> tuple[float, float, float]:
+    """Return the mean of `(n,)` independent numbers and the bounds of its confidence interval (Student's t).
+
+    One number has no interval: both bounds are nan.
+    """
+    from scipy.stats import t
+
+    numbers = np.asarray(values, np.float64)
+    mean = float(numbers.mean())
+    if len(numbers) < 2:
+        return mean, np.nan, np.nan
+    half = t.ppf((1 + confidence) / 2, len(numbers) - 1) * numbers.std(ddof=1) / np.sqrt(len(numbers))
+    return mean, mean - float(half), mean + float(half)
+
+
+def interquartile_mean(scores: Sequence[ArrayLike]) -> float:
+    """Return the mean of the middle half of all runs of all tasks (Agarwal et al. 2021, section 4.2)."""
+    from scipy.stats import trim_mean
+
+    return float(trim_mean(np.concatenate([np.asarray(task, np.float64) for task in scores]), 0.25))
+
+
+def probability_of_improvement(ours: Sequence[ArrayLike], theirs: Sequence[ArrayLike]) -> float:
+    """Return how likely a run of ours is better than one of theirs on a task drawn at random; ties count half.
+
+    Agarwal et al. 2021, section 4.3: the mean over tasks of the Mann-Whitney statistic over its largest value.
+
+    Args:
+      ours, theirs: the scores of each task, `(n_i,)` and `(m_i,)`, large is better.
+    """
+    return float(np.mean([_superiority(np.asarray(a), np.asarray(b)) for a, b in zip(ours, theirs, strict=True)]))
+
+
+def _superiority(ours: NDArray, theirs: NDArray) -> float:
+    from scipy.stats import rankdata
+
+    ranks = rankdata(np.concatenate([ours, theirs]))[: len(ours)].sum()
+    return float((ranks - len(ours) * (len(ours) + 1) / 2) / (len(ours) * len(theirs)))
+
+
+def bootstrap_interval(
+    scores: Sequence[ArrayLike], statistic: Statistic, rng: Generator, confidence: float = 0.95, samples: int = 2000
+) -> tuple[float, float]:
+    """Return the bounds of the percentile bootstrap, runs drawn again within each task (Agarwal et al. 2021).
+
+    Args:
+      scores: of each task, `(n_i,)` one a run.
+      statistic: of all tasks together, such as `interquartile_mean`.
+      rng: draws the samples; the same generator gives the same bounds.
+    """
+    tasks = [np.asarray(task, np.float64) for task in scores]
+    drawn = [statistic([task[rng.integers(0, len(task), len(task))] for task in tasks]) for _ in range(samples)]
+    low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return float(low), float(high)

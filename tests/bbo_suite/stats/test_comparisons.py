@@ -1,0 +1,83 @@
+import itertools
+
+import numpy as np
+import pytest
+import scikit_posthocs
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bbo_suite.stats import adjusted, paired, performance_profile, ranking
+
+DEMSAR = np.array(
+    [
+        [0.763, 0.768, 0.771, 0.798],
+        [0.599, 0.591, 0.590, 0.569],
+        [0.954, 0.971, 0.968, 0.967],
+        [0.628, 0.661, 0.654, 0.657],
+        [0.882, 0.888, 0.886, 0.898],
+        [0.936, 0.931, 0.916, 0.931],
+        [0.661, 0.668, 0.609, 0.685],
+        [0.583, 0.583, 0.563, 0.625],
+        [0.775, 0.838, 0.866, 0.875],
+        [1.000, 1.000, 1.000, 1.000],
+        [0.940, 0.962, 0.965, 0.962],
+        [0.619, 0.666, 0.614, 0.669],
+        [0.972, 0.981, 0.975, 0.974],
+        [0.957, 0.978, 0.946, 0.970],
+    ]
+)
+"""After Demsar 2006 (JMLR 7), table 6: four learners on 14 data sets; the ranks are its own, last digits may differ."""
+
+
+def test_ranking_against_the_published_example():
+    """Demsar 2006, section 3.2.2: mean ranks, and a critical difference of 1.25."""
+    found = ranking(DEMSAR)
+    assert found.ranks == pytest.approx([3.143, 2.000, 2.893, 1.964], abs=5e-4)
+    assert found.difference == pytest.approx(1.25, abs=5e-3)
+    assert found.p < 0.05
+
+
+def test_the_critical_difference_agrees_with_posthoc_p_values():
+    found = ranking(DEMSAR)
+    p = scikit_posthocs.posthoc_nemenyi_friedman(DEMSAR).to_numpy()
+    apart = np.abs(found.ranks[:, None] - found.ranks) > found.difference
+    assert np.array_equal(apart, p < 0.05)
+
+
+def test_two_strategies_and_ties_everywhere():
+    assert np.isnan(ranking([[1, 2], [1, 2]]).p)
+    assert ranking(np.ones((5, 3))).p == 1 and ranking(np.ones((5, 3))).ranks.tolist() == [2, 2, 2]
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_holm_against_its_definition(p_values):
+    order = np.argsort(p_values)
+    largest, expected = 0.0, np.empty(len(p_values))
+    for place, i in enumerate(order):
+        largest = max(largest, (len(p_values) - place) * p_values[i])
+        expected[i] = min(1.0, largest)
+    assert adjusted(p_values) == pytest.approx(expected)
+
+
+def test_wilcoxon_against_the_published_example():
+    """Demsar 2006, section 3.1.3: C4.5 without and with m, smaller sum of ranks 12, significant at 5 %."""
+    differences = DEMSAR[:, 1] - DEMSAR[:, 0]
+    ranks = scipy.stats.rankdata(np.abs(differences.round(3)))
+    assert ranks[differences < 0].sum() + ranks[differences == 0].sum() / 2 == 12
+    assert paired(DEMSAR[:, 0], DEMSAR[:, 1]) < 0.05
+    assert paired([1, 2, 3], [1, 2, 3]) == 1
+
+
+def test_wilcoxon_against_all_signs():
+    pairs = np.array([0.3, -1.0, 2.0, 4.0, 5.5, 7.0])
+    ranks = scipy.stats.rankdata(np.abs(pairs))
+    sums = [ranks @ signs for signs in itertools.product([0, 1], repeat=6)]
+    observed = min(ranks[pairs > 0].sum(), ranks[pairs < 0].sum())
+    assert paired(pairs, np.zeros(6)) == pytest.approx(2 * np.mean(np.array(sums) <= observed))
+
+
+def test_performance_profile():
+    costs = [[1, 2, 4], [3, 1, np.inf], [np.inf, np.inf, np.inf]]
+    expected = [[1 / 3, 1 / 3, 2 / 3], [1 / 3, 2 / 3, 2 / 3], [0, 0, 1 / 3]]
+    assert performance_profile(costs, [1, 2, 4]) == pytest.approx(np.array(expected))
