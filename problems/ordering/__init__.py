@@ -1,0 +1,1 @@
+"""Made-up problems of order: which pass next, and sequences with forbidden transitions."""

@@ -1,0 +1,70 @@
+"""Which pass next: the phase ordering of a made-up compiler, in microseconds a candidate."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbo_suite import Evaluations, Problem, permutation, product, sequence
+
+VERSION = "1"
+SHAPES = {
+    "small-a": (12, 8, 40),
+    "train-40-a": (40, 50, 200),
+    "train-40-b": (40, 50, 200),
+    "40x50-a": (40, 50, 200),
+    "40x50-b": (40, 50, 200),
+    "100x60-a": (100, 60, 300),
+    "once-50-a": (50, 50, 200),
+}
+"""Slots, passes (one does nothing) and sites of each instance."""
+OTHER_SITES = 1200
+"""Sites of the other programs that the default is tuned on, together."""
+
+
+class OrderingProblem(Problem):
+    """Which pass a synthetic compiler runs in each slot of its pipeline.
+
+    A program has hundreds of sites. Each needs a chain of passes of its own: a canonical form first, perhaps copies of
+    it (unrolled, inlined) that pay only when cleaned up afterwards and not when made too early, then what shrinks it;
+    some wait for another site. What lowers a site shrinks it a little and ends its chain. The default is one pipeline
+    that was tuned on other programs of the same compiler, as `-O2` is. `once` is an order of all passes; the `train`
+    instances are there to tune strategies on; `40x50-a#7` is drawn like `40x50-a`, as is any number.
+    """
+
+    instances = tuple(SHAPES)
+    unit = "instructions"
+    optima: ClassVar[dict[str, float]] = {"small-a": 7334.0}
+
+    def __init__(self, instance: str) -> None:
+        from .pipeline import pipeline  # numba comes with it: only where a program is really drawn
+        from .program import draw_program
+        from .rewrites import draw_rewrites
+
+        slots, passes, sites = SHAPES[instance.partition("#")[0]]
+        rng = np.random.default_rng(list(instance.encode()))
+        rewrites = draw_rewrites(2 * passes, passes, rng)
+        self.program = draw_program(rewrites, sites, rng)
+        once = instance.startswith("once")
+        others = [draw_program(rewrites, sites, rng) for _ in range(OTHER_SITES // sites)]
+        self.default = pipeline(others, slots, once)
+        names = rewrites.names
+        self.space = product(permutation("pass", names) if once else sequence("pass", slots, names))
+        self.optimum = self.optima.get(instance)
+
+    def evaluate(self, configs: NDArray) -> Evaluations:
+        """Return the instructions that each order of passes leaves."""
+        return Evaluations.of(self.program.run(configs))
+
+    def fingerprint(self) -> str:
+        """Return a text that changes with the program, the passes and the default."""
+        content = f"{VERSION}|{self.program.digest()}|{self.space.digest()}|{self.space.pack(self.default_row())}"
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+    def facts(self) -> dict[str, str]:
+        """Return the size of the program, and what it has without any pass."""
+        written = int(self.program.run(self.default[None, :0])[0])
+        return {"sites": f"{len(self.program.kinds):,}", "instructions as written": f"{written:,}"}

@@ -1,0 +1,116 @@
+"""The phase ordering of the made-up compiler, against a plain interpreter and an exhaustive search."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bbo_problems.ordering.ordering_problem import OrderingProblem
+from bbo_problems.ordering.program import Program, draw_program
+from bbo_problems.ordering.rewrites import draw_rewrites
+
+
+def interpret(program: Program, order: list[int]) -> tuple[int, list[int]]:
+    """Return the instructions and the states of the sites after an order, one site at a time."""
+    rules, state = program.rewrites, [0] * len(program.kinds)
+    for p in order:
+        for i, (kind, enabler) in enumerate(zip(program.kinds, program.enablers, strict=True)):
+            waits = enabler != -1 and not rules.opens[program.kinds[enabler]][state[enabler]]
+            if not waits:
+                state[i] = int(rules.after[p][kind][state[i]])
+    sizes = (int(rules.size[kind][own]) for kind, own in zip(program.kinds, state, strict=True))
+    return sum(int(weight) * size for weight, size in zip(program.weights, sizes, strict=True)), state
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> tuple[Program, list[int]]:
+    """A compiler, a program, and an order of its passes."""
+    passes = draw(st.integers(6, 20))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    program = draw_program(draw_rewrites(draw(st.integers(1, 12)), passes, rng), draw(st.integers(1, 30)), rng)
+    return program, draw(st.lists(st.integers(0, passes - 1), max_size=25))
+
+
+@settings(max_examples=150, deadline=None)
+@given(programs())
+def test_the_simulator_agrees_with_a_plain_interpreter(drawn: tuple[Program, list[int]]) -> None:
+    program, order = drawn
+    assert program.run(np.array([order], np.int8))[0] == interpret(program, order)[0]
+
+
+@settings(max_examples=150, deadline=None)
+@given(programs(), st.data())
+def test_a_pass_that_follows_itself_is_idle(drawn: tuple[Program, list[int]], data: st.DataObject) -> None:
+    program, order = drawn
+    last = data.draw(st.integers(0, len(program.rewrites.names) - 1))
+    once, twice = (interpret(program, [*order, *[last] * times])[1] for times in (1, 2))
+    assert once == twice
+    assert interpret(program, [*order, 0])[1] == interpret(program, order)[1], "the first pass does nothing"
+
+
+def test_passes_enable_and_disable_one_another() -> None:
+    rules = OrderingProblem("40x50-a").program.rewrites
+    lower, names = rules.role("lower"), rules.names
+    moved = rules.after != np.arange(rules.after.shape[2])
+    fresh = moved[:, :, 0].sum()
+    assert moved.sum() > 3 * fresh, "most rewrites need another one before"
+    kind = int(np.flatnonzero(moved[lower[0], :, 0])[0])
+    end = rules.after[lower[0], kind, 0]
+    assert not moved[:, kind, end].any(), "nothing can be done to what was lowered"
+    grows = [rules.size[k, rules.after[p, k, 0]] > rules.size[k, 0] for p, k in np.argwhere(moved[:, :, 0])]
+    assert any(grows) and names[0] == "none"
+
+
+@pytest.mark.parametrize("instance", OrderingProblem.instances)
+def test_the_default_is_hard_to_beat(instance: str) -> None:
+    problem = OrderingProblem(instance)
+    default = problem.evaluate(problem.default[None]).values[0]
+    costs = problem.evaluate(problem.space.sample(1000, np.random.default_rng(0))).values
+    assert np.mean(costs < default) < 0.01
+    assert default < 0.9 * np.median(costs)
+
+
+def test_the_optimum_is_proven_by_all_programs_that_can_be_reached() -> None:
+    problem = OrderingProblem("small-a")
+    program, rules = problem.program, problem.program.rewrites
+    key = np.random.default_rng(0).integers(1, 2**63, len(program.kinds), dtype=np.uint64)
+    states = np.zeros((len(program.kinds), 1), np.int8)
+    for _ in range(len(problem.space)):
+        states = np.concatenate([_after(program, states, p) for p in range(len(rules.names))], axis=1)
+        hashes = np.zeros(states.shape[1], np.uint64)
+        for number, row in zip(key, states, strict=True):
+            hashes += number * row.astype(np.uint64)
+        states = states[:, np.unique(hashes, return_index=True)[1]]
+    costs = sum(w * rules.size[k][row] for w, k, row in zip(program.weights, program.kinds, states, strict=True))
+    assert states.shape[1] > 100_000
+    assert costs.min() == problem.optimum
+
+
+def _after(program: Program, states: np.ndarray, p: int) -> np.ndarray:
+    """Return `(sites, m)` states after a pass, m programs at a time."""
+    rules, new = program.rewrites, states.copy()
+    for i, (kind, enabler) in enumerate(zip(program.kinds, program.enablers, strict=True)):
+        there = rules.after[p, kind][new[i]]
+        new[i] = there if enabler < 0 else np.where(rules.opens[program.kinds[enabler]][new[enabler]], there, new[i])
+    return new
+
+
+def test_an_instance_stays_what_it_is() -> None:
+    problem = OrderingProblem("small-a")
+    assert problem.space.pack(problem.default_row()) == "273564526471"
+    assert problem.evaluate(problem.default[None]).values.tolist() == [9924.0]
+
+
+def test_a_number_draws_another_program_of_the_same_shape() -> None:
+    first, second = OrderingProblem("40x50-a"), OrderingProblem("40x50-a#1")
+    assert first.space.digest() == second.space.digest()
+    assert first.fingerprint() != second.fingerprint()
+    assert second.optimum is None
+
+
+def test_once_is_a_permutation_of_all_passes() -> None:
+    problem = OrderingProblem("once-50-a")
+    assert sorted(problem.default.tolist()) == list(range(50))
+    assert not problem.space.allowed(np.zeros((1, 50), np.int8))[0]
