@@ -59,6 +59,30 @@ class Fragile(Sound):
         assert np.isfinite(values).all()
 
 
+class Greedy(Sound):
+    """Cannot do without one candidate that works."""
+
+    def tell(self, configs, values) -> None:
+        assert np.isfinite(values).any() or len(values) < 8
+
+
+class Bold(Sound):
+    """Takes it for granted that neighbours are declared."""
+
+    uses_structure = True
+
+    def ask(self, n: int):
+        assert len(self.task.structure.starts)
+        return super().ask(n)
+
+
+class Impatient(Sound):
+    """Has nothing to propose in a batch of one."""
+
+    def ask(self, n: int):
+        return super().ask(n)[: n // 2 + 1] if n > 1 else np.zeros((1, 0), int)
+
+
 class NoHelp(Sound):
     class Options:
         """Not even a dataclass."""
@@ -74,6 +98,9 @@ class NoHelp(Sound):
         (Global, "same again"),
         (Careless, "told"),
         (Fragile, "equal, failing"),
+        (Greedy, "equal, failing"),
+        (Bold, "no structure"),
+        (Impatient, "batches of one"),
         (NoHelp, "frozen dataclass"),
     ],
 )
