@@ -80,6 +80,23 @@ class Moves:
             new = np.where(stepping, step, new)
         children[rows, columns] = new
 
+    def spread(
+        self, children: NDArray, rows: NDArray[np.int64], columns: NDArray[np.int64], lengths: NDArray[np.int64]
+    ) -> None:
+        """Give in place, for each k, the value of parameter `columns[k]` of row `rows[k]` to those after it.
+
+        Of the `lengths[k] - 1` parameters that follow, those change that have as many values as the first; slots and
+        tied parameters neither give nor take.
+        """
+        followers = lengths - 1
+        k = np.repeat(np.arange(len(rows)), followers)
+        targets = columns[k] + 1 + np.arange(len(k)) - np.repeat(np.cumsum(followers) - followers, followers)
+        k, targets = k[targets < len(self._space)], targets[targets < len(self._space)]
+        sizes, firsts = self._space.sizes, columns[k]
+        alike = (sizes[targets] == sizes[firsts]) & self._plain[targets] & self._plain[firsts]
+        k, targets = k[alike], targets[alike]
+        children[rows[k], targets] = children[rows[k], columns[k]]
+
     def _structured(self, children: NDArray, rows: NDArray, columns: NDArray, rng: Generator) -> None:
         tied = self._component[columns]
         for number in np.unique(tied[tied >= 0]):
@@ -124,9 +141,18 @@ class Moves:
         """Return uniform crossovers of `(n, d)` allowed rows; what must stay together comes from one parent."""
         n, d = mothers.shape
         bits = np.unpackbits(rng.integers(0, 256, (n, (d + 7) // 8), dtype=np.uint8), axis=1, count=d).view(bool)
-        if self._block is not None:
-            bits = bits[:, self._block]
-        return np.where(bits, mothers, fathers)
+        return self._inherited(bits, mothers, fathers)
+
+    def graft(self, mothers: NDArray, fathers: NDArray, rng: Generator) -> NDArray:
+        """Return `(n, d)` mothers with one stretch of parameters of their fathers, of 1 to d and often few."""
+        n, d = mothers.shape
+        lengths = np.floor(np.exp(rng.random(n) * np.log(d + 1)))
+        places = (np.arange(d) - rng.integers(0, d, n)[:, None]) % d
+        return self._inherited(places >= lengths[:, None], mothers, fathers)
+
+    def _inherited(self, maternal: NDArray[np.bool_], mothers: NDArray, fathers: NDArray) -> NDArray:
+        """Take each parameter from one parent, and what must stay together from the one of its first."""
+        return np.where(maternal if self._block is None else maternal[:, self._block], mothers, fathers)
 
 
 def _shifted(parts: NDArray, source: NDArray, target: NDArray) -> NDArray:

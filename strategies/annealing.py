@@ -1,4 +1,4 @@
-"""Simulated annealing that keeps a whole batch busy: many single changes at once, and the accepted ones merged."""
+"""Simulated annealing on small batches: several changes of one state at once, and the accepted ones merged."""
 
 from __future__ import annotations
 
@@ -11,23 +11,34 @@ from numpy.typing import NDArray
 
 from bbo_suite import Moves, Strategy, Task, option
 
+from .changes import Changes
+
+_BATCH = 20  # more changes of one state know less of each other; fewer gain little and cost more a candidate
+_SWEEPS = 10  # in how many turns of all parameters the full heat pays
+
 
 @dataclass(frozen=True)
 class AnnealingOptions:
     """Options of `annealing`."""
 
-    heat: float = option(0.5, "initial temperature, in median cost differences of a single change", low=0, high=100)
+    heat: float = option(0.5, "initial temperature, in median cost differences of a change", low=0, high=100)
     cooling: float = option(300.0, "initial temperature / final temperature", low=1, high=1e9)
 
 
 class Annealing(Strategy):
-    """Simulated annealing (Kirkpatrick et al. 1983) on batches.
+    """Simulated annealing (Kirkpatrick et al. 1983) on batches of at most 20.
 
-    Every candidate of a batch is one change of the same state, over all parameters in shuffled turns. Each change is
-    accepted or not by the rule of Metropolis, and the accepted ones that touch different parameters are merged into
-    the next state, whose cost is measured with the next batch. Where merging turns out worse than the rule allows, the
-    next merges are halved, and grow again with success. With a batch of one this is plain annealing. The temperature
-    falls geometrically over the budget from a multiple of the median cost difference in the first batches.
+    Every candidate of a batch is one change of the same state, over all parameters in shuffled turns: of one parameter
+    or of a run of them (`Changes`). Each change is accepted or not by the rule of Metropolis, and the accepted ones that
+    touch different parameters are merged into the next state, whose cost is measured with the next batch. Where merging
+    turns out worse than the rule allows, the next merges are halved, and grow again with success. With a batch of one
+    this is plain annealing.
+
+    The temperature falls geometrically over the budget, from a multiple of the median cost difference of the first
+    changes, those without effect aside. Where the budget allows fewer than 10 turns of all parameters there is no time
+    to recover from bad changes, and the temperature is lower by the square of what is missing.
+
+    Memory: a batch and one shuffled list of the parameters.
     """
 
     Options: ClassVar[type] = AnnealingOptions
@@ -36,6 +47,7 @@ class Annealing(Strategy):
     def __init__(self, task: Task, budget: int, rng: Generator, options: AnnealingOptions) -> None:
         super().__init__(task, budget, rng, options)
         self._moves = Moves(task.space)
+        self._changes, self._runs = Changes(self._moves, rng), np.zeros(0, bool)
         self._state: NDArray = task.default.astype(task.space.dtype)
         self._cost = np.inf
         self._next: NDArray | None = self._state  # the merged state, still to be measured
@@ -45,13 +57,14 @@ class Annealing(Strategy):
         self._most = 1 << 20
 
     def ask(self, n: int) -> NDArray:
-        """Return the state if its cost is not known yet, and `n` or `n - 1` single changes of it."""
+        """Return the state if its cost is not known yet, and changes of it, 20 candidates or fewer."""
+        n = min(n, _BATCH)
         state = self._state if self._next is None else self._next
         configs = np.repeat(state[None], n, axis=0)
         first = 0 if self._next is None else 1
         rows = np.arange(first, n)
         if len(self._moves.movable):
-            self._moves.change(configs, rows, self._columns(n - first), self.rng)
+            self._runs = self._changes.change(configs, rows, self._columns(n - first))
         return configs
 
     def _columns(self, n: int) -> NDArray[np.int64]:
@@ -74,6 +87,8 @@ class Annealing(Strategy):
                 self._state, self._cost = base.copy(), cost
             self._next, configs, values = None, configs[1:], values[1:]
         self._learn(values, cost)
+        if len(self._moves.movable):
+            self._changes.learn(self._runs, values < cost)
         reference = min(cost, self._cost) if np.isinf(cost) else cost
         self._merge(base, cost, configs, values, self._accepts(values - reference) if np.isfinite(reference) else None)
 
@@ -116,5 +131,6 @@ class Annealing(Strategy):
 
     def _cool(self) -> None:
         known = np.concatenate([np.empty(0), *self._differences])
-        start = self.options.heat * float(np.median(known)) if len(known) else 0.0
+        turns = self.budget / max(1, len(self._moves.movable))
+        start = self.options.heat * min(1.0, turns / _SWEEPS) ** 2 * float(np.median(known)) if len(known) else 0.0
         self._temperature = start * self.options.cooling ** -(self._told / self.budget)

@@ -1,4 +1,4 @@
-"""An evolutionary algorithm with heavy-tailed mutation and uniform crossover."""
+"""An evolutionary algorithm: a small population, a heavy-tailed number of changes or a run of them, and crossover."""
 
 from __future__ import annotations
 
@@ -11,23 +11,32 @@ from numpy.typing import NDArray
 
 from bbo_suite import Moves, Strategy, Task, option
 
+from .changes import Changes
+
+_BATCH = 10  # a child of a parent that is no longer among the best is a child wasted
+_RETRIES = 5
+
 
 @dataclass(frozen=True)
 class EvolutionOptions:
     """Options of `evolution`."""
 
-    population: int = option(0, "candidates that survive a round; 0: fewer the more parameters", low=0, high=100_000)
+    population: int = option(5, "candidates that survive a round", low=1, high=100_000)
     crossover: float = option(0.5, "share of children with two parents", low=0, high=1)
     tail: float = option(1.5, "exponent of the power law of changes a child; larger: fewer changes", low=1.01, high=10)
 
 
 class Evolution(Strategy):
-    """A (mu + lambda) evolutionary algorithm; lambda is the batch.
+    """A (mu + lambda) evolutionary algorithm with batches of at most 10.
 
-    Parents win a tournament of two. A child is a uniform crossover of two parents or a copy of one, then changed in a
-    number of places drawn from a power law (Doerr et al. 2017, "Fast genetic algorithms"), so that single changes are
-    common and large jumps possible. The mu best of parents and children survive. The first batch holds the default
-    and changes of it. Large populations pay on small spaces only, so mu falls with the number of parameters.
+    Parents win a tournament of two. A child is a copy of one or a crossover of two: uniform, or a stretch of
+    neighbouring parameters from one of them. Then it is changed, by a run (`Changes`) or in a number of places drawn
+    from a power law (Doerr et al. 2017, "Fast genetic algorithms"), so that single changes are common and large jumps
+    possible. A child that was proposed before is changed further, up to five times. The mu best of parents and
+    children survive, among equals the younger, which keeps plateaus in motion. The first batch holds the default and changes of
+    it.
+
+    Memory: the population, a batch, and 16 characters for each candidate proposed.
     """
 
     Options: ClassVar[type] = EvolutionOptions
@@ -36,37 +45,68 @@ class Evolution(Strategy):
     def __init__(self, task: Task, budget: int, rng: Generator, options: EvolutionOptions) -> None:
         super().__init__(task, budget, rng, options)
         self._moves = Moves(task.space)
-        movable = max(1, len(self._moves.movable))
-        self._survivors = options.population or int(np.clip(30_000 // movable, 10, 100))
-        most = max(1, movable // 2)
-        chances = np.arange(1, most + 1) ** -options.tail
+        self._changes = Changes(self._moves, rng)
+        chances = np.arange(1, max(1, len(self._moves.movable) // 2) + 1) ** -options.tail
         self._chances = np.cumsum(chances / chances.sum())
         self._population: NDArray = task.default[None].astype(task.space.dtype)
         self._costs = np.array([np.inf])
-        self._started = False
+        self._known: set[str] = set()
+        self._runs, self._parents = np.zeros(0, bool), np.zeros(0)  # of the batch: which are runs, the parents' costs
 
     def ask(self, n: int) -> NDArray:
-        """Return `n` children; in the first batch the default comes first."""
-        children = self._population[self._winners(n)]
-        crossed = np.flatnonzero(self.rng.random(n) < self.options.crossover)
-        if len(crossed) and len(self._population) > 1:
-            others = self._population[self._winners(len(crossed))]
-            children[crossed] = self._moves.cross(children[crossed], others, self.rng)
-        children = self._moves.mutate(children, self._changes(n), self.rng)
-        if not self._started:
+        """Return children, 10 or fewer; in the first batch the default comes first."""
+        children, self._runs, self._parents = self._bred(min(n, _BATCH))
+        if not self._known:
             children[0] = self.task.default
-            self._started = True
+        for _ in range(_RETRIES):
+            again = self._repeated(children)
+            if not len(again):
+                break
+            children[again] = self._moves.mutate(children[again], np.ones(len(again), np.int64), self.rng)
+        self._known.update(self.task.space.digests(children))
         return children
+
+    def _repeated(self, children: NDArray) -> NDArray[np.int64]:
+        """Return the places of children that were proposed before, or are earlier in the batch."""
+        digests, places = self.task.space.digests(children), []
+        for i, digest in enumerate(digests):
+            if digest in self._known or digest in digests[:i]:
+                places.append(i)
+        return np.array(places, np.int64)
+
+    def _bred(self, n: int) -> tuple[NDArray, NDArray[np.bool_], NDArray[np.float64]]:
+        """Return `n` children, which of them are changed by a run, and the cost of the better parent."""
+        mothers = self._winners(n)
+        children, costs = self._population[mothers], self._costs[mothers]
+        if len(self._population) > 1:
+            pairs = np.flatnonzero(self.rng.random(n) < self.options.crossover)
+            fathers = self._winners(len(pairs))
+            children[pairs] = self._crossed(children[pairs], self._population[fathers])
+            costs[pairs] = np.minimum(costs[pairs], self._costs[fathers])
+        return (*self._changed(children), costs)
 
     def _winners(self, n: int) -> NDArray[np.int64]:
         """Return the places of `n` parents; the population is sorted, so the smaller place wins."""
         return self.rng.integers(0, len(self._population), (n, 2)).min(axis=1)
 
-    def _changes(self, n: int) -> NDArray[np.int64]:
-        return 1 + np.searchsorted(self._chances, self.rng.random(n) * self._chances[-1])
+    def _crossed(self, mothers: NDArray, fathers: NDArray) -> NDArray:
+        stretch = self.rng.random(len(mothers)) < 0.5
+        children = self._moves.cross(mothers, fathers, self.rng)
+        children[stretch] = self._moves.graft(mothers[stretch], fathers[stretch], self.rng)
+        return children
+
+    def _changed(self, children: NDArray) -> tuple[NDArray, NDArray[np.bool_]]:
+        """Change each child once, by a run or not; those without a run in more places, by the power law."""
+        n, movable = len(children), self._moves.movable
+        if not len(movable):
+            return children, np.zeros(n, bool)
+        runs = self._changes.change(children, np.arange(n), movable[self.rng.integers(0, len(movable), n)])
+        more = np.searchsorted(self._chances[:-1], self.rng.random(n))
+        return self._moves.mutate(children, np.where(runs, 0, more), self.rng), runs
 
     def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:
-        """Let the best of parents and children survive; among equals the younger, which keeps plateaus in motion."""
+        """Let the best of parents and children survive."""
+        self._changes.learn(self._runs, values < self._parents)
         costs = np.concatenate([values, self._costs])
-        order = np.argsort(costs, kind="stable")[: self._survivors]
+        order = np.argsort(costs, kind="stable")[: self.options.population]
         self._population, self._costs = np.concatenate([configs, self._population])[order], costs[order]

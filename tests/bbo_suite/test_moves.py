@@ -144,3 +144,50 @@ def test_mutation_reaches_every_candidate_of_a_mixed_space():
         rows = moves.mutate(rows, np.ones(200, np.int64), rng(seed))
         seen |= set(map(tuple, rows.tolist()))
     assert len(seen) == space.cardinality == (3 * 6 - 6) * 4
+
+
+def spread(space, config, column, length):
+    configs = space.check(np.array([config]))
+    Moves(space).spread(configs, np.array([0]), np.array([column]), np.array([length]))
+    return configs[0].tolist()
+
+
+def test_a_value_spreads_over_those_that_follow():
+    space = Space([3] * 6)
+    assert spread(space, [0, 2, 0, 0, 1, 0], 1, 3) == [0, 2, 2, 2, 1, 0]
+    assert spread(space, [0, 0, 0, 0, 1, 0], 4, 9) == [0, 0, 0, 0, 1, 1]
+    assert spread(space, [0, 2, 0, 0, 1, 0], 1, 1) == [0, 2, 0, 0, 1, 0]
+
+
+def test_a_value_spreads_in_several_rows_at_once_each_by_its_length():
+    configs = np.zeros((3, 5), np.int8)
+    configs[[0, 2], [0, 2]] = 1
+    Moves(Space([2] * 5)).spread(configs, np.array([0, 2]), np.array([0, 2]), np.array([2, 3]))
+    assert configs.tolist() == [[1, 1, 0, 0, 0], [0] * 5, [0, 0, 1, 1, 1]]
+
+
+@given(spaces(), st.integers(0, 2**32))
+def test_spreading_stays_allowed_and_passes_by_what_has_other_values(drawn, seed):
+    space, rows = drawn
+    configs = space.check(several(rows, seed))
+    before, n = configs.copy(), len(configs)
+    columns = rng(seed).integers(0, len(space), n)
+    Moves(space).spread(configs, np.arange(n), columns, rng(seed).integers(1, 5, n))
+    assert allowed_by(configs, rows)
+    changed = np.argwhere(configs != before)
+    assert all(space.sizes[j] == space.sizes[columns[i]] and j > columns[i] for i, j in changed)
+
+
+@given(spaces(), st.integers(0, 2**32))
+def test_grafted_children_are_allowed(drawn, seed):
+    space, rows = drawn
+    mothers, fathers = space.check(several(rows, seed)), space.check(several(rows, seed + 1))
+    assert allowed_by(Moves(space).graft(mothers, fathers, rng(seed)), rows)
+
+
+def test_a_graft_is_one_stretch_of_any_length_and_often_short():
+    children = Moves(Space([2] * 64)).graft(np.zeros((4000, 64), np.int8), np.ones((4000, 64), np.int8), rng())
+    lengths = children.sum(axis=1)
+    assert (abs(np.diff(children, axis=1, append=children[:, :1])).sum(axis=1) <= 2).all()  # round the end
+    assert lengths.min() == 1 and lengths.max() == 64 and np.median(lengths) == pytest.approx(8, abs=1.5)
+    assert abs(children.mean(axis=0) - children.mean()).max() < 0.05

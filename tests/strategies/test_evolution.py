@@ -1,0 +1,85 @@
+import numpy as np
+import pytest
+from bbo_strategies.evolution import Evolution, EvolutionOptions
+
+from bbo_suite import Space, Task
+
+
+def player(space, budget, seed=0, **options):
+    task = Task("made-up/x", space, np.zeros(len(space), space.dtype), "seconds", None)
+    return Evolution(task, budget, np.random.default_rng(seed), EvolutionOptions(**options))
+
+
+def play(strategy, cost, batch=100):
+    """Play to the end of the budget; yield each batch and its costs, after the strategy was told."""
+    left = strategy.budget
+    while left:
+        configs = strategy.ask(min(batch, left))
+        values, left = cost(configs), left - len(configs)
+        strategy.tell(configs, values)
+        yield configs, values
+
+
+def weighted(rows):
+    return 1 + rows @ np.linspace(-1, 2, rows.shape[1]) + rows.shape[1]
+
+
+def test_the_default_comes_first_in_batches_of_at_most_10():
+    batches = [configs for configs, _ in play(player(Space([2] * 50), 205), weighted)]
+    assert (batches[0][0] == 0).all() and [len(b) for b in batches] == [10] * 20 + [5]
+
+
+def test_the_best_survive_and_among_equals_the_younger():
+    strategy, told = player(Space([3] * 30), 500), []
+    for _, values in play(strategy, weighted):
+        told.extend(values)
+        assert strategy._costs == pytest.approx(np.sort(told)[:5])
+        assert weighted(strategy._population) == pytest.approx(strategy._costs)
+    flat = player(Space([2] * 50), 100)
+    for configs, _ in play(flat, lambda rows: np.ones(len(rows))):
+        assert (flat._population == configs[:5]).all()
+
+
+def test_a_candidate_is_hardly_ever_proposed_twice():
+    rows = np.concatenate([configs for configs, _ in play(player(Space([2] * 14), 2000), weighted)])
+    assert len(np.unique(rows, axis=0)) > 0.9 * len(rows)  # in a space of 16384, with the population at one place
+
+
+def test_the_optimum_of_a_separable_problem_is_found():
+    best = min(values.min() for _, values in play(player(Space([2] * 60), 3000), weighted))
+    assert best == weighted((np.linspace(-1, 2, 60) < 0).astype(int)[None])[0]
+
+
+def test_runs_become_frequent_where_they_pay_and_rare_where_they_do_not():
+    def fives(rows):
+        """Reward parameters that are on together, five by five."""
+        return 100 - (rows.reshape(len(rows), -1, 5).sum(axis=2) == 5).sum(axis=1)
+
+    signs = np.random.default_rng(4).choice([-1, 1], 400)
+    for cost, pays in ((fives, True), (lambda rows: 1000 + rows @ signs, False)):
+        strategy = player(Space([2] * 400), 600)
+        for _ in play(strategy, cost):
+            pass
+        assert (strategy._changes.share > 0.5) == pays
+
+
+def test_the_tail_decides_how_many_places_change():
+    def places(tail):
+        strategy = player(Space([2] * 300), 10_000, tail=tail)
+        strategy._bred(1)
+        children, runs, _ = strategy._bred(2000)
+        return (children[~runs] != 0).sum(axis=1)
+
+    heavy, light = places(1.5), places(4.0)
+    assert heavy.max() > 50 and light.max() < 50
+    single = 1 / (np.arange(1, 151) ** -1.5).sum()  # the power law's share of one change
+    assert (heavy == 1).mean() == pytest.approx(single, abs=0.05)
+
+
+def test_crossover_takes_every_value_from_a_parent():
+    strategy = player(Space([5] * 40), 1000)
+    mothers, fathers = np.ones((500, 40), np.int8), np.full((500, 40), 2, np.int8)
+    children = strategy._crossed(mothers, fathers)
+    assert set(np.unique(children)) == {1, 2}
+    switches = (np.diff(children, axis=1) != 0).sum(axis=1)
+    assert 0.3 < (switches <= 2).mean() < 0.7  # a stretch, or uniform
