@@ -88,14 +88,37 @@ class Moves:
         Of the `lengths[k] - 1` parameters that follow, those change that have as many values as the first; slots and
         tied parameters neither give nor take.
         """
-        followers = lengths - 1
-        k = np.repeat(np.arange(len(rows)), followers)
-        targets = columns[k] + 1 + np.arange(len(k)) - np.repeat(np.cumsum(followers) - followers, followers)
-        k, targets = k[targets < len(self._space)], targets[targets < len(self._space)]
-        sizes, firsts = self._space.sizes, columns[k]
-        alike = (sizes[targets] == sizes[firsts]) & self._plain[targets] & self._plain[firsts]
-        k, targets = k[alike], targets[alike]
-        children[rows[k], targets] = children[rows[k], columns[k]]
+        k, offsets = _stretches(lengths)
+        self._give(children, rows, k, columns[k], columns[k] + offsets)
+
+    def copy(
+        self,
+        children: NDArray,
+        rows: NDArray[np.int64],
+        columns: NDArray[np.int64],
+        starts: NDArray[np.int64],
+        lengths: NDArray[np.int64],
+    ) -> NDArray[np.bool_]:
+        """Give in place, for each k, the values from parameter `starts[k]` on to those from `columns[k]` on.
+
+        Values go over as in `spread`; returns `(k,)` booleans: did anything change?
+        """
+        k, offsets = _stretches(lengths)
+        return self._give(children, rows, k, starts[k] + offsets, columns[k] + offsets)
+
+    def _give(
+        self, children: NDArray, rows: NDArray, k: NDArray, sources: NDArray, targets: NDArray
+    ) -> NDArray[np.bool_]:
+        """Let targets in `rows[k]` take the values of sources where that is possible; which of the rows changed?"""
+        inside = np.maximum(sources, targets) < len(self._space)
+        k, sources, targets = k[inside], sources[inside], targets[inside]
+        alike = self._space.sizes[sources] == self._space.sizes[targets]
+        alike &= self._plain[sources] & self._plain[targets]
+        k, sources, targets = k[alike], sources[alike], targets[alike]
+        given = children[rows[k], sources]
+        changed = given != children[rows[k], targets]
+        children[rows[k], targets] = given
+        return np.bincount(k[changed], minlength=len(rows)) > 0
 
     def _structured(self, children: NDArray, rows: NDArray, columns: NDArray, rng: Generator) -> None:
         tied = self._component[columns]
@@ -153,6 +176,12 @@ class Moves:
     def _inherited(self, maternal: NDArray[np.bool_], mothers: NDArray, fathers: NDArray) -> NDArray:
         """Take each parameter from one parent, and what must stay together from the one of its first."""
         return np.where(maternal if self._block is None else maternal[:, self._block], mothers, fathers)
+
+
+def _stretches(lengths: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return for each place of stretches of these lengths the number of its stretch, and its offset in it."""
+    k = np.repeat(np.arange(len(lengths)), lengths)
+    return k, np.arange(len(k)) - (np.cumsum(lengths) - lengths)[k]
 
 
 def _shifted(parts: NDArray, source: NDArray, target: NDArray) -> NDArray:

@@ -21,18 +21,17 @@ _SWEEPS = 10  # in how many turns of all parameters the full heat pays
 class AnnealingOptions:
     """Options of `annealing`."""
 
-    heat: float = option(0.5, "initial temperature, in median cost differences of a change", low=0, high=100)
+    heat: float = option(0.2, "initial temperature, in median cost differences of a change", low=0, high=100)
     cooling: float = option(300.0, "initial temperature / final temperature", low=1, high=1e9)
 
 
 class Annealing(Strategy):
     """Simulated annealing (Kirkpatrick et al. 1983) on batches of at most 20.
 
-    Every candidate of a batch is one change of the same state, over all parameters in shuffled turns: of one parameter
-    or of a run of them (`Changes`). Each change is accepted or not by the rule of Metropolis, and the accepted ones that
-    touch different parameters are merged into the next state, whose cost is measured with the next batch. Where merging
-    turns out worse than the rule allows, the next merges are halved, and grow again with success. With a batch of one
-    this is plain annealing.
+    Every candidate of a batch is one change of the same state (`Changes`), over all parameters in shuffled turns. Each
+    change is accepted or not by the rule of Metropolis, and the accepted ones that touch different parameters are
+    merged into the next state, whose cost is measured with the next batch. Where merging turns out worse than the rule
+    allows, the next merges are halved, and grow again with success. With a batch of one this is plain annealing.
 
     The temperature falls geometrically over the budget, from a multiple of the median cost difference of the first
     changes, those without effect aside. Where the budget allows fewer than 10 turns of all parameters there is no time
@@ -47,7 +46,7 @@ class Annealing(Strategy):
     def __init__(self, task: Task, budget: int, rng: Generator, options: AnnealingOptions) -> None:
         super().__init__(task, budget, rng, options)
         self._moves = Moves(task.space)
-        self._changes, self._runs = Changes(self._moves, rng), np.zeros(0, bool)
+        self._changes, self._kinds = Changes(self._moves, rng), np.zeros(0, np.int64)
         self._state: NDArray = task.default.astype(task.space.dtype)
         self._cost = np.inf
         self._next: NDArray | None = self._state  # the merged state, still to be measured
@@ -64,7 +63,7 @@ class Annealing(Strategy):
         first = 0 if self._next is None else 1
         rows = np.arange(first, n)
         if len(self._moves.movable):
-            self._runs = self._changes.change(configs, rows, self._columns(n - first))
+            self._kinds = self._changes.change(configs, rows, self._columns(n - first))
         return configs
 
     def _columns(self, n: int) -> NDArray[np.int64]:
@@ -88,7 +87,7 @@ class Annealing(Strategy):
             self._next, configs, values = None, configs[1:], values[1:]
         self._learn(values, cost)
         if len(self._moves.movable):
-            self._changes.learn(self._runs, values < cost)
+            self._changes.learn(self._kinds, values < cost)
         reference = min(cost, self._cost) if np.isinf(cost) else cost
         self._merge(base, cost, configs, values, self._accepts(values - reference) if np.isfinite(reference) else None)
 

@@ -1,4 +1,4 @@
-"""Which changes to make of a candidate: of one parameter or of a run of them, as often as each pays."""
+"""Which changes to make of a candidate: of one parameter, of a run of them, or a copy; as often as each pays."""
 
 from __future__ import annotations
 
@@ -8,43 +8,62 @@ from numpy.typing import NDArray
 
 from bbo_suite import Moves
 
+SINGLE, RUN, COPY = range(3)
 _LONGEST, _TAIL = 50, 1.5
-_LEAST, _MOST = 0.05, 0.8
+_LEAST = 0.05
 _REMEMBERED = 500
+_RETRIES = 8
 
 
 class Changes:
-    """Single changes, and runs: parameters that follow one another take one value.
+    """Three kinds of change, mixed by their success.
 
-    Neighbours in a problem's list of parameters tend to be neighbours in the program, and what pays is often to decide
-    a stretch of it alike. A run is 2 to 50 parameters long, by a power law as in Doerr et al. 2017 ("Fast genetic
-    algorithms"). The share of runs follows their success, by probability matching (Thierens 2005, "An adaptive pursuit
-    strategy", section 2): in proportion to how often, lately, each kind was better than what it was a change of.
+    Neighbours in a problem's list of parameters tend to be neighbours in the program, and programs repeat themselves.
+    So besides changes of one parameter there are runs, in which parameters that follow one another take one value, and
+    copies, in which they take the values of a stretch elsewhere in the candidate. Runs and copies are 2 to 50 long, by
+    a power law as in Doerr et al. 2017 ("Fast genetic algorithms").
+
+    Each kind's share follows its success, by probability matching (Thierens 2005, "An adaptive pursuit strategy",
+    section 2): in proportion to how often, lately, it was better than what it was a change of.
     """
 
     def __init__(self, moves: Moves, rng: Generator) -> None:
         self._moves, self._rng = moves, rng
         chances = np.arange(2, _LONGEST + 1) ** -_TAIL
         self._chances = np.cumsum(chances / chances.sum())
-        self._better, self._tried = np.ones(2), np.full(2, 2.0)  # of single changes, of runs
+        self._better, self._tried = np.ones(3), np.full(3, 2.0)
 
     @property
-    def share(self) -> float:
-        """The share of runs among the next changes."""
+    def shares(self) -> NDArray[np.float64]:
+        """The shares of the three kinds among the next changes."""
         rates = self._better / self._tried
-        return float(np.clip(rates[1] / rates.sum(), _LEAST, _MOST))
+        shares = np.maximum(rates / rates.sum(), _LEAST)
+        return shares / shares.sum()
 
-    def change(self, configs: NDArray, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Change in place, for each k, row `rows[k]` at or from movable parameter `columns[k]`; return which as runs."""
-        runs = self._rng.random(len(rows)) < self.share
-        self._moves.change(configs, rows, columns, self._rng)
-        lengths = 2 + np.searchsorted(self._chances[:-1], self._rng.random(int(runs.sum())))
-        self._moves.spread(configs, rows[runs], columns[runs], lengths)
-        return runs
+    def change(self, configs: NDArray, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Change in place, for each k, row `rows[k]` at or from movable parameter `columns[k]`; return the kinds."""
+        kinds = np.searchsorted(np.cumsum(self.shares)[:-1], self._rng.random(len(rows)))
+        lengths = 2 + np.searchsorted(self._chances[:-1], self._rng.random(len(rows)))
+        copies, runs = np.flatnonzero(kinds == COPY), np.flatnonzero(kinds == RUN)
+        kept = copies[self._unlike(configs, rows[copies], columns[copies], lengths[copies])]
+        changed = np.concatenate([np.flatnonzero(kinds != COPY), kept])
+        self._moves.change(configs, rows[changed], columns[changed], self._rng)
+        self._moves.spread(configs, rows[runs], columns[runs], lengths[runs])
+        return kinds
 
-    def learn(self, runs: NDArray[np.bool_], better: NDArray[np.bool_]) -> None:
-        """Take in `(k,)` changes: which were runs, and which cost less than what they were a change of."""
-        self._tried += np.bincount(runs, minlength=2)
-        self._better += np.bincount(runs[better], minlength=2)
+    def _unlike(self, configs: NDArray, rows: NDArray, columns: NDArray, lengths: NDArray) -> NDArray[np.int64]:
+        """Copy stretches over these; return the places of those where all that was tried was alike already."""
+        left = np.arange(len(rows))
+        for _ in range(_RETRIES):
+            if not len(left):
+                break
+            starts = self._rng.integers(0, configs.shape[1], len(left))
+            left = left[~self._moves.copy(configs, rows[left], columns[left], starts, lengths[left])]
+        return left
+
+    def learn(self, kinds: NDArray[np.int64], better: NDArray[np.bool_]) -> None:
+        """Take in `(k,)` changes: their kinds, and which cost less than what they were a change of."""
+        self._tried += np.bincount(kinds, minlength=3)
+        self._better += np.bincount(kinds[better], minlength=3)
         if self._tried.sum() > _REMEMBERED:
             self._better, self._tried = self._better * 0.95, self._tried * 0.95

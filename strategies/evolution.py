@@ -1,4 +1,4 @@
-"""An evolutionary algorithm: a small population, a heavy-tailed number of changes or a run of them, and crossover."""
+"""An evolutionary algorithm: a small population, changes of several kinds, heavy-tailed in number, and crossover."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Moves, Strategy, Task, option
 
-from .changes import Changes
+from .changes import SINGLE, Changes
 
 _BATCH = 10  # a child of a parent that is no longer among the best is a child wasted
 _RETRIES = 5
@@ -30,11 +30,11 @@ class Evolution(Strategy):
     """A (mu + lambda) evolutionary algorithm with batches of at most 10.
 
     Parents win a tournament of two. A child is a copy of one or a crossover of two: uniform, or a stretch of
-    neighbouring parameters from one of them. Then it is changed, by a run (`Changes`) or in a number of places drawn
-    from a power law (Doerr et al. 2017, "Fast genetic algorithms"), so that single changes are common and large jumps
-    possible. A child that was proposed before is changed further, up to five times. The mu best of parents and
-    children survive, among equals the younger, which keeps plateaus in motion. The first batch holds the default and changes of
-    it.
+    neighbouring parameters from one of them. Then it is changed (`Changes`); if by a single change, then further in a
+    number of places drawn from a power law (Doerr et al. 2017, "Fast genetic algorithms"), so that single changes are
+    common and large jumps possible. A child that was proposed before is changed further, up to five times. The mu best
+    of parents and children survive, among equals the younger, which keeps plateaus in motion. The first batch holds the
+    default and changes of it.
 
     Memory: the population, a batch, and 16 characters for each candidate proposed.
     """
@@ -51,11 +51,14 @@ class Evolution(Strategy):
         self._population: NDArray = task.default[None].astype(task.space.dtype)
         self._costs = np.array([np.inf])
         self._known: set[str] = set()
-        self._runs, self._parents = np.zeros(0, bool), np.zeros(0)  # of the batch: which are runs, the parents' costs
+        self._kinds, self._parents = (
+            np.zeros(0, np.int64),
+            np.zeros(0),
+        )  # of the batch: of change, and the parents' costs
 
     def ask(self, n: int) -> NDArray:
         """Return children, 10 or fewer; in the first batch the default comes first."""
-        children, self._runs, self._parents = self._bred(min(n, _BATCH))
+        children, self._kinds, self._parents = self._bred(min(n, _BATCH))
         if not self._known:
             children[0] = self.task.default
         for _ in range(_RETRIES):
@@ -74,8 +77,8 @@ class Evolution(Strategy):
                 places.append(i)
         return np.array(places, np.int64)
 
-    def _bred(self, n: int) -> tuple[NDArray, NDArray[np.bool_], NDArray[np.float64]]:
-        """Return `n` children, which of them are changed by a run, and the cost of the better parent."""
+    def _bred(self, n: int) -> tuple[NDArray, NDArray[np.int64], NDArray[np.float64]]:
+        """Return `n` children, the kinds of their changes, and the costs of their better parents."""
         mothers = self._winners(n)
         children, costs = self._population[mothers], self._costs[mothers]
         if len(self._population) > 1:
@@ -95,18 +98,18 @@ class Evolution(Strategy):
         children[stretch] = self._moves.graft(mothers[stretch], fathers[stretch], self.rng)
         return children
 
-    def _changed(self, children: NDArray) -> tuple[NDArray, NDArray[np.bool_]]:
-        """Change each child once, by a run or not; those without a run in more places, by the power law."""
+    def _changed(self, children: NDArray) -> tuple[NDArray, NDArray[np.int64]]:
+        """Change each child once, and those with a single change in more places, by the power law."""
         n, movable = len(children), self._moves.movable
         if not len(movable):
-            return children, np.zeros(n, bool)
-        runs = self._changes.change(children, np.arange(n), movable[self.rng.integers(0, len(movable), n)])
+            return children, np.zeros(n, np.int64)
+        kinds = self._changes.change(children, np.arange(n), movable[self.rng.integers(0, len(movable), n)])
         more = np.searchsorted(self._chances[:-1], self.rng.random(n))
-        return self._moves.mutate(children, np.where(runs, 0, more), self.rng), runs
+        return self._moves.mutate(children, np.where(kinds == SINGLE, more, 0), self.rng), kinds
 
     def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:
         """Let the best of parents and children survive."""
-        self._changes.learn(self._runs, values < self._parents)
+        self._changes.learn(self._kinds, values < self._parents)
         costs = np.concatenate([values, self._costs])
         order = np.argsort(costs, kind="stable")[: self.options.population]
         self._population, self._costs = np.concatenate([configs, self._population])[order], costs[order]

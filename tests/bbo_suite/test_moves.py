@@ -191,3 +191,24 @@ def test_a_graft_is_one_stretch_of_any_length_and_often_short():
     assert (abs(np.diff(children, axis=1, append=children[:, :1])).sum(axis=1) <= 2).all()  # round the end
     assert lengths.min() == 1 and lengths.max() == 64 and np.median(lengths) == pytest.approx(8, abs=1.5)
     assert abs(children.mean(axis=0) - children.mean()).max() < 0.05
+
+
+def test_a_stretch_is_copied_where_sizes_match_and_says_whether_anything_changed():
+    space = Space([3, 3, 3, 2, 3, 3, 3, 3])
+    configs = np.array([[1, 2, 1, 1, 0, 0, 0, 0], [1] * 8, [0, 1, 0, 1, 2, 2, 2, 2]], np.int8)
+    ones = np.arange(3)
+    changed = Moves(space).copy(configs, ones, np.array([5, 0, 2]), np.array([0, 4, 6]), np.array([3, 3, 4]))
+    assert configs.tolist() == [[1, 2, 1, 1, 0, 1, 2, 1], [1] * 8, [0, 1, 2, 1, 2, 2, 2, 2]]
+    assert changed.tolist() == [True, False, True]
+
+
+@given(spaces(), st.integers(0, 2**32))
+def test_copies_stay_allowed(drawn, seed):
+    space, rows = drawn
+    configs, draw = space.check(several(rows, seed)), rng(seed)
+    n, d = len(configs), len(space)
+    before = configs.copy()
+    changed = Moves(space).copy(
+        configs, np.arange(n), draw.integers(0, d, n), draw.integers(0, d, n), draw.integers(1, 5, n)
+    )
+    assert allowed_by(configs, rows) and (changed == (configs != before).any(axis=1)).all()

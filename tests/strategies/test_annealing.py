@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-from bbo_strategies.annealing import Annealing, AnnealingOptions
 
+from bbo_strategies.annealing import Annealing, AnnealingOptions
 from bbo_suite import Space, Task
 
 
@@ -79,12 +79,9 @@ def test_without_heat_the_state_never_gets_worse():
     assert (np.diff(costs) <= 0).all()
 
 
-def test_heat_is_needed_where_descent_gets_stuck():
-    def best(heat, seed):
-        return min(v.min() for _, v in play(player(Space([4] * 40), 10_000, seed, heat=heat), rugged))
-
-    annealed, descended = (np.median([best(heat, seed) for seed in range(3)]) for heat in (0.5, 0.0))
-    assert annealed == pytest.approx(optimum(40), rel=0.005) and descended > annealed
+def test_the_optimum_of_a_rugged_problem_is_found():
+    best = [min(v.min() for _, v in play(player(Space([4] * 40), 5000, seed), rugged)) for seed in range(3)]
+    assert np.median(best) == pytest.approx(optimum(40), rel=0.005)
 
 
 def test_the_optimum_of_a_separable_problem_is_found():

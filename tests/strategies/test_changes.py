@@ -1,42 +1,69 @@
 import numpy as np
 import pytest
-from bbo_strategies.changes import Changes
 
+from bbo_strategies.changes import COPY, RUN, SINGLE, Changes
 from bbo_suite import Moves, Space
 
-
-def changes(sizes=(2,) * 400, seed=0):
-    return Changes(Moves(Space(sizes)), np.random.default_rng(seed))
+D = 400
 
 
-def test_a_run_gives_one_value_to_parameters_that_follow_and_a_single_change_one():
-    n = 600
-    configs = np.random.default_rng(1).integers(0, 2, (n, 400)).astype(np.int8)
-    before, columns = configs.copy(), np.random.default_rng(2).integers(0, 300, n)
-    runs = changes().change(configs, np.arange(n), columns)
-    assert 0.4 < runs.mean() < 0.6  # as nothing is known
-    for row, old, column, run in zip(configs, before, columns, runs, strict=True):
-        changed = np.flatnonzero(row != old)
-        assert changed[0] == column and changed[-1] < column + 50
-        assert (row[changed] == row[column]).all() and (run or len(changed) == 1)
-    assert max(len(np.flatnonzero(a != b)) for a, b in zip(configs, before, strict=True)) > 10  # a heavy tail
+@pytest.fixture
+def changes():
+    return Changes(Moves(Space([3] * D)), np.random.default_rng(0))
 
 
-@pytest.mark.parametrize(("paying", "share"), [(1, 0.8), (0, 0.05)])
-def test_the_share_of_runs_follows_their_success(paying, share):
-    mixed, runs = changes(), np.arange(100) % 2 == 0
-    assert mixed.share == 0.5
-    for _ in range(30):
-        mixed.learn(runs, runs == paying)
-    assert mixed.share == pytest.approx(share)
-    for _ in range(60):  # what has paid of old is forgotten
-        mixed.learn(runs, runs != paying)
-    assert mixed.share == pytest.approx(0.85 - share)
+@pytest.fixture
+def made(changes):
+    """Return rows before and after a change each, the columns and the kinds."""
+    before = np.random.default_rng(1).integers(0, 3, (1200, D)).astype(np.int8)
+    after, columns = before.copy(), np.random.default_rng(2).integers(60, 300, 1200)
+    return before, after, columns, changes.change(after, np.arange(1200), columns)
 
 
-def test_the_share_stays_even_when_nothing_pays_or_both_do():
+def test_nothing_known_all_kinds_are_as_frequent_and_every_candidate_changes(made):
+    before, after, _, kinds = made
+    assert (before != after).any(axis=1).all()
+    assert (abs(np.bincount(kinds) / len(kinds) - 1 / 3) < 0.05).all()
+
+
+def test_a_single_change_is_of_its_parameter(made):
+    before, after, columns, kinds = made
+    places, at = np.nonzero((before != after)[kinds == SINGLE])
+    assert (np.bincount(places) == 1).all() and (at == columns[kinds == SINGLE]).all()
+
+
+def test_a_run_takes_one_value_and_a_copy_the_values_of_another_stretch(made):
+    before, after, columns, kinds = made
+    lengths = {RUN: [], COPY: []}
+    for old, new, column, kind in zip(before, after, columns, kinds, strict=True):
+        if kind in lengths:
+            changed = np.flatnonzero(old != new)
+            assert changed[0] >= column and changed[-1] < column + 50
+            stretch = new[column : changed[-1] + 1]
+            windows = np.lib.stride_tricks.sliding_window_view(old, len(stretch))
+            assert (stretch == stretch[0]).all() if kind == RUN else (windows == stretch).all(axis=1).any()
+            lengths[kind].append(len(stretch))
+    assert all(np.median(known) < 6 and max(known) > 20 for known in lengths.values())  # a heavy tail
+
+
+@pytest.mark.parametrize("paying", [SINGLE, RUN, COPY])
+def test_the_shares_follow_success_and_what_paid_of_old_is_forgotten(changes, paying):
+    kinds = np.arange(99) % 3
+    for kind in (paying, (paying + 1) % 3):
+        for _ in range(100):
+            changes.learn(kinds, kinds == kind)
+        assert changes.shares[kind] > 0.8 and changes.shares.sum() == pytest.approx(1)
+        assert changes.shares.min() > 0.04  # a kind may pay later
+
+
+def test_the_shares_stay_even_when_nothing_pays_or_all_do(changes):
     for paying in (False, True):
-        mixed = changes()
         for _ in range(30):
-            mixed.learn(np.arange(100) < 50, np.full(100, paying))
-        assert mixed.share == pytest.approx(0.5)
+            changes.learn(np.arange(99) % 3, np.full(99, paying))
+        assert changes.shares == pytest.approx(np.full(3, 1 / 3))
+
+
+def test_a_copy_of_what_is_alike_everywhere_becomes_a_single_change(changes):
+    configs = np.zeros((200, D), np.int8)
+    kinds = changes.change(configs, np.arange(200), np.full(200, 100))
+    assert (configs[kinds == COPY].sum(axis=1) > 0).all() and (configs[kinds == COPY] > 0).sum(axis=1).max() == 1

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
-from bbo_strategies.evolution import Evolution, EvolutionOptions
 
+from bbo_strategies.changes import RUN, SINGLE
+from bbo_strategies.evolution import Evolution, EvolutionOptions
 from bbo_suite import Space, Task
 
 
@@ -42,7 +43,7 @@ def test_the_best_survive_and_among_equals_the_younger():
 
 def test_a_candidate_is_hardly_ever_proposed_twice():
     rows = np.concatenate([configs for configs, _ in play(player(Space([2] * 14), 2000), weighted)])
-    assert len(np.unique(rows, axis=0)) > 0.9 * len(rows)  # in a space of 16384, with the population at one place
+    assert len(np.unique(rows, axis=0)) > 0.8 * len(rows)  # in a space of 16384, with the population at one place
 
 
 def test_the_optimum_of_a_separable_problem_is_found():
@@ -50,7 +51,7 @@ def test_the_optimum_of_a_separable_problem_is_found():
     assert best == weighted((np.linspace(-1, 2, 60) < 0).astype(int)[None])[0]
 
 
-def test_runs_become_frequent_where_they_pay_and_rare_where_they_do_not():
+def test_runs_are_frequent_where_they_pay_and_rare_where_they_do_not():
     def fives(rows):
         """Reward parameters that are on together, five by five."""
         return 100 - (rows.reshape(len(rows), -1, 5).sum(axis=2) == 5).sum(axis=1)
@@ -60,15 +61,15 @@ def test_runs_become_frequent_where_they_pay_and_rare_where_they_do_not():
         strategy = player(Space([2] * 400), 600)
         for _ in play(strategy, cost):
             pass
-        assert (strategy._changes.share > 0.5) == pays
+        assert (strategy._changes.shares[RUN] > 0.4) == pays
 
 
 def test_the_tail_decides_how_many_places_change():
     def places(tail):
         strategy = player(Space([2] * 300), 10_000, tail=tail)
         strategy._bred(1)
-        children, runs, _ = strategy._bred(2000)
-        return (children[~runs] != 0).sum(axis=1)
+        children, kinds, _ = strategy._bred(2000)
+        return (children[kinds == SINGLE] != 0).sum(axis=1)
 
     heavy, light = places(1.5), places(4.0)
     assert heavy.max() > 50 and light.max() < 50
