@@ -170,7 +170,7 @@ class Moves:
         """Return `(n, d)` mothers with one stretch of parameters of their fathers, of 1 to d and often few."""
         n, d = mothers.shape
         lengths = np.floor(np.exp(rng.random(n) * np.log(d + 1)))
-        places = (np.arange(d) - rng.integers(0, d, n)[:, None]) % d
+        places = (np.arange(d) - rng.integers(0, d, (n, 1))) % d
         return self._inherited(places >= lengths[:, None], mothers, fathers)
 
     def _inherited(self, maternal: NDArray[np.bool_], mothers: NDArray, fathers: NDArray) -> NDArray:
