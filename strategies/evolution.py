@@ -13,7 +13,7 @@ from bbo_suite import Moves, Strategy, Task, option
 
 from .changes import SINGLE, Changes
 
-_BATCH = 10  # a child of a parent that is no longer among the best is a child wasted
+_BATCH, _ROUNDS = 20, 100  # more children of the same parents know less of each other; fewer cost more a candidate
 _RETRIES = 5
 
 
@@ -23,11 +23,11 @@ class EvolutionOptions:
 
     population: int = option(5, "candidates that survive a round", low=1, high=100_000)
     crossover: float = option(0.5, "share of children with two parents", low=0, high=1)
-    tail: float = option(1.5, "exponent of the power law of changes a child; larger: fewer changes", low=1.01, high=10)
+    tail: float = option(2.0, "exponent of the power law of changes a child; larger: fewer changes", low=1.01, high=10)
 
 
 class Evolution(Strategy):
-    """A (mu + lambda) evolutionary algorithm with batches of at most 10.
+    """A (mu + lambda) evolutionary algorithm with batches of at most 20, or a hundredth of the budget.
 
     Parents win a tournament of two. A child is a copy of one or a crossover of two: uniform, or a stretch of
     neighbouring parameters from one of them. Then it is changed (`Changes`); if by a single change, then further in a
@@ -57,25 +57,24 @@ class Evolution(Strategy):
         )  # of the batch: of change, and the parents' costs
 
     def ask(self, n: int) -> NDArray:
-        """Return children, 10 or fewer; in the first batch the default comes first."""
-        children, self._kinds, self._parents = self._bred(min(n, _BATCH))
+        """Return children, 20 or fewer; in the first batch the default comes first."""
+        children, self._kinds, self._parents = self._bred(min(n, _BATCH, max(1, self.budget // _ROUNDS)))
         if not self._known:
             children[0] = self.task.default
-        for _ in range(_RETRIES):
-            again = self._repeated(children)
-            if not len(again):
-                break
-            children[again] = self._moves.mutate(children[again], np.ones(len(again), np.int64), self.rng)
-        self._known.update(self.task.space.digests(children))
+        self._vary(children)
         return children
 
-    def _repeated(self, children: NDArray) -> NDArray[np.int64]:
-        """Return the places of children that were proposed before, or are earlier in the batch."""
-        digests, places = self.task.space.digests(children), []
-        for i, digest in enumerate(digests):
-            if digest in self._known or digest in digests[:i]:
-                places.append(i)
-        return np.array(places, np.int64)
+    def _vary(self, children: NDArray) -> None:
+        """Change further, in place, what was proposed before or is earlier in the batch."""
+        digests = self.task.space.digests(children)
+        for _ in range(_RETRIES):
+            again = [i for i, digest in enumerate(digests) if digest in self._known or digest in digests[:i]]
+            if not again:
+                break
+            children[again] = self._moves.mutate(children[again], np.ones(len(again), np.int64), self.rng)
+            for i, digest in zip(again, self.task.space.digests(children[again]), strict=True):
+                digests[i] = digest
+        self._known.update(digests)
 
     def _bred(self, n: int) -> tuple[NDArray, NDArray[np.int64], NDArray[np.float64]]:
         """Return `n` children, the kinds of their changes, and the costs of their better parents."""

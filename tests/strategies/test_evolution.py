@@ -25,9 +25,10 @@ def weighted(rows):
     return 1 + rows @ np.linspace(-1, 2, rows.shape[1]) + rows.shape[1]
 
 
-def test_the_default_comes_first_in_batches_of_at_most_10():
-    batches = [configs for configs, _ in play(player(Space([2] * 50), 205), weighted)]
-    assert (batches[0][0] == 0).all() and [len(b) for b in batches] == [10] * 20 + [5]
+@pytest.mark.parametrize(("budget", "batch"), [(3010, 20), (1005, 10), (50, 1)])
+def test_the_default_comes_first_in_batches_of_at_most_20_or_a_hundredth_of_the_budget(budget, batch):
+    batches = [configs for configs, _ in play(player(Space([2] * 50), budget), weighted)]
+    assert (batches[0][0] == 0).all() and {len(b) for b in batches[:-1]} == {batch}
 
 
 def test_the_best_survive_and_among_equals_the_younger():
@@ -36,7 +37,7 @@ def test_the_best_survive_and_among_equals_the_younger():
         told.extend(values)
         assert strategy._costs == pytest.approx(np.sort(told)[:5])
         assert weighted(strategy._population) == pytest.approx(strategy._costs)
-    flat = player(Space([2] * 50), 100)
+    flat = player(Space([2] * 50), 1000)
     for configs, _ in play(flat, lambda rows: np.ones(len(rows))):
         assert (flat._population == configs[:5]).all()
 
