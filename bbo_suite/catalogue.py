@@ -16,8 +16,9 @@ from .space import Kind
 
 
 def strategies(registry: Registry) -> list[dict[str, str]]:
-    """Return id, kind and a line on each strategy."""
-    return [_item("strategy", name, found) for name, found in _loadable(registry.strategies())]
+    """Return id, kind and a line on each strategy; one that has variants stands for them all."""
+    known = _loadable(registry.strategies())
+    return [_item("strategy", f"{name}:NAME" if found.has_variants else name, found) for name, found in known]
 
 
 def problems(registry: Registry) -> list[dict[str, str]]:
@@ -49,7 +50,8 @@ def facts(registry: Registry, name: str) -> dict[str, Any]:
       UserError: there is none of that id.
     """
     known, families = registry.strategies(), registry.families()
-    if name in known:
+    owner = name.partition(":")[0]
+    if name in known or (owner in known and known[owner]().has_variants):
         return _strategy_facts(registry, name)
     if "/" in name or ":" in name or name in families:
         return _problem_facts(registry, name)
@@ -57,8 +59,11 @@ def facts(registry: Registry, name: str) -> dict[str, Any]:
 
 
 def _strategy_facts(registry: Registry, name: str) -> dict[str, Any]:
-    found = registry.strategy(name)
-    known = {"id": name, "what": inspect.getdoc(found) or "", "uses_structure": found.uses_structure}
+    loaders = registry.strategies()
+    found = loaders[name]() if name in loaders else registry.strategy(name)
+    known: dict[str, Any] = {"id": name, "what": inspect.getdoc(found) or "", "uses_structure": found.uses_structure}
+    if found.has_variants:
+        return {**known, "names": [f"{name}:{variant}" for variant in found.variants()]}
     return {**known, "options": options.describe(found.Options)}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -48,15 +48,17 @@ class Registry:
         return known
 
     def strategy(self, name: str) -> type[Strategy]:
-        """Return a strategy's class.
+        """Return a strategy's class by its id, or by `id:NAME` for one of an id's variants.
 
         Raises:
-          UserError: there is none of that name, or it cannot be imported.
+          UserError: there is none of that name, it cannot be imported, or an id with variants stands alone.
         """
         known = self.strategies()
-        if name not in known:
+        owner, _, variant = (name, "", "") if name in known else name.partition(":")
+        if owner not in known:
             raise UserError(f"there is no strategy {name!r}.{did_you_mean(name, known)}")
-        return known[name]()
+        found = known[owner]()
+        return _variant(found, owner, variant) if found.has_variants or variant else found
 
     def instances(self) -> list[str]:
         """Return the ids of all problems."""
@@ -102,6 +104,29 @@ def _instance(family: type[Problem], name: str, instance: str) -> Problem:
         hint = did_you_mean(f"{name}/{instance}", [f"{name}/{known}" for known in family.instances])
         raise UserError(f"there is no problem '{name}/{instance}'.{hint}")
     return family(instance)  # type: ignore[call-arg]
+
+
+def _variant(found: type[Strategy], owner: str, name: str) -> type[Strategy]:
+    names = [f"{owner}:{variant}" for variant in _told(found, owner)]
+    if not names:
+        raise UserError(f"there is no strategy '{owner}:{name}': {owner!r} has no variants; leave out ':{name}'")
+    if not name:
+        some = f"{', '.join(names[:3])} or another of its {len(names)}"
+        raise UserError(f"strategy {owner!r} stands for many: choose {some}; `show {owner}` names them")
+    if f"{owner}:{name}" not in names:
+        raise UserError(f"there is no strategy '{owner}:{name}'.{_hint(name, owner, names)}")
+    with blame(f"strategy {owner}:{name}", "loading"):
+        return found.variant(name)
+
+
+def _told(found: type[Strategy], owner: str) -> Iterable[str]:
+    with blame(f"strategy {owner}", "naming its variants"):
+        return found.variants()
+
+
+def _hint(name: str, owner: str, names: list[str]) -> str:
+    hint = did_you_mean(f"{owner}:{name}", names)
+    return hint if len(hint) < 100 else f" `show {owner}` names them."
 
 
 def _same(found: Any) -> Any:  # noqa: ANN401 - a class, of either kind

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -26,10 +27,15 @@ class Strategy(ABC):
       budget: how many evaluations the run has in all.
       rng: the only source of randomness.
       options: an instance of the class's `Options`, a frozen dataclass.
+
+    Attributes:
+      uses_structure: does it look at what the problem declares about itself?
+      has_variants: does the class only stand for others, `id:NAME` each, which `variants` and `variant` give?
     """
 
     Options: ClassVar[type] = NoOptions
     uses_structure: ClassVar[bool] = False
+    has_variants: ClassVar[bool] = False
 
     def __init__(self, task: Task, budget: int, rng: Generator, options: Any) -> None:  # noqa: ANN401 - its own Options
         self.task, self.budget, self.rng, self.options = task, budget, rng, options
@@ -49,3 +55,17 @@ class Strategy(ABC):
 
         Called between a `tell` and the next `ask`, and only where strategies share a budget (`portfolio`).
         """
+
+    @classmethod
+    def variants(cls) -> Collection[str]:
+        """Return the names of the strategies that a class with variants stands for."""
+        return ()
+
+    @classmethod
+    def variant(cls, name: str) -> type[Strategy]:
+        """Return the strategy of a name among `variants`.
+
+        Raises:
+          UserError: what it needs is not installed.
+        """
+        raise NotImplementedError

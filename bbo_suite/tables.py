@@ -113,6 +113,8 @@ def fact_table(facts: dict[str, Any]) -> None:
 def _text(fact: Any) -> str:  # noqa: ANN401 - whatever a problem wants to say
     if fact is None:
         return "unknown"
+    if isinstance(fact, list):
+        return ", ".join(map(str, fact))
     if isinstance(fact, dict):
         return ", ".join(f"{value:,} {name}" for name, value in fact.items())
     if isinstance(fact, int) and not isinstance(fact, bool):

@@ -1,0 +1,50 @@
+"""Between a space and the free indices that a library optimizes."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbo_suite import Moves, Space
+from bbo_suite.constraint import Component
+
+
+class Coding:
+    """Independent indices in, allowed candidates out.
+
+    Libraries optimize products of independent parameters. Parameters that cannot change are left out. The indices of
+    a permutation are read as sort keys: each slot takes the rank of its own, so that a permutation means itself. What
+    a constraint forbids is replaced by the allowed row of its table that differs in the fewest parameters, and among
+    these the least in their indices; the library is told the cost of the replacement.
+
+    Attributes:
+      sizes: `(w,)` number of values of each free parameter.
+      kinds: `(w,)` of `Kind`.
+      default: `(w,)` indices of the default.
+    """
+
+    def __init__(self, space: Space, default: NDArray) -> None:
+        self._space, self._base = space, default.astype(space.dtype)
+        self._columns = Moves(space).movable
+        self.sizes, self.kinds = space.sizes[self._columns], space.kinds[self._columns]
+        self.default = default[self._columns].astype(np.int64)
+
+    def decode(self, indices: NDArray) -> NDArray:
+        """Return the `(n, d)` allowed candidates that `(n, w)` indices mean; those out of range are clipped."""
+        configs = np.repeat(self._base[None], len(indices), axis=0)
+        configs[:, self._columns] = np.clip(indices, 0, self.sizes - 1)
+        for start, stop in self._space.free_permutations:
+            order = configs[:, start:stop].argsort(axis=1, kind="stable")
+            configs[:, start:stop] = order.argsort(axis=1)
+        for component in self._space.components:
+            _repair(configs, component)
+        return configs
+
+
+def _repair(configs: NDArray, component: Component) -> None:
+    """Put the nearest row of the table where a row's part is not in it."""
+    scale = 1 + component.sizes.sum()
+    for place in np.flatnonzero(~component.allows(configs)):
+        apart = np.abs(component.rows - configs[place, component.columns])
+        nearest = (apart > 0).sum(axis=1) + apart.sum(axis=1) / scale
+        configs[place, component.columns] = component.rows[nearest.argmin()]

@@ -1,0 +1,73 @@
+"""The optimizers of Nevergrad (Rapin and Teytaud 2018)."""
+
+from __future__ import annotations
+
+import functools
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbo_suite import Strategy
+
+from .peer import Peer, one_of
+
+
+class Nevergrad(Peer):
+    """An optimizer of Nevergrad.
+
+    All free parameters are one array whose element i lies in `[0, sizes[i])`, bounded by the normal distribution's
+    function and cast to integers. That is how Nevergrad's own TransitionChoice codes an index, a standard normal draw
+    being a uniform index, but without an object a parameter. The centre is the middle of every range and not the
+    default, round which draws would then fall. Measured at 700 booleans and at 40 slots of 50 values: 0.5 ms a
+    candidate instead of 7, with results as good or better for DiscreteLenglerOnePlusOne and TwoPointsDE. An array
+    bounded by bouncing and centred at the default, as cheap, hardly gets away from there.
+
+    An optimizer that Nevergrad cannot run in parallel is asked for one candidate at a time. One that cannot be told
+    of a candidate that it did not propose does not learn what the default costs.
+    """
+
+    sequential: ClassVar[bool]
+
+    @classmethod
+    @functools.cache
+    def variants(cls) -> tuple[str, ...]:
+        """Return the names in Nevergrad's registry."""
+        from nevergrad.optimization import registry
+
+        return tuple(sorted(registry))
+
+    @classmethod
+    @functools.cache
+    def variant(cls, name: str) -> type[Strategy]:
+        """Return the strategy that is one optimizer."""
+        from nevergrad.optimization import registry
+
+        return one_of(cls, "Nevergrad", name, sequential=bool(registry[name].no_parallelization))
+
+    def start(self, batch: int) -> None:
+        """Make the optimizer and suggest the default to it."""
+        import nevergrad
+
+        sizes = self.coding.sizes.astype(float)
+        array = nevergrad.p.Array(init=sizes / 2).set_bounds(np.zeros_like(sizes), sizes, method="gaussian")
+        array = (array - 0.5).set_integer_casting()
+        array.random_state = np.random.RandomState(self.seed)
+        made = nevergrad.optimizers.registry[self.name]
+        self._optimizer = made(array, budget=self.budget, num_workers=1 if self.sequential else batch)
+        self._optimizer.suggest(self.coding.default)
+
+    def propose(self, n: int) -> NDArray:
+        """Ask the optimizer `n` times."""
+        self._asked = [self._optimizer.ask() for _ in range(1 if self.sequential else n)]
+        return np.array([candidate.value for candidate in self._asked], np.int64)
+
+    def learn(self, costs: list[float]) -> None:
+        """Tell the optimizer each cost."""
+        from nevergrad.common.errors import TellNotAskedNotSupportedError
+
+        for place, (candidate, cost) in enumerate(zip(self._asked, costs, strict=True)):
+            try:
+                self._optimizer.tell(candidate, cost)
+            except TellNotAskedNotSupportedError:
+                assert self._optimizer.num_tell <= 1 and place == 0  # only the default was not asked for

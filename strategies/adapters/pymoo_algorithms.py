@@ -1,0 +1,137 @@
+"""The single-objective algorithms of pymoo (Blank and Deb 2020)."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbo_suite import NoOptions, Strategy, option
+
+from .peer import Peer, needed, one_of
+
+
+@dataclass(frozen=True)
+class PopulationOptions:
+    """Options of an algorithm with a population."""
+
+    population: int = option(100, "candidates of a generation", low=4, high=100_000)
+
+
+@dataclass(frozen=True)
+class GeneticOptions(PopulationOptions):
+    """Options of a genetic algorithm."""
+
+    crossover: float = option(0.9, "share of children with two parents", low=0, high=1)
+    mutation: float = option(1.0, "parameters of a child that are drawn anew, on average", low=0, high=1000)
+
+
+class Algorithm(NamedTuple):
+    """Where pymoo keeps an algorithm, its options and arguments, and how it takes the default."""
+
+    module: str
+    options: type = NoOptions
+    arguments: Callable[[Any, int], dict[str, Any]] = lambda o, width: {}
+    populates: bool = True
+
+
+def _population(o: PopulationOptions, width: int) -> dict[str, Any]:
+    return {"pop_size": o.population}
+
+
+def _genetic(o: GeneticOptions, width: int) -> dict[str, Any]:
+    from pymoo.operators.crossover.ux import UniformCrossover
+
+    from .pymoo_operators import Redraw, Uniform
+
+    crossing, changing = UniformCrossover(prob=o.crossover), Redraw(prob_var=min(1.0, o.mutation / width))
+    return {"pop_size": o.population, "sampling": Uniform(), "crossover": crossing, "mutation": changing}
+
+
+ALGORITHMS: Mapping[str, Algorithm] = {
+    "BIPOPCMAES": Algorithm("cmaes", populates=False),
+    "BRKGA": Algorithm("brkga"),
+    "CMAES": Algorithm("cmaes", populates=False),
+    "DE": Algorithm("de", PopulationOptions, _population),
+    "DIRECT": Algorithm("direct", populates=False),
+    "EPPSO": Algorithm("pso_ep", PopulationOptions, _population),
+    "ES": Algorithm("es", PopulationOptions, lambda o, width: {"n_offsprings": o.population}),
+    "G3PCX": Algorithm("g3pcx", PopulationOptions, _population),
+    "GA": Algorithm("ga", GeneticOptions, _genetic),
+    "ISRES": Algorithm("isres", PopulationOptions, lambda o, width: {"n_offsprings": o.population}),
+    "NRBO": Algorithm("nrbo", PopulationOptions, _population),
+    "NelderMead": Algorithm("nelder", populates=False),
+    "NicheGA": Algorithm("ga_niching", GeneticOptions, _genetic),
+    "PSO": Algorithm("pso", PopulationOptions, _population),
+    "PatternSearch": Algorithm("pattern", populates=False),
+    "RandomSearch": Algorithm("random_search"),
+    "SRES": Algorithm("sres", PopulationOptions, lambda o, width: {"n_offsprings": o.population}),
+}
+
+
+class Pymoo(Peer):
+    """An algorithm of pymoo.
+
+    A parameter of k values is a real number in `[-0.5, k - 0.5]`, rounded. GA and NicheGA work on the integers
+    themselves, by uniform crossover and by drawing parameters anew, because simulated binary crossover and polynomial
+    mutation presume an order. The default replaces the first candidate of the first generation; local searches start
+    from it. A generation larger than the batch is proposed in parts. An algorithm that ends by itself ends the run.
+    """
+
+    @classmethod
+    def variants(cls) -> tuple[str, ...]:
+        """Return the names of the single-objective algorithms; its wrapper of Optuna and variants of CMAES are out."""
+        return tuple(ALGORITHMS)
+
+    @classmethod
+    @functools.cache
+    def variant(cls, name: str) -> type[Strategy]:
+        """Return the strategy that is one algorithm."""
+        needed(["pymoo"], f"pymoo:{name}", '"bbo_suite[pymoo]"')
+        return one_of(cls, "pymoo", name, Options=ALGORITHMS[name].options)
+
+    def start(self, batch: int) -> None:
+        """Make the algorithm and take its first generation."""
+        from pymoo.core.problem import Problem
+        from pymoo.core.termination import NoTermination
+
+        kind, width = ALGORITHMS[self.name], len(self.coding.sizes)
+        start = {} if kind.populates else {"x0": self.coding.default.astype(float)}
+        module = importlib.import_module(f"pymoo.algorithms.soo.nonconvex.{kind.module}")
+        self._algorithm = getattr(module, self.name)(**kind.arguments(self.options, width), **start)
+        problem = Problem(n_var=width, n_obj=1, xl=np.full(width, -0.5), xu=self.coding.sizes - 0.5)
+        self._algorithm.setup(problem, termination=NoTermination(), seed=self.seed)
+        self._done = self._given = 0
+        self._next_generation()
+        if kind.populates:
+            self._rows[0] = self._generation[0].X = self.coding.default.astype(float)
+        else:  # a candidate of nobody's, before the first of the algorithm
+            self._rows = np.concatenate([self.coding.default[None].astype(float), self._rows])
+            self._costs = np.zeros(len(self._rows))
+
+    def _next_generation(self) -> None:
+        self._generation = self._algorithm.ask()
+        width = len(self.coding.sizes)
+        none = self._generation is None or not len(self._generation)
+        self._rows = np.zeros((0, width)) if none else self._generation.get("X").reshape(-1, width)
+        self._costs = np.zeros(len(self._rows))
+        self._done = 0
+
+    def propose(self, n: int) -> NDArray:
+        """Return the next part of the generation."""
+        self._given = min(n, len(self._rows) - self._done)
+        return np.rint(self._rows[self._done : self._done + self._given]).astype(np.int64)
+
+    def learn(self, costs: list[float]) -> None:
+        """Note the costs, and go on to the next generation when all of this one are known."""
+        self._costs[self._done : self._done + self._given] = costs
+        self._done += self._given
+        if self._done == len(self._rows):
+            self._generation.set("F", self._costs[len(self._costs) - len(self._generation) :, None])
+            self._algorithm.tell(infills=self._generation)
+            self._next_generation()

@@ -1,0 +1,37 @@
+"""The global state that foreign libraries use: kept apart from everybody else's."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+
+class Sandbox:
+    """A stream of its own for what draws from the global generators of numpy and Python, and no warnings.
+
+    Some libraries draw from global generators. Inside the sandbox these continue a stream that only the seed decides;
+    outside nothing has changed.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._numpy = np.random.RandomState(seed).get_state()  # noqa: NPY002 - the state of the global generator
+        self._python = random.Random(seed).getstate()
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Exchange the states of the global generators for the sandbox's, and silence warnings, for the while."""
+        outside = np.random.get_state(), random.getstate()  # noqa: NPY002
+        np.random.set_state(self._numpy)  # noqa: NPY002
+        random.setstate(self._python)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # they tell a user of the library how to use it
+                yield
+        finally:
+            self._numpy, self._python = np.random.get_state(), random.getstate()  # noqa: NPY002
+            np.random.set_state(outside[0])  # noqa: NPY002
+            random.setstate(outside[1])
