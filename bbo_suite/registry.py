@@ -77,7 +77,7 @@ class Registry:
         return _load_problem(self, problem_id)
 
 
-@functools.lru_cache(maxsize=4)
+@functools.lru_cache(maxsize=16)
 def _loaded(registry: Registry, problem_id: str) -> Problem:
     return _load_problem(registry, problem_id)
 

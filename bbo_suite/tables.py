@@ -8,12 +8,15 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+
+if TYPE_CHECKING:
+    from .tuning import Tuning, Verdict
 
 _SPARE = ("evaluation s", "strategy s", "failed", "unique", "default", "best", "evaluations", "seed")
 """The columns of the summary that a narrow terminal can do without, the most dispensable first."""
@@ -82,6 +85,25 @@ def _fitting(lines: Sequence[dict[str, str]], width: int) -> list[str]:
         if 1 + sum(space[name] for name in names) > width:
             names.remove(spare)
     return names
+
+
+def tuning_table(plan: Tuning, verdict: Verdict) -> None:
+    """Print what tuning found, beside the shipped defaults on fresh seeds, and how to use it."""
+    from .tuning import changed, words
+
+    table = Table("problem", "shipped defaults", "tuned")
+    for problem, gain in verdict.shipped.items():
+        table.add_row(escape(problem), f"{math.exp(gain):.4f}", f"{math.exp(verdict.tuned[problem]):.4f}")
+    seeds = f"{2 * plan.repeats} fresh seeds"
+    table.caption = f"speedup after {plan.budget:,} evaluations, geometric mean of {seeds}; higher is better"
+    console, setting = _console(), changed(verdict)
+    console.print(table)
+    print(f"score {verdict.score:.4f} in the search, {verdict.fresh_score:.4f} on {seeds}; the shipped defaults have 1")
+    if not setting or verdict.fresh_score <= 1:
+        print(f"keep the shipped defaults: nothing better was found in {plan.trials} settings")
+        return
+    options = " ".join(f"--option {plan.strategy}.{word}" for word in words(setting).split(" "))
+    print(f"python -m bbo_suite run --strategy {plan.strategy} {options}")
 
 
 def list_table(items: Sequence[dict[str, str]]) -> None:

@@ -3,14 +3,44 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbo_suite import Strategy
+from bbo_suite import Strategy, UserError
 
-from .peer import Peer, one_of
+from .peer import Peer, needed, one_of
+
+NEEDS: Mapping[str, tuple[str, str]] = {
+    "AX": ("ax", "ax-platform"),
+    "BOBYQA": ("pybobyqa", "Py-BOBYQA"),
+    "BayesOptim": ("bayes_optim", "bayes-optim"),
+    "FCMA": ("fcmaes", "fcmaes"),
+    "NLOPT": ("nlopt", "nlopt"),
+    "PCABO": ("bayes_optim", "bayes-optim"),
+    "SMAC3": ("ConfigSpace", "smac"),
+    "pysot": ("poap", "pysot"),
+}
+"""The module and the package that the optimizers need whose names begin so."""
+
+_CLOCK = "it seeds itself by the clock, so that its runs cannot be repeated"
+_THREAD = "it draws from a global generator in a thread of its own, so that its runs cannot be repeated"
+_NUMPY = "Nevergrad 1.0.12 converts arrays to numbers in it, which numpy 2 refuses"
+_PYMOO = "Nevergrad 1.0.12 imports for it what pymoo 0.6 has no more; use pymoo:CMAES and its likes"
+UNUSABLE: Mapping[str, str] = {
+    **dict.fromkeys(("Carola10", "Carola13", "Carola8", "Carola9", "CmaFmin2", "MetaModelFmin2"), _CLOCK),
+    **dict.fromkeys(("MultiDS",), _THREAD),
+    **dict.fromkeys(("Neural1MetaModelE", "Neural1MetaModelLogNormal", "Neural1MetaModelOnePlusOne"), _NUMPY),
+    **dict.fromkeys(("Quad1MetaModelE", "Quad1MetaModelOnePlusOne", "RF1MetaModelLogNormal"), _NUMPY),
+    **dict.fromkeys(("SVM1MetaModelE", "SVM1MetaModelLogNormal", "SVM1MetaModelOnePlusOne"), _NUMPY),
+    **dict.fromkeys(("PymooBIPOP", "PymooCMAES", "PymooNSGA2"), _PYMOO),
+}
+"""Why an optimizer of the registry cannot be run."""
+
+SEQUENTIAL = frozenset({"BAR4", "DS9", "MetaModelDSproba"})
+"""What the registry calls parallel although it fails when asked for more candidates than one at a time."""
 
 
 class Nevergrad(Peer):
@@ -43,7 +73,13 @@ class Nevergrad(Peer):
         """Return the strategy that is one optimizer."""
         from nevergrad.optimization import registry
 
-        return one_of(cls, "Nevergrad", name, sequential=bool(registry[name].no_parallelization))
+        if name in UNUSABLE:
+            raise UserError(f"strategy nevergrad:{name} cannot be used: {UNUSABLE[name]}")
+        for start, (module, package) in NEEDS.items():
+            if name.startswith(start):
+                needed([module], f"nevergrad:{name}", package)
+        sequential = name in SEQUENTIAL or bool(registry[name].no_parallelization)
+        return one_of(cls, "Nevergrad", name, sequential=sequential)
 
     def start(self, batch: int) -> None:
         """Make the optimizer and suggest the default to it."""

@@ -17,6 +17,7 @@ from .coding import Coding
 from .peer import Peer, needed, one_of
 
 if TYPE_CHECKING:
+    from optuna import Trial
     from optuna.samplers import BaseSampler
 
 LARGEST_GRID = 100_000
@@ -84,7 +85,9 @@ def _grid(o: NoOptions, coding: Coding) -> dict[str, Any]:
     if count > LARGEST_GRID:
         advice = f"it takes at most {LARGEST_GRID:,}; use the strategy exhaustive"
         raise UserError(f"strategy optuna:GridSampler lists all candidates beforehand, here {count:.3g}: {advice}")
-    return {"search_space": {name: range(size) for name, size in zip(_names(coding), coding.sizes.tolist(), strict=True)}}
+    return {
+        "search_space": {name: range(size) for name, size in zip(_names(coding), coding.sizes.tolist(), strict=True)}
+    }
 
 
 class Sampler(NamedTuple):
@@ -139,7 +142,7 @@ class Optuna(Peer):
             sampler: BaseSampler = getattr(optuna.samplers, self.name)(**seed)
             self._storage = optuna.storages.InMemoryStorage()
             self._study = optuna.create_study(sampler=sampler, storage=self._storage)
-        self._study.stop = self._stop  # type: ignore[method-assign] - Optuna's own stops `optimize`, which is not used
+        self._study.stop = self._stop  # type: ignore[method-assign]  # Optuna's own knows `optimize` only
         self._stopped = False
         self._distributions = _distributions(self.coding, kind.numeric)
         self._study.enqueue_trial(dict(zip(self._distributions, self.coding.default.tolist(), strict=True)))
@@ -150,7 +153,7 @@ class Optuna(Peer):
     def propose(self, n: int) -> NDArray:
         """Ask the sampler `n` times."""
         with _quiet():
-            self._trials = []
+            self._trials: list[Trial] = []
             rows = [self._propose_one() for _ in range(0 if self._stopped else n)]
         return np.array(rows, np.int64).reshape(-1, len(self.coding.sizes))
 

@@ -54,9 +54,9 @@ def _genetic(o: GeneticOptions, width: int) -> dict[str, Any]:
 
 
 ALGORITHMS: Mapping[str, Algorithm] = {
-    "BIPOPCMAES": Algorithm("cmaes", populates=False),
+    "BIPOPCMAES": Algorithm("cmaes", NoOptions, lambda o, width: {"sigma": 0.25}, populates=False),
     "BRKGA": Algorithm("brkga"),
-    "CMAES": Algorithm("cmaes", populates=False),
+    "CMAES": Algorithm("cmaes", NoOptions, lambda o, width: {"sigma": 0.25}, populates=False),
     "DE": Algorithm("de", PopulationOptions, _population),
     "DIRECT": Algorithm("direct", populates=False),
     "EPPSO": Algorithm("pso_ep", PopulationOptions, _population),
@@ -80,7 +80,8 @@ class Pymoo(Peer):
     A parameter of k values is a real number in `[-0.5, k - 0.5]`, rounded. GA and NicheGA work on the integers
     themselves, by uniform crossover and by drawing parameters anew, because simulated binary crossover and polynomial
     mutation presume an order. The default replaces the first candidate of the first generation; local searches start
-    from it. A generation larger than the batch is proposed in parts. An algorithm that ends by itself ends the run.
+    from it. NelderMead's first steps, 5 % of a range, reach another value only where there are ten or more.
+    A generation larger than the batch is proposed in parts. An algorithm that ends by itself ends the run.
     """
 
     @classmethod
@@ -107,31 +108,36 @@ class Pymoo(Peer):
         problem = Problem(n_var=width, n_obj=1, xl=np.full(width, -0.5), xu=self.coding.sizes - 0.5)
         self._algorithm.setup(problem, termination=NoTermination(), seed=self.seed)
         self._done = self._given = 0
-        self._next_generation()
+        self._rows, self._costs = self._next_generation()
         if kind.populates:
             self._rows[0] = self._generation[0].X = self.coding.default.astype(float)
         else:  # a candidate of nobody's, before the first of the algorithm
             self._rows = np.concatenate([self.coding.default[None].astype(float), self._rows])
             self._costs = np.zeros(len(self._rows))
 
-    def _next_generation(self) -> None:
-        self._generation = self._algorithm.ask()
-        width = len(self.coding.sizes)
-        none = self._generation is None or not len(self._generation)
-        self._rows = np.zeros((0, width)) if none else self._generation.get("X").reshape(-1, width)
-        self._costs = np.zeros(len(self._rows))
+    def _next_generation(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Ask for a generation and return its `(n, w)` rows and room for their costs."""
+        from pymoo.core.individual import Individual
+        from pymoo.core.population import Population
+
+        self._infills = self._algorithm.ask() if self._algorithm.has_next() else None
+        infills = [] if self._infills is None else self._infills
+        self._generation = Population.create(*([infills] if isinstance(infills, Individual) else infills))
+        rows = np.array([one.X for one in self._generation], float).reshape(-1, len(self.coding.sizes))
         self._done = 0
+        return rows, np.zeros(len(rows))
 
     def propose(self, n: int) -> NDArray:
         """Return the next part of the generation."""
         self._given = min(n, len(self._rows) - self._done)
-        return np.rint(self._rows[self._done : self._done + self._given]).astype(np.int64)
+        return np.floor(0.5 + self._rows[self._done : self._done + self._given]).astype(np.int64)
 
     def learn(self, costs: list[float]) -> None:
         """Note the costs, and go on to the next generation when all of this one are known."""
         self._costs[self._done : self._done + self._given] = costs
         self._done += self._given
         if self._done == len(self._rows):
-            self._generation.set("F", self._costs[len(self._costs) - len(self._generation) :, None])
-            self._algorithm.tell(infills=self._generation)
-            self._next_generation()
+            costs = self._costs[len(self._costs) - len(self._generation) :, None]
+            self._generation.set("F", costs)
+            self._algorithm.tell(infills=self._infills)
+            self._rows, self._costs = self._next_generation()

@@ -36,7 +36,7 @@ class Redraw(Mutation):
     def _do(
         self,
         problem: Problem,
-        X: NDArray[np.float64],  # noqa: N803 - pymoo's name
+        X: NDArray[np.float64],
         *args: Any,  # noqa: ANN401
         random_state: Generator,
         **kwargs: Any,  # noqa: ANN401

@@ -65,7 +65,7 @@ def _step(part: str, place: str, passes: tuple[str, ...], strategies: Collection
             raise UserError(f"{place} names pass {name!r} twice; name each pass once")
     if not strategy:
         raise UserError(f"{place} names no strategy; write {'+'.join(names)}: strategy, such as annealing")
-    if strategy not in strategies:
+    if strategy not in strategies and strategy.partition(":")[0] not in strategies:  # the registry knows its variants
         hint = " It cannot search for itself." if strategy == "joint" else ""
         raise UserError(f"{place} names no usable strategy: {strategy!r}.{hint}{did_you_mean(strategy, strategies)}")
     return Step(tuple(sorted(names, key=passes.index)), strategy)
