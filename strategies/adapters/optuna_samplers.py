@@ -91,19 +91,25 @@ def _grid(o: NoOptions, coding: Coding) -> dict[str, Any]:
 
 
 class Sampler(NamedTuple):
-    """How a sampler is made: its options, its arguments, what it imports, and does it take numbers only?"""
+    """How a sampler is made: its options, its arguments, and what it imports.
+
+    Attributes:
+      numeric: does it take numbers only?
+      told_default: is it told of the default? GridSampler breaks on a trial that is not of its grid.
+    """
 
     options: type
     arguments: Callable[[Any, Coding], dict[str, Any]] = lambda o, coding: {}
     modules: tuple[str, ...] = ()
     numeric: bool = False
+    told_default: bool = True
 
 
 SAMPLERS: Mapping[str, Sampler] = {
     "BruteForceSampler": Sampler(NoOptions),
     "CmaEsSampler": Sampler(CmaEsOptions, _cma_es, ("cmaes",), numeric=True),
     "GPSampler": Sampler(GPOptions, lambda o, coding: {"n_startup_trials": o.startup}, ("torch",)),
-    "GridSampler": Sampler(NoOptions, _grid),
+    "GridSampler": Sampler(NoOptions, _grid, told_default=False),
     "NSGAIIISampler": Sampler(GeneticOptions, _genetic),
     "NSGAIISampler": Sampler(GeneticOptions, _genetic),
     "QMCSampler": Sampler(QMCOptions, lambda o, coding: {"qmc_type": o.sequence, "scramble": o.scramble}, numeric=True),
@@ -177,7 +183,8 @@ class Optuna(Peer):
         """Complete the trials."""
         with _quiet():
             for trial, cost in zip(self._trials, costs, strict=True):
-                self._study.tell(trial, cost)
+                if trial.number or SAMPLERS[self.name].told_default:
+                    self._study.tell(trial, cost)
 
 
 def _names(coding: Coding) -> list[str]:

@@ -137,7 +137,6 @@ class Pymoo(Peer):
         self._costs[self._done : self._done + self._given] = costs
         self._done += self._given
         if self._done == len(self._rows):
-            costs = self._costs[len(self._costs) - len(self._generation) :, None]
-            self._generation.set("F", costs)
+            self._generation.set("F", self._costs[len(self._costs) - len(self._generation) :, None])
             self._algorithm.tell(infills=self._infills)
             self._rows, self._costs = self._next_generation()

@@ -10,6 +10,7 @@ from bbo_suite.registry import Registry
 CASES = [
     pytest.param(rule, id=f"{name}: {words}")
     for name, load in sorted(Registry().strategies().items())
+    if not load().has_variants  # these have tests of their own
     for words, rule in strategy_rules(load())
 ]
 

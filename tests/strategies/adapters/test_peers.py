@@ -1,0 +1,137 @@
+"""Adapters keep the contract of a strategy, by a handful of each library; `test_every_name` has the others."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from bbo_suite import Task, UserError, choice, option, product
+from bbo_suite.conformance import strategy_rules
+from bbo_suite.registry import Registry
+from bbo_suite.strategy_rules import COSTS, spaces
+
+PEERS = [
+    "optuna:TPESampler",
+    "optuna:NSGAIISampler",
+    "optuna:CmaEsSampler",
+    "nevergrad:NGOpt",
+    "nevergrad:DiscreteLenglerOnePlusOne",
+    "nevergrad:TwoPointsDE",
+    "pymoo:GA",
+]
+ODD = [pytest.param(name, marks=pytest.mark.slow) for name in ("optuna:GridSampler", "nevergrad:Cobyla", "pymoo:CMAES")]
+SMALL = {"population": 8, "startup": 4}
+
+
+def peer(name):
+    """Return a strategy, or skip the test if its library is not installed, whose generations fit a rule's budget."""
+    try:
+        found = Registry().strategy(name)
+    except UserError as error:
+        pytest.skip(str(error))
+    small = [(key, int, option(n, "n")) for key, n in SMALL.items() if hasattr(found.Options, key)]
+    quick = dataclasses.make_dataclass("Quick", small, bases=(found.Options,), frozen=True)
+    return type(found.__name__, (found,), {"Options": quick})
+
+
+@pytest.mark.parametrize("name", [*PEERS, *ODD])
+def test_contract(name):
+    for words, rule in strategy_rules(peer(name)):
+        try:
+            rule()
+        except AssertionError as error:
+            raise AssertionError(f"{name} breaks the rule: {words}") from error
+
+
+def player(name, space, budget=60, seed=0, default=None):
+    default = np.zeros(len(space), int) if default is None else default
+    strategy = peer(name)
+    task = Task("test", space, default, "seconds", None)
+    return strategy(task, budget, np.random.default_rng(seed), strategy.Options())
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_default_is_first_and_seeds_differ(name):
+    space = spaces()["choices and scales"]
+    default = np.array([3, 0, 1, 2, 7])
+    rows = []
+    for seed in (0, 1):
+        strategy = player(name, space, seed=seed, default=default)
+        first = strategy.ask(8)
+        assert first[0].tolist() == default.tolist()
+        strategy.tell(first, 1 + first.sum(axis=1).astype(float))
+        rows.append(np.concatenate([first, strategy.ask(8)]))
+    assert not np.array_equal(*rows)
+
+
+@pytest.mark.parametrize("name", ["optuna:NSGAIISampler", "nevergrad:TwoPointsDE", "pymoo:GA"])
+def test_learns(name):
+    """It finds better candidates than as many random ones."""
+    space = product(*(choice(f"c{i}", "ab") for i in range(40)))
+    strategy, best = player(name, space, 600, default=np.ones(40, int)), np.inf
+    for _ in range(30):
+        rows = strategy.ask(20)
+        values = 1.0 + rows.sum(axis=1)
+        best = min(best, values.min())
+        strategy.tell(rows, values)
+    drawn = 1 + space.sample(600, np.random.default_rng(0)).sum(axis=1).min()
+    assert best < drawn
+
+
+def test_unit_does_not_matter():
+    """The library is told multiples of the default's cost, and failures as twice the worst."""
+    strategy = player("nevergrad:NGOpt", spaces()["booleans"])
+    assert strategy._relative(np.array([np.inf, 4e-9, 6e-9])) == [3.0, 1.0, 1.5]
+    assert strategy._relative(np.array([np.inf, 8e-9])) == [4.0, 2.0]
+    untold = player("nevergrad:NGOpt", spaces()["booleans"])
+    assert untold._relative(np.array([np.inf, np.inf])) == [1.0, 1.0]
+
+
+def test_sampler_that_has_tried_everything_ends_the_run():
+    for name in ("optuna:GridSampler", "optuna:BruteForceSampler"):
+        strategy, seen = player(name, product(choice("c", "abc"), choice("d", "ab"))), []
+        while len(rows := strategy.ask(2)):
+            seen += rows.tolist()
+            strategy.tell(rows, np.ones(len(rows)))
+            assert len(seen) < 20
+        assert len({tuple(row) for row in seen}) == 6, name
+
+
+def test_what_cannot_be_is_refused_in_a_sentence():
+    with pytest.raises(UserError, match="at most 100,000; use the strategy exhaustive"):
+        player("optuna:GridSampler", product(*(choice(f"c{i}", "ab") for i in range(60)))).ask(1)
+    with pytest.raises(UserError, match="seeds itself by the clock"):
+        Registry().strategy("nevergrad:CmaFmin2")
+
+
+def test_missing_library_names_the_command(monkeypatch):
+    from bbo_strategies.adapters.peer import needed
+
+    with pytest.raises(UserError, match=r"strategy a:b needs no_such_module, .*: pip install it"):
+        needed(["no_such_module"], "a:b", "it")
+
+
+def test_random_generators_are_as_they_were():
+    import random
+
+    before = random.getstate(), np.random.default_rng
+    strategy = player("pymoo:GA", spaces()["booleans"])
+    strategy.tell(rows := strategy.ask(8), COSTS["uneven"](rows))
+    assert (random.getstate(), np.random.default_rng) == before
+
+
+def test_naming_loads_no_library_but_nevergrad():
+    code = (
+        "import sys; from bbo_suite import catalogue; from bbo_suite.registry import Registry\n"
+        "items = catalogue.strategies(Registry())\n"
+        "facts = [catalogue.facts(Registry(), name) for name in ('optuna', 'pymoo')]\n"
+        "assert 'optuna:TPESampler' in facts[0]['names']\n"
+        "assert {'optuna:NAME', 'nevergrad:NAME', 'pymoo:NAME'} <= {item['id'] for item in items}\n"
+        "assert not {'optuna', 'nevergrad', 'pymoo'} & set(sys.modules), 'loaded'"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
