@@ -56,7 +56,7 @@ class Registry:
         known = self.strategies()
         owner, _, variant = (name, "", "") if name in known else name.partition(":")
         if owner not in known:
-            raise UserError(f"there is no strategy {name!r}.{did_you_mean(name, known)}")
+            raise UserError(f"there is no strategy {name!r}.{did_you_mean(owner, known)}")
         found = known[owner]()
         return _variant(found, owner, variant) if found.has_variants or variant else found
 

@@ -128,7 +128,7 @@ def _searched(plan: Tuning, shipped: Any, knobs: Sequence[Knob], reference: Gain
     distributions = {knob.name: knob.distribution() for knob in knobs}
     best, options = 1.0, shipped
     with _quiet():
-        sampler = optuna.samplers.TPESampler(seed=plan.seed, n_startup_trials=max(2, min(10, plan.trials // 3)))
+        sampler = optuna.samplers.TPESampler(seed=plan.seed, n_startup_trials=8)
         study = optuna.create_study(sampler=sampler, direction="maximize")
         start = {knob.name: knob.coded(getattr(shipped, knob.name)) for knob in knobs}
         study.add_trial(optuna.trial.create_trial(params=start, distributions=distributions, value=best))

@@ -78,7 +78,11 @@ def test_the_python_example_runs(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    re.findall(r"^    python -m bbo_suite ((?:list|show|plot|run).*?)(?: +#.*)?$", README.read_text(), re.MULTILINE),
+    re.findall(
+        r"^    python -m bbo_suite ((?:list|show|plot|run|tune-strategy).*?)(?: +#.*)?$",
+        README.read_text(),
+        re.MULTILINE,
+    ),
 )
 def test_every_command_is_understood(line: str, tmp_path: Path) -> None:
     """Every printed command line parses; what it does is tested elsewhere."""

@@ -44,7 +44,7 @@ SEQUENTIAL = frozenset({"BAR4", "DS9", "MetaModelDSproba"})
 
 
 class Nevergrad(Peer):
-    """An optimizer of Nevergrad.
+    """The optimizers of Nevergrad; `show nevergrad` names them.
 
     All free parameters are one array whose element i lies in `[0, sizes[i])`, bounded by the normal distribution's
     function and cast to integers. That is how Nevergrad's own TransitionChoice codes an index, a standard normal draw

@@ -119,7 +119,7 @@ SAMPLERS: Mapping[str, Sampler] = {
 
 
 class Optuna(Peer):
-    """A sampler of Optuna.
+    """The samplers of Optuna; `show optuna` names them.
 
     Scales are integers and everything else categories, except for samplers that know numbers only (CmaEs and QMC draw
     categories independently of all else): there all are integers, and the order of a category's values means

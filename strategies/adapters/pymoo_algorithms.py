@@ -75,7 +75,7 @@ ALGORITHMS: Mapping[str, Algorithm] = {
 
 
 class Pymoo(Peer):
-    """An algorithm of pymoo.
+    """The single-objective algorithms of pymoo; `show pymoo` names them.
 
     A parameter of k values is a real number in `[-0.5, k - 0.5]`, rounded. GA and NicheGA work on the integers
     themselves, by uniform crossover and by drawing parameters anew, because simulated binary crossover and polynomial

@@ -113,3 +113,58 @@ def test_file_of_a_family(tmp_path):
         registry.problem("filed:/none")
     with pytest.raises(UserError, match="names no instance; choose one of filed:path"):
         registry.problem("filed")
+
+
+MANY = """
+from bbo_suite import Strategy, UserError
+class Many(Strategy):
+    "Many."
+    has_variants = True
+    def ask(self, n):
+        return self.task.space.sample(n, self.rng)
+    @classmethod
+    def variants(cls):
+        return ("North", "South", "Gone")
+    @classmethod
+    def variant(cls, name):
+        if name == "Gone":
+            raise UserError("strategy many:Gone needs gone, which is not installed: pip install gone")
+        return type(name, (cls,), {"has_variants": False})
+"""
+
+
+@pytest.fixture
+def many(tmp_path):
+    (tmp_path / "many.py").write_text(MANY)
+    return Registry((tmp_path / "many.py",))
+
+
+def test_variant_by_its_name(many):
+    assert many.strategy("many:North").__name__ == "North"
+    assert many.strategies()["many"]().has_variants
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("many", "choose many:North, many:South, many:Gone or another of its 3; `show many` names them"),
+        ("many:", "stands for many"),
+        ("many:Nort", "Did you mean 'many:North'"),
+        ("many:Gone", "pip install gone"),
+        ("mny:North", "Did you mean 'many'"),
+        ("random:North", "'random' has no variants; leave out ':North'"),
+    ],
+)
+def test_variant_that_is_none(many, name, words):
+    with pytest.raises(UserError, match=words):
+        many.strategy(name)
+
+
+def test_options_of_a_variant_are_split_at_the_last_dot(many, tmp_path):
+    from bbo_suite.api import chosen_options
+
+    options = "from dataclasses import dataclass\n@dataclass(frozen=True)\nclass Sizes:\n    size: int = 1\n"
+    text = options + MANY.replace("def ask", "Options = Sizes\n    def ask")
+    (tmp_path / "sized.py").write_text(text)
+    chosen = chosen_options(Registry((tmp_path / "sized.py",)), ["sized:North"], {"sized:North.size": "3"})
+    assert chosen["sized:North"].size == 3
