@@ -55,7 +55,7 @@ class Smac(Peer):
 
         self._folder, space = TemporaryDirectory(), _config_space(self.coding, self.seed)
         files = {"output_directory": self._folder.name, "deterministic": True}
-        scenario = smac.Scenario(space, n_trials=self.budget + 1, seed=self.seed, **files)  # type: ignore[arg-type]
+        scenario = smac.Scenario(space, n_trials=self.budget + 1, seed=self.seed, **files)
         facade: Any = getattr(smac, self.name)
         design = facade.get_initial_design(scenario, n_configs=self.options.startup or None)
         self._facade = facade(scenario, _never, initial_design=design, logging_level=False, overwrite=True)
