@@ -91,6 +91,13 @@ class Annealing(Strategy):
         reference = min(cost, self._cost) if np.isinf(cost) else cost
         self._merge(base, cost, configs, values, self._accepts(values - reference) if np.isfinite(reference) else None)
 
+    def observe(self, configs: NDArray, values: NDArray[np.float64]) -> None:
+        """Let time pass, and go on from a candidate of others that is better than the state."""
+        self._told += len(values)
+        best = int(np.argmin(values))
+        if values[best] < self._cost:
+            self._state, self._cost, self._next = configs[best].copy(), float(values[best]), None
+
     def _merge(
         self, base: NDArray, cost: float, configs: NDArray, values: NDArray, accepted: NDArray[np.bool_] | None
     ) -> None:

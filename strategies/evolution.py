@@ -51,10 +51,7 @@ class Evolution(Strategy):
         self._population: NDArray = task.default[None].astype(task.space.dtype)
         self._costs = np.array([np.inf])
         self._known: set[str] = set()
-        self._kinds, self._parents = (
-            np.zeros(0, np.int64),
-            np.zeros(0),
-        )  # of the batch: of change, and the parents' costs
+        self._kinds, self._parents = np.zeros(0, np.int64), np.zeros(0)  # of the batch: of change; the parents' costs
 
     def ask(self, n: int) -> NDArray:
         """Return children, 20 or fewer; in the first batch the default comes first."""
@@ -109,6 +106,14 @@ class Evolution(Strategy):
     def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:
         """Let the best of parents and children survive."""
         self._changes.learn(self._kinds, values < self._parents)
+        self._select(configs, values)
+
+    def observe(self, configs: NDArray, values: NDArray[np.float64]) -> None:
+        """Take candidates of others into the population."""
+        self._known.update(self.task.space.digests(configs))
+        self._select(configs, values)
+
+    def _select(self, configs: NDArray, values: NDArray[np.float64]) -> None:
         costs = np.concatenate([values, self._costs])
         order = np.argsort(costs, kind="stable")[: self.options.population]
         self._population, self._costs = np.concatenate([configs, self._population])[order], costs[order]

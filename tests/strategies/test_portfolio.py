@@ -8,6 +8,7 @@ import pytest
 from bbo_strategies import portfolio
 from bbo_strategies.portfolio import Portfolio, PortfolioOptions
 from bbo_suite import Space, Strategy, Task, UserError
+from bbo_suite.registry import Registry
 
 SPACE = Space(np.full(30, 2))
 
@@ -101,3 +102,16 @@ def test_the_budget_goes_on_without_members_that_are_covered(monkeypatch):
 def test_wrong_members_are_refused(members):
     with pytest.raises(UserError):
         portfolio._classes(members)
+
+
+@pytest.mark.parametrize("name", ["annealing", "evolution"])
+def test_members_go_on_from_what_others_found(name):
+    task = Task("made-up", SPACE, np.zeros(30, SPACE.dtype), "seconds")
+    member = Registry().strategy(name)
+    player = member(task, 1000, np.random.default_rng(0), member.Options())
+    for _ in range(3):
+        configs = player.ask(10)
+        player.tell(configs, 100.0 - configs.sum(axis=1))
+    found = np.ones((1, 30), SPACE.dtype)
+    player.observe(found, np.array([70.0]))
+    assert ((player.ask(10) == found).mean(axis=1) > 0.6).any()
