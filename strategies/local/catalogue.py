@@ -1,0 +1,160 @@
+"""The moves that are tried in turn, with don't-look bits and what is known of moves of their kind."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from bbo_suite import Kind, Moves, Space
+
+from .neighbourhood import Neighbourhood
+
+_MOST_VALUES, _MOST_AT_A_PLACE = 32, 64
+_ANY = -1  # the value of a move that Moves draws
+_SHORTEST, _SHARE = 64, 32
+
+
+class Catalogue:
+    """Every move `set these parameters to this value`: of single parameters, and of all that belong to one node.
+
+    A move is looked at once, and again only when a parameter within its reach has changed: the don't-look bits of
+    Bentley (1992, Fast Algorithms for Geometric Traveling Salesman Problems, section 4). Moves of one kind, on
+    parameters with equal features and to the same value, share what they have gained. A parameter that may not be set
+    freely, of a sequence or under a constraint, is changed at random by `Moves`.
+
+    Attributes:
+      starts, columns: move i sets `columns[starts[i]:starts[i + 1]]`.
+      values: `(m,)` to what, -1 for anything else.
+      kinds: `(m,)` a number for each kind of move.
+      waiting: `(m,)` is the move still to be looked at?
+    """
+
+    def __init__(self, space: Space, moves: Moves, near: Neighbourhood, rng: Generator) -> None:
+        self._moves = moves
+        plain = space.kinds != Kind.SLOT
+        for component in space.components:
+            plain[component.columns] = False
+        free, tied = moves.movable[plain[moves.movable]], moves.movable[~plain[moves.movable]]
+        tied = np.repeat(tied, np.minimum(space.sizes[tied], _MOST_VALUES) - 1)
+        parts = [(tied, np.ones(len(tied), np.int64), np.full(len(tied), _ANY), 0)]
+        for sort, place in enumerate([np.arange(len(space)), *near.places]):
+            parts += [(*part, sort) for part in _settings(free, place, space.sizes, 1 if sort == 0 else 2)]
+        columns, lengths, values = (np.concatenate(arrays) for arrays in list(zip(*parts, strict=True))[:3])
+        self.columns, self.values = columns, values
+        self.sorts = np.repeat([part[3] for part in parts], [len(part[1]) for part in parts])
+        self.starts = np.concatenate([[0], np.cumsum(lengths)])
+        self.owner = np.repeat(np.arange(len(values)), lengths)
+        self.waiting = np.ones(len(values), bool)
+        self.kinds = self._number_kinds(near.kinship, rng)
+        order = np.argsort(self.columns, kind="stable")
+        self._users, self._used = self.owner[order], np.searchsorted(self.columns[order], np.arange(len(space) + 1))
+        k = int(self.kinds.max(initial=-1)) + 1
+        self._gain, self._tried, self._sort_of = np.zeros(k), np.zeros(k), np.zeros(k, np.int64)
+        self._sort_of[self.kinds] = self.sorts
+        self._queue = np.empty(0, np.int64)
+
+    def _number_kinds(self, kinship: NDArray[np.int64], rng: Generator) -> NDArray[np.int64]:
+        """Two moves are of a kind if they set parameters that are alike, in any order, to the same value."""
+        marks = rng.integers(0, 1 << 40, kinship.max() + 1)
+        sums = np.add.reduceat(marks[kinship[self.columns]], self.starts[:-1]) if len(self.values) else self.values
+        keys = np.column_stack([self.sorts, self.values, np.diff(self.starts), sums])
+        return np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
+
+    def rows(self, state: NDArray, moves: NDArray[np.int64], rng: Generator) -> NDArray:
+        """Return `(k, d)` copies of the state with one move each."""
+        rows = np.repeat(state[None], len(moves), axis=0)
+        for row, move in zip(rows, moves, strict=True):
+            row[self.columns[self.starts[move] : self.starts[move + 1]]] = max(0, self.values[move])
+        drawn = np.flatnonzero(self.values[moves] == _ANY)
+        if len(drawn):
+            rows[drawn] = state
+            self._moves.change(rows, drawn, self.columns[self.starts[moves[drawn]]], rng)
+        return rows
+
+    def everywhere(self, state: NDArray, kind: int) -> NDArray:
+        """Return a copy of the state with all moves of a kind."""
+        row = state.copy()
+        here = self.kinds[self.owner] == kind
+        row[self.columns[here]] = self.values[self.owner[here]]
+        return row
+
+    def live(self, state: NDArray) -> NDArray[np.bool_]:
+        """Return `(m,)` booleans: does the move change anything?"""
+        different = state[self.columns] != self.values[self.owner]
+        return np.bincount(self.owner, different, len(self.values)) > 0
+
+    def shared(self, state: NDArray, rng: Generator) -> NDArray[np.int64]:
+        """Return the kinds of which several moves are live, shuffled, those of single parameters first."""
+        live = self.live(state) & (self.values != _ANY)
+        kinds = rng.permutation(np.flatnonzero(np.bincount(self.kinds[live], minlength=len(self._gain)) > 1))
+        return kinds[np.argsort(self._sort_of[kinds], kind="stable")]
+
+    def about(self, column: int, state: NDArray, rng: Generator) -> int:
+        """Return a move that sets a parameter to something else, with the others at its node if it has one."""
+        moves = self._users[self._used[column] : self._used[column + 1]]
+        moves = moves[self.values[moves] != state[column]]
+        wide = moves[self.sorts[moves] > 0]
+        return int(rng.choice(wide if len(wide) else moves))
+
+    def singles(self, state: NDArray, columns: NDArray[np.int64], most: int, rng: Generator) -> NDArray:
+        """Return at most `most` copies of the state with another value of one of the columns each."""
+        moves = np.concatenate([self._users[self._used[c] : self._used[c + 1]] for c in columns])
+        moves = moves[(self.sorts[moves] == 0) & (self.values[moves] != state[self.columns[self.starts[moves]]])]
+        if len(moves) > most:
+            moves = np.sort(rng.choice(moves, most, replace=False))
+        return self.rows(state, moves, rng)
+
+    def wake(self, columns: NDArray[np.int64]) -> None:
+        """Let all moves of some parameters wait again."""
+        for column in columns:
+            self.waiting[self._users[self._used[column] : self._used[column + 1]]] = True
+
+    def next(self, n: int, state: NDArray, rng: Generator) -> NDArray[np.int64]:
+        """Return up to `n` of the waiting moves, the most promising first; they wait no more."""
+        self._queue = self._queue[self.waiting[self._queue]]
+        if len(self._queue) < n:
+            self._queue = self._rank(state, rng)
+        taken, self._queue = self._queue[:n], self._queue[n:]
+        self.waiting[taken] = False
+        return taken
+
+    def _rank(self, state: NDArray, rng: Generator) -> NDArray[np.int64]:
+        """Order the waiting moves by the mean gain of their kind, shrunk to that of their sort.
+
+        The second of a kind ranks as if the first had gained nothing, so a batch tries many kinds.
+        """
+        moves = rng.permutation(np.flatnonzero(self.waiting & self.live(state)))
+        kinds = self.kinds[moves]
+        order = np.argsort(kinds, kind="stable")
+        place = np.empty(len(moves), np.int64)
+        place[order] = np.arange(len(moves)) - np.searchsorted(kinds[order], kinds[order])
+        sorts = int(self.sorts.max(initial=0)) + 1
+        prior = np.bincount(self._sort_of, self._gain, sorts) / (np.bincount(self._sort_of, self._tried, sorts) + 1)
+        score = (self._gain[kinds] + prior[self._sort_of[kinds]] + 1e-12) / (self._tried[kinds] + 1 + place)
+        return moves[np.argsort(-score, kind="stable")[: max(_SHORTEST, len(moves) // _SHARE)]]
+
+    def learn(self, moves: NDArray[np.int64], gains: NDArray[np.float64]) -> None:
+        """Count the `(k,)` relative gains, 0 for none, to the kinds of the moves."""
+        np.add.at(self._gain, self.kinds[moves], gains)
+        np.add.at(self._tried, self.kinds[moves], 1)
+
+
+def _settings(
+    columns: NDArray[np.int64], place: NDArray[np.int64], sizes: NDArray[np.int64], least: int
+) -> list[tuple[NDArray, NDArray, NDArray]]:
+    """Return columns, lengths and values of the moves that set all parameters of one place and size to one value."""
+    columns = columns[place[columns] >= 0]
+    columns = columns[np.lexsort((columns, sizes[columns], place[columns]))]
+    if not len(columns):
+        return []
+    keys = np.column_stack([place[columns], sizes[columns]])
+    first = np.flatnonzero(np.append(True, (np.diff(keys, axis=0) != 0).any(axis=1)))
+    lengths = np.diff(np.append(first, len(columns)))
+    size = sizes[columns[first]]
+    parts = []
+    for v in range(min(int(size.max()), _MOST_VALUES)):
+        kept = (size > v) & (lengths >= least) & (lengths <= _MOST_AT_A_PLACE)
+        value = np.where(size <= _MOST_VALUES, v, v * (size - 1) // (_MOST_VALUES - 1))
+        parts.append((columns[np.repeat(kept, lengths)], lengths[kept], value[kept]))
+    return parts

@@ -1,0 +1,63 @@
+"""Changes of a few parameters that interact: steps out of a local optimum."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from bbo_suite import Moves
+
+from .catalogue import Catalogue
+from .neighbourhood import Neighbourhood
+
+_EVEN = 0.3
+
+
+class Kicks:
+    """Random changes of a parameter together with some that interact with it.
+
+    The parameter comes rather where single changes were seen to matter: where kernels are large, gains are too. Where
+    it interacts with none, the others are any.
+
+    Args:
+      moves: of the space.
+      near: what interacts.
+      most: how many others at most.
+    """
+
+    def __init__(self, moves: Moves, near: Neighbourhood, most: int) -> None:
+        self._moves, self._near, self._most = moves, near, most
+        movable = np.zeros(len(near.kinship), bool)
+        movable[moves.movable] = True
+        self._movable = movable
+        self._weights = np.arange(1.0, len(moves.movable) + 1)
+
+    def weigh(self, effects: NDArray[np.float64]) -> None:
+        """Take over `(d,)` relative changes of cost that single changes have caused."""
+        sizes = np.sqrt(np.minimum(effects, np.quantile(effects, 0.98)))
+        mean = sizes[self._moves.movable].mean()
+        self._weights = np.cumsum(sizes[self._moves.movable] / (mean if mean > 0 else 1.0) + _EVEN)
+
+    def near(self, state: NDArray, n: int, rng: Generator) -> NDArray:
+        """Return `(n, d)` rows in which a parameter and 1 to `most` that interact with it have other values."""
+        columns = [self._with_others(anchor, rng) for anchor in self._anchors(n, rng)]
+        rows = np.repeat(state[None], n, axis=0)
+        self._moves.change(rows, np.repeat(np.arange(n), [len(c) for c in columns]), np.concatenate(columns), rng)
+        return rows
+
+    def at_places(self, state: NDArray, n: int, catalogue: Catalogue, rng: Generator) -> NDArray:
+        """Return `(n, d)` rows in which all parameters of a node have one value."""
+        moves = [catalogue.about(anchor, state, rng) for anchor in self._anchors(n, rng)]
+        return catalogue.rows(state, np.array(moves), rng)
+
+    def _anchors(self, n: int, rng: Generator) -> NDArray[np.int64]:
+        return self._moves.movable[np.searchsorted(self._weights, rng.random(n) * self._weights[-1], side="right")]
+
+    def _with_others(self, anchor: int, rng: Generator) -> NDArray[np.int64]:
+        others = self._near.of(anchor)
+        others = others[self._movable[others]]
+        if not len(others):
+            others = np.setdiff1d(rng.choice(self._moves.movable, self._most), anchor)
+        count = min(len(others), int(rng.integers(1, self._most + 1)))
+        return np.append(rng.permutation(others)[:count], anchor)

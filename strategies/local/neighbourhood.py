@@ -1,0 +1,58 @@
+"""Which parameters a change may touch, and which are of a kind."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbo_suite import Structure, Task
+
+
+class Neighbourhood:
+    """What a task declares about its parameters, in the form in which the search asks for it.
+
+    Attributes:
+      starts, neighbours: compressed sparse rows of the interaction graph; empty rows where nothing is declared.
+      kinship: `(d,)` a number for each parameter; equal where the declared features are equal, as they are in repeated
+        layers. All differ where nothing is declared.
+      places: for each sort of place, `(d,)` the node that each parameter belongs to, -1 for none: the producer and the
+        consumer of the edge that it decides, or the node that it decides.
+    """
+
+    def __init__(self, task: Task) -> None:
+        d, structure = len(task.space), task.structure
+        self.starts, self.neighbours = np.zeros(d + 1, np.int64), np.empty(0, np.int32)
+        self.kinship, self.places = np.arange(d), list[NDArray[np.int64]]()
+        if structure is not None:
+            self.starts, self.neighbours = structure.starts, structure.neighbours
+            self.kinship, self.places = _alike(structure.features), _places(structure)
+
+    def of(self, column: int) -> NDArray[np.int32]:
+        """Return the parameters that interact with one, without itself."""
+        return self.neighbours[self.starts[column] : self.starts[column + 1]]
+
+    def around(self, columns: NDArray) -> NDArray[np.int64]:
+        """Return the parameters and all that interact with them, ascending."""
+        lengths = self.starts[columns + 1] - self.starts[columns]
+        within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        reached = self.neighbours[np.repeat(self.starts[columns], lengths) + within]
+        return np.unique(np.concatenate([columns, reached]))
+
+
+def _alike(features: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Number the different rows, compared byte by byte."""
+    rows = np.ascontiguousarray(features)
+    if not rows.size:
+        return np.zeros(len(rows), np.int64)
+    whole = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).reshape(-1)
+    return np.unique(whole, return_inverse=True)[1].reshape(-1)
+
+
+def _places(structure: Structure) -> list[NDArray[np.int64]]:
+    places = []
+    if structure.graph is not None and structure.edges is not None and len(structure.graph.edges):
+        ends = structure.graph.edges[structure.edges].astype(np.int64)
+        places += [np.where(structure.edges >= 0, end, -1) for end in ends.T]
+    if structure.nodes is not None:
+        places.append(structure.nodes.astype(np.int64))
+    return places

@@ -1,0 +1,185 @@
+"""Iterated local search that knows which parameters interact and which are alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbo_suite import Moves, Strategy, Task, option
+
+from .catalogue import Catalogue
+from .credit import Credit
+from .kicks import Kicks
+from .merging import merge
+from .neighbourhood import Neighbourhood
+
+Costs = NDArray[np.float64]
+Asking = Generator[NDArray, Costs, None]
+"""A part of the search: yields rows to evaluate, is sent their costs."""
+Moving = Generator[NDArray, Costs, tuple[NDArray, float]]
+"""The same, and returns a state with its cost."""
+
+_ROUND, _REPAIRED, _MOST_ROUNDS, _REGION = 32, 2, 3, 32
+
+
+@dataclass(frozen=True)
+class LocalOptions:
+    """Options of `local`."""
+
+    kick: int = option(3, "most interacting parameters that are changed together with one", low=1, high=100)
+    temperature: float = option(0.0005, "how much worse than the best a repaired kick may be, at first", low=0, high=1)
+    alike: float = option(0.2, "share of the budget, at most, to first change all alike parameters together", high=1)
+
+
+class LocalSearch(Strategy):
+    """Iterated local search (Lourenço, Martin and Stützle 2003) on the structure that a problem declares.
+
+    Four operators share the budget by what they gain. `alike` makes one move everywhere: programs repeat their layers,
+    so what pays in one mostly pays in all. `once` makes each move in turn, the most promising first (see `Catalogue`).
+    `near` and `place` change a few interacting parameters at random; of each round of such kicks the best are repaired
+    by single changes around them, and kept if the result is better, or hardly worse than the best (record-to-record
+    travel, Dueck 1993, with a tolerance that falls to zero). Improvements that do not interact are merged.
+
+    Without a declared structure nothing is alike, and kicks are of any parameters.
+    """
+
+    Options: ClassVar[type] = LocalOptions
+    uses_structure: ClassVar[bool] = True
+    options: LocalOptions
+
+    def __init__(self, task: Task, budget: int, rng: np.random.Generator, options: LocalOptions) -> None:
+        super().__init__(task, budget, rng, options)
+        self._moves, self._near = Moves(task.space), Neighbourhood(task)
+        self._catalogue = Catalogue(task.space, self._moves, self._near, rng)
+        self._kicks = Kicks(self._moves, self._near, options.kick)
+        self._state: NDArray = task.default.astype(task.space.dtype)
+        self._cost = self._best = np.inf
+        self._effects, self._weighed = np.zeros(len(task.space)), 0
+        self._alike = np.empty(0, np.int64)
+        self._search = self._play()
+        self._rows, self._costs, self._told = next(self._search), np.empty(0), 0
+
+    def ask(self, n: int) -> NDArray:
+        """Return what is left of the present round, at most `n` rows of it; none if nothing can change."""
+        return self._rows[len(self._costs) : len(self._costs) + n]
+
+    def tell(self, configs: NDArray, values: Costs) -> None:
+        """Go on with the search once the whole round is known."""
+        self._costs = np.append(self._costs, values)
+        self._told += len(values)
+        if len(self._costs) == len(self._rows):
+            costs, self._costs = self._costs, np.empty(0)
+            self._rows = self._search.send(costs)
+
+    def _play(self) -> Asking:
+        self._cost = self._best = float((yield self._state[None])[0])
+        operators: dict[str, Callable[[], Asking]] = {
+            "once": self._once,
+            "near": partial(self._kick, self._kicks.near),
+            "place": partial(self._kick, partial(self._kicks.at_places, catalogue=self._catalogue)),
+            "alike": self._everywhere,
+        }
+        while not len(self._moves.movable):
+            yield self._state[None][:0]
+        self._alike = self._catalogue.shared(self._state, self.rng)
+        while len(self._alike) and self._told < self.options.alike * self.budget:
+            yield from self._everywhere()
+        credit = Credit(tuple(operators))
+        while True:
+            name, best, told = credit.choose(self.rng), self._best, self._told
+            yield from operators[name]()
+            credit.learn(name, _gain(best, self._best), self._told - told)
+
+    def _everywhere(self) -> Asking:
+        """Make all moves of a kind at once, for a few kinds."""
+        if not len(self._alike):
+            self._alike = self._catalogue.shared(self._state, self.rng)
+        kinds, self._alike = self._alike[:_ROUND], self._alike[_ROUND:]
+        rows = np.array([self._catalogue.everywhere(self._state, kind) for kind in kinds])
+        rows = rows[(rows != self._state).any(axis=1)] if len(kinds) else self._state[None][:0]
+        if len(rows):
+            self._move(*(yield from self._improve(self._state, self._cost, rows, (yield rows))))
+
+    def _once(self) -> Asking:
+        """Make the most promising moves that wait."""
+        moves = self._catalogue.next(_ROUND, self._state, self.rng)
+        if not len(moves):
+            return
+        rows = self._catalogue.rows(self._state, moves, self.rng)
+        costs = yield rows
+        gains = np.array([_gain(self._cost, cost) for cost in costs])
+        self._catalogue.learn(moves, np.maximum(gains, 0))
+        single = self._catalogue.sorts[moves] == 0
+        self._effects[self._catalogue.columns[self._catalogue.starts[moves[single]]]] = np.abs(gains[single])
+        self._move(*(yield from self._improve(self._state, self._cost, rows, costs)))
+        self._catalogue.waiting[moves[gains > 0]] = True
+
+    def _kick(self, kick: Callable[..., NDArray]) -> Asking:
+        """Kick the state in many ways, and take what improves or repair the best."""
+        if self._told >= self._weighed + 500:
+            self._kicks.weigh(self._effects)
+            self._weighed = self._told
+        origin, rows = self._state, kick(self._state, _ROUND, rng=self.rng)
+        costs = yield rows
+        if costs.min() < self._cost:
+            self._move(*(yield from self._improve(origin, self._cost, rows, costs)))
+            return
+        order = np.argsort(costs, kind="stable")
+        for i in order[(rows[order] != origin).any(axis=1)][:_REPAIRED]:
+            columns = np.flatnonzero(rows[i] != origin)
+            row, cost = rows[i], float(costs[i])
+            if self._state is not origin:
+                row = merge(origin, np.stack([rows[i], self._state]), self._near, self.task.space)
+                cost = float((yield row[None])[0])
+            row, cost = yield from self._repair(row, cost, columns)
+            tolerance = self.options.temperature * max(0.0, 1 - self._told / self.budget)
+            if cost < self._cost or cost <= self._best * (1 + tolerance):
+                self._move(row, cost)
+
+    def _repair(self, row: NDArray, cost: float, columns: NDArray[np.int64]) -> Moving:
+        """Improve a row by single changes around what has changed, until none helps."""
+        for _ in range(_MOST_ROUNDS):
+            region = self._near.around(columns)
+            trials = self._catalogue.singles(row, region, _REGION, self.rng)
+            if not len(trials):
+                break
+            better, least = yield from self._improve(row, cost, trials, (yield trials))
+            columns = np.flatnonzero(better != row)
+            row, cost = better, least
+            if not len(columns):
+                break
+        return row, cost
+
+    def _improve(self, row: NDArray, cost: float, rows: NDArray, costs: Costs) -> Moving:
+        """Return the row with the improvements among its changes merged, or with the best of them if that is better."""
+        good = np.flatnonzero(costs < cost)
+        good = good[np.argsort(costs[good], kind="stable")]
+        if not len(good):
+            return row, cost
+        best, least = rows[good[0]], float(costs[good[0]])
+        merged = merge(row, rows[good], self._near, self.task.space)
+        if (merged != best).any():
+            together = float((yield merged[None])[0])
+            if together < least:
+                return merged, together
+        return best.copy(), least
+
+    def _move(self, row: NDArray, cost: float) -> None:
+        """Make this the state, and look again at what has changed and what interacts with it."""
+        changed = np.flatnonzero(row != self._state)
+        if len(changed):
+            self._catalogue.wake(self._near.around(changed))
+            self._state, self._cost = row, cost
+            self._best = min(self._best, cost)
+
+
+def _gain(before: float, after: float) -> float:
+    """Return by how much of itself a cost has fallen; 1 from inf, and 0 where both are inf."""
+    if np.isinf(before) or np.isinf(after):
+        return float(np.isinf(before)) - float(np.isinf(after))
+    return (before - after) / before if before > 0 else 0.0
