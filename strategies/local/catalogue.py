@@ -52,6 +52,8 @@ class Catalogue:
         k = int(self.kinds.max(initial=-1)) + 1
         self._gain, self._tried, self._sort_of = np.zeros(k), np.zeros(k), np.zeros(k, np.int64)
         self._sort_of[self.kinds] = self.sorts
+        self._of_kind = np.argsort(self.kinds[self.owner], kind="stable")
+        self._kind_starts = np.searchsorted(self.kinds[self.owner][self._of_kind], np.arange(k + 1))
         self._queue = np.empty(0, np.int64)
 
     def _number_kinds(self, kinship: NDArray[np.int64], rng: Generator) -> NDArray[np.int64]:
@@ -75,7 +77,7 @@ class Catalogue:
     def everywhere(self, state: NDArray, kind: int) -> NDArray:
         """Return a copy of the state with all moves of a kind."""
         row = state.copy()
-        here = self.kinds[self.owner] == kind
+        here = self._of_kind[self._kind_starts[kind] : self._kind_starts[kind + 1]]
         row[self.columns[here]] = self.values[self.owner[here]]
         return row
 

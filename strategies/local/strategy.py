@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -13,18 +13,12 @@ from numpy.typing import NDArray
 from bbo_suite import Moves, Strategy, Task, option
 
 from .catalogue import Catalogue
+from .climbing import Asking, Climb, Costs
 from .credit import Credit
 from .kicks import Kicks
-from .merging import merge
 from .neighbourhood import Neighbourhood
 
-Costs = NDArray[np.float64]
-Asking = Generator[NDArray, Costs, None]
-"""A part of the search: yields rows to evaluate, is sent their costs."""
-Moving = Generator[NDArray, Costs, tuple[NDArray, float]]
-"""The same, and returns a state with its cost."""
-
-_ROUND, _REPAIRED, _MOST_ROUNDS, _REGION = 32, 2, 3, 32
+_ROUND, _REPAIRED, _WEIGHED_EVERY = 32, 2, 500
 
 
 @dataclass(frozen=True)
@@ -33,17 +27,20 @@ class LocalOptions:
 
     kick: int = option(3, "most interacting parameters that are changed together with one", low=1, high=100)
     temperature: float = option(0.0005, "how much worse than the best a repaired kick may be, at first", low=0, high=1)
-    alike: float = option(0.2, "share of the budget, at most, to first change all alike parameters together", high=1)
+    alike: float = option(0.2, "share of the budget by which alike parameters change together", low=0, high=1)
+    sweep: float = option(0.5, "share of the budget by which single changes and nodes have their first turn", high=1)
 
 
 class LocalSearch(Strategy):
     """Iterated local search (Lourenço, Martin and Stützle 2003) on the structure that a problem declares.
 
-    Four operators share the budget by what they gain. `alike` makes one move everywhere: programs repeat their layers,
-    so what pays in one mostly pays in all. `once` makes each move in turn, the most promising first (see `Catalogue`).
-    `near` and `place` change a few interacting parameters at random; of each round of such kicks the best are repaired
-    by single changes around them, and kept if the result is better, or hardly worse than the best (record-to-record
-    travel, Dueck 1993, with a tolerance that falls to zero). Improvements that do not interact are merged.
+    Moves are `set these parameters to this value`: a single one, or all that belong to one node. First a move is made
+    on all alike parameters at once: programs repeat their layers, so what pays in one often pays in all. Then each move
+    has its turn, the most promising first (see `Catalogue`). Then four operators share the budget by what they gain:
+    `alike` and `once` go on with these two; `near` and `place` change a few interacting parameters at random. Of each
+    round of such kicks the best are repaired by single changes around them, and kept if the result is better, or hardly
+    worse than the best (record-to-record travel, Dueck 1993, with a tolerance that falls to zero). Improvements that do
+    not interact are merged.
 
     Without a declared structure nothing is alike, and kicks are of any parameters.
     """
@@ -56,6 +53,7 @@ class LocalSearch(Strategy):
         super().__init__(task, budget, rng, options)
         self._moves, self._near = Moves(task.space), Neighbourhood(task)
         self._catalogue = Catalogue(task.space, self._moves, self._near, rng)
+        self._climb = Climb(task.space, self._near, self._catalogue, rng)
         self._kicks = Kicks(self._moves, self._near, options.kick)
         self._state: NDArray = task.default.astype(task.space.dtype)
         self._cost = self._best = np.inf
@@ -85,15 +83,23 @@ class LocalSearch(Strategy):
             "alike": self._everywhere,
         }
         while not len(self._moves.movable):
-            yield self._state[None][:0]
-        self._alike = self._catalogue.shared(self._state, self.rng)
-        while len(self._alike) and self._told < self.options.alike * self.budget:
-            yield from self._everywhere()
+            yield self._state[None][:0]  # nothing can change
+        yield from self._begin()
         credit = Credit(tuple(operators))
         while True:
             name, best, told = credit.choose(self.rng), self._best, self._told
             yield from operators[name]()
             credit.learn(name, _gain(best, self._best), self._told - told)
+
+    def _begin(self) -> Asking:
+        """Make all moves of each kind at once, then each move in turn."""
+        self._alike = self._catalogue.shared(self._state, self.rng)
+        while len(self._alike) and self._told < self.options.alike * self.budget:
+            yield from self._everywhere()
+        told = -1
+        while told < self._told < self.options.sweep * self.budget:  # ends when no move is left that changes anything
+            told = self._told
+            yield from self._once()
 
     def _everywhere(self) -> Asking:
         """Make all moves of a kind at once, for a few kinds."""
@@ -101,9 +107,8 @@ class LocalSearch(Strategy):
             self._alike = self._catalogue.shared(self._state, self.rng)
         kinds, self._alike = self._alike[:_ROUND], self._alike[_ROUND:]
         rows = np.array([self._catalogue.everywhere(self._state, kind) for kind in kinds])
-        rows = rows[(rows != self._state).any(axis=1)] if len(kinds) else self._state[None][:0]
-        if len(rows):
-            self._move(*(yield from self._improve(self._state, self._cost, rows, (yield rows))))
+        if len(rows) and len(rows := rows[(rows != self._state).any(axis=1)]):
+            self._move(*(yield from self._climb.improve(self._state, self._cost, rows, (yield rows))))
 
     def _once(self) -> Asking:
         """Make the most promising moves that wait."""
@@ -116,58 +121,30 @@ class LocalSearch(Strategy):
         self._catalogue.learn(moves, np.maximum(gains, 0))
         single = self._catalogue.sorts[moves] == 0
         self._effects[self._catalogue.columns[self._catalogue.starts[moves[single]]]] = np.abs(gains[single])
-        self._move(*(yield from self._improve(self._state, self._cost, rows, costs)))
+        self._move(*(yield from self._climb.improve(self._state, self._cost, rows, costs)))
         self._catalogue.waiting[moves[gains > 0]] = True
 
     def _kick(self, kick: Callable[..., NDArray]) -> Asking:
         """Kick the state in many ways, and take what improves or repair the best."""
-        if self._told >= self._weighed + 500:
+        if self._told >= self._weighed + _WEIGHED_EVERY:
             self._kicks.weigh(self._effects)
             self._weighed = self._told
         origin, rows = self._state, kick(self._state, _ROUND, rng=self.rng)
         costs = yield rows
         if costs.min() < self._cost:
-            self._move(*(yield from self._improve(origin, self._cost, rows, costs)))
+            self._move(*(yield from self._climb.improve(origin, self._cost, rows, costs)))
             return
         order = np.argsort(costs, kind="stable")
         for i in order[(rows[order] != origin).any(axis=1)][:_REPAIRED]:
             columns = np.flatnonzero(rows[i] != origin)
             row, cost = rows[i], float(costs[i])
             if self._state is not origin:
-                row = merge(origin, np.stack([rows[i], self._state]), self._near, self.task.space)
+                row = self._climb.merge(origin, np.stack([rows[i], self._state]))
                 cost = float((yield row[None])[0])
-            row, cost = yield from self._repair(row, cost, columns)
+            row, cost = yield from self._climb.repair(row, cost, columns)
             tolerance = self.options.temperature * max(0.0, 1 - self._told / self.budget)
             if cost < self._cost or cost <= self._best * (1 + tolerance):
                 self._move(row, cost)
-
-    def _repair(self, row: NDArray, cost: float, columns: NDArray[np.int64]) -> Moving:
-        """Improve a row by single changes around what has changed, until none helps."""
-        for _ in range(_MOST_ROUNDS):
-            region = self._near.around(columns)
-            trials = self._catalogue.singles(row, region, _REGION, self.rng)
-            if not len(trials):
-                break
-            better, least = yield from self._improve(row, cost, trials, (yield trials))
-            columns = np.flatnonzero(better != row)
-            row, cost = better, least
-            if not len(columns):
-                break
-        return row, cost
-
-    def _improve(self, row: NDArray, cost: float, rows: NDArray, costs: Costs) -> Moving:
-        """Return the row with the improvements among its changes merged, or with the best of them if that is better."""
-        good = np.flatnonzero(costs < cost)
-        good = good[np.argsort(costs[good], kind="stable")]
-        if not len(good):
-            return row, cost
-        best, least = rows[good[0]], float(costs[good[0]])
-        merged = merge(row, rows[good], self._near, self.task.space)
-        if (merged != best).any():
-            together = float((yield merged[None])[0])
-            if together < least:
-                return merged, together
-        return best.copy(), least
 
     def _move(self, row: NDArray, cost: float) -> None:
         """Make this the state, and look again at what has changed and what interacts with it."""

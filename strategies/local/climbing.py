@@ -1,0 +1,70 @@
+"""Taking improvements, several at once where they do not interact, until none is left nearby."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbo_suite import Space
+
+from .catalogue import Catalogue
+from .neighbourhood import Neighbourhood
+
+Costs = NDArray[np.float64]
+Asking = Generator[NDArray, Costs, None]
+"""A part of the search: yields rows to evaluate, is sent their costs."""
+Moving = Generator[NDArray, Costs, tuple[NDArray, float]]
+"""The same, and returns a row with its cost."""
+
+_MOST_ROUNDS, _MOST_TRIALS = 3, 32
+
+
+class Climb:
+    """Descent from a row by changes that are known or looked for around what has changed."""
+
+    def __init__(self, space: Space, near: Neighbourhood, catalogue: Catalogue, rng: np.random.Generator) -> None:
+        self._space, self._near, self._catalogue, self._rng = space, near, catalogue, rng
+
+    def merge(self, state: NDArray, rows: NDArray) -> NDArray:
+        """Return the `(d,)` state with the changes of `(k, d)` rows, each unless it interacts with an earlier one.
+
+        Only the first is taken where the constraints forbid them together.
+        """
+        merged = rows[0].copy()
+        taken = np.zeros(len(state), bool)
+        taken[self._near.around(np.flatnonzero(merged != state))] = True
+        for row in rows[1:]:
+            columns = np.flatnonzero(row != state)
+            if not taken[columns].any():
+                merged[columns] = row[columns]
+                taken[self._near.around(columns)] = True
+        return merged if self._space.allowed(merged[None])[0] else rows[0].copy()
+
+    def improve(self, row: NDArray, cost: float, rows: NDArray, costs: Costs) -> Moving:
+        """Return the row with the improvements of `(k, d)` rows merged, or the best of them if that is better."""
+        good = np.flatnonzero(costs < cost)
+        good = good[np.argsort(costs[good], kind="stable")]
+        if not len(good):
+            return row, cost
+        best, least = rows[good[0]].copy(), float(costs[good[0]])
+        merged = self.merge(row, rows[good])
+        if (merged != best).any():
+            together = float((yield merged[None])[0])
+            if together < least:
+                return merged, together
+        return best, least
+
+    def repair(self, row: NDArray, cost: float, columns: NDArray[np.int64]) -> Moving:
+        """Improve a row by single changes around what has changed, until none helps."""
+        for _ in range(_MOST_ROUNDS):
+            trials = self._catalogue.singles(row, self._near.around(columns), _MOST_TRIALS, self._rng)
+            if not len(trials):
+                break
+            better, least = yield from self.improve(row, cost, trials, (yield trials))
+            columns = np.flatnonzero(better != row)
+            row, cost = better, least
+            if not len(columns):
+                break
+        return row, cost

@@ -1,0 +1,171 @@
+import numpy as np
+import pytest
+
+from bbo_strategies.annealing import Annealing
+from bbo_strategies.local import LocalOptions, LocalSearch
+from bbo_strategies.local.catalogue import Catalogue
+from bbo_strategies.local.climbing import Climb
+from bbo_strategies.local.credit import Credit
+from bbo_strategies.local.neighbourhood import Neighbourhood
+from bbo_suite import Graph, Moves, Space, Structure, Task, permutation, product
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def declared(d, pairs, features=None, **more):
+    """Return a structure of `d` parameters from the pairs that interact."""
+    table = np.zeros((d, d), bool)
+    for i, j in pairs:
+        table[i, j] = table[j, i] = True
+    starts = np.append(0, np.cumsum(table.sum(axis=1)))
+    features = np.arange(d, dtype=np.float32)[:, None] if features is None else np.asarray(features, np.float32)
+    return Structure(starts, np.nonzero(table)[1].astype(np.int32), features, ("f",) * features.shape[1], **more)
+
+
+def ring(d):
+    return declared(d, [(i, (i + 1) % d) for i in range(d)])
+
+
+def start(space, structure, default=None):
+    return Task("test", space, np.zeros(len(space), np.int64) if default is None else default, "s", structure)
+
+
+def search(task, cost, budget, strategy=LocalSearch, batch=50, seed=0, **options):
+    """Return all candidates and costs of a run."""
+    player = strategy(task, budget, rng(seed), strategy.Options(**options))
+    rows, values = np.zeros((0, len(task.space)), task.space.dtype), np.zeros(0)
+    while len(values) < budget:
+        asked = player.ask(min(batch, budget - len(values)))
+        if not len(asked):
+            break
+        rows, values = np.concatenate([rows, asked]), np.append(values, cost(asked))
+        if len(values) < budget:
+            player.tell(asked, values[-len(asked) :])
+    return rows, values
+
+
+def evaluations_to(values, target):
+    return int(np.argmax(values <= target)) if (values <= target).any() else len(values)
+
+
+def planted(d, seed=0):
+    """A ring of trios: each gains by three neighbours together only, and every part of such a change costs."""
+    goal = rng(seed).integers(0, 2, d)
+
+    def cost(rows):
+        wrong = (rows != goal).reshape(len(rows), -1, 3).sum(axis=2)
+        return 1 + np.array([0.0, 3.0, 2.5, 2.0])[wrong].sum(axis=1)
+
+    return cost, 1 - goal
+
+
+def test_a_planted_optimum_on_a_ring_is_found_with_far_fewer_evaluations_than_by_annealing():
+    d, structured, blind = 60, [], []
+    for seed in range(3):
+        cost, far = planted(d, seed)
+        task = start(Space([2] * d), ring(d), far)
+        structured.append(evaluations_to(search(task, cost, 12_000, seed=seed)[1], 1.0))
+        blind.append(evaluations_to(search(task, cost, 12_000, Annealing, seed=seed)[1], 1.0))
+    assert max(structured) < 12_000
+    assert 3 * np.median(structured) < np.median(blind)
+
+
+def test_a_separable_problem_is_solved_in_one_sweep_and_a_look_back_at_what_changed():
+    d = 80
+    weights = rng(1).normal(size=d)
+    least = 100 + np.minimum(weights, 0).sum()
+    rows, values = search(start(Space([2] * d), declared(d, [])), lambda rows: 100 + rows @ weights, 400)
+    looks, merged = d + (weights < 0).sum(), 2 * d // 32
+    assert evaluations_to(values, least + 1e-9) <= 1 + looks + merged
+    assert ((rows[1 : d // 2] != 0).sum(axis=1) >= 1).all()
+
+
+def test_alike_parameters_are_changed_together_first():
+    d = 300
+    features = np.repeat(np.arange(3), 100)[:, None]
+    task = start(Space([2] * d), declared(d, [], features))
+    _, values = search(task, lambda rows: 1 + (rows != (features[:, 0] == 1)).sum(axis=1), 20)
+    assert values[:6].min() == 1.0
+
+
+def test_moves_wait_again_exactly_where_a_neighbour_has_changed():
+    space, structure = Space([2] * 12), ring(12)
+    near = Neighbourhood(start(space, structure))
+    catalogue = Catalogue(space, Moves(space), near, rng())
+    catalogue.waiting[:] = False
+    catalogue.wake(near.around(np.array([0, 6])))
+    assert sorted(set(catalogue.columns[catalogue.starts[:-1][catalogue.waiting]])) == [0, 1, 5, 6, 7, 11]
+
+
+def test_a_move_comes_once_and_only_if_it_changes_something():
+    space = Space([3] * 10)
+    catalogue = Catalogue(space, Moves(space), Neighbourhood(start(space, ring(10))), rng())
+    state = np.zeros(10, np.int8)
+    rows = [catalogue.rows(state, moves, rng()) for _ in range(9) if len(moves := catalogue.next(4, state, rng()))]
+    tried = np.concatenate(rows)
+    assert len(tried) == len(np.unique(tried, axis=0)) == 20 and ((tried != state).sum(axis=1) == 1).all()
+
+
+def test_kinds_that_gained_come_first():
+    d = 400
+    space = Space([2] * d)
+    kinds = np.arange(d) % 4
+    task = start(space, declared(d, [], kinds[:, None]))
+    catalogue = Catalogue(space, Moves(space), Neighbourhood(task), rng())
+    state = np.zeros(d, np.int8)
+    first = catalogue.next(32, state, rng())
+    catalogue.learn(first, np.where(kinds[catalogue.columns[catalogue.starts[first]]] == 2, 0.1, 0.0))
+    catalogue._queue = catalogue._queue[:0]
+    second = catalogue.next(32, state, rng())
+    assert (kinds[catalogue.columns[catalogue.starts[second]]] == 2).mean() > 0.9
+
+
+def test_all_edges_at_a_node_are_set_together():
+    edges = np.array([[0, 3], [0, 4], [1, 4], [1, 5], [2, 5]], np.int32)
+    graph = Graph(np.zeros((6, 1), np.float32), ("f",), edges)
+    structure = declared(5, [(0, 1), (2, 3), (1, 2), (3, 4)], graph=graph, edges=np.arange(5, dtype=np.int32))
+    space = Space([2] * 5)
+    catalogue = Catalogue(space, Moves(space), Neighbourhood(start(space, structure)), rng())
+    wide = np.flatnonzero(catalogue.sorts)
+    found = {(*catalogue.columns[catalogue.starts[m] : catalogue.starts[m + 1]], catalogue.values[m]) for m in wide}
+    pairs = [(0, 1), (2, 3), (1, 2), (3, 4)]  # out of nodes 0 and 1, into nodes 4 and 5
+    assert found == {(*pair, value) for pair in pairs for value in (0, 1)}
+
+
+def test_changes_merge_unless_they_interact():
+    space = Space([2] * 12)
+    near = Neighbourhood(start(space, ring(12)))
+    climb = Climb(space, near, Catalogue(space, Moves(space), near, rng()), rng())
+    rows = np.eye(12, dtype=np.int8)[[3, 4, 6, 2, 8]]
+    assert np.flatnonzero(climb.merge(np.zeros(12, np.int8), rows)).tolist() == [3, 6, 8]
+
+
+def test_what_gains_more_is_chosen_more_often():
+    credit, generator = Credit(("a", "b", "c")), rng()
+    for name in "abc":
+        assert credit.choose(generator) == name
+        credit.learn(name, 0.3 if name == "b" else 0.0, 10)
+    chosen = [credit.choose(generator) for _ in range(500)]
+    assert 0.7 < chosen.count("b") / 500 < 0.9 and min(chosen.count("a"), chosen.count("c")) > 20
+
+
+@pytest.mark.parametrize("structured", [True, False])
+def test_equal_seeds_give_equal_runs_whatever_the_batch(structured):
+    cost, far = planted(30)
+    task = start(Space([2] * 30), ring(30) if structured else None, far)
+    (a, _), (b, _), (c, _) = (search(task, cost, 600, batch=n, seed=s) for n, s in ((50, 1), (7, 1), (50, 2)))
+    np.testing.assert_array_equal(a, b)
+    assert not np.array_equal(a, c)
+
+
+def test_permutations_and_huge_scales_are_searched_without_a_structure():
+    space = product(permutation("order", "abcdefg"))
+    goal = np.array([6, 5, 4, 3, 2, 1, 0])
+    task = start(space, None, np.arange(7))
+    rows, values = search(task, lambda rows: 1 + np.abs(rows - goal).sum(axis=1), 1500)
+    assert space.allowed(rows).all() and values.min() == 1
+    wide = Space([1_000_000, 5], [1, 1])
+    rows, values = search(start(wide, None), lambda rows: 1 + np.abs(rows[:, 0] - 777_000) / 1e6, 300)
+    assert values.min() < 1.03 and LocalOptions().kick == 3
