@@ -125,7 +125,8 @@ def _pairs(texts: list[str]) -> dict[str, str]:
 def _figures(study: str, results: Path) -> None:
     from . import figures, frames
 
-    for path in figures.write(frames.load(study, results), frames.study_path(study, results) / "figures"):
+    folder = frames.study_path(study, results) / "figures"
+    for path in figures.write(frames.load(study, results), folder, frames.diagnostics(study, results)):
         print(path)
 
 

@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .diagnostics import DIAGNOSTICS
 from .errors import UserError
 from .rows import HEADER
 from .store import ROWS, RUN, complete, read_json
@@ -75,6 +76,26 @@ def load(study: str, results: Path | str = "results") -> pd.DataFrame:
         frames.append(frame)
     joined = pd.concat(frames, ignore_index=True)
     return joined.astype(dict.fromkeys(["problem", "strategy", "unit", "status"], "category"))
+
+
+def diagnostics(study: str, results: Path | str = "results") -> pd.DataFrame:
+    """Return what the strategies of a study said of themselves: problem, strategy, seed, evaluation, name, value.
+
+    Raises:
+      UserError: there is no such study, or a file of it is damaged.
+    """
+    import pandas as pd
+
+    columns = ["problem", "strategy", "seed"]
+    frames = [pd.DataFrame(columns=[*columns, "evaluation", "name", "value"])]
+    for file in sorted(study_path(study, results).glob(f"*/{DIAGNOSTICS}")):
+        try:
+            frame = pd.read_csv(file, dtype={"evaluation": int, "name": str, "value": float}, keep_default_na=False)
+        except ValueError as error:
+            raise UserError(f"{file} is damaged ({error}); restore it, or delete it") from None
+        head = read_json(file.parent / RUN)
+        frames.append(frame.assign(**{column: head[column] for column in columns})[frames[0].columns])
+    return pd.concat(frames[1:] or frames, ignore_index=True)
 
 
 def summarise(path: Path) -> dict[str, Any]:

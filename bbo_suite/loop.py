@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .diagnostics import Diagnostics
 from .errors import UserError, blame
 from .evaluation import evaluate
 from .problem_base import Problem, Status
@@ -91,7 +92,7 @@ def _loop(
 ) -> bool:
     """Return whether the run is complete; false if it was stopped."""
     owner = f"strategy {run.strategy}"
-    log = _Log(problem, folder, keep_all)
+    log, diagnostics = _Log(problem, folder, keep_all), Diagnostics(folder.path)
     with blame(f"problem {run.problem}", "structure"):
         task = problem.task(strategy_class.uses_structure)
     clock = time.perf_counter()
@@ -114,6 +115,9 @@ def _loop(
         if log.done < run.budget:
             with blame(owner, "tell"):
                 strategy.tell(configs, values)
+            with blame(owner, "diagnostics"):
+                numbers = strategy.diagnostics()
+            diagnostics.take(log.done, numbers)
     log.end("budget")
     return True
 

@@ -69,3 +69,10 @@ class Strategy(ABC):
           UserError: what it needs is not installed.
         """
         raise NotImplementedError
+
+    def diagnostics(self) -> dict[str, float]:
+        """Return numbers about its inside by name (without a comma), kept in the run's folder when they change.
+
+        `score/NAME` is the cross-validated R^2 of a model.
+        """
+        return {}

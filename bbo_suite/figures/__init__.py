@@ -11,14 +11,18 @@ from ..errors import UserError
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 
-def write(frame: pd.DataFrame, folder: Path) -> Iterator[Path]:
-    """Draw every figure of a study's frame (see `bbo_suite.load`) into the folder as PNG and SVG; yield the paths."""
+def write(frame: pd.DataFrame, folder: Path, diagnostics: pd.DataFrame | None = None) -> Iterator[Path]:
+    """Draw every figure of a study's frame (see `bbo_suite.load`) into the folder as PNG and SVG; yield the paths.
+
+    Models are drawn where the diagnostics (see `bbo_suite.frames.diagnostics`) have scores of any.
+    """
     import matplotlib as mpl
 
     from ..store import disk_errors
-    from . import bars, convergence, style
+    from . import bars, convergence, models, style
 
     if frame.empty:
         raise UserError(f"there is no evaluation yet to draw in {folder.parent}; run its command again")
@@ -26,8 +30,13 @@ def write(frame: pd.DataFrame, folder: Path) -> Iterator[Path]:
         warnings.filterwarnings("ignore", "Glyph .* missing")  # the PNG shows a box; the SVG keeps the text
         folder.mkdir(parents=True, exist_ok=True)
         for name, draw in (("convergence", convergence.convergence), ("speedup", bars.speedup_bars)):
-            figure, _ = draw(frame)
-            for suffix in ("svg", "png"):
-                path = folder / f"{name}.{suffix}"
-                figure.savefig(path, metadata={"Date": None} if suffix == "svg" else None)
-                yield path
+            yield from _save(draw(frame)[0], folder / name)
+        if diagnostics is not None and len(models.scores_data(diagnostics)):
+            yield from _save(models.model_scores(diagnostics)[0], folder / "models")
+
+
+def _save(figure: Figure, path: Path) -> Iterator[Path]:
+    for suffix in ("svg", "png"):
+        file = path.with_suffix(f".{suffix}")
+        figure.savefig(file, metadata={"Date": None} if suffix == "svg" else None)
+        yield file

@@ -1,5 +1,6 @@
-"""Model-based optimization: regressors learn the cost, an evolutionary search maximises what they promise."""
+"""Model-based optimization: regressors learn what changes are worth, an evolutionary search maximises the promise."""
 
 from .strategy import ModelBasedOptimization, ModelOptions
+from .structured import StructuredModelBasedOptimization
 
-__all__ = ["ModelBasedOptimization", "ModelOptions"]
+__all__ = ["ModelBasedOptimization", "ModelOptions", "StructuredModelBasedOptimization"]

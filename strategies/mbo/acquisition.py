@@ -1,48 +1,48 @@
-"""What the models promise of a candidate, and the evolutionary search that maximises it."""
+"""What the models promise of a candidate: the acquisition functions of Bayesian optimization, for costs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Moves
-
-Acquisition = Callable[[NDArray], NDArray]
-"""Takes `(n, d)` candidates and returns `(n,)` numbers, large is promising."""
+Name = Literal["mean", "ucb", "ei", "thompson"]
+NAMES: tuple[str, ...] = get_args(Name)
 
 
-def children(parents: NDArray, n: int, moves: Moves, rng: Generator) -> NDArray:
-    """Return `n` mutants of `(m, d)` parents, best first; half of them are crossovers before.
-
-    A parent is drawn with a chance that falls linearly with its rank; a mutant has 1 change or more, 1.5 in the mean.
-    """
-    ranks = np.minimum(rng.integers(0, len(parents), (2, n)), rng.integers(0, len(parents), (2, n)))
-    mothers, fathers = parents[ranks[0]], parents[ranks[1]]
-    crossed = rng.random(n) < 0.5
-    mothers[crossed] = moves.cross(mothers[crossed], fathers[crossed], rng)
-    return moves.mutate(mothers, 1 + rng.poisson(0.5, n), rng)
-
-
-def maximise(
-    acquisition: Acquisition, start: NDArray, generations: int, children_each: int, moves: Moves, rng: Generator
-) -> NDArray:
-    """Return every candidate that a generational search visits, the most promising first.
+def promise(
+    name: str, predictions: NDArray[np.float64], noise: float, incumbent: float, exploration: float, rng: Generator
+) -> NDArray[np.float64]:
+    """Return `(n,)` numbers, large is promising.
 
     Args:
-      acquisition: is evaluated `len(start) + generations * children_each` times, in batches.
-      start: `(m, d)` first population; the best m of all visited are the next one.
-      generations: how many.
-      children_each: how many children a generation.
-      moves: mutation and crossover.
-      rng: draws parents and changes.
+      name: `mean`, `ucb` (Srinivas et al. 2010), `ei` (expected improvement, Mockus 1975; Jones et al. 1998) or
+        `thompson` (1933: one draw a candidate).
+      predictions: `(members, n)` predicted costs, small is good.
+      noise: standard deviation of what no member explains.
+      incumbent: the cost to improve on.
+      exploration: weight of the standard deviation in `ucb`.
+      rng: draws for `thompson`.
     """
-    visited, promise = start, acquisition(start)
-    for _ in range(generations):
-        order = np.argsort(-promise, kind="stable")
-        visited, promise = visited[order], promise[order]
-        brood = children(visited[: len(start)], children_each, moves, rng)
-        visited, promise = np.concatenate([visited, brood]), np.append(promise, acquisition(brood))
-    return visited[np.argsort(-promise, kind="stable")]
+    mean = predictions.mean(axis=0)
+    spread = np.sqrt(predictions.var(axis=0) + noise**2)
+    if name == "mean":
+        return -mean
+    if name == "ucb":
+        return exploration * spread - mean
+    if name == "thompson":
+        return -rng.normal(mean, spread)
+    return expected_improvement(mean, spread, incumbent)
+
+
+def expected_improvement(
+    mean: NDArray[np.float64], spread: NDArray[np.float64], incumbent: float
+) -> NDArray[np.float64]:
+    """Return E[max(incumbent - cost, 0)] for normal costs of `(n,)` means and standard deviations."""
+    from scipy.special import ndtr
+
+    spread = np.maximum(spread, 1e-12)
+    z = (incumbent - mean) / spread
+    return spread * (z * ndtr(z) + np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi))

@@ -1,116 +1,141 @@
-"""Model-based optimization as XTAT uses it: learn the cost, search the model, measure what it promises."""
+"""Model-based optimization: models learn what changes of a moving state are worth, and choose which to measure."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Moves, Strategy, Task, option
+from bbo_suite import Strategy, Task, option
 
-from .acquisition import children, maximise
+from . import acquisition
 from .archive import Archive
-from .encoding import Encoding
+from .arms import Arms
 from .ensemble import Ensemble
-from .targets import targets
+from .features import Features
+from .proposals import Proposals
+from .search import maximise
+from .state import State
 
-_GROWTH = 10
-_LARGEST_ROUND = 100
-_CELLS = 20_000_000  # of a population: it shrinks above 200,000 parameters, or a search would not fit into memory
+_CELLS = 20_000_000  # of a population: it shrinks above 100,000 parameters, or a search would not fit into memory
+_WORST = 10.0  # cost differences beyond so many usual ones tell no more
+_UNHURRIED = 5  # evaluations a parameter; a search that has fewer cannot afford to go uphill
 
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """How the models are chosen and searched."""
+    """How the models are chosen and searched, and how the state moves."""
 
     threshold: float = option(0.5, "cross-validated R^2 from which a regressor joins the ensemble", -1.0, 1.0)
     folds: int = option(3, "folds of the cross-validation", 2, 20)
-    exploration: float = option(0.0, "weight of the models' disagreement in the acquisition", -10.0, 10.0)
-    initial: int = option(100, "candidates before the first model", 1, 100_000)
-    generations: int = option(10, "generations of the search on the models", 1, 1000)
-    population: int = option(100, "candidates in a generation of that search", 2, 10_000)
-    mutants: float = option(0.25, "share of a batch that no model chose: mutants of the best", 0.0, 1.0)
+    acquisition: acquisition.Name = option("ei", "what is maximised: mean, ucb, ei (expected improvement) or thompson")
+    exploration: float = option(1.0, "weight of the standard deviation in ucb", -10.0, 10.0)
+    generations: int = option(2, "generations of the search on the models", 0, 1000)
+    population: int = option(200, "candidates in a generation of that search", 4, 10_000)
+    batch: int = option(20, "candidates between two moves; more when the budget is short of the parameters", 1, 10_000)
+    heat: float = option(0.1, "initial temperature, in median cost differences of a change", 0.0, 100.0)
+    cooling: float = option(300.0, "initial temperature / final temperature", 1.0, 1e9)
+    models: bool = option(True, "let the models choose; false leaves the other arms alone")
 
 
 class ModelBasedOptimization(Strategy):
-    """Regressors are fitted to all costs so far; an evolutionary search maximises the mean of the good ones.
+    """Regressors learn what changes of the incumbent are worth; an evolutionary search maximises an acquisition.
 
     Phothilimthana et al. 2021 (XTAT), who follow Angermueller et al. 2020 (DyNA PPO): of ridge, random forest,
     gradient boosting and a neural network those of a cross-validated R^2 of at least `threshold` are averaged, or the
     single best one is taken if there is none. Candidates are never proposed twice. Hyperparameters are ours: the
     authors published none.
 
-    Where this differs from the publication:
-      - Forest, boosting and network are fitted only when the data grew by 30 %, and on 2,000 rows at most; ridge is
-        fitted to all rows in every round (see `Ensemble`).
-      - Costs are replaced by normal scores of their ranks, so failures and outliers can be learned from (`targets`).
-      - A share of each batch is plain mutants of the best candidates: no model is right where nothing was measured.
-      - A round makes a tenth of the known candidates, 100 at most, however few are asked for at a time: small batches
-        are served from it, and the models learn between rounds only.
+    Where this differs from the publication, each because it was measured to pay:
+      - Models predict the difference to the state that a candidate changes, from features of the change (`Features`),
+        not the cost from the decisions: they know something after fifty evaluations, at any number of parameters.
+      - The state moves by annealing's rule, and merges what was accepted (`State`).
+      - A share of each batch is model-free: single changes in turns as in `annealing`, and two or three changes of
+        neighbouring parameters. Shares follow the rate of improvements (`Arms`).
+      - Models are fitted to the last 1,500 evaluations and at growing distances, so a candidate costs the same however
+        many were told.
     """
 
-    Options = ModelOptions
+    Options: ClassVar[type] = ModelOptions
+    options: ModelOptions
 
     def __init__(self, task: Task, budget: int, rng: Generator, options: ModelOptions) -> None:
         super().__init__(task, budget, rng, options)
-        self._encoding, self._moves = Encoding(task.space, rng), Moves(task.space)
-        self._population = min(options.population, max(10, _CELLS // len(task.space)))
-        self._archive = Archive(task.space, self._encoding, self._population, rng)
-        self._ensemble = Ensemble(self._encoding.width, options.threshold, options.folds, rng)
-        self._queue = np.zeros((0, len(task.space)), task.space.dtype)
+        d = len(task.space)
+        self._population = min(options.population, max(20, _CELLS // d))
+        self._batch = max(options.batch, options.batch * d // budget)
+        heat = options.heat * min(1.0, budget / (_UNHURRIED * d))
+        self._state = State(task, budget, heat, options.cooling, rng)
+        self._proposals, self._archive = Proposals(task, rng), Archive(task.space, rng)
+        self._features, self._ensemble = self._describe(task), Ensemble(options.threshold, options.folds, rng)
+        self._arms = Arms(("model", "singles", "windows") if options.models else ("singles", "windows"), rng)
+        self._makers: list[str] = []
+        self._best, self._zero = np.inf, 0.0
 
-    def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:
-        """Store the costs; models are fitted when the next round is planned."""
-        self._archive.tell(configs, values)
+    def _describe(self, task: Task) -> Features:
+        return Features(task)
 
     def ask(self, n: int) -> NDArray:
-        """Return the next candidates of the round, fewer than `n` at its end, none when the space is covered."""
-        if not len(self._queue):
-            self._queue = self._plan(n)
-        batch, self._queue = self._queue[:n], self._queue[n:]
-        return batch
+        """Return changes of the state, before them the state if its cost is not known yet; none at the space's end."""
+        n = min(n, self._batch)
+        if self._state.pending and not len(self._archive.fresh(self._state.row[None])):
+            self._state.back()
+        batch = [self._archive.claim(self._state.row[None], 1)] if self._state.pending else []
+        self._makers = []
+        for arm, rows in self._draw(n - len(batch)):
+            batch.append(rows)
+            self._makers += [arm] * len(rows)
+        left = n - sum(map(len, batch))
+        return np.concatenate([*batch, self._archive.others(left)])
 
-    def _plan(self, n: int) -> NDArray:
-        """Return a new round: whole batches of `n`."""
-        told = len(self._archive.values)
-        goal = min(told // _GROWTH, _LARGEST_ROUND) if told else min(self.options.initial, self.budget // 4)
-        size = n * max(1, -(-goal // n))
-        return self._archive.claim(self._proposals(size) if told else self._design(size), size)
+    def _draw(self, n: int) -> Iterator[tuple[str, NDArray]]:
+        """Yield the arms and what they propose, `n` candidates or fewer in all."""
+        for arm, k in self._arms.draw(n, () if self._ensemble.members else ("model",)).items():
+            children = self._children(arm, k)
+            yield arm, self._archive.claim(children[self.task.space.allowed(children)], k)
 
-    def _design(self, size: int) -> NDArray:
-        """Return the default, mutants of it with 2 changes in the mean, and as many random candidates."""
-        random = self.task.space.sample(size // 2, self.rng)
-        near = np.tile(self.task.default, (size - len(random), 1)).astype(random.dtype)
-        near[1:] = self._moves.mutate(near[1:], 1 + self.rng.poisson(1.0, len(near) - 1), self.rng)
-        order = np.append(0, 1 + self.rng.permutation(size - 1))  # small batches and budgets get of both
-        return np.concatenate([near, random])[order]
+    def _children(self, arm: str, n: int) -> NDArray:
+        """Return more than `n` children, what is wanted most first."""
+        base = self._state.row
+        if arm == "singles":
+            return self._proposals.singles(base, 2 * n)
+        if arm == "windows":
+            return self._proposals.windows(base, 2 * n)
+        return maximise(self._promise, base, self._proposals, self._population, self.options.generations)
 
-    def _proposals(self, size: int) -> NDArray:
-        """Return candidates to take a round of `size` from, what is wanted most first."""
-        mutants = self._fresh(children(self._archive.elites, 2 * size, self._moves, self.rng))
-        if not self._ensemble.update(self._archive.features, targets(self._archive.values)):
-            return mutants
-        promising = self._fresh(self._search(size))
-        by_models = size - self._stochastic_round(size * self.options.mutants)
-        return np.concatenate([promising[:by_models], mutants[: size - by_models], promising[by_models:]])
+    def _promise(self, children: NDArray) -> NDArray[np.float64]:
+        predictions = self._ensemble.predict(self._features.of(self._state.row, children))
+        name, weight = self.options.acquisition, self.options.exploration
+        return acquisition.promise(name, predictions, self._ensemble.noise(), self._zero, weight, self.rng)
 
-    def _search(self, size: int) -> NDArray:
-        """Return what the search on the models visits, the most promising first."""
-        random = self.task.space.sample(self._population // 4 or 1, self.rng)
-        start = np.concatenate([self._archive.elites[: self._population - len(random)], random])
-        generations = self.options.generations
-        each = max(self._population, -(-2 * size // generations))  # enough to choose a whole round from
-        return maximise(self._promise, start, generations, each, self._moves, self.rng)
+    def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:
+        """Move the state, and learn what the changes were worth."""
+        base, first = self._state.row, int(self._state.pending)
+        cost = self._state.tell(configs, values)
+        different = (configs != base).any(axis=1)
+        if np.isfinite(cost) and different.any():
+            self._learn(base, configs[different], self._differences(values[different], cost))
+        with np.errstate(invalid="ignore"):
+            self._arms.credit(self._makers, values[first : first + len(self._makers)] - cost)
 
-    def _promise(self, configs: NDArray) -> NDArray:
-        predictions = self._ensemble.predict(self._encoding.encode(configs))
-        return self.options.exploration * predictions.std(axis=0) - predictions.mean(axis=0)
+    def _differences(self, values: NDArray[np.float64], cost: float) -> NDArray[np.float64]:
+        """Return costs minus that of the base in median differences; failures are the worst that can be."""
+        scale = self._state.scale or 1.0
+        with np.errstate(over="ignore"):
+            self._best = min(self._best, cost, values.min())
+            self._features.level = float(np.clip((self._state.cost - self._best) / scale, 0, _WORST))
+            return np.clip((values - cost) / scale, -_WORST, _WORST)
 
-    def _fresh(self, configs: NDArray) -> NDArray:
-        return configs[self._archive.fresh(configs)]
+    def _learn(self, base: NDArray, children: NDArray, differences: NDArray[np.float64]) -> None:
+        if self.options.models:
+            self._ensemble.learn(self._features.of(base, children), differences)
+            self._zero = self._ensemble.zero()
+        self._features.learn(base, children, differences, self._state.row)
 
-    def _stochastic_round(self, x: float) -> int:
-        """Return x rounded up or down with chances that keep its mean: a share of a batch of one."""
-        return int(x + self.rng.random())
+    def diagnostics(self) -> dict[str, float]:
+        """Return the models' cross-validated scores."""
+        return {f"score/{name}": score for name, score in self._ensemble.scores.items()}

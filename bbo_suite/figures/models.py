@@ -1,0 +1,56 @@
+"""How well do a strategy's models predict what they have not seen?"""
+
+from __future__ import annotations
+
+import matplotlib as mpl
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from . import style
+
+_PREFIX = "score/"
+
+
+def scores_data(diagnostics: pd.DataFrame) -> pd.DataFrame:
+    """Return the lines: problem, strategy, model, evaluation, score (median over the runs), runs.
+
+    Args:
+      diagnostics: as `bbo_suite.frames.diagnostics` gives it; numbers other than scores are left out.
+    """
+    scores = diagnostics[diagnostics["name"].str.startswith(_PREFIX)]
+    scores = scores.assign(model=scores["name"].str.removeprefix(_PREFIX))
+    keys = ["problem", "strategy", "model", "evaluation"]
+    lines = scores.groupby(keys, observed=True)["value"].agg(score="median", runs="size")
+    return lines.reset_index()
+
+
+@mpl.rc_context(style.SETTINGS)
+def model_scores(diagnostics: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
+    """Draw each model's cross-validated score against evaluations, a panel for each problem and strategy.
+
+    Returns the figure and the data it drew (see `scores_data`).
+    """
+    data = scores_data(diagnostics)
+    looks = style.looks(sorted(set(data["model"])))
+    panels = list(data.groupby(["problem", "strategy"], observed=True, sort=True))
+    figure, axes = style.panels(len(panels), 4.2, 3.0, 1.0)
+    for ax, ((problem, strategy), lines) in zip(axes.flat, panels, strict=False):
+        _panel(ax, lines, looks)
+        style.title(ax, f"{problem}, {strategy}")
+    for ax in axes[:, 0]:
+        ax.set_ylabel("cross-validated R²")
+    axes.flat[0].legend(fontsize=8.5, handlelength=3.5)
+    runs = f"{data['runs'].max()} runs" if data["runs"].max() > 1 else "one run"
+    text = "Cross-validated R² of each model whenever it is fitted, higher is better; 1 is perfect, 0 a constant"
+    style.caption(figure, f"{text}; median of {runs}. Evaluations on a log scale.")
+    return figure, data
+
+
+def _panel(ax: Axes, lines: pd.DataFrame, looks: dict[str, style.Look]) -> None:
+    for model, line in lines.groupby("model", observed=True):
+        look = looks[str(model)]
+        ax.plot(line["evaluation"], line["score"], color=look.colour, linestyle=look.dash, marker=look.marker,
+                markersize=4, lw=1.6, label=style.printable(str(model)))  # fmt: skip
+    low = max(-1.0, min(0.0, lines["score"].min()))  # a model that fails can score any negative number
+    ax.set(xscale="log", xlabel="evaluations", ylim=(low - 0.05, 1.05))

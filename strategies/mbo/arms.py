@@ -1,0 +1,47 @@
+"""Which source of candidates gets how much of a batch: more for the one whose candidates improve more often."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+_LEAST = 0.1
+_MEMORY = 0.98
+_WINS, _TRIALS = 1.0, 20.0  # what every arm is believed to have done before the first batch
+
+
+class Arms:
+    """Adaptive credit (as in P3BO, Angermueller et al. 2020): an arm's share follows its rate of improvements.
+
+    Args:
+      names: of the arms.
+      rng: rounds shares to candidates.
+    """
+
+    def __init__(self, names: Sequence[str], rng: Generator) -> None:
+        self._names, self._rng = tuple(names), rng
+        self._wins, self._trials = np.zeros(len(names)), np.zeros(len(names))
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The share of each arm, `_LEAST` at least; what happened 50 batches of its own ago counts little."""
+        rates = (self._wins + _WINS) / (self._trials + _TRIALS)
+        shares = _LEAST + (1 - _LEAST * len(rates)) * rates / rates.sum()
+        return dict(zip(self._names, shares.tolist(), strict=True))
+
+    def draw(self, n: int, without: Sequence[str] = ()) -> dict[str, int]:
+        """Return how many of `n` candidates each arm makes."""
+        shares = np.array([0.0 if name in without else share for name, share in self.shares.items()])
+        counts = self._rng.multinomial(n, shares / shares.sum())
+        return {name: int(k) for name, k in zip(self._names, counts, strict=True) if k}
+
+    def credit(self, makers: Sequence[str], differences: NDArray[np.float64]) -> None:
+        """Take which arm made each of `(n,)` candidates, and its cost difference to the parent."""
+        for i, name in enumerate(self._names):
+            own = np.array([maker == name for maker in makers], bool)
+            if own.any():
+                self._wins[i] = _MEMORY * self._wins[i] + (differences[own] < 0).sum()
+                self._trials[i] = _MEMORY * self._trials[i] + own.sum()

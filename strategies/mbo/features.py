@@ -1,0 +1,93 @@
+"""A change of the state as numbers that say what kind of change it is, not which parameter it touches."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbo_suite import Kind, Task
+
+from .effects import Changes, Effects
+
+_NARROW = 128
+_RATE = 0.2
+
+
+class Features:
+    """Describes children of a state by their changes, so that models learn from all parameters for all of them.
+
+    A regression with a feature a parameter knows nothing of one that was never tried; one on these features
+    speaks of any change after some fifty evaluations, and costs the same for ten parameters and for ten thousand. In
+    narrow spaces the candidate itself is added: each value of choices and slots as 0 or 1, scales as numbers in [0, 1];
+    how often each value occurs in a sequence is added if it has few.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self._space, self._default = task.space, task.default
+        self._sizes = task.space.sizes.astype(np.float32)
+        d = len(self._sizes)
+        self.effects = Effects(task.space)
+        self.level = 0.0
+        """How much worse the state is than the best so far, in usual cost differences."""
+        self._now = 0
+        self._moved, self._tried = np.zeros(d, np.int32), np.zeros(d, np.int32)
+        self._success = np.zeros(d, np.float32)
+        scales = task.space.kinds == Kind.SCALE
+        widths = np.where(scales, 1, task.space.sizes)
+        narrow = widths.sum() <= _NARROW
+        self._flags = np.flatnonzero(~scales & narrow)
+        self._numbers = np.flatnonzero(scales & narrow)
+        spans = [(a, b) for a, b in task.space.slots.values() if task.space.sizes[a] <= _NARROW]
+        self._sequences = spans if len(spans) <= 2 else []
+
+    def of(self, base: NDArray, children: NDArray) -> NDArray[np.float32]:
+        """Return the `(n, width)` features of `(n, d)` children of a `(d,)` base, all different from it."""
+        changes = Changes(base, children)
+        columns = [*self._changes(base, changes), *self._candidates(children)]
+        return np.column_stack(columns).astype(np.float32)
+
+    def _changes(self, base: NDArray, c: Changes) -> list[NDArray]:
+        columns, mean, d = c.columns, c.mean, len(base)
+        effect, tries = self.effects.of(c), self.effects.tries[self.effects.places(c)]
+        right = (columns + 1) % d  # of the parameter's neighbours; the left one is columns - 1
+        return [
+            np.log1p(c.counts),
+            np.log1p(columns[c.starts + c.counts - 1] - columns[c.starts]),
+            mean(columns) / d,
+            mean(np.log(self._sizes[columns])),
+            mean((c.new - c.old) / np.maximum(self._sizes[columns] - 1, 1)),
+            mean(c.new == self._default[columns]),
+            mean((base[columns - 1] == c.new) * 0.5 + (base[right] == c.new) * 0.5),
+            c.total(effect),
+            np.maximum.reduceat(effect, c.starts),
+            np.minimum.reduceat(effect, c.starts),
+            mean(tries == 0),
+            mean(np.log1p(tries)),
+            mean(np.log1p(self._now - self._moved[columns])),
+            mean(np.log1p(self._now - self._tried[columns])),
+            mean(self._success[columns]),
+            mean(self._success[columns - 1] + self._success[right]),
+            np.full(len(c.counts), self.level),
+        ]
+
+    def _candidates(self, children: NDArray) -> list[NDArray]:
+        blocks = [children[:, [i]] == np.arange(self._space.sizes[i]) for i in self._flags]
+        numbers = [children[:, self._numbers] / np.maximum(self._sizes[self._numbers] - 1, 1)]
+        counts = [_occurrences(children[:, a:b], int(self._space.sizes[a])) for a, b in self._sequences]
+        return blocks + numbers + counts
+
+    def learn(self, base: NDArray, children: NDArray, differences: NDArray[np.float64], after: NDArray) -> None:
+        """Take what `(n, d)` children cost more than their base, in usual differences, and the state afterwards."""
+        c = Changes(base, children)
+        self.effects.learn(c, differences)
+        self._now += len(children)
+        self._tried[c.columns] = self._now
+        self._moved[after != base] = self._now
+        better = (differences < 0).astype(np.float32)[c.rows]
+        self._success[c.columns] += _RATE * (better - self._success[c.columns])
+
+
+def _occurrences(slots: NDArray, values: int) -> NDArray[np.int64]:
+    """Return how often each of the values occurs in each row of `(n, length)` slots."""
+    n = len(slots)
+    return np.bincount((np.arange(n)[:, None] * values + slots).ravel(), minlength=n * values).reshape(n, values)

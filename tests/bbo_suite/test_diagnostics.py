@@ -1,0 +1,63 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from bbo_suite import UserError, figures
+from bbo_suite.diagnostics import DIAGNOSTICS, Diagnostics
+from bbo_suite.figures.models import model_scores, scores_data
+
+NUMBERS = [(10, {}), (20, {"score/a": 0.5, "score/b": -1.0}), (30, {"score/a": 0.5, "score/b": -1.0}), (40, {"x": 0.1})]
+TEXT = "evaluation,name,value\n20,score/a,0.5\n20,score/b,-1.0\n40,x,0.1\n"
+
+
+def play(folder, numbers=NUMBERS):
+    writer = Diagnostics(folder)
+    for evaluation, values in numbers:
+        writer.take(evaluation, values)
+    return folder / DIAGNOSTICS
+
+
+def test_numbers_are_kept_when_they_change(tmp_path):
+    assert play(tmp_path).read_text() == TEXT
+
+
+def test_nothing_said_leaves_no_file(tmp_path):
+    assert not play(tmp_path, [(10, {}), (20, {})]).exists()
+
+
+@pytest.mark.parametrize("cut", range(len(TEXT) + 1))
+def test_a_file_cut_at_any_byte_is_completed_by_saying_the_same_again(tmp_path, cut):
+    (tmp_path / DIAGNOSTICS).write_text(TEXT[:cut])
+    assert play(tmp_path).read_text() == TEXT
+
+
+def test_a_damaged_file_is_named(tmp_path):
+    (tmp_path / DIAGNOSTICS).write_text("evaluation,name,value\nten,a,0.5\n")
+    with pytest.raises(UserError, match=r"diagnostics.csv, line 2 is damaged"):
+        Diagnostics(tmp_path)
+
+
+@pytest.fixture
+def said():
+    rows = [("p", "s", seed, at, name, value) for seed, shift in ((0, 0.0), (1, 0.2)) for at, name, value in (
+        (40, "score/ridge", 0.1 + shift), (90, "score/ridge", 0.5 + shift), (40, "score/forest", 0.3), (40, "x", 7.0)
+    )]  # fmt: skip
+    return pd.DataFrame(rows, columns=["problem", "strategy", "seed", "evaluation", "name", "value"])
+
+
+def test_the_figure_of_the_models_returns_medians_over_the_runs(said):
+    figure, data = model_scores(said)
+    assert data["model"].tolist() == ["forest", "ridge", "ridge"] and set(data["runs"]) == {2}
+    np.testing.assert_allclose(data["score"], [0.3, 0.2, 0.6])
+    drawn = {line.get_label(): (line.get_xdata().tolist(), line.get_ydata()) for line in figure.axes[0].lines}
+    assert set(drawn) == {"forest", "ridge"} and drawn["ridge"][0] == [40, 90]
+    np.testing.assert_allclose(drawn["ridge"][1], [0.2, 0.6])
+
+
+def test_no_scores_no_figure(said, tmp_path):
+    assert scores_data(said[said["name"] == "x"]).empty
+    frame = pd.DataFrame({"problem": ["p"], "strategy": "s", "seed": 0, "default": 8.0, "budget": 4, "value": 4.0})
+    frame = frame.assign(evaluation=1, unit="s", status="ok", uses_structure=False, speedup=2.0)
+    assert len(list(figures.write(frame, tmp_path, said[said["name"] == "x"]))) == 4
+    assert len(list(figures.write(frame, tmp_path, said))) == 6
+    assert len(list(figures.write(frame, tmp_path))) == 4
