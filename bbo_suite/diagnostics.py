@@ -1,4 +1,4 @@
-"""What a strategy says of itself while it runs, kept beside its rows: one line a number, whenever the numbers change."""
+"""What a strategy says of itself while it runs, kept beside its rows: one line a number when they change."""
 
 from __future__ import annotations
 

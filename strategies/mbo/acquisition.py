@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
-
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-Name = Literal["mean", "ucb", "ei", "thompson"]
-NAMES: tuple[str, ...] = get_args(Name)
+NAMES = ("mean", "ucb", "ei", "thompson")
 
 
 def promise(

@@ -32,6 +32,7 @@ class Ensemble:
     Attributes:
       scores: mean R^2 in the last cross-validation, by regressor.
       members: the selected ones, fitted.
+      zero: the target of a value of 0, of no difference to the parent.
     """
 
     def __init__(self, threshold: float, folds: int, rng: Generator) -> None:
@@ -40,6 +41,7 @@ class Ensemble:
         self._seen, self._due = 0, FEWEST
         self.scores: dict[str, float] = {}
         self.members: dict[str, Predictor] = {}
+        self.zero = 0.0
 
     def learn(self, features: NDArray[np.float32], values: NDArray[np.float64]) -> None:
         """Take `(n, width)` features and `(n,)` values, small is good; fit when it is time."""
@@ -49,7 +51,9 @@ class Ensemble:
         self._seen += len(values)
         enough = len(self._values) >= max(FEWEST, 2 * self._folds)
         if enough and self._seen >= self._due and np.ptp(self._values) > 0:
-            self._select(self._features, targets(self._values))
+            known = targets(np.append(self._values, 0.0))
+            self._select(self._features, known[:-1])
+            self.zero = float(known[-1])
             self._due = self._seen + min(_STEP, int(self._seen * (_GROWTH - 1)))
 
     def _select(self, x: NDArray[np.float32], y: NDArray[np.float32]) -> None:
@@ -58,11 +62,6 @@ class Ensemble:
         self.scores = {name: regressors.score(r, x, y, self._folds, seed) for name, r in candidates.items()}
         chosen = regressors.select(self.scores, self._threshold)
         self.members = {name: regressors.fit(candidates[name], x, y) for name in chosen}
-
-    def zero(self) -> float:
-        """Return the target of a value of 0: of no difference to the parent."""
-        known = targets(np.append(self._values, 0.0))
-        return float(known[-1])
 
     def predict(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
         """Return `(members, n)` predicted targets, small is good."""

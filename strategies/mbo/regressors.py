@@ -40,7 +40,9 @@ def candidates(seed: int, rows: int) -> dict[str, Regressor]:
     from sklearn.preprocessing import StandardScaler
 
     batch = max(1, min(64, rows // 2))  # scikit-learn warns of a batch larger than the data
-    network = MLPRegressor(hidden_layer_sizes=(32,), alpha=0.1, batch_size=batch, learning_rate_init=5e-3, max_iter=15, random_state=seed)
+    network = MLPRegressor(
+        hidden_layer_sizes=(32,), alpha=0.1, batch_size=batch, learning_rate_init=5e-3, max_iter=15, random_state=seed
+    )
     return {
         "ridge": make_pipeline(StandardScaler(), Ridge(10.0)),
         "forest": RandomForestRegressor(15, max_features=0.4, min_samples_leaf=3, random_state=seed),

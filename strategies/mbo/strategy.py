@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Strategy, Task, option
 
-from . import acquisition
+from .acquisition import promise
 from .archive import Archive
 from .arms import Arms
 from .ensemble import Ensemble
@@ -32,7 +32,7 @@ class ModelOptions:
 
     threshold: float = option(0.5, "cross-validated R^2 from which a regressor joins the ensemble", -1.0, 1.0)
     folds: int = option(3, "folds of the cross-validation", 2, 20)
-    acquisition: acquisition.Name = option("ei", "what is maximised: mean, ucb, ei (expected improvement) or thompson")
+    acquisition: Literal["mean", "ucb", "ei", "thompson"] = option("ei", "what is maximised; ei: expected improvement")
     exploration: float = option(1.0, "weight of the standard deviation in ucb", -10.0, 10.0)
     generations: int = option(2, "generations of the search on the models", 0, 1000)
     population: int = option(200, "candidates in a generation of that search", 4, 10_000)
@@ -74,7 +74,7 @@ class ModelBasedOptimization(Strategy):
         self._features, self._ensemble = self._describe(task), Ensemble(options.threshold, options.folds, rng)
         self._arms = Arms(("model", "singles", "windows") if options.models else ("singles", "windows"), rng)
         self._makers: list[str] = []
-        self._best, self._zero = np.inf, 0.0
+        self._best = np.inf
 
     def _describe(self, task: Task) -> Features:
         return Features(task)
@@ -110,7 +110,7 @@ class ModelBasedOptimization(Strategy):
     def _promise(self, children: NDArray) -> NDArray[np.float64]:
         predictions = self._ensemble.predict(self._features.of(self._state.row, children))
         name, weight = self.options.acquisition, self.options.exploration
-        return acquisition.promise(name, predictions, self._ensemble.noise(), self._zero, weight, self.rng)
+        return promise(name, predictions, self._ensemble.noise(), self._ensemble.zero, weight, self.rng)
 
     def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:
         """Move the state, and learn what the changes were worth."""
@@ -133,7 +133,6 @@ class ModelBasedOptimization(Strategy):
     def _learn(self, base: NDArray, children: NDArray, differences: NDArray[np.float64]) -> None:
         if self.options.models:
             self._ensemble.learn(self._features.of(base, children), differences)
-            self._zero = self._ensemble.zero()
         self._features.learn(base, children, differences, self._state.row)
 
     def diagnostics(self) -> dict[str, float]:

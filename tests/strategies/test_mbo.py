@@ -151,7 +151,7 @@ def test_no_difference_has_the_target_that_lies_between_better_and_worse():
     ensemble = Ensemble(0.5, 3, rng())
     ensemble.learn(rng().random((80, 4), dtype=np.float32), np.r_[np.full(20, -1.0), np.full(60, 2.0)])
     scores = targets(np.r_[np.full(20, -1.0), np.full(60, 2.0), 0.0])
-    assert scores[0] < ensemble.zero() < scores[20] and ensemble.zero() == pytest.approx(float(scores[-1]))
+    assert scores[0] < ensemble.zero < scores[20] and ensemble.zero == pytest.approx(float(scores[-1]))
 
 
 @pytest.mark.parametrize("mean, spread", [(0.0, 1.0), (0.7, 0.3), (-2.0, 0.1), (3.0, 0.5)])
@@ -223,13 +223,17 @@ def test_features_of_narrow_spaces_hold_the_candidate():
 
 
 def test_windows_stay_together_and_singles_take_turns():
-    proposals, base = Proposals(Task("t", Space([2] * 1000), np.zeros(1000, np.int8), "s"), rng()), np.zeros(1000, np.int8)
+    proposals, base = (
+        Proposals(Task("t", Space([2] * 1000), np.zeros(1000, np.int8), "s"), rng()),
+        np.zeros(1000, np.int8),
+    )
     singles = proposals.singles(base, 1000)
     assert (singles.sum(axis=0) == 1).all() and (singles.sum(axis=1) == 1).all()
     windows = proposals.windows(base, 500)
     spans = [np.ptp(np.flatnonzero(row)) for row in windows if 100 < row.argmax() < 900]
     assert 1 <= np.median(spans) <= 6 and windows.sum(axis=1).max() == 3
-    assert {1, 2, 3, 4} >= set(proposals.grown(base, singles[:10], 200).sum(axis=1).tolist()) >= {1, 2}
+    grown = proposals.grown(base, singles[:10], 200)  # a change may be changed back, to nothing
+    assert {1, 2} <= set(grown.sum(axis=1).tolist()) <= {0, 1, 2}
 
 
 def test_structure_says_who_is_changed_together_and_adds_features():
