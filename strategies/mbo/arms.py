@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-_LEAST = 0.1
+_LEAST, _LATER = 0.1, 0.3
 _MEMORY = 0.98
 _WINS, _TRIALS = 1.0, 20.0  # what every arm is believed to have done before the first batch
 
@@ -19,17 +19,26 @@ class Arms:
     Args:
       names: of the arms.
       rng: rounds shares to candidates.
+
+    Attributes:
+      progress: the part of the budget that is spent.
     """
 
     def __init__(self, names: Sequence[str], rng: Generator) -> None:
         self._names, self._rng = tuple(names), rng
         self._wins, self._trials = np.zeros(len(names)), np.zeros(len(names))
+        self.progress = 0.0
 
     @property
     def shares(self) -> dict[str, float]:
-        """The share of each arm, `_LEAST` at least; what happened 50 batches of its own ago counts little."""
+        """The share of each arm; what happened 50 batches of its own ago counts little.
+
+        None falls below `_LEAST`, which grows to `_LATER` in the first half of the budget: what models promise early
+        is gone by then, and who follows the easy wins of one arm stops exploring.
+        """
+        least = _LEAST + (_LATER - _LEAST) * min(1.0, 2 * self.progress)
         rates = (self._wins + _WINS) / (self._trials + _TRIALS)
-        shares = _LEAST + (1 - _LEAST * len(rates)) * rates / rates.sum()
+        shares = least + (1 - least * len(rates)) * rates / rates.sum()
         return dict(zip(self._names, shares.tolist(), strict=True))
 
     def draw(self, n: int, without: Sequence[str] = ()) -> dict[str, int]:

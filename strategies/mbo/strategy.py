@@ -74,6 +74,7 @@ class ModelBasedOptimization(Strategy):
         self._features, self._ensemble = self._describe(task), Ensemble(options.threshold, options.folds, rng)
         self._arms = Arms(("model", "singles", "windows") if options.models else ("singles", "windows"), rng)
         self._makers: list[str] = []
+        self._told = 0
         self._best = np.inf
 
     def _describe(self, task: Task) -> Features:
@@ -115,6 +116,8 @@ class ModelBasedOptimization(Strategy):
     def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:
         """Move the state, and learn what the changes were worth."""
         base, first = self._state.row, int(self._state.pending)
+        self._told += len(values)
+        self._arms.progress = self._told / self.budget
         cost = self._state.tell(configs, values)
         different = (configs != base).any(axis=1)
         if np.isfinite(cost) and different.any():

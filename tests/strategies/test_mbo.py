@@ -269,6 +269,8 @@ def test_arms_that_improve_get_more_and_none_gets_nothing():
     for _ in range(50):
         arms.credit(["good"] * 5 + ["bad"] * 5, np.array([-1.0] * 3 + [1.0] * 7))
     assert arms.shares["good"] > 0.8 and arms.shares["bad"] >= 0.1 and sum(arms.shares.values()) == pytest.approx(1)
+    arms.progress = 0.5
+    assert arms.shares["bad"] >= 0.3 and sum(arms.shares.values()) == pytest.approx(1)
     assert sum(arms.draw(40).values()) == 40 and arms.draw(40, without=("good",)) == {"bad": 40}
 
 
