@@ -96,6 +96,26 @@ def preparing(problems: Sequence[str], quiet: bool) -> Iterator[None]:
 
 
 @contextmanager
+def counted(what: str, total: int, quiet: bool) -> Iterator[Callable[[int, str], None]]:
+    """Yield what to call with a number of evaluations and a few words, which are shown on standard error."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    terminal, spoken = sys.stderr.isatty(), 0.0
+    with Progress(console=Console(stderr=True), transient=True, disable=quiet or not terminal) as bar:
+        task = bar.add_task(what, total=total)
+
+        def show(done: int, words: str) -> None:
+            nonlocal spoken
+            bar.update(task, completed=done, description=words)
+            if not quiet and not terminal and (done == total or time.monotonic() - spoken > PLAIN_SECONDS):
+                spoken = time.monotonic()
+                print(f"{what}: {done:,}/{total:,} evaluations, {words}", file=sys.stderr, flush=True)
+
+        yield show
+
+
+@contextmanager
 def shown(plan: Sequence[PlannedRun], quiet: bool) -> Iterator[Callable[[Path], None]]:
     """Show the progress of the runs on standard error until the block ends: live lines, or plain ones for a file.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection
+
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -36,6 +38,12 @@ class Strategy(ABC):
     Options: ClassVar[type] = NoOptions
     uses_structure: ClassVar[bool] = False
     has_variants: ClassVar[bool] = False
+
+    pretrain: ClassVar[Callable[..., None] | None] = None
+    """A class method, if the strategy can learn on some problems for others; see `pretraining.pretrain`.
+
+    It takes `(lessons, budget, rng, options, out, progress)` and writes what it learned to the path `out`.
+    """
 
     def __init__(self, task: Task, budget: int, rng: Generator, options: Any) -> None:  # noqa: ANN401 - its own Options
         self.task, self.budget, self.rng, self.options = task, budget, rng, options

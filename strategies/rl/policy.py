@@ -1,0 +1,108 @@
+"""The network: for every change of a parameter, how likely it is proposed and what it is expected to be worth."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from .attention import SegmentedAttention
+from .sage import SageLayer
+
+WIDTH = 64
+VALUES = 64
+"""Values of a parameter that have an embedding of their own; see `Changes`."""
+STATE = 6
+"""Numbers that say how a change stands to the incumbent and what became of it so far; see `observe`."""
+_LAYERS, _PASSES, _HEAD = 2, 2, 32
+_NEVER = -1e9
+
+
+class Graph(NamedTuple):
+    """What a task is to the network, padded to shapes that many tasks share.
+
+    Attributes:
+      nodes: `(n, f)` features of the nodes of the computation graph.
+      edges: `(m, 2)` producers and consumers.
+      features: `(d, g)` features of the parameters.
+      ends: `(d, 2)` the nodes that each parameter is about, `(d, 2)` of `bound` says if there is one.
+      real: `(d,)` is it a parameter, and no padding?
+      parameter, value: `(c,)` of each change; `prior` `(c,)` is the logarithm of its chance in the beginning.
+    """
+
+    nodes: Array
+    edges: Array
+    features: Array
+    ends: Array
+    bound: Array
+    real: Array
+    parameter: Array
+    value: Array
+    prior: Array
+
+
+class Policy(eqx.Module):
+    """GO's network (Zhou et al. 2020): GraphSAGE, segmented attention, all decisions in parallel, refined.
+
+    A parameter's embedding is made of its features and of the nodes that it is about. The attention runs over the
+    parameters; what it decides is fed back to it in a second pass. No weight belongs to a node or a parameter, so one
+    policy serves every graph whose features have the same widths.
+    """
+
+    node: eqx.nn.Linear
+    feature: eqx.nn.Linear
+    ends: eqx.nn.Linear
+    layers: SageLayer  # stacked
+    attention: SegmentedAttention
+    back: eqx.nn.Linear
+    change: eqx.nn.Linear
+    state: eqx.nn.Linear
+    values: Array
+    out: eqx.nn.Linear
+
+    def __init__(self, node_width: int, feature_width: int, key: Array) -> None:
+        k = jax.random.split(key, 9 + _LAYERS)
+        self.node = eqx.nn.Linear(node_width, WIDTH, key=k[0])
+        self.feature = eqx.nn.Linear(feature_width, WIDTH, key=k[1])
+        self.ends = eqx.nn.Linear(2 * WIDTH, WIDTH, key=k[2])
+        self.attention = SegmentedAttention(WIDTH, k[3])
+        self.back = eqx.nn.Linear(_HEAD, WIDTH, key=k[4])
+        self.change = eqx.nn.Linear(WIDTH, _HEAD, key=k[5])
+        self.state = eqx.nn.Linear(STATE, _HEAD, key=k[6])
+        self.values = 0.1 * jax.random.normal(k[7], (VALUES, _HEAD))
+        out = eqx.nn.Linear(_HEAD, 2, key=k[8])
+        self.out = eqx.tree_at(lambda o: (o.weight, o.bias), out, (0.1 * out.weight, jnp.zeros(2)))
+        self.layers = eqx.filter_vmap(lambda key: SageLayer(WIDTH, key))(k[9:])
+
+    def __call__(self, graph: Graph, state: Array, alive: Array) -> tuple[Array, Array]:
+        """Return `(c,)` log-probabilities of the changes and `(c,)` what each is expected to add to the reward.
+
+        Args:
+          graph: of the task.
+          state: `(c, STATE)`, which varies during the search.
+          alive: `(c,)` may the change be proposed? Its log-probability is very low otherwise.
+        """
+        h = self._embed(graph)
+        described = jax.vmap(self.state)(state) + self.values[graph.value]
+
+        def refine(context: Array, _: None) -> tuple[Array, tuple[Array, Array]]:
+            z = self.attention(h + context, graph.real)
+            hidden = jax.nn.relu(jax.vmap(self.change)(z)[graph.parameter] + described)
+            logits, worth = jax.vmap(self.out)(hidden).T
+            logs = jax.nn.log_softmax(jnp.where(alive, graph.prior + logits, _NEVER))
+            likely = (alive * jax.nn.sigmoid(logs - graph.prior))[:, None]  # 1/2 if as likely as in the beginning
+            decided = jnp.zeros((len(h), _HEAD)).at[graph.parameter].add(likely * described)
+            return jax.vmap(self.back)(decided), (logs, worth)
+
+        _, (logs, worth) = jax.lax.scan(refine, jnp.zeros_like(h), length=_PASSES)
+        return logs[-1], worth[-1]
+
+    def _embed(self, graph: Graph) -> Array:
+        """Return `(d, WIDTH)` embeddings of the parameters."""
+        h = jax.nn.relu(jax.vmap(self.node)(graph.nodes))
+        h, _ = jax.lax.scan(lambda h, layer: (layer(h, graph.edges), None), h, self.layers)
+        ends = (h[graph.ends] * graph.bound[:, :, None]).reshape(len(graph.ends), -1)
+        return jax.nn.relu(jax.vmap(self.feature)(graph.features) + jax.vmap(self.ends)(ends))

@@ -1,0 +1,55 @@
+"""The option that names a policy's file: its path and a digest of its content, so that a run is tied to both."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+from bbo_suite import UserError
+
+_MARK = re.compile(r"(?P<path>.+)#(?P<digest>[0-9a-f]{16})", re.DOTALL)
+
+
+class PolicyFile(str):
+    """`path#digest` of a file, made from its path; empty for none.
+
+    The text is what is stored as the option. So a run is only resumed with the file that it was begun with: whatever
+    else lies at the path makes another option of it.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, text: str) -> PolicyFile:
+        """Return the text with the digest of the file's content.
+
+        Raises:
+          UserError: the file cannot be read.
+        """
+        known = not text or _MARK.fullmatch(text)
+        return super().__new__(cls, text if known else f"{text}#{_digest(_read(text))}")
+
+
+def content(text: str) -> tuple[str, bytes]:
+    """Return the path and the content of a file that `PolicyFile` has seen, or of a plain path.
+
+    Raises:
+      UserError: the file cannot be read, or is not what it was.
+    """
+    mark = _MARK.fullmatch(text)
+    path = mark["path"] if mark else text
+    data = _read(path)
+    if mark and _digest(data) != mark["digest"]:
+        raise UserError(f"policy {path} has changed since the run was begun; choose another --study")
+    return path, data
+
+
+def _read(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise UserError(f"policy {path} cannot be read: {error.strerror}") from None
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]

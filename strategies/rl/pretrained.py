@@ -1,0 +1,64 @@
+"""Policies in files: a line of JSON that says what the policy takes, then its weights."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from pathlib import Path
+
+import equinox as eqx
+import jax
+
+from bbo_suite import UserError
+
+from .policy import VALUES, WIDTH, Policy
+
+VERSION = 1
+"""Of the network: raised whenever its layers or the meaning of its inputs change."""
+
+
+def save(policy: Policy, path: Path) -> None:
+    """Write a policy."""
+    buffer = io.BytesIO()
+    eqx.tree_serialise_leaves(buffer, policy)
+    weights = buffer.getvalue()
+    header = {**_shape(*widths(policy)), "sha256": hashlib.sha256(weights).hexdigest()}
+    try:
+        path.write_bytes(json.dumps(header).encode() + b"\n" + weights)
+    except OSError as error:
+        raise UserError(f"policy {path} cannot be written: {error.strerror}") from None
+
+
+def load(content: bytes, path: str, node_width: int, feature_width: int, task: str) -> Policy:
+    """Return the policy that a file holds.
+
+    Raises:
+      UserError: the file is none of this version, is damaged, or holds a policy for tasks of other features.
+    """
+    first, _, weights = content.partition(b"\n")
+    try:
+        header = json.loads(first)
+        digest, version = header.pop("sha256"), header["version"]
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise UserError(f"{path} is no policy; make one with `python -m bbo_suite pretrain`") from None
+    if version != VERSION:
+        raise UserError(f"policy {path} is of version {version}, not {VERSION}; pretrain it again")
+    if hashlib.sha256(weights).hexdigest() != digest:
+        raise UserError(f"policy {path} is damaged; pretrain it again")
+    wanted = _shape(node_width, feature_width)
+    if header != wanted:
+        differ = ", ".join(f"{key} {header.get(key)}, not {wanted[key]}" for key in wanted if header.get(key) != wanted[key])
+        raise UserError(f"policy {path} does not fit {task}: it has {differ}; pretrain one on problems of that family")
+    like = eqx.filter_eval_shape(Policy, node_width, feature_width, jax.random.key(0))
+    return eqx.tree_deserialise_leaves(io.BytesIO(weights), like)
+
+
+def widths(policy: Policy) -> tuple[int, int]:
+    """Return how many features of a node and of a parameter a policy takes."""
+    return policy.node.in_features, policy.feature.in_features  # type: ignore[return-value]
+
+
+def _shape(node_width: int, feature_width: int) -> dict[str, int]:
+    own = {"version": VERSION, "width": WIDTH, "values": VALUES}
+    return {**own, "node features": node_width, "parameter features": feature_width}

@@ -1,0 +1,125 @@
+"""The network: order of nodes, segments, masks and padding."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from bbo_strategies.rl import attention
+from bbo_strategies.rl.attention import SEGMENT, SegmentedAttention
+from bbo_strategies.rl.changes import Changes
+from bbo_strategies.rl.inputs import graph_of
+from bbo_strategies.rl.learner import fresh
+from bbo_strategies.rl.policy import STATE, WIDTH
+from bbo_strategies.rl.ppo import propose
+from bbo_strategies.rl.sage import SageLayer
+from bbo_suite import Graph, Space, Structure, Task
+
+KEY = jax.random.key(0)
+RNG = np.random.default_rng(0)
+
+
+def toy_task(n=40, size=3):
+    """A chain with some skips; parameter i is at edge i."""
+    edges = np.array([(i, i + 1) for i in range(n - 1)] + [(i, i + 3) for i in range(0, n - 3, 5)], np.int32)
+    d = len(edges)
+    features = np.random.default_rng(1).normal(size=(d, 4)).astype(np.float32)
+    nodes = np.random.default_rng(2).normal(size=(n, 5)).astype(np.float32)
+    graph = Graph(nodes, tuple("abcde"), edges)
+    starts = np.zeros(d + 1, np.int64)
+    declared = Structure(starts, np.empty(0, np.int32), features, tuple("abcd"), graph, edges=np.arange(d, dtype=np.int32))
+    return Task("toy/x", Space(np.full(d, size)), np.zeros(d, np.int64), "seconds", declared)
+
+
+def outputs(task, policy=None, alive=None):
+    changes = Changes(task.space)
+    graph = graph_of(task, changes)
+    policy = policy or fresh(graph.nodes.shape[1], graph.features.shape[1], 0)
+    c = len(graph.parameter)
+    if alive is None:
+        alive = np.arange(c) < len(changes)
+        alive[: len(changes)] &= changes.alive(task.default)
+    logs, worth = propose(policy, graph, jnp.zeros((c, STATE)), alive)
+    return policy, changes, np.asarray(logs)[: len(changes)], np.asarray(worth)[: len(changes)]
+
+
+def test_the_order_of_nodes_does_not_matter_to_sage():
+    layer = SageLayer(WIDTH, KEY)
+    h, edges = RNG.normal(size=(30, WIDTH)).astype(np.float32), RNG.integers(0, 30, (70, 2))
+    order = RNG.permutation(30)
+    place = np.argsort(order)
+    assert np.allclose(layer(h, edges)[order], layer(h[order], place[edges]), atol=1e-5)
+
+
+def test_sage_takes_the_largest_message_of_each_direction():
+    layer = SageLayer(WIDTH, KEY)
+    h, edges = RNG.normal(size=(4, WIDTH)).astype(np.float32), np.array([[0, 2], [1, 2]])
+    down, up = np.split(np.maximum(np.asarray(jax.vmap(layer.pool)(h)), 0), 2, axis=1)
+    below, above = np.zeros_like(h), np.zeros_like(h)
+    below[2], above[0], above[1] = np.maximum(down[0], down[1]), up[2], up[2]
+    joined = np.hstack([h, below, above])
+    wanted = jax.vmap(layer.norm)(h + jax.nn.relu(jax.vmap(layer.update)(joined)))
+    assert np.allclose(layer(h, edges), wanted, atol=1e-5)
+
+
+def test_one_segment_is_plain_attention():
+    layer = SegmentedAttention(WIDTH, KEY)
+    h = RNG.normal(size=(SEGMENT, WIDTH)).astype(np.float32)
+    real = np.arange(SEGMENT) < 100
+    heads = lambda x: x.reshape(1, SEGMENT, attention._HEADS, -1)  # noqa: E731
+    both = jax.vmap(layer.keys)(h).reshape(SEGMENT, attention._HEADS, -1)
+    k, v = jnp.split(both, 2, axis=2)
+    mixed = jax.nn.dot_product_attention(heads(jax.vmap(layer.queries)(h)), k[None], v[None], mask=real[None, None, None])
+    wanted = jax.vmap(layer.merge)(mixed.reshape(SEGMENT, WIDTH))
+    assert np.allclose(layer._attend(h, real), wanted, atol=1e-5)
+
+
+def test_a_segment_sees_the_one_before_it_and_none_further():
+    layer = SegmentedAttention(WIDTH, KEY)
+    h = RNG.normal(size=(3 * SEGMENT, WIDTH)).astype(np.float32)
+    real = np.ones(len(h), bool)
+    other = h.copy()
+    other[:SEGMENT] += RNG.normal(size=(SEGMENT, WIDTH))
+    change = np.abs(np.asarray(layer._attend(h, real) - layer._attend(other, real))).max(axis=1)
+    assert change[SEGMENT : 2 * SEGMENT].min() > 0
+    assert change[2 * SEGMENT :].max() == 0
+
+
+def test_changes_that_are_not_alive_have_no_chance():
+    task = toy_task()
+    _, changes, logs, _ = outputs(task)
+    alive = changes.alive(task.default)
+    assert np.exp(logs[~alive]).max() == 0
+    assert np.exp(logs[alive]).sum() == pytest.approx(1, abs=1e-5)
+
+
+def test_in_the_beginning_all_parameters_are_about_equally_likely():
+    task = toy_task()
+    _, changes, logs, _ = outputs(task)
+    chances = np.bincount(changes.parameter, np.exp(logs))
+    assert np.allclose(chances, 1 / len(chances), rtol=0.5)
+
+
+@pytest.mark.parametrize("n", [20, 150])
+def test_one_policy_serves_graphs_of_any_size(n):
+    policy = outputs(toy_task())[0]
+    _, _, logs, worth = outputs(toy_task(n, size=5), policy)
+    assert np.isfinite(logs).all() and np.isfinite(worth).all()
+
+
+def test_padding_changes_nothing():
+    task = toy_task()
+    changes = Changes(task.space)
+    graph = graph_of(task, changes)
+    policy = fresh(graph.nodes.shape[1], graph.features.shape[1], 0)
+    wide = graph._replace(
+        nodes=np.vstack([graph.nodes, RNG.normal(size=(64, graph.nodes.shape[1]))]).astype(np.float32),
+        features=np.vstack([graph.features, RNG.normal(size=(SEGMENT, graph.features.shape[1]))]).astype(np.float32),
+        ends=np.vstack([graph.ends, np.zeros((SEGMENT, 2), np.int32)]),
+        bound=np.vstack([graph.bound, np.zeros((SEGMENT, 2), np.float32)]),
+        real=np.append(graph.real, np.zeros(SEGMENT, bool)),
+    )
+    c = len(graph.parameter)
+    alive = np.arange(c) < len(changes)
+    for a, b in zip(*(propose(policy, g, jnp.zeros((c, STATE)), alive) for g in (graph, wide)), strict=True):
+        assert np.allclose(a, b, atol=1e-4)
