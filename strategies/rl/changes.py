@@ -27,6 +27,7 @@ class Changes:
     def __init__(self, space: Space) -> None:
         self._space = space
         movable = Moves(space).movable
+        self._movable = len(movable)
         sizes = space.sizes[movable]
         bins = np.minimum(sizes, VALUES)
         self.parameter = np.repeat(movable, bins)
@@ -54,22 +55,17 @@ class Changes:
         return np.column_stack([back, away, step, np.abs(step)]).astype(np.float32)
 
     def draw(
-        self, row: NDArray, n: int, chances: NDArray[np.float64], changes: float, rng: Generator
+        self, row: NDArray, n: int, chances: NDArray[np.float64], tail: float, rng: Generator
     ) -> tuple[NDArray, NDArray[np.int64], NDArray[np.int64]]:
         """Return `n` allowed candidates near an allowed one, and which row makes which change.
 
         Args:
           row: `(d,)`.
           chances: `(c,)` of the changes that alter `row`.
-          changes: how many each candidate makes in the mean; one at least.
+          tail: a candidate makes k changes or more with probability `k ** -tail`, up to half of the parameters.
         """
-        import os
-        if os.environ.get("RLT"):
-            counts = np.minimum((1 - rng.random(n)) ** (-1 / float(os.environ["RLT"])), max(1, len(self) // 4)).astype(np.int64)
-        elif os.environ.get("RLG"):
-            counts = rng.geometric(1 / changes, n)
-        else:
-            counts = 1 + rng.poisson(changes - 1, n)
+        most = max(1, self._movable // 2)
+        counts = np.minimum((1 - rng.random(n)) ** (-1 / tail), most).astype(np.int64)
         rows = np.repeat(np.arange(n), counts)
         total = np.cumsum(chances)
         drawn = np.minimum(np.searchsorted(total, rng.random(len(rows)) * total[-1], side="right"), len(self) - 1)

@@ -25,10 +25,11 @@ class Rewards:
 
     def __call__(self, values: NDArray[np.float64], incumbent: float) -> NDArray[np.float64]:
         """Return `(n,)` rewards of costs."""
-        gains = np.log(max(incumbent, _LEAST)) - np.log(np.maximum(values, _LEAST))
         good = np.isfinite(values)
+        known = np.where(good, values, incumbent)
         if not np.isfinite(incumbent):
             return np.where(good, 1.0, _FAILED)
+        gains = np.log(max(incumbent, _LEAST)) - np.log(np.maximum(known, _LEAST))
         sizes = np.abs(gains[good & (gains != 0)])
         if len(sizes):
             scale = float(np.median(sizes))

@@ -21,7 +21,7 @@ def graph_of(task: Task, changes: Changes) -> Graph:
     structure they form a chain and know their positions.
     """
     d, s = len(task.space), task.structure
-    features = _positions(d) if s is None else s.features
+    features: NDArray = _positions(d) if s is None else s.features
     if s is not None and s.graph is not None:
         nodes, edges, ends = s.graph.node_features, s.graph.edges, _ends(s, d)
     else:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import equinox as eqx
 import jax
 import numpy as np
 import optax
 from jax.typing import ArrayLike
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from .policy import Graph, Policy
@@ -38,9 +42,21 @@ class Learner:
         self.policy, self._memory = improve(self.policy, self._memory, *given, epochs=self._epochs)
 
 
-_fresh = jax.jit(Policy, static_argnums=(0, 1))  # compiled at once, not operation by operation
+def fresh(node_width: int, feature_width: int, rng: Generator) -> Policy:
+    """Return a policy with random weights; JAX would compile half a minute's worth of its own random numbers."""
+
+    def fill(path: tuple[Any, ...], leaf: jax.ShapeDtypeStruct) -> NDArray[np.float32]:
+        name = jax.tree_util.keystr(path)
+        if "norm" in name:
+            return np.full(leaf.shape, 1.0 if name.endswith("weight") else 0.0, np.float32)
+        if name.endswith("bias"):
+            return np.zeros(leaf.shape, np.float32)
+        bound = (0.1 if "out." in name or "values" in name else 1.0) / np.sqrt(leaf.shape[-1])
+        return rng.uniform(-bound, bound, leaf.shape).astype(np.float32)
+
+    return jax.tree_util.tree_map_with_path(fill, shape(node_width, feature_width))
 
 
-def fresh(node_width: int, feature_width: int, seed: int) -> Policy:
-    """Return a policy with random weights."""
-    return _fresh(node_width, feature_width, jax.random.key(seed))
+def shape(node_width: int, feature_width: int) -> Policy:
+    """Return a policy whose arrays have shapes but no content."""
+    return eqx.filter_eval_shape(Policy, node_width, feature_width, jax.random.key(0))

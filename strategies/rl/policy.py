@@ -8,6 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array
+from numpy.typing import NDArray
 
 from .attention import SegmentedAttention
 from .sage import SageLayer
@@ -16,9 +17,12 @@ WIDTH = 64
 VALUES = 64
 """Values of a parameter that have an embedding of their own; see `Changes`."""
 STATE = 6
-"""Numbers that say how a change stands to the incumbent and what became of it so far; see `observe`."""
+"""Numbers that say how a change stands to the incumbent and what became of it so far; see `Search`."""
 _LAYERS, _PASSES, _HEAD = 2, 2, 32
 _NEVER = -1e9
+
+
+Numbers = Array | NDArray
 
 
 class Graph(NamedTuple):
@@ -33,15 +37,15 @@ class Graph(NamedTuple):
       parameter, value: `(c,)` of each change; `prior` `(c,)` is the logarithm of its chance in the beginning.
     """
 
-    nodes: Array
-    edges: Array
-    features: Array
-    ends: Array
-    bound: Array
-    real: Array
-    parameter: Array
-    value: Array
-    prior: Array
+    nodes: Numbers
+    edges: Numbers
+    features: Numbers
+    ends: Numbers
+    bound: Numbers
+    real: Numbers
+    parameter: Numbers
+    value: Numbers
+    prior: Numbers
 
 
 class Policy(eqx.Module):
@@ -72,9 +76,8 @@ class Policy(eqx.Module):
         self.back = eqx.nn.Linear(_HEAD, WIDTH, key=k[4])
         self.change = eqx.nn.Linear(WIDTH, _HEAD, key=k[5])
         self.state = eqx.nn.Linear(STATE, _HEAD, key=k[6])
-        self.values = 0.1 * jax.random.normal(k[7], (VALUES, _HEAD))
-        out = eqx.nn.Linear(_HEAD, 2, key=k[8])
-        self.out = eqx.tree_at(lambda o: (o.weight, o.bias), out, (0.1 * out.weight, jnp.zeros(2)))
+        self.values = jnp.zeros((VALUES, _HEAD))
+        self.out = eqx.nn.Linear(_HEAD, 2, key=k[8])
         self.layers = eqx.filter_vmap(lambda key: SageLayer(WIDTH, key))(k[9:])
 
     def __call__(self, graph: Graph, state: Array, alive: Array) -> tuple[Array, Array]:

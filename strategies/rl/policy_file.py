@@ -20,7 +20,7 @@ class PolicyFile(str):
 
     __slots__ = ()
 
-    def __new__(cls, text: str) -> PolicyFile:
+    def __new__(cls, text: str = "") -> PolicyFile:
         """Return the text with the digest of the file's content.
 
         Raises:

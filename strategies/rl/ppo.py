@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array
 
-from .policy import Graph, Policy
+from .policy import Graph, Numbers, Policy
 
 _SINGLE = {"xla_cpu_multi_thread_eigen": False}  # a run has one thread, and repeats exactly
 
@@ -28,10 +28,10 @@ class Round(NamedTuple):
       worth: `(c,)` mean of what its draws added to the reward.
     """
 
-    gain: Array
-    loss: Array
-    draws: Array
-    worth: Array
+    gain: Numbers
+    loss: Numbers
+    draws: Numbers
+    worth: Numbers
 
 
 class Settings(NamedTuple):

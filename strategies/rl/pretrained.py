@@ -8,10 +8,10 @@ import json
 from pathlib import Path
 
 import equinox as eqx
-import jax
 
 from bbo_suite import UserError
 
+from .learner import shape
 from .policy import VALUES, WIDTH, Policy
 
 VERSION = 1
@@ -23,7 +23,7 @@ def save(policy: Policy, path: Path) -> None:
     buffer = io.BytesIO()
     eqx.tree_serialise_leaves(buffer, policy)
     weights = buffer.getvalue()
-    header = {**_shape(*widths(policy)), "sha256": hashlib.sha256(weights).hexdigest()}
+    header = {**_needs(*widths(policy)), "sha256": hashlib.sha256(weights).hexdigest()}
     try:
         path.write_bytes(json.dumps(header).encode() + b"\n" + weights)
     except OSError as error:
@@ -46,12 +46,13 @@ def load(content: bytes, path: str, node_width: int, feature_width: int, task: s
         raise UserError(f"policy {path} is of version {version}, not {VERSION}; pretrain it again")
     if hashlib.sha256(weights).hexdigest() != digest:
         raise UserError(f"policy {path} is damaged; pretrain it again")
-    wanted = _shape(node_width, feature_width)
+    wanted = _needs(node_width, feature_width)
     if header != wanted:
-        differ = ", ".join(f"{key} {header.get(key)}, not {wanted[key]}" for key in wanted if header.get(key) != wanted[key])
+        differ = ", ".join(
+            f"{key} {header.get(key)}, not {wanted[key]}" for key in wanted if header.get(key) != wanted[key]
+        )
         raise UserError(f"policy {path} does not fit {task}: it has {differ}; pretrain one on problems of that family")
-    like = eqx.filter_eval_shape(Policy, node_width, feature_width, jax.random.key(0))
-    return eqx.tree_deserialise_leaves(io.BytesIO(weights), like)
+    return eqx.tree_deserialise_leaves(io.BytesIO(weights), shape(node_width, feature_width))
 
 
 def widths(policy: Policy) -> tuple[int, int]:
@@ -59,6 +60,6 @@ def widths(policy: Policy) -> tuple[int, int]:
     return policy.node.in_features, policy.feature.in_features  # type: ignore[return-value]
 
 
-def _shape(node_width: int, feature_width: int) -> dict[str, int]:
+def _needs(node_width: int, feature_width: int) -> dict[str, int]:
     own = {"version": VERSION, "width": WIDTH, "values": VALUES}
     return {**own, "node features": node_width, "parameter features": feature_width}

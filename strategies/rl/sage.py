@@ -1,4 +1,4 @@
-"""Embeds the nodes of a graph: GraphSAGE (Hamilton et al. 2017, "Inductive representation learning on large graphs")."""
+"""Embeds the nodes of a graph: GraphSAGE (Hamilton et al. 2017)."""
 
 from __future__ import annotations
 

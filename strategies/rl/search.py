@@ -25,15 +25,15 @@ class Search:
       task, changes, graph: what is searched, as changes, and as the network sees it.
       learner: the policy; several searches may share it.
       size: candidates of a round.
-      mean: changes of a candidate, in the mean.
+      tail: of the number of changes of a candidate.
       rng: the only source of randomness.
     """
 
     def __init__(
-        self, task: Task, changes: Changes, graph: Graph, learner: Learner, size: int, mean: float, rng: Generator
+        self, task: Task, changes: Changes, graph: Graph, learner: Learner, size: int, tail: float, rng: Generator
     ) -> None:
         self._default, self._changes, self._graph, self._learner = task.default, changes, graph, learner
-        self._size, self._mean, self._rng = size, mean, rng
+        self._size, self._tail, self._rng = size, tail, rng
         self.incumbent = Incumbent(task.space, task.default)
         self._rewards = Rewards()
         self._tries, self._worth = np.zeros(len(changes)), np.zeros(len(changes))
@@ -53,15 +53,15 @@ class Search:
         self._done = 0
 
     def ask(self, n: int) -> NDArray:
-        """Return the incumbent's proposal, if there is one, and changes of the incumbent; `n` or what ends the round."""
+        """Return the proposal, if there is one, and changes of the incumbent; `n`, or what is left of the round."""
         n = min(n, self._size - self._done)
-        first = self._done == 0 and self.incumbent.proposal is not None
-        own = 1 if first else 0
-        row, base = self.incumbent.row, self._done + own
-        children, rows, drawn = self._changes.draw(row, n - own, self._chances, self._mean, self._rng)
-        self._draws.append((base + rows, drawn))
+        proposal = None if self._done else self.incumbent.proposal
+        first = self.incumbent.row[None][:0] if proposal is None else proposal[None]
+        own = n - len(first)
+        children, rows, drawn = self._changes.draw(self.incumbent.row, own, self._chances, self._tail, self._rng)
+        self._draws.append((self._done + len(first) + rows, drawn))
         self._done += n
-        return np.concatenate([self.incumbent.proposal[None], children]) if first else children
+        return np.concatenate([first, children])
 
     def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:
         """Take the costs of what was asked for; the policy learns at the end of the round."""

@@ -33,11 +33,11 @@ class Pupil:
         self._search: Search | None = None
         self._left = 0
 
-    def turn(self, learner: Learner, size: int, mean: float, rng: Generator) -> int:
+    def turn(self, learner: Learner, size: int, tail: float, rng: Generator) -> int:
         """Play one round, the last of an episode included, and return how many evaluations it took."""
         if self._search is None:
             self._left = _EPISODE
-            self._search = Search(self.lesson.task, self.changes, self.graph, learner, size, mean, rng)
+            self._search = Search(self.lesson.task, self.changes, self.graph, learner, size, tail, rng)
         configs = self._search.ask(size)
         self._search.tell(configs, self.lesson.evaluate(configs))
         self._left -= len(configs)
@@ -70,7 +70,7 @@ def train(pupils: Sequence[Pupil], learner: Learner, budget: int, options: Any, 
     done = 0
     while done < budget:
         for pupil in pupils:
-            done += pupil.turn(learner, min(options.round, max(1, budget - done)), options.changes, rng)
+            done += pupil.turn(learner, min(options.round, max(1, budget - done)), options.tail, rng)
             if done >= budget:
                 break
         mean = np.mean([pupil.speedup for pupil in pupils])

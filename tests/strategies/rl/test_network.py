@@ -27,14 +27,16 @@ def toy_task(n=40, size=3):
     nodes = np.random.default_rng(2).normal(size=(n, 5)).astype(np.float32)
     graph = Graph(nodes, tuple("abcde"), edges)
     starts = np.zeros(d + 1, np.int64)
-    declared = Structure(starts, np.empty(0, np.int32), features, tuple("abcd"), graph, edges=np.arange(d, dtype=np.int32))
+    declared = Structure(
+        starts, np.empty(0, np.int32), features, tuple("abcd"), graph, edges=np.arange(d, dtype=np.int32)
+    )
     return Task("toy/x", Space(np.full(d, size)), np.zeros(d, np.int64), "seconds", declared)
 
 
 def outputs(task, policy=None, alive=None):
     changes = Changes(task.space)
     graph = graph_of(task, changes)
-    policy = policy or fresh(graph.nodes.shape[1], graph.features.shape[1], 0)
+    policy = policy or fresh(graph.nodes.shape[1], graph.features.shape[1], np.random.default_rng(0))
     c = len(graph.parameter)
     if alive is None:
         alive = np.arange(c) < len(changes)
@@ -69,7 +71,9 @@ def test_one_segment_is_plain_attention():
     heads = lambda x: x.reshape(1, SEGMENT, attention._HEADS, -1)  # noqa: E731
     both = jax.vmap(layer.keys)(h).reshape(SEGMENT, attention._HEADS, -1)
     k, v = jnp.split(both, 2, axis=2)
-    mixed = jax.nn.dot_product_attention(heads(jax.vmap(layer.queries)(h)), k[None], v[None], mask=real[None, None, None])
+    mixed = jax.nn.dot_product_attention(
+        heads(jax.vmap(layer.queries)(h)), k[None], v[None], mask=real[None, None, None]
+    )
     wanted = jax.vmap(layer.merge)(mixed.reshape(SEGMENT, WIDTH))
     assert np.allclose(layer._attend(h, real), wanted, atol=1e-5)
 
@@ -111,7 +115,7 @@ def test_padding_changes_nothing():
     task = toy_task()
     changes = Changes(task.space)
     graph = graph_of(task, changes)
-    policy = fresh(graph.nodes.shape[1], graph.features.shape[1], 0)
+    policy = fresh(graph.nodes.shape[1], graph.features.shape[1], np.random.default_rng(0))
     wide = graph._replace(
         nodes=np.vstack([graph.nodes, RNG.normal(size=(64, graph.nodes.shape[1]))]).astype(np.float32),
         features=np.vstack([graph.features, RNG.normal(size=(SEGMENT, graph.features.shape[1]))]).astype(np.float32),

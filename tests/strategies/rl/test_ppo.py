@@ -63,7 +63,9 @@ def test_the_policy_learns_a_planted_bandit():
     good, alive, state = np.zeros(c), np.zeros(c, bool), np.zeros((c, STATE), np.float32)
     alive[: len(changes)] = changes.alive(task.default)
     good[: len(changes)] = features[changes.parameter, 0] > 0
-    learner = Learner(fresh(graph.nodes.shape[1], graph.features.shape[1], 0), Settings(0.2, 0.01), 0.003, 4)
+    learner = Learner(
+        fresh(graph.nodes.shape[1], graph.features.shape[1], np.random.default_rng(0)), Settings(0.2, 0.01), 0.003, 4
+    )
     rng = np.random.default_rng(0)
     before = np.exp(learner.propose(graph, state, alive)[0]) @ good
     for _ in range(15):

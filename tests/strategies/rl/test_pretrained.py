@@ -16,13 +16,13 @@ from bbo_suite import UserError, options
 
 @pytest.fixture
 def file(tmp_path):
-    save(fresh(5, 7, 0), tmp_path / "policy.eqx")
+    save(fresh(5, 7, np.random.default_rng(0)), tmp_path / "policy.eqx")
     return tmp_path / "policy.eqx"
 
 
 def test_what_was_saved_is_loaded(file):
     loaded = load(file.read_bytes(), str(file), 5, 7, "toy/x")
-    for a, b in zip(jax.tree.leaves(fresh(5, 7, 0)), jax.tree.leaves(loaded), strict=True):
+    for a, b in zip(jax.tree.leaves(fresh(5, 7, np.random.default_rng(0))), jax.tree.leaves(loaded), strict=True):
         assert np.array_equal(a, b)
 
 
@@ -52,7 +52,7 @@ def test_the_option_holds_a_digest_of_the_content(file):
     assert content(first) == (str(file), file.read_bytes())
     assert PolicyFile(first) == copy.deepcopy(first) == first
     assert dataclasses.asdict(ReinforcementOptions(pretrained=first))["pretrained"] == first
-    save(fresh(5, 7, 1), file)
+    save(fresh(5, 7, np.random.default_rng(1)), file)
     assert PolicyFile(str(file)) != first
     with pytest.raises(UserError, match="has changed since"):
         content(first)
@@ -62,4 +62,4 @@ def test_a_file_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(UserError, match="cannot be read: No such file"):
         options.parse(ReinforcementOptions, {"pretrained": str(tmp_path / "no.eqx")}, "strategy rl")
     with pytest.raises(UserError, match="cannot be written"):
-        save(fresh(5, 7, 0), tmp_path / "no" / "policy.eqx")
+        save(fresh(5, 7, np.random.default_rng(0)), tmp_path / "no" / "policy.eqx")

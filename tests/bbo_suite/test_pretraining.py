@@ -1,0 +1,37 @@
+"""The command `pretrain`: what it passes on, and its sentences."""
+
+from pathlib import Path
+
+LEARNER = """
+from bbo_suite import Strategy
+class Learner(Strategy):
+    def ask(self, n):
+        return self.task.space.sample(n, self.rng)
+    @classmethod
+    def pretrain(cls, lessons, budget, rng, options, out, progress):
+        rows = lessons[0].task.space.sample(budget, rng)
+        values = lessons[0].evaluate(rows)
+        progress(budget, "learned")
+        out.write_text(f"{len(lessons)} {lessons[0].default} {values.min()}")
+"""
+
+
+def test_a_strategy_learns_on_problems_and_writes_a_file(suite, toy, tmp_path):
+    (tmp_path / "learner.py").write_text(LEARNER)
+    given = ("--problem", "toy/small", "--problem", "toy/large", "--out", "w.txt", "--budget", 50)
+    done = suite("pretrain", *toy[:2], "--plugin", "learner.py", "--strategy", "learner", *given)
+    assert (done.code, done.out) == (0, "w.txt\n")
+    assert "50/50 evaluations, learned" in done.err
+    count, default, best = Path("w.txt").read_text().split()
+    assert (count, default) == ("2", "5.0") and float(best) < 5
+
+
+def test_what_cannot_be_done_is_said(suite, toy):
+    given = ("--problem", "toy/small", "--out")
+    done = suite("pretrain", *toy, "--strategy", "pick", *given, "w.txt")
+    assert done.code == 1
+    assert "strategy pick learns nothing that it could keep" in done.err and "rl" in done.err
+    done = suite("pretrain", *toy, "--strategy", "rl", *given, "no/w.txt")
+    assert done.code == 1 and "there is no folder no" in done.err
+    done = suite("pretrain", *toy, "--strategy", "rl", *given, "w.txt", "--budget", 0)
+    assert done.code == 1 and "budget must be 1 or more" in done.err

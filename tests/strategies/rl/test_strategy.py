@@ -1,0 +1,90 @@
+"""The whole strategy on small tasks, and pre-training by the command line."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bbo_strategies.rl import ReinforcementLearning, ReinforcementOptions
+from bbo_suite import Graph, Space, Structure, Task
+
+TOYS = Path(__file__).parents[2] / "bbo_suite" / "plugins"
+
+
+def task(d=60, seed=0):
+    """One feature says which parameters had better be changed; the others are noise."""
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(d, 3)).astype(np.float32)
+    declared = Structure(np.zeros(d + 1, np.int64), np.empty(0, np.int32), features, tuple("abc"))
+    weights = np.where(features[:, 0] > 0.5, -0.002, 0.01)
+    return Task("toy/features", Space(np.full(d, 2)), np.zeros(d, np.int64), "seconds", declared), weights
+
+
+def play(budget, batch=32, seed=0, **options):
+    made, weights = task()
+    player = ReinforcementLearning(made, budget, np.random.default_rng(seed), ReinforcementOptions(**options))
+    told = []
+    while sum(map(len, told)) < budget:
+        told.append(player.ask(min(batch, budget - sum(map(len, told)))))
+        player.tell(told[-1], 1 + told[-1] @ weights)
+    rows = np.concatenate(told)
+    return rows, 1 + rows @ weights
+
+
+def test_the_default_comes_first_and_two_runs_are_identical():
+    first, second = play(300)[0], play(300)[0]
+    assert not first[0].any()
+    assert first[1:].any(axis=1).all()
+    assert np.array_equal(first, second)
+
+
+def test_learning_makes_better_candidates():
+    fixed, learning = (play(600, rate=rate)[1][300:] for rate in (0.0, 0.003))
+    assert np.median(learning) < np.median(fixed)
+
+
+def test_the_batch_size_does_not_change_when_the_policy_learns():
+    small, large = (play(200, batch)[1] for batch in (1, 200))
+    assert len(small) == len(large) == 200
+    assert small.min() < 1 and large.min() < 1
+
+
+def cli(folder, *arguments):
+    command = [sys.executable, "-m", "bbo_suite", *map(str, arguments)]
+    return subprocess.run(
+        command, cwd=folder, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True
+    )
+
+
+def test_a_policy_is_pretrained_and_used_by_the_command_line(tmp_path):
+    toy = ("--plugin", TOYS / "toy.py")
+    given = ("--problem", "toy/small", "--problem", "toy/large", "--out", "p.eqx", "--budget", 400)
+    done = cli(tmp_path, "pretrain", *toy, "--strategy", "rl", *given)
+    assert done.returncode == 0, done.stderr
+    assert "400/400 evaluations" in done.stderr
+    run = ("run", *toy, "--problem", "toy/large", "--strategy", "rl", "--option", "pretrained=p.eqx", "--study", "s")
+    assert (done := cli(tmp_path, *run, "--budget", 60)).returncode == 0, done.stderr
+    content = (tmp_path / "p.eqx").read_bytes()
+    (tmp_path / "p.eqx").write_bytes(content[:-9])
+    done = cli(tmp_path, *run, "--budget", 60)
+    assert done.returncode == 1
+    assert "option" in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_a_step_on_a_graph_of_100_000_nodes():
+    n = 100_000
+    rng = np.random.default_rng(0)
+    edges = np.column_stack([rng.integers(0, n - 1, 2 * n), np.arange(2 * n) // 2]).astype(np.int32)
+    graph = Graph(rng.normal(size=(n, 16)).astype(np.float32), tuple("x" * 16), edges)
+    nothing = np.zeros(n + 1, np.int64), np.empty(0, np.int32)
+    declared = Structure(*nothing, np.ones((n, 1), np.float32), ("one",), graph, nodes=np.arange(n, dtype=np.int32))
+    large = Task("toy/large", Space(np.full(n, 2)), np.zeros(n, np.int64), "seconds", declared)
+    player = ReinforcementLearning(large, 128, np.random.default_rng(0), ReinforcementOptions())
+    for _ in range(2):
+        rows = player.ask(8)
+        player.tell(rows, 1.0 + rows[:, :1000].sum(axis=1))
+    assert len(player.ask(8)) == 8
