@@ -56,7 +56,8 @@ def tally(added: NDArray[np.float64], drawn: NDArray[np.int64], c: int) -> Round
     """Return the sums that the objective needs, with advantages of mean 0 and variance 1 over the round."""
     advantages = (added - added.mean()) / (added.std() + 1e-8)
     draws = np.bincount(drawn, minlength=c)
-    sums = [np.bincount(drawn, part, c) for part in (np.maximum(advantages, 0), np.minimum(advantages, 0), added)]
-    sums[2] /= np.maximum(draws, 1)
-    gain, loss, mean = (part.astype(np.float32) for part in sums)
-    return Round(gain, loss, draws.astype(np.float32), mean)
+    gain, loss, total = (
+        np.bincount(drawn, part, c).astype(np.float32)
+        for part in (np.maximum(advantages, 0), np.minimum(advantages, 0), added)
+    )
+    return Round(gain, loss, draws.astype(np.float32), total / np.maximum(draws, 1).astype(np.float32))

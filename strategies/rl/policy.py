@@ -92,8 +92,8 @@ class Policy(eqx.Module):
         described = jax.vmap(self.state)(state) + self.values[graph.value]
 
         def refine(context: Array, _: None) -> tuple[Array, tuple[Array, Array]]:
-            z = self.attention(h + context, graph.real)
-            hidden = jax.nn.relu(jax.vmap(self.change)(z)[graph.parameter] + described)
+            z = self.attention(h + context, jnp.asarray(graph.real))
+            hidden = jax.nn.leaky_relu(jax.vmap(self.change)(z)[graph.parameter] + described, 0.1)  # relu died
             logits, worth = jax.vmap(self.out)(hidden).T
             logs = jax.nn.log_softmax(jnp.where(alive, graph.prior + logits, _NEVER))
             likely = (alive * jax.nn.sigmoid(logs - graph.prior))[:, None]  # 1/2 if as likely as in the beginning
@@ -105,7 +105,8 @@ class Policy(eqx.Module):
 
     def _embed(self, graph: Graph) -> Array:
         """Return `(d, WIDTH)` embeddings of the parameters."""
-        h = jax.nn.relu(jax.vmap(self.node)(graph.nodes))
-        h, _ = jax.lax.scan(lambda h, layer: (layer(h, graph.edges), None), h, self.layers)
+        edges = jnp.asarray(graph.edges)
+        h = jax.nn.relu(jax.vmap(self.node)(jnp.asarray(graph.nodes)))
+        h, _ = jax.lax.scan(lambda h, layer: (layer(h, edges), None), h, self.layers)
         ends = (h[graph.ends] * graph.bound[:, :, None]).reshape(len(graph.ends), -1)
-        return jax.nn.relu(jax.vmap(self.feature)(graph.features) + jax.vmap(self.ends)(ends))
+        return jax.nn.relu(jax.vmap(self.feature)(jnp.asarray(graph.features)) + jax.vmap(self.ends)(ends))

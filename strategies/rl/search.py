@@ -65,7 +65,7 @@ class Search:
 
     def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:
         """Take the costs of what was asked for; the policy learns at the end of the round."""
-        if np.isinf(self.incumbent.cost) and self.incumbent.proposal is self.incumbent.row and not self._told:
+        if self.incumbent.proposal is self.incumbent.row and not self._told:  # the default comes first
             self.incumbent.cost = float(values[0])
         self._told.append((configs, values))
         if self._done == self._size:

@@ -28,7 +28,7 @@ class ReinforcementOptions:
 
     tail: float = option(1.3, "exponent of the power law of changes a candidate; larger: fewer", low=0.1, high=100)
     round: int = option(64, "candidates that the policy learns from at a time, most", low=1, high=100_000)
-    rate: float = option(0.003, "learning rate; 0: the policy stays as it is", low=0, high=1)
+    rate: float = option(0.001, "learning rate; 0: the policy stays as it is", low=0, high=1)
     epochs: int = option(4, "steps on each round", low=1, high=100)
     clip: float = option(0.2, "clipping range of the probability ratio", low=0.001, high=10)
     entropy: float = option(0.01, "weight of the entropy bonus", low=0, high=10)
@@ -124,5 +124,5 @@ def _quietly_on_cpu() -> None:
     """Let JAX look for no accelerator: it would reserve one, and runs would not repeat exactly on it."""
     import jax
 
-    if not jax.config.read("jax_platforms"):
+    if not jax.config.jax_platforms:  # type: ignore[attr-defined]
         jax.config.update("jax_platforms", "cpu")
