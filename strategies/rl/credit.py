@@ -52,12 +52,16 @@ def shares(
     return rewards[rows] - total[rows] + expected
 
 
-def tally(added: NDArray[np.float64], drawn: NDArray[np.int64], c: int) -> Round:
-    """Return the sums that the objective needs, with advantages of mean 0 and variance 1 over the round."""
-    advantages = (added - added.mean()) / (added.std() + 1e-8)
-    draws = np.bincount(drawn, minlength=c)
-    gain, loss, total = (
-        np.bincount(drawn, part, c).astype(np.float32)
-        for part in (np.maximum(advantages, 0), np.minimum(advantages, 0), added)
+def tally(added: NDArray[np.float64], rows: NDArray[np.int64], drawn: NDArray[np.int64], c: int) -> Round:
+    """Return the sums that the objective needs, with advantages of mean 0 and variance 1 over the round.
+
+    Each candidate counts once: one of a hundred changes says little about any of them, and would drown the others.
+    """
+    weights = 1 / np.bincount(rows)[rows]
+    mean = np.average(added, weights=weights)
+    advantages = (added - mean) / (np.sqrt(np.average((added - mean) ** 2, weights=weights)) + 1e-8)
+    gain, loss, draws, total = (
+        np.bincount(drawn, weights * part, c).astype(np.float32)
+        for part in (np.maximum(advantages, 0), np.minimum(advantages, 0), np.ones(len(added)), added)
     )
-    return Round(gain, loss, draws.astype(np.float32), total / np.maximum(draws, 1).astype(np.float32))
+    return Round(gain, loss, draws, total / np.where(draws > 0, draws, 1))

@@ -23,8 +23,8 @@ class Round(NamedTuple):
     advantage on either side of zero. So these sums are all that a gradient needs, however many candidates there were.
 
     Attributes:
-      gain, loss: `(c,)` sums of the positive and of the negative advantages.
-      draws: `(c,)` how often each change was drawn.
+      gain, loss: `(c,)` weighted sums of the positive and of the negative advantages.
+      draws: `(c,)` sums of the weights.
       worth: `(c,)` mean of what its draws added to the reward.
     """
 
@@ -47,7 +47,7 @@ def objective(logs: Array, worth: Array, old: Array, alive: Array, data: Round, 
 
     The clipped surrogate (equation 7) with its entropy bonus and value error (equation 9), each a mean over draws.
     """
-    ratio, draws = jnp.exp(logs - old), jnp.maximum(data.draws.sum(), 1)
+    ratio, draws = jnp.exp(logs - old), jnp.maximum(data.draws.sum(), 1e-6)
     surrogate = data.gain * jnp.minimum(ratio, 1 + settings.clip) + data.loss * jnp.maximum(ratio, 1 - settings.clip)
     entropy = -jnp.where(alive, jnp.exp(logs) * logs, 0).sum() / jnp.log(jnp.maximum(alive.sum(), 2))
     error = data.draws * (worth - data.worth) ** 2

@@ -77,7 +77,7 @@ class Search:
         rewards = self._rewards(values, self.incumbent.cost)
         if len(rows):
             added = shares(rewards, rows, drawn, self._expected)
-            data = tally(added, drawn, len(self._graph.parameter))
+            data = tally(added, rows, drawn, len(self._graph.parameter))
             if rewards[rows].std() > 0:  # else there is nothing to prefer
                 self._learner.learn(self._graph, self._state, self._alive, self._logs, data)
             self._remember(data)

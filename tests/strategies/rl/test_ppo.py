@@ -21,7 +21,7 @@ def test_the_sums_give_the_clipped_objective_of_every_draw():
     old, new, worth = RNG.normal(size=(3, c)).astype(np.float32)
     new = old + 0.3 * new
     alive = np.ones(c, bool)
-    data = tally(added, drawn, c)
+    data = tally(added, np.arange(200), drawn, c)
     advantages = (added - added.mean()) / added.std()
     ratio = np.exp(new - old)[drawn]
     surrogate = np.minimum(ratio * advantages, np.clip(ratio, 1 - clip, 1 + clip) * advantages).mean()
@@ -36,6 +36,13 @@ def test_each_draw_is_given_what_the_others_are_not_expected_to_explain():
     worth = np.array([1.0, -2.0, 0.5])
     rows, drawn = np.array([0, 0, 1]), np.array([0, 1, 2])
     assert shares(np.array([3.0, 4.0]), rows, drawn, worth).tolist() == [3 + 2, 3 - 1, 4]
+
+
+def test_every_candidate_counts_once():
+    data = tally(np.array([1.0, 3.0, -4.0]), np.array([0, 0, 1]), np.array([0, 1, 2]), 4)
+    assert data.draws.tolist() == [0.5, 0.5, 1, 0]
+    assert data.worth.tolist() == [1, 3, -4, 0]
+    assert data.gain.sum() == pytest.approx(-data.loss.sum())
 
 
 def test_rewards_keep_the_order_of_costs_and_punish_failure_and_standing_still():
@@ -74,7 +81,7 @@ def test_the_policy_learns_a_planted_bandit(noisy_rounds):
         p = np.exp(logs.astype(float)) * alive
         drawn = rng.choice(len(p), 64, p=p / p.sum())
         rewards = good[drawn] * (played >= noisy_rounds) + 0.3 * rng.normal(size=64) - 1
-        data = tally(shares(rewards, np.arange(64), drawn, worth), drawn, len(p))
+        data = tally(shares(rewards, np.arange(64), drawn, worth), np.arange(64), drawn, len(p))
         learner.learn(graph, state, alive, logs, data)
     after = np.exp(learner.propose(graph, state, alive)[0]) @ good
     assert before < 0.6
