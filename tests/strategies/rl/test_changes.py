@@ -35,7 +35,7 @@ def test_changes_are_drawn_as_often_as_they_are_likely():
     rng = np.random.default_rng(0)
     changes, row = Changes(space), np.zeros(30, np.int64)
     chances = changes.alive(row) * np.exp(changes.prior) * np.where(changes.parameter < 3, 5.0, 1.0)
-    _, _, drawn = changes.draw(row, 20_000, chances, 1.0, rng)
+    _, _, drawn = changes.draw(row, 20_000, chances, 100.0, rng)
     counts = np.bincount(drawn, minlength=len(changes)) / len(drawn)
     assert np.allclose(counts, chances / chances.sum(), atol=0.004)
 
@@ -46,7 +46,7 @@ def test_bins_cover_the_values_of_large_parameters(size):
     changes, row = Changes(space), np.array([size // 2])
     assert len(changes) == VALUES
     chances = changes.alive(row) * np.exp(changes.prior)
-    children, _, _ = changes.draw(row, 20_000, chances, 1.0, np.random.default_rng(0))
+    children, _, _ = changes.draw(row, 20_000, chances, 100.0, np.random.default_rng(0))
     seen = np.bincount(children[:, 0], minlength=size)
     assert seen[size // 2] == 0
     assert (np.delete(seen, size // 2) > 0).all()
@@ -55,7 +55,7 @@ def test_bins_cover_the_values_of_large_parameters(size):
 def test_a_slot_of_a_permutation_swaps():
     space = Space(np.full(5, 5), np.full(5, Kind.SLOT), np.zeros(5, int), permutations=[0])
     changes, row = Changes(space), np.arange(5)
-    children, rows, drawn = changes.draw(row, 100, changes.alive(row) / 1.0, 1.0, np.random.default_rng(0))
+    children, rows, drawn = changes.draw(row, 100, changes.alive(row) / 1.0, 100.0, np.random.default_rng(0))
     assert ((children != row).sum(axis=1) <= 2 * np.bincount(rows, minlength=100)).all()
     assert (np.sort(children, axis=1) == row).all()
     single = np.flatnonzero(np.bincount(rows, minlength=100)[rows] == 1)
