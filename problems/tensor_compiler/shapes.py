@@ -27,12 +27,21 @@ def operations(node: Node) -> float:
     if node.opcode == "reduce":
         return float(max([count, *map(elements, node.inputs)]))
     if node.kind is Kind.REDUCE:
-        return float(count) * math.prod(window(node, "size") or [1])
+        return float(count) * _windowed(node)
     if node.kind is Kind.OPAQUE:
         return OPAQUE_OPERATIONS * max([count, *map(elements, node.inputs)])
     if node.opcode == "dynamic-update-slice" and len(node.inputs) > 1:
         count = elements(node.inputs[1])
     return VECTOR_OPERATIONS.get(node.opcode, 0.0) * count
+
+
+def _windowed(node: Node) -> int:
+    """Return the elements that each result of a window adds up; where it covers all anyway, one result serves all."""
+    sizes = window(node, "size") or [1]
+    whole = node.inputs[0].dims if node.inputs else ()
+    if len(whole) != len(sizes):
+        return math.prod(sizes)
+    return math.prod(size for size, n in zip(sizes, whole, strict=True) if size < 2 * n - 1)
 
 
 def walked(node: Node) -> Shape:
@@ -74,7 +83,7 @@ def _convolution(node: Node) -> tuple[float, float, float, float, float]:
     depth = elements(node.inputs[1]) / max(1, features * batches) / dilation
     if pixels / batches < taps:
         taps = 1
-    elif depth / taps <= SUBLANES and groups * batches == 1 < taps:
+    elif depth / taps <= 2 * SUBLANES and groups * batches == 1 < taps:
         taps //= window(node, "size")[-1]
     return float(groups * batches), rows, features / groups, depth / taps, float(taps)
 

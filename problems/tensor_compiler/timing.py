@@ -20,6 +20,7 @@ from .compiled import compiled
 # Columns of a machine, in the order of `Machine`.
 HERTZ, MEMORY, MATRIX, VECTOR, SCRATCHPAD, LAUNCH, LATENCY, STEP = range(8)
 STREAM, STAGE, CODE, LOSS, CHUNK, SPILL, LOOP = range(8, 15)
+SIDE, START, TURN, FETCH, DRAIN, SUM = range(15, 21)  # of products only
 
 # Columns of a kernel. From READ: bytes that one pass over each place reads from memory; from WORK: vector operations of
 # one such pass; WRITTEN: bytes of the result; OPERANDS: arrays read; OPERATIONS: fused; GROUPS to TAPS: the matrix
@@ -39,6 +40,9 @@ _PRIME = 200.0  # cycles to set up one more window
 REGISTERS = 32.0
 """Values that a kernel's body keeps at hand; beyond, they go through the scratchpad."""
 
+_DEEP = 32.0
+"""Taps lie side by side in the depth of the matrix unit where each is at least so deep; else they take turns."""
+
 _SMALLEST, _GROWTH = 2.0**17, 2.0  # elements of the tiles of a loop that the compiler tries
 
 
@@ -46,15 +50,23 @@ _SMALLEST, _GROWTH = 2.0**17, 2.0  # elements of the tiles of a loop that the co
 def extent(kernel: NDArray, axis: int) -> float:
     """Return what a tile cuts along an axis: outer, rows, columns of a loop; rows, columns, depth of a product.
 
-    Narrow groups of a product share the matrix unit, and it works on whole 128 x 128 blocks, tap by tap.
+    Narrow groups of a product share the matrix unit, and it works on whole 128 x 128 blocks.
     """
     if kernel[GROUPS] == 0:
         return kernel[OUTER + axis]
     if axis == 0:
         return max(1.0, kernel[ROWS])
     packed = min(kernel[GROUPS], max(1.0, math.floor(128 / max(1.0, kernel[COLUMNS]))))
-    blocks = math.ceil(max(1.0, kernel[ROWS + axis] * packed) / 128) * 128
-    return blocks * kernel[TAPS] if axis == 2 else blocks
+    return _blocks(kernel, axis, packed, 128.0) * 128
+
+
+@compiled(runtime=False)
+def _blocks(kernel: NDArray, axis: int, packed: float, side: float) -> float:
+    """Return the blocks of a matrix unit of some side that the columns or the depth of a product take."""
+    size, taps = max(1.0, kernel[ROWS + axis] * packed), kernel[TAPS] if axis == 2 else 1.0
+    if kernel[GROUPS] > 1 or size < _DEEP:
+        return math.ceil(size / side) * taps
+    return math.ceil(size * taps / side)
 
 
 @compiled(runtime=False)
@@ -96,7 +108,8 @@ def kernel_cycles(machine: NDArray, kernel: NDArray, tile: NDArray, flags: NDArr
     else:
         cycles = _loop(machine, kernel, tile, flags, body)
     primed = max(0.0, flags[BUFFERS] - 2) + flags[PREFETCH]  # windows to set up beyond the usual two an operand
-    start = machine[LAUNCH] + _PRIME * primed * (kernel[OPERANDS] + 1)
+    launch = machine[START] if kernel[GROUPS] > 0 else machine[LAUNCH]
+    start = launch + _PRIME * primed * (kernel[OPERANDS] + 1)
     return start + machine[CODE] * kernel[OPERATIONS] * flags[UNROLL] / 4 + cycles
 
 
@@ -174,14 +187,18 @@ def _product(machine: NDArray, kernel: NDArray, tile: NDArray, flags: NDArray, b
     work += (cuts - 1 + flags[PARTIALS] - 1) * kernel[SUMS] / 4
     work *= body * _vectors(machine, flags, tile[1]) / machine[VECTOR]
     memory += machine[STAGE] * _staged(kernel)
-    dense = 2 * batches * math.ceil(kernel[ROWS] / 8) * 8 * wide * deep / machine[MATRIX]
-    dense *= 1 + 16 / tile[0] / flags[PARTIALS]
+    side = machine[SIDE]
+    loading = down * side * side / 512 / flags[PARTIALS]  # of weights takes as long as that many rows
+    pushed = max(math.ceil(kernel[ROWS] / 8) * 8, loading)
+    blocks = batches * _blocks(kernel, 1, packed, side) * _blocks(kernel, 2, packed, side)
+    dense = 2 * pushed * blocks * side * side / machine[MATRIX]
+    dense += machine[SUM] * (kernel[TAPS] - 1) * kernel[SUMS] / 4 / machine[VECTOR]
     steps = batches * down * across * cuts
     if down * across * cuts == 1:  # several groups in one step
         steps = max(1.0, math.ceil(batches * (flags[BUFFERS] * windows + sums) / machine[SCRATCHPAD]))
     fetched = (kernel[READ + 1] > 0) + (kernel[READ + 2] > 0)
     streamed = _streamed(machine, memory, steps if fetched else 1.0)
-    start = machine[LATENCY] * fetched + steps * machine[STEP]
+    start = machine[FETCH] * fetched + machine[DRAIN] * (kernel[WRITTEN] > 0) + steps * machine[TURN]
     return start + _pipelined(machine, flags, streamed, dense, work, steps)
 
 

@@ -16,6 +16,7 @@ from ..machine import MACHINES
 from .catalogue import names
 from .comparison import compare
 from .compiler import Compiler
+from .flops import ratios
 from .report import write
 
 
@@ -32,8 +33,9 @@ def main(
         sys.exit(str(error))
     programs = names()
     frames = {machine: compare(machine, track(programs, machine), compiler.text) for machine in machines.split(",")}
+    flops = {machine: ratios(machine, track(programs, f"{machine}, flops"), compiler.text) for machine in frames}
     compiler.close()
-    write(frames, out, version("libtpu"))
+    write(frames, flops, out, version("libtpu"))
 
 
 if __name__ == "__main__":

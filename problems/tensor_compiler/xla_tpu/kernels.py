@@ -28,10 +28,12 @@ class Buffer:
     Attributes:
       bytes: of the array, padded to the tile of its layout.
       on_chip: does it lie in the scratchpad, so that it moves nothing from memory?
+      common: does it lie in v4's common memory, which is faster than the main one?
     """
 
     bytes: float
     on_chip: bool
+    common: bool = False
 
 
 @dataclass(frozen=True)
@@ -124,4 +126,4 @@ def _buffer(array: re.Match[str]) -> Buffer:
         for place, size in enumerate(map(int, reversed(tile[1].split(",")))):
             if place < len(physical):
                 physical[place] = -(-physical[place] // size) * size
-    return Buffer(math.prod(physical) * bytes_of(dtype), "S(1)" in layout)
+    return Buffer(math.prod(physical) * bytes_of(dtype), "S(1)" in layout, "S(3)" in layout)

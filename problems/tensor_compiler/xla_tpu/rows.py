@@ -14,9 +14,12 @@ from ..fusion_arrays import LEFT, LOOPING, RIGHT
 from ..hlo_types import Computation, Instruction, Module, Shape
 from ..layouts import Layout, extents, minor_dims, padded_bytes
 from ..opcodes import Kind, bytes_of
-from .kernels import Kernel
+from .kernels import Buffer, Kernel
 
 KINDS = ("matrix", "convolution", "reduction", "elementwise", "copy")
+COMMON = 0.2
+"""What a byte of v4's common memory costs in a product, beside one of the main memory; in loops they cost the same."""
+
 _OF_COPIES = ("copy", "select", "compare", "bitcast-convert")
 
 
@@ -31,6 +34,7 @@ def row(kernel: Kernel) -> tuple[NDArray[np.float64], str]:
                 numbers[timing.WORK + place] += shapes.operations(node)
         numbers[timing.OPERATIONS] += where > 0 and node.kind > Kind.FREE
     numbers[timing.GROUPS : timing.SUMS] = shapes.matrix(heavy)
+    numbers[timing.ROWS] *= _all_products(nodes, places) / max(1.0, math.prod(shapes.matrix(heavy)))
     _add_bytes(numbers, kernel, nodes, places)
     numbers[timing.OUTER : timing.SIZE] = _extents(heavy)
     walks = heavy.kind not in (Kind.MATRIX, Kind.REDUCE)
@@ -73,12 +77,17 @@ def _heaviest(nodes: list[Node], places: list[int]) -> Node:
     return max(live, key=weight)
 
 
+def _all_products(nodes: list[Node], places: list[int]) -> float:
+    """Return the multiply-adds of all products in a kernel: a further one counts as more rows of the largest."""
+    return sum(math.prod(shapes.matrix(node)) for node, where in zip(nodes, places, strict=True) if where)
+
+
 def _add_bytes(numbers: NDArray[np.float64], kernel: Kernel, nodes: list[Node], places: list[int]) -> None:
     """Fill in what is read at each place, and written; what lies in the scratchpad is not.
 
     But the operands of a loop that computes count wherever they lie: the estimates do not tell the two apart there.
     """
-    loop = numbers[timing.GROUPS] == 0 and not _is_copy(kernel)
+    product, copies = numbers[timing.GROUPS] > 0, _is_copy(kernel)
     share = dict.fromkeys(range(len(kernel.operands)), 0.0)
     where = dict.fromkeys(share, 0)
     for node, at in zip(nodes, places, strict=True):
@@ -87,14 +96,20 @@ def _add_bytes(numbers: NDArray[np.float64], kernel: Kernel, nodes: list[Node], 
             if at and source and source.opcode == "parameter" and source.parameter_number in share:
                 number = source.parameter_number
                 share[number] = max(share[number], _share_read(node, position))
-                product = node.kind is Kind.MATRIX and position < 2
-                where[number] |= (LEFT, RIGHT)[position] if product else at
+                inside = node.kind is Kind.MATRIX and position < 2
+                where[number] |= (LEFT, RIGHT)[position] if inside else at
     for number, buffer in enumerate(kernel.operands):
         for place in range(3):
-            if where[number] & (1 << place) and (loop or not buffer.on_chip):
-                numbers[timing.READ + place] += buffer.bytes * min(1.0, share[number])
+            if where[number] & (1 << place):
+                moved = _moved(buffer, product) if product or copies else buffer.bytes
+                numbers[timing.READ + place] += moved * min(1.0, share[number])
     part = max((_share_written(node) for node in nodes if node.output), default=1.0)
-    numbers[timing.WRITTEN] = sum(buffer.bytes for buffer in kernel.results if not buffer.on_chip) * part
+    numbers[timing.WRITTEN] = sum(_moved(buffer, product) for buffer in kernel.results) * part
+
+
+def _moved(buffer: Buffer, product: bool) -> float:
+    """Return the bytes that a buffer moves from or to memory, as far as the estimates say."""
+    return 0.0 if buffer.on_chip else buffer.bytes * (COMMON if product and buffer.common else 1.0)
 
 
 def _is_copy(kernel: Kernel) -> bool:

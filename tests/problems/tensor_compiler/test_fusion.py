@@ -232,17 +232,17 @@ def test_search_beats_the_default_in_both_directions(instance: str) -> None:
 
 
 GOLDEN = {
-    "mobilenet": (0.0782426065, 0.0813951929, 0.407664014),
-    "resnet50": (0.00761101676, 0.0109866666, 0.0720109996),
-    "rnn": (0.0673678576, 0.0916165827, 0.142637118),
-    "transformer": (0.0183649732, 0.0211216005, 0.0656275145),
+    "mobilenet": (0.0730276414, 0.0761474122, 0.392111544),
+    "resnet50": (0.00733669185, 0.0106896209, 0.0698848131),
+    "rnn": (0.0654130174, 0.0888569719, 0.139541054),
+    "transformer": (0.017855824, 0.02053277, 0.0639771348),
 }
 
 
 @pytest.mark.parametrize("instance", sorted(GOLDEN))
 def test_costs_are_those_of_this_version_of_the_model(instance: str) -> None:
     """If this fails, costs have changed: raise COST_MODEL and put the new ones here."""
-    assert COST_MODEL == 4
+    assert COST_MODEL == 5
     problem = FusionProblem(instance)
     d = len(problem.space)
     rows = np.vstack([problem.default, np.ones((1, d), np.int8), np.zeros((1, d), np.int8)])

@@ -86,13 +86,13 @@ def test_a_program_of_the_user(tmp_path: Path) -> None:
     assert len({problem.fingerprint() for problem in (whole, single, other)}) == 3
 
 
-GOLDEN = {"tile": 0.311282444, "flags": 0.0713631464}
+GOLDEN = {"tile": 0.279589516, "flags": 0.0693844894}
 
 
 @pytest.mark.parametrize("family", sorted(GOLDEN))
 def test_costs_are_those_of_this_version_of_the_model(family: str) -> None:
     """If this fails, costs have changed: raise COST_MODEL and put the new ones here."""
-    assert COST_MODEL == 4
+    assert COST_MODEL == 5
     problem = bbo_suite.problem(f"{family}/rnn")
     row = problem.default.copy()
     row[::7] = 0

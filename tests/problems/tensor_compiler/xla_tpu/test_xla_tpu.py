@@ -18,8 +18,9 @@ from bbo_problems.tensor_compiler import timing
 from bbo_problems.tensor_compiler.xla_tpu import catalogue, report
 from bbo_problems.tensor_compiler.xla_tpu.comparison import compare, half, scores
 from bbo_problems.tensor_compiler.xla_tpu.compiler import Compiler
+from bbo_problems.tensor_compiler.xla_tpu.flops import counted, ratios
 from bbo_problems.tensor_compiler.xla_tpu.kernels import Buffer, kernels
-from bbo_problems.tensor_compiler.xla_tpu.rows import KINDS, row
+from bbo_problems.tensor_compiler.xla_tpu.rows import COMMON, KINDS, row
 from bbo_suite import UserError
 
 LIBTPU = importlib.util.find_spec("libtpu") is not None
@@ -91,6 +92,14 @@ def test_a_copy_to_the_scratchpad_reads_and_a_reduction_walks_its_input() -> Non
     assert reduction[timing.SUMS] == 4 * 256
 
 
+def test_common_memory_costs_less_in_a_product_and_the_same_in_a_loop() -> None:
+    moved = TEXT.replace("S(1)", "S(3)")
+    product = {kernel.name: row(kernel)[0] for kernel in kernels(moved)}["f"]
+    assert product[timing.READ : timing.WORK].tolist() == [0, 512 * 128 * 2, COMMON * 104 * 256 * 2]
+    copy = {kernel.name: row(kernel)[0] for kernel in kernels(moved)}["c"]
+    assert copy[timing.WRITTEN] == 1000 * 256 * 4
+
+
 def test_programs_that_fail_are_left_out_of_the_comparison() -> None:
     def text(name: str, machine: str) -> str:
         if name == "bad":
@@ -101,6 +110,25 @@ def test_programs_that_fail_are_left_out_of_the_comparison() -> None:
     assert frame["program"].unique().tolist() == ["good"]
     assert len(frame) == 3
     assert np.isfinite(frame["cycles"]).all()
+
+
+@pytest.mark.parametrize(("pad", "stride", "dilate"), [(0, 1, 1), (1, 1, 1), (2, 2, 1), (1, 1, 2)])
+def test_taps_on_padding_are_no_operations(pad: int, stride: int, dilate: int) -> None:
+    size, taps = 7, 3
+    spread = np.zeros((size - 1) * dilate + 1)
+    spread[::dilate] = 1
+    line = np.convolve(np.pad(spread, pad), np.ones(taps), "valid")[::stride]
+    window = f"{{size=3 stride={stride} pad={pad}_{pad} lhs_dilate={dilate}}}"
+    text = f"""HloModule one
+
+ENTRY %main (x: f32[2,{size},5], w: f32[3,5,4]) -> f32[2,{len(line)},4] {{
+  %x = f32[2,{size},5] parameter(0)
+  %w = f32[3,5,4] parameter(1)
+  ROOT %c = f32[2,{len(line)},4] convolution(%x, %w), window={window}, dim_labels=b0f_0io->b0f
+}}
+"""
+    assert counted(text) == 2 * 2 * 5 * 4 * line.sum()
+    assert ratios("v5e", ["one"], lambda name, machine: f'// {{"flops": {counted(text)}}}\n' + text) == {"one": 1.0}
 
 
 def test_scores_of_a_perfect_model_and_of_one_that_is_off_by_a_half() -> None:
@@ -117,7 +145,9 @@ def test_the_report_shows_the_half_that_nothing_was_fitted_on(tmp_path: Path) ->
     halves = [half(name) for name in names]
     ours = np.where(np.array(halves) == "report", truth, 2 * truth)
     frame = pd.DataFrame({"program": names, "half": halves, "kind": rng.choice(KINDS, 200), "xla cycles": truth})
-    report.write({"v5e": frame.assign(cycles=ours, steps=1, **{"xla steps": 2})}, tmp_path, "0")
+    report.write(
+        {"v5e": frame.assign(cycles=ours, steps=1, **{"xla steps": 2})}, {"v5e": {names[0]: 1.0}}, tmp_path, "0"
+    )
     assert "| all | " in (tmp_path / "report.md").read_text()
     assert " 100.0 % |" not in (tmp_path / "report.md").read_text()
     assert (tmp_path / "v5e.png").stat().st_size > 10_000

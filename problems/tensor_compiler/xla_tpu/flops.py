@@ -1,0 +1,106 @@
+"""Floating point operations of a scheduled program, counted as XLA's own cost analysis does.
+
+A tap of a convolution that falls on padding, or between elements of a dilated input, is no operation; a loop's body
+counts once (xla/service/hlo_cost_analysis.cc, `HandleConvolution`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from .. import hlo
+from ..hlo_types import Computation, Instruction
+from ..shapes import numbers
+
+_LIGHT = [
+    "abs",
+    "add",
+    "and",
+    "ceil",
+    "clamp",
+    "compare",
+    "convert",
+    "divide",
+    "floor",
+    "maximum",
+    "minimum",
+    "multiply",
+    "negate",
+    "not",
+    "or",
+    "remainder",
+    "round-nearest-afz",
+    "select",
+    "shift-left",
+    "shift-right-arithmetic",
+    "shift-right-logical",
+    "sign",
+    "subtract",
+    "xor",
+]
+
+
+def ratios(machine: str, names: Iterable[str], text: Callable[[str, str], str]) -> dict[str, float]:
+    """Return for each program our count over the compiler's own, which it notes for whole programs only.
+
+    Args:
+      machine: one of `MACHINES`.
+      names: of the programs.
+      text: as `comparison.compare` takes it.
+    """
+    found = {}
+    for name in names:
+        try:
+            scheduled = text(name, machine)
+        except RuntimeError:
+            continue
+        total = json.loads(scheduled.partition("\n")[0].removeprefix("//"))["flops"]
+        if total > 0:
+            found[name] = counted(scheduled) / total
+    return found
+
+
+def counted(text: str) -> float:
+    """Return our count of a scheduled program."""
+    module = hlo.parse(text, "scheduled HLO")
+    every = list(module.computations.values())
+    reducing = (i for c in every for i in c.instructions if i.opcode.startswith("reduce"))
+    combiners = {name for instruction in reducing for name in instruction.called_computations}
+    parts = ((c, i) for c in every if c.name not in combiners for i in c.instructions)
+    return float(sum(_operations(computation, instruction) for computation, instruction in parts))
+
+
+def _operations(computation: Computation, instruction: Instruction) -> float:
+    if instruction.opcode == "convolution":
+        return 2 * _multiply_adds(computation, instruction)
+    if instruction.opcode == "reduce":
+        whole = computation.instructions[instruction.operands[0]].shape
+        return math.prod(whole.dims) - math.prod(instruction.shape.dims)
+    return math.prod(instruction.shape.dims) if instruction.opcode in _LIGHT else 0
+
+
+def _multiply_adds(computation: Computation, convolution: Instruction) -> float:
+    left, right = (computation.instructions[i].shape.dims for i in convolution.operands[:2])
+    labels, _, result = convolution.attributes["dim_labels"].partition("->")
+    inputs, kernel = labels.split("_")
+    groups = int(convolution.attributes.get("batch_group_count", 1))
+    features = convolution.shape.dims[result.index("f")] * right[kernel.index("i")]
+    count = features * left[inputs.index("b")] / groups
+    fields = dict(field.split("=") for field in convolution.attributes.get("window", "{}").strip("{}").split())
+    for axis in range(len(inputs) - 2):
+        sides = (left, inputs), (right, kernel), (convolution.shape.dims, result)
+        size, taps, places = (dims[of.index(str(axis))] for dims, of in sides)
+        count *= _inside(size, taps, places, {key: value.split("x")[axis] for key, value in fields.items()})
+    return count
+
+
+def _inside(size: int, taps: int, places: int, window: dict[str, str]) -> int:
+    """Return how many pairs of a tap and a place of the result along one dimension meet an element of the input."""
+    stride, spread, apart = (int(window.get(key, 1)) for key in ("stride", "lhs_dilate", "rhs_dilate"))
+    before = numbers(window.get("pad", "0_0").replace("_", " "))[0]
+    at = np.arange(places)[:, None] * stride - before + np.arange(taps) * apart
+    return int(((at >= 0) & (at < (size - 1) * spread + 1) & (at % spread == 0)).sum())
