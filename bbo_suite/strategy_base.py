@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection
-
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -38,7 +36,6 @@ class Strategy(ABC):
     Options: ClassVar[type] = NoOptions
     uses_structure: ClassVar[bool] = False
     has_variants: ClassVar[bool] = False
-
     pretrain: ClassVar[Callable[..., None] | None] = None
     """A class method, if the strategy can learn on some problems for others; see `pretraining.pretrain`.
 
