@@ -29,20 +29,19 @@ TASKS = {
         "unet-32-infer-b1",
         "mobilenet-0.75-train-b96",
     ),
-    "layout": ("resnet-18-train-b64", "bert-base-infer-b128-s64", "unet-32-infer-b1", "mobilenet-1.4-infer-b32"),
+    "layout": (
+        "bert-tiny-infer-b64-s128",
+        "mobilenet-1.4-infer-b32",
+        "gpt2-124m-decode-b128-s256",
+        "bert-base-infer-b128-s64",
+    ),
     "joint": ("bert-tiny-infer-b64-s128", "mobilenet-1.4-infer-b32"),
     "ordering": ("40x50-a", "40x50-b"),
 }
 """By family; `training.txt` names what settings were tuned on: other models."""
 
 OURS = ("random", "annealing", "evolution", "mbo", "portfolio", "local", "mbo-structured", "rl")
-PEERS = (
-    "nevergrad:DiscreteLenglerOnePlusOne",
-    "nevergrad:RecombiningPortfolioDiscreteOnePlusOne",
-    "nevergrad:NGOpt",
-    "nevergrad:TwoPointsDE",
-    "pymoo:GA",
-)
+PEERS = ("pymoo:GA", "nevergrad:DiscreteLenglerOnePlusOne", "nevergrad:NGOpt", "nevergrad:TwoPointsDE", "pymoo:DE")
 COLUMNS = ["problem", "strategy", "uses_structure", "budget", "seed", "default", "best", "speedup"]
 COSTS = ["evaluations", "unique", "failed", "strategy_seconds", "evaluation_seconds"]
 
