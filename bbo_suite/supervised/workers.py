@@ -1,0 +1,152 @@
+"""Several supervised children that serve one batch.
+
+Why not a library's pool: those of the standard library and loky give up on the whole pool when one process dies, and
+neither ends a task that takes too long; here a death is everyday and must cost one candidate. Messages are framed by
+`multiprocessing.connection`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+import weakref
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from ..errors import UserError
+from .process import Child, Service
+
+_TRIES = 2
+"""A request whose child dies is tried again in a fresh one, because the child may have been killed from outside."""
+_FAILED_STARTS = 3
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of one request.
+
+    Attributes:
+      value: what the handler returned; None if it did not.
+      failure: empty, or `raised`, `died` or `timeout`.
+      stage: the last stage that the handler entered.
+      reason: why it failed.
+      seconds: from the request to the answer.
+    """
+
+    value: Any = None
+    failure: str = ""
+    stage: str = ""
+    reason: str = ""
+    seconds: float = 0.0
+
+
+class Workers:
+    """Children of one service; started when first needed, ended with this object or this process, whatever ends it."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._children: list[Child] = []
+        self._owner = os.getpid()
+        self._failed_starts = 0
+        self._finalizer = weakref.finalize(self, _end_all, self._children, self._owner)
+
+    def close(self) -> None:
+        """End the children; a later batch starts new ones."""
+        _end_all(self._children, self._owner)
+
+    def map(self, requests: Sequence[Any], workers: int = 1) -> list[Answer]:
+        """Return the answers to requests, in their order, from `workers` children at a time.
+
+        Raises:
+          UserError: children cannot be started, or the target refuses its arguments.
+        """
+        if os.getpid() != self._owner:  # this process is a fork: the children belong to the other
+            self.__init__(self._service)  # type: ignore[misc]
+        answers: list[Answer | None] = [None] * len(requests)
+        queue, tries = deque(range(len(requests))), [0] * len(requests)
+        try:
+            while any(answer is None for answer in answers):
+                self._hire(min(workers, sum(answer is None for answer in answers)))
+                self._give(queue, requests, tries)
+                for child in self._heard():
+                    self._take(child, queue, answers, tries)
+        except BaseException:  # Ctrl-C too: what the children are at now is nobody's answer later
+            self.close()
+            raise
+        return [answer for answer in answers if answer is not None]
+
+    def _hire(self, wanted: int) -> None:
+        while len(self._children) < wanted:
+            self._children.append(Child(self._service))
+
+    def _give(self, queue: deque[int], requests: Sequence[Any], tries: list[int]) -> None:
+        for child in [child for child in self._children if child.ready and child.task is None]:
+            if not queue:
+                return
+            if child.ask(queue[0], requests[queue[0]]):
+                tries[queue.popleft()] += 1
+            else:  # it died while it was idle, which is nobody's fault
+                self._bury(child)
+
+    def _heard(self) -> list[Child]:
+        """Wait until children have something to say or are late, and return those."""
+        busy = [child for child in self._children if child.task is not None or not child.ready]
+        patience = min((child.deadline for child in busy), default=math.inf) - time.monotonic()
+        speaking: set[Connection] = set()
+        if busy:
+            speaking = set(wait([child.connection for child in busy], max(0.0, patience)))  # type: ignore[arg-type]
+        now = time.monotonic()
+        return [child for child in busy if child.connection in speaking or child.deadline <= now]
+
+    def _take(self, child: Child, queue: deque[int], answers: list[Answer | None], tries: list[int]) -> None:
+        late = not child.connection.poll()
+        message = None if late else child.hear()
+        if message is None:
+            self._lost(child, late, queue, answers, tries)
+        elif message[0] == "stage":
+            child.stage = message[1]
+            child.allow(message[2])
+        elif child.task is None:
+            self._started(child, message)
+        else:
+            done = message[0] == "done"
+            seconds = time.monotonic() - child.since
+            value, reason = (message[1], "") if done else (None, message[1])
+            answers[child.task] = Answer(value, "" if done else "raised", child.stage, reason, seconds)
+            child.task = None
+
+    def _started(self, child: Child, message: tuple[Any, ...]) -> None:
+        if message[0] == "unfit":
+            raise UserError(f"{self._service.target} cannot start: {message[1]}")
+        child.ready, self._failed_starts = True, 0
+
+    def _lost(
+        self, child: Child, late: bool, queue: deque[int], answers: list[Answer | None], tries: list[int]
+    ) -> None:
+        task, stage, seconds = child.task, child.stage, time.monotonic() - child.since
+        ending = self._bury(child, dying=not late)
+        if task is None:
+            self._failed_starts += 1
+            if self._failed_starts == _FAILED_STARTS:
+                why = f"took more than {child.limit:g} s" if late else ending
+                raise UserError(f"{self._service.target} cannot start: its process {why}")
+        elif late:
+            where = f" to {stage}" if stage else ""
+            answers[task] = Answer(None, "timeout", stage, f"took more than {child.limit:g} s{where}", seconds)
+        elif tries[task] < _TRIES:
+            queue.appendleft(task)
+        else:
+            answers[task] = Answer(None, "died", stage, f"the process {ending}", seconds)
+
+    def _bury(self, child: Child, dying: bool = True) -> str:
+        self._children.remove(child)
+        return child.end(dying)
+
+
+def _end_all(children: list[Child], owner: int) -> None:
+    while children and os.getpid() == owner:
+        children.pop().end()

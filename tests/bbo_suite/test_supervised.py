@@ -1,0 +1,201 @@
+"""Children that abort, hang, eat memory, print rubbish or are killed cost one candidate at most."""
+
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from bbo_suite import UserError
+from bbo_suite.supervised import Service, Workers
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(autouse=True)
+def targets_can_be_imported(monkeypatch):
+    monkeypatch.setattr(sys, "path", [str(HERE), *sys.path])  # children look where their parent looks
+
+
+@pytest.fixture
+def make():
+    made = []
+
+    def workers(target="supervised_targets:echo", *arguments, **limits):
+        made.append(Workers(Service(target, arguments, **limits)))
+        return made[-1]
+
+    yield workers
+    for each in made:
+        each.close()
+
+
+def alive(pid):
+    stat = Path(f"/proc/{pid}/stat")
+    try:
+        return stat.read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def gone(pids):
+    for _ in range(100):
+        if not any(map(alive, pids)):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_answers_come_in_order_from_any_number_of_children(make, count):
+    workers = make("supervised_targets:echo", 2)
+    assert [answer.value for answer in workers.map(range(50), count)] == list(range(0, 100, 2))
+    assert len(workers._children) == count
+    assert workers.map([]) == []
+
+
+def test_several_children_share_a_batch(make):
+    answers = make("supervised_targets:pid").map([0.05] * 8, 2)
+    assert len({answer.value for answer in answers}) == 2
+    assert min(answer.seconds for answer in answers) >= 0.05
+
+
+def test_a_death_costs_one_candidate_and_says_why(make):
+    words = "opt: Loops.cpp:99: Assertion `L->isLCSSAForm()' failed."
+    answers = make().map([1, ("abort", words), 2, ("exit", 0), 3], 2)
+    assert [answer.value for answer in answers] == [1, None, 2, None, 3]
+    assert [answer.failure for answer in answers] == ["", "died", "", "died", ""]
+    assert answers[1].reason == f"the process died of SIGABRT: {words}"
+    assert answers[3].reason == "the process ended without an answer (exit code 0)"
+
+
+def test_a_child_that_is_killed_from_outside_costs_nothing(make, tmp_path):
+    answers = make().map([("die once", str(tmp_path / "was here")), 5])
+    assert [answer.failure for answer in answers] == ["", ""]
+
+
+def test_children_killed_at_random_change_no_answer(make):
+    workers = make("supervised_targets:echo", 3)
+
+    def kill():
+        for child in workers._children[:1]:
+            child._process.send_signal(signal.SIGKILL)
+
+    for milliseconds in range(0, 60, 5):
+        killer = threading.Timer(milliseconds / 1000, kill)
+        killer.start()
+        answers = workers.map([*range(5), ("sleep", 0.03)], 2)
+        killer.join()
+        assert [answer.value for answer in answers] == [0, 3, 6, 9, 12, 0.03]
+
+
+def test_a_hang_is_ended_and_reported(make):
+    answers = make(seconds=0.3).map([("sleep", 60), 4])
+    assert [(answer.failure, answer.value) for answer in answers] == [("timeout", None), ("", 4)]
+    assert answers[0].reason == "took more than 0.3 s"
+
+
+def test_a_stage_has_its_own_time_and_a_death_names_it(make):
+    slow, fast, dead = make(seconds=30).map([("stage", 60), ("stage", 0), ("die in stage", 0)])
+    assert (slow.failure, slow.stage, slow.reason) == (
+        "timeout",
+        "run the result",
+        "took more than 0.3 s to run the result",
+    )
+    assert (fast.failure, fast.stage) == ("", "run the result")
+    assert (dead.failure, dead.stage) == ("died", "run the result")
+
+
+def test_memory_is_bounded(make):
+    answers = make(memory=1 << 30).map([("eat", 4 << 30), ("eat", 1 << 20)])
+    assert [(answer.failure, answer.reason) for answer in answers] == [("raised", "out of memory"), ("", "")]
+
+
+def test_rubbish_on_standard_output_is_no_answer(make):
+    answers = make().map([("print", 2000), 7, ("abort", "the end"), ("print", 1)])
+    assert [answer.failure for answer in answers] == ["", "", "died", ""]
+    assert answers[2].reason.endswith("SIGABRT: the end")  # and not what was printed for another candidate
+
+
+def test_what_is_raised_is_an_answer(make):
+    workers = make()
+    (answer,) = workers.map([("raise", "cannot select: node 7")])
+    assert (answer.failure, answer.reason) == ("raised", "cannot select: node 7")
+    child = workers._children[0]
+    assert workers.map([1])[0].value == 1 and workers._children == [child]
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("supervised_targets:unfit", "cannot start: no such program"),
+        ("supervised_targets:dies", r"cannot start: its process ended without an answer \(exit code 7\)"),
+        ("no_such_module:f", "cannot start: ModuleNotFoundError: No module named 'no_such_module'"),
+    ],
+)
+def test_what_cannot_start_is_a_clear_error(make, target, words):
+    with pytest.raises(UserError, match=words):
+        make(target).map([1])
+
+
+def test_close_ends_the_children_and_a_later_batch_starts_new_ones(make):
+    workers = make("supervised_targets:pid")
+    first = workers.map([0])[0].value
+    workers.close()
+    assert gone([first])
+    assert workers.map([0])[0].value != first
+
+
+PARENT = """
+import sys, time
+sys.path.insert(0, {here!r})
+from bbo_suite.supervised import Service, Workers
+workers = Workers(Service("supervised_targets:{target}"))
+print(*{{answer.value for answer in workers.map([0.2, 0.2], 2)}}, flush=True)
+{then}
+"""
+
+
+def parent(target, then):
+    code = PARENT.format(here=str(HERE), target=target, then=then)
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, start_new_session=True)
+    return process, [int(word) for word in process.stdout.readline().split()]
+
+
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("then", ["time.sleep(60)", "workers.map([60, 60], 2)"])
+def test_children_end_with_their_parent(ending, then):
+    process, children = parent("pid", then)
+    time.sleep(0.3)
+    assert len(children) == 2 and all(map(alive, children))
+    process.send_signal(ending)
+    process.wait(10)
+    assert gone(children)
+
+
+def test_children_end_when_the_parent_ends_well():
+    process, children = parent("pid", "")
+    assert process.wait(20) == 0
+    assert gone(children)
+
+
+def test_ctrl_c_of_the_terminal_does_not_reach_the_children():
+    process, children = parent("pid", "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); time.sleep(60)")
+    time.sleep(0.5)
+    os.killpg(process.pid, signal.SIGINT)
+    time.sleep(0.3)
+    assert all(map(alive, children))
+    process.kill()
+    assert gone(children)
+
+
+def test_a_child_starts_without_the_suite_and_its_libraries():
+    script = importlib.util.find_spec("bbo_suite.supervised.child").origin
+    code = f"import runpy, sys; runpy.run_path({script!r}); print('numpy' in sys.modules, 'bbo_suite' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]
