@@ -51,6 +51,8 @@ def run(
     plugins: Sequence[str | Path] = (),
     option_texts: Mapping[str, str] | None = None,
     keep_all: bool = False,
+    workers: int = 1,
+    max_seconds: float | None = None,
     quiet: bool = True,
 ) -> list[dict[str, Any]]:
     """Run every strategy on every problem and return one summary a run (see `frames.summarise`).
@@ -61,6 +63,8 @@ def run(
     Args:
       option_texts: options of strategies, `key` for all that have it or `strategy.key` for one, as text.
       study: the name of the folder in `results`; made of the settings when left out.
+      workers: processes for each run whose problem has a live compiler; no result depends on it.
+      max_seconds: ends a run, beside the budget, once its evaluations and its strategy have taken so long.
       jobs: runs at a time, a process each; as many as cores when left out.
       quiet: show no progress on standard error.
 
@@ -71,7 +75,8 @@ def run(
     names, ids = _ids(strategies, "strategy"), _ids(problems, "problem")
     chosen = chosen_options(registry, names, option_texts or {})
     name = default_name(names, ids, chosen, budget, batch, seed) if study is None else study
-    made = Study(name, Path(results).absolute(), registry, ids, chosen, repeats, seed, budget, batch, keep_all)
+    where = Path(results).absolute()
+    made = Study(name, where, registry, ids, chosen, repeats, seed, budget, batch, keep_all, workers, max_seconds)
     report = perform_study(made, jobs, quiet)
     if report.errors:
         raise UserError("; ".join(report.errors))

@@ -45,6 +45,8 @@ def run(
     seed: Annotated[int, typer.Option(help="The first seed.")] = 0,
     batch: Annotated[int, typer.Option(help="Candidates that a strategy is asked for at a time.")] = 100,
     jobs: Annotated[int | None, typer.Option(help="Runs at a time, a process each; as many as cores.")] = None,
+    workers: Annotated[int, typer.Option(help="Processes of each run that compile, where a compiler is live.")] = 1,
+    max_seconds: Annotated[float | None, typer.Option(help="Ends a run by time, beside the budget.")] = None,
     study: Annotated[str | None, typer.Option(help="Name of the study; made of the settings when left out.")] = None,
     results: Results = Path("results"),
     plugin: Plugins = None,
@@ -69,7 +71,9 @@ def run(
         name = api.default_name(strategies, problems, chosen, budget, batch, seed) if study is None else study
         if repeats is None:
             repeats = 1 if strategy or problem or plugin else 3
-        made = Study(name, results, registry, problems, chosen, repeats, seed, budget, batch, all_configs)
+        made = Study(
+            name, results, registry, problems, chosen, repeats, seed, budget, batch, all_configs, workers, max_seconds
+        )
         report = _perform(made, jobs, quiet)
     for error in report.errors:
         print(f"error: {error}", file=sys.stderr)

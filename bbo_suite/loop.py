@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -59,6 +60,7 @@ def execute(
     folder: RunFolder,
     stopped: Callable[[], bool],
     keep_all: bool = False,
+    max_seconds: float | None = None,
 ) -> bool:
     """Spend what is left of the run's budget and return whether the run is complete.
 
@@ -68,14 +70,19 @@ def execute(
       folder: entered; holds the rows that are known and takes the new ones.
       stopped: asked before each batch; true ends the run early, with everything stored.
       keep_all: store every candidate, not only improvements.
+      max_seconds: ends the run after the batch in which the seconds of its rows exceed it; a longer limit, or none,
+        continues a run that ended so.
 
     Raises:
       UserError: the strategy or the problem breaks its contract, or the stored rows are not of this run.
     """
+    limit = math.inf if max_seconds is None else max_seconds
+    if folder.has_time(limit):
+        folder.reopen()
     if folder.ended:
         return True
     try:
-        return _loop(run, problem, strategy, folder, stopped, keep_all)
+        return _loop(run, problem, strategy, folder, stopped, keep_all, limit)
     except UserError as error:
         if error.__cause__:
             folder.note(error.__cause__)
@@ -89,6 +96,7 @@ def _loop(
     folder: RunFolder,
     stopped: Callable[[], bool],
     keep_all: bool,
+    max_seconds: float,
 ) -> bool:
     """Return whether the run is complete; false if it was stopped."""
     owner = f"strategy {run.strategy}"
@@ -102,6 +110,9 @@ def _loop(
     while log.done < run.budget:
         if stopped():
             return False
+        if log.new and log.seconds >= max_seconds:
+            log.end("time")
+            return True
         wanted = min(run.batch, run.budget - log.done)
         with blame(owner, "ask"):
             proposed = strategy.ask(wanted)
@@ -138,7 +149,13 @@ class _Log:
     def __init__(self, problem: Problem, folder: RunFolder, keep_all: bool) -> None:
         self._problem, self._folder, self._keep_all = problem, folder, keep_all
         self.done = 0
+        self.seconds = 0.0
         self._best = np.inf
+
+    @property
+    def new(self) -> bool:
+        """Are all stored rows told, so that what comes next is evaluated?"""
+        return self.done >= len(self._folder.rows)
 
     def values(self, configs: NDArray, strategy_seconds: float) -> NDArray[np.float64]:
         """Return the `(n,)` costs of a batch, evaluated and stored where they are not known."""
@@ -150,11 +167,13 @@ class _Log:
         values = np.array([row.value for row in known])
         self._best = min(self._best, values.min(initial=np.inf))
         new = configs[len(known) :]
+        rows: list[Row] = []
         if len(new):
             rows = list(self._evaluate(new, digests[len(known) :], len(known), strategy_seconds / len(configs)))
             self._folder.append(rows)
             values = np.append(values, [row.value for row in rows])
         self.done += len(configs)
+        self.seconds += sum(row.strategy_seconds + row.evaluation_seconds for row in (*known, *rows))
         return values
 
     def end(self, reason: str) -> None:

@@ -70,6 +70,8 @@ class Problem(ABC):
     default: NDArray
     optimum: float | None = None
     id: str = ""
+    workers: int = 1
+    """Processes that a problem with a live compiler may use for a batch; no cost depends on it."""
 
     @classmethod
     def from_file(cls, path: str) -> Self:

@@ -77,6 +77,16 @@ class RunFolder:
         """Is the run complete, with every row still there?"""
         return complete(self.path, len(self.rows))
 
+    def has_time(self, max_seconds: float) -> bool:
+        """Did the run end for want of time, of which there is more now?"""
+        taken = sum(row.strategy_seconds + row.evaluation_seconds for row in self.rows)
+        return self.ended and read_json(self.path / END).get("reason") == "time" and taken < max_seconds
+
+    def reopen(self) -> None:
+        """Mark the run as not complete."""
+        with disk_errors(self.path):
+            (self.path / END).unlink(missing_ok=True)
+
     def append(self, rows: Sequence[Row]) -> None:
         """Write a batch; when this returns, it outlives any crash of the process."""
         with disk_errors(self.path):
@@ -88,7 +98,7 @@ class RunFolder:
             self._write(text)
 
     def end(self, reason: str, evaluations: int) -> None:
-        """Mark the run complete: `budget` spent, or space `covered`."""
+        """Mark the run complete: `budget` spent, space `covered`, or `time` up."""
         with disk_errors(self.path):
             os.fsync(self._file)
             write_json(self.path / END, {"reason": reason, "evaluations": evaluations})

@@ -48,6 +48,8 @@ class Study:
       budget: evaluations of a run.
       batch: candidates that are asked for at a time.
       keep_all: store every candidate in full.
+      workers: processes that each problem with a live compiler may use.
+      max_seconds: ends a run once its evaluations and its strategy have taken so long; None for no such end.
     """
 
     name: str
@@ -60,11 +62,15 @@ class Study:
     budget: int = 10_000
     batch: int = 100
     keep_all: bool = False
+    workers: int = 1
+    max_seconds: float | None = None
 
     def __post_init__(self) -> None:
-        for name, value, low in (("budget", self.budget, 1), ("batch", self.batch, 1), ("repeats", self.repeats, 1)):
-            if value < low:
-                raise UserError(f"{name} must be {low} or more, not {value}")
+        for name in ("budget", "batch", "repeats", "workers"):
+            if getattr(self, name) < 1:
+                raise UserError(f"{name} must be 1 or more, not {getattr(self, name)}")
+        if self.max_seconds is not None and not self.max_seconds > 0:
+            raise UserError(f"max_seconds must be above 0, not {self.max_seconds}")
         if self.seed < 0:
             raise UserError(f"seed must be 0 or more, not {self.seed}")
         if not re.fullmatch(r"[\w@+-][\w.@+-]*", self.name):
@@ -133,10 +139,11 @@ def work(study: Study, planned: PlannedRun, stop: Path) -> Outcome:
 
     try:
         problem = study.registry.problem(planned.run.problem)
+        problem.workers = study.workers
         strategy = study.registry.strategy(planned.run.strategy)
         folder = RunFolder(planned.path, planned.run.identity(), planned.facts)
         with folder, threadpool_limits(1):
-            complete = execute(planned.run, problem, strategy, folder, stop.exists, study.keep_all)
+            complete = execute(planned.run, problem, strategy, folder, stop.exists, study.keep_all, study.max_seconds)
         return Outcome(planned.path, complete)
     except UserError as error:
         return Outcome(planned.path, False, str(error))

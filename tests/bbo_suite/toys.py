@@ -75,12 +75,12 @@ def run_of(problem, strategy, budget=40, batch=7, seed=0):
     return Run(problem.id, problem.fingerprint(), "toy", options, seed, budget, batch)
 
 
-def perform(path, problem=None, strategy=Climber, stopped=lambda: False, keep_all=False, **settings):
+def perform(path, problem=None, strategy=Climber, stopped=lambda: False, keep_all=False, max_seconds=None, **settings):
     """Do a run, or what is left of it, and return whether it is complete."""
     problem = problem or Toy()
     run = run_of(problem, strategy, **settings)
     with RunFolder(path, run.identity(), FACTS) as folder:
-        return execute(run, problem, strategy, folder, stopped, keep_all)
+        return execute(run, problem, strategy, folder, stopped, keep_all, max_seconds)
 
 
 FACTS = {"default": 4.0, "optimum": None, "unit": "seconds", "uses_structure": False}

@@ -1,0 +1,193 @@
+"""Problems on supervised children: statuses, the cache, several workers, time limits, and runs that go on."""
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bbo_toys import Climber, perform, rows_of
+
+from bbo_suite import Status, product, sequence
+from bbo_suite.errors import UserError
+from bbo_suite.evaluation import evaluate
+from bbo_suite.rows import Row
+from bbo_suite.store import read_rows
+from bbo_suite.supervised import Cache, LiveProblem, Service
+
+HERE = Path(__file__).parent
+DEEDS = [0, 1, 2, ("exit", 0), ("die in stage", 0), ("raise", "no"), ("sleep", 60), ("wrong", 0)]
+
+
+class Live(LiveProblem):
+    """A sum over two slots, or what becomes of a compiler that misbehaves."""
+
+    id = "live/toy"
+
+    def __init__(self, cache=None, target="live_targets:add"):
+        self.space = product(sequence("deed", 2, DEEDS))
+        self.default = np.array([1, 1])
+        self._serve(Service(target, (DEEDS,), seconds=0.5), cache)
+
+    def request(self, config):
+        return tuple(config.tolist())
+
+
+@pytest.fixture(autouse=True)
+def targets_can_be_imported(monkeypatch):
+    monkeypatch.setattr(sys, "path", [str(HERE), *sys.path])
+
+
+def test_every_fault_has_its_status():
+    problem = Live()
+    faults = [[3, 0], [4, 0], [5, 0], [6, 0], [7, 0], [1, 2]]
+    for problem.workers in (1, 2):
+        result = evaluate(problem, np.array(faults, np.int8))
+        words = [Status(status).word for status in result.status]
+        assert words == ["compile_error", "runtime_error", "compile_error", "timeout", "wrong_result", "ok"]
+        assert result.values[5] == 3.0 and np.isinf(result.values[:5]).all()
+        assert result.reasons[2] == "no" and result.reasons[4] == "it returns 1, not 2"
+        assert set(result.reasons) == set(range(5))
+
+
+def test_seconds_add_up_to_the_time_of_the_batch():
+    problem = Live()
+    problem.workers = 2
+    configs = np.array([[0, 1], [6, 1], [0, 1], [2, 2]], np.int8)
+    result = problem.evaluate(configs)
+    assert 0.5 < result.seconds.sum() < 60
+    assert result.seconds.argmax() == 1
+
+
+def test_costs_are_kept_by_content_and_faults_of_the_machine_are_not(tmp_path):
+    configs = np.array([[1, 2], [7, 0], [5, 0], [3, 0]], np.int8)
+    first = Live(Cache("toy-1", "program", tmp_path)).evaluate(configs)
+    broken = Live(Cache("toy-1", "program", tmp_path), "live_targets:useless")
+    again = broken.evaluate(configs[:2])
+    assert (again.values == first.values[:2]).all() and (again.status == first.status[:2]).all()
+    assert again.reasons[1] == first.reasons[1]
+    assert (broken.evaluate(configs[2:]).status == Status.COMPILE_ERROR).all()
+    for other in (Cache("toy-2", "program", tmp_path), Cache("toy-1", "other", tmp_path)):
+        assert other.get([(1, 2)]) == [None]
+    assert Cache("toy-1", "program", tmp_path).get([(1, 2), (3, 0), (5, 0)]) == [(3.0, 0, ""), None, None]
+
+
+def test_the_cache_is_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr("bbo_suite.supervised.cache._BYTES", 1 << 20)
+    cache = Cache("toy", "c", tmp_path)
+    for start in range(0, 3000, 20):
+        cache.put(list(range(start, start + 20)), [(1.0, 0, "x" * 1000)] * 20)
+    assert sum(file.stat().st_size for file in tmp_path.rglob("*.db")) < 3 << 19
+    assert cache.get([2999]) != [None] and cache.get([0]) == [None]
+
+
+FULL = """
+import resource, sys, pathlib
+import numpy as np
+sys.path.insert(0, {here!r})
+from bbo_suite.supervised import Cache
+cache = Cache("toy", "c", pathlib.Path({folder!r}))
+cache.put([0], [(1.0, 0, "")])
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+cache.put(list(range(1000)), [(1.0, 0, str(i) + "x" * 2000) for i in range(1000)])
+print(cache.get([0, 5]))
+"""
+
+
+def test_a_full_disk_costs_the_cache_and_nothing_else(tmp_path, capsys):
+    code = FULL.format(here=str(HERE), folder=str(tmp_path))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "[None, None]\n" and done.stderr.count("going on without the cache") == 1
+    (tmp_path / "file").touch()
+    problem = Live(Cache("toy", "c", tmp_path / "file"))
+    assert problem.evaluate(np.array([[1, 2]], np.int8)).values.tolist() == [3.0]
+    assert capsys.readouterr().err.count("going on without the cache") == 1
+
+
+# Runs
+
+
+def test_workers_change_no_row_and_children_that_are_killed_neither(tmp_path):
+    problem = Live()
+    perform(tmp_path / "one", problem, budget=36, batch=12)
+    problem.workers = 3
+    perform(tmp_path / "three", problem, budget=36, batch=12)
+    assert rows_of(tmp_path / "one") == rows_of(tmp_path / "three")
+    done = threading.Event()
+
+    def kill():
+        while not done.wait(0.5):
+            for child in problem._workers._children[:1]:
+                if child.ready:
+                    child._process.send_signal(signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    perform(tmp_path / "killed", problem, budget=36, batch=12)
+    done.set()
+    killer.join()
+    values = [[row.value for row in read_rows(tmp_path / name)[0]] for name in ("one", "killed")]
+    assert values[0][:36] == values[1]
+
+
+class Slow(Live):
+    """Takes a little, so that time can run out."""
+
+    def __init__(self):
+        super().__init__(None, "live_targets:slow")
+        self.default = np.array([1, 1])
+
+
+class Timid(Climber):
+    """Proposes nothing that fails."""
+
+    def ask(self, n):
+        return self.rng.integers(0, 3, (n, 2), dtype=np.int8)
+
+
+def reason(path):
+    return json.loads((path / "end.json").read_text())["reason"]
+
+
+def test_a_run_ends_by_time_or_by_budget_and_goes_on_when_there_is_more_of_it(tmp_path):
+    problem = Slow()
+    assert perform(tmp_path / "run", problem, Timid, budget=40, batch=4, max_seconds=0.3)
+    early = rows_of(tmp_path / "run")
+    assert reason(tmp_path / "run") == "time" and 4 <= len(early) < 40 and len(early) % 4 == 0
+    assert perform(tmp_path / "run", problem, Timid, budget=40, batch=4, max_seconds=0.3)
+    assert rows_of(tmp_path / "run") == early
+    assert perform(tmp_path / "run", problem, Timid, budget=40, batch=4, max_seconds=1000)
+    assert reason(tmp_path / "run") == "budget"
+    perform(tmp_path / "whole", problem, Timid, budget=40, batch=4)
+    assert rows_of(tmp_path / "run") == rows_of(tmp_path / "whole")
+    assert perform(tmp_path / "run", problem, Timid, budget=40, batch=4, max_seconds=0.3)
+    assert reason(tmp_path / "run") == "budget"
+
+
+def test_a_run_that_was_cut_before_its_time_was_up_is_resumed_to_the_same_rows(tmp_path):
+    problem, asked = Slow(), iter([False, False, True])
+    perform(tmp_path / "run", problem, Timid, budget=40, batch=4, stopped=lambda: next(asked))
+    assert len(read_rows(tmp_path / "run")[0]) == 8
+    assert perform(tmp_path / "run", problem, Timid, budget=40, batch=4, max_seconds=1e-9)
+    assert len(read_rows(tmp_path / "run")[0]) == 8 and reason(tmp_path / "run") == "time"
+
+
+@pytest.mark.parametrize("settings", [{"workers": 0}, {"max_seconds": 0}, {"max_seconds": float("nan")}])
+def test_settings_that_make_no_sense_are_refused(tmp_path, settings):
+    import bbo_suite
+
+    with pytest.raises(UserError, match="must be"):
+        bbo_suite.run("random", "llvm/hash", results=tmp_path, **settings)
+
+
+def test_a_row_of_a_fault_reads_back(tmp_path):
+    problem = Live()
+    evaluations = problem.evaluate(np.array([[3, 0]], np.int8))
+    row = Row(
+        1, "d", float(evaluations.values[0]), Status(int(evaluations.status[0])), 0, 0, "30", evaluations.reasons[0]
+    )
+    assert Row.parse(row.line()) == row
