@@ -1,0 +1,1 @@
+"""The order of LLVM's passes: a live compiler, through llvmlite."""

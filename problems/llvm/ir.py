@@ -1,0 +1,47 @@
+"""Programs in LLVM's text: those that ship, and what is made of a user's."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+
+from bbo_suite import UserError
+
+FOLDER = Path(__file__).parent / "ir"
+_EMPTY = '"bbo-empty"'  # a group of attributes may not be empty
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of the programs that ship."""
+    return tuple(sorted(path.name.removesuffix(".ll.gz") for path in FOLDER.glob("*.ll.gz")))
+
+
+def shipped(name: str) -> str:
+    """Return the text of a program that ships."""
+    return read(FOLDER / f"{name}.ll.gz")
+
+
+def read(path: Path) -> str:
+    """Return the text of a module, plain or gzipped.
+
+    Raises:
+      UserError: it cannot be read.
+    """
+    try:
+        data = path.read_bytes()
+        return (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode()
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror or error}") from None
+    except (UnicodeDecodeError, EOFError, gzip.zlib.error):  # type: ignore[attr-defined]
+        raise UserError(f"{path} is no LLVM text; make it with clang -S -emit-llvm") from None
+
+
+def without_size(text: str) -> str:
+    """Return a module whose functions no longer ask for small code."""
+
+    def plain(group: re.Match[str]) -> str:
+        kept = re.sub(r"\b(minsize|optsize)\b ?", "", group[2])
+        return f"{group[1]}{{ {kept.strip() or _EMPTY} }}"
+
+    return re.sub(r"^(attributes #\d+ = )\{(.*)\}$", plain, text, flags=re.MULTILINE)

@@ -1,0 +1,76 @@
+"""What LLVM makes of a module: its size, and its results and time when it runs in this process."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Sequence
+
+import llvmlite.binding as llvm
+
+_SAMPLES = 10
+_SAMPLE_SECONDS = 5e-4
+
+
+def instructions(module: llvm.ModuleRef) -> int:
+    """Return the number of instructions: they are what stands two blanks deep in the text."""
+    lines = str(module).splitlines()
+    return sum(line[:2] == "  " and line[2:3] not in (" ", "]") for line in lines)
+
+
+def code_bytes(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> int:
+    """Return the bytes of the text sections of the object; the module is left alone."""
+    copy = llvm.parse_bitcode(module.as_bitcode())  # emitting changes what it emits
+    sections = llvm.ObjectFileRef.from_data(machine.emit_object(copy)).sections()
+    return sum(section.size() for section in sections if section.name().startswith(".text"))
+
+
+class Running:
+    """A module compiled into this process; the context keeps the code alive.
+
+    Args:
+      effort: of the code generator; 0 for results only, 2 for time.
+    """
+
+    def __init__(self, module: llvm.ModuleRef, effort: int) -> None:
+        copy = llvm.parse_bitcode(module.as_bitcode())
+        machine = llvm.Target.from_triple(copy.triple).create_target_machine(opt=effort, jit=True)
+        self._engine = llvm.create_mcjit_compiler(copy, machine)
+
+    def __enter__(self) -> Running:
+        self._engine.finalize_object()
+        signature = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64)
+        self._run = signature(self._engine.get_function_address("run"))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._engine.close()
+
+    def results(self, seeds: Sequence[int]) -> tuple[int, ...]:
+        """Return what the program returns for each seed."""
+        return tuple(self._run(seed) for seed in seeds)
+
+    def seconds(self, seed: int) -> float:
+        """Return the seconds of one call: the least of several samples of many calls."""
+        once = self._sample(seed, 1)
+        calls = max(1, int(_SAMPLE_SECONDS / max(once, 1e-7)))
+        return min(self._sample(seed, calls) for _ in range(_SAMPLES))
+
+    def _sample(self, seed: int, calls: int) -> float:
+        started = time.perf_counter()
+        for _ in range(calls):
+            self._run(seed)
+        return (time.perf_counter() - started) / calls
+
+
+def runnable(module: llvm.ModuleRef) -> bool:
+    """Can the module's `run` be called here: is it `i64 (i64)`, for this processor, and does all it needs exist?"""
+    functions = {function.name: function for function in module.functions}
+    run = functions.get("run")
+    if run is None or run.is_declaration or str(run.global_value_type) != "i64 (i64)":
+        return False
+    if module.triple.split("-")[0] != llvm.get_process_triple().split("-")[0]:
+        return False
+    outside = [f.name for f in functions.values() if f.is_declaration and not f.name.startswith("llvm.")]
+    outside += [v.name for v in module.global_variables if v.is_declaration and not v.name.startswith("llvm.")]
+    return all(llvm.address_of_symbol(name) for name in outside)

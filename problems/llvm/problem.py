@@ -1,0 +1,91 @@
+"""The order of LLVM's passes as a task."""
+
+from __future__ import annotations
+
+import hashlib
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbo_suite import UserError, product, sequence
+from bbo_suite.supervised import Cache, LiveProblem, Service
+
+from ..programs_c import SEEDS
+from .actions import ACTIONS, MODULE, NOTHING, SLOTS
+from .ir import names, read, shipped, without_size
+
+OBJECTIVES = {"instructions": "instructions", "bytes": "bytes", "time": "seconds"}
+"""What can be minimised, and its unit."""
+_FORMAT = 1
+"""Raised when the same candidate would cost something else."""
+
+
+class LlvmProblem(LiveProblem):
+    """Which passes LLVM runs and in what order: `llvm/program`, or `llvm:file.ll`; `@bytes` or `@time` behind it.
+
+    A candidate is a sequence of passes, of the pipeline that simplifies functions and of the whole default pipeline.
+    Counted are the instructions of the optimised module, the bytes of its machine code, or the seconds of a call. The
+    default is the default pipeline alone: -Oz, and -O3 for time. Every optimised program is run, and one that does not
+    return what the unoptimised program returns is a wrong result.
+    """
+
+    instances: ClassVar[tuple[str, ...]] = names()
+
+    def __init__(self, instance: str) -> None:
+        name, objective = _split(instance)
+        self._load(shipped(name), objective)
+
+    @classmethod
+    def from_file(cls, path: str) -> Self:
+        """Return the task on a user's module, in LLVM's text, plain or gzipped.
+
+        Raises:
+          UserError: it cannot be read.
+        """
+        problem = cls.__new__(cls)
+        name, objective = _split(path)
+        problem._load(read(Path(name)), objective)
+        return problem
+
+    def _load(self, text: str, objective: str) -> None:
+        self.unit = OBJECTIVES[objective]  # type: ignore[misc]
+        self.space = product(sequence("pass", SLOTS, ACTIONS))
+        self.default = np.full(SLOTS, ACTIONS.index(NOTHING))
+        self.default[0] = ACTIONS.index(MODULE)
+        self._objective = objective
+        compiler = f"llvmlite-{version('llvmlite')}"
+        content = "|".join((str(_FORMAT), compiler, objective, self.space.digest(), ",".join(ACTIONS), text))
+        self._content = hashlib.sha256(content.encode()).hexdigest()[:16]
+        target = f"{__package__}.worker:serve"
+        service = Service(target, (text, without_size(text), objective, SEEDS))
+        self._serve(service, None if objective == "time" else Cache(compiler, self._content))
+
+    def request(self, config: NDArray) -> tuple[str, ...]:
+        """Return the names of a candidate's actions, without those that do nothing."""
+        return tuple(ACTIONS[i] for i in config.tolist() if ACTIONS[i] != NOTHING)
+
+    def fingerprint(self) -> str:
+        """Return a text that changes with the program, the objective, the actions and the version of LLVM."""
+        return self._content
+
+    def facts(self) -> dict[str, str]:
+        """Return the compiler, the program's size before and after -O3, and whether results are compared."""
+        known: dict[str, Any] = self.ask("facts")
+        executed = "run and compared with those of the unoptimised program"
+        return {
+            "compiler": f"LLVM through llvmlite {version('llvmlite')}",
+            "default is": "-O3" if self._objective == "time" else "-Oz",
+            "instructions before": f"{known['instructions']:,}",
+            "instructions at -O3": f"{known['-O3']:,}",
+            "results": executed if known["executed"] else "NOT run: it has no i64 @run(i64) that can be called here",
+        }
+
+
+def _split(instance: str) -> tuple[str, str]:
+    name, _, objective = instance.partition("@")
+    if (objective or "instructions") not in OBJECTIVES:
+        raise UserError(f"{instance!r} names no objective; write one of @{', @'.join(OBJECTIVES)}")
+    return name, objective or "instructions"

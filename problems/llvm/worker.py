@@ -1,0 +1,120 @@
+"""The child that runs LLVM: a sequence of actions in, a cost out. Imports nothing of the suite but what is light."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from .actions import MODULE
+from .machine_code import Running, code_bytes, instructions, runnable
+from .passes import Passes
+
+FACTS = "facts"
+"""The request for what is known of the program; any other is a tuple of actions."""
+_RUN = "run the result"
+_RUN_SECONDS = 5.0
+_REMEMBERED = 4096
+Enter = Callable[[str, float], None]
+
+
+def serve(text: str, fast_text: str, objective: str, seeds: tuple[int, ...]) -> Callable[[Any, Enter], Any]:
+    """Return the handler for one program.
+
+    Args:
+      text: the module.
+      fast_text: the same, without functions that ask for small code.
+      objective: `instructions`, `bytes` or `time`.
+      seeds: what `run` is called with to compare results.
+
+    Raises:
+      ValueError: the program cannot be optimised.
+    """
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    return Optimiser(text, fast_text, objective, seeds).answer
+
+
+class Optimiser:
+    """One program, its right results, and the costs of the modules that were made of it."""
+
+    def __init__(self, text: str, fast_text: str, objective: str, seeds: tuple[int, ...]) -> None:
+        self._objective, self._seeds, self._fast_text = objective, seeds, fast_text
+        module = llvm.parse_assembly(fast_text if objective == "time" else text)
+        _check(module)
+        if objective != "time":
+            _ask_for_size(module)
+        self._machine = llvm.Target.from_triple(module.triple).create_target_machine(opt=2)
+        self._passes = Passes(module.as_bitcode(), self._machine, 3 if objective == "time" else 2)
+        self._before = instructions(module)
+        self._right = self._results(module) if runnable(module) else None
+        if objective == "time" and self._right is None:
+            raise ValueError("its time cannot be measured: it defines no i64 @run(i64) that can be called here")
+        self._known: dict[bytes, Any] = {}
+
+    def _results(self, module: llvm.ModuleRef) -> tuple[int, ...]:
+        started = time.perf_counter()
+        with Running(module, 0) as running:
+            results = running.results(self._seeds)
+        self._patience = max(_RUN_SECONDS, 50 * (time.perf_counter() - started))
+        return results
+
+    def answer(self, request: Any, enter: Enter) -> Any:  # noqa: ANN401 - facts, a cost, or why there is none
+        """Return the facts, or for a sequence of actions its cost, or a status and a reason."""
+        if request == FACTS:
+            return self._facts()
+        module = self._passes.run(request)
+        module.verify()
+        if self._objective == "time":
+            return self._timed(module, enter)
+        content = hashlib.blake2b(str(module).encode(), digest_size=16).digest()
+        if content not in self._known:  # many sequences end in the same module
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            self._known[content] = self._sized(module, enter)
+        return self._known[content]
+
+    def _sized(self, module: llvm.ModuleRef, enter: Enter) -> Any:  # noqa: ANN401 - a cost, or why there is none
+        if self._right is not None:
+            enter(_RUN, self._patience)
+            with Running(module, 0) as running:
+                if (results := running.results(self._seeds)) != self._right:
+                    return self._wrong(results)
+        return float(instructions(module) if self._objective == "instructions" else code_bytes(module, self._machine))
+
+    def _timed(self, module: llvm.ModuleRef, enter: Enter) -> Any:  # noqa: ANN401 - a cost, or why there is none
+        enter(_RUN, 10 * self._patience)
+        with Running(module, 2) as running:
+            if (results := running.results(self._seeds)) != self._right:
+                return self._wrong(results)
+            return running.seconds(self._seeds[0])
+
+    def _wrong(self, results: tuple[int, ...]) -> tuple[str, str]:
+        assert self._right is not None
+        pairs = zip(self._seeds, results, self._right, strict=True)
+        seed, got, wanted = next(triple for triple in pairs if triple[1] != triple[2])
+        return "wrong_result", f"run({seed}) returns {got}, not {wanted}"
+
+    def _facts(self) -> dict[str, Any]:
+        """Return what `show` says beside the default."""
+        module = llvm.parse_assembly(self._fast_text)
+        fastest = Passes(module.as_bitcode(), self._machine, 3).run([MODULE])
+        return {"instructions": self._before, "-O3": instructions(fastest), "executed": self._right is not None}
+
+
+def _check(module: llvm.ModuleRef) -> None:
+    bodies = [function for function in module.functions if not function.is_declaration]
+    if not bodies:
+        raise ValueError("it defines no function")
+    if any(b"optnone" in attributes for function in bodies for attributes in function.attributes):
+        raise ValueError("its functions forbid optimisation (optnone); make it with -O1 -Xclang -disable-llvm-passes")
+
+
+def _ask_for_size(module: llvm.ModuleRef) -> None:
+    for function in module.functions:
+        if not function.is_declaration:
+            function.add_function_attribute("minsize")
+            function.add_function_attribute("optsize")
