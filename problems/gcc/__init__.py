@@ -1,0 +1,1 @@
+"""The optimisation flags of the GCC that is installed: a live compiler."""

@@ -1,0 +1,99 @@
+"""Which flags and parameters the GCC at hand has, and which of them a search may touch."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from bbo_suite import UserError
+
+_FORBIDDEN = re.compile(
+    r"-f(.*unwind.*|.*exceptions|.*math.*|.*trap.*|.*wrapv.*|.*stack-(protector|clash).*|.*profile-.*|.*var-tracking.*"
+    r"|.*graphite.*|float-store|fp-.*|cx-.*|rounding.*|signaling-nans|signed-zeros|single-precision.*|short-.*"
+    r"|pack-struct|reg-struct-return|plt|semantic-interposition|section-anchors|delayed-branch|branch-probabilities"
+    r"|harden-.*|opt-info|save-optimization-record|keep-.*|allow-store-data-races|unconstrained-commons|vpt"
+    r"|finite-loops|inline-atomics|printf-return-value|loop-(parallelize-all|nest-optimize)|sched-spec-load-dangerous"
+    r"|toplevel-reorder)"
+)
+"""Flags that change a program's meaning, its interface or its unwind tables, that need a profile, or that only report.
+
+Unwind tables above all: `size` counts them as text, and leaving them out is no optimisation.
+"""
+_PARAMETERS = re.findall(
+    r"\S+",
+    """
+    case-values-threshold early-inlining-insns gcse-cost-distance-ratio gcse-unrestricted-cost inline-unit-growth
+    ipa-sra-max-replacements iv-consider-all-candidates-bound jump-table-max-growth-ratio-for-size
+    large-function-growth max-combine-insns max-completely-peel-times max-completely-peeled-insns max-crossjump-edges
+    max-cse-path-length max-early-inliner-iterations max-gcse-insertion-ratio max-goto-duplication-insns
+    max-grow-copy-bb-insns max-hoist-depth max-inline-insns-auto max-inline-insns-recursive max-inline-insns-single
+    max-inline-insns-size max-inline-insns-small max-jump-thread-duplication-stmts
+    max-rtl-if-conversion-predictable-cost max-rtl-if-conversion-unpredictable-cost max-stores-to-sink
+    max-tail-merge-comparisons max-tail-merge-iterations min-crossjump-insns partial-inlining-entry-probability
+    sra-max-scalarization-size-Osize switch-conversion-max-branch-ratio
+""",
+)
+_FLAG = re.compile(r"\s+(-f[\w-]+)\s+\[(enabled|disabled)\]")
+_PARAMETER = re.compile(r"\s+--param=([\w-]+)=(?:<(\d+),(\d+)>)?\s+(\d+)\s*$")
+
+
+@dataclass(frozen=True)
+class Gcc:
+    """The compiler that was found.
+
+    Attributes:
+      path: of the program.
+      version: its number and its target.
+      flags: whether -Os sets each on/off flag, by name.
+      parameters: values to try of each parameter, in order, and the place of the default among them, by name.
+    """
+
+    path: str
+    version: str
+    flags: dict[str, bool]
+    parameters: dict[str, tuple[tuple[int, ...], int]]
+
+
+@lru_cache(maxsize=1)
+def found() -> Gcc:
+    """Return the GCC on the path.
+
+    Raises:
+      UserError: there is none, or what is called gcc is another compiler.
+    """
+    path = shutil.which("gcc")
+    if path is None:
+        raise UserError("gcc is not installed; install it with your system's packages, as in `apt-get install gcc`")
+    version = f"{_ask(path, '-dumpfullversion')}-{_ask(path, '-dumpmachine')}"
+    flags = dict(_flags(_ask(path, "-Os", "--help=optimizers", "-Q")))
+    if not flags:
+        raise UserError(f"{path} is no GCC (clang goes by that name on macOS); put a GCC first on the path")
+    return Gcc(path, version, flags, dict(_parameters(_ask(path, "-Os", "--help=params", "-Q"))))
+
+
+def _ask(path: str, *arguments: str) -> str:
+    done = subprocess.run([path, *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    return done.stdout.strip("\n") if done.returncode == 0 else ""
+
+
+def _flags(text: str) -> Iterator[tuple[str, bool]]:
+    for line in text.splitlines():
+        match = _FLAG.fullmatch(line.rstrip())
+        if match and not _FORBIDDEN.fullmatch(match[1]):
+            yield match[1], match[2] == "enabled"
+
+
+def _parameters(text: str) -> Iterator[tuple[str, tuple[tuple[int, ...], int]]]:
+    for line in text.splitlines():
+        match = _PARAMETER.fullmatch(line)
+        if match and match[1] in _PARAMETERS:
+            default = int(match[4])
+            low, high = int(match[2] or 0), int(match[3] or 1 << 30)
+            tried = {default // 4, default // 2, default, default * 2, default * 4} if default else {0, 4, 16, 64}
+            values = tuple(sorted({min(max(value, low), high) for value in tried}))
+            if len(values) > 1:
+                yield match[1], (values, values.index(default))

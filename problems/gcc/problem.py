@@ -1,0 +1,85 @@
+"""The flags of GCC as a task."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbo_suite import UserError, choice, product, scale
+from bbo_suite.supervised import Cache, LiveProblem, Service
+
+from ..programs_c import FOLDER, SEEDS, names
+from .flags import found
+
+_FORMAT = 1
+"""Raised when the same candidate would cost something else."""
+
+
+class GccProblem(LiveProblem):
+    """Which flags GCC gets to make small code: `gcc/program`, or `gcc:file.c`.
+
+    A candidate is every on/off flag of optimisation and some numeric parameters of the GCC that is installed, without
+    those that change the program's meaning, interface or unwind tables. The cost is the bytes of its text sections,
+    the default is -Os. Every program that results is run, and one that does not return what it returns at -O0 is a
+    wrong result. Another version of GCC is another problem.
+    """
+
+    instances: ClassVar[tuple[str, ...]] = names()
+    unit = "bytes"
+
+    def __init__(self, instance: str) -> None:
+        self._load(FOLDER / f"{instance}.c")
+
+    @classmethod
+    def from_file(cls, path: str) -> Self:
+        """Return the task on a user's C file.
+
+        Raises:
+          UserError: it cannot be read, or there is no GCC.
+        """
+        problem = cls.__new__(cls)
+        problem._load(Path(path).absolute())
+        return problem
+
+    def _load(self, source: Path) -> None:
+        self._gcc = found()
+        try:
+            text = source.read_bytes()
+        except OSError as error:
+            raise UserError(f"cannot read {source}: {error.strerror or error}") from None
+        flags = [choice(name, (f"-fno-{name[2:]}", name)) for name in self._gcc.flags]
+        parameters = [scale(name, values) for name, (values, _) in self._gcc.parameters.items()]
+        self.space = product(*flags, *parameters)
+        chosen = [*self._gcc.flags.values(), *(place for _, place in self._gcc.parameters.values())]
+        self.default = np.array(chosen, np.int64)
+        names_ = ",".join([*self._gcc.flags, *self._gcc.parameters])
+        content = f"{_FORMAT}|{self._gcc.version}|{self.space.digest()}|{names_}|".encode() + text
+        self._content = hashlib.sha256(content).hexdigest()[:16]
+        self._folder = tempfile.TemporaryDirectory(prefix="bbo_suite_gcc_")
+        arguments = (self._gcc.path, str(source), self._folder.name, SEEDS)
+        self._serve(Service(f"{__package__}.worker:serve", arguments), Cache(f"gcc-{self._gcc.version}", self._content))
+
+    def request(self, config: NDArray) -> tuple[str, ...]:
+        """Return the flags by which a candidate differs from -Os."""
+        return tuple(self._word(i, int(config[i])) for i in np.flatnonzero(config != self.default).tolist())
+
+    def _word(self, i: int, index: int) -> str:
+        value = self.space.values(i)[index]
+        return str(value) if i < len(self._gcc.flags) else f"--param={self.space.name(i)}={value}"
+
+    def fingerprint(self) -> str:
+        """Return a text that changes with the program, the flags and the version of GCC."""
+        return self._content
+
+    def facts(self) -> dict[str, str]:
+        """Return the compiler, the sizes at other levels, and whether results are compared."""
+        known: dict[str, Any] = self.ask("facts")
+        executed = "run and compared with those of -O0"
+        sizes = {f"bytes at {level}": size for level, size in known["sizes"].items()}
+        results = executed if known["executed"] else "NOT run: it cannot be linked as uint64_t run(uint64_t)"
+        return {"compiler": f"GCC {self._gcc.version}", **sizes, "results": results}

@@ -1,0 +1,123 @@
+"""The child that runs GCC: flags in, the bytes of the code out. Imports nothing of the suite."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import hashlib
+import os
+import resource
+import signal
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+FACTS = "facts"
+"""The request for what is known of the program; any other is a tuple of flags."""
+_RUN = "run the result"
+_RUN_SECONDS = 10.0
+_CPU_SECONDS = 60
+_COMMON = ("-pipe", "-std=c17", "-ffp-contract=off", "-w")
+_MAIN = """
+#include <stdio.h>
+#include <stdlib.h>
+unsigned long long run(unsigned long long);
+int main(int count, char **words) {
+    for (int i = 1; i < count; i++) printf("%llu ", run(strtoull(words[i], 0, 10)));
+    return 0;
+}
+"""
+Enter = Callable[[str, float], None]
+
+
+def serve(gcc: str, source: str, folder: str, seeds: tuple[int, ...]) -> Callable[[Any, Enter], Any]:
+    """Return the handler for one program.
+
+    Args:
+      gcc: the path of the compiler.
+      source: the path of the C file.
+      folder: for its files; whoever asks removes it.
+      seeds: what `run` is called with to compare results.
+
+    Raises:
+      ValueError: the program does not compile.
+    """
+    return Program(gcc, source, Path(folder), seeds).answer
+
+
+class Program:
+    """One C file, its right results, and the code that was made of it."""
+
+    def __init__(self, gcc: str, source: str, folder: Path, seeds: tuple[int, ...]) -> None:
+        self._gcc, self._source, self._seeds = gcc, source, seeds
+        stem = folder / str(os.getpid())
+        self._main, self._object, self._linked = (stem.with_suffix(suffix) for suffix in (".main.o", ".o", ".exe"))
+        stem.with_suffix(".main.c").write_text(_MAIN)
+        _run([gcc, "-c", str(stem.with_suffix(".main.c")), "-o", str(self._main)])
+        if error := self._compile(("-O0",)):
+            raise ValueError(f"{source} does not compile: {error}")
+        status, self._right = self._results()
+        self._runs = not status
+        self._known: dict[bytes, Any] = {}
+
+    def answer(self, request: Any, enter: Enter) -> Any:  # noqa: ANN401 - facts, a cost, or why there is none
+        """Return the facts, or for flags the bytes of code, or a status and a reason."""
+        if request == FACTS:
+            return self._facts()
+        if error := self._compile(("-Os", *request)):
+            return "compile_error", error
+        content = hashlib.blake2b(self._object.read_bytes(), digest_size=16).digest()
+        if content not in self._known:  # many flags change nothing
+            self._known[content] = self._judged(enter)
+        return self._known[content]
+
+    def _judged(self, enter: Enter) -> Any:  # noqa: ANN401 - a cost, or why there is none
+        if self._runs:
+            enter(_RUN, _RUN_SECONDS)
+            status, results = self._results()
+            if status:
+                return "runtime_error", results
+            if results != self._right:
+                return "wrong_result", f"run({', '.join(map(str, self._seeds))}) gives {results}, not {self._right}"
+        return float(self._bytes())
+
+    def _compile(self, flags: Sequence[str]) -> str:
+        """Return what the compiler complains of, empty if it made an object."""
+        done = _run([self._gcc, *_COMMON, *flags, "-c", self._source, "-o", str(self._object)])
+        lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines() or ["failed"]
+        return lines[0][:200] if done.returncode else ""
+
+    def _bytes(self) -> int:
+        listed = _run(["size", "-A", str(self._object)]).stdout.splitlines()
+        fields = [line.split() for line in listed if line.startswith(".text")]
+        return sum(int(size) for _, size, *_ in fields)
+
+    def _results(self) -> tuple[int, str]:
+        """Return zero and what the linked program prints, or what is not zero and why it prints nothing."""
+        linked = _run([self._gcc, str(self._main), str(self._object), "-o", str(self._linked)])
+        if linked.returncode:
+            return 1, "it cannot be linked"
+        done = _run([str(self._linked), *map(str, self._seeds)])
+        if done.returncode:
+            return 1, f"the program ended with {done.returncode} (a signal if negative)"
+        return 0, done.stdout.strip()
+
+    def _facts(self) -> dict[str, Any]:
+        sizes = {}
+        for level in ("-Oz", "-O2", "-O3"):
+            sizes[level] = "not known to it" if self._compile((level,)) else f"{self._bytes():,}"
+        return {"executed": self._runs, "sizes": sizes}
+
+
+def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, preexec_fn=_bound
+    )
+
+
+def _bound() -> None:
+    """Have a command end with this process, and in any case after some time of computing."""
+    with contextlib.suppress(OSError, AttributeError, ValueError):
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+        resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS))
