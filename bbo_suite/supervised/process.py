@@ -31,6 +31,7 @@ class Service:
       seconds: a candidate may take before it enters a stage that says otherwise.
       memory: bytes of address space of a child.
       start_seconds: a child may take until it is ready.
+      name: of what is served, for errors; the target when left out.
     """
 
     target: str
@@ -38,6 +39,12 @@ class Service:
     seconds: float = 20.0
     memory: int = 4 << 30
     start_seconds: float = 120.0
+    name: str = ""
+
+    @property
+    def title(self) -> str:
+        """What is served, in words."""
+        return self.name or self.target
 
 
 @dataclass
@@ -113,7 +120,7 @@ class Child:
         self._printed.seek(max(0, size - _TAIL))
         lines = [line.strip() for line in self._printed.read().decode(errors="replace").splitlines() if line.strip()]
         telling = [line for line in lines if any(word in line.lower() for word in ("assert", "error", "fatal"))]
-        return (telling or lines or [""])[0][:200]
+        return (telling or lines or [""])[0][-200:]
 
 
 def _ending(code: int) -> str:

@@ -121,7 +121,7 @@ class Workers:
 
     def _started(self, child: Child, message: tuple[Any, ...]) -> None:
         if message[0] == "unfit":
-            raise UserError(f"{self._service.target} cannot start: {message[1]}")
+            raise UserError(f"{self._service.title} cannot start: {message[1]}")
         child.ready, self._failed_starts = True, 0
 
     def _lost(
@@ -133,7 +133,7 @@ class Workers:
             self._failed_starts += 1
             if self._failed_starts == _FAILED_STARTS:
                 why = f"took more than {child.limit:g} s" if late else ending
-                raise UserError(f"{self._service.target} cannot start: its process {why}")
+                raise UserError(f"{self._service.title} cannot start: its process {why}")
         elif late:
             where = f" to {stage}" if stage else ""
             answers[task] = Answer(None, "timeout", stage, f"took more than {child.limit:g} s{where}", seconds)

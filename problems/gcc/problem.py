@@ -62,7 +62,10 @@ class GccProblem(LiveProblem):
         self._content = hashlib.sha256(content).hexdigest()[:16]
         self._folder = tempfile.TemporaryDirectory(prefix="bbo_suite_gcc_")
         arguments = (self._gcc.path, str(source), self._folder.name, SEEDS)
-        self._serve(Service(f"{__package__}.worker:serve", arguments), Cache(f"gcc-{self._gcc.version}", self._content))
+        self._serve(
+            Service(f"{__package__}.worker:serve", arguments, name="GCC"),
+            Cache(f"gcc-{self._gcc.version}", self._content),
+        )
 
     def request(self, config: NDArray) -> tuple[str, ...]:
         """Return the flags by which a candidate differs from -Os."""

@@ -1,8 +1,7 @@
 """What a slot of the sequence may hold: the passes of LLVM that llvmlite offers, and whole pipelines.
 
-Left out are passes that abort (loop-reduce, after sroa), that break a program on purpose (internalize, loop-extract),
-that only print, strip or undo (reg2mem, mergereturn), and new-gvn: `newgvn,dse,newgvn` miscompiles in LLVM 22, found
-by delta debugging on three programs.
+Left out are passes that abort (loop-reduce), that break a program on purpose (internalize, loop-extract), that only
+print, strip or undo (reg2mem, mergereturn), and new-gvn: `newgvn,dse,newgvn` miscompiles 12 of the 27 programs.
 """
 
 from __future__ import annotations

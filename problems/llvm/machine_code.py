@@ -22,7 +22,7 @@ def code_bytes(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> int:
     """Return the bytes of the text sections of the object; the module is left alone."""
     copy = llvm.parse_bitcode(module.as_bitcode())  # emitting changes what it emits
     sections = llvm.ObjectFileRef.from_data(machine.emit_object(copy)).sections()
-    return sum(section.size() for section in sections if section.name().startswith(".text"))
+    return sum(section.size() for section in sections if section.is_text())
 
 
 class Running:
@@ -73,4 +73,4 @@ def runnable(module: llvm.ModuleRef) -> bool:
         return False
     outside = [f.name for f in functions.values() if f.is_declaration and not f.name.startswith("llvm.")]
     outside += [v.name for v in module.global_variables if v.is_declaration and not v.name.startswith("llvm.")]
-    return all(llvm.address_of_symbol(name) for name in outside)
+    return all(hasattr(ctypes.CDLL(None), name) for name in outside)

@@ -36,7 +36,7 @@ class LlvmProblem(LiveProblem):
 
     def __init__(self, instance: str) -> None:
         name, objective = _split(instance)
-        self._load(shipped(name), objective)
+        self._load(shipped(name), objective, name)
 
     @classmethod
     def from_file(cls, path: str) -> Self:
@@ -47,10 +47,10 @@ class LlvmProblem(LiveProblem):
         """
         problem = cls.__new__(cls)
         name, objective = _split(path)
-        problem._load(read(Path(name)), objective)
+        problem._load(read(Path(name)), objective, name)
         return problem
 
-    def _load(self, text: str, objective: str) -> None:
+    def _load(self, text: str, objective: str, name: str) -> None:
         self.unit = OBJECTIVES[objective]  # type: ignore[misc]
         self.space = product(sequence("pass", SLOTS, ACTIONS))
         self.default = np.full(SLOTS, ACTIONS.index(NOTHING))
@@ -60,7 +60,7 @@ class LlvmProblem(LiveProblem):
         content = "|".join((str(_FORMAT), compiler, objective, self.space.digest(), ",".join(ACTIONS), text))
         self._content = hashlib.sha256(content.encode()).hexdigest()[:16]
         target = f"{__package__}.worker:serve"
-        service = Service(target, (text, without_size(text), objective, SEEDS))
+        service = Service(target, (text, without_size(text), objective, SEEDS), name=f"LLVM on {name}")
         self._serve(service, None if objective == "time" else Cache(compiler, self._content))
 
     def request(self, config: NDArray) -> tuple[str, ...]:

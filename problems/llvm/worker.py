@@ -43,11 +43,12 @@ class Optimiser:
 
     def __init__(self, text: str, fast_text: str, objective: str, seeds: tuple[int, ...]) -> None:
         self._objective, self._seeds, self._fast_text = objective, seeds, fast_text
-        module = llvm.parse_assembly(fast_text if objective == "time" else text)
+        module = _parsed(fast_text if objective == "time" else text)
         _check(module)
         if objective != "time":
             _ask_for_size(module)
-        self._machine = llvm.Target.from_triple(module.triple).create_target_machine(opt=2)
+        target = llvm.Target.from_triple(module.triple)
+        self._machine = target.create_target_machine(opt=2, reloc="pic", codemodel="default")  # as clang -c has it
         self._passes = Passes(module.as_bitcode(), self._machine, 3 if objective == "time" else 2)
         self._before = instructions(module)
         self._right = self._results(module) if runnable(module) else None
@@ -100,9 +101,15 @@ class Optimiser:
 
     def _facts(self) -> dict[str, Any]:
         """Return what `show` says beside the default."""
-        module = llvm.parse_assembly(self._fast_text)
+        module = _parsed(self._fast_text)
         fastest = Passes(module.as_bitcode(), self._machine, 3).run([MODULE])
         return {"instructions": self._before, "-O3": instructions(fastest), "executed": self._right is not None}
+
+
+def _parsed(text: str) -> llvm.ModuleRef:
+    module = llvm.parse_assembly(text)
+    module.triple = module.triple or llvm.get_process_triple()
+    return module
 
 
 def _check(module: llvm.ModuleRef) -> None:

@@ -176,6 +176,16 @@ def test_a_run_that_was_cut_before_its_time_was_up_is_resumed_to_the_same_rows(t
     assert len(read_rows(tmp_path / "run")[0]) == 8 and reason(tmp_path / "run") == "time"
 
 
+def test_the_command_line_takes_both_and_neither_names_the_study(suite, toy):
+    given = ("run", *toy, "--problem", "toy/small", "--strategy", "pick", "--budget", 20, "--json", "--quiet")
+    done = [suite(*given, *more) for more in ((), ("--workers", 2, "--max-seconds", 1000))]
+    assert [json.loads(each.out)["evaluations"] for each in done] == [20, 20]
+    assert json.loads(done[0].out)["path"] == json.loads(done[1].out)["path"]
+    late = suite(*given, "--max-seconds", 1e-9, "--study", "late", "--batch", 5)
+    assert json.loads(late.out)["evaluations"] == 5 and json.loads(late.out)["complete"]
+    assert "workers must be 1 or more" in suite(*given, "--workers", 0).err
+
+
 @pytest.mark.parametrize("settings", [{"workers": 0}, {"max_seconds": 0}, {"max_seconds": float("nan")}])
 def test_settings_that_make_no_sense_are_refused(tmp_path, settings):
     import bbo_suite

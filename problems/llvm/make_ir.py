@@ -1,0 +1,35 @@
+"""Makes the shipped LLVM text from the C programs: `python -m bbo_problems.llvm.make_ir CLANG...`.
+
+Needs a clang no newer than the LLVM of llvmlite; the shipped text is of clang 22.1.8, from `pip install ziglang`:
+`python -m bbo_problems.llvm.make_ir python -m ziglang clang`. Minimal size is asked for and nothing is optimised yet;
+the target is fixed, so that every machine optimises the same program.
+"""
+
+from __future__ import annotations
+
+import gzip
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from ..programs_c import FOLDER, names
+from .ir import FOLDER as TARGET
+
+COMMAND = shlex.split("""-target x86_64-linux-gnu -std=c17 -ffp-contract=off -fno-unwind-tables
+ -fno-asynchronous-unwind-tables -fno-ident -g0 -Oz -Xclang -disable-llvm-passes -S -emit-llvm -o -""")
+
+
+def made(clang: Sequence[str], name: str) -> bytes:
+    """Return the LLVM text of a program."""
+    return subprocess.run([*clang, *COMMAND, f"{name}.c"], cwd=FOLDER, stdout=subprocess.PIPE, check=True).stdout
+
+
+def main() -> None:
+    """Write the text of every program."""
+    for name in names():
+        (TARGET / f"{name}.ll.gz").write_bytes(gzip.compress(made(sys.argv[1:], name), 9, mtime=0))
+
+
+if __name__ == "__main__":
+    main()

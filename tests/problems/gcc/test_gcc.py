@@ -1,0 +1,180 @@
+"""GCC's flags on small programs: what is offered, what is refused, and that every program is run."""
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bbo_suite
+from bbo_problems.gcc import flags, worker
+from bbo_problems.gcc.problem import GccProblem
+from bbo_problems.programs_c import FOLDER, SEEDS
+from bbo_suite import Status, UserError
+from bbo_suite.evaluation import default_value, evaluate
+from bbo_suite.supervised import RUN
+
+GCC = shutil.which("gcc")
+needs_gcc = pytest.mark.skipif(not GCC, reason="gcc is not installed")
+
+OPTIMIZERS = """The following options control optimizations:
+  -O<number>
+  -faggressive-loop-optimizations       [enabled]
+  -fasynchronous-unwind-tables          [enabled]
+  -fgcse                                [disabled]
+  -fira-region=[one|all|mixed]          one
+  -ftrapping-math                       [enabled]
+  -fstack-protector-strong              [disabled]
+  -fsigned-zeros                        [enabled]
+  -fshort-enums                         [enabled]
+"""
+PARAMS = """The following options control parameters:
+  --param=max-combine-insns=<2,4>       4
+  --param=min-crossjump-insns=<1,65536> 1
+  --param=max-inline-insns-size=        0
+  --param=case-values-threshold=        5
+  --param=lazy-modules=                 [available in C++]
+  --param=ggc-min-expand=               100
+"""
+
+
+def entered(stage, seconds):
+    assert stage == RUN and seconds > 1
+
+
+@pytest.fixture
+def fake_gcc(tmp_path, monkeypatch):
+    """Return a function that puts a script called gcc first on the path."""
+
+    def put(script):
+        (tmp_path / "bin").mkdir(exist_ok=True)
+        file = tmp_path / "bin/gcc"
+        file.write_text(f"#!/bin/sh\n{script}\n")
+        file.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{file.parent}:{os.environ['PATH']}")
+        flags.found.cache_clear()
+
+    yield put
+    flags.found.cache_clear()
+
+
+def test_flags_that_keep_the_meaning_are_offered_and_no_others():
+    assert dict(flags._flags(OPTIMIZERS)) == {"-faggressive-loop-optimizations": True, "-fgcse": False}
+
+
+def test_parameters_are_tried_around_their_default_and_within_their_range():
+    assert dict(flags._parameters(PARAMS)) == {
+        "max-combine-insns": ((2, 4), 1),
+        "min-crossjump-insns": ((1, 2, 4), 0),
+        "max-inline-insns-size": ((0, 4, 16, 64), 0),
+        "case-values-threshold": ((1, 2, 5, 10, 20), 2),
+    }
+
+
+def test_without_gcc_one_sentence_says_what_to_install(monkeypatch):
+    flags.found.cache_clear()
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with pytest.raises(UserError, match="gcc is not installed; install it"):
+        GccProblem("hash")
+    flags.found.cache_clear()
+
+
+def test_clang_that_is_called_gcc_is_refused(fake_gcc):
+    fake_gcc('echo "clang version 17"; [ "$2" = "--help=optimizers" ] && exit 1; exit 0')
+    with pytest.raises(UserError, match="is no GCC"):
+        GccProblem("hash")
+
+
+@needs_gcc
+def test_the_default_is_plain_os_and_a_candidate_is_what_differs_from_it():
+    problem = GccProblem("hash")
+    assert problem.request(problem.default_row()) == ()
+    assert len(problem.space) > 100
+    changed = problem.default_row()
+    names = [problem.space.name(i) for i in range(len(problem.space))]
+    flag, parameter = names.index("-fgcse"), names.index("max-combine-insns")
+    changed[flag], changed[parameter] = 0, 0
+    assert problem.request(changed) == ("-fno-gcse", "--param=max-combine-insns=2")
+
+
+@needs_gcc
+def test_the_cost_is_the_text_of_the_object_and_results_are_compared(tmp_path):
+    program = worker.Program(GCC, str(FOLDER / "bits.c"), tmp_path, SEEDS)
+    small, unrolled = program.answer((), entered), program.answer(("-fno-inline", "-funroll-all-loops"), entered)
+    assert 100 < small < unrolled
+    assert program.answer(("-funwind-tables",), entered) == small
+    facts = program.answer("facts", entered)
+    assert facts["executed"] and set(facts["sizes"]) == {"-Oz", "-O2", "-O3"}
+    program._right, program._known = "1 2 3", {}
+    assert program.answer((), entered)[0] == "wrong_result"
+    assert program.answer(("-fno-such-flag",), entered)[0] == "compile_error"
+
+
+@needs_gcc
+def test_code_that_crashes_is_a_runtime_error(tmp_path):
+    source = tmp_path / "divide.c"
+    source.write_text("unsigned long long run(unsigned long long x) { volatile int y = 1; return x / y; }")
+    program = worker.Program(GCC, str(source), tmp_path, SEEDS)
+    source.write_text(source.read_text().replace("y = 1", "y = 0"))
+    status, reason = program.answer((), entered)
+    assert status == "runtime_error" and "-8" in reason
+
+
+@needs_gcc
+def test_a_compiler_that_crashes_or_hangs_costs_one_candidate(fake_gcc, tmp_path, monkeypatch):
+    fake_gcc(f'case "$*" in *-fgcse*) kill -SEGV $$;; *-ftracer*) sleep 60;; esac; exec {GCC} "$@"')
+    problem = GccProblem("hash")
+    problem._workers._service = type(problem._workers._service)(
+        problem._workers._service.target, problem._workers._service.arguments, seconds=3
+    )
+    answers = problem._workers.map([(), ("-fgcse",), ("-ftracer",), ()])
+    assert answers[0].value == answers[3].value > 0
+    assert answers[1].value[0] == "compile_error" and answers[2].failure == "timeout"
+
+
+@needs_gcc
+def test_a_users_file_and_one_without_run(tmp_path):
+    shutil.copy(FOLDER / "hash.c", tmp_path / "mine.c")
+    mine = bbo_suite.problem(f"gcc:{tmp_path / 'mine.c'}")
+    assert mine.fingerprint() == GccProblem("hash").fingerprint()
+    assert "compared" in mine.facts()["results"]
+    (tmp_path / "other.c").write_text("int twice(int x) { return 2 * x; }")
+    other = GccProblem.from_file(str(tmp_path / "other.c"))
+    assert 0 < default_value(other) < 20 and "NOT run" in other.facts()["results"]
+    (tmp_path / "broken.c").write_text("int twice(int x) { return 2 * y; }")
+    with pytest.raises(UserError, match=r"GCC cannot start: .*broken.c does not compile: .*error: .y. undeclared"):
+        default_value(GccProblem.from_file(str(tmp_path / "broken.c")))
+    with pytest.raises(UserError, match="cannot read"):
+        GccProblem.from_file(str(tmp_path / "none.c"))
+
+
+@needs_gcc
+def test_another_version_is_another_problem(monkeypatch):
+    import dataclasses
+
+    here = GccProblem("hash").fingerprint()
+    other = dataclasses.replace(flags.found(), version="99")
+    monkeypatch.setattr("bbo_problems.gcc.problem.found", lambda: other)
+    assert GccProblem("hash").fingerprint() != here
+
+
+@needs_gcc
+def test_no_file_is_left_behind():
+    problem = GccProblem("bits")
+    folder = Path(problem._folder.name)
+    default_value(problem)
+    assert list(folder.iterdir())
+    problem._workers.close()
+    del problem
+    assert not folder.exists()
+
+
+@needs_gcc
+@pytest.mark.slow
+def test_random_flags_compile_and_keep_the_results():
+    problem = GccProblem("lexer")
+    problem.workers = 2
+    result = evaluate(problem, problem.space.sample(60, np.random.default_rng(1)))
+    assert (result.status == Status.OK).mean() > 0.9, result.reasons
+    assert Status.WRONG_RESULT not in result.status and Status.RUNTIME_ERROR not in result.status
