@@ -69,8 +69,8 @@ class Workers:
         answers: list[Answer | None] = [None] * len(requests)
         queue, tries = deque(range(len(requests))), [0] * len(requests)
         try:
-            while any(answer is None for answer in answers):
-                self._hire(min(workers, sum(answer is None for answer in answers)))
+            while left := len(queue) + sum(child.task is not None for child in self._children):
+                self._hire(min(workers, left), workers)
                 self._give(queue, requests, tries)
                 for child in self._heard():
                     self._take(child, queue, answers, tries)
@@ -79,9 +79,11 @@ class Workers:
             raise
         return [answer for answer in answers if answer is not None]
 
-    def _hire(self, wanted: int) -> None:
-        while len(self._children) < wanted:
+    def _hire(self, least: int, most: int) -> None:
+        while len(self._children) < least:
             self._children.append(Child(self._service))
+        for child in [child for child in self._children if child.task is None][: max(0, len(self._children) - most)]:
+            self._bury(child, dying=False)
 
     def _give(self, queue: deque[int], requests: Sequence[Any], tries: list[int]) -> None:
         for child in [child for child in self._children if child.ready and child.task is None]:

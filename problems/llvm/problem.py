@@ -60,7 +60,9 @@ class LlvmProblem(LiveProblem):
         content = "|".join((str(_FORMAT), compiler, objective, self.space.digest(), ",".join(ACTIONS), text))
         self._content = hashlib.sha256(content.encode()).hexdigest()[:16]
         target = f"{__package__}.worker:serve"
-        service = Service(target, (text, without_size(text), objective, SEEDS), name=f"LLVM on {name}")
+        arguments = (text, without_size(text), objective, SEEDS)
+        seconds = 20 + 60 * len(text) / (1 << 20)  # hundreds of times what the default takes
+        service = Service(target, arguments, seconds, name=f"LLVM on {name}")
         self._serve(service, None if objective == "time" else Cache(compiler, self._content))
 
     def request(self, config: NDArray) -> tuple[str, ...]:

@@ -59,6 +59,12 @@ def test_answers_come_in_order_from_any_number_of_children(make, count):
     assert workers.map([]) == []
 
 
+def test_no_more_children_than_wanted(make):
+    workers = make("supervised_targets:pid")
+    workers.map([0.01] * 6, 3)
+    assert len({answer.value for answer in workers.map([0] * 6, 1)}) == len(workers._children) == 1
+
+
 def test_several_children_share_a_batch(make):
     answers = make("supervised_targets:pid").map([0.05] * 8, 2)
     assert len({answer.value for answer in answers}) == 2
