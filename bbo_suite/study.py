@@ -7,7 +7,7 @@ import os
 import re
 import signal
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,7 +133,7 @@ class Outcome:
     error: str = ""
 
 
-def work(study: Study, planned: PlannedRun, stop: Path) -> Outcome:
+def work(study: Study, planned: PlannedRun, stopped: Callable[[], bool]) -> Outcome:
     """Do one run in this process, with one thread for linear algebra; errors come back as sentences."""
     from threadpoolctl import threadpool_limits
 
@@ -143,17 +143,21 @@ def work(study: Study, planned: PlannedRun, stop: Path) -> Outcome:
         strategy = study.registry.strategy(planned.run.strategy)
         folder = RunFolder(planned.path, planned.run.identity(), planned.facts)
         with folder, threadpool_limits(1):
-            complete = execute(planned.run, problem, strategy, folder, stop.exists, study.keep_all, study.max_seconds)
+            complete = execute(planned.run, problem, strategy, folder, stopped, study.keep_all, study.max_seconds)
         return Outcome(planned.path, complete)
     except UserError as error:
         return Outcome(planned.path, False, str(error))
 
 
 def _work_elsewhere(study: Study, planned: PlannedRun, stop: Path) -> Outcome:
-    """Do one run in a worker process, where Ctrl-C is the parent's business."""
+    """Do one run in a worker process, where Ctrl-C is the parent's business; without a parent, end after the batch."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    return work(study, planned, stop)
+    parent = os.getppid()
+    outcome = work(study, planned, lambda: stop.exists() or os.getppid() != parent)
+    if os.getppid() != parent:  # nobody wants the outcome; idle, this process would keep its compilers for minutes
+        os._exit(1)
+    return outcome
 
 
 def perform(study: Study, plan: list[PlannedRun], jobs: int, stop: Path) -> Iterator[Outcome]:
@@ -162,7 +166,7 @@ def perform(study: Study, plan: list[PlannedRun], jobs: int, stop: Path) -> Iter
     A file that appears at `stop` ends all runs after their current batch.
     """
     if jobs == 1 or len(plan) == 1:
-        yield from (work(study, planned, stop) for planned in plan)
+        yield from (work(study, planned, stop.exists) for planned in plan)
         return
     from joblib import Parallel, delayed
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import llvmlite.binding as llvm
 
-_SAMPLES = 10
+_SAMPLES = 30
 _SAMPLE_SECONDS = 5e-4
 
 

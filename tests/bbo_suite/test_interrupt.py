@@ -87,6 +87,19 @@ def test_second_interrupt_ends_at_once_and_leaves_no_process(tmp_path, toy, jobs
     assert not others_in_group(process.pid)
 
 
+def test_worker_processes_end_when_their_parent_is_killed(tmp_path, toy):
+    process = start(tmp_path, toy, "--repeats", "2", "--jobs", "2", seconds="0.2")
+    wait_for_rows(tmp_path, process, 2)
+    process.kill()
+    process.communicate(timeout=30)
+    for _ in range(100):
+        if not others_in_group(process.pid):
+            break
+        time.sleep(0.1)
+    assert not others_in_group(process.pid)
+    assert all(len(run) < 2000 for run in rows(tmp_path).values())
+
+
 def others_in_group(group):
     stats = [path.read_text().rpartition(")")[2].split() for path in Path("/proc").glob("[0-9]*/stat") if path.exists()]
     return [fields for fields in stats if int(fields[2]) == group and fields[0] != "Z"]

@@ -253,5 +253,5 @@ def test_a_run_with_a_dead_child_is_the_same_run(tmp_path):
 def test_random_sequences_keep_every_program(name):
     problem = LlvmProblem(name)
     problem.workers = 2
-    result = evaluate(problem, problem.space.sample(100, np.random.default_rng(1)))
+    result = evaluate(problem, problem.space.sample(40, np.random.default_rng(1)))
     assert (result.status == Status.OK).all(), result.reasons
