@@ -143,10 +143,13 @@ def shown(plan: Sequence[PlannedRun], quiet: bool) -> Iterator[Callable[[Path], 
 
 
 def _plain(runs: list[Watched], done: threading.Event) -> None:
-    while not done.wait(PLAIN_SECONDS):
+    spoken = time.monotonic()
+    while not done.wait(min(1.0, PLAIN_SECONDS)):  # a pace is known only of what was looked at before
         for run in runs:
             run.look()
-            if run.active:
+        if time.monotonic() - spoken >= PLAIN_SECONDS:
+            spoken = time.monotonic()
+            for run in filter(lambda run: run.active, runs):
                 print(_line(run), file=sys.stderr, flush=True)
 
 

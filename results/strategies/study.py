@@ -32,8 +32,8 @@ TASKS = {
     "layout": (
         "bert-tiny-infer-b64-s128",
         "mobilenet-1.4-infer-b32",
-        "gpt2-124m-decode-b128-s256",
-        "bert-base-infer-b128-s64",
+        "bert-tiny-train-b256-s128",
+        "unet-32-infer-b1",
     ),
     "joint": ("bert-tiny-infer-b64-s128", "mobilenet-1.4-infer-b32"),
     "ordering": ("40x50-a", "40x50-b"),
