@@ -6,7 +6,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Kind, Moves, Space
+from bbo_suite import Moves, Space
 
 from .neighbourhood import Neighbourhood
 
@@ -32,10 +32,7 @@ class Catalogue:
 
     def __init__(self, space: Space, moves: Moves, near: Neighbourhood, rng: Generator) -> None:
         self._moves = moves
-        plain = space.kinds != Kind.SLOT
-        for component in space.components:
-            plain[component.columns] = False
-        free, tied = moves.movable[plain[moves.movable]], moves.movable[~plain[moves.movable]]
+        free, tied = moves.movable[near.plain[moves.movable]], moves.movable[~near.plain[moves.movable]]
         tied = np.repeat(tied, np.minimum(space.sizes[tied], _MOST_VALUES) - 1)
         parts = [(tied, np.ones(len(tied), np.int64), np.full(len(tied), _ANY), 0)]
         for sort, place in enumerate([np.arange(len(space)), *near.places]):
@@ -87,10 +84,11 @@ class Catalogue:
         return np.bincount(self.owner, different, len(self.values)) > 0
 
     def shared(self, state: NDArray, rng: Generator) -> NDArray[np.int64]:
-        """Return the kinds of which several moves are live, shuffled, those of single parameters first."""
+        """Return the kinds of which several moves are live, at random but those with many rather first."""
         live = self.live(state) & (self.values != _ANY)
-        kinds = rng.permutation(np.flatnonzero(np.bincount(self.kinds[live], minlength=len(self._gain)) > 1))
-        return kinds[np.argsort(self._sort_of[kinds], kind="stable")]
+        counts = np.bincount(self.kinds[live], minlength=len(self._gain))
+        kinds = np.flatnonzero(counts > 1)
+        return kinds[np.argsort(-counts[kinds] * rng.random(len(kinds)), kind="stable")]
 
     def about(self, column: int, state: NDArray, rng: Generator) -> int:
         """Return a move that sets a parameter to something else, with the others at its node if it has one."""

@@ -31,6 +31,7 @@ class Kicks:
         movable = np.zeros(len(near.kinship), bool)
         movable[moves.movable] = True
         self._movable = movable
+        self._plain = near.plain
         self._weights = np.arange(1.0, len(moves.movable) + 1)
 
     def weigh(self, effects: NDArray[np.float64]) -> None:
@@ -50,6 +51,22 @@ class Kicks:
         """Return `(n, d)` rows in which all parameters of a node have one value."""
         moves = [catalogue.about(anchor, state, rng) for anchor in self._anchors(n, rng)]
         return catalogue.rows(state, np.array(moves), rng)
+
+    def elsewhere(self, state: NDArray, columns: NDArray[np.int64], most: int, rng: Generator) -> NDArray:
+        """Return up to `most` rows with the values of some parameters also in others as far apart that are alike."""
+        columns, kinship = columns[self._plain[columns]], self._near.kinship
+        if not len(columns):
+            return state[None][:0]
+        anchor = rng.choice(columns)
+        shifts = np.setdiff1d(np.flatnonzero(kinship == kinship[anchor]) - anchor, 0)
+        shifts = rng.choice(shifts, min(most, len(shifts)), replace=False)
+        k, i = np.divmod(np.arange(len(shifts) * len(columns)), len(columns))
+        sources, targets = columns[i], columns[i] + shifts[k]
+        kept = (targets >= 0) & (targets < len(kinship))
+        kept[kept] = (kinship[targets[kept]] == kinship[sources[kept]]) & self._plain[targets[kept]]
+        rows = np.repeat(state[None], len(shifts), axis=0)
+        rows[k[kept], targets[kept]] = state[sources[kept]]
+        return rows[(rows != state).any(axis=1)]
 
     def _anchors(self, n: int, rng: Generator) -> NDArray[np.int64]:
         return self._moves.movable[np.searchsorted(self._weights, rng.random(n) * self._weights[-1], side="right")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bbo_suite import Structure, Task
+from bbo_suite import Kind, Structure, Task
 
 
 class Neighbourhood:
@@ -13,8 +13,9 @@ class Neighbourhood:
 
     Attributes:
       starts, neighbours: compressed sparse rows of the interaction graph; empty rows where nothing is declared.
-      kinship: `(d,)` a number for each parameter; equal where the declared features are equal, as they are in repeated
+      kinship: `(d,)` a number for each parameter; equal where sizes and declared features are, as they are in repeated
         layers. All differ where nothing is declared.
+      plain: `(d,)` may the parameter be set freely, being of no sequence and under no constraint?
       places: for each sort of place, `(d,)` the node that each parameter belongs to, -1 for none: the producer and the
         consumer of the edge that it decides, or the node that it decides.
     """
@@ -22,10 +23,14 @@ class Neighbourhood:
     def __init__(self, task: Task) -> None:
         d, structure = len(task.space), task.structure
         self.starts, self.neighbours = np.zeros(d + 1, np.int64), np.empty(0, np.int32)
+        self.plain = task.space.kinds != Kind.SLOT
+        for component in task.space.components:
+            self.plain[component.columns] = False
         self.kinship, self.places = np.arange(d), list[NDArray[np.int64]]()
         if structure is not None:
             self.starts, self.neighbours = structure.starts, structure.neighbours
-            self.kinship, self.places = _alike(structure.features), _places(structure)
+            self.kinship = _alike(np.column_stack([structure.features, task.space.sizes]))
+            self.places = _places(structure)
 
     def of(self, column: int) -> NDArray[np.int32]:
         """Return the parameters that interact with one, without itself."""
@@ -39,7 +44,7 @@ class Neighbourhood:
         return np.unique(np.concatenate([columns, reached]))
 
 
-def _alike(features: NDArray[np.float32]) -> NDArray[np.int64]:
+def _alike(features: NDArray[np.float64]) -> NDArray[np.int64]:
     """Number the different rows, compared byte by byte."""
     rows = np.ascontiguousarray(features)
     if not rows.size:

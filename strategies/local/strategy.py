@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Moves, Strategy, Task, option
 
+from ..annealing import Annealing
 from .catalogue import Catalogue
 from .climbing import Asking, Climb, Costs
 from .credit import Credit
@@ -19,6 +20,8 @@ from .kicks import Kicks
 from .neighbourhood import Neighbourhood
 
 _ROUND, _REPAIRED, _WEIGHED_EVERY = 32, 2, 500
+_ANNEALED = 5  # batches a turn: one alone seldom gains, and would be credited with nothing
+_REPEATS = 16
 
 
 @dataclass(frozen=True)
@@ -36,11 +39,12 @@ class LocalSearch(Strategy):
 
     Moves are `set these parameters to this value`: a single one, or all that belong to one node. First a move is made
     on all alike parameters at once: programs repeat their layers, so what pays in one often pays in all. Then each move
-    has its turn, the most promising first (see `Catalogue`). Then four operators share the budget by what they gain:
-    `alike` and `once` go on with these two; `near` and `place` change a few interacting parameters at random. Of each
-    round of such kicks the best are repaired by single changes around them, and kept if the result is better, or hardly
-    worse than the best (record-to-record travel, Dueck 1993, with a tolerance that falls to zero). Improvements that do
-    not interact are merged.
+    has its turn, the most promising first (see `Catalogue`). Then five operators share the budget by what they gain:
+    `alike` and `once` go on with these two; `changes` is a few batches of `annealing`, which sees all that the others
+    find; `near` and `place` change a few interacting parameters at random. Of each round of such kicks the best are
+    repaired by single changes around them, and kept if the result is better, or hardly worse than the best
+    (record-to-record travel, Dueck 1993, with a tolerance that falls to zero). A kick that paid is tried at other
+    places that are alike. Improvements that do not interact are merged.
 
     Without a declared structure nothing is alike, and kicks are of any parameters.
     """
@@ -55,12 +59,23 @@ class LocalSearch(Strategy):
         self._catalogue = Catalogue(task.space, self._moves, self._near, rng)
         self._climb = Climb(task.space, self._near, self._catalogue, rng)
         self._kicks = Kicks(self._moves, self._near, options.kick)
+        self._annealing = Annealing(task, budget, rng, Annealing.Options())
         self._state: NDArray = task.default.astype(task.space.dtype)
         self._cost = self._best = np.inf
+        self._found = self._state, np.inf  # the best that others proposed
         self._effects, self._weighed = np.zeros(len(task.space)), 0
         self._alike = np.empty(0, np.int64)
+        self._operators: dict[str, Callable[[], Asking]] = {
+            "alike": self._everywhere,
+            "once": self._once,
+            "changes": self._anneal,
+            "near": partial(self._kick, self._kicks.near),
+            "place": partial(self._kick, partial(self._kicks.at_places, catalogue=self._catalogue)),
+        }
+        self._credit, self._turn = Credit(tuple(self._operators)), ""
         self._search = self._play()
         self._rows, self._costs, self._told = next(self._search), np.empty(0), 0
+        self._spent = 0  # of what was told, how much was asked for
 
     def ask(self, n: int) -> NDArray:
         """Return what is left of the present round, at most `n` rows of it; none if nothing can change."""
@@ -70,36 +85,52 @@ class LocalSearch(Strategy):
         """Go on with the search once the whole round is known."""
         self._costs = np.append(self._costs, values)
         self._told += len(values)
+        self._spent += len(values)
+        if self._turn != "changes":
+            self._annealing.observe(configs, values)
         if len(self._costs) == len(self._rows):
             costs, self._costs = self._costs, np.empty(0)
             self._rows = self._search.send(costs)
 
+    def observe(self, configs: NDArray, values: Costs) -> None:
+        """Let time pass, and go on from a candidate of others that is better than the state, in the next turn."""
+        self._told += len(values)
+        self._annealing.observe(configs, values)
+        best = int(np.argmin(values))
+        if values[best] < self._found[1]:
+            self._found = configs[best].copy(), float(values[best])
+
     def _play(self) -> Asking:
         self._cost = self._best = float((yield self._state[None])[0])
-        operators: dict[str, Callable[[], Asking]] = {
-            "once": self._once,
-            "near": partial(self._kick, self._kicks.near),
-            "place": partial(self._kick, partial(self._kicks.at_places, catalogue=self._catalogue)),
-            "alike": self._everywhere,
-        }
         while not len(self._moves.movable):
             yield self._state[None][:0]  # nothing can change
-        yield from self._begin()
-        credit = Credit(tuple(operators))
-        while True:
-            name, best, told = credit.choose(self.rng), self._best, self._told
-            yield from operators[name]()
-            credit.learn(name, _gain(best, self._best), self._told - told)
-
-    def _begin(self) -> Asking:
-        """Make all moves of each kind at once, then each move in turn."""
         self._alike = self._catalogue.shared(self._state, self.rng)
         while len(self._alike) and self._told < self.options.alike * self.budget:
-            yield from self._everywhere()
+            yield from self._take("alike")
         told = -1
         while told < self._told < self.options.sweep * self.budget:  # ends when no move is left that changes anything
             told = self._told
-            yield from self._once()
+            yield from self._take("once")
+        while True:
+            yield from self._take(self._credit.choose(self.rng))
+
+    def _take(self, operator: str) -> Asking:
+        """Give an operator its turn."""
+        if self._found[1] < self._cost:
+            self._move(*self._found)
+        self._turn, best, spent = operator, self._best, self._spent
+        yield from self._operators[operator]()
+        self._credit.learn(operator, _gain(best, self._best), self._spent - spent)
+
+    def _anneal(self) -> Asking:
+        """Go on with annealing, and take what is better than the state."""
+        for _ in range(_ANNEALED):
+            rows = self._annealing.ask(_ROUND)
+            costs = yield rows
+            self._annealing.tell(rows, costs)
+            best = int(np.argmin(costs))
+            if costs[best] < self._cost:
+                self._move(rows[best].copy(), float(costs[best]))
 
     def _everywhere(self) -> Asking:
         """Make all moves of a kind at once, for a few kinds."""
@@ -133,18 +164,28 @@ class LocalSearch(Strategy):
         costs = yield rows
         if costs.min() < self._cost:
             self._move(*(yield from self._climb.improve(origin, self._cost, rows, costs)))
+            yield from self._repeat(origin)
             return
         order = np.argsort(costs, kind="stable")
         for i in order[(rows[order] != origin).any(axis=1)][:_REPAIRED]:
             columns = np.flatnonzero(rows[i] != origin)
-            row, cost = rows[i], float(costs[i])
-            if self._state is not origin:
-                row = self._climb.merge(origin, np.stack([rows[i], self._state]))
+            row, cost, before = rows[i], float(costs[i]), self._state
+            if before is not origin:
+                row = self._climb.merge(origin, np.stack([rows[i], before]))
                 cost = float((yield row[None])[0])
             row, cost = yield from self._climb.repair(row, cost, columns)
             tolerance = self.options.temperature * max(0.0, 1 - self._told / self.budget)
+            better = cost < self._best
             if cost < self._cost or cost <= self._best * (1 + tolerance):
                 self._move(row, cost)
+            if better:
+                yield from self._repeat(before)
+
+    def _repeat(self, before: NDArray) -> Asking:
+        """Make the last step again at other places that are alike."""
+        rows = self._kicks.elsewhere(self._state, np.flatnonzero(self._state != before), _REPEATS, self.rng)
+        if len(rows):
+            self._move(*(yield from self._climb.improve(self._state, self._cost, rows, (yield rows))))
 
     def _move(self, row: NDArray, cost: float) -> None:
         """Make this the state, and look again at what has changed and what interacts with it."""

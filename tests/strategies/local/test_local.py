@@ -6,6 +6,7 @@ from bbo_strategies.local import LocalOptions, LocalSearch
 from bbo_strategies.local.catalogue import Catalogue
 from bbo_strategies.local.climbing import Climb
 from bbo_strategies.local.credit import Credit
+from bbo_strategies.local.kicks import Kicks
 from bbo_strategies.local.neighbourhood import Neighbourhood
 from bbo_suite import Graph, Moves, Space, Structure, Task, permutation, product
 
@@ -169,3 +170,24 @@ def test_permutations_and_huge_scales_are_searched_without_a_structure():
     wide = Space([1_000_000, 5], [1, 1])
     rows, values = search(start(wide, None), lambda rows: 1 + np.abs(rows[:, 0] - 777_000) / 1e6, 300)
     assert values.min() < 1.03 and LocalOptions().kick == 3
+
+
+def test_a_step_is_repeated_only_at_places_as_far_apart_that_are_alike():
+    kinship = np.array([0, 1, 2, 0, 1, 2, 0, 0, 1])[:, None]
+    space = Space([4, 4, 4, 4, 4, 4, 4, 4, 3])
+    near = Neighbourhood(start(space, declared(9, [], kinship)))
+    state = np.array([3, 2, 0, 0, 0, 0, 0, 0, 0], np.int8)
+    rows = Kicks(Moves(space), near, 3).elsewhere(state, np.array([0, 1]), 16, rng())
+    found = {(tuple(np.flatnonzero(row != state)), *row[row != state]) for row in rows}
+    assert {((3, 4), 3, 2), ((7,), 3)} & found and found <= {((3, 4), 3, 2), ((6,), 3), ((7,), 3)}
+    assert not len(Kicks(Moves(space), near, 3).elsewhere(state, np.empty(0, np.int64), 16, rng()))
+
+
+def test_what_others_find_is_taken_over():
+    task = start(Space([2] * 40), ring(40))
+    player = LocalSearch(task, 1000, rng(), LocalOptions())
+    player.tell(rows := player.ask(50), 100.0 + rows.sum(axis=1))
+    found = np.ones((1, 40), np.int8)
+    player.observe(found, np.array([1.0]))
+    player.tell(rows := player.ask(50), 100.0 + rows.sum(axis=1))  # what is left of the present turn
+    assert ((player.ask(50) != found).sum(axis=1) == 1).all()
