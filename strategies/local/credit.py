@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.random import Generator
 
-_LEAST, _MEMORY = 0.1, 0.8
+_LEAST, _MEMORY = 0.05, 0.8
 
 
 class Credit:
     """Probability matching (Fialho et al. 2010, Analyzing bandit-based adaptive operator selection mechanisms).
 
     Each operator comes with a probability that grows with what it gained per evaluation lately, and that never falls
-    below a tenth. Each comes once before any comes again.
+    below a twentieth. Each comes once before any comes again.
     """
 
     def __init__(self, operators: Sequence[str]) -> None:

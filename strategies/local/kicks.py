@@ -11,14 +11,11 @@ from bbo_suite import Moves
 from .catalogue import Catalogue
 from .neighbourhood import Neighbourhood
 
-_EVEN = 0.3
-
 
 class Kicks:
     """Random changes of a parameter together with some that interact with it.
 
-    The parameter comes rather where single changes were seen to matter: where kernels are large, gains are too. Where
-    it interacts with none, the others are any.
+    Where the parameter interacts with none, the others are any.
 
     Args:
       moves: of the space.
@@ -32,24 +29,17 @@ class Kicks:
         movable[moves.movable] = True
         self._movable = movable
         self._plain = near.plain
-        self._weights = np.arange(1.0, len(moves.movable) + 1)
-
-    def weigh(self, effects: NDArray[np.float64]) -> None:
-        """Take over `(d,)` relative changes of cost that single changes have caused."""
-        sizes = np.sqrt(np.minimum(effects, np.quantile(effects, 0.98)))
-        mean = sizes[self._moves.movable].mean()
-        self._weights = np.cumsum(sizes[self._moves.movable] / (mean if mean > 0 else 1.0) + _EVEN)
 
     def near(self, state: NDArray, n: int, rng: Generator) -> NDArray:
         """Return `(n, d)` rows in which a parameter and 1 to `most` that interact with it have other values."""
-        columns = [self._with_others(anchor, rng) for anchor in self._anchors(n, rng)]
+        columns = [self._with_others(anchor, rng) for anchor in rng.choice(self._moves.movable, n)]
         rows = np.repeat(state[None], n, axis=0)
         self._moves.change(rows, np.repeat(np.arange(n), [len(c) for c in columns]), np.concatenate(columns), rng)
         return rows
 
     def at_places(self, state: NDArray, n: int, catalogue: Catalogue, rng: Generator) -> NDArray:
         """Return `(n, d)` rows in which all parameters of a node have one value."""
-        moves = [catalogue.about(anchor, state, rng) for anchor in self._anchors(n, rng)]
+        moves = [catalogue.about(anchor, state, rng) for anchor in rng.choice(self._moves.movable, n)]
         return catalogue.rows(state, np.array(moves), rng)
 
     def elsewhere(self, state: NDArray, columns: NDArray[np.int64], most: int, rng: Generator) -> NDArray:
@@ -67,9 +57,6 @@ class Kicks:
         rows = np.repeat(state[None], len(shifts), axis=0)
         rows[k[kept], targets[kept]] = state[sources[kept]]
         return rows[(rows != state).any(axis=1)]
-
-    def _anchors(self, n: int, rng: Generator) -> NDArray[np.int64]:
-        return self._moves.movable[np.searchsorted(self._weights, rng.random(n) * self._weights[-1], side="right")]
 
     def _with_others(self, anchor: int, rng: Generator) -> NDArray[np.int64]:
         others = self._near.of(anchor)

@@ -19,7 +19,7 @@ from .credit import Credit
 from .kicks import Kicks
 from .neighbourhood import Neighbourhood
 
-_ROUND, _REPAIRED, _WEIGHED_EVERY = 32, 2, 500
+_ROUND, _REPAIRED = 32, 2
 _ANNEALED = 5  # batches a turn: one alone seldom gains, and would be credited with nothing
 _REPEATS = 16
 
@@ -63,7 +63,6 @@ class LocalSearch(Strategy):
         self._state: NDArray = task.default.astype(task.space.dtype)
         self._cost = self._best = np.inf
         self._found = self._state, np.inf  # the best that others proposed
-        self._effects, self._weighed = np.zeros(len(task.space)), 0
         self._alike = np.empty(0, np.int64)
         self._operators: dict[str, Callable[[], Asking]] = {
             "alike": self._everywhere,
@@ -150,16 +149,11 @@ class LocalSearch(Strategy):
         costs = yield rows
         gains = np.array([_gain(self._cost, cost) for cost in costs])
         self._catalogue.learn(moves, np.maximum(gains, 0))
-        single = self._catalogue.sorts[moves] == 0
-        self._effects[self._catalogue.columns[self._catalogue.starts[moves[single]]]] = np.abs(gains[single])
         self._move(*(yield from self._climb.improve(self._state, self._cost, rows, costs)))
         self._catalogue.waiting[moves[gains > 0]] = True
 
     def _kick(self, kick: Callable[..., NDArray]) -> Asking:
         """Kick the state in many ways, and take what improves or repair the best."""
-        if self._told >= self._weighed + _WEIGHED_EVERY:
-            self._kicks.weigh(self._effects)
-            self._weighed = self._told
         origin, rows = self._state, kick(self._state, _ROUND, rng=self.rng)
         costs = yield rows
         if costs.min() < self._cost:
