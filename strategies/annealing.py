@@ -58,12 +58,15 @@ class Annealing(Strategy):
     def ask(self, n: int) -> NDArray:
         """Return the state if its cost is not known yet, and changes of it, 20 candidates or fewer."""
         n = min(n, _BATCH)
-        state = self._state if self._next is None else self._next
+        if self._next is None:
+            return self._changed(self._state, n)
+        return np.concatenate([self._next[None], self._changed(self._next, n - 1)])
+
+    def _changed(self, state: NDArray, n: int) -> NDArray:
+        """Return `n` changes of a state, and remember their kinds."""
         configs = np.repeat(state[None], n, axis=0)
-        first = 0 if self._next is None else 1
-        rows = np.arange(first, n)
         if len(self._moves.movable):
-            self._kinds = self._changes.change(configs, rows, self._columns(n - first))
+            self._kinds = self._changes.change(configs, np.arange(n), self._columns(n))
         return configs
 
     def _columns(self, n: int) -> NDArray[np.int64]:
@@ -85,9 +88,7 @@ class Annealing(Strategy):
             if not worse:
                 self._state, self._cost = base.copy(), cost
             self._next, configs, values = None, configs[1:], values[1:]
-        self._learn(values, cost)
-        if len(self._moves.movable):
-            self._changes.learn(self._kinds, values < cost)
+        self._learn(base, cost, configs, values)
         reference = min(cost, self._cost) if np.isinf(cost) else cost
         self._merge(base, cost, configs, values, self._accepts(values - reference) if np.isfinite(reference) else None)
 
@@ -129,14 +130,21 @@ class Annealing(Strategy):
             chance = np.exp(-differences / self._temperature) if self._temperature > 0 else differences <= 0
         return np.isnan(differences) | (differences <= 0) | (self.rng.random(len(differences)) < chance)
 
-    def _learn(self, values: NDArray[np.float64], cost: float) -> None:
-        """Gather cost differences until there are enough for a scale."""
+    def _learn(self, base: NDArray, cost: float, configs: NDArray, values: NDArray[np.float64]) -> None:
+        """Learn from changes of `base`: which kinds pay, and, until there are enough, their scale of costs."""
+        if len(self._moves.movable):
+            self._changes.learn(self._kinds, values < cost)
         if sum(map(len, self._differences)) < 200 and np.isfinite(cost):
             differences = np.abs(values - cost)
             self._differences.append(differences[np.isfinite(differences) & (differences > 0)])
 
-    def _cool(self) -> None:
+    @property
+    def _scale(self) -> float:
+        """The median cost difference of a change; 0 while there is none."""
         known = np.concatenate([np.empty(0), *self._differences])
+        return float(np.median(known)) if len(known) else 0.0
+
+    def _cool(self) -> None:
         turns = self.budget / max(1, len(self._moves.movable))
-        start = self.options.heat * min(1.0, turns / _SWEEPS) ** 2 * float(np.median(known)) if len(known) else 0.0
+        start = self.options.heat * min(1.0, turns / _SWEEPS) ** 2 * self._scale
         self._temperature = start * self.options.cooling ** -(self._told / self.budget)

@@ -1,6 +1,5 @@
 """Model-based optimization: regressors learn what changes are worth, an evolutionary search maximises the promise."""
 
 from .strategy import ModelBasedOptimization, ModelOptions
-from .structured import StructuredModelBasedOptimization
 
-__all__ = ["ModelBasedOptimization", "ModelOptions", "StructuredModelBasedOptimization"]
+__all__ = ["ModelBasedOptimization", "ModelOptions"]

@@ -28,11 +28,15 @@ class Archive:
         first = {digest: i for i, digest in reversed(list(enumerate(self._space.digests(configs))))}
         return np.array(sorted(i for digest, i in first.items() if digest not in self._proposed), np.int64)
 
-    def claim(self, configs: NDArray, n: int) -> NDArray:
+    def claim(self, configs: NDArray, n: int) -> NDArray[np.int64]:
         """Return the first `n` rows that were never proposed, each candidate once; they count as proposed."""
-        claimed = configs[self.fresh(configs)[:n]]
-        self._proposed.update(self._space.digests(claimed))
-        return claimed
+        rows = self.fresh(configs)[:n]
+        self.add(configs[rows])
+        return rows
+
+    def add(self, configs: NDArray) -> None:
+        """Count these as proposed."""
+        self._proposed.update(self._space.digests(configs))
 
     def others(self, n: int) -> NDArray:
         """Return up to `n` new candidates on a seeded walk over the whole space; none only at its end."""
@@ -42,5 +46,5 @@ class Archive:
         while n and not len(more) and self._walk and self._position < self._walk.length:
             step = self._walk.rows(self._position, self._position + n)
             self._position += n
-            more = self.claim(step, n)
+            more = step[self.claim(step, n)]
         return more

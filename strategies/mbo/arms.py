@@ -1,4 +1,4 @@
-"""Which source of candidates gets how much of a batch: more for the one whose candidates improve more often."""
+"""Which source of candidates gets how much of a batch: more for the one whose candidates gain more."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 _LEAST, _LATER = 0.1, 0.3
 _MEMORY = 0.98
-_WINS, _TRIALS = 1.0, 20.0  # what every arm is believed to have done before the first batch
+_TRIALS = 20.0  # of the mean gain, which every arm is believed to have made before the first batch
 
 
 class Arms:
-    """Adaptive credit (as in P3BO, Angermueller et al. 2020): an arm's share follows its rate of improvements.
+    """Adaptive credit (as in P3BO, Angermueller et al. 2020): an arm's share follows what its candidates gain.
+
+    Gains count, and not how many gain: models find many small ones that lead nowhere.
 
     Args:
       names: of the arms.
@@ -26,7 +28,7 @@ class Arms:
 
     def __init__(self, names: Sequence[str], rng: Generator) -> None:
         self._names, self._rng = tuple(names), rng
-        self._wins, self._trials = np.zeros(len(names)), np.zeros(len(names))
+        self._gains, self._trials = np.zeros(len(names)), np.zeros(len(names))
         self.progress = 0.0
 
     @property
@@ -37,8 +39,10 @@ class Arms:
         is gone by then, and who follows the easy wins of one arm stops exploring.
         """
         least = _LEAST + (_LATER - _LEAST) * min(1.0, 2 * self.progress)
-        rates = (self._wins + _WINS) / (self._trials + _TRIALS)
-        shares = least + (1 - least * len(rates)) * rates / rates.sum()
+        mean = self._gains.sum() / max(1.0, self._trials.sum())
+        rates = (self._gains + _TRIALS * mean) / (self._trials + _TRIALS)
+        rates = rates / rates.sum() if mean else np.full(len(rates), 1 / len(rates))
+        shares = least + (1 - least * len(rates)) * rates
         return dict(zip(self._names, shares.tolist(), strict=True))
 
     def draw(self, n: int, without: Sequence[str] = ()) -> dict[str, int]:
@@ -47,10 +51,10 @@ class Arms:
         counts = self._rng.multinomial(n, shares / shares.sum())
         return {name: int(k) for name, k in zip(self._names, counts, strict=True) if k}
 
-    def credit(self, makers: Sequence[str], differences: NDArray[np.float64]) -> None:
-        """Take which arm made each of `(n,)` candidates, and its cost difference to the parent."""
+    def credit(self, makers: Sequence[str], gains: NDArray[np.float64]) -> None:
+        """Take which arm made each of `(n,)` candidates, and what it cost less than its parent."""
         for i, name in enumerate(self._names):
             own = np.array([maker == name for maker in makers], bool)
             if own.any():
-                self._wins[i] = _MEMORY * self._wins[i] + (differences[own] < 0).sum()
+                self._gains[i] = _MEMORY * self._gains[i] + gains[own].sum()
                 self._trials[i] = _MEMORY * self._trials[i] + own.sum()

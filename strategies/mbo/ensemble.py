@@ -32,7 +32,6 @@ class Ensemble:
     Attributes:
       scores: mean R^2 in the last cross-validation, by regressor.
       members: the selected ones, fitted.
-      zero: the target of a value of 0, of no difference to the parent.
     """
 
     def __init__(self, threshold: float, folds: int, rng: Generator) -> None:
@@ -41,20 +40,18 @@ class Ensemble:
         self._seen, self._due = 0, FEWEST
         self.scores: dict[str, float] = {}
         self.members: dict[str, Predictor] = {}
-        self.zero = 0.0
 
     def learn(self, features: NDArray[np.float32], values: NDArray[np.float64]) -> None:
-        """Take `(n, width)` features and `(n,)` values, small is good; fit when it is time."""
+        """Take `(n, width)` features and `(n,)` cost differences; fit when it is time."""
         old = self._features if self._seen else features[:0]
         self._features = np.concatenate([old, features])[-_MOST:]
         self._values = np.append(self._values, values)[-_MOST:]
         self._seen += len(values)
-        enough = len(self._values) >= max(FEWEST, 2 * self._folds)
-        if enough and self._seen >= self._due and np.ptp(self._values) > 0:
-            known = targets(np.append(self._values, 0.0))
-            self._select(self._features, known[:-1])
-            self.zero = float(known[-1])
+        if len(self._values) >= max(FEWEST, 2 * self._folds) and self._seen >= self._due:
+            known = targets(self._values)
             self._due = self._seen + min(_STEP, int(self._seen * (_GROWTH - 1)))
+            if known.any():
+                self._select(self._features, known)
 
     def _select(self, x: NDArray[np.float32], y: NDArray[np.float32]) -> None:
         seed = int(self._rng.integers(2**31))

@@ -27,10 +27,8 @@ class Features:
         self._sizes = task.space.sizes.astype(np.float32)
         d = len(self._sizes)
         self.effects = Effects(task.space)
-        self.level = 0.0
-        """How much worse the state is than the best so far, in usual cost differences."""
         self._now = 0
-        self._moved, self._tried = np.zeros(d, np.int32), np.zeros(d, np.int32)
+        self._tried = np.zeros(d, np.int32)
         self._success = np.zeros(d, np.float32)
         scales = task.space.kinds == Kind.SCALE
         widths = np.where(scales, 1, task.space.sizes)
@@ -43,16 +41,21 @@ class Features:
     def of(self, base: NDArray, children: NDArray) -> NDArray[np.float32]:
         """Return the `(n, width)` features of `(n, d)` children of a `(d,)` base, all different from it."""
         changes = Changes(base, children)
-        columns = [*self._changes(base, changes), *self._candidates(children)]
+        columns = [*self._changes(base, children, changes), *self._candidates(children)]
         return np.column_stack(columns).astype(np.float32)
 
-    def _changes(self, base: NDArray, c: Changes) -> list[NDArray]:
+    def _changes(self, base: NDArray, children: NDArray, c: Changes) -> list[NDArray]:
         columns, mean, d = c.columns, c.mean, len(base)
+        spans = columns[c.starts + c.counts - 1] - columns[c.starts] + 1
         effect, tries = self.effects.of(c), self.effects.tries[self.effects.places(c)]
         right = (columns + 1) % d  # of the parameter's neighbours; the left one is columns - 1
         return [
             np.log1p(c.counts),
-            np.log1p(columns[c.starts + c.counts - 1] - columns[c.starts]),
+            np.log(spans),
+            c.counts / spans,
+            mean(c.new == c.new[c.starts][c.rows]),
+            _rougher(base, children, c),
+            c.total((c.new == self._default[columns]) * 1.0 - (c.old == self._default[columns])),
             mean(columns) / d,
             mean(np.log(self._sizes[columns])),
             mean((c.new - c.old) / np.maximum(self._sizes[columns] - 1, 1)),
@@ -63,11 +66,9 @@ class Features:
             np.minimum.reduceat(effect, c.starts),
             mean(tries == 0),
             mean(np.log1p(tries)),
-            mean(np.log1p(self._now - self._moved[columns])),
             mean(np.log1p(self._now - self._tried[columns])),
             mean(self._success[columns]),
             mean(self._success[columns - 1] + self._success[right]),
-            np.full(len(c.counts), self.level),
         ]
 
     def _candidates(self, children: NDArray) -> list[NDArray]:
@@ -76,15 +77,23 @@ class Features:
         counts = [_occurrences(children[:, a:b], int(self._space.sizes[a])) for a, b in self._sequences]
         return blocks + numbers + counts
 
-    def learn(self, base: NDArray, children: NDArray, differences: NDArray[np.float64], after: NDArray) -> None:
-        """Take what `(n, d)` children cost more than their base, in usual differences, and the state afterwards."""
+    def learn(self, base: NDArray, children: NDArray, differences: NDArray[np.float64]) -> None:
+        """Take what `(n, d)` children cost more than their base, in usual differences."""
         c = Changes(base, children)
         self.effects.learn(c, differences)
         self._now += len(children)
         self._tried[c.columns] = self._now
-        self._moved[after != base] = self._now
         better = (differences < 0).astype(np.float32)[c.rows]
         self._success[c.columns] += _RATE * (better - self._success[c.columns])
+
+
+def _rougher(base: NDArray, children: NDArray, c: Changes) -> NDArray[np.float64]:
+    """Return for each child how many more neighbours differ from each other than in the base."""
+    right = (c.columns + 1) % len(base)
+    kept = children[c.rows, right] == base[right]  # a pair that changed on both sides is counted once, at its right
+    before = np.not_equal(base[c.columns - 1], c.old) + kept * np.not_equal(base[right], c.old).astype(int)
+    after = np.not_equal(children[c.rows, c.columns - 1], c.new) + kept * np.not_equal(base[right], c.new).astype(int)
+    return c.total(after - before)
 
 
 def _occurrences(slots: NDArray, values: int) -> NDArray[np.int64]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -10,40 +9,37 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Strategy, Task, option
+from bbo_suite import Task, option
 
+from ..annealing import Annealing, AnnealingOptions
 from .acquisition import promise
 from .archive import Archive
 from .arms import Arms
 from .ensemble import Ensemble
 from .features import Features
-from .proposals import Proposals
 from .search import maximise
-from .state import State
 
 _CELLS = 20_000_000  # of a population: it shrinks above 100,000 parameters, or a search would not fit into memory
 _WORST = 10.0  # cost differences beyond so many usual ones tell no more
-_UNHURRIED = 5  # evaluations a parameter; a search that has fewer cannot afford to go uphill
+_NEAR = 50  # parameters; a candidate of others that differs in more says nothing of changes of the state
+_ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
-class ModelOptions:
+class ModelOptions(AnnealingOptions):
     """How the models are chosen and searched, and how the state moves."""
 
-    threshold: float = option(0.5, "cross-validated R^2 from which a regressor joins the ensemble", -1.0, 1.0)
+    threshold: float = option(-1.0, "cross-validated R^2 from which a regressor joins the ensemble", -1.0, 1.0)
     folds: int = option(3, "folds of the cross-validation", 2, 20)
-    acquisition: Literal["mean", "ucb", "ei", "thompson"] = option("ei", "what is maximised; ei: expected improvement")
+    acquisition: Literal["mean", "ucb", "thompson"] = option("mean", "what is maximised of the predicted gain")
     exploration: float = option(1.0, "weight of the standard deviation in ucb", -10.0, 10.0)
     generations: int = option(2, "generations of the search on the models", 0, 1000)
     population: int = option(200, "candidates in a generation of that search", 4, 10_000)
-    batch: int = option(20, "candidates between two moves; more when the budget is short of the parameters", 1, 10_000)
-    heat: float = option(0.1, "initial temperature, in median cost differences of a change", 0.0, 100.0)
-    cooling: float = option(300.0, "initial temperature / final temperature", 1.0, 1e9)
-    models: bool = option(True, "let the models choose; false leaves the other arms alone")
+    models: bool = option(True, "let the models choose; false leaves annealing alone, without repetitions")
 
 
-class ModelBasedOptimization(Strategy):
-    """Regressors learn what changes of the incumbent are worth; an evolutionary search maximises an acquisition.
+class ModelBasedOptimization(Annealing):
+    """Regressors learn what changes of a state are worth; an evolutionary search maximises an acquisition.
 
     Phothilimthana et al. 2021 (XTAT), who follow Angermueller et al. 2020 (DyNA PPO): of ridge, random forest,
     gradient boosting and a neural network those of a cross-validated R^2 of at least `threshold` are averaged, or the
@@ -51,11 +47,10 @@ class ModelBasedOptimization(Strategy):
     authors published none.
 
     Where this differs from the publication, each because it was measured to pay:
+      - It is `annealing` in which models choose a share of each batch. The share follows the rate of improvements
+        (`Arms`); the rest are changes that nobody chose.
       - Models predict the difference to the state that a candidate changes, from features of the change (`Features`),
         not the cost from the decisions: they know something after fifty evaluations, at any number of parameters.
-      - The state moves by annealing's rule, and merges what was accepted (`State`).
-      - A share of each batch is model-free: single changes in turns as in `annealing`, and two or three changes of
-        neighbouring parameters. Shares follow the rate of improvements (`Arms`).
       - Models are fitted to the last 1,500 evaluations and at growing distances, so a candidate costs the same however
         many were told.
     """
@@ -65,79 +60,105 @@ class ModelBasedOptimization(Strategy):
 
     def __init__(self, task: Task, budget: int, rng: Generator, options: ModelOptions) -> None:
         super().__init__(task, budget, rng, options)
-        d = len(task.space)
-        self._population = min(options.population, max(20, _CELLS // d))
-        self._batch = max(options.batch, options.batch * d // budget)
-        heat = options.heat * min(1.0, budget / (_UNHURRIED * d))
-        self._state = State(task, budget, heat, options.cooling, rng)
-        self._proposals, self._archive = Proposals(task, rng), Archive(task.space, rng)
-        self._features, self._ensemble = self._describe(task), Ensemble(options.threshold, options.folds, rng)
-        self._arms = Arms(("model", "singles", "windows") if options.models else ("singles", "windows"), rng)
+        self._population = min(options.population, max(20, _CELLS // len(task.space)))
+        self._archive = Archive(task.space, rng)
+        self._features, self._ensemble = Features(task), Ensemble(options.threshold, options.folds, rng)
+        self._arms = Arms(("model", "changes") if options.models else ("changes",), rng)
         self._makers: list[str] = []
-        self._told = 0
-        self._best = np.inf
-
-    def _describe(self, task: Task) -> Features:
-        return Features(task)
 
     def ask(self, n: int) -> NDArray:
         """Return changes of the state, before them the state if its cost is not known yet; none at the space's end."""
-        n = min(n, self._batch)
-        if self._state.pending and not len(self._archive.fresh(self._state.row[None])):
-            self._state.back()
-        batch = [self._archive.claim(self._state.row[None], 1)] if self._state.pending else []
-        self._makers = []
-        for arm, rows in self._draw(n - len(batch)):
-            batch.append(rows)
-            self._makers += [arm] * len(rows)
-        left = n - sum(map(len, batch))
-        return np.concatenate([*batch, self._archive.others(left)])
+        if self._next is not None and not len(self._archive.claim(self._next[None], 1)):
+            self._next = None
+        configs = super().ask(n)
+        return configs if len(configs) else self._archive.others(n)
 
-    def _draw(self, n: int) -> Iterator[tuple[str, NDArray]]:
-        """Yield the arms and what they propose, `n` candidates or fewer in all."""
-        for arm, k in self._arms.draw(n, () if self._ensemble.members else ("model",)).items():
-            children = self._children(arm, k)
-            yield arm, self._archive.claim(children[self.task.space.allowed(children)], k)
+    def _changed(self, state: NDArray, n: int) -> NDArray:
+        """Return `n` or fewer changes of a state, those of the models first."""
+        counts = self._arms.draw(n, () if self._ensemble.members else ("model",))
+        chosen = self._chosen(state, counts.get("model", 0))
+        others = self._others(state, n - len(chosen))
+        self._makers = ["model"] * len(chosen) + ["changes"] * len(others)
+        return np.concatenate([chosen, others])
 
-    def _children(self, arm: str, n: int) -> NDArray:
-        """Return more than `n` children, what is wanted most first."""
-        base = self._state.row
-        if arm == "singles":
-            return self._proposals.singles(base, 2 * n)
-        if arm == "windows":
-            return self._proposals.windows(base, 2 * n)
-        return maximise(self._promise, base, self._proposals, self._population, self.options.generations)
+    def _chosen(self, state: NDArray, n: int) -> NDArray:
+        """Return the `n` changes that the models promise most of."""
+        if not n:
+            return state[None][:0]
 
-    def _promise(self, children: NDArray) -> NDArray[np.float64]:
-        predictions = self._ensemble.predict(self._features.of(self._state.row, children))
-        name, weight = self.options.acquisition, self.options.exploration
-        return promise(name, predictions, self._ensemble.noise(), self._ensemble.zero, weight, self.rng)
+        def promised(children: NDArray) -> NDArray[np.float64]:
+            predictions = self._ensemble.predict(self._features.of(state, children))
+            name, weight = self.options.acquisition, self.options.exploration
+            return promise(name, predictions, self._ensemble.noise(), weight, self.rng)
 
-    def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:
-        """Move the state, and learn what the changes were worth."""
-        base, first = self._state.row, int(self._state.pending)
-        self._told += len(values)
+        visited = maximise(promised, state, self._vary, self._population, self.options.generations, self.rng)
+        visited = visited[self.task.space.allowed(visited)]
+        visited = visited[_apart(visited != state)]
+        return visited[self._archive.claim(visited, n)]
+
+    def _vary(self, configs: NDArray) -> NDArray:
+        """Change each of `(n, d)` candidates anywhere, in place."""
+        movable, n = self._moves.movable, len(configs)
+        if len(movable):
+            self._changes.change(configs, np.arange(n), movable[self.rng.integers(0, len(movable), n)])
+        return configs
+
+    def _others(self, state: NDArray, n: int) -> NDArray:
+        """Return `n` new changes of the state as in annealing, fewer if they are hard to find."""
+        found, kinds = [state[None][:0]], [np.zeros(0, np.int64)]
+        for _ in range(_ATTEMPTS if len(self._moves.movable) else 0):
+            left = n - sum(map(len, found))
+            if not left:
+                break
+            changed = super()._changed(state, left)
+            new = self._archive.claim(changed, left)
+            found.append(changed[new])
+            kinds.append(self._kinds[new])
+        self._kinds = np.concatenate(kinds)
+        return np.concatenate(found)
+
+    def _learn(self, base: NDArray, cost: float, configs: NDArray, values: NDArray[np.float64]) -> None:
+        """Learn what the changes of `base` were worth, and who makes good ones."""
+        own = len(values) - len(self._kinds)
+        super()._learn(base, cost, configs[own:], values[own:])
+        differences = self._differences_to(cost, values)
+        self._arms.credit(self._makers, np.maximum(-differences, 0.0))
         self._arms.progress = self._told / self.budget
-        cost = self._state.tell(configs, values)
-        different = (configs != base).any(axis=1)
-        if np.isfinite(cost) and different.any():
-            self._learn(base, configs[different], self._differences(values[different], cost))
-        with np.errstate(invalid="ignore"):
-            self._arms.credit(self._makers, values[first : first + len(self._makers)] - cost)
+        if np.isfinite(cost):
+            self._note(base, configs, differences)
 
-    def _differences(self, values: NDArray[np.float64], cost: float) -> NDArray[np.float64]:
-        """Return costs minus that of the base in median differences; failures are the worst that can be."""
-        scale = self._state.scale or 1.0
+    def observe(self, configs: NDArray, values: NDArray[np.float64]) -> None:
+        """Learn from candidates of others that are near the state, and go on from one that is better."""
+        self._archive.add(configs)
+        distances = (configs != self._state).sum(axis=1)
+        near = (distances > 0) & (distances <= _NEAR)
+        if np.isfinite(self._cost):
+            self._note(self._state, configs[near], self._differences_to(self._cost, values[near]))
+        super().observe(configs, values)
+
+    def _differences_to(self, cost: float, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what `(n,)` costs are above that of a state, in usual differences; failures are the worst possible."""
+        if not np.isfinite(cost):
+            return np.zeros(len(values))
         with np.errstate(over="ignore"):
-            self._best = min(self._best, cost, values.min())
-            self._features.level = float(np.clip((self._state.cost - self._best) / scale, 0, _WORST))
-            return np.clip((values - cost) / scale, -_WORST, _WORST)
+            return np.clip((values - cost) / (self._scale or 1.0), -_WORST, _WORST)
 
-    def _learn(self, base: NDArray, children: NDArray, differences: NDArray[np.float64]) -> None:
-        if self.options.models:
-            self._ensemble.learn(self._features.of(base, children), differences)
-        self._features.learn(base, children, differences, self._state.row)
+    def _note(self, base: NDArray, configs: NDArray, differences: NDArray[np.float64]) -> None:
+        """Let the models learn what `(n, d)` changes of a base cost more than it."""
+        if self.options.models and len(configs):
+            self._ensemble.learn(self._features.of(base, configs), differences)
+            self._features.learn(base, configs, differences)
 
     def diagnostics(self) -> dict[str, float]:
         """Return the models' cross-validated scores."""
         return {f"score/{name}": score for name, score in self._ensemble.scores.items()}
+
+
+def _apart(changed: NDArray[np.bool_]) -> list[int]:
+    """Return, of `(n, d)` changes, those that touch no parameter of one before: what is accepted of them is merged."""
+    touched, kept = np.zeros(changed.shape[1], bool), []
+    for i, own in enumerate(changed):
+        if not (own & touched).any():
+            touched |= own
+            kept.append(i)
+    return kept

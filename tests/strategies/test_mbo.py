@@ -5,27 +5,23 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
-from scipy.stats import norm
 from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold
 
-from bbo_strategies.mbo import ModelBasedOptimization, ModelOptions, StructuredModelBasedOptimization
-from bbo_strategies.mbo.acquisition import NAMES, expected_improvement, promise
+from bbo_strategies.mbo import ModelBasedOptimization, ModelOptions
+from bbo_strategies.mbo.acquisition import NAMES, promise
 from bbo_strategies.mbo.archive import Archive
 from bbo_strategies.mbo.arms import Arms
 from bbo_strategies.mbo.effects import Changes, Effects
 from bbo_strategies.mbo.ensemble import FEWEST, Ensemble
 from bbo_strategies.mbo.features import Features
-from bbo_strategies.mbo.proposals import Proposals
 from bbo_strategies.mbo.regressors import candidates, score, select
 from bbo_strategies.mbo.search import maximise
-from bbo_strategies.mbo.state import State
-from bbo_strategies.mbo.structured import StructuredFeatures
+from bbo_strategies.mbo.strategy import _apart
 from bbo_strategies.mbo.targets import targets
 from bbo_strategies.random_search import RandomSearch
-from bbo_suite import Constraint, NoOptions, Space, Structure, Task, choice, permutation, product, scale, sequence
+from bbo_suite import Constraint, Moves, NoOptions, Space, Task, choice, permutation, product, scale, sequence
 
 
 def rng(seed=0):
@@ -78,17 +74,97 @@ def mixed(n, seed):
     return Space([5] * n + [9] * n, [0] * n + [1] * n), cost
 
 
-def test_targets_keep_the_order_and_put_failures_last():
-    values = np.array([3.0, np.inf, 1e300, -5.0, 1e-300, np.inf, np.nan])
-    result = targets(values)
-    assert np.isfinite(result).all()
-    assert result[3] < result[4] < result[0] < result[2] < result[1] == result[5] == result[6]
-    assert abs(result.mean()) < 1e-6 and abs(result.std() - 1) < 1e-6
+def test_targets_are_gains_in_their_order_on_a_logarithmic_scale():
+    scores = targets(np.array([5.0, -1.0, 0.0, -10.0, 0.3]))
+    assert scores[0] == scores[2] == scores[4] > scores[1] > scores[3]
+    gains = scores[0] - scores[[1, 3]]
+    assert gains[1] / gains[0] == pytest.approx(math.log(11) / math.log(2), rel=1e-5)
+    assert abs(scores.mean()) < 1e-6 and scores.std() == pytest.approx(1)
+    np.testing.assert_array_equal(targets(np.full(20, 7.0)), np.zeros(20))
 
 
-@pytest.mark.parametrize("value", [0.0, 7.0, np.inf])
-def test_equal_values_give_no_target(value):
-    np.testing.assert_array_equal(targets(np.full(20, value)), np.zeros(20))
+def test_acquisitions_by_hand():
+    predictions = np.array([[1.0, 4.0, -1.0], [3.0, 4.0, -1.0]])
+    by_hand = {"mean": [-2, -4, 1], "ucb": [-2 + 2 * math.sqrt(2), -4 + 2, 1 + 2]}
+    for name, expected in by_hand.items():
+        np.testing.assert_allclose(promise(name, predictions, 1.0, 2.0, rng()), expected)
+    draws = np.stack([promise("thompson", predictions, 1.0, 2.0, rng(i)) for i in range(4000)])
+    np.testing.assert_allclose(draws.mean(axis=0), [-2, -4, 1], atol=0.1)
+    np.testing.assert_allclose(draws.std(axis=0), [math.sqrt(2), 1, 1], atol=0.05)
+
+
+def test_features_of_a_change_by_hand():
+    task = Task("t", Space([2] * 300), np.zeros(300, np.int8), "s")
+    features, base = Features(task), np.zeros(300, np.int8)
+    child = base[None].copy()
+    child[0, [10, 13]] = 1
+    one = features.of(base, child)[0]
+    by_hand = [math.log(3), math.log(4), 0.5, 1, 4, -2, 11.5 / 300, math.log(2), 1, 0, 0]
+    np.testing.assert_allclose(one[:11], by_hand, rtol=1e-5)
+    single = base[None].copy()
+    single[0, 10] = 1
+    features.learn(base, single, np.array([-3.0]))
+    again = features.of(base, child)[0]
+    np.testing.assert_allclose(again[11:16], [-3, 0, -3, 0.5, math.log(2) / 2], rtol=1e-5)
+    assert again[17] == pytest.approx(0.1)  # half succeeded, a fifth of that is believed
+
+
+def test_a_change_that_ends_a_run_of_equal_values_is_rougher_than_one_that_joins_it():
+    features, base = Features(Task("t", Space([2] * 200), np.zeros(200, np.int8), "s")), np.zeros(200, np.int8)
+    base[50:60] = 1
+    inside, after, whole = (base.copy() for _ in range(3))
+    inside[55], after[60], whole[50:60] = 0, 1, 0
+    assert features.of(base, np.stack([inside, after, whole]))[:, 4].tolist() == [2, 0, -2]
+
+
+def test_arms_that_gain_get_more_and_none_gets_nothing():
+    arms = Arms(("many small", "few large"), rng())
+    assert arms.shares == {"many small": 0.5, "few large": 0.5}
+    for _ in range(50):
+        arms.credit(["many small"] * 5 + ["few large"] * 5, np.r_[np.full(5, 0.01), np.zeros(4), 3.0])
+    assert arms.shares["few large"] > 0.8 and arms.shares["many small"] >= 0.1
+    arms.progress = 0.5
+    assert arms.shares["many small"] >= 0.3 and sum(arms.shares.values()) == pytest.approx(1)
+    assert sum(arms.draw(40).values()) == 40 and arms.draw(40, without=("few large",)) == {"many small": 40}
+
+
+def test_the_search_on_the_model_finds_what_the_model_promises():
+    space, cost = separable(40, 0)
+    base = space.sample(1, rng())[0]
+
+    def change(rows):
+        return Moves(space).mutate(rows, np.ones(len(rows), np.int64), rng(int(rows.sum())))
+
+    visited = maximise(lambda rows: -cost(rows), base, change, 100, 20, rng())
+    costs = cost(visited)
+    assert (np.diff(costs) >= 0).all() and costs[0] < 0.1 * cost(base[None])[0]
+    assert (visited != base).any(axis=1).all()
+
+
+def test_the_archive_claims_each_candidate_once_and_then_nothing():
+    space = Space([3, 4, 2])
+    archive, rows = Archive(space, rng()), space.sample(50, rng())
+    claimed = rows[archive.claim(rows, 5)]
+    rest = [archive.others(10) for _ in range(8)]
+    assert len(claimed) == 5 and sum(map(len, rest)) == 19 and unique(np.concatenate([claimed, *rest]))
+    assert rest[-1].shape == (0, 3) and rest[-1].dtype == space.dtype
+
+
+def test_it_learns_from_what_others_found_near_its_state_and_proposes_none_of_it():
+    space, cost = separable(40, 0)
+    start = np.zeros(40, space.dtype)
+    searcher = ModelBasedOptimization(Task("t", space, start, "s"), 200, rng(), ModelOptions())
+    searcher.tell(searcher.ask(1), cost(start[None]))
+    singles = start ^ np.eye(40, dtype=space.dtype)
+    searcher.observe(singles, cost(singles))
+    assert searcher._ensemble.members and searcher._cost == cost(singles).min()
+    mine = np.concatenate([searcher.ask(20) for _ in range(5)])
+    assert unique(np.concatenate([singles, mine]))
+
+
+def test_what_the_models_choose_for_a_batch_can_be_merged():
+    changed = np.array([[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0], [0, 0, 1, 0]], bool)
+    assert _apart(changed) == [0, 2, 4]
 
 
 def test_score_is_r_squared_on_the_held_out_folds():
@@ -127,7 +203,7 @@ def test_the_ensemble_holds_the_selected_regressors_and_all_scores(monkeypatch, 
     monkeypatch.setattr("bbo_strategies.mbo.regressors.candidates", lambda *_: stubs)
     monkeypatch.setattr("bbo_strategies.mbo.regressors.score", lambda regressor, *_: scores[regressor.value])
     ensemble = Ensemble(threshold, 3, rng())
-    ensemble.learn(np.zeros((60, 3), np.float32), np.arange(60.0))
+    ensemble.learn(np.zeros((60, 3), np.float32), -np.arange(60.0))
     assert set(ensemble.members) == chosen
     assert ensemble.scores == {"good": 0.7, "better": 0.8, "bad": -1.0}
     assert sorted(ensemble.predict(np.zeros((4, 3)))[:, 0]) == sorted(stubs[name].value for name in chosen)
@@ -145,30 +221,6 @@ def test_models_are_fitted_at_growing_distances_on_bounded_data(monkeypatch):
         seen += [done] * (len(calls) - before)
     gaps = np.diff(seen)
     assert seen[0] == FEWEST and max(calls) == 1500 and (gaps <= 760).all() and gaps[-1] == 750 and len(seen) < 20
-
-
-def test_no_difference_has_the_target_that_lies_between_better_and_worse():
-    ensemble = Ensemble(0.5, 3, rng())
-    ensemble.learn(rng().random((80, 4), dtype=np.float32), np.r_[np.full(20, -1.0), np.full(60, 2.0)])
-    scores = targets(np.r_[np.full(20, -1.0), np.full(60, 2.0), 0.0])
-    assert scores[0] < ensemble.zero < scores[20] and ensemble.zero == pytest.approx(float(scores[-1]))
-
-
-@pytest.mark.parametrize("mean, spread", [(0.0, 1.0), (0.7, 0.3), (-2.0, 0.1), (3.0, 0.5)])
-def test_expected_improvement_is_its_integral(mean, spread):
-    whole, _ = quad(lambda y: max(0.4 - y, 0.0) * norm.pdf(y, mean, spread), mean - 12 * spread, mean + 12 * spread,
-                    points=[0.4] if abs(0.4 - mean) < 12 * spread else None)  # fmt: skip
-    assert expected_improvement(np.array([mean]), np.array([spread]), 0.4)[0] == pytest.approx(whole, abs=1e-7)
-
-
-def test_acquisitions_by_hand():
-    predictions = np.array([[1.0, 4.0, -1.0], [3.0, 4.0, -1.0]])
-    by_hand = {"mean": [-2, -4, 1], "ucb": [-2 + 2 * math.sqrt(2), -4 + 2, 1 + 2]}
-    for name, expected in by_hand.items():
-        np.testing.assert_allclose(promise(name, predictions, 1.0, 0.0, 2.0, rng()), expected)
-    draws = np.stack([promise("thompson", predictions, 1.0, 0.0, 2.0, rng(i)) for i in range(4000)])
-    np.testing.assert_allclose(draws.mean(axis=0), [-2, -4, 1], atol=0.1)
-    np.testing.assert_allclose(draws.std(axis=0), [math.sqrt(2), 1, 1], atol=0.05)
 
 
 def test_effects_of_single_changes_are_known_exactly_and_add_up():
@@ -199,98 +251,12 @@ def test_effects_are_recovered_from_changes_of_many():
     assert np.corrcoef(effects.of(single), weights)[0, 1] > 0.98
 
 
-def test_features_of_a_change_by_hand():
-    task = Task("t", Space([2] * 300), np.zeros(300, np.int8), "s")
-    features, base = Features(task), np.zeros(300, np.int8)
-    child = base[None].copy()
-    child[0, [10, 13]] = 1
-    one = features.of(base, child)[0]
-    np.testing.assert_allclose(one[:7], [math.log(3), math.log(4), 11.5 / 300, math.log(2), 1, 0, 0], rtol=1e-5)
-    single = base[None].copy()
-    single[0, 10] = 1
-    features.learn(base, single, np.array([-3.0]), single[0])
-    again = features.of(base, child)[0]
-    np.testing.assert_allclose(again[7:12], [-3, 0, -3, 0.5, math.log(2) / 2], rtol=1e-5)
-    assert again[14] == pytest.approx(0.1)  # half of the changes succeeded, a fifth of that is believed
-
-
 def test_features_of_narrow_spaces_hold_the_candidate():
     space = product(choice("c", "abc"), scale("s", range(5)), sequence("q", 3, "xy"))
     features = Features(Task("t", space, np.zeros(5, np.int8), "s"))
     row = np.array([[2, 3, 1, 0, 1]], np.int8)
-    mine = features.of(np.zeros(5, np.int8), row)[0, 17:]
+    mine = features.of(np.zeros(5, np.int8), row)[0, 19:]
     np.testing.assert_allclose(mine, [0, 0, 1, 0, 1, 1, 0, 0, 1, 0.75, 1, 2])
-
-
-def test_windows_stay_together_and_singles_take_turns():
-    proposals, base = (
-        Proposals(Task("t", Space([2] * 1000), np.zeros(1000, np.int8), "s"), rng()),
-        np.zeros(1000, np.int8),
-    )
-    singles = proposals.singles(base, 1000)
-    assert (singles.sum(axis=0) == 1).all() and (singles.sum(axis=1) == 1).all()
-    windows = proposals.windows(base, 500)
-    spans = [np.ptp(np.flatnonzero(row)) for row in windows if 100 < row.argmax() < 900]
-    assert 1 <= np.median(spans) <= 6 and windows.sum(axis=1).max() == 3
-    grown = proposals.grown(base, singles[:10], 200)  # a change may be changed back, to nothing
-    assert {1, 2} <= set(grown.sum(axis=1).tolist()) <= {0, 1, 2}
-
-
-def test_structure_says_who_is_changed_together_and_adds_features():
-    space = Space([2] * 40)
-    partner = (np.arange(40) + 20) % 40
-    structure = Structure(np.arange(41), partner, rng().random((40, 3), dtype=np.float32), ("a", "b", "c"))
-    task, base = Task("t", space, np.zeros(40, np.int8), "s", structure), np.zeros(40, np.int8)
-    for row in Proposals(task, rng()).windows(base, 200):
-        changed = np.flatnonzero(row)
-        assert len(changed) == 1 or (len(changed) == 2 and changed[1] - changed[0] == 20)
-    features = StructuredFeatures(task, structure)
-    child = base[None].copy()
-    child[0, [3, 23, 7]] = 1
-    features.learn(base, np.eye(40, dtype=np.int8), np.arange(40.0), base)
-    plain, mine = Features(task).of(base, child), features.of(base, child)
-    count, products = mine[0, 17 + 4], mine[0, 17 + 5]
-    assert (count, products) == (1, 3 * 23) and mine.shape[1] == plain.shape[1] + 6
-
-
-def test_the_state_merges_what_was_accepted_and_takes_back_what_fails():
-    task = Task("t", Space([2] * 6), np.zeros(6, np.int8), "s")
-    state = State(task, 100, 0.0, 300.0, rng())
-    state.tell(np.zeros((1, 6), np.int8), np.array([5.0]))
-    children = np.eye(6, dtype=np.int8)
-    state.tell(children, np.array([3.0, 6.0, 4.0, 9.0, np.inf, 4.5]))
-    assert state.pending and state.row.tolist() == [1, 0, 1, 0, 0, 1] and state.cost == 3.0
-    state.tell(state.row[None], np.array([3.5]))  # together they are worse than the best of them alone
-    assert not state.pending and state.row.tolist() == [1, 0, 0, 0, 0, 0] and state.cost == 3.0
-
-
-def test_arms_that_improve_get_more_and_none_gets_nothing():
-    arms = Arms(("good", "bad"), rng())
-    for _ in range(50):
-        arms.credit(["good"] * 5 + ["bad"] * 5, np.array([-1.0] * 3 + [1.0] * 7))
-    assert arms.shares["good"] > 0.8 and arms.shares["bad"] >= 0.1 and sum(arms.shares.values()) == pytest.approx(1)
-    arms.progress = 0.5
-    assert arms.shares["bad"] >= 0.3 and sum(arms.shares.values()) == pytest.approx(1)
-    assert sum(arms.draw(40).values()) == 40 and arms.draw(40, without=("good",)) == {"bad": 40}
-
-
-def test_the_search_on_the_model_finds_what_the_model_promises():
-    space, cost = separable(40, 0)
-    base = space.sample(1, rng())[0]
-    proposals = Proposals(Task("t", space, base, "s"), rng())
-    visited = maximise(lambda rows: -cost(rows), base, proposals, 100, 20)
-    costs = cost(visited)
-    assert (np.diff(costs) >= 0).all() and costs[0] < 0.1 * cost(base[None])[0]
-    assert (visited != base).any(axis=1).all()
-
-
-def test_the_archive_claims_each_candidate_once_and_then_nothing():
-    space = Space([3, 4, 2])
-    archive = Archive(space, rng())
-    claimed = archive.claim(space.sample(50, rng()), 5)
-    rest = [archive.others(10) for _ in range(8)]
-    assert len(claimed) == 5 and sum(map(len, rest)) == 19 and unique(np.concatenate([claimed, *rest]))
-    assert rest[-1].shape == (0, 3) and rest[-1].dtype == space.dtype
 
 
 def test_scores_of_all_four_kinds_are_told():
@@ -301,7 +267,7 @@ def test_scores_of_all_four_kinds_are_told():
         rows = searcher.ask(20)
         searcher.tell(rows, cost(rows))
     assert set(searcher.diagnostics()) == {f"score/{name}" for name in ("ridge", "forest", "boosting", "network")}
-    assert all(-5 < value <= 1 for value in searcher.diagnostics().values())
+    assert all(-math.inf < value <= 1 for value in searcher.diagnostics().values())
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -336,10 +302,6 @@ def test_nine_of_ten_candidates_may_fail():
 
     _, values = search(space, failing, 600)
     assert np.isinf(values).mean() > 0.5 and values.min() < values[0]
-
-
-def test_structure_is_used_only_by_its_own_strategy():
-    assert not ModelBasedOptimization.uses_structure and StructuredModelBasedOptimization.uses_structure
 
 
 @pytest.mark.parametrize("batch", [1, 64])
