@@ -40,7 +40,7 @@ TASKS = {
 }
 """By family; `training.txt` names what settings were tuned on: other models."""
 
-OURS = ("random", "annealing", "evolution", "mbo", "portfolio", "local", "mbo-structured", "rl")
+OURS = ("random", "annealing", "evolution", "mbo", "portfolio", "local", "rl")
 PEERS = ("pymoo:GA", "nevergrad:DiscreteLenglerOnePlusOne", "nevergrad:NGOpt", "nevergrad:TwoPointsDE", "pymoo:DE")
 COLUMNS = ["problem", "strategy", "uses_structure", "budget", "seed", "default", "best", "speedup"]
 COSTS = ["evaluations", "unique", "failed", "strategy_seconds", "evaluation_seconds"]

@@ -30,7 +30,7 @@ class Changes:
 
     def total(self, entries: NDArray) -> NDArray[np.float64]:
         """Return the `(n,)` sums of `(m,)` entries over each child's changes."""
-        return np.bincount(self.rows, entries, len(self.counts))
+        return np.bincount(self.rows, entries, len(self.counts)).astype(np.float64)
 
     def mean(self, entries: NDArray) -> NDArray[np.float64]:
         """Return the `(n,)` means of `(m,)` entries over each child's changes."""
