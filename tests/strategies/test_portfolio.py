@@ -104,7 +104,7 @@ def test_wrong_members_are_refused(members):
         portfolio._classes(members)
 
 
-@pytest.mark.parametrize("name", ["annealing", "evolution"])
+@pytest.mark.parametrize("name", ["annealing", "evolution", "mbo"])
 def test_members_go_on_from_what_others_found(name):
     task = Task("made-up", SPACE, np.zeros(30, SPACE.dtype), "seconds")
     member = Registry().strategy(name)
