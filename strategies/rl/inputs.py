@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from bbo_suite import Structure, Task
 
 from .attention import SEGMENT
-from .changes import Changes
-from .policy import VALUES, Graph
+from .policy import Graph
+from .values import Values
 
 _POSITIONS = 16
 
 
-def graph_of(task: Task, changes: Changes) -> Graph:
+def graph_of(task: Task, values: Values) -> Graph:
     """Return the task as the network sees it.
 
     Without a computation graph the parameters themselves are the nodes, and those that interact are joined; without a
@@ -28,7 +28,14 @@ def graph_of(task: Task, changes: Changes) -> Graph:
         nodes, edges = features, _links(s, d)
         ends = np.column_stack([np.arange(d), np.full(d, -1)])
     facts = np.column_stack([np.log(task.space.sizes), np.eye(3)[task.space.kinds]])
-    return _padded(_squashed(nodes), edges, np.hstack([_squashed(features), facts]), ends, changes)
+    return _padded(_squashed(nodes), edges, np.hstack([_squashed(features), facts]), ends, values)
+
+
+def widths_of(task: Task) -> tuple[int, int]:
+    """Return how many features the network sees of a node and of a parameter."""
+    s = task.structure
+    own = 2 * (_POSITIONS // 2) if s is None else s.features.shape[1]
+    return (own if s is None or s.graph is None else s.graph.node_features.shape[1]), own + 4
 
 
 def _ends(structure: Structure, d: int) -> NDArray:
@@ -61,25 +68,24 @@ def _squashed(features: NDArray) -> NDArray:
     return np.sign(features) * np.log1p(np.abs(np.nan_to_num(features)))
 
 
-def _padded(nodes: NDArray, edges: NDArray, features: NDArray, ends: NDArray, changes: Changes) -> Graph:
+def _padded(nodes: NDArray, edges: NDArray, features: NDArray, ends: NDArray, values: Values) -> Graph:
     n = _bucket(len(nodes) + 1)  # one node more at least, for the edges of the padding
     spare = np.full((_bucket(len(edges)) - len(edges), 2), n - 1)
-    d, c = -(-_bucket(len(features)) // SEGMENT) * SEGMENT, _bucket(len(changes))
-    value = np.minimum(changes.bin, VALUES - 1)
+    d, c = -(-_bucket(len(features)) // SEGMENT) * SEGMENT, _bucket(len(values))
     return Graph(
-        nodes=_rows(nodes, n).astype(np.float32),
+        nodes=rows(nodes, n).astype(np.float32),
         edges=np.concatenate([edges, spare]).astype(np.int32),
-        features=_rows(features, d).astype(np.float32),
-        ends=_rows(np.maximum(ends, 0), d).astype(np.int32),
-        bound=_rows(ends >= 0, d).astype(np.float32),
+        features=rows(features, d).astype(np.float32),
+        ends=rows(np.maximum(ends, 0), d).astype(np.int32),
+        bound=rows(ends >= 0, d).astype(np.float32),
         real=np.arange(d) < len(features),
-        parameter=_rows(changes.parameter, c).astype(np.int32),
-        value=_rows(value, c).astype(np.int32),
-        prior=_rows(changes.prior, c).astype(np.float32),
+        parameter=rows(values.parameter, c).astype(np.int32),
+        value=rows(values.bin, c).astype(np.int32),
+        exists=np.arange(c) < len(values),
     )
 
 
-def _rows(array: NDArray, n: int) -> NDArray:
+def rows(array: NDArray, n: int) -> NDArray:
     """Return the array with zeros behind it, `n` rows in all."""
     return np.concatenate([array, np.zeros((n - len(array), *array.shape[1:]), array.dtype)])
 

@@ -13,7 +13,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from .policy import Graph, Policy
-from .ppo import Round, Settings, improve, optimizer, propose
+from .ppo import Round, Settings, decide, improve, optimizer
 
 
 class Learner:
@@ -22,24 +22,23 @@ class Learner:
     Args:
       policy: to start from.
       settings: of the objective.
-      rate: the learning rate.
-      epochs: steps on each round.
+      rate: the learning rate; 0: the policy stays as it is.
     """
 
-    def __init__(self, policy: Policy, settings: Settings, rate: float, epochs: int) -> None:
+    def __init__(self, policy: Policy, settings: Settings, rate: float) -> None:
         self.policy = policy
         self._memory: optax.OptState = optimizer().init(policy)
-        self._settings, self._rate, self._epochs = settings, np.float32(rate), epochs
+        self._settings, self._rate = settings, np.float32(rate)
 
-    def propose(self, graph: Graph, state: ArrayLike, alive: ArrayLike) -> tuple[NDArray, NDArray]:
-        """Return `(c,)` log-probabilities of the changes and `(c,)` expected worths."""
-        logs, worth = propose(self.policy, graph, state, alive)
-        return np.asarray(logs), np.asarray(worth)
+    def decide(self, graph: Graph, state: ArrayLike) -> tuple[NDArray, NDArray]:
+        """Return the `(c,)` worths of the values and the `(FACTS,)` weights of the facts."""
+        return np.asarray(decide(self.policy, graph, state)), np.asarray(self.policy.facts)
 
-    def learn(self, graph: Graph, state: ArrayLike, alive: ArrayLike, old: ArrayLike, data: Round) -> None:
-        """Improve the policy by what one round taught, from the state in which it was proposed."""
-        given = (graph, state, alive, old, data, self._settings, self._rate)
-        self.policy, self._memory = improve(self.policy, self._memory, *given, epochs=self._epochs)
+    def learn(self, graph: Graph, state: ArrayLike, data: Round) -> None:
+        """Improve the policy by one round, given the state of which it was."""
+        if self._rate:
+            given = (graph, state, data, self._settings, self._rate)
+            self.policy, self._memory = improve(self.policy, self._memory, *given)
 
 
 def fresh(node_width: int, feature_width: int, rng: Generator) -> Policy:
@@ -49,7 +48,7 @@ def fresh(node_width: int, feature_width: int, rng: Generator) -> Policy:
         name = jax.tree_util.keystr(path)
         if "norm" in name:
             return np.full(leaf.shape, 1.0 if name.endswith("weight") else 0.0, np.float32)
-        if name.endswith("bias"):
+        if name.endswith(("bias", "facts")):
             return np.zeros(leaf.shape, np.float32)
         bound = (0.1 if "out." in name or "values" in name else 1.0) / np.sqrt(leaf.shape[-1])
         return rng.uniform(-bound, bound, leaf.shape).astype(np.float32)

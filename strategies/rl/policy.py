@@ -1,4 +1,4 @@
-"""The network: for every change of a parameter, how likely it is proposed and what it is expected to be worth."""
+"""The network: for every value of every parameter, how much it is wanted."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from .sage import SageLayer
 
 WIDTH = 64
 VALUES = 64
-"""Values of a parameter that have an embedding of their own; see `Changes`."""
+"""Values of a parameter that have an embedding of their own; see `Values`."""
+FACTS = 4
+"""Numbers that are known of a proposal as a whole; see `proposals`."""
 STATE = 6
-"""Numbers that say how a change stands to the incumbent and what became of it so far; see `Search`."""
+"""Numbers that say how a value stands to the state and what became of it so far; see `Player`."""
+BOUND = 2.0
+"""Of scores, in either direction: no proposal is more than `exp(4)` times as likely as another."""
 _LAYERS, _PASSES, _HEAD = 2, 2, 32
-_NEVER = -1e9
 
 
 Numbers = Array | NDArray
@@ -34,7 +37,7 @@ class Graph(NamedTuple):
       features: `(d, g)` features of the parameters.
       ends: `(d, 2)` the nodes that each parameter is about, `(d, 2)` of `bound` says if there is one.
       real: `(d,)` is it a parameter, and no padding?
-      parameter, value: `(c,)` of each change; `prior` `(c,)` is the logarithm of its chance in the beginning.
+      parameter, value: `(c,)` of each value, and `(c,)` of `exists`: is it one, and no padding?
     """
 
     nodes: Numbers
@@ -45,7 +48,7 @@ class Graph(NamedTuple):
     real: Numbers
     parameter: Numbers
     value: Numbers
-    prior: Numbers
+    exists: Numbers
 
 
 class Policy(eqx.Module):
@@ -53,7 +56,8 @@ class Policy(eqx.Module):
 
     A parameter's embedding is made of its features and of the nodes that it is about. The attention runs over the
     parameters; what it decides is fed back to it in a second pass. No weight belongs to a node or a parameter, so one
-    policy serves every graph whose features have the same widths.
+    policy serves every graph whose features have the same widths. `facts` are the weights of what is known of a
+    proposal as a whole.
     """
 
     node: eqx.nn.Linear
@@ -66,6 +70,7 @@ class Policy(eqx.Module):
     state: eqx.nn.Linear
     values: Array
     out: eqx.nn.Linear
+    facts: Array
 
     def __init__(self, node_width: int, feature_width: int, key: Array) -> None:
         k = jax.random.split(key, 9 + _LAYERS)
@@ -77,36 +82,34 @@ class Policy(eqx.Module):
         self.change = eqx.nn.Linear(WIDTH, _HEAD, key=k[5])
         self.state = eqx.nn.Linear(STATE, _HEAD, key=k[6])
         self.values = jnp.zeros((VALUES, _HEAD))
-        self.out = eqx.nn.Linear(_HEAD, 2, key=k[8])
+        self.out = eqx.nn.Linear(_HEAD, 1, key=k[8])
+        self.facts = jnp.zeros(FACTS)
         self.layers = eqx.filter_vmap(lambda key: SageLayer(WIDTH, key))(k[9:])
 
-    def __call__(self, graph: Graph, state: Array, alive: Array) -> tuple[Array, Array]:
-        """Return `(c,)` log-probabilities of the changes and `(c,)` what each is expected to add to the reward.
+    def __call__(self, graph: Graph, state: Array) -> Array:
+        """Return `(c,)` worths: how much each value is wanted.
 
         Args:
           graph: of the task.
           state: `(c, STATE)`, which varies during the search.
-          alive: `(c,)` may the change be proposed? Its log-probability is very low otherwise.
         """
-        h = self._embed(graph)
+        h, exists = self._embed(graph), jnp.asarray(graph.exists)
         described = jax.vmap(self.state)(state) + self.values[graph.value]
 
-        def refine(context: Array, _: None) -> tuple[Array, tuple[Array, Array]]:
-            z = self.attention(h + context, jnp.asarray(graph.real))
+        def refine(decided: Array, _: None) -> tuple[Array, Array]:
+            context = jnp.zeros((len(h), _HEAD)).at[graph.parameter].add(decided[:, None] * described)
+            z = self.attention(h + jax.vmap(self.back)(context), jnp.asarray(graph.real))
             hidden = jax.nn.leaky_relu(jax.vmap(self.change)(z)[graph.parameter] + described, 0.1)  # relu died
-            logits, worth = jax.vmap(self.out)(hidden).T
-            logs = jax.nn.log_softmax(jnp.where(alive, graph.prior + logits, _NEVER))
-            likely = (alive * jax.nn.sigmoid(logs - graph.prior))[:, None]  # 1/2 if as likely as in the beginning
-            decided = jnp.zeros((len(h), _HEAD)).at[graph.parameter].add(likely * described)
-            return jax.vmap(self.back)(decided), (logs, worth)
+            worth = jax.vmap(self.out)(hidden)[:, 0]
+            return exists * jax.nn.sigmoid(worth), worth
 
-        _, (logs, worth) = jax.lax.scan(refine, jnp.zeros_like(h), length=_PASSES)
-        return logs[-1], worth[-1]
+        _, worth = jax.lax.scan(refine, state[:, 0], length=_PASSES)  # at first, what the state has
+        return worth[-1]
 
     def _embed(self, graph: Graph) -> Array:
         """Return `(d, WIDTH)` embeddings of the parameters."""
         edges = jnp.asarray(graph.edges)
-        h = jax.nn.relu(jax.vmap(self.node)(jnp.asarray(graph.nodes)))
+        h = jax.nn.leaky_relu(jax.vmap(self.node)(jnp.asarray(graph.nodes)), 0.1)
         h, _ = jax.lax.scan(lambda h, layer: (layer(h, edges), None), h, self.layers)
         ends = (h[graph.ends] * graph.bound[:, :, None]).reshape(len(graph.ends), -1)
-        return jax.nn.relu(jax.vmap(self.feature)(jnp.asarray(graph.features)) + jax.vmap(self.ends)(ends))
+        return jax.nn.leaky_relu(jax.vmap(self.feature)(jnp.asarray(graph.features)) + jax.vmap(self.ends)(ends), 0.1)

@@ -1,4 +1,4 @@
-"""Proximal policy optimization (Schulman et al. 2017) of a policy whose decisions are draws of changes."""
+"""Proximal policy optimization (Schulman et al. 2017) of a policy that chooses among proposals."""
 
 from __future__ import annotations
 
@@ -11,80 +11,89 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array
 
-from .policy import Graph, Numbers, Policy
+from .policy import BOUND, Graph, Numbers, Policy
 
 _SINGLE = {"xla_cpu_multi_thread_eigen": False}  # a run has one thread, and repeats exactly
 
 
 class Round(NamedTuple):
-    """What a round of candidates taught, summed over the draws of each change.
-
-    The clipped objective of a draw depends on its change's probability and its advantage alone, and is linear in the
-    advantage on either side of zero. So these sums are all that a gradient needs, however many candidates there were.
+    """What was proposed and chosen in some batches, padded.
 
     Attributes:
-      gain, loss: `(c,)` weighted sums of the positive and of the negative advantages.
-      draws: `(c,)` sums of the weights.
-      worth: `(c,)` mean of what its draws added to the reward.
+      proposal, new, old: `(e,)` of each value that a proposal sets; see `Proposals`.
+      facts: `(p, FACTS)` of each proposal, `(p,)` of `open`: could it be chosen?
+      batch: `(p,)` in which batch it was proposed.
+      chosen: `(n,)` numbers of the proposals that were evaluated, `(n,)` of `weight` is 0 for padding.
+      logs, advantage: `(n,)` log-probability when it was chosen, and what came of it.
     """
 
-    gain: Numbers
-    loss: Numbers
-    draws: Numbers
-    worth: Numbers
+    proposal: Numbers
+    new: Numbers
+    old: Numbers
+    facts: Numbers
+    open: Numbers
+    batch: Numbers
+    chosen: Numbers
+    weight: Numbers
+    logs: Numbers
+    advantage: Numbers
 
 
 class Settings(NamedTuple):
-    """Of the objective: clipping range, weights of entropy and of the critic's error."""
+    """Of the objective: clipping range, weight of entropy."""
 
     clip: float
     entropy: float
-    critic: float = 0.5
 
 
-def objective(logs: Array, worth: Array, old: Array, alive: Array, data: Round, settings: Settings) -> Array:
-    """Return the loss of a policy with `(c,)` log-probabilities and expected worths.
+def scores(worth: Array, weights: Array, data: Round) -> Array:
+    """Return `(p,)` scores of the proposals; see `Proposals.scores`."""
+    p = len(data.facts)
+    total = jax.ops.segment_sum(worth[data.new] - worth[data.old], data.proposal, p)
+    length = jax.ops.segment_sum(jnp.ones(len(data.new)), data.proposal, p)
+    return BOUND * jnp.tanh((total / jnp.sqrt(jnp.maximum(length, 1)) + data.facts @ weights) / BOUND)
 
-    The clipped surrogate (equation 7) with its entropy bonus and value error (equation 9), each a mean over draws.
+
+def objective(worth: Array, weights: Array, data: Round, settings: Settings) -> Array:
+    """Return the loss of a policy by the `(c,)` worths of values.
+
+    The clipped surrogate (equation 7) with an entropy bonus (equation 9), means over choices and over batches.
     """
-    ratio, draws = jnp.exp(logs - old), jnp.maximum(data.draws.sum(), 1e-6)
-    surrogate = data.gain * jnp.minimum(ratio, 1 + settings.clip) + data.loss * jnp.maximum(ratio, 1 - settings.clip)
-    entropy = -jnp.where(alive, jnp.exp(logs) * logs, 0).sum() / jnp.log(jnp.maximum(alive.sum(), 2))
-    error = data.draws * (worth - data.worth) ** 2
-    return (settings.critic * error - surrogate).sum() / draws - settings.entropy * entropy
+    n = len(data.chosen)
+    masked = jnp.where(data.open, scores(worth, weights, data), -1e9)
+    masked = masked - jax.ops.segment_max(masked, data.batch, n + 1)[data.batch]
+    logs = masked - jnp.log(jax.ops.segment_sum(jnp.exp(masked), data.batch, n + 1))[data.batch]
+    ratio = jnp.exp(logs[data.chosen] - data.logs)
+    clipped = jnp.clip(ratio, 1 - settings.clip, 1 + settings.clip)
+    surrogate = data.weight * jnp.minimum(ratio * data.advantage, clipped * data.advantage)
+    chances = jnp.where(data.open, jnp.exp(logs), 0)
+    entropy = -(chances * logs).sum() / jnp.maximum(chances.sum(), 1)
+    return -surrogate.sum() / jnp.maximum(data.weight.sum(), 1) - settings.entropy * entropy
 
 
 @partial(jax.jit, compiler_options=_SINGLE)
-def propose(policy: Policy, graph: Graph, state: Array, alive: Array) -> tuple[Array, Array]:
+def decide(policy: Policy, graph: Graph, state: Array) -> Array:
     """Return what the policy makes of a state; see `Policy.__call__`."""
-    return policy(graph, state, alive)
+    return policy(graph, state)
 
 
-@partial(jax.jit, static_argnames="epochs", compiler_options=_SINGLE)
+@partial(jax.jit, compiler_options=_SINGLE)
 def improve(
     policy: Policy,
     memory: optax.OptState,
     graph: Graph,
     state: Array,
-    alive: Array,
-    old: Array,
     data: Round,
     settings: Settings,
     rate: Array,
-    epochs: int,
 ) -> tuple[Policy, optax.OptState]:
-    """Return the policy and the optimizer's memory after some steps of Adam on one round."""
+    """Return the policy and the optimizer's memory after a step of Adam on one round."""
 
     def loss(policy: Policy) -> Array:
-        logs, worth = policy(graph, state, alive)
-        return objective(logs, worth, old, alive, data, settings)
+        return objective(policy(graph, state), policy.facts, data, settings)
 
-    def step(_: int, carry: tuple[Policy, optax.OptState]) -> tuple[Policy, optax.OptState]:
-        policy, memory = carry
-        updates, memory = optimizer().update(eqx.filter_grad(loss)(policy), memory)
-        return eqx.apply_updates(policy, jax.tree.map(lambda u: -rate * u, updates)), memory
-
-    return jax.lax.fori_loop(0, epochs, step, (policy, memory))
+    updates, memory = optimizer().update(eqx.filter_grad(loss)(policy), memory)
+    return eqx.apply_updates(policy, jax.tree.map(lambda u: -rate * u, updates)), memory
 
 
 def optimizer() -> optax.GradientTransformation:

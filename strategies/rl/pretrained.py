@@ -14,7 +14,7 @@ from bbo_suite import UserError
 from .learner import shape
 from .policy import VALUES, WIDTH, Policy
 
-VERSION = 1
+VERSION = 2
 """Of the network: raised whenever its layers or the meaning of its inputs change."""
 
 

@@ -11,32 +11,31 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Strategy, Task, option
+from bbo_suite import Task, option
 
+from ..annealing import _BATCH as BATCH
+from ..annealing import Annealing, AnnealingOptions
 from .policy_file import PolicyFile, content
 
 if TYPE_CHECKING:  # JAX takes a second to import: only a run pays for it
     from bbo_suite.pretraining import Lesson, Progress
 
     from .learner import Learner
-    from .policy import Graph
 
 
 @dataclass(frozen=True)
-class ReinforcementOptions:
+class ReinforcementOptions(AnnealingOptions):
     """Options of `rl`."""
 
-    tail: float = option(1.3, "exponent of the power law of changes a candidate; larger: fewer", low=0.1, high=100)
-    round: int = option(64, "candidates that the policy learns from at a time, most", low=1, high=100_000)
-    rate: float = option(0.001, "learning rate; 0: the policy stays as it is", low=0, high=1)
-    epochs: int = option(4, "steps on each round", low=1, high=100)
+    rate: float = option(0.003, "learning rate; 0: the policy stays as it is", low=0, high=1)
+    epochs: int = option(2, "steps on each of the last rounds", low=1, high=100)
     clip: float = option(0.2, "clipping range of the probability ratio", low=0.001, high=10)
     entropy: float = option(0.01, "weight of the entropy bonus", low=0, high=10)
     pretrained: PolicyFile = option(PolicyFile(), "file of a policy to start from, made by `pretrain`")  # noqa: RUF009
 
 
-class ReinforcementLearning(Strategy):
-    """A graph network decides every parameter at once and learns by PPO which changes of the incumbent pay.
+class ReinforcementLearning(Annealing):
+    """Annealing whose changes are chosen by a graph network, which learns by PPO which ones pay.
 
     After GO (Zhou et al. 2020, "Transferable Graph Optimizers for ML Compilers"): GraphSAGE embeds the computation
     graph, segmented recurrent attention carries context over all parameters, one decision for each is made in parallel
@@ -45,11 +44,12 @@ class ReinforcementLearning(Strategy):
     `pretrained` starts from it. Hyperparameters are ours: the authors published none.
 
     Where this differs from the publication:
-      - The compiler's default is strong, and so the policy decides how the incumbent is changed, not the whole
-        candidate: how many parameters change follows a power law, which ones and to what the policy says. What gained
-        is kept, and what several candidates gained is merged.
-      - Each change has an advantage of its own: the reward without what the critic expects of the other changes.
-      - The policy sees how often each change was tried and what it was worth, a memory that transfers.
+      - The compiler's default is strong, and of single decisions of a whole candidate there are too many to learn one
+        by one what each was worth. So the network does not decide the candidate. It says how much every value of every
+        parameter is wanted in the state of `annealing`, and the policy is the softmax of that over twelve times as many
+        proposals (`Changes`) as are evaluated: finite, so that its probabilities are exact.
+      - The baseline is the mean of the round, instead of a critic.
+      - The network sees how often each value was tried and what it was worth, a memory that transfers.
       - Attention runs over the parameters, in the order of the space, and not over the nodes.
     """
 
@@ -57,31 +57,43 @@ class ReinforcementLearning(Strategy):
     options: ReinforcementOptions
     uses_structure: ClassVar[bool] = True
 
-    def __init__(self, task: Task, budget: int, rng: Generator, options: ReinforcementOptions) -> None:
+    def __init__(
+        self, task: Task, budget: int, rng: Generator, options: ReinforcementOptions, learner: Learner | None = None
+    ) -> None:
         super().__init__(task, budget, rng, options)
         _quietly_on_cpu()
-        from .changes import Changes
-        from .inputs import graph_of
-        from .search import Search
+        from .player import Player
 
-        changes = Changes(task.space)
-        self._search: Search | None = None
-        if len(changes):
-            graph = graph_of(task, changes)
-            learner = _learner(graph, options, rng, task.problem)
-            size = int(np.clip(budget // 16, 8, options.round))
-            self._search = Search(task, changes, graph, learner, size, options.tail, rng)
+        self._player: Player | None = None
+        if len(self._moves.movable):
+            learner = learner or learner_of(task, options, rng)
+            size = int(np.clip(budget // 20, 10, 100))
+            self._player = Player(task, learner, self._changes, size, options.epochs, rng)
 
     def ask(self, n: int) -> NDArray:
-        """Return candidates of the current round, the default first; the default alone if nothing can change."""
-        if self._search is None:
-            return np.repeat(self.task.default[None], n, axis=0)
-        return self._search.ask(n)
+        """Return the state if its cost is not known yet, and changes of it that the policy chooses."""
+        if self._player is None:
+            return super().ask(n)
+        n = min(n, BATCH)
+        state, first = (self._state, 0) if self._next is None else (self._next, 1)
+        if n == first:
+            self._kinds = np.zeros(0, np.int64)
+            return state[None]
+        configs, self._kinds = self._player.choose(state, n - first)
+        return np.concatenate([state[None][:first], configs])
 
     def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:
-        """Take the costs; the policy learns when a round is complete."""
-        if self._search is not None:
-            self._search.tell(configs, values)
+        """Let the policy learn, and the state move."""
+        first, cost = (0, self._cost) if self._next is None else (1, float(values[0]))
+        if self._player is not None and len(values) > first:
+            self._player.learn(values[first:], cost)
+        super().tell(configs, values)
+
+    def diagnostics(self) -> dict[str, float]:
+        """Return the mean reward of the last round, and the standard deviation of the last scores."""
+        if self._player is None:
+            return {}
+        return {"policy/mean reward": self._player.mean, "policy/spread": self._player.spread}
 
     @classmethod
     def pretrain(
@@ -96,28 +108,28 @@ class ReinforcementLearning(Strategy):
         """Train one policy on several problems of one family and write it to `out`."""
         _quietly_on_cpu()
         from .pretrained import save
-        from .training import Pupil, shared_widths, train
+        from .training import shared_widths, train
 
-        pupils = [Pupil(lesson) for lesson in lessons]
-        shared_widths(pupils)
-        learner = _learner(pupils[0].graph, options, rng, pupils[0].lesson.task.problem)
-        train(pupils, learner, budget, options, rng, progress)
+        shared_widths([lesson.task for lesson in lessons])
+        learner = learner_of(lessons[0].task, options, rng)
+        train(lessons, lambda task, budget: cls(task, budget, rng, options, learner), budget, progress)
         save(learner.policy, out)
 
 
-def _learner(graph: Graph, options: ReinforcementOptions, rng: Generator, task: str) -> Learner:
+def learner_of(task: Task, options: ReinforcementOptions, rng: Generator) -> Learner:
+    """Return a policy for tasks like this one, fresh or from a file."""
+    from .inputs import widths_of
     from .learner import Learner, fresh
     from .ppo import Settings
     from .pretrained import load
 
-    widths = graph.nodes.shape[1], graph.features.shape[1]
+    widths = widths_of(task)
     if options.pretrained:
         path, data = content(options.pretrained)
-        policy = load(data, path, *widths, task)
+        policy = load(data, path, *widths, task.problem)
     else:
         policy = fresh(*widths, rng)
-    settings = Settings(options.clip, options.entropy)
-    return Learner(policy, settings, options.rate, options.epochs)
+    return Learner(policy, Settings(options.clip, options.entropy), options.rate)
 
 
 def _quietly_on_cpu() -> None:

@@ -1,0 +1,57 @@
+"""All values of all parameters as one flat list: what the policy says something about."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbo_suite import Kind, Moves, Space
+
+from .policy import VALUES
+
+
+class Values:
+    """Every value of every parameter that can change.
+
+    A parameter of more than `VALUES` values has as many bins of adjacent values instead.
+
+    Attributes:
+      parameter, bin: `(c,)` of each.
+    """
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+        movable = Moves(space).movable
+        self._bins = np.zeros(len(space), np.int64)
+        self._bins[movable] = np.minimum(space.sizes[movable], VALUES)
+        self._first = np.cumsum(self._bins) - self._bins
+        self.parameter = np.repeat(np.arange(len(space)), self._bins)
+        self.bin = np.arange(len(self.parameter)) - self._first[self.parameter]
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.parameter)
+
+    def places(self, columns: NDArray[np.int64], values: NDArray) -> NDArray[np.int64]:
+        """Return where in the list these values of these parameters stand."""
+        return self._first[columns] + values.astype(np.int64) * self._bins[columns] // self._space.sizes[columns]
+
+    def state(self, row: NDArray, default: NDArray) -> NDArray[np.float32]:
+        """Return `(c, 4)`: is it what the candidate has, what the default has; for a scale the step and its length."""
+        current, usual = self._is(row), self._is(default)
+        scale = self._space.kinds[self.parameter] == Kind.SCALE
+        last = np.maximum(self._bins[self.parameter] - 1, 1)
+        step = np.where(scale, (self.bin - self.bin[current][self._order]) / last, 0.0)
+        return np.column_stack([current, usual, step, np.abs(step)]).astype(np.float32)
+
+    def _is(self, row: NDArray) -> NDArray[np.bool_]:
+        """Return `(c,)` booleans: does the row have this value?"""
+        columns = np.flatnonzero(self._bins)
+        has = np.zeros(len(self), bool)
+        has[self.places(columns, row[columns])] = True
+        return has
+
+    @property
+    def _order(self) -> NDArray[np.int64]:
+        """Return for each value the number of its parameter among those that can change."""
+        return (np.cumsum(self._bins > 0) - 1)[self.parameter]
