@@ -55,6 +55,7 @@ class Player:
         configs = np.repeat(state[None], k, axis=0)
         columns = self._movable[self._rng.integers(0, len(self._movable), k)]
         kinds = self._changes.change(configs, np.arange(k), columns)
+        self._seen.add(self._seen.keys(state[None], state))
         keys = self._seen.keys(configs, state)
         new = self._seen.new(keys)
         is_open = new if new.sum() >= n else np.ones(k, bool)  # near the end of a small space

@@ -7,12 +7,12 @@ import pytest
 
 from bbo_strategies.rl import attention
 from bbo_strategies.rl.attention import SEGMENT, SegmentedAttention
-from bbo_strategies.rl.changes import Changes
 from bbo_strategies.rl.inputs import graph_of
 from bbo_strategies.rl.learner import fresh
 from bbo_strategies.rl.policy import STATE, WIDTH
-from bbo_strategies.rl.ppo import propose
+from bbo_strategies.rl.ppo import decide
 from bbo_strategies.rl.sage import SageLayer
+from bbo_strategies.rl.values import Values
 from bbo_suite import Graph, Space, Structure, Task
 
 KEY = jax.random.key(0)
@@ -33,16 +33,18 @@ def toy_task(n=40, size=3):
     return Task("toy/x", Space(np.full(d, size)), np.zeros(d, np.int64), "seconds", declared)
 
 
-def outputs(task, policy=None, alive=None):
-    changes = Changes(task.space)
-    graph = graph_of(task, changes)
+def worths(task, policy=None):
+    values = Values(task.space)
+    graph = graph_of(task, values)
     policy = policy or fresh(graph.nodes.shape[1], graph.features.shape[1], np.random.default_rng(0))
-    c = len(graph.parameter)
-    if alive is None:
-        alive = np.arange(c) < len(changes)
-        alive[: len(changes)] &= changes.alive(task.default)
-    logs, worth = propose(policy, graph, jnp.zeros((c, STATE)), alive)
-    return policy, changes, np.asarray(logs)[: len(changes)], np.asarray(worth)[: len(changes)]
+    return policy, np.asarray(decide(policy, graph, state_of(task, graph)))[: len(values)]
+
+
+def state_of(task, graph):
+    state = np.zeros((len(graph.value), STATE), np.float32)
+    values = Values(task.space)
+    state[: len(values), :4] = values.state(task.default, task.default)
+    return state
 
 
 def test_the_order_of_nodes_does_not_matter_to_sage():
@@ -89,32 +91,20 @@ def test_a_segment_sees_the_one_before_it_and_none_further():
     assert change[2 * SEGMENT :].max() == 0
 
 
-def test_changes_that_are_not_alive_have_no_chance():
-    task = toy_task()
-    _, changes, logs, _ = outputs(task)
-    alive = changes.alive(task.default)
-    assert np.exp(logs[~alive]).max() == 0
-    assert np.exp(logs[alive]).sum() == pytest.approx(1, abs=1e-5)
-
-
-def test_in_the_beginning_all_parameters_are_about_equally_likely():
-    task = toy_task()
-    _, changes, logs, _ = outputs(task)
-    chances = np.bincount(changes.parameter, np.exp(logs))
-    assert np.allclose(chances, 1 / len(chances), rtol=0.5)
+def test_in_the_beginning_all_values_are_about_equally_wanted():
+    assert np.ptp(worths(toy_task())[1]) < 0.5
 
 
 @pytest.mark.parametrize("n", [20, 150])
 def test_one_policy_serves_graphs_of_any_size(n):
-    policy = outputs(toy_task())[0]
-    _, _, logs, worth = outputs(toy_task(n, size=5), policy)
-    assert np.isfinite(logs).all() and np.isfinite(worth).all()
+    policy = worths(toy_task())[0]
+    assert np.isfinite(worths(toy_task(n, size=5), policy)[1]).all()
 
 
 def test_padding_changes_nothing():
     task = toy_task()
-    changes = Changes(task.space)
-    graph = graph_of(task, changes)
+    values = Values(task.space)
+    graph = graph_of(task, values)
     policy = fresh(graph.nodes.shape[1], graph.features.shape[1], np.random.default_rng(0))
     wide = graph._replace(
         nodes=np.vstack([graph.nodes, RNG.normal(size=(64, graph.nodes.shape[1]))]).astype(np.float32),
@@ -123,7 +113,5 @@ def test_padding_changes_nothing():
         bound=np.vstack([graph.bound, np.zeros((SEGMENT, 2), np.float32)]),
         real=np.append(graph.real, np.zeros(SEGMENT, bool)),
     )
-    c = len(graph.parameter)
-    alive = np.arange(c) < len(changes)
-    for a, b in zip(*(propose(policy, g, jnp.zeros((c, STATE)), alive) for g in (graph, wide)), strict=True):
-        assert np.allclose(a, b, atol=1e-4)
+    narrow, padded = (decide(policy, g, state_of(task, graph)) for g in (graph, wide))
+    assert np.allclose(narrow[: len(values)], padded[: len(values)], atol=1e-4)

@@ -39,7 +39,7 @@ def test_a_policy_for_other_features_is_refused(file):
         (lambda data: b"[1]\n" + data, "is no policy"),
         (lambda data: data[:-100], "is damaged"),
         (lambda data: data[:-1] + bytes([data[-1] ^ 1]), "is damaged"),
-        (lambda data: data.replace(b'"version": 1', b'"version": 0'), "is of version 0"),
+        (lambda data: data.replace(b'"version": 2', b'"version": 0'), "is of version 0"),
     ],
 )
 def test_a_file_that_is_no_policy_is_refused(file, damage, complaint):

@@ -1,0 +1,62 @@
+"""Proposals: the values that they set, how they are drawn, and that none comes twice."""
+
+import numpy as np
+import pytest
+
+from bbo_strategies.rl.policy import VALUES
+from bbo_strategies.rl.proposals import compared, draw, log_softmax
+from bbo_strategies.rl.seen import Seen
+from bbo_strategies.rl.values import Values
+from bbo_suite import Kind, Moves, Space
+from bbo_suite.strategy_rules import spaces
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("name", spaces())
+def test_every_value_that_can_change_has_a_place(name):
+    space = spaces()[name]
+    values, movable = Values(space), Moves(space).movable
+    row = space.sample(1, RNG)[0]
+    places = values.places(movable, row[movable])
+    assert np.array_equal(values.parameter[places], movable)
+    state = values.state(row, row)
+    assert np.array_equal(np.flatnonzero(state[:, 0]), places)
+    assert np.array_equal(state[:, 0], state[:, 1]) and not state[places, 2:].any()
+
+
+def test_many_values_share_places_in_order():
+    space = Space([1000], [Kind.SCALE])
+    places = Values(space).places(np.zeros(1000, int), np.arange(1000))
+    assert len(Values(space)) == VALUES
+    assert (np.diff(places) >= 0).all() and np.array_equal(np.unique(places), np.arange(VALUES))
+
+
+def test_a_score_is_what_the_new_values_are_worth_more():
+    space = Space([3, 1, 4])
+    values, state = Values(space), np.array([1, 0, 3])
+    configs = np.array([[2, 0, 0], [1, 0, 3], [0, 0, 3]])
+    made = compared(configs, state, np.array([0, 1, 2]), np.ones(3, bool), values)
+    worth, weights = np.array([0.1, 0.2, 0.4, 0.0, 0.1, 0.2, 0.3]), np.array([0.0, 0.5, 0.0, 0.0])
+    wanted = 2 * np.tanh(np.array([(0.4 - 0.2 + 0.0 - 0.3) / np.sqrt(2), 0.5, 0.1 - 0.2]) / 2)
+    assert np.allclose(made.scores(worth, weights), wanted)
+
+
+def test_what_is_drawn_first_is_as_likely_as_the_policy_says():
+    is_open = np.array([True, True, False, True])
+    logs = log_softmax(np.array([0.0, 1.0, 5.0, 2.0]), is_open)
+    assert np.exp(logs).sum() == pytest.approx(1) and logs[2] == -np.inf
+    drawn = np.array([draw(logs, 3, RNG) for _ in range(4000)])
+    assert np.allclose(np.bincount(drawn[:, 0], minlength=4) / 4000, np.exp(logs), atol=0.03)
+    assert (np.sort(drawn, axis=1) == [0, 1, 3]).all()
+
+
+def test_candidates_are_known_again_from_any_state():
+    configs = RNG.integers(0, 5, (50, 30)).astype(np.int8)
+    seen = Seen(30, RNG)
+    keys = [seen.keys(configs, configs[i]) for i in (0, 7)]
+    assert np.array_equal(*keys) and len(np.unique(keys[0])) == 50
+    seen.add(keys[0][:20])
+    assert not seen.new(keys[1])[:20].any()
+    assert seen.new(keys[1])[20:].all()
+    assert seen.new(np.repeat(keys[1][30:40], 2)).tolist() == [True, False] * 10
