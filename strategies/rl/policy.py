@@ -20,8 +20,8 @@ FACTS = 4
 """Numbers that are known of a proposal as a whole; see `proposals`."""
 STATE = 6
 """Numbers that say how a value stands to the state and what became of it so far; see `Player`."""
-BOUND = 2.0
-"""Of scores, in either direction: no proposal is more than `exp(4)` times as likely as another."""
+BOUND = 1.0
+"""Of scores, in either direction: no proposal is more than `exp(2)` times as likely as another."""
 _LAYERS, _PASSES, _HEAD = 2, 2, 32
 
 
@@ -98,7 +98,7 @@ class Policy(eqx.Module):
 
         def refine(decided: Array, _: None) -> tuple[Array, Array]:
             context = jnp.zeros((len(h), _HEAD)).at[graph.parameter].add(decided[:, None] * described)
-            z = self.attention(h + jax.vmap(self.back)(context), jnp.asarray(graph.real))
+            z = h + self.attention(h + jax.vmap(self.back)(context), jnp.asarray(graph.real))
             hidden = jax.nn.leaky_relu(jax.vmap(self.change)(z)[graph.parameter] + described, 0.1)  # relu died
             worth = jax.vmap(self.out)(hidden)[:, 0]
             return exists * jax.nn.sigmoid(worth), worth
@@ -112,4 +112,15 @@ class Policy(eqx.Module):
         h = jax.nn.leaky_relu(jax.vmap(self.node)(jnp.asarray(graph.nodes)), 0.1)
         h, _ = jax.lax.scan(lambda h, layer: (layer(h, edges), None), h, self.layers)
         ends = (h[graph.ends] * graph.bound[:, :, None]).reshape(len(graph.ends), -1)
-        return jax.nn.leaky_relu(jax.vmap(self.feature)(jnp.asarray(graph.features)) + jax.vmap(self.ends)(ends), 0.1)
+        h = jax.vmap(self.feature)(jnp.asarray(graph.features)) + jax.vmap(self.ends)(ends)
+        return _standardised(jax.nn.leaky_relu(h, 0.1), jnp.asarray(graph.real)[:, None])
+
+
+def _standardised(h: Array, real: Array) -> Array:
+    """Return embeddings of mean 0 and variance 1 over the graph: what all parameters share says nothing of any.
+
+    As GraphNorm (Cai et al. 2021). Without it what they share grew with training until it drowned the rest.
+    """
+    count = jnp.maximum(real.sum(), 1)
+    centred = (h - (h * real).sum(axis=0) / count) * real
+    return centred / jnp.sqrt((centred**2).sum(axis=0) / count + 1e-3)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # JAX takes a second to import: only a run pays for it
 class ReinforcementOptions(AnnealingOptions):
     """Options of `rl`."""
 
-    rate: float = option(0.003, "learning rate; 0: the policy stays as it is", low=0, high=1)
+    rate: float = option(0.002, "learning rate; 0: the policy stays as it is", low=0, high=1)
     epochs: int = option(2, "steps on each of the last rounds", low=1, high=100)
     clip: float = option(0.2, "clipping range of the probability ratio", low=0.001, high=10)
     entropy: float = option(0.01, "weight of the entropy bonus", low=0, high=10)
