@@ -44,7 +44,8 @@ class Gathered:
             here = ~np.isnan(reward[proposals.proposal])
             of = proposals.proposal[here]
             parts.append((proposals.new[here], reward[of], 1 / lengths[of]))
-        return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
+        new, reward, share = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return new, reward, share
 
     def padded(self, size: int) -> Round:
         """Return the round; its advantages have mean 0 and variance 1, or are all 0."""

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from bbo_suite import Task, option
 
-from ..annealing import _BATCH as BATCH
 from ..annealing import Annealing, AnnealingOptions
 from .policy_file import PolicyFile, content
 
@@ -21,6 +20,9 @@ if TYPE_CHECKING:  # JAX takes a second to import: only a run pays for it
     from bbo_suite.pretraining import Lesson, Progress
 
     from .learner import Learner
+
+
+_BATCH = 20  # as in annealing: more changes of one state know less of each other
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,10 @@ class ReinforcementLearning(Annealing):
       - The baseline is the mean of the round, instead of a critic.
       - The network sees how often each value was tried and what it was worth, a memory that transfers.
       - Attention runs over the parameters, in the order of the space, and not over the nodes.
+
+    On the training problems of fusion a pre-trained policy ranks the changes of a program that it has not seen well, and
+    mean rewards rise in a run; but what annealing reaches was not measurably better for it at 1,000 or 10,000
+    evaluations than with `rate=0`, where the proposals are chosen at random.
     """
 
     Options: ClassVar[type] = ReinforcementOptions
@@ -74,7 +80,7 @@ class ReinforcementLearning(Annealing):
         """Return the state if its cost is not known yet, and changes of it that the policy chooses."""
         if self._player is None:
             return super().ask(n)
-        n = min(n, BATCH)
+        n = min(n, _BATCH)
         state, first = (self._state, 0) if self._next is None else (self._next, 1)
         if n == first:
             self._kinds = np.zeros(0, np.int64)

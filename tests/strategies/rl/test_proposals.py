@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bbo_strategies.rl.policy import VALUES
+from bbo_strategies.rl.policy import BOUND, VALUES
 from bbo_strategies.rl.proposals import compared, draw, log_softmax
 from bbo_strategies.rl.seen import Seen
 from bbo_strategies.rl.values import Values
@@ -38,7 +38,7 @@ def test_a_score_is_what_the_new_values_are_worth_more():
     configs = np.array([[2, 0, 0], [1, 0, 3], [0, 0, 3]])
     made = compared(configs, state, np.array([0, 1, 2]), np.ones(3, bool), values)
     worth, weights = np.array([0.1, 0.2, 0.4, 0.0, 0.1, 0.2, 0.3]), np.array([0.0, 0.5, 0.0, 0.0])
-    wanted = 2 * np.tanh(np.array([(0.4 - 0.2 + 0.0 - 0.3) / np.sqrt(2), 0.5, 0.1 - 0.2]) / 2)
+    wanted = BOUND * np.tanh(np.array([(0.4 - 0.2 + 0.0 - 0.3) / np.sqrt(2), 0.5, 0.1 - 0.2]) / BOUND)
     assert np.allclose(made.scores(worth, weights), wanted)
 
 
