@@ -54,9 +54,9 @@ class ReinforcementLearning(Annealing):
       - The network sees how often each value was tried and what it was worth, a memory that transfers.
       - Attention runs over the parameters, in the order of the space, and not over the nodes.
 
-    On the training problems of fusion a pre-trained policy ranks the changes of a program that it has not seen well, and
-    mean rewards rise in a run; but what annealing reaches was not measurably better for it at 1,000 or 10,000
-    evaluations than with `rate=0`, where the proposals are chosen at random.
+    On the training problems of fusion a pre-trained policy ranks single changes of a program that it has not seen well,
+    and the mean reward of a round is higher than with `rate=0`, where proposals are chosen at random; but the best
+    candidate after 1,000 or 10,000 evaluations was not measurably better for it.
     """
 
     Options: ClassVar[type] = ReinforcementOptions
