@@ -18,9 +18,11 @@ def paired(ours: ArrayLike, theirs: ArrayLike) -> float:
 
 def adjusted(p_values: ArrayLike) -> NDArray[np.float64]:
     """Return `(m,)` p-values corrected for their number (Holm 1979)."""
-    from statsmodels.stats.multitest import multipletests
-
-    return multipletests(np.asarray(p_values, np.float64), method="holm")[1]
+    p = np.asarray(p_values, np.float64)
+    order = np.argsort(p)
+    result = np.empty(len(p))
+    result[order] = np.minimum(1, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
+    return result
 
 
 @dataclass(frozen=True)

@@ -54,15 +54,16 @@ def verdicts(runs: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for (budget, problem), part in runs.groupby(["budget", "problem"]):
         table = means(part)
-        blind = table[~table["structure"]]
+        blind, seeing = table[~table["structure"]], table[table["structure"]]
         peers = blind["strategy"].map(is_peer)
-        ours, peer, any_blind = best(blind[~peers]), best(blind[peers]), best(blind)
-        seeing = table[table["structure"]]
+        if not len(blind[peers]) or "mbo" not in set(blind["strategy"]):
+            continue  # not all of it is there yet
+        ours, peer, winner = best(blind[~peers]), best(blind[peers]), best(blind)
         row = {"budget": budget, "problem": problem, "ours": ours, "peer": peer}
         row |= {"ours_over_peer": beats(part, ours, peer), "peer_over_ours": beats(part, peer, ours)}
-        row |= {"over_mbo": beats(part, any_blind, "mbo"), "best_blind": any_blind}
+        row |= {"best_blind": winner, "over_mbo": beats(part, winner, "mbo")}
         if len(seeing):
-            row |= {"seeing": best(seeing), "seeing_over_blind": beats(part, best(seeing), any_blind)}
+            row |= {"seeing": best(seeing), "seeing_over_blind": beats(part, best(seeing), winner)}
         rows.append(row)
     return pd.DataFrame(rows)
 

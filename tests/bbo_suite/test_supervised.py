@@ -158,7 +158,8 @@ def test_close_ends_the_children_and_a_later_batch_starts_new_ones(make):
 
 
 PARENT = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which shells switch off in the background
 sys.path.insert(0, {here!r})
 from bbo_suite.supervised import Service, Workers
 workers = Workers(Service("supervised_targets:{target}"))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from bbo_strategies.adapters.coding import Coding
-from bbo_suite import Space
-from bbo_suite.strategy_rules import spaces
+from bbo_suite import Constraint, Moves, Space, choice, product, scale
+from bbo_suite.made_up_tasks import spaces
 
 
 @pytest.mark.parametrize("name", spaces())
@@ -22,12 +22,13 @@ def test_allowed_candidates_mean_themselves(name):
     space, rng = spaces()[name], np.random.default_rng(0)
     rows = space.sample(200, rng)
     coding = Coding(space, rows[0])
-    assert np.array_equal(coding.decode(rows[:, space.sizes > 1]), rows)
+    assert np.array_equal(coding.decode(rows[:, Moves(space).movable]), rows)
     assert np.array_equal(coding.decode(coding.default[None])[0], rows[0])
 
 
 def test_what_is_forbidden_becomes_the_nearest_row():
-    space = spaces()["constraints"]  # x + y < 4
+    tied = Constraint((0, 1), lambda rows: rows.sum(axis=1) < 4)
+    space = product(scale("x", range(4)), scale("y", range(5)), choice("c", "abc"), constraints=[tied])
     coding = Coding(space, np.zeros(3, int))
     table = [row for row in itertools.product(range(4), range(5)) if sum(row) < 4]
     for x, y in itertools.product(range(4), range(5)):

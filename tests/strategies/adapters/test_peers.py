@@ -11,8 +11,8 @@ import pytest
 
 from bbo_suite import Task, UserError, choice, option, product
 from bbo_suite.conformance import strategy_rules
+from bbo_suite.made_up_tasks import spaces, uneven
 from bbo_suite.registry import Registry
-from bbo_suite.strategy_rules import COSTS, spaces
 
 PEERS = [
     "optuna:TPESampler",
@@ -120,7 +120,7 @@ def test_random_generators_are_as_they_were():
 
     before = random.getstate(), np.random.default_rng
     strategy = player("pymoo:GA", spaces()["booleans"])
-    strategy.tell(rows := strategy.ask(8), COSTS["uneven"](rows))
+    strategy.tell(rows := strategy.ask(8), uneven(rows))
     assert (random.getstate(), np.random.default_rng) == before
 
 
