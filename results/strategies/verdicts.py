@@ -82,7 +82,8 @@ def draw_shares(table: pd.DataFrame, budget: int) -> None:
     ax.imshow(shares.clip(0, 1), cmap="Blues", vmin=0, vmax=1.25, aspect="auto")
     for (row, column), share in np.ndenumerate(shares.to_numpy()):
         if np.isfinite(share):
-            ax.text(column, row, f"{100 * share:.0f}", ha="center", va="center", fontsize=8)
+            colour = "white" if share > 0.7 else "black"
+            ax.text(column, row, f"{100 * share:.0f}", ha="center", va="center", fontsize=8, color=colour)
     seeing = set(table.loc[table["structure"], "strategy"])
     ax.set_yticks(range(len(shares)), [f"{name} *" if name in seeing else name for name in shares.index])
     ax.set_xticks(range(shares.shape[1]), shares.columns, rotation=55, ha="right", fontsize=8)
@@ -100,11 +101,14 @@ def draw_fusion(table: pd.DataFrame, budget: int) -> None:
     part = table[table["problem"].str.startswith("fusion/")]
     logs = np.log(part.pivot(index="strategy", columns="problem", values="mean"))
     speedups = np.exp(logs.dropna().mean(axis=1)).sort_values()
-    figure, ax = plt.subplots(figsize=(8, 1.2 + 0.32 * len(speedups)), layout="constrained")
-    ax.barh(speedups.index, speedups - 1, left=1, color="#0072B2")
+    seeing = set(table.loc[table["structure"], "strategy"])
+    names = [f"{name} *" if name in seeing else name for name in speedups.index]
+    figure, ax = plt.subplots(figsize=(9, 1.4 + 0.32 * len(speedups)), layout="constrained")
+    ax.barh(names, speedups - 1, left=1, color="#0072B2")
+    ax.margins(x=0.15)
     for place, value in enumerate(speedups):
         ax.text(value, place, f" {value:.4f}", va="center", fontsize=8)
-    ax.set_xlabel("speedup over the compiler's default (geometric mean over tasks; right is better)")
+    ax.set_xlabel("speedup over the default, geometric mean over tasks; right is better; * sees structure", fontsize=9)
     ax.set_title(
         f"Fusion: {logs.shape[1]} tasks, {budget:,} evaluations, {part['runs'].min()} runs or more", loc="left"
     )
