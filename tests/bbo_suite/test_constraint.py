@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from bbo_suite import Constraint, Space, permutation, product
-from bbo_suite.constraint import all_different
+from bbo_suite.constraint import all_different, listed
 
 
 def different(*columns):
@@ -59,5 +59,29 @@ def test_a_long_chain_of_selective_constraints_is_no_problem():
     chain = [Constraint((i, i + 1), lambda rows: rows[:, 0] == rows[:, 1]) for i in range(30)]
     space = Space([4] * 31, constraints=chain)
     assert space.cardinality == 4 and space.sample(5, np.random.default_rng(0)).std(axis=1).max() == 0
-    with pytest.raises(ValueError, match="beyond 2\\^62"):
-        Space([4] * 32, constraints=[*chain, Constraint((30, 31), lambda rows: rows[:, 0] == rows[:, 1])])
+
+
+def test_a_table_whose_product_is_beyond_an_integer_is_exact_all_the_same():
+    chain = [Constraint((i, i + 1), lambda rows: rows[:, 0] == rows[:, 1]) for i in range(99)]
+    space = Space([4] * 100, constraints=chain)
+    rows = np.repeat(np.arange(4)[:, None], 100, axis=1)
+    assert space.cardinality == 4 and space.allowed(rows).all()
+    assert not space.allowed(np.random.default_rng(0).integers(0, 4, (1000, 100))).any()
+    (component,) = space.components
+    assert (component.rows[component.places(rows)] == rows).all()
+
+
+@pytest.mark.parametrize("size", [3, 1 << 40])
+def test_a_list_of_rows_allows_them_and_nothing_else(size):
+    rows = np.array([[2, 0, 1], [0, 0, 0], [2, 0, 1], [1, 2, 2]])
+    space = Space([size] * 3, constraints=[listed(rows)])
+    assert space.cardinality == 3 and space.allowed(rows).all()
+    assert not space.allowed(space.check([[0, 0, 1], [2, 2, 2], [1, 2, 0]])).any()
+    assert set(map(tuple, space.sample(99, np.random.default_rng(0)).tolist())) == set(map(tuple, rows.tolist()))
+
+
+def test_a_list_of_rows_is_filtered_by_other_constraints():
+    rows = np.array([[0, 1, 0], [1, 1, 0], [1, 0, 0]])
+    assert Space([2] * 3, constraints=[listed(rows), different(1, 0)]).cardinality == 2
+    with pytest.raises(ValueError, match="forbid every"):
+        Space([2] * 3, constraints=[listed(rows), different(2, 2)])
