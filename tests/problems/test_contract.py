@@ -26,7 +26,7 @@ def is_checked(problem: str) -> bool:
 def ships(problem: str) -> bool:
     """Is the problem's program part of the package, or drawn at once?"""
     family, _, instance = problem.partition("/")
-    return instance in MODELS or family in ("ehrlich", "ordering")
+    return instance in MODELS or family in ("ehrlich", "ordering", "recorded")
 
 
 def is_quick(problem: str) -> bool:

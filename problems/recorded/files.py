@@ -1,0 +1,114 @@
+"""From a file to a recording: the format is told from the content, never from the name, and nothing is executed."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import zipfile
+import zlib
+from codecs import getincrementaldecoder
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bbo_suite import UserError
+
+from . import kernel_tuner, ktt, parquet, t4, tpu_graphs
+from .table import Recording, with_some_default
+
+LARGEST = 1 << 30
+"""Most bytes that a text may have, unpacked; some 4 million configurations."""
+_LARGEST_ARRAYS = 1 << 32
+FORMATS = "a Kernel Tuner cache, T4, KTT output, TpuGraphs npz, or Parquet written by `record`"
+
+
+def read(path: Path) -> Recording:
+    """Return what a file records, with a default.
+
+    Raises:
+      UserError: it cannot be read, is of no known format, or damaged; one sentence says what and where.
+    """
+    try:
+        return with_some_default(_recording(path.read_bytes()))
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise UserError(f"cannot use {path}: {error}") from None
+    except (MemoryError, RecursionError, OverflowError) as error:
+        raise UserError(f"cannot use {path}: it is too large or too deep ({type(error).__name__})") from None
+
+
+def _recording(data: bytes) -> Recording:
+    if data[:2] == b"\x1f\x8b":
+        data = _unpacked(data)
+    if data[:4] == b"PAR1":
+        return parquet.read(data)
+    if data[:2] == b"PK":
+        return tpu_graphs.read(_arrays(data))
+    if not data.strip():
+        raise ValueError(f"it is empty; it has to be {FORMATS}")
+    return _from_json(_text(data))
+
+
+def _unpacked(data: bytes) -> bytes:
+    try:
+        with gzip.open(io.BytesIO(data)) as file:
+            text = file.read(LARGEST + 1)
+    except (EOFError, OSError, zlib.error):
+        raise ValueError("it is a gzip file that is cut off or damaged; copy it again") from None
+    if len(text) > LARGEST:
+        raise ValueError(f"it unpacks to more than {LARGEST >> 30} GiB; split it")
+    return text
+
+
+def _text(data: bytes) -> str:
+    try:
+        return getincrementaldecoder("utf-8-sig")().decode(data)  # a character that is cut in two is dropped
+    except UnicodeDecodeError as error:
+        raise ValueError(f"it is no text in UTF-8 (byte {error.start}); it has to be {FORMATS}") from None
+
+
+def _from_json(text: str) -> Recording:
+    try:
+        document = json.loads(text, object_pairs_hook=_object)
+    except json.JSONDecodeError as error:
+        document = kernel_tuner.rescued(text)
+        if document is None:
+            where = f"line {error.lineno}, column {error.colno}"
+            raise ValueError(f"it is no JSON, cut off or damaged ({where}: {error.msg}); copy it again") from None
+    if not isinstance(document, dict):
+        raise ValueError(f"its JSON is {'a list' if isinstance(document, list) else 'a value'}; it has to be {FORMATS}")
+    for key, reader in (("cache", kernel_tuner), ("results", t4), ("Results", ktt)):
+        if key in document:
+            return reader.read(document)
+    if "ConfigurationSpace" in document:
+        raise ValueError("it describes a space (T1) but holds no measurements; give the file of results")
+    raise ValueError(f"its JSON has none of 'cache', 'results' and 'Results'; it has to be {FORMATS}")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f"key {twice[:60]!r} is twice in one object; drop one of the two")
+    return made
+
+
+def _arrays(data: bytes) -> dict[str, np.ndarray]:
+    """Return the arrays that matter of an npz file; objects, which could run code when unpickled, are refused."""
+    wanted = ("config_feat", "config_runtime", "config_runtime_normalizers", "node_config_feat", "node_config_ids")
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as packed:
+            if sum(entry.file_size for entry in packed.infolist()) > _LARGEST_ARRAYS:
+                raise ValueError(f"it unpacks to more than {_LARGEST_ARRAYS >> 30} GiB; take fewer configurations")
+        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in wanted if name in arrays.files}
+    except (zipfile.BadZipFile, EOFError, OSError, zlib.error, NotImplementedError, SyntaxError, TypeError):
+        raise ValueError("it is an npz file that is cut off or damaged; copy it again") from None
+    except ValueError as error:
+        if "allow_pickle" in str(error):
+            raise ValueError("it holds Python objects, which could run code; save arrays of numbers") from None
+        raise

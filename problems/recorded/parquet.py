@@ -1,0 +1,47 @@
+"""Parquet, as `record` writes it."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import numpy as np
+
+from bbo_suite import Status
+from bbo_suite.recording_files import COLUMNS, KEY, arrow
+
+from .table import Measured, Recording, recording
+
+_STATUS = {status.word: status for status in Status}
+
+
+def read(data: bytes) -> Recording:
+    """Return the recording of a file that `record` wrote.
+
+    Raises:
+      UserError: pyarrow is not installed.
+      ValueError: it is none, or damaged.
+    """
+    pyarrow, parquet = arrow()
+    try:
+        found = parquet.read_table(io.BytesIO(data))
+    except (pyarrow.ArrowException, OSError) as error:
+        raise ValueError(f"it is damaged ({str(error).splitlines()[0][:80]}); copy it again") from None
+    told = (found.schema.metadata or {}).get(KEY)
+    if told is None or not set(COLUMNS) <= set(found.column_names):
+        raise ValueError(f"it has no columns {', '.join(COLUMNS)}; Parquet is read as `record` writes it")
+    metadata = json.loads(told)
+    names = [name for name in found.column_names if name not in COLUMNS]
+    texts = set(metadata["as_text"])
+    columns = [
+        [json.loads(value) for value in found[name].to_pylist()] if name in texts else found[name].to_pylist()
+        for name in names
+    ]
+    costs, words, reasons = (found[name].to_pylist() for name in COLUMNS)
+    status = np.array([_STATUS.get(word, -1) for word in words], np.int8)
+    values = np.where(status == Status.OK, np.array(costs, float), np.inf)
+    if (status < 0).any() or not (values >= 0).all() or (np.isinf(values) & (status == Status.OK)).any():
+        raise ValueError("a row of it has no cost although its status is ok, or an unknown status")
+    facts = {"format": "Parquet", "recorded problem": str(metadata["problem"])}
+    measured = Measured(values, status, [reason or "" for reason in reasons])
+    return recording(names, columns, measured, metadata["unit"], metadata["default"], facts)

@@ -1,0 +1,82 @@
+"""A recorded space as a task."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbo_suite import Evaluations, Kind, Problem, Space
+from bbo_suite.constraint import listed, table
+
+from .files import read
+from .table import Recording
+
+FOLDER = Path(__file__).parent / "spaces"
+_SUFFIX = ".json.gz"
+_FORMAT = 1
+"""Raised when the same file would cost something else."""
+
+
+class RecordedProblem(Problem):
+    """Configurations that were measured before: `recorded/NAME`, or `recorded:FILE` for a file of yours.
+
+    A file is a Kernel Tuner cache, T4, KTT output, an npz of TpuGraphs, or what `record` wrote; plain or gzipped. A
+    parameter takes the values that occur, ordered where they are numbers; what was not measured is forbidden. What
+    failed when it was measured fails. The optimum is the cheapest row. The default is what the file names, else the
+    configuration of median cost.
+    """
+
+    instances: ClassVar[tuple[str, ...]] = tuple(
+        sorted(p.name.removesuffix(_SUFFIX) for p in FOLDER.glob(f"*{_SUFFIX}"))
+    )
+
+    def __init__(self, instance: str) -> None:
+        self._load(read(FOLDER / f"{instance}{_SUFFIX}"))
+
+    @classmethod
+    def from_file(cls, path: str) -> Self:
+        """Return the task that a user's file records.
+
+        Raises:
+          UserError: it cannot be read, is of no known format, or damaged.
+        """
+        problem = cls.__new__(cls)
+        problem._load(read(Path(path)))
+        return problem
+
+    def _load(self, recorded: Recording) -> None:
+        sizes = np.array([len(values) for values in recorded.values])
+        whole = len(recorded.rows) == np.prod(sizes.astype(float))
+        kinds = np.where(recorded.ordered, Kind.SCALE, Kind.CHOICE)
+        constraints = [] if whole else [listed(recorded.rows)]
+        self.unit = recorded.unit  # type: ignore[misc]
+        self.space = Space(sizes, kinds, constraints=constraints, names=recorded.names, values=recorded.values)
+        self._table = self.space.components[0] if constraints else table(range(len(sizes)), recorded.rows, sizes)
+        order = np.argsort(self._table.places(recorded.rows))
+        self._costs, self._status = recorded.costs[order], recorded.status[order]
+        self._reasons = [recorded.reasons[i] for i in order.tolist()]
+        self.default = recorded.rows[recorded.default]
+        self.optimum = float(self._costs.min())
+        self._recorded = recorded
+
+    def evaluate(self, configs: NDArray) -> Evaluations:
+        """Return what `(n, d)` measured configurations cost."""
+        places = self._table.places(configs)
+        status = self._status[places]
+        reasons = {i: self._reasons[places[i]] for i in np.flatnonzero(status).tolist()}
+        return Evaluations(self._costs[places], status, reasons)
+
+    def fingerprint(self) -> str:
+        """Return a text that changes with what the file says, not with how it is written."""
+        recorded = self._recorded
+        words = (_FORMAT, self.space.digest(), recorded.names, recorded.values, recorded.unit, self.default.tolist())
+        content = repr(words).encode() + self._costs.tobytes() + self._status.tobytes()
+        return hashlib.sha256(content).hexdigest()[:16]
+
+    def facts(self) -> dict[str, str]:
+        """Return the format, what was measured, how noisy it was, and where the default comes from."""
+        return dict(self._recorded.facts)

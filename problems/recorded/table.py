@@ -1,0 +1,148 @@
+"""What a file of measurements says, in one shape whatever its format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bbo_suite import Status
+from bbo_suite.constraint import table
+
+from .columns import coded, key_of
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Measured configurations of d parameters, n of them, each once.
+
+    Attributes:
+      names: of the parameters.
+      values: those that occur of each parameter, in ascending order where they are numbers.
+      ordered: `(d,)` are they numbers?
+      rows: `(n, d)` indices into `values`.
+      costs: `(n,)` in `unit`; inf for what failed.
+      status: `(n,)` of `Status`.
+      reasons: n texts, empty for what did not fail.
+      unit: seconds, unless the file measures something else.
+      default: the row of the default configuration.
+      facts: what else `show` prints.
+    """
+
+    names: tuple[str, ...]
+    values: tuple[Sequence[Any], ...]
+    ordered: NDArray[np.bool_]
+    rows: NDArray[np.int64]
+    costs: NDArray[np.float64]
+    status: NDArray[np.int8]
+    reasons: tuple[str, ...]
+    unit: str
+    default: int
+    facts: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What came of n measurements: `(n,)` costs with inf for failures, `(n,)` statuses, and n reasons."""
+
+    costs: NDArray[np.float64]
+    status: NDArray[np.int8]
+    reasons: Sequence[str]
+
+
+def recording(
+    names: Sequence[str],
+    columns: Sequence[Sequence[Any] | NDArray],
+    measured: Measured,
+    unit: str = "seconds",
+    default: Mapping[str, Any] | None = None,
+    facts: Mapping[str, str] | None = None,
+) -> Recording:
+    """Return the recording of n measurements.
+
+    A configuration measured more than once costs the median of the times that it worked, and failed if it never did.
+    What a known constraint forbade is left out: it is no configuration.
+
+    Args:
+      columns: the n values of each parameter.
+      default: the value of each parameter in the default configuration, if the file names one.
+
+    Raises:
+      ValueError: there is nothing to search, or the default is none of the configurations.
+    """
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if list(names).count(name) > 1)
+        raise ValueError(f"parameter {twice!r} is there twice; give each its own name")
+    if not len(names) or not len(measured.costs):
+        raise ValueError(f"it holds {len(measured.costs)} measurements of {len(names)} parameters; record some first")
+    parts = [coded(column, f"parameter {name!r}") for name, column in zip(names, columns, strict=True)]
+    values, ordered = tuple(part[1] for part in parts), np.array([part[2] for part in parts])
+    rows, once = _merged(np.column_stack([part[0] for part in parts]), [len(v) for v in values], measured)
+    known = once.status != Status.FORBIDDEN
+    rows, costs, status = rows[known], once.costs[known], once.status[known]
+    reasons = tuple(reason for reason, kept in zip(once.reasons, known, strict=True) if kept)
+    if not (status == Status.OK).any():
+        raise ValueError("none of its configurations has a cost: all failed; there is nothing to search")
+    counted = _counted(measured, len(rows), int((~known).sum()), status)
+    made = Recording(tuple(names), values, ordered, rows, costs, status, reasons, unit, -1, counted | dict(facts or {}))
+    return made if default is None else with_default(made, _place(made, default), "the one that the file names")
+
+
+def with_default(made: Recording, place: int, why: str) -> Recording:
+    """Return the recording with another default, which must have worked."""
+    if made.status[place] != Status.OK:
+        raise ValueError(f"its default configuration failed ({made.reasons[place]}); name one that works")
+    return replace(made, default=place, facts=made.facts | {"default is": why})
+
+
+def with_some_default(made: Recording) -> Recording:
+    """Return the recording with a default: the configuration of median cost where the file names none."""
+    if made.default >= 0:
+        return made
+    order = np.argsort(made.costs, kind="stable")
+    middle = int(order[(int((made.status == Status.OK).sum()) - 1) // 2])
+    return with_default(made, middle, "the configuration of median cost: the file names no default")
+
+
+def _merged(rows: NDArray, sizes: ArrayLike, measured: Measured) -> tuple[NDArray[np.int64], Measured]:
+    """Return every configuration once, with the median of its costs."""
+    distinct = table(range(rows.shape[1]), rows, np.asarray(sizes))
+    places = distinct.places(rows)
+    order = np.lexsort((measured.costs, places))
+    starts = np.flatnonzero(np.diff(places[order], prepend=-1))
+    worked = np.bincount(places, measured.status == Status.OK, len(starts)).astype(int)
+    low, high = (measured.costs[order][starts + np.maximum(0, n)] for n in ((worked - 1) // 2, worked // 2))
+    with np.errstate(invalid="ignore"):
+        costs = np.where(worked > 0, low + (high - low) / 2, np.inf)
+    first = np.full(len(starts), len(rows))
+    np.minimum.at(first, places, np.arange(len(rows)))
+    status = np.where(worked > 0, Status.OK, measured.status[first]).astype(np.int8)
+    reasons = ["" if ok else measured.reasons[i] for ok, i in zip(worked, first.tolist(), strict=True)]
+    return distinct.rows, Measured(costs, status, reasons)
+
+
+def _counted(measured: Measured, kept: int, forbidden: int, status: NDArray[np.int8]) -> dict[str, str]:
+    counts = {word.word: int((status == word).sum()) for word in Status if word and (status == word).any()}
+    repeated = len(measured.costs) - kept - forbidden
+    return {
+        "configurations": f"{kept:,} measured",
+        "failed": ", ".join(f"{count:,} {word}" for word, count in counts.items()) or "none",
+        **({"left out": f"{forbidden:,} that a known constraint forbade"} if forbidden else {}),
+        **({"repeated": f"{repeated:,} measurements more; a configuration costs their median"} if repeated else {}),
+    }
+
+
+def _place(made: Recording, default: Mapping[str, Any]) -> int:
+    wanted = []
+    for name, values in zip(made.names, made.values, strict=True):
+        keys = [key_of(value, name) for value in values]
+        if name not in default or (key := key_of(default[name], name)) not in keys:
+            raise ValueError(f"the default that it names is not among its configurations: see parameter {name!r}")
+        wanted.append(keys.index(key))
+    (found,) = np.nonzero((made.rows == wanted).all(axis=1))
+    if not len(found):
+        raise ValueError("the default that it names is not among its configurations; measure it, or name another")
+    return int(found[0])

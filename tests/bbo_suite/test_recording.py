@@ -1,0 +1,135 @@
+"""Recording and reading back."""
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bbo_suite import recording
+from bbo_suite.evaluation import evaluate
+from bbo_suite.registry import Registry
+
+PROBLEM = """
+import numpy as np
+from bbo_suite import Constraint, Evaluations, Problem, Status, choice, product, scale
+class Odd(Problem):
+    instances = ("a",)
+    unit = "bytes"
+    calls = 0
+    def __init__(self, instance):
+        apart = Constraint((0, 2), lambda rows: rows[:, 0] != rows[:, 1])
+        values = [scale("täg", [1, 2, 3.5, 4]), choice("mixed", ["1", 1, True]), choice("m", [(1, 2), "b", "c", None])]
+        self.space = product(*values, constraints=[apart])
+        self.default = np.array([1, 0, 0])
+    def evaluate(self, configs):
+        type(self).calls += 1
+        values = np.sqrt(7 + configs @ np.array([1.1, 3.3, 5.7]))
+        status = np.where(configs.sum(axis=1) == 6, Status.TIMEOUT, Status.OK)
+        values[status > 0] = np.inf
+        return Evaluations(values, status, {int(i): "too slow, \\u00fc" for i in np.flatnonzero(status)})
+"""
+NAMES = ["odd.json", "odd.json.gz", "odd.parquet"]
+
+
+@pytest.fixture
+def odd(tmp_path):
+    path = tmp_path / "odd.py"
+    path.write_text(PROBLEM)
+    return path
+
+
+def read_back(path):
+    if path.suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+    return Registry().load(f"recorded:{path}")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_recorded_is_read_back_to_the_bit(suite, odd, tmp_path, name):
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    done = suite("record", "odd/a", "--plugin", odd, "--out", name, "--quiet")
+    assert (done.code, done.out, done.err) == (0, f"{name}\n", "")
+    live, recorded = Registry((odd,)).load("odd/a"), read_back(tmp_path / name)
+    assert recorded.space.cardinality == live.space.cardinality == 3 * 12
+    assert recorded.unit == "bytes" and not Path(f"{name}.part").exists()
+    words = {json.dumps(tuple(recorded.space.describe(r).values())): r for r in recorded._table.rows}
+    rows = live._table if hasattr(live, "_table") else live.space.sample(200, np.random.default_rng(0))
+    theirs = [
+        tuple(v if isinstance(v, (int, float, str)) else str(v) for v in live.space.describe(r).values()) for r in rows
+    ]
+    same = np.array([words[json.dumps(t)] for t in theirs])
+    told, known = evaluate(recorded, same), evaluate(live, rows)
+    assert np.array_equal(told.values, known.values) and np.array_equal(told.status, known.status)
+    assert told.reasons == known.reasons and (known.status > 0).any()
+    assert np.array_equal(same[(rows == live.default).all(axis=1)][0], recorded.default)
+
+
+def test_a_file_of_json_keeps_to_the_schema_and_to_the_byte(suite, odd, tmp_path):
+    for name in ("one.json.gz", "two.json.gz"):
+        suite("record", "odd/a", "--plugin", odd, "--out", name, "--sample", 9, "--seed", 3)
+    assert Path("one.json.gz").read_bytes() == Path("two.json.gz").read_bytes()
+    document = json.loads(gzip.decompress(Path("one.json.gz").read_bytes()))
+    assert document["schema_version"] == "1.0.0" and document["metadata"]["sample"] == "9 of 36, seed 3"
+    required = {"configuration", "times", "invalidity", "correctness"}
+    assert len(document["results"]) == 9 and all(required <= result.keys() for result in document["results"])
+    assert len({json.dumps(result["configuration"]) for result in document["results"]}) == 9
+
+
+def test_a_part_of_the_parameters_varies(suite, odd):
+    suite("record", "odd/a", "--plugin", odd, "--out", "part.json", "--parameter", "täg", "--parameter", "m")
+    recorded = read_back(Path("part.json").absolute())
+    assert [recorded.space.name(i) for i in range(2)] == ["täg", "m"] and recorded.space.cardinality == 12
+
+
+def test_an_interrupted_recording_goes_on(suite, odd, monkeypatch):
+    monkeypatch.setattr(recording, "BATCH", 10)
+    command = ("record", "odd/a", "--plugin", odd, "--quiet", "--out")
+    suite(*command, "whole.json")
+    written = recording._write
+
+    def dies(file, lines):
+        written(file, lines)
+        if len(Path("cut.json.part").read_bytes().splitlines()) > 20:
+            file.write('[1.5, 0, "cut')
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(recording, "_write", dies)
+    assert suite(*command, "cut.json").code == 130
+    known = len(Path("cut.json.part").read_bytes().splitlines()) - 2
+    assert 0 < known < 36 and not Path("cut.json").exists()
+    monkeypatch.setattr(recording, "_write", written)
+    shown = []
+    recording.record(
+        Registry((odd,)), "odd/a", Path("cut.json"), None, 0, (), 1, lambda n: lambda done, _: shown.append(done)
+    )
+    assert shown[0] == known
+    assert Path("cut.json").read_bytes() == Path("whole.json").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--out", "odd.csv"], "name it .json"),
+        (["--out", "there.json"], "is there already"),
+        (["--out", "no/where.json"], "there is no no"),
+        (["--out", "a.json", "--sample", 0], "sample must be 1 or more"),
+        (["--out", "a.json", "--parameter", "tag"], "no parameter 'tag'. Did you mean 'täg'?"),
+        (["--out", "other.json"], "of another recording"),
+        (["--out", "damaged.json"], "or damaged"),
+    ],
+)
+def test_mistakes(suite, odd, arguments, message):
+    Path("there.json").touch()
+    Path("other.json.part").write_text('{"problem": "odd/b"}\n')
+    Path("damaged.json.part").write_text('{"problem": \n')
+    done = suite("record", "odd/a", "--plugin", odd, *arguments)
+    assert done.code == 1 and message in done.err
+
+
+def test_too_many_candidates(suite, tmp_path):
+    (tmp_path / "large.py").write_text(PROBLEM.replace("[1, 2, 3.5, 4]", "range(1, 200_000)").replace("Odd", "Large"))
+    done = suite("record", "large/a", "--plugin", tmp_path / "large.py", "--out", "a.json")
+    assert done.code == 1 and "give --sample" in done.err

@@ -1,0 +1,187 @@
+"""Whatever is wrong with a file is one sentence that names it and the place."""
+
+import gzip
+import io
+import json
+import pickle
+import zipfile
+
+import numpy as np
+import pytest
+
+from bbo_problems.recorded import files
+from bbo_suite import UserError
+
+HUGE = 10**400
+
+
+def change(content, path, value):
+    """Return a copy with one thing set, or removed if the value is `...`."""
+    copy = json.loads(json.dumps(content))
+    *parents, last = path
+    target = copy
+    for key in parents:
+        target = target[key]
+    if value is ...:
+        del target[last]
+    else:
+        target[last] = value
+    return copy
+
+
+CASES = {
+    "another schema of T4": ("t4", ["schema_version"], "2.0.0", "schema_version is '2.0.0'"),
+    "a schema that is a number": ("t4", ["schema_version"], 1, "schema_version is '1'"),
+    "another schema of a cache": ("kernel_tuner", ["schema_version"], "3.1.0", "schema_version"),
+    "no results": ("t4", ["results"], [], "0 measurements"),
+    "results that are an object": ("t4", ["results"], {}, "'results' of the file is an object, not a list"),
+    "a result that is a number": ("t4", ["results", 2], 7, "result 2 is a number"),
+    "no configuration": ("t4", ["results", 1, "configuration"], ..., "result 1 has no 'configuration'"),
+    "another parameter": ("t4", ["results", 1, "configuration", "x"], 3, "result 1 has other parameters"),
+    "no parameters": ("kernel_tuner", ["tune_params_keys"], [], "of 0 parameters"),
+    "a parameter twice": ("kernel_tuner", ["tune_params_keys"], ["block"] * 2, "'block' is there twice"),
+    "names that are numbers": ("kernel_tuner", ["tune_params_keys"], [1, 2, 3], "no list of names"),
+    "an unknown invalidity": ("t4", ["results", 0, "invalidity"], "odd", "'invalidity' of result 0 is 'odd'"),
+    "no invalidity": ("t4", ["results", 0, "invalidity"], ..., "result 0 has no 'invalidity'"),
+    "a time that is NaN": ("t4", ["results", 0, "measurements", 0, "value"], float("nan"), "result 0 is NaN"),
+    "a time that is huge": ("kernel_tuner", ["cache", "16,0,a", "time"], HUGE, "'16,0,a' is inf"),
+    "a negative time": ("kernel_tuner", ["cache", "16,0,a", "time"], -1, "is -1"),
+    "a time that is a text": ("kernel_tuner", ["cache", "16,0,a", "time"], "3.5 ms", "the text '3.5 ms'"),
+    "a time that is true": ("kernel_tuner", ["cache", "16,0,a", "time"], True, "not a number"),
+    "no time": ("kernel_tuner", ["cache", "16,0,a", "time"], ..., "'time' of row '16,0,a' is null"),
+    "a row that is a list": ("kernel_tuner", ["cache", "16,0,a"], [], "row '16,0,a' is no object"),
+    "a row without a parameter": ("kernel_tuner", ["cache", "16,0,a", "mode"], ..., "no value of parameter 'mode'"),
+    "a cache that is a list": ("kernel_tuner", ["cache"], [], "'cache' of the file is a list"),
+    "another objective": ("kernel_tuner", ["objective"], "GFLOP/s", "objective is 'GFLOP/s'"),
+    "repeats that are texts": ("kernel_tuner", ["cache", "16,0,a", "times"], ["a", "b"], "'times' of a row"),
+    "a parameter that is NaN": ("t4", ["results", 0, "configuration", "block"], float("nan"), "'block' has the value"),
+    "an unknown unit": ("t4", ["metadata", "timeunit"], "fortnights", "no unit of time"),
+    "no unit": ("t4", ["metadata"], {}, "no unit of its times"),
+    "another objective of T4": ("t4", ["results", 0, "objectives"], ["GFLOP/s"], "no measurement of its objective"),
+    "metadata that is a list": ("t4", ["metadata"], [1], "'metadata' of the file is no object"),
+    "a default that is not there": ("t4", ["metadata", "default"], {"block": 7}, "is not among"),
+    "a default that failed": (
+        *("t4", ["metadata", "default"], {"block": 64, "unroll": 1, "mode": "b"}, "default configuration failed"),
+    ),
+    "a default that was not measured": (
+        *("t4", ["metadata", "default"], {"block": 16, "unroll": 0, "mode": "b"}, "not among its configurations"),
+    ),
+    "an unknown status": ("ktt", ["Results", 0, "Status"], "Odd", "'Status' of result 0 is 'Odd'"),
+    "a duration that is null": ("ktt", ["Results", 0, "TotalDuration"], None, "is null, not a number"),
+    "a parameter without a name": ("ktt", ["Results", 0, "Configuration", 0, "Name"], ..., "a parameter of result 0"),
+    "no unit of KTT": ("ktt", ["Metadata", "TimeUnit"], ..., "'Metadata' has no 'TimeUnit'"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_json_that_is_wrong(load, formats, case):
+    name, path, value, message = CASES[case]
+    with pytest.raises(UserError, match=r"^cannot use .*rec.rded0: ") as refused:
+        load(change(formats[name], path, value))
+    assert "\n" not in str(refused.value)
+    assert any(part in str(refused.value) for part in message.split("|"))
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "it is empty"),
+        (b"[1, 2]", "its JSON is a list"),
+        (b"3", "its JSON is a value"),
+        (b"{}", "has none of 'cache', 'results' and 'Results'"),
+        (b'{"ConfigurationSpace": {}}', "no measurements"),
+        (b'{"results": [], "results": []}', "'results' is twice"),
+        (b"\xff\xfe\x00", "no text in UTF-8"),
+        (b'{"results": [{"configu', "cut off or damaged"),
+        (b'{"tune_params_keys": ["a"], "cache": {', "0 measurements"),
+        (b'{"cache": {"1": {"a": 1, "time": 2} "2": }}', "damaged"),
+        (b'{"results": ' + b"[" * 100_000, "too deep"),
+        (b'{"results": [%s]}' % (b"9" * 5000), "cannot use"),
+        (gzip.compress(b"{}" * 99)[:-9], "gzip file that is cut off or damaged"),
+        (gzip.compress(b"{}" * 99)[:12] + b"garbage" * 9, "gzip file that is cut off or damaged"),
+        (b"PK\x03\x04 and nothing", "npz file that is cut off or damaged"),
+        (b"PAR1 and nothing", "damaged|pyarrow"),
+    ],
+)
+def test_bytes_that_are_wrong(load, data, message):
+    with pytest.raises(UserError) as refused:
+        load(data)
+    assert any(part in str(refused.value) for part in message.split("|")), refused.value
+
+
+def test_a_gzip_bomb_is_not_unpacked(load, monkeypatch):
+    monkeypatch.setattr(files, "LARGEST", 1 << 16)
+    with pytest.raises(UserError, match="unpacks to more than"):
+        load(b" " * (1 << 20), packed=True)
+
+
+def test_every_cut_of_a_cache_is_read_or_refused(load, formats):
+    text = json.dumps(formats["kernel_tuner"]).encode()
+    for stop in range(0, len(text), 31):
+        try:
+            load(text[:stop])
+        except UserError as error:
+            assert "cannot use" in str(error)
+
+
+def test_another_objective_needs_a_unit(load, formats):
+    result = formats["t4"]["results"][0]
+    result["objectives"], result["measurements"][0]["name"] = ["energy"], "energy"
+    with pytest.raises(UserError, match="measures 'energy' without a unit"):
+        load(formats["t4"])
+
+
+def test_all_failed(load, formats):
+    for result in formats["t4"]["results"]:
+        result["invalidity"] = "compile"
+    with pytest.raises(UserError, match="all failed"):
+        load(formats["t4"])
+
+
+ARRAYS = {
+    "no normalizers": ("tile", "config_runtime_normalizers", ..., "no array 'config_runtime_normalizers'"),
+    "a normalizer of 0": ("tile", "config_runtime_normalizers", np.array([1, 0, 1, 1]), "row 1 is not positive"),
+    "fewer run times": ("tile", "config_runtime", np.array([1, 2]), "differ in length: 4, 2, 4"),
+    "a wrong shape": ("tile", "config_feat", np.zeros((4, 3, 2)), r"has shape \(4, 3, 2\)"),
+    "an empty table": ("tile", "config_feat", np.zeros((0, 24)), "none empty"),
+    "texts": ("tile", "config_runtime", np.array(["a"] * 4), "not of numbers"),
+    "NaN": ("tile", "config_runtime", np.array([1, np.nan, 1, 1]), r"NaN or infinity at \[1\]"),
+    "a negative time": ("tile", "config_runtime", np.array([1, -5, 1, 1]), "row 1 is negative"),
+    "nodes that do not fit": ("layout", "node_config_ids", np.arange(5), "has 5 nodes"),
+    "a node twice": ("layout", "node_config_ids", np.array([3, 3]), "'node 3' is there twice"),
+    "something else": ("layout", "node_config_feat", ..., "neither 'config_feat'"),
+}
+
+
+@pytest.mark.parametrize("case", ARRAYS)
+def test_arrays_that_are_wrong(load, formats, case):
+    name, key, value, message = ARRAYS[case]
+    arrays = {k: v for k, v in formats[name].items() if k != key} | ({} if value is ... else {key: value})
+    with pytest.raises(UserError, match=message):
+        load(arrays)
+
+
+class Malicious:
+    """Fails the test if it is unpickled."""
+
+    def __reduce__(self):
+        return pytest.fail, ("a file ran code",)
+
+
+def test_objects_are_never_unpickled(load, formats):
+    objects = np.array([Malicious()] * 4, object)
+    with pytest.raises(UserError, match="could run code"):
+        load(formats["tile"] | {"config_runtime": objects})
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as packed:  # np.load takes an entry that is no array to be a pickle, or bytes
+        packed.writestr("config_feat.npy", pickle.dumps(Malicious()))
+    with pytest.raises(UserError, match="cannot use"):
+        load(buffer.getvalue())
+
+
+def test_a_file_that_is_not_there(load, tmp_path):
+    from bbo_suite.registry import Registry
+
+    for path in (tmp_path / "none.json", tmp_path):
+        with pytest.raises(UserError, match="cannot read"):
+            Registry().load(f"recorded:{path}")

@@ -1,0 +1,61 @@
+"""Recorded spaces as tasks: identity, searching, what is shipped."""
+
+import json
+
+import numpy as np
+import pytest
+
+import bbo_suite
+from bbo_problems.recorded.problem import FOLDER, RecordedProblem
+from bbo_suite.evaluation import default_value, evaluate
+from bbo_suite.registry import Registry
+
+
+def test_the_identity_covers_the_content_and_not_how_it_is_written(load, formats):
+    content = formats["kernel_tuner"]
+    same = [load(content), load(content, packed=True), load(json.dumps(content, indent=3).encode())]
+    same.append(load(content | {"cache": dict(reversed(content["cache"].items()))}))
+    assert len({problem.fingerprint() for problem in same}) == 1
+    content["cache"]["16,0,a"]["time"] += 1e-9
+    assert load(content).fingerprint() != same[0].fingerprint()
+
+
+def test_a_whole_product_needs_no_constraint(load, formats):
+    cache = formats["kernel_tuner"]["cache"]
+    row = next(iter(cache.values()))
+    configs = [(b, u) for b in (8, 16, 32) for u in (0, 1)]
+    rows = {str(c): row | {"block": c[0], "unroll": c[1], "time": 10.0 + sum(c)} for c in configs}
+    problem = load(formats["kernel_tuner"] | {"cache": rows})
+    assert not problem.space.components and problem.space.cardinality == 6
+    found = problem.evaluate(problem.space.sample(50, np.random.default_rng(0)))
+    assert found.values.min() == problem.optimum == 18.0 / 1e3
+
+
+def test_strategies_propose_only_what_was_measured(load, formats, tmp_path, write):
+    path = write(formats["kernel_tuner"])
+    for strategy in ("annealing", "random", "exhaustive"):
+        (run,) = bbo_suite.run(strategy, f"recorded:{path}", budget=40, batch=4, results=tmp_path / "runs")
+        assert run["best"] == run["optimum"] == 1.25e-3
+        assert run["unique"] <= 5
+
+
+def test_shipped_spaces_are_small_and_can_be_beaten():
+    assert sum(path.stat().st_size for path in FOLDER.glob("*.json.gz")) < 300 * 1024
+    assert RecordedProblem.instances
+    for instance in RecordedProblem.instances:
+        problem = Registry().load(f"recorded/{instance}")
+        assert problem.optimum < default_value(problem)
+        assert problem.facts()["recorded problem"] in (FOLDER / "README.md").read_text()
+
+
+@pytest.mark.parametrize("instance", [i for i in RecordedProblem.instances if i.startswith(("tile", "flags"))])
+def test_what_the_simulator_says_now_is_what_was_recorded(instance):
+    """A change of the simulator asks for a new recording: the README beside the files has the commands."""
+    recorded = Registry().load(f"recorded/{instance}")
+    live = Registry().load(recorded.facts()["recorded problem"])
+    rows = recorded.space.sample(64, np.random.default_rng(0))
+    places = [
+        [list(live.space.values(i)).index(v) for i, v in enumerate(recorded.space.describe(row).values())]
+        for row in rows
+    ]
+    assert np.array_equal(evaluate(live, live.space.check(places)).values, evaluate(recorded, rows).values)

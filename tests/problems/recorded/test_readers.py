@@ -1,0 +1,166 @@
+"""Every format gives the same neutral space: parameters, seconds, statuses, noise, default."""
+
+import json
+
+import numpy as np
+import pytest
+
+from bbo_suite import Kind, Status
+from bbo_suite.evaluation import default_value, evaluate
+
+
+def costs(problem):
+    """Return every measured configuration in words with its cost."""
+    rows = problem._table.rows
+    values = problem.evaluate(rows).values.tolist()
+    return {tuple(problem.space.describe(row).values()): value for row, value in zip(rows, values, strict=True)}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("name", ["kernel_tuner", "t4", "ktt"])
+def test_three_formats_of_the_same_measurements(load, formats, name, packed):
+    problem = load(formats[name], packed=packed)
+    space = problem.space
+    known = {k: list(space.values(i)) for i, k in enumerate(map(space.name, range(3)))}
+    assert known == {"block": [16, 32, 64], "unroll": [0, 1], "mode": ["a", "b"]}
+    assert space.kinds.tolist() == [Kind.SCALE, Kind.SCALE, Kind.CHOICE]
+    seconds = {
+        k: v / 1e3
+        for k, v in zip([(16, 0, "a"), (16, 1, "a"), (32, 0, "b"), (64, 0, "a")], (4, 2.5, 1.25, 8), strict=True)
+    }
+    assert costs(problem) == pytest.approx({**seconds, (64, 1, "b"): np.inf}, rel=1e-15)
+    assert space.cardinality == 5 and problem.optimum == 1.25e-3 and problem.unit == "seconds"
+    assert default_value(problem) == 2.5e-3
+    assert "median" in problem.facts()["default is"] and problem.facts()["failed"] == "1 runtime_error"
+
+
+def test_the_formats_agree_to_the_bit(load, formats):
+    first, second = load(formats["kernel_tuner"]), load(formats["t4"])
+    assert first.fingerprint() == second.fingerprint()
+
+
+def test_what_was_not_measured_is_forbidden_and_what_failed_fails(load, formats):
+    problem = load(formats["kernel_tuner"])
+    result = evaluate(problem, problem.space.check([[0, 0, 1], [2, 1, 1], [0, 0, 0]]))
+    assert result.status.tolist() == [Status.FORBIDDEN, Status.RUNTIME_ERROR, Status.OK]
+    assert "RuntimeFailedConfig" in result.reasons[1]
+
+
+def test_repeats_give_the_noise_floor(load, formats):
+    expected = np.std([0.99, 1.01], ddof=1)
+    for name in ("kernel_tuner", "t4"):
+        assert load(formats[name]).facts()["noise"].startswith(f"{expected:.2%}")
+
+
+def test_a_configuration_that_is_measured_again_costs_the_median(load, formats):
+    results = formats["t4"]["results"]
+    for time in (6.0, 4.5):
+        again = json.loads(json.dumps(results[0]))
+        again["measurements"][0]["value"] = time
+        results.append(again)
+    failed = json.loads(json.dumps(results[3])) | {"configuration": results[1]["configuration"]}
+    problem = load(formats["t4"] | {"results": [failed, *results]})
+    assert costs(problem)[16, 0, "a"] == 4.5e-3
+    assert costs(problem)[16, 1, "a"] == 2.5e-3
+    assert problem.facts()["repeated"].startswith("3 measurements more")
+
+
+@pytest.mark.parametrize(
+    ("word", "status"),
+    [("compile", 2), ("runtime", 3), ("timeout", 4), ("correctness", 5)],
+)
+def test_the_ways_to_fail_of_t4(load, formats, word, status):
+    formats["t4"]["results"][3]["invalidity"] = word
+    problem = load(formats["t4"])
+    assert problem._status.tolist().count(status) == 1
+
+
+@pytest.mark.parametrize("name", ["kernel_tuner", "t4"])
+def test_what_a_known_constraint_forbade_is_no_configuration(load, formats, name):
+    if name == "t4":
+        formats["t4"]["results"][3]["invalidity"] = "constraints"
+    else:
+        formats[name]["cache"]["64,1,b"] |= {"time": 0, "__error__": "InvalidConfig"}
+    problem = load(formats[name])
+    assert problem.space.cardinality == 4 and problem.facts()["left out"].startswith("1 ")
+
+
+def test_the_failures_of_kernel_tuner(load, formats):
+    rows = formats["kernel_tuner"]["cache"]
+    rows["16,0,a"]["time"], rows["16,1,a"]["__error__"] = "CompilationFailedConfig", "RuntimeFailedConfig"
+    rows["32,0,b"]["time"] = 1e20
+    problem = load(formats["kernel_tuner"])
+    assert sorted(problem._status.tolist()) == [0, 2, 3, 3, 3]
+
+
+def test_a_cache_that_is_cut_off_anywhere_keeps_its_whole_rows(load, formats):
+    content = formats["kernel_tuner"]
+    text = json.dumps(content, indent=0, ensure_ascii=False)
+    whole = costs(load(content))
+    first = text.index("timestamp") + 60
+    seen = set()
+    for stop in (*range(first, len(text), 23), len(text) - 2):
+        problem = load(text.encode()[:stop])
+        found = costs(problem)
+        assert found.items() <= whole.items()
+        assert problem.facts()["cut off"].startswith("yes")
+        seen.add(len(found))
+    assert seen == {1, 2, 3, 4, 5}
+
+
+def test_true_is_not_one(load, formats):
+    for row, value in zip(formats["kernel_tuner"]["cache"].values(), [1, True, 1.0, "1", None], strict=True):
+        row["mode"] = value
+    (values,) = [v for i, v in enumerate(map(load(formats["kernel_tuner"]).space.values, range(3))) if i == 2]
+    assert sorted(map(repr, values)) == ["'1'", "1", "None", "True"]
+
+
+def test_units_of_t4(load, formats):
+    for unit, factor in (("seconds", 1.0), ("microseconds", 1e-6), ("ns", 1e-9)):
+        for result in formats["t4"]["results"]:
+            result["measurements"][0]["unit"] = unit
+        assert load(formats["t4"]).optimum == pytest.approx(1.25 * factor, rel=1e-15)
+    for result in formats["t4"]["results"]:
+        result["measurements"][0]["unit"] = "bytes"
+    assert (load(formats["t4"]).unit, load(formats["t4"]).optimum) == ("bytes", 1.25)
+
+
+def test_without_measurements_the_run_times_count(load, formats):
+    for result in formats["t4"]["results"]:
+        del result["measurements"], result["objectives"]
+    assert load(formats["t4"]).optimum == pytest.approx(1.25e-3, rel=1e-12)
+
+
+def test_tiles_of_tpu_graphs_count_in_runs_of_the_default(load, formats):
+    problem = load(formats["tile"])
+    moving = np.flatnonzero(problem.space.sizes > 1)
+    assert [problem.space.name(i) for i in moving] == ["kernel 0", "kernel 1"]  # neither sums nor products
+    unit = np.median([1000, 1000, 2000, 4000]) / 1e9
+    found = {k[:2]: v / unit for k, v in costs(problem).items()}
+    assert found == pytest.approx({(8, 128): 1.1, (8, 256): 0.5, (16, 128): 1.5})  # 1.1: the median of 1 and 1.2
+    assert default_value(problem) == pytest.approx(1.1 * unit)
+
+
+def test_layouts_of_tpu_graphs_are_told_by_content(load, formats):
+    problem = load(formats["layout"])
+    assert [problem.space.name(i) for i in range(2)] == ["node 3", "node 7"]
+    assert problem.space.sizes.tolist() == [3, 2] and problem.space.cardinality == 4
+    assert default_value(problem) == 900e-9 and problem.optimum == 700e-9
+
+
+def test_layouts_with_unusual_numbers_are_told_too(load, formats):
+    formats["layout"]["node_config_feat"][:, 1] = np.array([0.5, 0.25, 99, 0.5])[:, None]
+    assert load(formats["layout"]).space.sizes.tolist() == [3, 3]
+
+
+def test_a_product_beyond_an_integer(load, formats):
+    rng = np.random.default_rng(0)
+    features = rng.integers(-1, 6, (50, 60, 18)).astype(np.float32)
+    arrays = {"node_config_ids": np.arange(60), "config_runtime": np.arange(1, 51)}
+    problem = load(formats["layout"] | arrays | {"node_config_feat": features})
+    assert problem.space.cardinality == 50 and problem.space.sizes.prod(dtype=float) > 2.0**63
+    assert evaluate(problem, problem._table.rows).status.max() == 0
+    rows = problem.space.sample(9, rng)
+    assert np.isfinite(evaluate(problem, rows).values).all()
+    rows[:, 0] = (rows[:, 0] + 1) % problem.space.sizes[0]
+    assert (evaluate(problem, rows).status == Status.FORBIDDEN).all()
