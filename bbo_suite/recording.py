@@ -66,8 +66,7 @@ def record(
         **({"timeunit": "seconds"} if problem.unit == "seconds" else {}),
         **({"varied": list(parameters)} if parameters else {}),
         "sample": f"{sample:,} of {_cardinality(problem.space, columns):,}, seed {seed}" if sample else "",
-        "versions": {"bbo_suite": version("bbo_suite"), "python": platform.python_version()},
-        "machine": platform.machine(),
+        "made by": f"bbo_suite {version('bbo_suite')}, Python {platform.python_version()}, {platform.machine()}",
         "facts": problem.facts(),
     }
     part = out.with_name(f"{out.name}.part")

@@ -89,9 +89,11 @@ def noise(times: Sequence[Any], place: str) -> dict[str, str]:
     lengths = np.array([len(row) for row in repeats])
     try:
         flat, places = np.fromiter(chain(*repeats), float), np.repeat(np.arange(len(repeats)), lengths)
+        mean = np.bincount(places, flat) / lengths
+        if not np.isfinite(mean).all():
+            raise ValueError
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{place} hold something that is no number; leave them out") from None
-    mean = np.bincount(places, flat) / lengths
+        raise ValueError(f"{place} hold something that is no finite number; leave them out") from None
     spread = np.sqrt(np.bincount(places, (flat - mean[places]) ** 2) / (lengths - 1)) / np.maximum(mean, 1e-300)
     return {"noise": f"{np.median(spread):.2%} (standard deviation of {lengths.max()} repeats; the median row)"}
 

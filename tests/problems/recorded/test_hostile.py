@@ -109,6 +109,18 @@ def test_bytes_that_are_wrong(load, data, message):
     assert any(part in str(refused.value) for part in message.split("|")), refused.value
 
 
+@pytest.mark.parametrize("name", ["kernel_tuner", "t4", "ktt", "tile", "layout"])
+def test_damage_anywhere_is_a_sentence_or_harmless(write, formats, name):
+    whole, rng = write(formats[name]).read_bytes(), np.random.default_rng(0)
+    for _ in range(60):
+        data = bytearray(whole)
+        data[rng.integers(len(data))] = rng.integers(256)
+        try:
+            files.read(write(bytes(data)))
+        except UserError as error:
+            assert "\n" not in str(error)
+
+
 def test_a_gzip_bomb_is_not_unpacked(load, monkeypatch):
     monkeypatch.setattr(files, "LARGEST", 1 << 16)
     with pytest.raises(UserError, match="unpacks to more than"):
