@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,18 @@ from numpy.typing import NDArray
 _EXACT = 2.0**53
 
 
-def coded(column: Sequence[Any] | NDArray, place: str) -> tuple[NDArray[np.int64], list[Any], bool]:
+@dataclass(frozen=True)
+class Codes:
+    """A column as `(n,)` indices into its distinct values, for columns too long to be held as values."""
+
+    indices: NDArray[np.int64]
+    values: list[str]
+
+
+Column = Sequence[Any] | NDArray | Codes
+
+
+def coded(column: Column, place: str) -> tuple[NDArray[np.int64], list[Any], bool]:
     """Return the `(n,)` indices of a column, its distinct values, and whether these are numbers in ascending order.
 
     Other values come in the order of their texts, so that nothing depends on the order of measurements.
@@ -26,13 +38,16 @@ def coded(column: Sequence[Any] | NDArray, place: str) -> tuple[NDArray[np.int64
             raise ValueError(f"{place} has a value that is not finite; leave that row out")
         distinct, indices = np.unique(column, return_inverse=True)
         return indices.astype(np.int64), distinct.tolist(), True
+    if isinstance(column, Codes):
+        order = sorted(range(len(column.values)), key=column.values.__getitem__)
+        return np.argsort(order)[column.indices], [column.values[i] for i in order], False
     keys = [key_of(value, place) for value in column]
     values = dict(zip(keys, column, strict=True))
     numeric = all(kind == "number" for kind, _ in values)
-    order = sorted(values, key=(lambda key: key[1]) if numeric else (lambda key: (key[0], str(key[1]))))
-    index_of = {key: index for index, key in enumerate(order)}
+    sort = sorted(values, key=(lambda key: key[1]) if numeric else (lambda key: (key[0], str(key[1]))))
+    index_of = {key: index for index, key in enumerate(sort)}
     found = np.fromiter((index_of[key] for key in keys), np.int64, len(keys))
-    return found, [shown(values[key]) for key in order], numeric
+    return found, [shown(values[key]) for key in sort], numeric
 
 
 def key_of(value: Any, place: str) -> tuple[str, Any]:  # noqa: ANN401 - whatever JSON holds

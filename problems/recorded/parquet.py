@@ -10,6 +10,7 @@ import numpy as np
 from bbo_suite import Status
 from bbo_suite.recording_files import COLUMNS, KEY, arrow
 
+from .fields import get, texts
 from .table import Measured, Recording, recording
 
 _STATUS = {status.word: status for status in Status}
@@ -31,10 +32,11 @@ def read(data: bytes) -> Recording:
     if told is None or not set(COLUMNS) <= set(found.column_names):
         raise ValueError(f"it has no columns {', '.join(COLUMNS)}; Parquet is read as `record` writes it")
     metadata = json.loads(told)
+    unit, default = get(metadata, "unit", str, "its metadata"), get(metadata, "default", dict, "its metadata")
     names = [name for name in found.column_names if name not in COLUMNS]
-    texts = set(metadata["as_text"])
+    mixed = set(texts(metadata.get("as_text"), "'as_text' of its metadata"))
     columns = [
-        [json.loads(value) for value in found[name].to_pylist()] if name in texts else found[name].to_pylist()
+        [json.loads(value) for value in found[name].to_pylist()] if name in mixed else found[name].to_pylist()
         for name in names
     ]
     costs, words, reasons = (found[name].to_pylist() for name in COLUMNS)
@@ -42,6 +44,6 @@ def read(data: bytes) -> Recording:
     values = np.where(status == Status.OK, np.array(costs, float), np.inf)
     if (status < 0).any() or not (values >= 0).all() or (np.isinf(values) & (status == Status.OK)).any():
         raise ValueError("a row of it has no cost although its status is ok, or an unknown status")
-    facts = {"format": "Parquet", "recorded problem": str(metadata["problem"])}
+    facts = {"format": "Parquet", "recorded problem": str(metadata.get("problem"))}
     measured = Measured(values, status, [reason or "" for reason in reasons])
-    return recording(names, columns, measured, metadata["unit"], metadata["default"], facts)
+    return recording(names, columns, measured, unit, default, facts)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from bbo_suite import Status
 from bbo_suite.constraint import table
 
-from .columns import coded, key_of
+from .columns import Column, coded, key_of
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Measured:
 
 def recording(
     names: Sequence[str],
-    columns: Sequence[Sequence[Any] | NDArray],
+    columns: Sequence[Column],
     measured: Measured,
     unit: str = "seconds",
     default: Mapping[str, Any] | None = None,

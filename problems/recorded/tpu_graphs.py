@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Status
 
+from .columns import Codes
 from .table import Measured, Recording, recording, with_default
 
 _TILE = [f"{part} {i}" for part in ("kernel", "output", "input") for i in (*range(6), "sum", "product")]
@@ -65,11 +66,13 @@ def _layout(arrays: Mapping[str, NDArray]) -> Recording:
     names = [f"node {node}" for node in ids.tolist()]
     facts = {"format": "TpuGraphs layouts", "nodes configured": f"{len(ids):,}"}
     left = np.flatnonzero((features == -1).all(axis=(1, 2)))[:1]
-    default = {name: column[left[0]] for name, column in zip(names, columns, strict=True)} if len(left) else None
+    default = None
+    if len(left):
+        default = {name: c.values[int(c.indices[left[0]])] for name, c in zip(names, columns, strict=True)}
     return recording(names, columns, _measured(runtime / 1e9), default=default, facts=facts)
 
 
-def _vectors(features: NDArray) -> list[str]:
+def _vectors(features: NDArray) -> Codes:
     """Return each of `(c, f)` vectors as text: minor-to-major of output, input and kernel."""
     plain = (features == np.floor(features)).all() and features.min() >= -1 and features.max() <= 6
     if plain and features.shape[1] <= 20:  # three bits a number: one integer tells a vector
@@ -79,7 +82,7 @@ def _vectors(features: NDArray) -> list[str]:
     else:
         distinct, indices = np.unique(features, axis=0, return_inverse=True)
     words = [" ".join(f"{number:g}" for number in vector) for vector in distinct.tolist()]
-    return [words[i] for i in indices.reshape(-1).tolist()]
+    return Codes(indices.reshape(-1), words)
 
 
 def _array(arrays: Mapping[str, NDArray], name: str, dimensions: int) -> NDArray:

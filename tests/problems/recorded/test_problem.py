@@ -8,6 +8,7 @@ import pytest
 import bbo_suite
 from bbo_problems.recorded.problem import FOLDER, RecordedProblem
 from bbo_suite.evaluation import default_value, evaluate
+from bbo_suite.recording import record
 from bbo_suite.registry import Registry
 
 
@@ -18,6 +19,14 @@ def test_the_identity_covers_the_content_and_not_how_it_is_written(load, formats
     assert len({problem.fingerprint() for problem in same}) == 1
     content["cache"]["16,0,a"]["time"] += 1e-9
     assert load(content).fingerprint() != same[0].fingerprint()
+
+
+def test_recording_a_recorded_space_converts_it(load, formats, write, tmp_path):
+    source = write(formats["kernel_tuner"])
+    out = tmp_path / "converted.json"
+    record(Registry(), f"recorded:{source}", out, None, 0, (), 1, lambda total: lambda done, words: None)
+    assert json.loads(out.read_text())["schema_version"] == "1.0.0"
+    assert Registry().load(f"recorded:{out}").fingerprint() == Registry().load(f"recorded:{source}").fingerprint()
 
 
 def test_a_whole_product_needs_no_constraint(load, formats):
