@@ -158,7 +158,8 @@ def _weights(sizes: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
 
 
 def _is_beyond(sizes: NDArray[np.int64]) -> bool:
-    return bool(np.prod(sizes.astype(float)) > 2.0**62)
+    with np.errstate(over="ignore"):
+        return bool(np.prod(sizes.astype(float)) > 2.0**62)
 
 
 def all_different(columns: Sequence[int]) -> Constraint:

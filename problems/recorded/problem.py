@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from pathlib import Path
 from typing import ClassVar, Self
 
@@ -50,7 +51,7 @@ class RecordedProblem(Problem):
 
     def _load(self, recorded: Recording) -> None:
         sizes = np.array([len(values) for values in recorded.values])
-        whole = len(recorded.rows) == np.prod(sizes.astype(float))
+        whole = len(recorded.rows) == math.prod(sizes.tolist())
         kinds = np.where(recorded.ordered, Kind.SCALE, Kind.CHOICE)
         constraints = [] if whole else [listed(recorded.rows)]
         self.unit = recorded.unit  # type: ignore[misc]
