@@ -8,7 +8,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import NullFormatter
 
 from ..stats import best_so_far, quartiles
 from . import style
@@ -76,9 +75,8 @@ def _panel(ax: Axes, data: pd.DataFrame, looks: dict[str, style.Look]) -> None:
     ax.annotate("default", (1, 1), xycoords=("axes fraction", "data"), xytext=(-2, -3), textcoords="offset points",
                 ha="right", va="top", fontsize=8.5, color="0.35",
                 bbox={"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 0.8})  # fmt: skip
-    ax.set(xscale="log", xlabel="evaluations", ylim=_limits(data))
-    ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.set(ylim=_limits(data))
+    style.evaluations(ax)
 
 
 def _limits(data: pd.DataFrame) -> tuple[float, float]:

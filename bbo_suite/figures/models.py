@@ -53,4 +53,5 @@ def _panel(ax: Axes, lines: pd.DataFrame, looks: dict[str, style.Look]) -> None:
         ax.plot(line["evaluation"], line["score"], color=look.colour, linestyle=look.dash, marker=look.marker,
                 markersize=4, lw=1.6, label=style.printable(str(model)))  # fmt: skip
     low = max(-1.0, min(0.0, lines["score"].min()))  # a model that fails can score any negative number
-    ax.set(xscale="log", xlabel="evaluations", ylim=(low - 0.05, 1.05))
+    ax.set(ylim=(low - 0.05, 1.05))
+    style.evaluations(ax)

@@ -10,6 +10,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 from numpy.typing import NDArray
 
 SETTINGS: Any = {
@@ -86,6 +87,13 @@ def panels(count: int, width: float, height: float, extra: float, sharey: bool =
 def title(ax: Axes, text: str) -> None:
     """Write a panel's title, on two lines if it is long."""
     ax.set_title("\n".join(textwrap.wrap(short(text, 84), 44)), fontsize=10)
+
+
+def evaluations(ax: Axes) -> None:
+    """Make the x axis one of evaluations on a log scale, in plain numbers."""
+    ax.set(xscale="log", xlabel="evaluations")
+    ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    ax.xaxis.set_minor_formatter(NullFormatter())
 
 
 def caption(figure: Figure, text: str) -> None:

@@ -52,6 +52,8 @@ def test_the_figure_of_the_models_returns_medians_over_the_runs(said):
     drawn = {line.get_label(): (line.get_xdata().tolist(), line.get_ydata()) for line in figure.axes[0].lines}
     assert set(drawn) == {"forest", "ridge"} and drawn["ridge"][0] == [40, 90]
     np.testing.assert_allclose(drawn["ridge"][1], [0.2, 0.6])
+    ax = figure.axes[0]
+    assert ax.xaxis.get_major_formatter()(1000) == "1,000"  # no mathematics: names are literal text
 
 
 def test_no_scores_no_figure(said, tmp_path):
