@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import platform
 from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
@@ -65,7 +66,7 @@ def record(
         "fingerprint": problem.fingerprint(),
         **({"timeunit": "seconds"} if problem.unit == "seconds" else {}),
         **({"varied": list(parameters)} if parameters else {}),
-        "sample": f"{sample:,} of {_cardinality(problem.space, columns):,}, seed {seed}" if sample else "",
+        "sample": f"{sample:,} of {_many(_cardinality(problem.space, columns))}, seed {seed}" if sample else "",
         "made by": f"bbo_suite {version('bbo_suite')}, Python {platform.python_version()}, {platform.machine()}",
         "facts": problem.facts(),
     }
@@ -89,6 +90,11 @@ def _cardinality(space: Space, columns: Sequence[int]) -> int:
     return space.cardinality if len(columns) == len(space) else _free(space, columns).cardinality
 
 
+def _many(count: int) -> str:
+    """Return a number that people can read, however large it is."""
+    return f"{count:,}" if count < 10**15 else f"10^{math.log10(count):,.0f}"
+
+
 def _free(space: Space, columns: Sequence[int]) -> Space:
     """Return the product of some parameters; what the whole space forbids is still in it."""
     return Space(space.sizes[list(columns)])
@@ -102,7 +108,9 @@ def _candidates(problem: Problem, columns: Sequence[int], sample: int | None, se
     part = space if len(columns) == len(space) else _free(space, columns)
     wanted = part.cardinality if sample is None else min(sample, part.cardinality)
     if wanted > LARGEST:
-        raise UserError(f"there are {wanted:,} candidates, more than {LARGEST:,}; give --sample, or fewer --parameter")
+        raise UserError(
+            f"there are {_many(wanted)} candidates, more than {LARGEST:,}; give --sample, or fewer --parameter"
+        )
     order = Enumeration(part, np.random.default_rng(seed))
     found = default[None]
     for start in range(0, order.length, wanted):

@@ -8,8 +8,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 from .api import perform_study
 from .errors import UserError
 from .knobs import Knob, knobs_of
+from .optuna_log import quiet_optuna
 from .registry import Registry
 from .store import disk_errors, write_json
 from .study import Study
@@ -127,7 +127,7 @@ def _searched(plan: Tuning, shipped: Any, knobs: Sequence[Knob], reference: Gain
 
     distributions = {knob.name: knob.distribution() for knob in knobs}
     best, options = 1.0, shipped
-    with _quiet():
+    with quiet_optuna():
         sampler = optuna.samplers.TPESampler(seed=plan.seed, n_startup_trials=8)
         study = optuna.create_study(sampler=sampler, direction="maximize")
         start = {knob.name: knob.coded(getattr(shipped, knob.name)) for knob in knobs}
@@ -194,16 +194,3 @@ def default_name(strategy: str, problems: Sequence[str], *settings: int) -> str:
     """Return a folder's name that the settings but the number of trials determine, so that these can grow."""
     digest = hashlib.sha256(json.dumps([strategy, sorted(problems), settings]).encode()).hexdigest()[:6]
     return f"tune-{re.sub('[^A-Za-z0-9]+', '-', strategy).strip('-')}-{digest}"
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep Optuna's log to errors for the while."""
-    import optuna
-
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    try:
-        yield
-    finally:
-        optuna.logging.set_verbosity(before)

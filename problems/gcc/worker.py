@@ -84,7 +84,7 @@ class Program:
 
     def _compile(self, flags: Sequence[str]) -> str:
         """Return what the compiler complains of, empty if it made an object."""
-        done = _run([self._gcc, *_COMMON, *flags, "-c", self._source, "-o", str(self._object)])
+        done = _run([self._gcc, *_COMMON, *flags, "-c", "-x", "c", self._source, "-o", str(self._object)])
         lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines() or ["failed"]
         return lines[0][:200] if done.returncode else ""
 

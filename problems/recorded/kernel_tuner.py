@@ -79,7 +79,7 @@ def rescued(text: str) -> dict[str, Any] | None:
             key, _ = decoder.raw_decode(entry[1])
             rows[key], at = decoder.raw_decode(text, entry.end())
     except ValueError:
-        pass
+        pass  # the end of what can be read; whether that is a cut is judged by what is left
     rest = text[at:].strip("}, \n\r\t")
     if not document or (rest and "}" in text[at:]):  # more than the beginning of one row is unreadable
         return None

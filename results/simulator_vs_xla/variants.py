@@ -42,6 +42,7 @@ def with_barriers(traced: ClosedJaxpr, share: float, rng: np.random.Generator) -
     chosen: dict[int, bool] = {}
 
     def run(jaxpr: Any, constants: list[Any], arguments: list[Any], place: tuple[int, ...]) -> list[Any]:  # noqa: ANN401
+        """Evaluate a program operation by operation; `place` tells the calls that lead to it."""
         values = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*constants, *arguments], strict=True))
         for i, equation in enumerate(jaxpr.eqns):
             taken = [v.val if isinstance(v, Literal) else values[v] for v in equation.invars]

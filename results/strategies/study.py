@@ -51,10 +51,12 @@ def ids(only: list[str]) -> list[str]:
     return [f"{family}/{name}" for family in only or TASKS for name in TASKS[family]]
 
 
-def collect() -> pd.DataFrame:
-    """Return one row for each finished run of any budget."""
+def collect(repeats: int) -> pd.DataFrame:
+    """Return one row for each finished run of any budget, of strategies that are through with all repeats of a task."""
     folders = sorted(path.parent for path in HERE.parent.glob("strategies-*/*/end.json"))
-    return pd.DataFrame([summarise(folder) for folder in folders])[COLUMNS + COSTS]
+    runs = pd.DataFrame([summarise(folder) for folder in folders])[COLUMNS + COSTS]
+    done = runs.groupby(["budget", "problem", "strategy"])["seed"].transform("count")
+    return runs[done >= repeats]
 
 
 def main(
@@ -68,7 +70,7 @@ def main(
     names = strategy or [*OURS, *PEERS]
     settings = {"repeats": repeats, "jobs": jobs, "study": f"strategies-{budget}", "results": HERE.parent}
     bbo_suite.run(names, ids(only or []), budget=budget, quiet=False, **settings)
-    collect().to_csv(HERE / "runs.csv", index=False, float_format="%.10g")
+    collect(repeats).to_csv(HERE / "runs.csv", index=False, float_format="%.10g")
 
 
 if __name__ == "__main__":

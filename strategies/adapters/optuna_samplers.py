@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Kind, NoOptions, Strategy, UserError, option
+from bbo_suite.optuna_log import quiet_optuna
 
 from .coding import Coding
 from .peer import Peer, needed, one_of
@@ -144,7 +144,7 @@ class Optuna(Peer):
 
         kind = SAMPLERS[self.name]
         seed = {"seed": self.seed, **kind.arguments(self.options, self.coding)}
-        with _quiet():
+        with quiet_optuna():
             sampler: BaseSampler = getattr(optuna.samplers, self.name)(**seed)
             self._storage = optuna.storages.InMemoryStorage()
             self._study = optuna.create_study(sampler=sampler, storage=self._storage)
@@ -158,7 +158,7 @@ class Optuna(Peer):
 
     def propose(self, n: int) -> NDArray:
         """Ask the sampler `n` times."""
-        with _quiet():
+        with quiet_optuna():
             self._trials: list[Trial] = []
             rows = [self._propose_one() for _ in range(0 if self._stopped else n)]
         return np.array(rows, np.int64).reshape(-1, len(self.coding.sizes))
@@ -181,7 +181,7 @@ class Optuna(Peer):
 
     def learn(self, costs: list[float]) -> None:
         """Complete the trials."""
-        with _quiet():
+        with quiet_optuna():
             for trial, cost in zip(self._trials, costs, strict=True):
                 if trial.number or SAMPLERS[self.name].told_default:
                     self._study.tell(trial, cost)
@@ -199,16 +199,3 @@ def _distributions(coding: Coding, numeric: bool) -> dict[str, Any]:
     category = functools.cache(lambda size: CategoricalDistribution(range(size)))
     kinds = zip(_names(coding), coding.sizes.tolist(), coding.kinds.tolist(), strict=True)
     return {name: number(size) if numeric or kind == Kind.SCALE else category(size) for name, size, kind in kinds}
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep Optuna's log to errors for the while."""
-    import optuna
-
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    try:
-        yield
-    finally:
-        optuna.logging.set_verbosity(before)

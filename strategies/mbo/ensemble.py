@@ -32,12 +32,14 @@ class Ensemble:
     Attributes:
       scores: mean R^2 in the last cross-validation, by regressor.
       members: the selected ones, fitted.
+      none: the target of a change that gains nothing.
     """
 
     def __init__(self, threshold: float, folds: int, rng: Generator) -> None:
         self._threshold, self._folds, self._rng = threshold, folds, rng
         self._features, self._values = np.zeros((0, 0), np.float32), np.zeros(0)
         self._seen, self._due = 0, FEWEST
+        self.none = 0.0
         self.scores: dict[str, float] = {}
         self.members: dict[str, Predictor] = {}
 
@@ -51,6 +53,7 @@ class Ensemble:
             known = targets(self._values)
             self._due = self._seen + min(_STEP, int(self._seen * (_GROWTH - 1)))
             if known.any():
+                self.none = float(known.max())
                 self._select(self._features, known)
 
     def _select(self, x: NDArray[np.float32], y: NDArray[np.float32]) -> None:

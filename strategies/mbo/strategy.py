@@ -31,7 +31,7 @@ class ModelOptions(AnnealingOptions):
 
     threshold: float = option(-1.0, "cross-validated R^2 from which a regressor joins the ensemble", -1.0, 1.0)
     folds: int = option(3, "folds of the cross-validation", 2, 20)
-    acquisition: Literal["mean", "ucb", "thompson"] = option("mean", "what is maximised of the predicted gain")
+    acquisition: Literal["mean", "ucb", "ei", "thompson"] = option("mean", "what is maximised of the predicted gain")
     exploration: float = option(1.0, "weight of the standard deviation in ucb", -10.0, 10.0)
     generations: int = option(2, "generations of the search on the models", 0, 1000)
     population: int = option(200, "candidates in a generation of that search", 4, 10_000)
@@ -89,7 +89,7 @@ class ModelBasedOptimization(Annealing):
         def promised(children: NDArray) -> NDArray[np.float64]:
             predictions = self._ensemble.predict(self._features.of(state, children))
             name, weight = self.options.acquisition, self.options.exploration
-            return promise(name, predictions, self._ensemble.noise(), weight, self.rng)
+            return promise(name, predictions, self._ensemble.noise(), self._ensemble.none, weight, self.rng)
 
         visited = maximise(promised, state, self._vary, self._population, self.options.generations, self.rng)
         visited = visited[self.task.space.allowed(visited)]

@@ -12,7 +12,7 @@ class Seen:
 
     def __init__(self, d: int, rng: Generator) -> None:
         self._numbers = rng.integers(0, 1 << 64, d, dtype=np.uint64)
-        self._known = np.empty(0, np.uint64)
+        self._known: set[int] = set()
 
     def keys(self, configs: NDArray, state: NDArray) -> NDArray[np.uint64]:
         """Return `(k,)` keys of changes of a state."""
@@ -26,8 +26,8 @@ class Seen:
         """Return which were neither added nor stand further ahead."""
         first = np.zeros(len(keys), bool)
         first[np.unique(keys, return_index=True)[1]] = True
-        return first & ~np.isin(keys, self._known)
+        return first & np.array([key not in self._known for key in keys.tolist()])
 
     def add(self, keys: NDArray[np.uint64]) -> None:
         """Remember these."""
-        self._known = np.concatenate([self._known, keys])
+        self._known.update(keys.tolist())

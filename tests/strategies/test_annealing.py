@@ -1,23 +1,13 @@
+from functools import partial
+
 import numpy as np
 import pytest
+from strategy_games import play, started
 
-from bbo_strategies.annealing import Annealing, AnnealingOptions
-from bbo_suite import Space, Task
+from bbo_strategies.annealing import Annealing
+from bbo_suite import Space
 
-
-def player(space, budget, seed=0, **options):
-    task = Task("made-up/x", space, np.zeros(len(space), space.dtype), "seconds", None)
-    return Annealing(task, budget, np.random.default_rng(seed), AnnealingOptions(**options))
-
-
-def play(strategy, cost, batch=20):
-    """Play to the end of the budget; yield each batch and its costs, after the strategy was told."""
-    left = strategy.budget
-    while left:
-        configs = strategy.ask(min(batch, left))
-        values, left = cost(configs), left - len(configs)
-        strategy.tell(configs, values)
-        yield configs, values
+player = partial(started, Annealing)
 
 
 def rugged(rows):

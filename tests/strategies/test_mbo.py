@@ -5,6 +5,8 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
 from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold
@@ -87,10 +89,19 @@ def test_acquisitions_by_hand():
     predictions = np.array([[1.0, 4.0, -1.0], [3.0, 4.0, -1.0]])
     by_hand = {"mean": [-2, -4, 1], "ucb": [-2 + 2 * math.sqrt(2), -4 + 2, 1 + 2]}
     for name, expected in by_hand.items():
-        np.testing.assert_allclose(promise(name, predictions, 1.0, 2.0, rng()), expected)
-    draws = np.stack([promise("thompson", predictions, 1.0, 2.0, rng(i)) for i in range(4000)])
+        np.testing.assert_allclose(promise(name, predictions, 1.0, 0.5, 2.0, rng()), expected)
+    draws = np.stack([promise("thompson", predictions, 1.0, 0.5, 2.0, rng(i)) for i in range(4000)])
     np.testing.assert_allclose(draws.mean(axis=0), [-2, -4, 1], atol=0.1)
     np.testing.assert_allclose(draws.std(axis=0), [math.sqrt(2), 1, 1], atol=0.05)
+
+
+def test_expected_improvement_against_an_integral():
+    predictions, none = rng().normal(size=(4, 6)), 0.3
+    found = promise("ei", predictions, 0.7, none, 1.0, rng())
+    for own, value in zip(predictions.T, found, strict=True):
+        target = norm(own.mean(), np.sqrt(own.var() + 0.7**2))
+        expected, _ = quad(lambda y, target=target: (none - y) * target.pdf(y), none - 20, none)
+        assert value == pytest.approx(expected, rel=1e-6)
 
 
 def test_features_of_a_change_by_hand():
