@@ -1,0 +1,11 @@
+"""The command line, a file a command; importing one adds it, and help lists them in this order."""
+
+# ruff: noqa: F401, I001
+from .app import app
+from . import running
+from . import plotting
+from . import listing
+from . import recording
+from . import pretraining
+from . import tuning
+from . import checking

@@ -1,0 +1,44 @@
+"""`record`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .app import INTERRUPTED, Plugins, Quiet, app
+
+
+@app.command()
+def record(
+    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="family/instance, or family:path of your file.")],
+    out: Annotated[Path, typer.Option(help="The file to write: .json or .json.gz (T4), or .parquet.")],
+    sample: Annotated[int | None, typer.Option(help="Measure so many candidates, drawn at random; all.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the sample, and of the order.")] = 0,
+    parameter: Annotated[
+        list[str] | None, typer.Option(help="Vary only this one; may be repeated. Others keep their default.")
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Processes that compile, where a compiler is live.")] = 1,
+    plugin: Plugins = None,
+    quiet: Quiet = False,
+) -> None:
+    """Measure a problem's candidates once, into a file; `--problem recorded:FILE` searches it in microseconds."""
+    from contextlib import ExitStack
+
+    from .. import progress, recording
+    from ..registry import Registry
+
+    registry, names = Registry(tuple(plugin or ())), tuple(parameter or ())
+    with ExitStack() as stack:
+
+        def shown(total: int) -> recording.Progress:
+            return stack.enter_context(progress.counted("recording", total, quiet))
+
+        try:
+            recording.record(registry, problem, out, sample, seed, names, workers, shown)
+        except KeyboardInterrupt:
+            print(f"stopped; what was measured is kept in {out}.part: run the same command to go on", file=sys.stderr)
+            raise typer.Exit(INTERRUPTED) from None
+    print(out)
