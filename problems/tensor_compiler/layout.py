@@ -96,9 +96,9 @@ class LayoutPass:
         m = plan.starts[n]
         kind, node, row = np.empty(n, np.int64), np.empty((n, 5)), np.empty(n, np.int64)
         edge, flow = np.empty((m, 4), np.int64), np.empty((m, 2))
-        fill(state, self._program, self._facts, tables, plan, kind, node, row, edge, flow)
         starts, output = plan.starts[: n + 1].copy(), plan.output[:n].copy()
         arrays = Arrays(kind, output, node, row, tables.loops, tables.tiles, starts, edge, flow)
+        fill(state, self._program, self._facts, tables, plan, arrays)
         return Laid(arrays, plan.origin[:n].copy(), self.graph)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .compiled import compiled
-from .fusion_arrays import ALIGNED, FREE, OPAQUE, PRODUCT, REDUCE, SOURCE
+from .fusion_arrays import ALIGNED, FREE, OPAQUE, PRODUCT, REDUCE, SOURCE, Arrays
 from .graph import Read, Tables
 from .layout_states import RELAYOUT, RESTACK
 from .layout_tables import MODE, USER, Program, layout_of, wanted_of
@@ -126,64 +126,43 @@ def _copy(v: int, layout: int, count: int, program: Program, tables: Tables, pla
 
 
 @compiled()
-def fill(
-    state: NDArray,
-    program: Program,
-    facts: Facts,
-    tables: Tables,
-    plan: Plan,
-    kind: NDArray,
-    node: NDArray,
-    row: NDArray,
-    edge: NDArray,
-    flow: NDArray,
-) -> None:
-    """Write the arrays of the laid-out program; see `fusion_arrays.Arrays`."""
-    filled = plan.starts[: len(kind)].copy()
-    for i in range(len(kind)):
+def fill(state: NDArray, program: Program, facts: Facts, tables: Tables, plan: Plan, arrays: Arrays) -> None:
+    """Write the laid-out program into `arrays`, whose `starts` and `output` are there."""
+    filled = arrays.starts.copy()
+    for i in range(len(arrays.kind)):
         v = plan.origin[i]
         if v >= 0:
-            _fill_node(v, i, state, program, facts, tables, plan, kind, node, row)
+            _fill_node(v, i, state, program, facts, tables, arrays)
         else:
-            _fill_copy(-1 - v, i, filled, state, program, facts, tables, plan, kind, node, row, edge, flow)
+            _fill_copy(-1 - v, i, filled, state, program, facts, tables, plan, arrays)
     for e in range(len(plan.taken)):
         p = plan.taken[e]
         if p < 0:
             continue
         at, c = filled[p], program.edge[e, USER]
         filled[p] += 1
+        edge, flow = arrays.edge[at], arrays.flow[at]
         straight = facts.edge[e, STRAIGHT]
-        edge[at, 0] = plan.number[c]
-        edge[at, 1] = facts.edge[e, COLUMN] if _can_fuse(p, straight, kind, plan) else -1
-        edge[at, 2], edge[at, 3] = facts.edge[e, WHERE], straight
-        flow[at, 0], flow[at, 1] = plan.whole[p], facts.reuse[e]
+        edge[0] = plan.number[c]
+        edge[1] = facts.edge[e, COLUMN] if _can_fuse(p, straight, arrays) else -1
+        edge[2], edge[3] = facts.edge[e, WHERE], straight
+        flow[0], flow[1] = plan.whole[p], facts.reuse[e]
         if program.edge[e, MODE] == _RESULT:
-            flow[at, 0] = min(plan.whole[p], plan.whole[plan.number[c]])
+            flow[0] = min(plan.whole[p], plan.whole[plan.number[c]])
         elif program.edge[e, MODE] == _NOTHING:
-            flow[at, 0] = 0.0
+            flow[0] = 0.0
 
 
 @compiled(runtime=False)
-def _can_fuse(p: int, straight: int, kind: NDArray, plan: Plan) -> bool:
+def _can_fuse(p: int, straight: int, arrays: Arrays) -> bool:
     """Can a producer be fused along an edge? A heavy one only element by element, if it need not be in memory."""
-    if kind[p] in (SOURCE, FREE, OPAQUE):
+    if arrays.kind[p] in (SOURCE, FREE, OPAQUE):
         return False
-    return kind[p] not in (REDUCE, PRODUCT) or (straight == ALIGNED and not plan.output[p])
+    return arrays.kind[p] not in (REDUCE, PRODUCT) or (straight == ALIGNED and not arrays.output[p])
 
 
 @compiled(runtime=False)
-def _fill_node(
-    v: int,
-    i: int,
-    state: NDArray,
-    program: Program,
-    facts: Facts,
-    tables: Tables,
-    plan: Plan,
-    kind: NDArray,
-    node: NDArray,
-    row: NDArray,
-) -> None:
+def _fill_node(v: int, i: int, state: NDArray, program: Program, facts: Facts, tables: Tables, arrays: Arrays) -> None:
     at, p = tables.first[program.sort[v]] + state[v], program.renamed[v]
     work = tables.work[at]
     if p >= 0:
@@ -192,9 +171,10 @@ def _fill_node(
         there, here = layout_of(p, state, program, tables), tables.seconds[program.sort[p]]
         same = wanted >= 0 and wanted // here == there // here
         work = facts.node[v, ELEMENTS] * (RESTACK if same else RELAYOUT)
-    kind[i], row[i] = program.kind[v], tables.row[at]
-    node[i, 0], node[i, 1], node[i, 2] = facts.node[v, ELEMENTS], tables.written[at], work
-    node[i, 3], node[i, 4] = facts.node[v, WEIGHT], facts.node[v, ITEM]
+    node = arrays.node[i]
+    arrays.kind[i], arrays.row[i] = program.kind[v], tables.row[at]
+    node[0], node[1], node[2] = facts.node[v, ELEMENTS], tables.written[at], work
+    node[3], node[4] = facts.node[v, WEIGHT], facts.node[v, ITEM]
 
 
 @compiled(runtime=False)
@@ -207,23 +187,21 @@ def _fill_copy(
     facts: Facts,
     tables: Tables,
     plan: Plan,
-    kind: NDArray,
-    node: NDArray,
-    row: NDArray,
-    edge: NDArray,
-    flow: NDArray,
+    arrays: Arrays,
 ) -> None:
     """Write a copy of u, and the edge to it."""
     sort, layout = program.sort[u], layout_of(u, state, program, tables)
     same = layout // tables.seconds[sort] == plan.layout[i] // tables.seconds[sort]
-    kind[i], row[i] = MOVE, tables.array[sort] + plan.layout[i]
-    node[i, 0], node[i, 1] = facts.node[u, ELEMENTS], plan.whole[i]
-    node[i, 2] = facts.node[u, ELEMENTS] * (RESTACK if same else RELAYOUT)
-    node[i, 3], node[i, 4] = facts.node[u, WEIGHT], facts.node[u, ITEM]
+    node = arrays.node[i]
+    arrays.kind[i], arrays.row[i] = MOVE, tables.array[sort] + plan.layout[i]
+    node[0], node[1] = facts.node[u, ELEMENTS], plan.whole[i]
+    node[2] = facts.node[u, ELEMENTS] * (RESTACK if same else RELAYOUT)
+    node[3], node[4] = facts.node[u, WEIGHT], facts.node[u, ITEM]
     p = plan.source[i]
     at = filled[p]
     filled[p] += 1
-    edge[at, 0], edge[at, 1], edge[at, 2], edge[at, 3] = i, facts.copying[u], 0, 0
-    if not _can_fuse(p, 0, kind, plan):
-        edge[at, 1] = -1
-    flow[at, 0], flow[at, 1] = plan.whole[p], 1.0
+    edge, flow = arrays.edge[at], arrays.flow[at]
+    edge[0], edge[1], edge[2], edge[3] = i, facts.copying[u], 0, 0
+    if not _can_fuse(p, 0, arrays):
+        edge[1] = -1
+    flow[0], flow[1] = plan.whole[p], 1.0
