@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from bbo_suite import Moves, Strategy, Task, option
 
+from .archive import Archive, is_small
 from .changes import Changes
 
 _BATCH = 20  # more changes of one state know less of each other; fewer gain little and cost more a candidate
+_ATTEMPTS = 5
 _SWEEPS = 10  # in how many turns of all parameters the full heat pays
 
 
@@ -37,7 +39,10 @@ class Annealing(Strategy):
     changes, those without effect aside. Where the budget allows fewer than 10 turns of all parameters there is no time
     to recover from bad changes, and the temperature is lower by the square of what is missing.
 
-    Memory: a batch and one shuffled list of the parameters.
+    In a space of less than 100 budgets no candidate is proposed twice; where new changes of the state are used up, any
+    candidate that is left comes next.
+
+    Memory: a batch and one shuffled list of the parameters; in such a small space also 16 characters a candidate.
     """
 
     Options: ClassVar[type] = AnnealingOptions
@@ -47,6 +52,7 @@ class Annealing(Strategy):
         super().__init__(task, budget, rng, options)
         self._moves = Moves(task.space)
         self._changes, self._kinds = Changes(self._moves, rng), np.zeros(0, np.int64)
+        self._archive = Archive(task.space, rng) if self._remembers() else None
         self._state: NDArray = task.default.astype(task.space.dtype)
         self._cost = np.inf
         self._next: NDArray | None = self._state  # the merged state, still to be measured
@@ -55,19 +61,42 @@ class Annealing(Strategy):
         self._differences: list[NDArray] = []
         self._most = 1 << 20
 
+    def _remembers(self) -> bool:
+        """Is this a task on which no candidate is proposed twice?"""
+        return is_small(self.task, self.budget)
+
     def ask(self, n: int) -> NDArray:
-        """Return the state if its cost is not known yet, and changes of it, 20 candidates or fewer."""
+        """Return the state if its cost is not known yet, and changes of it, 20 candidates or fewer.
+
+        None only where the whole space was proposed.
+        """
         n = min(n, _BATCH)
+        if self._next is not None and not len(self._claimed(self._next[None], 1)):
+            self._next = None
         if self._next is None:
-            return self._changed(self._state, n)
-        return np.concatenate([self._next[None], self._changed(self._next, n - 1)])
+            configs = self._changed(self._state, n)
+        else:
+            configs = np.concatenate([self._next[None], self._changed(self._next, n - 1)])
+        return self._archive.others(n) if self._archive and not len(configs) else configs
 
     def _changed(self, state: NDArray, n: int) -> NDArray:
-        """Return `n` changes of a state, and remember their kinds."""
-        configs = np.repeat(state[None], n, axis=0)
-        if len(self._moves.movable):
-            self._kinds = self._changes.change(configs, np.arange(n), self._columns(n))
-        return configs
+        """Return `n` changes of a state, and remember their kinds; fewer where new ones are hard to find."""
+        found, kinds = [state[None][:0]], [np.zeros(0, np.int64)]
+        for _ in range(_ATTEMPTS if len(self._moves.movable) else 0):
+            left = n - sum(map(len, found))
+            if not left:
+                break
+            changed = np.repeat(state[None], left, axis=0)
+            drawn = self._changes.change(changed, np.arange(left), self._columns(left))
+            new = self._claimed(changed, left)
+            found.append(changed[new])
+            kinds.append(drawn[new])
+        self._kinds = np.concatenate(kinds)
+        return np.concatenate(found)
+
+    def _claimed(self, configs: NDArray, n: int) -> NDArray[np.int64]:
+        """Return up to `n` of the rows that may be proposed; they count as proposed."""
+        return self._archive.claim(configs, n) if self._archive else np.arange(min(n, len(configs)))
 
     def _columns(self, n: int) -> NDArray[np.int64]:
         """Return the next parameters to change: each gets its turn before any comes again."""
@@ -95,6 +124,8 @@ class Annealing(Strategy):
     def observe(self, configs: NDArray, values: NDArray[np.float64]) -> None:
         """Let time pass, and go on from a candidate of others that is better than the state."""
         self._told += len(values)
+        if self._archive:
+            self._archive.add(self._archive.digests(configs))
         best = int(np.argmin(values))
         if values[best] < self._cost:
             self._state, self._cost, self._next = configs[best].copy(), float(values[best]), None
@@ -132,7 +163,7 @@ class Annealing(Strategy):
 
     def _learn(self, base: NDArray, cost: float, configs: NDArray, values: NDArray[np.float64]) -> None:
         """Learn from changes of `base`: which kinds pay, and, until there are enough, their scale of costs."""
-        if len(self._moves.movable):
+        if len(self._moves.movable) and len(self._kinds) == len(values):  # else they are no changes of the state
             self._changes.learn(self._kinds, values < cost)
         if sum(map(len, self._differences)) < 200 and np.isfinite(cost):
             differences = np.abs(values - cost)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Moves, Strategy, Task, option
 
+from .archive import Archive, is_small
 from .changes import SINGLE, Changes
 
 _BATCH, _ROUNDS = 20, 100  # more children of the same parents know less of each other; fewer cost more a candidate
@@ -32,9 +33,9 @@ class Evolution(Strategy):
     Parents win a tournament of two. A child is a copy of one or a crossover of two: uniform, or a stretch of
     neighbouring parameters from one of them. Then it is changed (`Changes`); if by a single change, then further in a
     number of places drawn from a power law (Doerr et al. 2017, "Fast genetic algorithms"), so that single changes are
-    common and large jumps possible. A child that was proposed before is changed further, up to five times. The mu best
-    of parents and children survive, among equals the younger, which keeps plateaus in motion. The first batch holds the
-    default and changes of it.
+    common and large jumps possible. A child that was proposed before is changed further, up to five times; then, in a
+    space of less than 100 budgets, it is left out. The mu best of parents and children survive, among equals the
+    younger, which keeps plateaus in motion. The first batch holds the default and changes of it.
 
     Memory: the population, a batch, and 16 characters for each candidate proposed.
     """
@@ -50,28 +51,39 @@ class Evolution(Strategy):
         self._chances = np.cumsum(chances / chances.sum())
         self._population: NDArray = task.default[None].astype(task.space.dtype)
         self._costs = np.array([np.inf])
-        self._known: set[str] = set()
+        self._archive, self._begun = Archive(task.space, rng), False
+        self._is_small = is_small(task, budget)
         self._kinds, self._parents = np.zeros(0, np.int64), np.zeros(0)  # of the batch: of change; the parents' costs
 
     def ask(self, n: int) -> NDArray:
-        """Return children, 20 or fewer; in the first batch the default comes first."""
-        children, self._kinds, self._parents = self._bred(min(n, _BATCH, max(1, self.budget // _ROUNDS)))
-        if not self._known:
-            children[0] = self.task.default
-        self._vary(children)
-        return children
+        """Return children, 20 or fewer, in the first batch after the default; none when a small space is used up."""
+        n = min(n, _BATCH, max(1, self.budget // _ROUNDS))
+        children, self._kinds, self._parents = self._bred(n)
+        if not self._begun:
+            children[0], self._begun = self.task.default, True
+        new = self._vary(children)
+        if len(new) == n or not self._is_small:
+            return children
+        if not len(new):
+            self._kinds, self._parents = np.zeros(0, np.int64), np.zeros(0)
+            return self._archive.others(n)
+        self._kinds, self._parents = self._kinds[new], self._parents[new]
+        return children[new]
 
-    def _vary(self, children: NDArray) -> None:
-        """Change further, in place, what was proposed before or is earlier in the batch."""
-        digests = self.task.space.digests(children)
+    def _vary(self, children: NDArray) -> NDArray[np.int64]:
+        """Change further, in place, what was proposed before or is earlier in the batch; return which are new then."""
+        digests = self._archive.digests(children)
+        new = self._archive.fresh(digests)
         for _ in range(_RETRIES):
-            again = [i for i, digest in enumerate(digests) if digest in self._known or digest in digests[:i]]
-            if not again:
+            if len(new) == len(children):
                 break
+            again = np.setdiff1d(np.arange(len(children)), new)
             children[again] = self._moves.mutate(children[again], np.ones(len(again), np.int64), self.rng)
-            for i, digest in zip(again, self.task.space.digests(children[again]), strict=True):
+            for i, digest in zip(again, self._archive.digests(children[again]), strict=True):
                 digests[i] = digest
-        self._known.update(digests)
+            new = self._archive.fresh(digests)
+        self._archive.add(digests)
+        return new
 
     def _bred(self, n: int) -> tuple[NDArray, NDArray[np.int64], NDArray[np.float64]]:
         """Return `n` children, the kinds of their changes, and the costs of their better parents."""
@@ -105,12 +117,13 @@ class Evolution(Strategy):
 
     def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:
         """Let the best of parents and children survive."""
-        self._changes.learn(self._kinds, values < self._parents)
+        if len(self._kinds):  # else they are nobody's children
+            self._changes.learn(self._kinds, values < self._parents)
         self._select(configs, values)
 
     def observe(self, configs: NDArray, values: NDArray[np.float64]) -> None:
         """Take candidates of others into the population."""
-        self._known.update(self.task.space.digests(configs))
+        self._archive.add(self._archive.digests(configs))
         self._select(configs, values)
 
     def _select(self, configs: NDArray, values: NDArray[np.float64]) -> None:

@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 from bbo_suite import Moves, Strategy, Task, option
 
 from ..annealing import Annealing
+from ..archive import Archive, is_small
 from .catalogue import Catalogue
 from .climbing import Asking, Climb, Costs
 from .credit import Credit
 from .kicks import Kicks
+from .memory import without_repeats
 from .neighbourhood import Neighbourhood
 
 _ROUND, _REPAIRED = 32, 2
@@ -46,7 +48,8 @@ class LocalSearch(Strategy):
     (record-to-record travel, Dueck 1993, with a tolerance that falls to zero). A kick that paid is tried at other
     places that are alike. Improvements that do not interact are merged.
 
-    Without a declared structure nothing is alike, and kicks are of any parameters.
+    Without a declared structure nothing is alike, and kicks are of any parameters. In small spaces nothing is measured
+    twice.
     """
 
     Options: ClassVar[type] = LocalOptions
@@ -73,6 +76,8 @@ class LocalSearch(Strategy):
         }
         self._credit, self._turn = Credit(tuple(self._operators)), ""
         self._search = self._play()
+        if is_small(task, budget):
+            self._search = without_repeats(self._search, Archive(task.space, rng), self._take_over)
         self._rows, self._costs, self._told = next(self._search), np.empty(0), 0
         self._spent = 0  # of what was told, how much was asked for
 
@@ -95,6 +100,10 @@ class LocalSearch(Strategy):
         """Let time pass, and go on from a candidate of others that is better than the state, in the next turn."""
         self._told += len(values)
         self._annealing.observe(configs, values)
+        self._take_over(configs, values)
+
+    def _take_over(self, configs: NDArray, values: Costs) -> None:
+        """Remember the best of what others proposed, for the next turn."""
         best = int(np.argmin(values))
         if values[best] < self._found[1]:
             self._found = configs[best].copy(), float(values[best])
@@ -125,6 +134,8 @@ class LocalSearch(Strategy):
         """Go on with annealing, and take what is better than the state."""
         for _ in range(_ANNEALED):
             rows = self._annealing.ask(_ROUND)
+            if not len(rows):
+                return
             costs = yield rows
             self._annealing.tell(rows, costs)
             best = int(np.argmin(costs))

@@ -13,7 +13,6 @@ from bbo_suite import Task, option
 
 from ..annealing import Annealing, AnnealingOptions
 from .acquisition import promise
-from .archive import Archive
 from .arms import Arms
 from .ensemble import Ensemble
 from .features import Features
@@ -22,7 +21,6 @@ from .search import maximise
 _CELLS = 20_000_000  # of a population: it shrinks above 100,000 parameters, or a search would not fit into memory
 _WORST = 10.0  # cost differences beyond so many usual ones tell no more
 _NEAR = 50  # parameters; a candidate of others that differs in more says nothing of changes of the state
-_ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
@@ -61,23 +59,18 @@ class ModelBasedOptimization(Annealing):
     def __init__(self, task: Task, budget: int, rng: Generator, options: ModelOptions) -> None:
         super().__init__(task, budget, rng, options)
         self._population = min(options.population, max(20, _CELLS // len(task.space)))
-        self._archive = Archive(task.space, rng)
         self._features, self._ensemble = Features(task), Ensemble(options.threshold, options.folds, rng)
         self._arms = Arms(("model", "changes") if options.models else ("changes",), rng)
         self._makers: list[str] = []
 
-    def ask(self, n: int) -> NDArray:
-        """Return changes of the state, before them the state if its cost is not known yet; none at the space's end."""
-        if self._next is not None and not len(self._archive.claim(self._next[None], 1)):
-            self._next = None
-        configs = super().ask(n)
-        return configs if len(configs) else self._archive.others(n)
+    def _remembers(self) -> bool:
+        return True
 
     def _changed(self, state: NDArray, n: int) -> NDArray:
         """Return `n` or fewer changes of a state, those of the models first."""
         counts = self._arms.draw(n, () if self._ensemble.members else ("model",))
         chosen = self._chosen(state, counts.get("model", 0))
-        others = self._others(state, n - len(chosen))
+        others = super()._changed(state, n - len(chosen))
         self._makers = ["model"] * len(chosen) + ["changes"] * len(others)
         return np.concatenate([chosen, others])
 
@@ -94,7 +87,7 @@ class ModelBasedOptimization(Annealing):
         visited = maximise(promised, state, self._vary, self._population, self.options.generations, self.rng)
         visited = visited[self.task.space.allowed(visited)]
         visited = visited[_apart(visited != state)]
-        return visited[self._archive.claim(visited, n)]
+        return visited[self._claimed(visited, n)]
 
     def _vary(self, configs: NDArray) -> NDArray:
         """Change each of `(n, d)` candidates anywhere, in place."""
@@ -102,20 +95,6 @@ class ModelBasedOptimization(Annealing):
         if len(movable):
             self._changes.change(configs, np.arange(n), movable[self.rng.integers(0, len(movable), n)])
         return configs
-
-    def _others(self, state: NDArray, n: int) -> NDArray:
-        """Return `n` new changes of the state as in annealing, fewer if they are hard to find."""
-        found, kinds = [state[None][:0]], [np.zeros(0, np.int64)]
-        for _ in range(_ATTEMPTS if len(self._moves.movable) else 0):
-            left = n - sum(map(len, found))
-            if not left:
-                break
-            changed = super()._changed(state, left)
-            new = self._archive.claim(changed, left)
-            found.append(changed[new])
-            kinds.append(self._kinds[new])
-        self._kinds = np.concatenate(kinds)
-        return np.concatenate(found)
 
     def _learn(self, base: NDArray, cost: float, configs: NDArray, values: NDArray[np.float64]) -> None:
         """Learn what the changes of `base` were worth, and who makes good ones."""
@@ -129,7 +108,6 @@ class ModelBasedOptimization(Annealing):
 
     def observe(self, configs: NDArray, values: NDArray[np.float64]) -> None:
         """Learn from candidates of others that are near the state, and go on from one that is better."""
-        self._archive.add(configs)
         distances = (configs != self._state).sum(axis=1)
         near = (distances > 0) & (distances <= _NEAR)
         if np.isfinite(self._cost):

@@ -6,7 +6,14 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Enumeration, Space
+from bbo_suite import Enumeration, Space, Task
+
+_RARE = 100
+
+
+def is_small(task: Task, budget: int) -> bool:
+    """Has a space less than 100 budgets? In larger ones repeats are too rare to be worth remembering candidates."""
+    return task.space.cardinality < _RARE * budget
 
 
 class Archive:
@@ -23,20 +30,25 @@ class Archive:
         self._walk: Enumeration | None = None
         self._position = 0
 
-    def fresh(self, configs: NDArray) -> NDArray[np.int64]:
-        """Return the rows, in order, that were never proposed, each candidate once."""
-        first = {digest: i for i, digest in reversed(list(enumerate(self._space.digests(configs))))}
+    def digests(self, configs: NDArray) -> list[str]:
+        """Return by what the archive knows `(n, d)` candidates."""
+        return self._space.digests(configs)
+
+    def fresh(self, digests: list[str]) -> NDArray[np.int64]:
+        """Return the places, in order, of what was never proposed, each candidate once."""
+        first = {digest: i for i, digest in reversed(list(enumerate(digests)))}
         return np.array(sorted(i for digest, i in first.items() if digest not in self._proposed), np.int64)
 
     def claim(self, configs: NDArray, n: int) -> NDArray[np.int64]:
         """Return the first `n` rows that were never proposed, each candidate once; they count as proposed."""
-        rows = self.fresh(configs)[:n]
-        self.add(configs[rows])
+        digests = self.digests(configs)
+        rows = self.fresh(digests)[:n]
+        self.add([digests[i] for i in rows])
         return rows
 
-    def add(self, configs: NDArray) -> None:
+    def add(self, digests: list[str]) -> None:
         """Count these as proposed."""
-        self._proposed.update(self._space.digests(configs))
+        self._proposed.update(digests)
 
     def others(self, n: int) -> NDArray:
         """Return up to `n` new candidates on a seeded walk over the whole space; none only at its end."""
