@@ -11,9 +11,9 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold
 
+from bbo_strategies.archive import Archive
 from bbo_strategies.mbo import ModelBasedOptimization, ModelOptions
 from bbo_strategies.mbo.acquisition import NAMES, promise
-from bbo_strategies.archive import Archive
 from bbo_strategies.mbo.arms import Arms
 from bbo_strategies.mbo.effects import Changes, Effects
 from bbo_strategies.mbo.ensemble import FEWEST, Ensemble

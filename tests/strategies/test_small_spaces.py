@@ -2,13 +2,22 @@
 
 import numpy as np
 import pytest
+
 from bbo_suite import Task, choice, product, scale
 from bbo_suite.registry import Registry
 
 SPACE = product(choice("a", "xyz"), scale("b", range(5)), choice("c", range(6)))
 
 
-BATCHES = [("annealing", 1), ("annealing", 100), ("local", 1), ("local", 100), ("mbo", 20), ("portfolio", 20), ("evolution", 7)]
+BATCHES = [
+    ("annealing", 1),
+    ("annealing", 100),
+    ("local", 1),
+    ("local", 100),
+    ("mbo", 20),
+    ("portfolio", 20),
+    ("evolution", 7),
+]
 
 
 @pytest.mark.parametrize(("name", "batch"), BATCHES)

@@ -1,0 +1,89 @@
+"""A Triton kernel on the GPU that is here, as a task."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import importlib.metadata
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbo_suite import UserError, product, scale
+from bbo_suite.supervised import LiveProblem, Service
+
+from .spaces import TUNED
+
+_NEEDED = ("triton", "torch")
+_ADDRESSES = 1 << 46
+"""Bytes of address space: CUDA reserves as much as the GPUs and the machine have together."""
+
+
+class TritonProblem(LiveProblem):
+    """Tiles, warps and pipeline stages of a matrix product and a softmax in Triton, on the NVIDIA GPU that is here.
+
+    The cost is the median of the seconds of a run over 100 ms of runs, with the cache emptied between them. Each
+    configuration's result is compared with one in float32; one that is wrong is no win. What needs more shared memory
+    or registers than the GPU has is a compile error. The default is that of the well-known tutorial kernels. Times vary
+    from run to run, so nothing is cached; another GPU or another Triton is another problem.
+    """
+
+    instances: ClassVar[tuple[str, ...]] = tuple(TUNED)
+    unit = "seconds"
+
+    def __init__(self, instance: str) -> None:
+        self._tuned = TUNED[instance]
+        versions = "|".join(f"{name} {_version(name)}" for name in _NEEDED)
+        self._place = f"{gpu_name()}|{versions}"
+        self.space = product(*(scale(name, values) for name, values in self._tuned.values.items()))
+        places = [v.index(x) for v, x in zip(self._tuned.values.values(), self._tuned.default, strict=True)]
+        self.default = np.array(places, np.int64)
+        service = Service(f"{__package__}.worker:serve", (instance,), 60.0, _ADDRESSES, name="Triton")
+        self._serve(service)
+
+    def request(self, config: NDArray) -> tuple[int, ...]:
+        """Return the values of a candidate."""
+        return tuple(int(values[i]) for values, i in zip(self._tuned.values.values(), config, strict=True))
+
+    def paste(self, config: NDArray) -> str:
+        """Return the configuration as Triton's autotuner takes it."""
+        chosen = dict(zip(self._tuned.values, self.request(config), strict=True))
+        warps, stages = chosen.pop("warps"), chosen.pop("stages")
+        return f"triton.Config({chosen}, num_warps={warps}, num_stages={stages})"
+
+    def fingerprint(self) -> str:
+        """Return a text that changes with the kernels, the GPU and the versions."""
+        content = "".join(Path(__file__).with_name(f"{name}.py").read_text() for name in ("kernels", "worker"))
+        return hashlib.sha256(f"{content}|{self._place}|{self.space.digest()}".encode()).hexdigest()[:16]
+
+    def facts(self) -> dict[str, str]:
+        """Return the GPU and the versions."""
+        return self.ask("facts")
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        raise UserError(
+            f'triton/... needs the package {package}; install it with: pip install "bbo_suite[triton]"'
+        ) from None
+
+
+def gpu_name() -> str:
+    """Return the name of the first NVIDIA GPU, by the driver's own library.
+
+    Raises:
+      UserError: there is none.
+    """
+    name = ctypes.create_string_buffer(100)
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+        failed = driver.cuInit(0) or driver.cuDeviceGetName(name, len(name), 0)
+    except OSError:
+        failed = True
+    if failed:
+        raise UserError("triton/... needs an NVIDIA GPU and its driver, and finds none; recorded/... needs no GPU")
+    return name.value.decode(errors="replace")

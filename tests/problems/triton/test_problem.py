@@ -1,0 +1,57 @@
+import ctypes
+
+import numpy as np
+import pytest
+
+import bbo_suite
+from bbo_problems.triton import problem as module
+from bbo_problems.triton.problem import TritonProblem
+from bbo_problems.triton.spaces import TUNED
+from bbo_suite import UserError
+
+
+@pytest.fixture
+def made(monkeypatch):
+    monkeypatch.setattr(module, "gpu_name", lambda: "a GPU")
+    monkeypatch.setattr(module, "_version", lambda package: "1.0")
+    return TritonProblem("softmax-8192x4096")
+
+
+def test_without_a_gpu_the_error_says_so(monkeypatch):
+    def absent(name):
+        raise OSError(name)
+
+    monkeypatch.setattr(module, "_version", lambda package: "1.0")
+    monkeypatch.setattr(ctypes, "CDLL", absent)
+    with pytest.raises(UserError, match="needs an NVIDIA GPU"):
+        bbo_suite.problem("triton/matmul-4096")
+
+
+def test_without_triton_the_error_names_the_extra(monkeypatch):
+    def absent(package):
+        raise module.importlib.metadata.PackageNotFoundError(package)
+
+    monkeypatch.setattr(module.importlib.metadata, "version", absent)
+    with pytest.raises(
+        UserError, match=r'needs the package triton; install it with: pip install "bbo_suite\[triton\]"'
+    ):
+        bbo_suite.problem("triton/matmul-4096")
+
+
+def test_a_candidate_is_asked_for_by_its_values(made):
+    assert made.request(made.default) == TUNED["softmax-8192x4096"].default
+    assert made.paste(made.default) == "triton.Config({'ROWS': 1, 'COLUMNS': 4096}, num_warps=8, num_stages=2)"
+
+
+def test_another_gpu_is_another_problem(made, monkeypatch):
+    monkeypatch.setattr(module, "gpu_name", lambda: "another")
+    assert TritonProblem("softmax-8192x4096").fingerprint() != made.fingerprint()
+
+
+@pytest.mark.parametrize("instance", TUNED)
+def test_defaults_are_candidates(instance, monkeypatch):
+    monkeypatch.setattr(module, "gpu_name", lambda: "a GPU")
+    monkeypatch.setattr(module, "_version", lambda package: "1.0")
+    problem = TritonProblem(instance)
+    assert problem.space.allowed(problem.default_row()[None])[0]
+    assert problem.space.cardinality == np.prod([len(values) for values in TUNED[instance].values.values()])
