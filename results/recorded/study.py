@@ -72,13 +72,14 @@ def draw(table: pd.DataFrame, target: Path) -> None:
 
 
 def main(
-    files: Annotated[list[Path], typer.Argument(help="recorded spaces")], repeats: int = 20, jobs: int = 2
+    files: Annotated[list[Path], typer.Argument(help="recorded spaces")], repeats: int = 10, jobs: int = 2
 ) -> None:
     """Do the runs that are missing, and write the table and the figure."""
     problems = [f"recorded:{path}" for path in files]
     settings = {"budget": BUDGETS[-1], "batch": 10, "study": "recorded-1600", "results": HERE.parent, "quiet": False}
     bbo_suite.run(list(STRATEGIES), problems, repeats=repeats, jobs=jobs, **settings)
-    table = fractions(bbo_suite.load("recorded-1600", HERE.parent))
+    frame = bbo_suite.load("recorded-1600", HERE.parent)
+    table = fractions(frame[frame["seed"] < repeats])
     table.to_csv(HERE / "fractions.csv", index=False, float_format="%.6g")
     draw(table, HERE / "fractions.png")
 
