@@ -8,10 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UserError
+from . import bars, convergence, models, style
+from .drawing import Drawing
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+
+FIGURES: tuple[Drawing, ...] = (convergence.DRAWING, bars.DRAWING)
+"""Every figure that a study may have, in the order in which they are read."""
 
 
 def write(frame: pd.DataFrame, folder: Path, diagnostics: pd.DataFrame | None = None) -> Iterator[Path]:
@@ -22,15 +28,16 @@ def write(frame: pd.DataFrame, folder: Path, diagnostics: pd.DataFrame | None = 
     import matplotlib as mpl
 
     from ..store import disk_errors
-    from . import bars, convergence, models, style
 
     if frame.empty:
         raise UserError(f"there is no evaluation yet to draw in {folder.parent}; run its command again")
     with mpl.rc_context(style.SETTINGS), warnings.catch_warnings(), disk_errors(folder):
         warnings.filterwarnings("ignore", "Glyph .* missing")  # the PNG shows a box; the SVG keeps the text
         folder.mkdir(parents=True, exist_ok=True)
-        for name, draw in (("convergence", convergence.convergence), ("speedup", bars.speedup_bars)):
-            yield from _save(draw(frame)[0], folder / name)
+        for drawing in FIGURES:
+            if drawing.needs(frame) is None:
+                for name, figure, _ in drawing.pages(frame):
+                    yield from _save(figure, folder / name)
         if diagnostics is not None and len(models.scores_data(diagnostics)):
             yield from _save(models.model_scores(diagnostics)[0], folder / "models")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
@@ -10,6 +12,7 @@ from matplotlib.figure import Figure
 
 from ..stats import mean_interval
 from . import style
+from .drawing import Drawing, always
 
 
 def speedup_data(frame: pd.DataFrame) -> pd.DataFrame:
@@ -31,14 +34,14 @@ def speedup_data(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 @mpl.rc_context(style.SETTINGS)
-def speedup_bars(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
+def speedup_bars(frame: pd.DataFrame, problems: Sequence[str] | None = None) -> tuple[Figure, pd.DataFrame]:
     """Draw the mean speedup over the repeats with its 95 % interval, for each problem and strategy.
 
     Bars start at 1, the default, so that their length is the gain, and stand beside their names, so that no colour is
     needed to read them. Returns the figure and the data (`speedup_data`).
     """
-    data = speedup_data(frame)
-    problems, strategies = list(dict.fromkeys(data["problem"])), sorted(set(data["strategy"]))
+    data = speedup_data(style.chosen(frame, problems))
+    problems, strategies = list(dict.fromkeys(data["problem"])), sorted(set(frame["strategy"]))
     marked = dict(zip(data["strategy"], data["uses_structure"], strict=True))
     names = [style.label(name, marked[name]) for name in strategies]
     figure, axes = style.panels(len(problems), 4.0, 0.29 * len(strategies) + 1.0, 0.6, sharey=True)
@@ -87,3 +90,6 @@ def _caption(data: pd.DataFrame) -> str:
         spent = f"at most {budget:,} evaluations each (the shortest so far: {fewest:,})"
     text = f"Mean speedup over the compiler's default {bars}, higher is better; {runs} runs of {spent}."
     return f"{text} Unit: default's cost / best candidate's cost. Bars start at the default, 1."
+
+
+DRAWING = Drawing("speedup", "Who is best when the whole budget is spent?", speedup_bars, always, paged=True)

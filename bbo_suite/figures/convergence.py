@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
@@ -11,6 +13,7 @@ from matplotlib.lines import Line2D
 
 from ..stats import best_so_far, quartiles
 from . import style
+from .drawing import Drawing, always
 
 
 def convergence_data(frame: pd.DataFrame) -> pd.DataFrame:
@@ -32,14 +35,14 @@ def convergence_data(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 @mpl.rc_context(style.SETTINGS)
-def convergence(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
+def convergence(frame: pd.DataFrame, problems: Sequence[str] | None = None) -> tuple[Figure, pd.DataFrame]:
     """Draw the median best speedup and its interquartile band against evaluations, a panel for each problem.
 
     Returns the figure and the data it drew (see `convergence_data`).
     """
-    data = convergence_data(frame)
+    data = convergence_data(style.chosen(frame, problems))
     problems = list(dict.fromkeys(data["problem"]))
-    looks = style.looks(sorted(set(data["strategy"])))
+    looks = style.looks(sorted(set(frame["strategy"])))
     figure, axes = style.panels(len(problems), 4.2, 3.3, 1.1 + 0.2 * len(looks) / 3)
     for ax, problem in zip(axes.flat, problems, strict=False):
         _panel(ax, data[data["problem"] == problem], looks)
@@ -101,3 +104,8 @@ def _caption(data: pd.DataFrame) -> str:
     return (
         f"{text} Unit: default's cost / candidate's cost. One evaluation is one candidate; evaluations on a log scale."
     )
+
+
+DRAWING = Drawing(
+    "convergence", "How good is the best candidate after so many evaluations?", convergence, always, paged=True
+)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
@@ -82,6 +83,11 @@ def panels(count: int, width: float, height: float, extra: float, sharey: bool =
     for ax in axes.flat[count:]:
         ax.set_visible(False)
     return figure, axes
+
+
+def chosen(frame: pd.DataFrame, problems: Sequence[str] | None) -> pd.DataFrame:
+    """Return the rows of some problems, or of all."""
+    return frame if problems is None else frame[frame["problem"].isin(problems)]
 
 
 def title(ax: Axes, text: str) -> None:
