@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import io
 import math
+from collections.abc import Collection
+from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .diagnostics import DIAGNOSTICS
 from .errors import UserError
+from .problem_base import Status
 from .rows import HEADER
 from .store import ROWS, RUN, complete, read_json
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_TYPES = {
+TEXTS = ("digest", "config", "reason")
+"""The columns of text: most of the memory of a large frame, and few readers need them."""
+
+_FIXED = ("problem", "strategy", "seed", "default", "budget", "unit", "uses_structure", "parameters")
+_TYPES: dict[str, Any] = {
     "evaluation": "int32",
     "digest": "str",
+    "value": "float64",
     "status": "category",
     "strategy_seconds": "float32",
     "evaluation_seconds": "float32",
@@ -40,42 +49,91 @@ def study_path(study: str, results: Path | str) -> Path:
     return path
 
 
-def rows(path: Path) -> pd.DataFrame:
-    """Return the complete rows of one run's folder, also while it is written; columns as in `rows.csv`."""
+def rows(path: Path, texts: Collection[str] = TEXTS) -> pd.DataFrame:
+    """Return the complete rows of one run's folder, also while it is written; columns as in `rows.csv`.
+
+    Args:
+      texts: which of the columns of text to read.
+    """
     import pandas as pd
 
     file = path / ROWS
     data = file.read_bytes() if file.exists() else b""
     whole = data[: data.rfind(b"\n") + 1] or HEADER.encode()
+    types = {name: kind for name, kind in _TYPES.items() if name not in TEXTS or name in texts}
+    types["status"] = pd.CategoricalDtype([status.word for status in Status])  # of all runs alike, so cheap to join
     try:
-        exact = {"value": float}  # what pandas does by itself may differ in the last digit
-        columns = [*_TYPES, *exact]
-        frame = pd.read_csv(io.BytesIO(whole), usecols=columns, dtype=_TYPES, converters=exact, keep_default_na=False)
-        return frame.astype(exact)
+        how: dict[str, Any] = {"keep_default_na": False, "low_memory": False, **_exact()}
+        frame = pd.read_csv(io.BytesIO(whole), usecols=list(types), dtype=types, **how)
+        return frame.astype({name: "category" for name in ("config", "reason") if name in texts})
     except ValueError as error:
         raise UserError(f"{file} is damaged ({error}); restore it, or delete its folder to run it anew") from None
 
 
-def load(study: str, results: Path | str = "results") -> pd.DataFrame:
+@cache
+def _exact() -> dict[str, Any]:
+    """Return what makes pandas read floats to the last digit, as it does by itself since 3.1."""
+    import pandas as pd
+
+    new = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
+    return {} if new else {"float_precision": "round_trip"}
+
+
+def load(study: str, results: Path | str = "results", texts: Collection[str] = TEXTS) -> pd.DataFrame:
     """Return every evaluation of a study, one row each.
 
     Columns: problem, strategy, seed, evaluation, value, status, speedup (the default's cost over the best cost so
-    far), strategy_seconds, evaluation_seconds, digest, config, reason, default, budget, unit, uses_structure.
+    far), strategy_seconds, evaluation_seconds, digest, config, reason, default, budget, unit, uses_structure,
+    parameters (their number).
+
+    Args:
+      texts: which of digest, config and reason to read; a study of many evaluations is smaller without.
 
     Raises:
       UserError: there is no such study, or a file of it is damaged.
     """
     import pandas as pd
 
-    frames = []
+    heads, parts = [], []
     for file in sorted(study_path(study, results).glob(f"*/{RUN}")):
-        head, frame = read_json(file), rows(file.parent)
-        for column in ("problem", "strategy", "seed", "default", "budget", "unit", "uses_structure"):
-            frame[column] = head[column]
-        frame["speedup"] = head["default"] / frame["value"].cummin()
-        frames.append(frame)
-    joined = pd.concat(frames, ignore_index=True)
-    return joined.astype(dict.fromkeys(["problem", "strategy", "unit", "status"], "category"))
+        head, part = read_json(file), rows(file.parent, texts)
+        part["speedup"] = head["default"] / part["value"].cummin()
+        heads.append({"parameters": _parameters(file.parent), **head})
+        parts.append(part)
+    lengths = [len(part) for part in parts]
+    columns: dict[str, Any] = {str(name): _joined(parts, str(name)) for name in list(parts[0])}
+    columns |= {name: _repeated([head[name] for head in heads], lengths) for name in _FIXED}
+    return pd.DataFrame(columns, copy=False)
+
+
+def _joined(parts: list[pd.DataFrame], name: str) -> pd.Series:
+    """Take a column out of all parts, so that no more than one is in memory twice."""
+    import pandas as pd
+    from pandas.api.types import union_categoricals
+
+    taken: list[pd.Series] = [part.pop(name) for part in parts]
+    if taken[0].dtype == "category":
+        return pd.Series(union_categoricals(taken))
+    return pd.concat(taken, ignore_index=True)
+
+
+def _repeated(values: list[Any], lengths: list[int]) -> Any:  # noqa: ANN401 - an array of numpy or of pandas
+    """Return a column that is constant in each run, text as a category."""
+    import numpy as np
+    import pandas as pd
+
+    if isinstance(values[0], str):
+        return pd.Categorical(values).repeat(lengths)
+    column = np.array(values)
+    small = column.dtype.kind == "i" and abs(column).max() < 2**31
+    return np.repeat(column.astype(np.int32) if small else column, lengths)
+
+
+def _parameters(path: Path) -> int:
+    """Return the number of parameters of a run's candidates by its first row; of older runs nothing else says it."""
+    with (path / ROWS).open(encoding="utf-8") if (path / ROWS).exists() else io.StringIO() as file:
+        config = next(islice(file, 1, None), ",,,,,,").split(",")[6]
+    return config.count("-") + 1 if "-" in config else len(config)
 
 
 def diagnostics(study: str, results: Path | str = "results") -> pd.DataFrame:

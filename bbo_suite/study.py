@@ -112,7 +112,8 @@ class Study:
 
     def _of_problem(self, problem_id: str, where: dict[str, Any]) -> Iterator[PlannedRun]:
         problem = self.registry.problem(problem_id)
-        noted = {"default": default_value(problem), "optimum": problem.optimum, "unit": problem.unit, **where}
+        noted = {"default": default_value(problem), "optimum": problem.optimum, "unit": problem.unit}
+        noted |= {"parameters": len(problem.space), **where}
         with blame(f"problem {problem_id}", "fingerprint"):
             fingerprint = problem.fingerprint()
         for strategy, options in self.strategies.items():

@@ -60,7 +60,8 @@ def test_load_joins_all_runs_and_adds_the_speedup(study):
     documented = (
         "problem strategy seed evaluation value status speedup strategy_seconds evaluation_seconds digest config"
     )
-    assert {*documented.split(), "reason", "default", "budget", "unit", "uses_structure"} == set(frame.columns)
+    assert {*documented.split(), "reason", "default", "budget", "unit", "uses_structure", "parameters"} == set(frame)
+    assert set(load("s", study, texts=["config"])) == set(frame) - {"digest", "reason"}
 
 
 def test_a_frame_of_a_log_that_is_being_written(study):
