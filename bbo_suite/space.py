@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .constraint import Component, Constraint, all_different, tie
 
-_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 Names = Callable[[int], str] | Sequence[str] | None
 Values = Callable[[int], Sequence[Any]] | Sequence[Sequence[Any]] | None
@@ -161,8 +161,8 @@ class Space:
 
     def pack(self, config: NDArray) -> str:
         """Return a row as text: one digit a parameter when all have 62 values or fewer, else numbers with dashes."""
-        if int(self.sizes.max()) <= len(_DIGITS):
-            return "".join(map(_DIGITS.__getitem__, config.tolist()))
+        if int(self.sizes.max()) <= len(DIGITS):
+            return "".join(map(DIGITS.__getitem__, config.tolist()))
         return "-".join(map(str, config.tolist()))
 
     def unpack(self, text: str) -> NDArray:
@@ -171,9 +171,9 @@ class Space:
         Raises:
           ValueError: the text is no row of this space.
         """
-        short = int(self.sizes.max()) <= len(_DIGITS)
+        short = int(self.sizes.max()) <= len(DIGITS)
         try:
-            numbers = [_DIGITS.index(c) for c in text] if short else [int(c) for c in text.split("-")]
+            numbers = [DIGITS.index(c) for c in text] if short else [int(c) for c in text.split("-")]
             return self.check(np.array([numbers], np.int64))[0]
         except (ValueError, OverflowError) as error:
             raise ValueError(f"{text[:40]!r} is no row of this space: {error}") from None

@@ -8,7 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UserError
-from . import bars, convergence, models, style
+from . import (
+    bars,
+    convergence,
+    critical,
+    ecdf,
+    exploration,
+    gains,
+    heat,
+    models,
+    overhead,
+    profile,
+    style,
+    total_time,
+)
 from .drawing import Drawing
 
 if TYPE_CHECKING:
@@ -16,7 +29,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-FIGURES: tuple[Drawing, ...] = (convergence.DRAWING, bars.DRAWING)
+FIGURES: tuple[Drawing, ...] = (
+    convergence.DRAWING,
+    bars.DRAWING,
+    ecdf.DRAWING,
+    total_time.DRAWING,
+    overhead.DRAWING,
+    profile.DRAWING,
+    critical.DRAWING,
+    heat.DRAWING,
+    gains.DRAWING,
+    exploration.DRAWING,
+)
 """Every figure that a study may have, in the order in which they are read."""
 
 

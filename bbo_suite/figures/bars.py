@@ -11,7 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..stats import mean_interval
-from . import style
+from . import ends, style
+from .cast import labels
 from .drawing import Drawing, always
 
 
@@ -21,10 +22,8 @@ def speedup_data(frame: pd.DataFrame) -> pd.DataFrame:
     Columns: problem, strategy, uses_structure, runs, budget, evaluations (of the shortest run), mean, low, high (95 %
     interval of the mean).
     """
-    columns = ["speedup", "uses_structure", "budget", "evaluation"]
-    final = frame.groupby(["problem", "strategy", "seed"], observed=True, sort=True)[columns].last().reset_index()
     bars = []
-    for (problem, strategy), group in final.groupby(["problem", "strategy"], observed=True, sort=True):
+    for (problem, strategy), group in ends.ends(frame).groupby(["problem", "strategy"], sort=True):
         with np.errstate(invalid="ignore"):  # a cost of nothing is an infinite speedup, without an interval
             mean, low, high = mean_interval(group["speedup"])
         fixed = {"problem": problem, "strategy": strategy, "uses_structure": bool(group["uses_structure"].iloc[0])}
@@ -42,8 +41,8 @@ def speedup_bars(frame: pd.DataFrame, problems: Sequence[str] | None = None) -> 
     """
     data = speedup_data(style.chosen(frame, problems))
     problems, strategies = list(dict.fromkeys(data["problem"])), sorted(set(frame["strategy"]))
-    marked = dict(zip(data["strategy"], data["uses_structure"], strict=True))
-    names = [style.label(name, marked[name]) for name in strategies]
+    words = labels(frame)
+    names = [words[name] for name in strategies]
     figure, axes = style.panels(len(problems), 4.0, 0.29 * len(strategies) + 1.0, 0.6, sharey=True)
     for ax, problem in zip(axes.flat, problems, strict=False):
         _panel(ax, data[data["problem"] == problem], strategies)
@@ -82,13 +81,14 @@ def _words(mean: float) -> str:
 
 
 def _caption(data: pd.DataFrame) -> str:
-    counts, budget, fewest = sorted(set(data["runs"])), data["budget"].max(), data["evaluations"].min()
-    runs = f"n = {counts[0]}" if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]}"
-    bars = "with 95 % intervals (Student's t)" if counts[-1] > 1 else "of single runs, so without intervals"
+    counts, budget, fewest = data["runs"], data["budget"].max(), data["evaluations"].min()
+    bars = "with 95 % intervals (Student's t)" if counts.max() > 1 else "of single runs, so without intervals"
     spent = f"{budget:,} evaluations each"
     if fewest < budget:
         spent = f"at most {budget:,} evaluations each (the shortest so far: {fewest:,})"
-    text = f"Mean speedup over the compiler's default {bars}, higher is better; {runs} runs of {spent}."
+    text = (
+        f"Mean speedup over the compiler's default {bars}, higher is better; {ends.runs_words(counts)} runs of {spent}."
+    )
     return f"{text} Unit: default's cost / best candidate's cost. Bars start at the default, 1."
 
 

@@ -10,9 +10,11 @@ from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
-from numpy.typing import NDArray
+from matplotlib.typing import DrawStyleType
+from numpy.typing import ArrayLike, NDArray
 
 SETTINGS: Any = {
     "figure.dpi": 100,
@@ -100,6 +102,25 @@ def evaluations(ax: Axes) -> None:
     ax.set(xscale="log", xlabel="evaluations")
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     ax.xaxis.set_minor_formatter(NullFormatter())
+
+
+def seconds(axis: Axis) -> None:
+    """Make an axis of seconds, on a log scale, one of the units that people use."""
+    axis.set_major_formatter(lambda value, _: duration(value))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def duration(value: float) -> str:
+    """Return seconds in the unit that fits: `20 µs`, `5 min`."""
+    units = (("h", 3600), ("min", 60), ("s", 1), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
+    word, size = next(((word, size) for word, size in units if value >= 0.999 * size), units[-1])
+    return f"{value / size:.3g} {word}"
+
+
+def line(ax: Axes, x: ArrayLike, y: ArrayLike, look: Look, drawstyle: DrawStyleType = "default") -> None:
+    """Draw a strategy's curve; one that is not named is thin."""
+    ax.plot(x, y, color=look.colour, linestyle=look.dash, lw=1.6 if look.marker else 0.9, marker=look.marker,
+            markersize=4, markevery=0.1, drawstyle=drawstyle)  # fmt: skip
 
 
 def caption(figure: Figure, text: str) -> None:

@@ -1,0 +1,71 @@
+"""Who is named in figures of many strategies: all of up to twelve, else the best few, with the others in grey."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from . import ends, style
+
+_ALL, _BEST = 12, 8
+_GREY = style.Look("0.78", "-", "")
+
+
+@dataclass(frozen=True)
+class Cast:
+    """The strategies of a study.
+
+    Attributes:
+      looks: of those that are named; the same on every page of a figure.
+      labels: of all, marked where one sees the problem's structure.
+    """
+
+    looks: dict[str, style.Look]
+    labels: dict[str, str]
+
+    def look(self, strategy: str) -> style.Look:
+        """Return the look of any strategy."""
+        return self.looks.get(strategy, _GREY)
+
+    def order(self, strategies: Iterable[str]) -> list[str]:
+        """Return strategies in the order of drawing: the grey ones below."""
+        return sorted(strategies, key=lambda name: (name in self.looks, name))
+
+    @property
+    def words(self) -> str:
+        """What a caption says of those that are not named."""
+        others = len(self.labels) - len(self.looks)
+        return (
+            f" Named: the {len(self.looks)} best by mean rank of the {len(self.labels)} strategies." if others else ""
+        )
+
+
+def cast(frame: pd.DataFrame) -> Cast:
+    """Return who is named in figures of a study, and how they look."""
+    means = ends.table(frame)
+    names = sorted(means.columns)
+    named = names if len(names) <= _ALL else sorted(ends.by_rank(means)[:_BEST])
+    return Cast(style.looks(named), labels(frame))
+
+
+def labels(frame: pd.DataFrame) -> dict[str, str]:
+    """Return each strategy's words."""
+    last = ends.ends(frame)
+    return {name: style.label(name, sees) for name, sees in zip(last["strategy"], last["uses_structure"], strict=True)}
+
+
+def legend(figure: Figure, who: Cast, beside: bool = False) -> None:
+    """Name the strategies above all panels, or beside the only one."""
+    looks = {who.labels[name]: look for name, look in who.looks.items()}
+    if len(looks) < len(who.labels):
+        looks[f"{len(who.labels) - len(looks)} others"] = _GREY
+    lines = [Line2D([], [], color=k.colour, linestyle=k.dash, marker=k.marker, markersize=4) for k in looks.values()]
+    columns = 1 if beside else max(1, int(figure.get_figwidth() * 11 / (max(map(len, looks)) + 8)))
+    made = figure.legend(lines, ["x" * len(name) for name in looks], ncols=columns, fontsize=8.5, handlelength=3.5,
+                         loc="outside right upper" if beside else "outside upper left")  # fmt: skip
+    for text, name in zip(made.get_texts(), looks, strict=True):
+        text.set_text(name)  # afterwards: a legend leaves out a name that starts with an underscore

@@ -1,0 +1,108 @@
+"""Which strategies differ, over all problems, by more than chance?"""
+
+from __future__ import annotations
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from ..stats import ranking
+from . import ends, style
+from .cast import labels
+from .drawing import Drawing
+
+
+def critical_data(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the strategies by mean rank: strategy, rank, groups, problems, friedman, difference.
+
+    A strategy's score on a problem is the mean speedup over the repeats. `groups` are the numbers of the bars that it
+    is under: a bar joins strategies whose mean ranks differ by less than `difference` (see `stats.Ranking`).
+
+    Args:
+      frame: of which those problems count that all strategies ran.
+    """
+    means = ends.shared(frame)
+    found = ranking(means.to_numpy())
+    order = np.argsort(found.ranks, kind="stable")
+    ranks = found.ranks[order]
+    bars = _bars(ranks, found.difference)
+    groups = [tuple(i for i, (first, last) in enumerate(bars) if first <= k <= last) for k in range(len(order))]
+    fixed = {"problems": len(means), "friedman": found.p, "difference": found.difference}
+    return pd.DataFrame({"strategy": means.columns[order], "rank": ranks, "groups": groups, **fixed})
+
+
+def _bars(ranks: NDArray[np.float64], difference: float) -> list[tuple[int, int]]:
+    """Return the first and last of each longest stretch of two or more of `(k,)` rising ranks that are not apart."""
+    bars: list[tuple[int, int]] = []
+    for first, rank in enumerate(ranks):
+        last = int(np.searchsorted(ranks, rank + difference, side="left")) - 1
+        if last > first and not (bars and bars[-1][1] >= last):
+            bars.append((first, last))
+    return bars
+
+
+@mpl.rc_context(style.SETTINGS)
+def critical(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
+    """Draw the critical-difference diagram (Demsar 2006); return also its data (`critical_data`)."""
+    data = critical_data(frame)
+    bars = sorted({group for groups in data["groups"] for group in groups})
+    height = 0.13 * len(bars) + 0.26 * ((len(data) + 1) // 2)
+    figure, axes = style.panels(1, 9.4, height, 1.3)
+    ax = axes.flat[0]
+    ax.set(xlim=(1, len(data)), ylim=(-height, 0.05))
+    _axis(ax, len(data))
+    for place, bar in enumerate(bars):
+        ranks = data.loc[[bar in groups for groups in data["groups"]], "rank"]
+        ax.plot([ranks.min() - 0.03, ranks.max() + 0.03], [-0.13 * (place + 1)] * 2, color="0.1", lw=3.2,
+                solid_capstyle="butt", clip_on=False)  # fmt: skip
+    _names(ax, data, labels(frame), -0.13 * len(bars))
+    style.caption(figure, _caption(frame, data))
+    return figure, data
+
+
+def _axis(ax: Axes, k: int) -> None:
+    ax.xaxis.tick_top()
+    ax.xaxis.set_label_position("top")
+    ax.set_xlabel("mean rank, 1 is best", fontsize=9)
+    ax.set_xticks(range(1, k + 1) if k <= 15 else np.unique(np.linspace(1, k, 10).astype(int)))
+    ax.set_yticks([])
+    ax.grid(visible=False)
+    for side in ("left", "right", "bottom"):
+        ax.spines[side].set_visible(False)
+    ax.spines["top"].set_visible(True)
+
+
+def _names(ax: Axes, data: pd.DataFrame, words: dict[str, str], start: float) -> None:
+    """Write the better half beside the left end and the other beside the right one, each joined to its rank."""
+    half = (len(data) + 1) // 2
+    for place, (name, rank) in enumerate(zip(data["strategy"], data["rank"], strict=True)):
+        left = place < half
+        row = place if left else len(data) - 1 - place
+        y, x = start - 0.26 * (row + 0.75), 0.0 if left else 1.0
+        end = ax.get_xlim()[not left]
+        ax.plot([rank, rank, end], [0, y, y], color="0.45", lw=0.9, clip_on=False)
+        ax.annotate(f"{words[name]}  {rank:.2f}" if left else f"{rank:.2f}  {words[name]}", (x, y),
+                    xycoords=("axes fraction", "data"), xytext=(-4 if left else 4, 0), textcoords="offset points",
+                    ha="right" if left else "left", va="center", fontsize=9, annotation_clip=False)  # fmt: skip
+
+
+def _caption(frame: pd.DataFrame, data: pd.DataFrame) -> str:
+    used = ends.problems_words(frame, int(data["problems"].iloc[0]))
+    runs = ends.runs_words(ends.ends(frame).groupby(["problem", "strategy"]).size())
+    p = data["friedman"].iloc[0]
+    alike = f" That all are alike: p = {p:.2g} (Friedman)." if np.isfinite(p) else ""
+    return (
+        f"Mean rank over {used} by mean speedup of {runs} runs, lower is better. A bar joins strategies that are not "
+        f"told apart at 5 %: their mean ranks differ by less than {data['difference'].iloc[0]:.2f} (Nemenyi).{alike}"
+    )
+
+
+DRAWING = Drawing(
+    "critical",
+    "Which strategies differ, over all problems, by more than chance?",
+    critical,
+    lambda frame: ends.lacks(frame, strategies=3, problems=4),  # of fewer no pair can be told apart at 5 %
+)

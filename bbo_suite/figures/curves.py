@@ -1,0 +1,72 @@
+"""Best speedup as curves with bands, a panel for each problem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from . import ends, style
+from .cast import Cast, legend
+
+POINTS = 400
+"""Of a curve, at most."""
+
+
+def draw(data: pd.DataFrame, who: Cast, x: str, axis: Callable[[Axes], None]) -> Figure:
+    """Draw curves of the best speedup against the column `x`.
+
+    Args:
+      data: problem, strategy, runs, lower, median, upper and `x`.
+      axis: makes the x axis.
+    """
+    problems = list(dict.fromkeys(data["problem"]))
+    figure, axes = style.panels(len(problems), 4.2, 3.3, 1.1 + 0.2 * len(who.looks) / 3)
+    for ax, problem in zip(axes.flat, problems, strict=False):
+        _panel(ax, data[data["problem"] == problem], who, x)
+        axis(ax)
+        style.title(ax, problem)
+    for ax in axes[:, 0]:
+        ax.set_ylabel("best speedup over the default")
+    legend(figure, who)
+    return figure
+
+
+def _panel(ax: Axes, data: pd.DataFrame, who: Cast, x: str) -> None:
+    ax.axhline(1, color="0.35", lw=1, ls=(0, (1, 2)))
+    for place, strategy in enumerate(who.order(set(data["strategy"]))):
+        curve = data[data["strategy"] == strategy]
+        _curve(ax, curve, who.look(strategy), x, place, named=strategy in who.looks)
+    ax.annotate("default", (1, 1), xycoords=("axes fraction", "data"), xytext=(-2, -3), textcoords="offset points",
+                ha="right", va="top", fontsize=8.5, color="0.35",
+                bbox={"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 0.8})  # fmt: skip
+    ax.set(ylim=_limits(data), xscale="log")
+
+
+def _curve(ax: Axes, curve: pd.DataFrame, look: style.Look, x: str, place: int, named: bool) -> None:
+    marks = (0.05 + 0.03 * (place % 6), 0.18) if len(curve) > 5 else 1  # shifted, so that they do not fall together
+    ax.plot(curve[x], curve["median"], color=look.colour, linestyle=look.dash, lw=1.6 if named else 0.9,
+            marker=look.marker, markersize=4, markevery=marks)  # fmt: skip
+    if named and curve["runs"].iloc[0] > 1:
+        ax.fill_between(curve[x], curve["lower"], curve["upper"], color=look.colour, alpha=0.15, lw=0)
+
+
+def _limits(data: pd.DataFrame) -> tuple[float, float]:
+    """Return the range of speedups to show: what beats the default, and where each curve ends."""
+    highest = data[["median", "upper"]].to_numpy()
+    top = highest[np.isfinite(highest)].max(initial=1.001)
+    last = data.groupby("strategy")["median"].last().to_numpy()
+    bottom = min(1 - 0.25 * (top - 1), last.min())
+    return bottom - 0.03 * (top - bottom), top + 0.06 * (top - bottom)
+
+
+def caption(data: pd.DataFrame, who: Cast, x_words: str) -> str:
+    """Return the caption of such a figure."""
+    counts = data["runs"]
+    band = "median and interquartile band" if counts.max() > 1 else "single runs, so no band"
+    text = f"Best speedup so far over the compiler's default, higher is better; {band}"
+    text = f"{text}, {ends.runs_words(counts)} runs a strategy."
+    return f"{text}{who.words} Unit: default's cost / candidate's cost. {x_words}"

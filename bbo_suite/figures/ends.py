@@ -1,0 +1,68 @@
+"""Where each run ended: what most figures are made of."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+RUN = ["problem", "strategy", "seed"]
+_KEPT = ["uses_structure", "budget", "evaluation", "default", "speedup"]
+
+
+def ends(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the last row of each run, sorted: problem, strategy, seed, uses_structure, budget, evaluation, default,
+    speedup.
+    """
+    new = np.zeros(len(frame), bool)
+    new[-1:] = True
+    for column in RUN:
+        codes = frame[column].cat.codes if frame[column].dtype == "category" else frame[column]
+        values = codes.to_numpy()
+        new[:-1] |= values[1:] != values[:-1]
+    last = frame.loc[new, RUN + _KEPT].drop_duplicates(RUN, keep="last")
+    return last.astype({"problem": "str", "strategy": "str"}).sort_values(RUN, ignore_index=True)
+
+
+def table(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean speedup over the repeats: a row a problem, a column a strategy, nan where there is no run."""
+    return ends(frame).pivot_table(index="problem", columns="strategy", values="speedup", aggfunc=_mean)
+
+
+def _mean(values: pd.Series) -> float:
+    return float(values.to_numpy().mean())  # inf where one is, where pandas says nan
+
+
+def shared(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of `table` of those problems that all strategies ran."""
+    return table(frame).dropna()
+
+
+def by_rank(means: pd.DataFrame) -> list[str]:
+    """Return the strategies of a `table`, the best first by mean rank among those that ran a problem."""
+    places = means.rank(axis=1, ascending=False, pct=True).mean()
+    return list(places.sort_values(kind="stable").index)
+
+
+def runs_words(counts: pd.Series) -> str:
+    """Return the numbers of runs of strategies on problems as a caption says them."""
+    low, high = counts.min(), counts.max()
+    return f"n = {low}" if low == high else f"n = {low} to {high}"
+
+
+def problems_words(frame: pd.DataFrame, used: int) -> str:
+    """Return how many problems a figure is about, for a caption."""
+    known = frame["problem"].nunique()
+    return f"{used} problems" if used == known else f"the {used} of {known} problems that all strategies ran"
+
+
+def lacks(frame: pd.DataFrame, strategies: int, problems: int) -> str | None:
+    """Return why a study has too few strategies, or problems that all of them ran, for a figure; None if enough."""
+    means = table(frame)
+    if means.shape[1] < strategies:
+        return f"needs {strategies} strategies or more, not {means.shape[1]}"
+    common = len(means.dropna())
+    if common >= problems:
+        return None
+    if problems == 1:
+        return "needs a problem that all strategies ran"
+    return f"needs {problems} problems or more that all strategies ran, not {common}"

@@ -1,0 +1,136 @@
+"""What did one run explore: which parameters changed when it improved, and which of them matter?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from ..space import DIGITS
+from . import ends, style
+from .drawing import Drawing
+
+SHOWN = 20
+ROWS = 2000
+"""Candidates that a forest is fitted to, at most."""
+_ENOUGH = 8
+
+Names = Callable[[int], str]
+
+
+def candidates(run: pd.DataFrame) -> tuple[pd.DataFrame, NDArray[np.int64]]:
+    """Return the rows of a run's frame that hold a full candidate, and these `(n, d)` candidates."""
+    kept = run[run["config"].astype(str) != ""]
+    texts = kept["config"].astype(str).tolist()
+    if any("-" in text for text in texts):
+        return kept, np.array([text.split("-") for text in texts], np.int64)
+    index = np.zeros(128, np.int64)
+    index[[ord(digit) for digit in DIGITS]] = np.arange(len(DIGITS))
+    return kept, index[np.frombuffer("".join(texts).encode(), np.uint8)].reshape(len(texts), -1)
+
+
+def changes(kept: pd.DataFrame, configs: NDArray) -> pd.DataFrame:
+    """Return what changed when the best improved: evaluation, parameter; a row for each parameter that changed."""
+    values = kept["value"].to_numpy()
+    better = values < np.minimum.accumulate(np.append(np.inf, values[:-1]))
+    steps = configs[better]
+    step, parameter = np.nonzero(steps[1:] != steps[:-1])
+    return pd.DataFrame({"evaluation": kept["evaluation"].to_numpy()[better][1:][step], "parameter": parameter})
+
+
+def importance(kept: pd.DataFrame, configs: NDArray) -> NDArray[np.float64]:
+    """Return `(d,)` how much of the rank of a cost each parameter explains to a random forest, of sum 1.
+
+    Nan where there are too few candidates or all cost the same. Failed ones are left out.
+    """
+    from sklearn.ensemble import RandomForestRegressor
+
+    costs = kept["value"].to_numpy()
+    used = np.flatnonzero(np.isfinite(costs))
+    used = used[np.unique(np.linspace(0, len(used) - 1, min(ROWS, len(used))).astype(int))]
+    ranks = np.unique(costs[used], return_inverse=True)[1]
+    if len(used) < _ENOUGH or not ranks.any():
+        return np.full(configs.shape[1], np.nan)
+    forest = RandomForestRegressor(100, max_features=1 / 3, random_state=0)
+    return forest.fit(configs[used], ranks).feature_importances_
+
+
+def exploration_data(run: pd.DataFrame, names: Names | None = None) -> pd.DataFrame:
+    """Return the parameters that matter most, at most 20: parameter, name, importance, changed (at which evaluations).
+
+    Without importances, those that changed most often.
+
+    Args:
+      run: a study's frame of one run.
+      names: the name of parameter i.
+    """
+    kept, configs = candidates(run)
+    moved, weight = changes(kept, configs), importance(kept, configs)
+    at = moved.groupby("parameter")["evaluation"].agg(tuple)
+    data = pd.DataFrame({"parameter": np.arange(configs.shape[1]), "importance": weight})
+    data["changed"] = [at.get(i, ()) for i in data["parameter"]]
+    order = np.lexsort((data["changed"].map(len), data["importance"].fillna(0)))[::-1][:SHOWN]
+    data = data.iloc[order]
+    data = data[(data["importance"] > 0) | (data["changed"].map(len) > 0)].reset_index(drop=True)
+    data.insert(1, "name", [(names or "x{}".format)(i) for i in data["parameter"]])
+    return data
+
+
+@mpl.rc_context(style.SETTINGS)
+def exploration(frame: pd.DataFrame, names: Names | None = None) -> tuple[Figure, pd.DataFrame]:
+    """Draw when the parameters that matter changed in one run; return also the data (`exploration_data`)."""
+    data = exploration_data(frame, names)
+    figure, axes = style.panels(2, 5.2, 0.24 * max(4, len(data)) + 1.2, 0.5, sharey=True)
+    _changes(axes[0, 0], data)
+    _importance(axes[0, 1], data)
+    words = [style.short(name, 44) for name in data["name"]]
+    axes[0, 0].set_yticks(range(len(words)), words, fontsize=8.5)
+    axes[0, 0].set_ylim(max(4, len(words)) - 0.4, -0.6)
+    style.caption(figure, _caption(frame, data))
+    return figure, data
+
+
+def _changes(ax: Axes, data: pd.DataFrame) -> None:
+    for place, at in enumerate(data["changed"]):
+        ax.plot(at, [place] * len(at), "|", color=style.looks(["one"])["one"].colour, markersize=9, mew=1.6)
+    style.evaluations(ax)
+    ax.set_title("changed when the best improved", fontsize=10)
+
+
+def _importance(ax: Axes, data: pd.DataFrame) -> None:
+    ax.barh(range(len(data)), data["importance"].fillna(0), 0.72, color="0.45")
+    ax.set(xlabel="importance, of 1 in all", xlim=(0, None))
+    ax.set_title("importance for the cost", fontsize=10)
+    ax.tick_params(axis="y", length=0)
+
+
+def _caption(run: pd.DataFrame, data: pd.DataFrame) -> str:
+    kept, configs = candidates(run)
+    one = run.iloc[-1]
+    what = style.short(f"{one['problem']}, {one['strategy']}, seed {one['seed']}", 120)
+    known = f"all {len(kept):,} candidates" if len(kept) == len(run) else f"the {len(kept):,} candidates that improved"
+    hint = "" if len(kept) == len(run) else ", a small and biased sample (`run --all-configs` keeps all)"
+    forest = f"Importance: a random forest's, fitted to {known}{hint}."
+    if data["importance"].isna().all():
+        forest = f"No importance: {known} are too few, or cost the same."
+    return (
+        f"One run: {what}; speedup {one['speedup']:.4g} after {len(run):,} evaluations. The {len(data)} parameters of "
+        f"{configs.shape[1]:,} that matter most; a mark where the best candidate became one with another value. "
+        f"{forest}"
+    )
+
+
+def _needs(frame: pd.DataFrame) -> str | None:
+    if len(ends.ends(frame)) > 1:
+        return "shows one run; name it by --run PROBLEM/STRATEGY/SEED"
+    if "config" not in frame or not (frame["config"].astype(str) != "").any():
+        return "needs a candidate that was stored in full"
+    return None
+
+
+DRAWING = Drawing("exploration", "What did the run explore?", exploration, _needs)

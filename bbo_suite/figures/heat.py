@@ -1,0 +1,74 @@
+"""On which problems is a strategy good, and on which not?"""
+
+from __future__ import annotations
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from . import ends, style
+from .cast import labels
+from .drawing import Drawing
+
+
+def heat_data(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells: strategy, problem, speedup (mean), share (of the best strategy's gain), best first.
+
+    The share is nan where nothing beats the default, and 1 beside a speedup without bounds for others like it.
+    """
+    means = ends.table(frame).T
+    gains = means - 1
+    best = gains.max()
+    shares = (gains / best.where(best > 0)).mask(np.isinf(gains), 1.0)
+    order = shares.clip(lower=0).mean(axis=1).fillna(0).sort_values(ascending=False, kind="stable").index
+    cells = pd.DataFrame({"speedup": means.loc[order].stack(), "share": shares.loc[order].stack(future_stack=True)})
+    return cells.dropna(subset="speedup").rename_axis(["strategy", "problem"]).reset_index()
+
+
+@mpl.rc_context(style.SETTINGS)
+def heat(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
+    """Draw each strategy's share of the best gain on each problem as a map; return also its data (`heat_data`)."""
+    data, words = heat_data(frame), labels(frame)
+    rows, columns = list(dict.fromkeys(data["strategy"])), sorted(set(data["problem"]))
+    size = (max(6.4, 2.6 + 0.46 * len(columns)), 2.8 + 0.28 * len(rows))
+    figure = Figure(figsize=size, layout="constrained")
+    ax = figure.subplots()
+    cells = data.pivot(index="strategy", columns="problem", values="share").loc[rows, columns]
+    shown = np.clip(cells.to_numpy(np.float64), 0, 1)
+    picture = ax.imshow(shown, cmap="Blues", vmin=0, vmax=1.25, aspect="auto")  # the darkest would hide the numbers
+    picture.cmap.set_bad("0.93")
+    for _, cell in data.iterrows():
+        _write(ax, rows.index(cell["strategy"]), columns.index(cell["problem"]), cell["speedup"], cell["share"])
+    ax.set_yticks(range(len(rows)), [words[name] for name in rows], fontsize=9)
+    names = [style.short(name, 34) for name in columns]
+    ax.set_xticks(range(len(columns)), names, rotation=50, ha="right", rotation_mode="anchor", fontsize=8.5)
+    ax.tick_params(length=0)
+    ax.grid(visible=False)
+    ax.spines[:].set_visible(False)
+    style.caption(figure, _caption(frame))
+    return figure, data
+
+
+def _write(ax: Axes, row: int, column: int, speedup: float, share: float) -> None:
+    text = "failed" if speedup == 0 else "–" if np.isnan(share) else f"{100 * max(share, -9.99):.0f}"
+    colour = "white" if share > 0.75 else "0.1"
+    ax.text(column, row, text, ha="center", va="center", fontsize=6.5 if speedup == 0 else 8, color=colour)
+
+
+def _caption(frame: pd.DataFrame) -> str:
+    runs = ends.runs_words(ends.ends(frame).groupby(["problem", "strategy"]).size())
+    return (
+        f"Gain over the compiler's default (mean speedup of {runs} runs, minus 1) as a percentage of the best "
+        f"strategy's on the same problem: 100 is the best, below 0 is slower than the default. Sorted by the mean. "
+        f"A dash: no strategy beats the default. An empty cell: no run."
+    )
+
+
+DRAWING = Drawing(
+    "heat",
+    "On which problems is a strategy good, and on which not?",
+    heat,
+    lambda frame: None if min(ends.table(frame).shape) > 1 else "needs two strategies and two problems or more",
+)

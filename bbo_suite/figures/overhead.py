@@ -1,0 +1,85 @@
+"""What does a strategy's own thinking cost?"""
+
+from __future__ import annotations
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from . import ends, style
+from .cast import Cast, cast, labels, legend
+from .drawing import Drawing, always
+
+_LEAST = 1e-9
+"""Seconds; less than a clock tells, for a log scale."""
+
+
+def overhead_data(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the seconds per candidate: problem, parameters, strategy, uses_structure, runs, strategy_seconds,
+    evaluation_seconds (medians over the runs).
+    """
+    columns = ["strategy_seconds", "evaluation_seconds", "uses_structure", "parameters"]
+    runs = frame.groupby(ends.RUN, observed=True)[columns].mean().reset_index()
+    by = runs.groupby(["problem", "parameters", "strategy"], observed=True)
+    seconds = {name: (name, "median") for name in columns[:2]}
+    data = by.agg(uses_structure=("uses_structure", "any"), runs=("seed", "size"), **seconds).reset_index()
+    return data.astype({"parameters": int, "problem": "str", "strategy": "str"})
+
+
+@mpl.rc_context(style.SETTINGS)
+def overhead(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
+    """Draw each strategy's seconds per candidate, against the number of parameters if problems differ in it.
+
+    Returns the figure and the data it drew (see `overhead_data`).
+    """
+    data = overhead_data(frame)
+    figure = _lines(data, cast(frame)) if data["parameters"].nunique() > 1 else _dots(data, labels(frame))
+    runs = ends.runs_words(data["runs"])
+    words = cast(frame).words if data["parameters"].nunique() > 1 else ""
+    style.caption(
+        figure,
+        f"Time that a strategy takes for itself per candidate, on a log scale, lower is better; median of {runs} runs, "
+        f"as measured in each.{words} In grey: the time of an evaluation, which comes on top.",
+    )
+    return figure, data
+
+
+def _lines(data: pd.DataFrame, who: Cast) -> Figure:
+    figure, axes = style.panels(1, 9.4, 3.8, 0.6)
+    ax = axes.flat[0]
+    sizes = data.groupby("parameters")["evaluation_seconds"].median()
+    ax.plot(sizes.index, np.maximum(_LEAST, sizes), color="0.6", lw=4, alpha=0.5)
+    for name in who.order(set(data["strategy"])):
+        part = data[data["strategy"] == name].groupby("parameters")["strategy_seconds"].median()
+        look = who.look(name)
+        ax.plot(part.index, np.maximum(_LEAST, part), color=look.colour, linestyle=look.dash, marker=look.marker,
+                markersize=4.5, lw=1.5 if name in who.looks else 0.8)  # fmt: skip
+    ax.set(yscale="log", ylabel="strategy's time per candidate")
+    style.seconds(ax.yaxis)
+    style.evaluations(ax)
+    ax.set_xlabel("parameters")
+    legend(figure, who, beside=True)
+    return figure
+
+
+def _dots(data: pd.DataFrame, words: dict[str, str]) -> Figure:
+    part = data.groupby("strategy")[["strategy_seconds", "evaluation_seconds"]].median()
+    part = part.sort_values("strategy_seconds", kind="stable")
+    figure, axes = style.panels(1, 7.0, 0.27 * len(part) + 0.7, 0.6)
+    ax: Axes = axes.flat[0]
+    x, y = np.maximum(_LEAST, part["strategy_seconds"]), np.arange(len(part))
+    ax.axvline(max(_LEAST, part["evaluation_seconds"].median()), color="0.6", lw=4, alpha=0.5)
+    ax.plot(x, y, "o", color=style.looks(["one"])["one"].colour)
+    for place, value in zip(y, x, strict=True):
+        ax.annotate(style.duration(value), (value, place), xytext=(7, 0), textcoords="offset points", va="center",
+                    fontsize=8)  # fmt: skip
+    ax.set_yticks(y, [words[name] for name in part.index])
+    ax.set(ylim=(len(part) - 0.4, -0.6), xscale="log", xlabel="strategy's time per candidate")
+    style.seconds(ax.xaxis)
+    ax.margins(x=0.15)
+    return figure
+
+
+DRAWING = Drawing("overhead", "What does a strategy's own thinking cost?", overhead, always)
