@@ -79,7 +79,7 @@ def _exact() -> dict[str, Any]:
     return {} if new else {"float_precision": "round_trip"}
 
 
-def load(study: str, results: Path | str = "results", texts: Collection[str] = TEXTS) -> pd.DataFrame:
+def load(study: str, results: Path | str = "results", texts: Collection[str] = TEXTS, only: str = "*") -> pd.DataFrame:
     """Return every evaluation of a study, one row each.
 
     Columns: problem, strategy, seed, evaluation, value, status, speedup (the default's cost over the best cost so
@@ -88,6 +88,7 @@ def load(study: str, results: Path | str = "results", texts: Collection[str] = T
 
     Args:
       texts: which of digest, config and reason to read; a study of many evaluations is smaller without.
+      only: the folder of one run; all when left out.
 
     Raises:
       UserError: there is no such study, or a file of it is damaged.
@@ -95,7 +96,7 @@ def load(study: str, results: Path | str = "results", texts: Collection[str] = T
     import pandas as pd
 
     heads, parts = [], []
-    for file in sorted(study_path(study, results).glob(f"*/{RUN}")):
+    for file in sorted(study_path(study, results).glob(f"{only}/{RUN}")):
         head, part = read_json(file), rows(file.parent, texts)
         part["speedup"] = head["default"] / part["value"].cummin()
         heads.append({"parameters": _parameters(file.parent), **head})

@@ -42,9 +42,9 @@ def strict(facts: dict[str, Any]) -> str:
 
 
 def draw(study: str, results: Path) -> None:
-    """Draw a study's figures and print their paths."""
+    """Draw the first figures of a study and print their paths; `plot` draws all."""
     from .. import figures, frames
 
-    folder = frames.study_path(study, results) / "figures"
-    for path in figures.write(frames.load(study, results), folder, frames.diagnostics(study, results)):
+    folder, names = frames.study_path(study, results) / "figures", ("convergence", "speedup", figures.MODELS)
+    for path in figures.write(frames.load(study, results, ()), folder, frames.diagnostics(study, results), names):
         print(path)

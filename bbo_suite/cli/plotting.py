@@ -2,12 +2,78 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from .app import Results, app, draw
+import typer
+
+from ..errors import UserError
+from .app import Plugins, Results, app
+
+if TYPE_CHECKING:
+    from ..figures.exploration import Names
+    from ..registry import Registry
+
+Format = Literal["svg", "png", "pdf"]
 
 
 @app.command()
-def plot(study: str, results: Results = Path("results")) -> None:
-    """Draw a study's figures as PNG and SVG and print their paths."""
-    draw(study, results)
+def plot(
+    study: str,
+    figure: Annotated[list[str] | None, typer.Option(help="Draw only this one; may be repeated.")] = None,
+    format_: Annotated[list[Format] | None, typer.Option("--format", help="May be repeated; svg and png.")] = None,
+    run: Annotated[
+        str | None, typer.Option(metavar="PROBLEM/STRATEGY/SEED", help="Draw what this run explored.")
+    ] = None,
+    results: Results = Path("results"),
+    plugin: Plugins = None,
+) -> None:
+    """Draw a study's figures and print their paths; what it is too small for is said on standard error."""
+    from ..registry import Registry
+
+    formats = tuple(format_ or ("svg", "png"))
+    if run is not None:
+        paths = _run(study, results, run, formats, Registry(tuple(plugin or ())))
+    else:
+        paths = _study(study, results, tuple(figure or ()), formats)
+    for path in paths:
+        print(path, flush=True)
+
+
+def _study(study: str, results: Path, names: Sequence[str], formats: Sequence[str]) -> Iterator[Path]:
+    from .. import figures, frames
+
+    folder = frames.study_path(study, results) / "figures"
+    frame = frames.load(study, results, texts=())
+    yield from figures.write(frame, folder, frames.diagnostics(study, results), names, formats)
+    reasons = figures.left_out(frame, names)
+    if reasons:
+        words = "; ".join(f"{name} ({reason})" for name, reason in reasons.items())
+        print(f"not drawn: {words}", file=sys.stderr)
+
+
+def _run(study: str, results: Path, run: str, formats: Sequence[str], registry: Registry) -> Iterator[Path]:
+    from .. import figures, frames
+    from ..figures.exploration import DRAWING, exploration
+    from ..store import folder_name
+
+    parts = run.rsplit("/", 2)
+    name = folder_name(*parts)
+    if not (frames.study_path(study, results) / name).exists():
+        raise UserError(f"there is no run {run!r} in study {study!r}; write it as PROBLEM/STRATEGY/SEED")
+    frame = frames.load(study, results, ["config"], only=name)
+    if frame.empty or DRAWING.needs(frame):
+        raise UserError(f"there is nothing to draw of run {run!r} yet; run its command again")
+    drawn = exploration(frame, _parameters(registry, parts[0], int(frame["parameters"].iloc[0])))
+    yield from figures.save([(f"{DRAWING.name}-{name}", *drawn)], results / study / "figures", formats)
+
+
+def _parameters(registry: Registry, problem_id: str, count: int) -> Names | None:
+    """Return the names of a problem's parameters, if it is here and still has so many."""
+    try:
+        space = registry.problem(problem_id).space
+    except UserError:
+        return None
+    return space.name if len(space) == count else None

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import UserError
+import matplotlib as mpl
+
+from ..errors import UserError, did_you_mean
+from ..store import disk_errors
 from . import (
     bars,
     convergence,
@@ -44,30 +47,62 @@ FIGURES: tuple[Drawing, ...] = (
 """Every figure that a study may have, in the order in which they are read."""
 
 
-def write(frame: pd.DataFrame, folder: Path, diagnostics: pd.DataFrame | None = None) -> Iterator[Path]:
-    """Draw every figure of a study's frame (see `bbo_suite.load`) into the folder as PNG and SVG; yield the paths.
+MODELS = "models"
+"""The figure of diagnostics, which not every strategy has."""
+
+FORMATS = ("svg", "png")
+_UNDATED = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+"""So that the same figure is the same bytes."""
+
+
+def write(
+    frame: pd.DataFrame,
+    folder: Path,
+    diagnostics: pd.DataFrame | None = None,
+    names: Sequence[str] = (),
+    formats: Sequence[str] = FORMATS,
+) -> Iterator[Path]:
+    """Draw the figures that a study's frame (see `bbo_suite.load`) supports into the folder; yield the paths.
 
     Models are drawn where the diagnostics (see `bbo_suite.frames.diagnostics`) have scores of any.
+
+    Args:
+      names: of the figures to draw; all when left out. What is not drawn is said by `left_out`.
+      formats: of the files, as matplotlib names them.
+
+    Raises:
+      UserError: there is no such figure, nothing to draw, or the folder cannot be written.
     """
-    import matplotlib as mpl
-
-    from ..store import disk_errors
-
     if frame.empty:
         raise UserError(f"there is no evaluation yet to draw in {folder.parent}; run its command again")
+    for drawing in _wanted(names):
+        if drawing.needs(frame) is None:
+            yield from save(drawing.pages(frame), folder, formats)
+    if (not names or MODELS in names) and diagnostics is not None and len(models.scores_data(diagnostics)):
+        yield from save([(MODELS, *models.model_scores(diagnostics))], folder, formats)
+
+
+def left_out(frame: pd.DataFrame, names: Sequence[str] = ()) -> dict[str, str]:
+    """Return why the study does not support some figures, by their names."""
+    reasons = {drawing.name: drawing.needs(frame) for drawing in _wanted(names)}
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
+def _wanted(names: Sequence[str]) -> list[Drawing]:
+    known = [drawing.name for drawing in FIGURES] + [MODELS]
+    for name in names:
+        if name not in known:
+            raise UserError(f"there is no figure {name!r}.{did_you_mean(name, known)}")
+    return [drawing for drawing in FIGURES if not names or drawing.name in names]
+
+
+def save(pages: Iterable[tuple[str, Figure, pd.DataFrame]], folder: Path, formats: Sequence[str]) -> Iterator[Path]:
+    """Write figures, by the stem of their file, into the folder; yield the paths."""
     with mpl.rc_context(style.SETTINGS), warnings.catch_warnings(), disk_errors(folder):
         warnings.filterwarnings("ignore", "Glyph .* missing")  # the PNG shows a box; the SVG keeps the text
         folder.mkdir(parents=True, exist_ok=True)
-        for drawing in FIGURES:
-            if drawing.needs(frame) is None:
-                for name, figure, _ in drawing.pages(frame):
-                    yield from _save(figure, folder / name)
-        if diagnostics is not None and len(models.scores_data(diagnostics)):
-            yield from _save(models.model_scores(diagnostics)[0], folder / "models")
-
-
-def _save(figure: Figure, path: Path) -> Iterator[Path]:
-    for suffix in ("svg", "png"):
-        file = path.with_suffix(f".{suffix}")
-        figure.savefig(file, metadata={"Date": None} if suffix == "svg" else None)
-        yield file
+        for stem, figure, _ in pages:
+            for suffix in formats:
+                file = folder / f"{stem}.{suffix}"
+                figure.savefig(file, metadata=_UNDATED.get(suffix))
+                yield file

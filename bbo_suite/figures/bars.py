@@ -15,6 +15,8 @@ from . import ends, style
 from .cast import labels
 from .drawing import Drawing, always
 
+MOST, BEST = 20, 12
+
 
 def speedup_data(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the bars.
@@ -39,8 +41,10 @@ def speedup_bars(frame: pd.DataFrame, problems: Sequence[str] | None = None) -> 
     Bars start at 1, the default, so that their length is the gain, and stand beside their names, so that no colour is
     needed to read them. Returns the figure and the data (`speedup_data`).
     """
+    strategies = _shown(frame)
     data = speedup_data(style.chosen(frame, problems))
-    problems, strategies = list(dict.fromkeys(data["problem"])), sorted(set(frame["strategy"]))
+    data = data[data["strategy"].isin(strategies)].reset_index(drop=True)
+    problems = list(dict.fromkeys(data["problem"]))
     words = labels(frame)
     names = [words[name] for name in strategies]
     figure, axes = style.panels(len(problems), 4.0, 0.29 * len(strategies) + 1.0, 0.6, sharey=True)
@@ -49,8 +53,15 @@ def speedup_bars(frame: pd.DataFrame, problems: Sequence[str] | None = None) -> 
         style.title(ax, problem)
     axes.flat[0].set_yticks(range(len(names)), names)
     axes.flat[0].set_ylim(len(names) - 0.4, -0.6)  # the first on top
-    style.caption(figure, _caption(data))
+    few = "" if len(words) == len(names) else f" Shown: the best {BEST} of {len(words)} strategies by mean rank."
+    style.caption(figure, _caption(data) + few)
     return figure, data
+
+
+def _shown(frame: pd.DataFrame) -> list[str]:
+    """Return the strategies that have a bar: all of up to twenty, else the best by mean rank."""
+    order = ends.by_rank(ends.table(frame))
+    return sorted(order if len(order) <= MOST else order[:BEST])
 
 
 def _panel(ax: Axes, data: pd.DataFrame, strategies: list[str]) -> None:

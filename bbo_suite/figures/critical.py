@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from ..stats import ranking
@@ -52,8 +53,8 @@ def critical(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     height = 0.13 * len(bars) + 0.26 * ((len(data) + 1) // 2)
     figure, axes = style.panels(1, 9.4, height, 1.3)
     ax = axes.flat[0]
-    ax.set(xlim=(1, len(data)), ylim=(-height, 0.05))
-    _axis(ax, len(data))
+    ax.set(xlim=(np.floor(data["rank"].min()), np.ceil(data["rank"].max())), ylim=(-height, 0.05))
+    _axis(ax)
     for place, bar in enumerate(bars):
         ranks = data.loc[[bar in groups for groups in data["groups"]], "rank"]
         ax.plot([ranks.min() - 0.03, ranks.max() + 0.03], [-0.13 * (place + 1)] * 2, color="0.1", lw=3.2,
@@ -63,11 +64,11 @@ def critical(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     return figure, data
 
 
-def _axis(ax: Axes, k: int) -> None:
+def _axis(ax: Axes) -> None:
     ax.xaxis.tick_top()
     ax.xaxis.set_label_position("top")
     ax.set_xlabel("mean rank, 1 is best", fontsize=9)
-    ax.set_xticks(range(1, k + 1) if k <= 15 else np.unique(np.linspace(1, k, 10).astype(int)))
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_yticks([])
     ax.grid(visible=False)
     for side in ("left", "right", "bottom"):

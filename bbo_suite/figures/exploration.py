@@ -87,6 +87,7 @@ def exploration(frame: pd.DataFrame, names: Names | None = None) -> tuple[Figure
     data = exploration_data(frame, names)
     figure, axes = style.panels(2, 5.2, 0.24 * max(4, len(data)) + 1.2, 0.5, sharey=True)
     _changes(axes[0, 0], data)
+    axes[0, 0].set_xlim(0.9, 1.1 * len(frame))
     _importance(axes[0, 1], data)
     words = [style.short(name, 44) for name in data["name"]]
     axes[0, 0].set_yticks(range(len(words)), words, fontsize=8.5)

@@ -38,7 +38,7 @@ def gains(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     data, words = gains_data(frame), labels(frame)
     names = list(dict.fromkeys(data["strategy"]))
     most = data.groupby("strategy").size().max()
-    figure, axes = style.panels(len(names), max(4.2, min(8.0, 1 + 0.09 * most)), 3.0, 0.8, sharey=True)
+    figure, axes = style.panels(len(names), max(4.2, 1 + 0.13 * most), 3.4, 0.8, sharey=True)
     for ax, name in zip(axes.flat, names, strict=False):
         _panel(ax, data[data["strategy"] == name], most)
         style.title(ax, words[name])
@@ -59,26 +59,27 @@ def _panel(ax: Axes, data: pd.DataFrame, most: int) -> None:
                 capsize=2, lw=0.9)  # fmt: skip
     ax.axhline(0, color="0.35", lw=1)
     ax.set(xlim=(-0.8, most - 0.2), xlabel="problems, by gain")
-    _names(ax, data["problem"].tolist(), gain, most)
+    _names(ax, data["problem"].tolist(), gain)
     ax.grid(axis="x", visible=False)
     ax.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.4g} %")
 
 
-def _names(ax: Axes, problems: list[str], gain: np.ndarray, most: int) -> None:
-    """Name the large gains under their bars, as many as there is room for, and what could not be drawn."""
-    room = most * 24 // max(most, 24)
+def _names(ax: Axes, problems: list[str], gain: np.ndarray) -> None:
+    """Name the large gains under their bars, and what could not be drawn."""
     odd = {-1.0: " (all failed)", np.inf: " (∞)"}
-    named = [i for i, value in enumerate(gain) if value in odd or (value >= LARGE and i < room)]
+    named = [i for i, value in enumerate(gain) if value in odd or value >= LARGE]
     words = [style.short(problems[i], 30) + odd.get(gain[i], "") for i in named]
     ax.set_xticks(named, words, rotation=50, ha="right", rotation_mode="anchor", fontsize=7.5)
 
 
 def _heights(ax: Axes, data: pd.DataFrame) -> None:
-    """Leave room for the names above the bars."""
-    numbers = data[["gain", "low", "high"]].to_numpy()
-    usual = numbers[np.isfinite(numbers) & (numbers > -1)]
+    """Show all bars, and of the intervals, which two runs make very wide, no more than half a bar's length beyond."""
+    gain, low, high = (data[column].to_numpy() for column in ("gain", "low", "high"))
+    usual = gain[np.isfinite(gain) & (gain > -1)]
     least, most = usual.min(initial=0), usual.max(initial=0.001)
-    ax.set_ylim(least - 0.05 * (most - least), most + 0.08 * (most - least))
+    reach = 0.5 * (most - least)
+    bottom, top = np.fmax(least - reach, np.nanmin([*low, least])), np.fmin(most + reach, np.nanmax([*high, most]))
+    ax.set_ylim(bottom - 0.05 * (top - bottom), top + 0.05 * (top - bottom))
 
 
 def _caption(frame: pd.DataFrame, data: pd.DataFrame) -> str:

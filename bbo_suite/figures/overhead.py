@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from . import ends, style
 from .cast import Cast, cast, labels, legend
@@ -49,8 +50,9 @@ def overhead(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
 def _lines(data: pd.DataFrame, who: Cast) -> Figure:
     figure, axes = style.panels(1, 9.4, 3.8, 0.6)
     ax = axes.flat[0]
-    sizes = data.groupby("parameters")["evaluation_seconds"].median()
-    ax.plot(sizes.index, np.maximum(_LEAST, sizes), color="0.6", lw=4, alpha=0.5)
+    data = data.assign(parameters=_sizes(data["parameters"].to_numpy()))
+    costs = data.groupby("parameters")["evaluation_seconds"].median()
+    ax.plot(costs.index, np.maximum(_LEAST, costs), color="0.6", lw=4, alpha=0.5)
     for name in who.order(set(data["strategy"])):
         part = data[data["strategy"] == name].groupby("parameters")["strategy_seconds"].median()
         look = who.look(name)
@@ -62,6 +64,12 @@ def _lines(data: pd.DataFrame, who: Cast) -> Figure:
     ax.set_xlabel("parameters")
     legend(figure, who, beside=True)
     return figure
+
+
+def _sizes(parameters: NDArray) -> NDArray:
+    """Return numbers of parameters, rounded to powers of two if they are too many to tell apart."""
+    few = len(np.unique(parameters)) <= 16
+    return parameters if few else 2.0 ** np.round(np.log2(np.maximum(1, parameters)))
 
 
 def _dots(data: pd.DataFrame, words: dict[str, str]) -> Figure:

@@ -27,6 +27,7 @@ SETTINGS: Any = {
     "grid.color": "0.9",
     "legend.frameon": False,
     "svg.fonttype": "none",
+    "pdf.fonttype": 42,  # fonts embedded as text, as publishers ask
     "text.parse_math": False,  # a dollar in a name is a dollar
     "svg.hashsalt": "bbo_suite",
 }
@@ -77,7 +78,7 @@ def panels(count: int, width: float, height: float, extra: float, sharey: bool =
       extra: inches of height for what is not a panel.
       sharey: draw all panels on one vertical axis.
     """
-    columns = 2 if count == 4 else min(3, count)
+    columns = 2 if count == 4 else max(1, min(3, count, int(16 / width)))
     rows = math.ceil(count / columns)
     size = (max(6.4, width * columns), height * rows + extra)
     figure = Figure(figsize=size, layout="constrained")  # not pyplot: no window, no global state, no memory kept
@@ -124,10 +125,6 @@ def line(ax: Axes, x: ArrayLike, y: ArrayLike, look: Look, drawstyle: DrawStyleT
 
 
 def caption(figure: Figure, text: str) -> None:
-    """Write the caption under the axes, wrapped to the figure's width, and make room for it."""
-    width = int(figure.get_figwidth() * 14.5)
-    lines = textwrap.wrap(text, width)
-    height = 0.19 * len(lines) + 0.1
-    room = height / figure.get_figheight()
-    figure.set_layout_engine("constrained", rect=(0, room, 1, 1 - room))
-    figure.text(0.01, 0.012, "\n".join(lines), fontsize=8.5, va="bottom", ha="left", color="0.25")
+    """Write the caption under the axes, wrapped to the figure's width."""
+    lines = textwrap.wrap(text, int(figure.get_figwidth() * 14.5))
+    figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=8.5, color="0.25")
