@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,7 +17,13 @@ if TYPE_CHECKING:
     from ..figures.exploration import Names
     from ..registry import Registry
 
-Format = Literal["svg", "png", "pdf"]
+
+class Format(StrEnum):
+    """Of a figure's file."""
+
+    SVG = "svg"
+    PNG = "png"
+    PDF = "pdf"
 
 
 @app.command()
@@ -33,7 +40,7 @@ def plot(
     """Draw a study's figures and print their paths; what it is too small for is said on standard error."""
     from ..registry import Registry
 
-    formats = tuple(format_ or ("svg", "png"))
+    formats = tuple(format_ or (Format.SVG, Format.PNG))
     if run is not None:
         paths = _run(study, results, run, formats, Registry(tuple(plugin or ())))
     else:

@@ -53,7 +53,8 @@ def critical(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     height = 0.13 * len(bars) + 0.26 * ((len(data) + 1) // 2)
     figure, axes = style.panels(1, 9.4, height, 1.3)
     ax = axes.flat[0]
-    ax.set(xlim=(np.floor(data["rank"].min()), np.ceil(data["rank"].max())), ylim=(-height, 0.05))
+    first = np.floor(data["rank"].min())
+    ax.set(xlim=(first, max(first + 1, np.ceil(data["rank"].max()))), ylim=(-height, 0.05))
     _axis(ax)
     for place, bar in enumerate(bars):
         ranks = data.loc[[bar in groups for groups in data["groups"]], "rank"]

@@ -43,11 +43,14 @@ def _panel(ax: Axes, data: pd.DataFrame, who: Cast, x: str) -> None:
     ax.annotate("default", (1, 1), xycoords=("axes fraction", "data"), xytext=(-2, -3), textcoords="offset points",
                 ha="right", va="top", fontsize=8.5, color="0.35",
                 bbox={"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 0.8})  # fmt: skip
-    ax.set(ylim=_limits(data), xscale="log")
+    least, most = data[x].min(), data[x].max()
+    edge = max(1.1, (most / least) ** 0.05)
+    ax.set(ylim=_limits(data), xscale="log", xlim=(least / edge, most * edge))  # also where no speedup is finite
 
 
 def _curve(ax: Axes, curve: pd.DataFrame, look: style.Look, x: str, place: int, named: bool) -> None:
-    marks = (0.05 + 0.03 * (place % 6), 0.18) if len(curve) > 5 else 1  # shifted, so that they do not fall together
+    many = np.isfinite(curve["median"]).sum() > 5
+    marks = (0.05 + 0.03 * (place % 6), 0.18) if many else 1  # shifted, so that they do not fall together
     ax.plot(curve[x], curve["median"], color=look.colour, linestyle=look.dash, lw=1.6 if named else 0.9,
             marker=look.marker, markersize=4, markevery=marks)  # fmt: skip
     if named and curve["runs"].iloc[0] > 1:

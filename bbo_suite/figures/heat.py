@@ -37,8 +37,8 @@ def heat(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     ax = figure.subplots()
     cells = data.pivot(index="strategy", columns="problem", values="share").loc[rows, columns]
     shown = np.clip(cells.to_numpy(np.float64), 0, 1)
-    picture = ax.imshow(shown, cmap="Blues", vmin=0, vmax=1.25, aspect="auto")  # the darkest would hide the numbers
-    picture.cmap.set_bad("0.93")
+    blues = mpl.colormaps["Blues"].with_extremes(bad="0.93")
+    ax.imshow(shown, cmap=blues, vmin=0, vmax=1.25, aspect="auto")  # the darkest would hide the numbers
     for _, cell in data.iterrows():
         _write(ax, rows.index(cell["strategy"]), columns.index(cell["problem"]), cell["speedup"], cell["share"])
     ax.set_yticks(range(len(rows)), [words[name] for name in rows], fontsize=9)

@@ -24,6 +24,7 @@ SETTINGS: Any = {
     "axes.spines.right": False,
     "axes.grid": True,
     "axes.axisbelow": True,
+    "axes.formatter.useoffset": False,  # 1.0001 is read at once, 0.0001 beside a +1 is not
     "grid.color": "0.9",
     "legend.frameon": False,
     "svg.fonttype": "none",

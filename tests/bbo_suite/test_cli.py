@@ -139,12 +139,31 @@ def test_list_and_help_import_nothing_heavy():
         assert not loaded & {"pandas", "scipy", "matplotlib", "sklearn", "jax", "numba", "joblib", "equinox", "optuna"}
 
 
+def test_plot_draws_what_is_asked_for_and_says_what_it_leaves_out(suite, toy):
+    assert suite("run", *toy, "--budget", 40, "--study", "s", "--json").code == 0
+    done = suite("plot", "s")
+    assert [Path(line).name for line in done.out.splitlines()[:2]] == ["convergence.svg", "convergence.png"]
+    assert done.err.startswith("not drawn: profile (needs 2 strategies or more, not 1); critical (")
+    assert done.err.count("\n") == 1
+    done = suite("plot", "s", "--figure", "time", "--figure", "overhead", "--format", "pdf")
+    assert ([Path(line).name for line in done.out.splitlines()], done.err) == (["time.pdf", "overhead.pdf"], "")
+    refused = suite("plot", "s", "--figure", "covergence")
+    assert refused.code == 2 and "Did you mean 'convergence'?" in refused.err
+
+
+def test_plot_of_what_one_run_explored(suite, toy):
+    assert suite("run", *toy, "--budget", 200, "--study", "s", "--json").code == 0
+    done = suite("plot", "s", "--run", "toy/small/pick/0", "--format", "svg", *toy[:2])
+    assert done.out.splitlines() == ["results/s/figures/exploration-toy--small__pick__0.svg"]
+    assert suite("plot", "s", "--run", "toy/small/pick/9").err.count("there is no run 'toy/small/pick/9'") == 1
+
+
 def test_plot_of_a_study_that_is_being_written(suite, toy):
     (run,) = strict(suite("run", *toy, "--budget", 300, "--study", "s", "--json").out)
     rows = Path(run["path"], "rows.csv")
     rows.write_bytes(rows.read_bytes()[: rows.stat().st_size // 2])
     Path(run["path"], "end.json").unlink()
-    done = suite("plot", "s")
+    done = suite("plot", "s", "--figure", "speedup")
     assert (done.code, done.err) == (0, "")
     assert done.out.splitlines()[-1].endswith(".png")
 

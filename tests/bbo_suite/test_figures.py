@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from bbo_toys import frame
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
@@ -15,18 +16,6 @@ from bbo_suite.figures.style import looks
 
 STRATEGIES = ["annealing", "evolution", "exhaustive", "joint", "mbo", "nevergrad.de", "optuna.tpe", "random", "rl"]
 STRATEGIES += ["local", "gp", "cmaes"]
-
-
-def frame(runs, budget=4, structured=()):
-    """Return what `bbo_suite.load` gives of `{(problem, strategy, seed): costs}`; the default costs 8."""
-    parts = []
-    for (problem, strategy, seed), values in runs.items():
-        part = pd.DataFrame({"value": np.asarray(values, float), "evaluation": np.arange(1, len(values) + 1)})
-        fixed = {"problem": problem, "strategy": strategy, "seed": seed, "default": 8.0, "budget": budget}
-        part = part.assign(**fixed, unit="seconds", status="ok", uses_structure=strategy in structured)
-        part["speedup"] = 8.0 / part["value"].cummin()
-        parts.append(part)
-    return pd.concat(parts, ignore_index=True).astype(dict.fromkeys(["problem", "strategy"], "category"))
 
 
 def texts(figure):
@@ -108,7 +97,7 @@ ODD = [
 def test_odd_runs_are_drawn(tmp_path, runs):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert len(list(figures.write(frame(runs), tmp_path))) == 4
+        assert {path.stem for path in figures.write(frame(runs), tmp_path)} >= {"convergence", "speedup"}
 
 
 def test_failed_runs_are_named_as_such():

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from hypothesis import assume
 from hypothesis import strategies as st
 
@@ -133,3 +134,18 @@ def spaces(draw, largest=2000):
     assume(len(rows))
     constraints = [Constraint(tuple(where), RULES[rule]) for where, rule in rules]
     return Space(sizes, kinds, groups, permutations, constraints), rows
+
+
+def frame(runs, budget=4, structured=(), seconds=(0.5, 0.25), configs=""):
+    """Return what `bbo_suite.load` gives of `{(problem, strategy, seed): costs}`; the default costs 8."""
+    parts = []
+    for (problem, strategy, seed), values in runs.items():
+        part = pd.DataFrame({"value": np.asarray(values, float), "evaluation": np.arange(1, len(values) + 1)})
+        fixed = {"problem": problem, "strategy": strategy, "seed": seed, "default": 8.0, "budget": budget}
+        times = {"strategy_seconds": np.float32(seconds[0]), "evaluation_seconds": np.float32(seconds[1])}
+        part = part.assign(**fixed, **times, unit="seconds", status="ok", uses_structure=strategy in structured)
+        part = part.assign(parameters=len(problem), config=configs)
+        with np.errstate(divide="ignore"):
+            part["speedup"] = 8.0 / part["value"].cummin()
+        parts.append(part)
+    return pd.concat(parts, ignore_index=True).astype(dict.fromkeys(["problem", "strategy"], "category"))

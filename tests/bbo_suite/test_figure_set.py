@@ -1,0 +1,237 @@
+"""All figures of the registry: what each needs, what it draws by hand, and studies that are awkward."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from bbo_toys import frame
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+from bbo_suite import UserError, figures
+from bbo_suite.figures.bars import speedup_bars
+from bbo_suite.figures.cast import cast
+from bbo_suite.figures.convergence import convergence
+from bbo_suite.figures.critical import critical_data
+from bbo_suite.figures.ecdf import TARGETS, ecdf_data
+from bbo_suite.figures.ends import ends
+from bbo_suite.figures.exploration import exploration, exploration_data
+from bbo_suite.figures.gains import gains_data
+from bbo_suite.figures.heat import heat_data
+from bbo_suite.figures.overhead import overhead_data
+from bbo_suite.figures.profile import profile_data
+from bbo_suite.figures.total_time import total_time_data
+
+NAMES = [drawing.name for drawing in figures.FIGURES]
+
+
+def study(cost, problems=4, strategies=3, seeds=2):
+    """Return the runs of `{(problem, strategy, seed): costs}` with the costs that a function of three numbers gives."""
+    return {(f"p/{p}", f"s{s}", r): cost(p, s, r) for p in range(problems) for s in range(strategies)
+            for r in range(seeds) if np.size(cost(p, s, r))}  # fmt: skip
+
+
+HOSTILE = ["<b>&amp;", "$x$ 100%", "_größe\n{x}", "日本\udc80"]
+AWKWARD = {
+    "one run": study(lambda p, s, r: [4.0, 2.0], 1, 1, 1),
+    "one evaluation": study(lambda p, s, r: [7.0], 1, 1, 1),
+    "one repeat": study(lambda p, s, r: [8.0 - s, 7.0 - p / 9], seeds=1),
+    "one problem": study(lambda p, s, r: [8.0 - s, 7.0 - r], 1),
+    "unequal": study(lambda p, s, r: [7.0 + r] * (1 + p + 5 * s), seeds=3),
+    "missing": study(lambda p, s, r: [] if (p + s + r) % 3 == 0 else [7.0 - s / 9]),
+    "nothing shared": study(lambda p, s, r: [] if p % 4 != s else [7.0]),
+    "all failed": study(lambda p, s, r: [np.inf] * 3),
+    "some failed": study(lambda p, s, r: [np.inf] * 3 if s == p % 4 else [7.0]),
+    "ties": study(lambda p, s, r: [8.0] * 3),
+    "free": study(lambda p, s, r: [0.0, 0.0]),
+    "some free": study(lambda p, s, r: [0.0 if s == r else 6.0 + s / 9]),
+    "far apart": study(lambda p, s, r: [1e9 if s else 1e-9]),
+    "slower": study(lambda p, s, r: [9.0 + s]),
+    "hostile": {(f"{HOSTILE[p % 4]}/{p}", HOSTILE[s], 0): [7.0 - s] for p in range(5) for s in range(4)},
+    "long": {(f"f:{'/long' * 50}{p}", f"{s}" * 200, 0): [7.0 - s] for p in range(4) for s in range(4)},
+}
+
+
+@pytest.mark.parametrize("name", AWKWARD)
+def test_awkward_studies_are_drawn_without_a_warning(name):
+    drawn, made = 0, frame(AWKWARD[name], structured=("s1", HOSTILE[0]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "Glyph .* missing")
+        for drawing in figures.FIGURES:
+            if drawing.needs(made) is None:
+                for _, figure, data in drawing.pages(made):
+                    FigureCanvasAgg(figure).draw()
+                    drawn += len(data) > 0
+    assert drawn >= 4
+
+
+def test_what_is_left_out_and_why():
+    one = frame(AWKWARD["one run"])
+    assert set(figures.left_out(one)) == {"profile", "critical", "heat", "gains", "exploration"}
+    assert figures.left_out(one, ["critical", "ecdf"]) == {"critical": "needs 3 strategies or more, not 1"}
+    apart = figures.left_out(frame(AWKWARD["nothing shared"]))
+    assert apart["critical"] == "needs 4 problems or more that all strategies ran, not 0"
+    assert apart["ecdf"] == "needs a problem that all strategies ran"
+    assert figures.left_out(frame(AWKWARD["ties"]))["ecdf"] == "needs a run that beats the default"
+    assert set(figures.left_out(frame(AWKWARD["one repeat"]))) == {"exploration"}
+    with pytest.raises(UserError, match=r"no figure 'hat'. Did you mean 'heat'"):
+        figures.left_out(one, ["hat"])
+
+
+def test_formats_and_names(tmp_path):
+    made = frame(AWKWARD["one repeat"])
+    paths = list(figures.write(made, tmp_path / "a", names=["heat", "exploration"], formats=["pdf", "png"]))
+    assert [path.name for path in paths] == ["heat.pdf", "heat.png"]
+    assert b"/FontFile2" in paths[0].read_bytes()  # TrueType, embedded
+    again = list(figures.write(made, tmp_path / "b", names=["heat"], formats=["pdf"]))
+    assert again[0].read_bytes() == paths[0].read_bytes()
+
+
+def caption_of(figure):
+    return figure.get_supxlabel().replace("\n", " ")
+
+
+@pytest.mark.parametrize("drawing", figures.FIGURES, ids=NAMES)
+def test_a_caption_says_runs_and_what_is_better(drawing):
+    if drawing.name == "exploration":
+        pytest.skip("shows one run")
+    figure, _ = drawing.function(frame(study(lambda p, s, r: [8 - s - p / 9], seeds=3), structured=("s1",)))
+    assert "n = " in caption_of(figure) and drawing.question.endswith("?")
+    assert "better" in caption_of(figure) or "the best" in caption_of(figure)
+    FigureCanvasAgg(figure).draw()
+    words = [t.get_text() for t in figure.findobj(lambda a: hasattr(a, "get_text"))]
+    assert any("s1 (uses structure)" in text for text in words)
+
+
+def test_ends_of_runs_that_are_interleaved():
+    made = frame({("p", "a", 0): [4.0, 2.0], ("p", "a", 1): [8.0], ("p", "b", 0): [16.0, 8.0]})
+    mixed = made.iloc[[0, 2, 3, 1, 4]]
+    for rows in (made, mixed):
+        assert ends(rows)[["strategy", "seed", "speedup"]].to_numpy().tolist() == [
+            ["a", 0, 4],
+            ["a", 1, 1],
+            ["b", 0, 1],
+        ]
+
+
+def test_ecdf_by_hand():
+    made = frame({("p", "a", 0): [8.0, 6.0, 4.0], ("p", "a", 1): [8.0, 8.0, 8.0], ("p", "b", 0): [6.0, 6.0, 6.0]})
+    data = ecdf_data(made).pivot(index="evaluation", columns="strategy", values="share")
+    # 50 targets from 8 (left out) to 4: half of them at 6 and above
+    assert TARGETS == 50 and data["a"].tolist() == [0, 0.25, 0.5] and data["b"].tolist() == [0.5] * 3
+    # a second problem counts as much as the first, however many runs it has; a third, that b did not run, not at all
+    more = {("q", "a", r): [8.0, 8.0, 4.0] for r in range(5)} | {("q", "b", 0): [4.0] * 3, ("r", "a", 0): [1.0] * 3}
+    both = pd.concat([made, frame(more)]).astype({"problem": "category", "strategy": "category"})
+    data = ecdf_data(both).pivot(index="evaluation", columns="strategy", values="share")
+    assert data["a"].tolist() == [0, 0.125, 0.75] and data["b"].tolist() == [0.75] * 3
+
+
+def test_total_time_by_hand():
+    made = frame({("p", "a", 0): [8.0, 4.0, 2.0], ("p", "a", 1): [8.0, 8.0]}, seconds=(0.5, 0.5))
+    data = total_time_data(made)
+    # known after 1, 2 and 3 seconds; both runs are there from 1 to 2 seconds
+    assert (data["seconds"].iloc[0], data["seconds"].iloc[-1]) == (1.0, 2.0)
+    assert data["median"].iloc[:-1].eq(1).all() and data["median"].iloc[-1] == 1.5
+    assert set(data["runs"]) == {2}
+
+
+def test_overhead_by_hand():
+    made = frame({("p", "a", 0): [8.0, 4.0], ("pp", "a", 0): [8.0]}, seconds=(0.5, 0.25))
+    made.loc[0, "strategy_seconds"] = 1.5
+    data = overhead_data(made)
+    assert data[["parameters", "strategy_seconds", "evaluation_seconds"]].to_numpy().tolist() == [
+        [1, 1, 0.25],
+        [2, 0.5, 0.25],
+    ]
+
+
+def test_profile_by_hand():
+    made = frame(
+        {(p, s, 0): [c] for p, a, b in (("p", 4, 4), ("q", 4, 6), ("r", 5, 4)) for s, c in (("a", a), ("b", b))}
+    )
+    data = profile_data(made)
+    a, b = (data[data["strategy"] == name].set_index("factor")["share"] for name in "ab")
+    assert a.iloc[0] == b.iloc[0] == 2 / 3  # each is the best on two of three
+    assert a[a.index < 1.249].max() == 2 / 3 and a[a.index > 1.251].min() == 1
+    assert b[b.index < 1.499].max() == 2 / 3 and b.iloc[-1] == 1
+
+
+def test_critical_differences_against_scikit_posthocs():
+    posthocs = pytest.importorskip("scikit_posthocs")
+    rng = np.random.default_rng(0)
+    made = frame(study(lambda p, s, r: [8.0 - s * 0.3 - rng.random()], problems=12, strategies=7, seeds=1))
+    data = critical_data(made)
+    table = ends(made).pivot(index="problem", columns="strategy", values="speedup")
+    p = posthocs.posthoc_nemenyi_friedman(table).loc[data["strategy"], data["strategy"]].to_numpy()
+    groups = [set(group) for group in data["groups"]]
+    joined = np.array([[bool(a & b) or i == j for j, b in enumerate(groups)] for i, a in enumerate(groups)])
+    assert (joined == (p > 0.05)).all() and 0 < joined.sum() < joined.size
+    assert data["rank"].tolist() == sorted(table.rank(axis=1, ascending=False).mean().tolist())
+
+
+def test_heat_by_hand():
+    costs = {("p", "a"): 4, ("p", "b"): 6.4, ("q", "a"): 9, ("q", "b"): 8, ("r", "b"): 4}
+    data = heat_data(frame({(*key, 0): [cost] for key, cost in costs.items()}))
+    found = {(c.problem, c.strategy): c.share for c in data.itertuples()}
+    assert found.keys() == costs.keys()  # a did not run r
+    assert found["p", "a"] == found["r", "b"] == 1 and found["p", "b"] == pytest.approx(0.25)
+    assert np.isnan(found["q", "a"]) and np.isnan(found["q", "b"])
+
+
+def test_gains_are_sorted_and_of_the_best_six():
+    made = frame(study(lambda p, s, r: [8 / (1 + (p + 1) * (s + 1) / 100)], problems=3, strategies=8))
+    data = gains_data(made)
+    assert list(dict.fromkeys(data["strategy"])) == ["s7", "s6", "s5", "s4", "s3", "s2"]
+    assert data["problem"].tolist()[:3] == ["p/2", "p/1", "p/0"]
+    assert data["gain"].tolist()[:3] == pytest.approx([0.24, 0.16, 0.08])
+
+
+def test_what_a_run_explored_by_hand():
+    made = frame({("p", "a", 0): [8.0, 9.0, 6.0, 4.0]}, configs=["000", "", "010", "Z10"])
+    data = exploration_data(made, names=["x", "y", "z"].__getitem__).set_index("name")
+    assert data["changed"].to_dict() == {"y": (3,), "x": (4,)}
+    assert data["importance"].isna().all()  # of three candidates there is none
+    dashes = frame({("p", "a", 0): [8.0, 6.0]}, configs=["0-99", "0-100"])
+    assert exploration_data(dashes)["name"].tolist() == ["x1"]
+
+
+def test_importance_finds_what_matters(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 2, (300, 30))
+    made = frame({("p", "a", 0): 4.0 + rows[:, 7] + 0.2 * rows[:, 3]}, configs=["".join(map(str, r)) for r in rows])
+    data = exploration_data(made)
+    assert data["parameter"].tolist()[:2] == [7, 3] and data["importance"].iloc[0] > 0.6 and len(data) == 20
+    figure, _ = exploration(made)
+    assert "all 300 candidates" in caption_of(figure)
+    assert [path.name for path in figures.write(made, tmp_path, names=["exploration"], formats=["svg"])] == [
+        "exploration.svg"
+    ]
+    made.loc[1::2, "config"] = ""
+    assert "the 150 candidates that improved, a small and biased sample" in caption_of(exploration(made)[0])
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    return frame(study(lambda p, s, r: [8.0, 8.0 - (s * 7 % 40) / 40], 11, 40, 1), structured=("s39",))
+
+
+def test_a_crowd_is_drawn_in_grey_with_the_best_named(crowd):
+    who = cast(crowd)
+    best = {f"s{s}" for s in range(40) if s * 7 % 40 >= 32}
+    assert set(who.looks) == best and len(who.labels) == 40
+    figure, _ = convergence(crowd, problems=["p/0", "p/1"])
+    colours = [line.get_color() for line in figure.axes[0].lines[1:]]
+    assert len(colours) == 40 and colours[:32] == ["0.78"] * 32 and len(set(colours[32:])) == 8
+    assert [text.get_text() for text in figure.legends[0].get_texts()][-1] == "32 others"
+    assert "Named: the 8 best by mean rank of the 40 strategies." in caption_of(figure)
+    figure, data = speedup_bars(crowd, problems=["p/0"])
+    assert len(figure.axes[0].patches) == len(data) == 12 and "best 12 of 40" in caption_of(figure)
+
+
+def test_many_problems_take_pages(crowd):
+    drawing = figures.FIGURES[NAMES.index("speedup")]
+    pages = list(drawing.pages(crowd[crowd["strategy"].isin(["s1", "s2"])]))
+    assert [stem for stem, _, _ in pages] == ["speedup-1", "speedup-2"]
+    shown = [set(data["problem"]) for _, _, data in pages]
+    assert [len(problems) for problems in shown] == [9, 2] and len(set.union(*shown)) == 11
