@@ -17,6 +17,9 @@ from .errors import UserError
 from .space import Space
 from .task import Structure, Task
 
+NO_CHANGE = "# the default"
+"""What `paste` gives for a row that changes nothing, where only changes are written."""
+
 
 class Status(IntEnum):
     """What became of a candidate."""
@@ -112,6 +115,16 @@ class Problem(ABC):
     def facts(self) -> dict[str, str]:
         """Return what `show` prints about this instance beyond its space, by name."""
         return {}
+
+    def paste(self, config: NDArray) -> str:
+        """Return an allowed `(d,)` row in the compiler's own words, ready to paste; never empty.
+
+        Here, and so in families that have no words of their own, a line `name = label` for each parameter that differs
+        from the default.
+        """
+        differing = np.flatnonzero(config != self.default_row()).tolist()
+        lines = [f"{self.space.name(i)} = {self.space.values(i)[config[i]]}" for i in differing]
+        return "\n".join(lines) or NO_CHANGE
 
     def task(self, uses_structure: bool = True) -> Task:
         """Return what a strategy may know; without the structure for one that does not say that it uses it."""

@@ -13,6 +13,7 @@ from .problem_base import Problem, Status
 
 Load = Callable[[], Problem]
 _SAMPLES = 16
+_PASTED = 3
 
 
 def _candidates(problem: Problem) -> NDArray:
@@ -59,6 +60,15 @@ def loads_alike(load: Load) -> None:
     assert np.array_equal(costs[0], costs[1]), "costs differ from load to load"
 
 
+def pastes(load: Load) -> None:
+    """Writes its default, and any other candidate, in the compiler's own words."""
+    problem = load()
+    for config in (problem.default_row(), *_candidates(problem)[:_PASTED]):
+        text = problem.paste(config.copy())
+        assert isinstance(text, str), f"paste returned {type(text).__name__}, not text"
+        assert text.strip(), "paste returned an empty text; say in a comment that nothing differs from the default"
+
+
 def optimum_holds(load: Load) -> None:
     """Declares no optimum that a candidate beats."""
     problem = load()
@@ -91,6 +101,7 @@ PROBLEM_RULES = (
     answers,
     repeatable,
     loads_alike,
+    pastes,
     optimum_holds,
     structure_fits,
     *MULTIPASS_RULES,

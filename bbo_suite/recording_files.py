@@ -91,7 +91,7 @@ def writer(path: Path) -> Callable[[Path, Measurements], None]:
 def write_t4(path: Path, made: Measurements) -> None:
     """Write T4, gzipped if the name ends so; the same measurements make the same bytes."""
     names, values = made.described()
-    lines = [json.dumps(_result(made, names, values, i)) for i in range(len(made.outcomes))]
+    lines = [json.dumps(t4_result(made, names, values, i)) for i in range(len(made.outcomes))]
     default = _config(made, names, values, made.default)
     metadata = made.metadata | {"unit": made.unit, "default": default}
     head = json.dumps({"metadata": metadata, "schema_version": "1.0.0"})
@@ -99,7 +99,8 @@ def write_t4(path: Path, made: Measurements) -> None:
     path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
 
 
-def _result(made: Measurements, names: list[str], values: list[list[Any]], i: int) -> dict[str, Any]:
+def t4_result(made: Measurements, names: list[str], values: list[list[Any]], i: int) -> dict[str, Any]:
+    """Return measurement `i` as T4 has it; `names` and `values` are as `described` gives them."""
     cost, status, reason = made.outcomes[i]
     worked = status == Status.OK
     return {

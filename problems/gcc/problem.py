@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 import tempfile
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -15,6 +16,7 @@ from bbo_suite.supervised import Cache, LiveProblem, Service
 
 from ..programs_c import FOLDER, SEEDS, names
 from .flags import found
+from .worker import FLAGS
 
 _FORMAT = 1
 """Raised when the same candidate would cost something else."""
@@ -47,7 +49,7 @@ class GccProblem(LiveProblem):
         return problem
 
     def _load(self, source: Path) -> None:
-        self._gcc = found()
+        self._gcc, self._source = found(), str(source)
         try:
             text = source.read_bytes()
         except OSError as error:
@@ -74,6 +76,10 @@ class GccProblem(LiveProblem):
     def _word(self, i: int, index: int) -> str:
         value = self.space.values(i)[index]
         return str(value) if i < len(self._gcc.flags) else f"--param={self.space.name(i)}={value}"
+
+    def paste(self, config: NDArray) -> str:
+        """Return the command line that compiles the program so."""
+        return shlex.join([Path(self._gcc.path).name, *FLAGS, "-Os", *self.request(config), "-c", self._source])
 
     def fingerprint(self) -> str:
         """Return a text that changes with the program, the flags and the version of GCC."""

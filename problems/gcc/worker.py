@@ -18,7 +18,8 @@ FACTS = "facts"
 _RUN = "run the result"
 _RUN_SECONDS = 10.0
 _CPU_SECONDS = 60
-_COMMON = ("-pipe", "-std=c17", "-ffp-contract=off", "-w")
+FLAGS = ("-std=c17", "-ffp-contract=off")
+"""What every candidate is compiled with."""
 _MAIN = """
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,7 +85,7 @@ class Program:
 
     def _compile(self, flags: Sequence[str]) -> str:
         """Return what the compiler complains of, empty if it made an object."""
-        done = _run([self._gcc, *_COMMON, *flags, "-c", "-x", "c", self._source, "-o", str(self._object)])
+        done = _run([self._gcc, "-pipe", "-w", *FLAGS, *flags, "-c", "-x", "c", self._source, "-o", str(self._object)])
         lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines() or ["failed"]
         return lines[0][:200] if done.returncode else ""
 

@@ -16,6 +16,7 @@ from bbo_suite.supervised import Cache, LiveProblem, Service
 from ..programs_c import SEEDS
 from .actions import ACTIONS, MODULE, NOTHING, SLOTS
 from .ir import names, read, shipped, without_size
+from .textual import command
 
 OBJECTIVES = {"instructions": "instructions", "bytes": "bytes", "time": "seconds"}
 """What can be minimised, and its unit."""
@@ -55,7 +56,7 @@ class LlvmProblem(LiveProblem):
         self.space = product(sequence("pass", SLOTS, ACTIONS))
         self.default = np.full(SLOTS, ACTIONS.index(NOTHING))
         self.default[0] = ACTIONS.index(MODULE)
-        self._objective = objective
+        self._name, self._objective = name, objective
         compiler = f"llvmlite-{version('llvmlite')}"
         content = "|".join((str(_FORMAT), compiler, objective, self.space.digest(), ",".join(ACTIONS), text))
         self._content = hashlib.sha256(content.encode()).hexdigest()[:16]
@@ -68,6 +69,14 @@ class LlvmProblem(LiveProblem):
     def request(self, config: NDArray) -> tuple[str, ...]:
         """Return the names of a candidate's actions, without those that do nothing."""
         return tuple(ACTIONS[i] for i in config.tolist() if ACTIONS[i] != NOTHING)
+
+    def paste(self, config: NDArray) -> str:
+        """Return the command line of LLVM's `opt` that runs the same passes.
+
+        `opt` does not write the module and read it again between pipelines, as is done here, so a count may differ.
+        """
+        program = self._name if self._name.endswith((".ll", ".gz")) else f"{self._name}.ll"
+        return command(self.request(config), self._objective == "time", program)
 
     def fingerprint(self) -> str:
         """Return a text that changes with the program, the objective, the actions and the version of LLVM."""

@@ -59,6 +59,10 @@ class OrderingProblem(Problem):
         """Return the instructions that each order of passes leaves."""
         return Evaluations.of(self.program.run(configs))
 
+    def paste(self, config: NDArray) -> str:
+        """Return the passes in their order."""
+        return ",".join(self.space.describe(config).values())
+
     def fingerprint(self) -> str:
         """Return a text that changes with the program, the passes and the default."""
         content = f"{VERSION}|{self.program.digest()}|{self.space.digest()}|{self.space.pack(self.default_row())}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from pathlib import Path
 from typing import ClassVar, Self
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Evaluations, Kind, Problem, Space
 from bbo_suite.constraint import listed, table
+from bbo_suite.recording_files import Measurements, t4_result
 
 from .files import read
 from .table import Recording
@@ -70,6 +72,13 @@ class RecordedProblem(Problem):
         status = self._status[places]
         reasons = {i: self._reasons[places[i]] for i in np.flatnonzero(status).tolist()}
         return Evaluations(self._costs[places], status, reasons)
+
+    def paste(self, config: NDArray) -> str:
+        """Return the measurement as a result of T4, on one line of JSON."""
+        found = self.evaluate(config[None])
+        outcome = (float(found.values[0]), int(found.status[0]), found.reasons.get(0, ""))
+        made = Measurements(self.space, range(len(self.space)), config[None], [outcome], {}, self.unit, self.default)
+        return json.dumps(t4_result(made, *made.described(), 0))
 
     def fingerprint(self) -> str:
         """Return a text that changes with what the file says, not with how it is written."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Evaluations, Space, Status, Structure
 
-from .program_problem import ProgramProblem
+from .program_problem import ProgramProblem, place
 
 if TYPE_CHECKING:
     from .passes import LaidOut
@@ -45,6 +46,20 @@ class JointProblem(ProgramProblem):
             reasons |= {int(i): _reason(graph, overflowing[i]) for i in np.flatnonzero(rows & (overflowing >= 0))}
         status = np.where(overflowing < 0, Status.OK, Status.COMPILE_ERROR).astype(np.int8)
         return Evaluations(seconds, status, reasons)
+
+    def _changes(self, config: NDArray) -> Iterator[tuple[str, str]]:
+        """Leave out what means nothing under the earlier decisions, and give tiles and flags as what they come to."""
+        flat, graph = self._passes.flat, self._passes.apply("layout", self._graph, config)
+        fused = self._passes.apply("fusion", graph, config)
+        live = [np.arange(flat.span["layout"].stop), graph.decisions.columns]
+        live += [decided.columns for decided in fused.decisions.values()]
+        settings = self._passes.settings(graph, fused, config)
+        default = self.default_row()
+        for column in np.concatenate(live).tolist():
+            if config[column] != default[column]:
+                operation, what = place(flat.name(column).removeprefix("layout of ").removeprefix("fuse "))
+                label = settings[column] if column in settings else flat.values(column)[config[column]]
+                yield operation, f"{what} = {label}"
 
     def structure(self) -> Structure:
         """Return which decisions interact, what is known of each, the graph, and the passes."""

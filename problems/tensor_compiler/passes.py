@@ -15,7 +15,7 @@ from .columns import PASSES, SETTINGS, Columns
 from .fusion import Fusion, Kernels
 from .fusion_state import Memory
 from .graph import Graph
-from .kernel_choices import number_of_choices
+from .kernel_choices import number_of_choices, override
 from .kernel_settings import compile_kernels
 from .layout import Laid, LayoutPass
 from .machine import Machine
@@ -116,6 +116,22 @@ class Passes(MultiPass):
         if not configs[:, self.flat.span["tile"].start :].any():
             return graph.fusion.seconds(fused), np.full(len(configs), -1)
         return graph.fusion.tuned_seconds(fused, self.flat.settings(graph.laid, configs))
+
+    def settings(self, graph: LaidOut, fused: Fused, config: NDArray) -> dict[int, float]:
+        """Return what each live column of tiles and flags comes to under a flat row, by column."""
+        kernels, numbers = fused.kernels, self.flat.settings(graph.laid, config[None])[0]
+        chosen = compile_kernels(kernels.rows, kernels.runs, self._machine).chosen
+        for row, result, own in zip(kernels.rows, kernels.result, chosen, strict=True):
+            override(numbers[result], row, own[:3], own[3:])
+        place = self.flat.place(graph.laid.origin[kernels.result])
+        kernel = {int(p): k for k, p in enumerate(place.tolist()) if p >= 0}
+        slots = {name: np.array(SETTINGS[name]) for name in SETTINGS}
+        found: dict[int, float] = {}
+        for name, decided in fused.decisions.items():
+            within = (decided.columns - self.flat.span[name].start) % len(slots[name])
+            values = chosen[[kernel[int(p)] for p in decided.nodes], slots[name][within]]
+            found |= dict(zip(decided.columns.tolist(), values.tolist(), strict=True))
+        return found
 
     def _lay_out(self, config: NDArray) -> LaidOut:
         laid = self.layout.apply(config)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bbo_suite import Problem
+from bbo_suite.problem_base import NO_CHANGE
 
 from .machine import COST_MODEL, MACHINES, Machine, split
 from .programs import names, program
@@ -54,6 +59,19 @@ class ProgramProblem(Problem):
     def _prepare(self, path: Path) -> None:
         """Set the space and the default; `path` is named in errors."""
 
+    def paste(self, config: NDArray) -> str:
+        """Return `name = label` for all that differs from the compiler's choice, by operation."""
+        lines: dict[str, list[str]] = {}
+        for operation, decision in self._changes(config):
+            lines.setdefault(operation, [operation]).append(f"  {decision}")
+        return "\n".join(line for own in lines.values() for line in own) or NO_CHANGE
+
+    def _changes(self, config: NDArray) -> Iterator[tuple[str, str]]:
+        """Yield for each difference from the default the operation that it is about, and what is decided."""
+        for column in np.flatnonzero(config != self.default_row()).tolist():
+            operation, what = place(self.space.name(column))
+            yield operation, f"{what} = {self.space.values(column)[config[column]]}"
+
     def fingerprint(self) -> str:
         """Return a text that changes with the program, the machine and the cost model."""
         content = f"{type(self).__name__}|{COST_MODEL}|{self._machine}|{self._graph.digest()}"
@@ -62,3 +80,12 @@ class ProgramProblem(Problem):
     def facts(self) -> dict[str, str]:
         """Return the machine and the size of the program."""
         return {"machine": self._machine_name, "operations": f"{int((self._graph.kind > 1).sum()):,}"}
+
+
+def place(name: str) -> tuple[str, str]:
+    """Return the operation that a decision is about, and what is decided of it, from the decision's name."""
+    for mark, what in ((" -> ", "fused into "), (": ", "")):
+        operation, found, rest = name.partition(mark)
+        if found:
+            return operation, f"{what}{rest}"
+    return name, "layout"

@@ -151,6 +151,11 @@ class NoUnit(Toy):
     unit = ""
 
 
+class Speechless(Toy):
+    def paste(self, config):
+        return " "
+
+
 @pytest.mark.parametrize(
     "problem, words",
     [
@@ -159,6 +164,7 @@ class NoUnit(Toy):
         (Restless, "loaded again"),
         (Overpromises, "optimum"),
         (NoUnit, "unit"),
+        (Speechless, "own words"),
     ],
 )
 def test_a_broken_problem_breaks_its_rule(problem: type[Toy], words: str) -> None:

@@ -1,0 +1,64 @@
+"""A candidate as a command line of LLVM's `opt`."""
+
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from bbo_problems.llvm import textual
+from bbo_problems.llvm.actions import ACTIONS, FUNCTIONS, LEAVES
+from bbo_problems.llvm.problem import LlvmProblem
+
+RENAMED = {
+    "lower-switch": "lowerswitch",
+    "instcombine<no-verify-fixpoint>": "instcombine",
+    "sroa<preserve-cfg>": "sroa",
+}
+"""What LLVM 14, which distributions still have, called otherwise."""
+
+
+def test_every_pass_has_a_name():
+    assert set(textual.NAMES) == set(LEAVES)
+
+
+def test_the_default_is_the_default_pipeline():
+    problem = LlvmProblem("bits")
+    assert '-passes="forceattrs,default<O2>" bits.ll' in problem.paste(problem.default_row())
+    assert "-force-attribute=minsize" in problem.paste(problem.default_row())
+    fast = LlvmProblem("bits@time")
+    assert '-passes="forceattrs,default<O3>" bits.ll' in fast.paste(fast.default_row())
+    assert "-force-remove-attribute=minsize" in fast.paste(fast.default_row())
+
+
+def test_a_candidate_keeps_its_order_and_leaves_out_what_does_nothing():
+    problem = LlvmProblem("bits")
+    row = np.zeros(len(problem.space), int)
+    row[[2, 3, 7]] = [ACTIONS.index(action) for action in ("sroa", FUNCTIONS, "global_opt")]
+    variable, command = problem.paste(row).split("\n")
+    assert variable.startswith("functions='sroa<modify-cfg>,early-cse<memssa>,")
+    assert '"forceattrs,function(sroa<preserve-cfg>),function($functions),globalopt"' in command
+
+
+@pytest.mark.parametrize("level, words", [(2, "<no-nontrivial;trivial>"), (3, "<nontrivial;trivial>")])
+def test_the_pipeline_of_functions_is_spelled_out(level, words):
+    text = textual.function_pipeline(level)
+    assert words in text
+    assert not re.search("[A-Z]{2,}", text)
+    assert text.count("(") == text.count(")") and text.count("<") == text.count(">")
+
+
+@pytest.mark.skipif(not shutil.which("opt"), reason="LLVM's opt is not installed")
+def test_opt_knows_every_pass(tmp_path):
+    (tmp_path / "bits.ll").write_text("define i64 @run(i64 %x) {\n  ret i64 %x\n}\n")
+    for action, name in textual.NAMES.items():
+        for new, old in [("", ""), *RENAMED.items()]:  # by its present name, or by the one it had
+            done = subprocess.run(
+                ["opt", "-S", f"-passes={name.replace(new, old) if new else name}", "bits.ll"],
+                cwd=tmp_path,
+                capture_output=True,
+            )
+            if not done.returncode:
+                break
+        assert not done.returncode, (action, name, done.stderr)

@@ -1,0 +1,59 @@
+"""Candidates of the tensor compiler in words that people can read: by operation, and only what differs."""
+
+import numpy as np
+import pytest
+
+import bbo_suite
+from bbo_suite.problem_base import NO_CHANGE
+
+
+def changed(problem, **values):
+    """Return the default with other values of some parameters, by name."""
+    row, names = problem.default_row(), {problem.space.name(i): i for i in range(len(problem.space))}
+    for name, index in values.items():
+        row[names[name]] = index
+    return row
+
+
+@pytest.mark.parametrize("family", ["fusion", "layout", "tile", "flags", "joint"])
+def test_the_default_says_so(family):
+    problem = bbo_suite.problem(f"{family}/rnn")
+    assert problem.paste(problem.default_row()) == NO_CHANGE
+
+
+def test_decisions_stand_under_their_operation():
+    problem = bbo_suite.problem("fusion/rnn")
+    names = [problem.space.name(i) for i in range(len(problem.space))]
+    producer = next(
+        name.split(" -> ")[0] for name in names if sum(n.startswith(name.split(" -> ")[0] + " -> ") for n in names) > 1
+    )
+    own = [name for name in names if name.startswith(f"{producer} -> ")]
+    row = changed(problem, **{name: 1 - problem.default[names.index(name)] for name in own})
+    first, *others = problem.paste(row).splitlines()
+    assert first == producer
+    assert others == [f"  fused into {n.split(' -> ')[1]} = {not problem.default[names.index(n)]}" for n in own]
+
+
+def test_layouts_and_tiles_are_given_by_their_labels():
+    layout = bbo_suite.problem("layout/rnn")
+    row = changed(layout, **{"dot_general.15": 3})
+    assert layout.paste(row) == f"dot_general.15\n  layout = {layout.space.values(0)[3]}"
+    flags = bbo_suite.problem("flags/rnn")
+    column = int(np.flatnonzero(flags.space.sizes > 1)[0])
+    operation, slot = flags.space.name(column).split(": ")
+    row = flags.default_row()
+    row[column] = index = (row[column] + 1) % flags.space.sizes[column]
+    assert flags.paste(row) == f"{operation}\n  {slot} = {flags.space.values(column)[index]}"
+
+
+def test_the_joint_task_leaves_out_what_means_nothing_and_names_real_tiles():
+    problem = bbo_suite.problem("joint/rnn")
+    row = problem.default_row()
+    tiles = problem._passes.columns("tile")
+    row[tiles] = np.minimum(1, problem.space.sizes[tiles] - 1)
+    lines = problem.paste(row).splitlines()
+    settings = [line for line in lines if line.startswith("  tile ")]
+    assert 0 < len(settings) < (problem.space.sizes[tiles] > 1).sum()  # most operations get no kernel of their own
+    assert all(float(line.split(" = ")[1]) >= 1 for line in settings)
+    kernels = problem._passes.apply("fusion", problem._passes.apply("layout", problem._graph, row), row)
+    assert len(settings) == len(kernels.decisions["tile"].columns)
