@@ -1,78 +1,75 @@
-"""Runs sequences of passes on one module; long common starts are not run twice."""
+"""Runs sequences of passes on one module; what was run from the same state before is not run again."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
+from functools import lru_cache
 
 import llvmlite.binding as llvm
 
 from .actions import FUNCTIONS, MODULE
 
 _KEPT = 256
+State = tuple[bytes, tuple[str, ...]]
+"""Bitcode, and the leaves that are still to be run on it: all that the result depends on."""
 
 
 class Passes:
     """Applies actions to a module that is given as bitcode.
 
-    A module goes through bitcode after every pipeline, whether or not the result is kept for sequences that start
-    alike: what follows must not depend on what was run before (bitcode does not keep the order of uses).
+    A module goes through bitcode after every pipeline, whether or not the result is known: what follows must not depend
+    on what was run before (bitcode does not keep the order of uses). So sequences that meet in a state share the rest.
 
     Args:
       level: of the pipelines; on functions that ask for minimal size, 2 gives what clang -Oz gives.
     """
 
     def __init__(self, bitcode: bytes, machine: llvm.TargetMachine, level: int) -> None:
-        self._bitcode = bitcode
-        self._kept: OrderedDict[tuple[str, ...], bytes] = OrderedDict()
-        tuning = llvm.create_pipeline_tuning_options(level)
-        tuning.slp_vectorization = True  # as clang has it: with this, counts are clang's, instruction for instruction
-        self._builder = llvm.create_pass_builder(machine, tuning)
+        self._bitcode, self._machine = bitcode, machine
+        self._tuning = llvm.create_pipeline_tuning_options(level)
+        self._tuning.slp_vectorization = True  # as clang has it: with this, counts are clang's, to the instruction
+        self._builder = self._new_builder()
+        self._after = lru_cache(_KEPT)(self._piped)
 
     def run(self, actions: Sequence[str]) -> llvm.ModuleRef:
         """Return a new module: the actions, in their order, applied to the program."""
-        done, bitcode = self._longest_start(tuple(actions))
-        module, waiting = llvm.parse_bitcode(bitcode), []
-        for number, action in enumerate(actions[done:], done + 1):
-            if action not in (FUNCTIONS, MODULE):
+        return self.finish(self.state(actions))
+
+    def state(self, actions: Sequence[str]) -> State:
+        """Return what the actions up to the last pipeline leave, and the leaves behind it."""
+        bitcode, waiting = self._bitcode, list[str]()
+        for action in actions:
+            if action in (FUNCTIONS, MODULE):
+                bitcode, waiting = self._after(bitcode, tuple(waiting), action), []
+            else:
                 waiting.append(action)
-                continue
-            self._leaves(module, waiting)
-            waiting = []
-            self._pipeline(module, action)
-            module = llvm.parse_bitcode(self._keep(tuple(actions[:number]), module.as_bitcode()))
-        self._leaves(module, waiting)
+        return bitcode, tuple(waiting)
+
+    def finish(self, state: State) -> llvm.ModuleRef:
+        """Return a new module: the state with its leaves run."""
+        bitcode, names = state
+        module = llvm.parse_bitcode(bitcode, llvm.create_context())  # the global one would keep the constants of all
+        if names:
+            manager = llvm.create_new_module_pass_manager()
+            for name in names:
+                getattr(manager, f"add_{name}_pass")()
+            manager.run(module, self._new_builder())
+            manager.close()
         return module
 
-    def _longest_start(self, actions: tuple[str, ...]) -> tuple[int, bytes]:
-        for length in range(len(actions), 0, -1):
-            if actions[:length] in self._kept:
-                self._kept.move_to_end(actions[:length])
-                return length, self._kept[actions[:length]]
-        return 0, self._bitcode
-
-    def _keep(self, start: tuple[str, ...], bitcode: bytes) -> bytes:
-        self._kept[start] = bitcode
-        if len(self._kept) > _KEPT:
-            self._kept.popitem(last=False)
-        return bitcode
-
-    def _leaves(self, module: llvm.ModuleRef, names: Sequence[str]) -> None:
-        if not names:
-            return
-        manager = llvm.create_new_module_pass_manager()
-        for name in names:
-            getattr(manager, f"add_{name}_pass")()
-        manager.run(module, self._builder)
-        manager.close()
-
-    def _pipeline(self, module: llvm.ModuleRef, action: str) -> None:
-        if action == MODULE:
+    def _piped(self, bitcode: bytes, names: tuple[str, ...], pipeline: str) -> bytes:
+        module = self.finish((bitcode, names))
+        if pipeline == MODULE:
             manager = self._builder.getModulePassManager()
-            manager.run(module, self._builder)
+            manager.run(module, self._new_builder())
         else:
             manager = self._builder.getFunctionPassManager()
             for function in module.functions:
                 if not function.is_declaration:
-                    manager.run(function, self._builder)
+                    manager.run(function, self._new_builder())
         manager.close()
+        return module.as_bitcode()
+
+    def _new_builder(self) -> llvm.PassBuilder:
+        """Return a builder to run with, once: each run adds callbacks to its builder that all later passes call."""
+        return llvm.create_pass_builder(self._machine, self._tuning)

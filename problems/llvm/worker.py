@@ -50,7 +50,7 @@ class Optimiser:
         target = llvm.Target.from_triple(module.triple)
         self._machine = target.create_target_machine(opt=2, reloc="pic", codemodel="default")  # as clang -c has it
         self._passes = Passes(module.as_bitcode(), self._machine, 3 if objective == "time" else 2)
-        self._before = instructions(module)
+        self._before = instructions(str(module))
         self._right = self._results(module) if runnable(module) else None
         if objective == "time" and self._right is None:
             raise ValueError("its time cannot be measured: it defines no i64 @run(i64) that can be called here")
@@ -67,28 +67,41 @@ class Optimiser:
         """Return the facts, or for a sequence of actions its cost, or a status and a reason."""
         if request == FACTS:
             return self._facts()
-        module = self._passes.run(request)
-        module.verify()
         if self._objective == "time":
-            return self._timed(module, enter)
-        content = hashlib.blake2b(str(module).encode(), digest_size=16).digest()
-        if content not in self._known:  # many sequences end in the same module
-            if len(self._known) >= _REMEMBERED:
-                self._known.clear()
-            self._known[content] = self._sized(module, enter)
+            return self._timed(self._passes.run(request), enter)
+        state = self._passes.state(request)
+        key = _digest(state[0] + repr(state[1]).encode())
+        if key not in self._known:  # many sequences meet in a state
+            self._keep(key, self._of_content(self._passes.finish(state), enter))
+        return self._known[key]
+
+    def _of_content(self, module: llvm.ModuleRef, enter: Enter) -> Any:  # noqa: ANN401 - a cost, or why there is none
+        module.verify()
+        text = str(module)
+        content = _digest(text.encode())
+        if content not in self._known:  # or end in the same module
+            self._keep(content, self._sized(module, text, enter))
         return self._known[content]
 
-    def _sized(self, module: llvm.ModuleRef, enter: Enter) -> Any:  # noqa: ANN401 - a cost, or why there is none
+    def _keep(self, key: bytes, outcome: Any) -> None:  # noqa: ANN401 - a cost, or why there is none
+        if len(self._known) >= _REMEMBERED:
+            self._known.clear()
+        self._known[key] = outcome
+
+    def _sized(self, module: llvm.ModuleRef, text: str, enter: Enter) -> Any:  # noqa: ANN401 - a cost, or why not
+        counted = self._objective == "instructions"
+        cost = float(instructions(text) if counted else code_bytes(module, self._machine))
         if self._right is not None:
             enter(_RUN, self._patience)
             with Running(module, 0) as running:
                 if (results := running.results(self._seeds)) != self._right:
                     return self._wrong(results)
-        return float(instructions(module) if self._objective == "instructions" else code_bytes(module, self._machine))
+        return cost
 
     def _timed(self, module: llvm.ModuleRef, enter: Enter) -> Any:  # noqa: ANN401 - a cost, or why there is none
+        module.verify()
         enter(_RUN, 10 * self._patience)
-        with Running(module, 2) as running:
+        with Running(llvm.parse_bitcode(module.as_bitcode()), 2) as running:
             if (results := running.results(self._seeds)) != self._right:
                 return self._wrong(results)
             return running.seconds(self._seeds[0])
@@ -103,7 +116,11 @@ class Optimiser:
         """Return what `show` says beside the default."""
         module = _parsed(self._fast_text)
         fastest = Passes(module.as_bitcode(), self._machine, 3).run([MODULE])
-        return {"instructions": self._before, "-O3": instructions(fastest), "executed": self._right is not None}
+        return {"instructions": self._before, "-O3": instructions(str(fastest)), "executed": self._right is not None}
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=16).digest()
 
 
 def _parsed(text: str) -> llvm.ModuleRef:
