@@ -117,7 +117,7 @@ def _loop(
         with blame(owner, "ask"):
             proposed = strategy.ask(wanted)
         strategy_seconds = time.perf_counter() - clock
-        configs = _checked(problem, proposed, wanted, owner)
+        configs = checked(problem, proposed, wanted, owner)
         if not len(configs):
             log.end("covered")
             return True
@@ -133,7 +133,12 @@ def _loop(
     return True
 
 
-def _checked(problem: Problem, proposed: object, wanted: int, owner: str) -> NDArray:
+def checked(problem: Problem, proposed: object, wanted: int, owner: str) -> NDArray:
+    """Return what a strategy proposed as a batch of at most `wanted` rows of the space.
+
+    Raises:
+      UserError: it is none.
+    """
     try:
         configs = problem.space.check(proposed)
         if len(configs) > wanted:

@@ -96,8 +96,8 @@ def preparing(problems: Sequence[str], quiet: bool) -> Iterator[None]:
 
 
 @contextmanager
-def counted(what: str, total: int, quiet: bool) -> Iterator[Callable[[int, str], None]]:
-    """Yield what to call with a number of evaluations and a few words, which are shown on standard error."""
+def counted(what: str, total: int, quiet: bool, unit: str = "evaluations") -> Iterator[Callable[[int, str], None]]:
+    """Yield what to call with a number of evaluations, or of others, and a few words, shown on standard error."""
     from rich.console import Console
     from rich.progress import Progress
 
@@ -110,7 +110,7 @@ def counted(what: str, total: int, quiet: bool) -> Iterator[Callable[[int, str],
             bar.update(task, completed=done, description=words)
             if not quiet and not terminal and (done == total or time.monotonic() - spoken > PLAIN_SECONDS):
                 spoken = time.monotonic()
-                print(f"{what}: {done:,}/{total:,} evaluations, {words}", file=sys.stderr, flush=True)
+                print(f"{what}: {done:,}/{total:,} {unit}, {words}", file=sys.stderr, flush=True)
 
         yield show
 

@@ -40,7 +40,7 @@ def reserved(wanted: bool) -> Iterator[None]:
         os.close(kept)
 
 
-def _console() -> Console:
+def wide_console() -> Console:
     """Return the terminal as wide as it is; a file is wide."""
     console = Console()
     return console if console.is_terminal else Console(width=max(console.width, 160))
@@ -48,7 +48,7 @@ def _console() -> Console:
 
 def summary_table(summaries: Sequence[dict[str, Any]]) -> None:
     """Print one line a run: how much better than the default, from how many evaluations, in what time."""
-    console, lines = _console(), [_cells(summary) for summary in summaries]
+    console, lines = wide_console(), [_cells(summary) for summary in summaries]
     names = _fitting(lines, console.width)
     table = Table(caption="speedup: cost of the compiler's default / best cost found; higher is better")
     for name in names:
@@ -96,7 +96,7 @@ def tuning_table(plan: Tuning, verdict: Verdict) -> None:
         table.add_row(escape(problem), f"{math.exp(gain):.4f}", f"{math.exp(verdict.tuned[problem]):.4f}")
     seeds = f"{2 * plan.repeats} fresh seeds"
     table.caption = f"speedup after {plan.budget:,} evaluations, geometric mean of {seeds}; higher is better"
-    console, setting = _console(), changed(verdict)
+    console, setting = wide_console(), changed(verdict)
     console.print(table)
     print(f"score {verdict.score:.4f} in the search, {verdict.fresh_score:.4f} on {seeds}; the shipped defaults have 1")
     if not setting or verdict.fresh_score <= 1:
@@ -113,7 +113,7 @@ def list_table(items: Sequence[dict[str, str]]) -> None:
         table.add_column(name, overflow="fold")
     for item in items:
         table.add_row(*map(escape, (item["id"], item["kind"], item["what"])))
-    _console().print(table)
+    wide_console().print(table)
 
 
 def fact_table(facts: dict[str, Any]) -> None:
@@ -124,12 +124,12 @@ def fact_table(facts: dict[str, Any]) -> None:
     for name, fact in facts.items():
         if name not in ("options", "log10_candidates"):  # the one has its own table, the other is for programs
             table.add_row(escape(name.replace("_", " ")), escape(_text(fact)))
-    _console().print(table)
+    wide_console().print(table)
     options = Table("option", "type", "default", "meaning")
     for option in facts.get("options", []):
         options.add_row(*(escape(str(option[key])) for key in ("name", "type", "default", "help")))
     if options.row_count:
-        _console().print(options)
+        wide_console().print(options)
 
 
 def _text(fact: Any) -> str:  # noqa: ANN401 - whatever a problem wants to say

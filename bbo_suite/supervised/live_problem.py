@@ -34,6 +34,10 @@ class LiveProblem(Problem):
         """Set what answers requests; a cache is only for costs that never differ."""
         self._workers, self._cache = Workers(service), cache
 
+    def leave_cache(self) -> None:
+        """Have every candidate compiled from now on: what the cache holds is neither used nor changed."""
+        self._cache = None
+
     @abstractmethod
     def request(self, config: NDArray) -> Any:  # noqa: ANN401 - whatever the handler takes
         """Return what to ask a child for a candidate: hashable, with a `repr` that tells its content."""

@@ -1,0 +1,119 @@
+"""The best configuration of a study for each problem: who found it, what it is worth now, and how to use it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from .errors import UserError, blame
+from .problem_base import Problem
+from .registry import Registry
+from .remeasure import Remeasured, fresh, measure
+from .rows import Row
+from .stored_run import StoredRun, readable, run_folders
+
+COST_ALONE = "nothing beside its cost"
+
+
+@dataclass(frozen=True)
+class Best:
+    """What a study says of one problem.
+
+    Attributes:
+      problem: its id.
+      runs: all of this problem, of one content.
+      run, row: where the best candidate was found; None where none succeeded.
+      again: its cost now; None where it could not be measured.
+      why_not: why it could not be measured; empty if it was.
+      checked: what is known to be right of the candidate, beside its cost.
+      paste: the candidate in the compiler's own words; empty where these are not to be had.
+    """
+
+    problem: str
+    runs: Sequence[StoredRun]
+    run: StoredRun | None = None
+    row: Row | None = None
+    again: Remeasured | None = None
+    why_not: str = ""
+    checked: str = ""
+    paste: str = ""
+
+    @property
+    def stored_speedup(self) -> float | None:
+        """By the costs that the run stored."""
+        if self.run is None or self.row is None or self.row.value <= 0:
+            return None
+        return self.run.head["default"] / self.row.value
+
+    @property
+    def speedup(self) -> float | None:
+        """As measured again, where it was: what a noisy measurement once gave does not count."""
+        return self.again.speedup if self.again else self.stored_speedup
+
+    def facts(self) -> dict[str, Any]:
+        """Return all of it, as `best --json` prints it."""
+        evaluations = sum(len(run.rows) for run in self.runs)
+        told: dict[str, Any] = {"problem": self.problem, "runs": len(self.runs), "evaluations": evaluations}
+        if self.run is None or self.row is None:
+            return told | {"speedup": None, "strategy": None, "paste": None}
+        return {
+            **told,
+            "speedup": self.speedup,
+            "stored_speedup": self.stored_speedup,
+            "unit": self.run.head["unit"],
+            "default": self.run.head["default"],
+            "value": self.row.value,
+            "strategy": self.run.run.strategy,
+            "uses_structure": self.run.head["uses_structure"],
+            "seed": self.run.run.seed,
+            "evaluation": self.row.evaluation,
+            "measured_again": asdict(self.again) if self.again else None,
+            "why_not_measured": self.why_not or None,
+            "checked": self.checked or None,
+            "paste": self.paste or None,
+            "config": self.row.config,
+            "path": str(self.run.path),
+        }
+
+
+def best_of(registry: Registry, study: str, results: Path | str, complaints: list[str]) -> Iterator[Best]:
+    """Yield the best of each problem of a study, measured again.
+
+    Args:
+      complaints: what could not be read is named there, in a sentence each, and left out.
+
+    Raises:
+      UserError: there is no such study.
+    """
+    by_problem: dict[tuple[str, str], list[StoredRun]] = {}
+    for run in readable(run_folders(study, results), complaints):
+        by_problem.setdefault((run.run.problem, run.run.fingerprint), []).append(run)
+    yield from (_best(registry, problem, runs) for (problem, _), runs in by_problem.items())
+
+
+def _best(registry: Registry, problem_id: str, runs: Sequence[StoredRun]) -> Best:
+    found = [(row.value, row.evaluation, i, row) for i, run in enumerate(runs) if (row := run.best)]
+    if not found:
+        return Best(problem_id, runs)
+    *_, place, row = min(found)
+    run, own = runs[place], (problem_id, runs, runs[place], row)
+    paste = ""
+    try:
+        problem = fresh(registry, problem_id, run.run.fingerprint)
+        config = problem.space.unpack(row.config)
+        with blame(f"problem {problem_id}", "paste"):
+            paste = problem.paste(config)
+        return Best(*own, measure(problem, config), "", what_is_checked(problem), paste)
+    except ValueError as error:
+        return Best(*own, why_not=f"the stored configuration cannot be read: {error}")
+    except UserError as error:
+        return Best(*own, why_not=str(error), paste=paste)
+
+
+def what_is_checked(problem: Problem) -> str:
+    """Return what a problem looks at beside the cost, by the fact `results` that live compilers give."""
+    with blame(f"problem {problem.id}", "facts"):
+        results = problem.facts().get("results", "")
+    return f"the compiled program is {results}" if results else COST_ALONE

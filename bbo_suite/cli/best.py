@@ -1,0 +1,79 @@
+"""`best`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from .app import AsJson, Plugins, Results, app, strict
+
+if TYPE_CHECKING:
+    from ..best import Best
+
+
+@app.command()
+def best(study: str, results: Results = Path("results"), plugin: Plugins = None, as_json: AsJson = False) -> None:
+    """Print the best configuration of each problem, ready to paste, with its speedup measured again."""
+    from ..best import best_of
+    from ..registry import Registry
+    from ..tables import reserved
+
+    complaints: list[str] = []
+    found = best_of(Registry(tuple(plugin or ())), study, results, complaints)
+    while True:
+        with reserved(True):  # what problems print while they measure is no part of what is pasted
+            one = next(found, None)
+        if one is None:
+            break
+        print(strict(one.facts()) if as_json else _text(one), flush=True)
+    for complaint in complaints:
+        print(f"error: {complaint}", file=sys.stderr)
+    raise typer.Exit(1 if complaints else 0)
+
+
+def _text(best: Best) -> str:
+    if best.run is None or best.row is None:
+        evaluations = f"{sum(len(run.rows) for run in best.runs):,} evaluations"
+        return f"{best.problem}: no candidate succeeded, in {evaluations} of {_many(len(best.runs), 'run')}\n"
+    run, row = best.run.run, best.row
+    mark = " *" if best.run.head["uses_structure"] else ""
+    budget = f"{row.evaluation:,} of {run.budget:,}"
+    costs = f"{best.run.head['default']:.6g} -> {row.value:.6g} {best.run.head['unit']}"
+    lines = [
+        f"{best.problem}: speedup {_number(best.speedup)}{'' if _beaten(best) else ', the default is not beaten'}",
+        f"  found by {run.strategy}{mark}, seed {run.seed}, at evaluation {budget}: {costs}",
+        f"  measured again: {_again(best)}",
+        f"  checked: {best.checked or 'nothing'}",
+    ]
+    return "\n".join([*lines, "", best.paste or f"configuration {row.config}", ""])
+
+
+def _again(best: Best) -> str:
+    assert best.row is not None
+    again = best.again
+    if again is None:
+        return f"no ({best.why_not})"
+    if again.failure:
+        return f"it FAILS now ({again.failure})"
+    if again.noisy:
+        many = f"median of {len(again.values)}, which differ by {again.spread:.1%}"
+        stored = f"the run had {best.row.value:.6g}, a speedup of {_number(best.stored_speedup)}"
+        return f"{again.value:.6g} ({many}); {stored}"
+    if again.value == best.row.value:
+        return f"{again.value:.6g}, the same"
+    return f"{again.value:.6g}, NOT what was stored ({best.row.value:.6g})"
+
+
+def _beaten(best: Best) -> bool:
+    return best.speedup is None or best.speedup > 1
+
+
+def _number(speedup: float | None) -> str:
+    return "unknown" if speedup is None else f"{speedup:.4f}"
+
+
+def _many(count: int, word: str) -> str:
+    return f"{count:,} {word}{'' if count == 1 else 's'}"

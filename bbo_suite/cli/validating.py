@@ -1,0 +1,58 @@
+"""`validate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .app import Plugins, Quiet, Results, app
+
+if TYPE_CHECKING:
+    from ..validation import Verdict
+
+
+@app.command()
+def validate(
+    study: str,
+    results: Results = Path("results"),
+    sample: Annotated[int, typer.Option(help="Rows of each run that are proposed and evaluated again.")] = 100,
+    plugin: Plugins = None,
+    quiet: Quiet = False,
+) -> None:
+    """Check a study: logs, values evaluated again, strategies asked again. Ends with 1 if something does not hold."""
+    from ..progress import counted
+    from ..registry import Registry
+    from ..stored_run import run_folders
+    from ..tables import reserved
+    from ..validation import validate as validated
+
+    total = len(run_folders(study, results))
+    with reserved(True), counted("validating", total, quiet, "runs") as shown:  # problems may print
+        verdicts = list(validated(Registry(tuple(plugin or ())), study, results, sample, shown))
+        shown(total, "done")
+    _print(verdicts)
+    raise typer.Exit(1 if any(verdict.complaints for verdict in verdicts) else 0)
+
+
+def _print(verdicts: list[Verdict]) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from ..tables import wide_console
+
+    table = Table("run", "rows", "log", "proposals", "values")
+    for verdict in verdicts:
+        rows = f"{len(verdict.run.rows):,}" if verdict.run else "-"
+        name = str(verdict.run or verdict.name)
+        table.add_row(escape(name), rows, verdict.log, verdict.replayed, verdict.values)
+    wide_console().print(table)
+    for verdict in verdicts:
+        for word, sentences in (("FAIL", verdict.complaints), ("note", verdict.remarks)):
+            for sentence in sentences:
+                print(f"{word} {verdict.run or verdict.name}: {sentence}")
+    broken = sum(bool(verdict.complaints) for verdict in verdicts)
+    unchecked = sum(verdict.unchecked for verdict in verdicts)
+    said = f"{broken} of {len(verdicts)} runs do not hold" if broken else "nothing was found that does not hold"
+    print(f"{said}; {unchecked} could not be checked: see the notes" if unchecked else said)

@@ -1,0 +1,76 @@
+"""A run as it stands on disk, read whole and with every checksum looked at."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from .errors import UserError
+from .frames import study_path
+from .loop import Run
+from .rows import Row
+from .store import RUN, read_json, read_rows
+
+_FACTS = ("default", "unit", "uses_structure")
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """What a run's folder holds.
+
+    Attributes:
+      path: of the folder.
+      run: what identifies it.
+      head: all of `run.json`.
+      rows: of the evaluations, in order.
+    """
+
+    path: Path
+    run: Run
+    head: dict[str, Any]
+    rows: list[Row]
+
+    @property
+    def best(self) -> Row | None:
+        """The first row of the least value; None where nothing succeeded."""
+        row = min(self.rows, key=lambda row: row.value, default=None)
+        return row if row is not None and math.isfinite(row.value) else None
+
+    def __str__(self) -> str:
+        return f"{self.run.strategy} on {self.run.problem}, seed {self.run.seed}"
+
+
+def read_run(path: Path) -> StoredRun:
+    """Return the run of a folder, which may be written meanwhile.
+
+    Raises:
+      UserError: a file is missing or damaged.
+    """
+    head = read_json(path / RUN)
+    names = [field.name for field in fields(Run)]
+    missing = [name for name in (*names, *_FACTS) if name not in head]
+    if missing:
+        raise UserError(f"{path / RUN} has no {missing[0]!r}; restore it, or delete its folder to run it anew")
+    rows, _ = read_rows(path)
+    return StoredRun(path, Run(**{name: head[name] for name in names}), head, rows)
+
+
+def run_folders(study: str, results: Path | str) -> list[Path]:
+    """Return the folders of a study's runs, in the order of their names.
+
+    Raises:
+      UserError: there is no such study.
+    """
+    return sorted(file.parent for file in study_path(study, results).glob(f"*/{RUN}"))
+
+
+def readable(folders: list[Path], complaints: list[str]) -> Iterator[StoredRun]:
+    """Yield the runs that can be read; a sentence for each other is appended to `complaints`."""
+    for folder in folders:
+        try:
+            yield read_run(folder)
+        except UserError as error:
+            complaints.append(str(error))

@@ -1,0 +1,154 @@
+"""Does a study say what is true? Its logs, its best values measured again, and its strategies asked again."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from operator import attrgetter
+from pathlib import Path
+
+from .errors import UserError
+from .log_checks import check_log, remarks_on
+from .problem_base import Problem
+from .registry import Registry
+from .remeasure import fresh
+from .replay import replay
+from .store import ROWS, RUN, folder_name
+from .stored_run import StoredRun, read_run, run_folders
+from .value_checks import check_values
+
+_PROBLEM, _STRATEGY, _SEED = map(attrgetter, ("problem", "strategy", "seed"))
+
+
+class Finding(StrEnum):
+    """What came of one check."""
+
+    HOLDS = "holds"
+    BROKEN = "does NOT hold"
+    UNCHECKED = "not checked"
+
+
+@dataclass
+class Verdict:
+    """What was found of one run.
+
+    Attributes:
+      name: of its folder.
+      run: None if it cannot be read.
+      log, replayed, values: of the files, of the strategy asked again, and of the costs measured again.
+      complaints: what does not hold, a sentence each.
+      remarks: what was not checked and why, and what one should know.
+    """
+
+    name: str
+    run: StoredRun | None = None
+    log: Finding = Finding.UNCHECKED
+    replayed: Finding = Finding.UNCHECKED
+    values: Finding = Finding.UNCHECKED
+    complaints: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+    @property
+    def unchecked(self) -> bool:
+        """Was something left out, and nothing wrong found instead?"""
+        return not self.complaints and Finding.UNCHECKED in (self.log, self.replayed, self.values)
+
+    def judge(self, found: list[str]) -> Finding:
+        """Note complaints and return whether there were any."""
+        self.complaints += found
+        return Finding.BROKEN if found else Finding.HOLDS
+
+
+def validate(
+    registry: Registry, study: str, results: Path | str, sample: int, show: Callable[[int, str], None]
+) -> Iterator[Verdict]:
+    """Yield what was found of each run, then of what is missing.
+
+    Args:
+      sample: rows of each run whose candidates are asked for again and evaluated again, from the first on; as many of
+        the improvements behind them are evaluated again too.
+      show: called with the number of runs so far and a few words.
+
+    Raises:
+      UserError: there is no such study, or the sample is negative.
+    """
+    if sample < 0:
+        raise UserError(f"sample must be 0 or more, not {sample}")
+    folders = run_folders(study, results)
+    problems: dict[tuple[str, str], Problem | UserError] = {}
+    verdicts = []
+    for number, folder in enumerate(folders):
+        show(number, folder.name)
+        verdicts.append(_of_run(registry, folder, sample, problems))
+        yield verdicts[-1]
+    yield from _leftovers(folders[0].parent)
+    yield from _missing([verdict.run for verdict in verdicts if verdict.run], folders[0].parent)
+
+
+def _of_run(
+    registry: Registry, folder: Path, sample: int, problems: dict[tuple[str, str], Problem | UserError]
+) -> Verdict:
+    verdict = Verdict(folder.name)
+    try:
+        verdict.run = run = read_run(folder)
+    except UserError as error:
+        verdict.log = verdict.judge([str(error)])
+        return verdict
+    verdict.log = verdict.judge(check_log(run))
+    verdict.remarks += remarks_on(run)
+    problem = _problem(registry, run, problems)
+    if isinstance(problem, UserError):
+        verdict.remarks.append(f"neither values nor proposals can be checked: {problem}")
+        return verdict
+    _against_problem(registry, problem, run, sample, verdict)
+    return verdict
+
+
+def _problem(
+    registry: Registry, run: StoredRun, known: dict[tuple[str, str], Problem | UserError]
+) -> Problem | UserError:
+    key = (run.run.problem, run.run.fingerprint)
+    if key not in known:
+        for other in [other for other in known if other[0] != run.run.problem]:
+            del known[other]  # one at a time is kept: runs come problem after problem
+        try:
+            known[key] = fresh(registry, *key)
+        except UserError as error:
+            known[key] = error
+    return known[key]
+
+
+def _against_problem(registry: Registry, problem: Problem, run: StoredRun, sample: int, verdict: Verdict) -> None:
+    from threadpoolctl import threadpool_limits
+
+    proposed = problem.space.sample(0, run.run.generator())
+    try:
+        strategy = registry.strategy(run.run.strategy)
+    except UserError as error:
+        verdict.remarks.append(f"proposals cannot be checked: {error}")
+    else:
+        try:
+            with threadpool_limits(1):
+                proposed = replay(run, problem, strategy, sample)
+            verdict.replayed = Finding.HOLDS
+        except UserError as error:
+            verdict.replayed = verdict.judge([str(error)])
+    verdict.values = verdict.judge(check_values(run, problem, proposed, sample, verdict.remarks))
+
+
+def _leftovers(study: Path) -> Iterator[Verdict]:
+    for rows in sorted(study.glob(f"*/{ROWS}")):
+        if not (rows.parent / RUN).exists():
+            verdict = Verdict(rows.parent.name)
+            verdict.log = verdict.judge([f"it has rows but no {RUN}, so nobody knows of what run"])
+            yield verdict
+
+
+def _missing(runs: list[StoredRun], study: Path) -> Iterator[Verdict]:
+    """Yield what the others let one expect: every strategy on every problem with every seed."""
+    axes = [sorted({of(run.run) for run in runs}) for of in (_PROBLEM, _STRATEGY, _SEED)]
+    for problem, strategy, seed in itertools.product(*axes):
+        if not (study / folder_name(problem, strategy, str(seed)) / RUN).exists():
+            yield Verdict(f"{strategy} on {problem}, seed {seed}", remarks=["there is no such run"])

@@ -1,0 +1,185 @@
+"""`validate` finds what is wrong with a study, names it, and says plainly what it could not look at."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from bbo_suite.rows import HEADER
+from bbo_suite.store import read_rows
+
+RUN = "results/s/toy--small__annealing__0"
+
+
+@pytest.fixture
+def study(suite, toy):
+    """Make a study and return the arguments that see it."""
+    command = ("run", *toy, "--strategy", "pick", "--strategy", "annealing", "--budget", 60, "--batch", 8)
+    assert suite(*command, "--study", "s", "--json").code == 0
+    return ("s", *toy, "--quiet")
+
+
+def edit(folder, place, **changes):
+    """Change fields of one row and write the checksum that fits."""
+    rows, _ = read_rows(folder)
+    rows[place] = dataclasses.replace(rows[place], **changes)
+    (folder / "rows.csv").write_text(HEADER + "".join(row.line() for row in rows))
+    return rows[place]
+
+
+def failures(done):
+    return [line for line in done.out.splitlines() if line.startswith("FAIL ")]
+
+
+def test_a_study_that_holds(suite, study):
+    done = suite("validate", *study)
+    assert done.code == 0 and failures(done) == []
+    assert done.out.count("holds") == 6 and "nothing was found" in done.out
+    assert "evaluating" not in done.out
+
+
+def test_a_study_that_is_cut_holds_and_is_named(suite, study, tmp_path):
+    log = tmp_path / RUN / "rows.csv"
+    log.write_bytes(log.read_bytes()[:900])
+    (tmp_path / RUN / "end.json").unlink()
+    done = suite("validate", *study)
+    assert done.code == 0
+    assert f"note annealing on toy/small, seed 0: unfinished: {len(read_rows(log.parent)[0])} of 60" in done.out
+
+
+@pytest.mark.parametrize("place", [0, 5, 59])
+@pytest.mark.parametrize("change", [-1.0, 0.5])
+def test_an_edited_value_is_found_though_its_checksum_fits(suite, study, tmp_path, place, change):
+    folder = tmp_path / RUN
+    stored = read_rows(folder)[0][place].value
+    edit(folder, place, value=max(0.0, stored + change))
+    done = suite("validate", *study)
+    assert done.code == 1
+    assert any("annealing on toy/small, seed 0: " in line for line in failures(done))
+    assert "does NOT hold" in done.out and "1 of 2 runs do not hold" in done.out
+    assert [line for line in failures(done) if "pick" in line] == []
+
+
+def test_the_best_value_is_looked_at_without_a_sample(suite, study, tmp_path):
+    folder = tmp_path / RUN
+    rows, _ = read_rows(folder)
+    place = min(range(60), key=lambda i: rows[i].value)
+    edit(folder, place, value=rows[place].value / 2)
+    done = suite("validate", *study, "--sample", 0)
+    assert done.code == 1
+    (line,) = failures(done)
+    assert line.endswith(f"evaluation {place + 1} cost {rows[place].value / 2!r} and costs {rows[place].value!r} now")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"digest": "0" * 16}, "is another candidate than pick proposes"),
+        ({"config": "0000"}, "has another digest"),
+        ({"config": "zz"}, "cannot be read"),
+        ({"config": ""}, "is the best so far, but its configuration was not stored"),
+        ({"status": 4}, "has status timeout and value"),
+    ],
+)
+def test_other_edits(suite, study, tmp_path, changes, words):
+    from bbo_suite import Status
+
+    folder = tmp_path / RUN.replace("annealing", "pick")
+    rows, _ = read_rows(folder)
+    place = min(range(60), key=lambda i: rows[i].value)
+    edit(folder, place, **(changes | ({"status": Status.TIMEOUT} if "status" in changes else {})))
+    sample = 0 if "config" in changes else 60
+    done = suite("validate", *study, "--sample", sample)
+    assert done.code == 1 and any(words in line for line in failures(done)), done.out
+
+
+def test_damage_is_found(suite, study, tmp_path):
+    log = tmp_path / RUN / "rows.csv"
+    whole = log.read_text()
+    log.write_text(whole.replace(",ok,", ",no,", 1))
+    assert "line 2 is damaged" in failures(suite("validate", *study))[0]
+    log.write_text("".join(whole.splitlines(keepends=True)[:40]))
+    assert "end.json counts 60 evaluations, and 39 rows are there" in failures(suite("validate", *study))[0]
+    log.write_text(whole)
+    head = log.with_name("run.json")
+    stored = json.loads(head.read_text())
+    head.write_text(json.dumps(stored | {"default": 6.0}))
+    assert "the default cost 6.0 and costs 5.0 now" in failures(suite("validate", *study))[0]
+    head.write_text(json.dumps(stored | {"seed": 1}))
+    found = " ".join(failures(suite("validate", *study)))
+    assert "is not that of its run" in found and "is another candidate than annealing proposes" in found
+    head.unlink()
+    assert "rows but no run.json" in failures(suite("validate", *study))[0]
+
+
+def test_a_run_that_is_missing_is_named(suite, study, toy):
+    suite("run", *toy, "--strategy", "pick", "--budget", 60, "--batch", 8, "--study", "s", "--repeats", 2, "--json")
+    done = suite("validate", *study)
+    assert done.code == 0
+    assert "note annealing on toy/small, seed 1: there is no such run" in done.out
+    assert "1 could not be checked" in done.out
+
+
+def test_a_problem_or_a_strategy_that_is_not_there_is_not_checked(suite, study, toy, tmp_path):
+    done = suite("validate", "s", *toy[:2], "--quiet")
+    assert done.code == 0 and "note pick on toy/small, seed 0: proposals cannot be checked" in done.out
+    done = suite("validate", "s", *toy[2:], "--quiet")
+    assert done.code == 0 and done.out.count("there is no problem 'toy/small'") == 2
+    changed = tmp_path / "toy.py"
+    changed.write_text(toy[1].read_text() + "\n# another\n")
+    assert suite("validate", "s", "--plugin", changed, *toy[2:], "--quiet").code == 0  # the class is the same
+    changed.write_text(toy[1].read_text().replace("1.0 + ", "2.0 + "))
+    done = suite("validate", "s", "--plugin", changed, *toy[2:], "--quiet")
+    assert done.code == 0 and done.out.count("the problem has changed since") == 2
+
+
+def test_what_ended_in_an_error_or_was_made_elsewhere_is_noted(suite, study, tmp_path):
+    (tmp_path / RUN / "error.txt").write_text("Traceback\nValueError: no more\n")
+    head = tmp_path / RUN / "run.json"
+    stored = json.loads(head.read_text())
+    stored["machine"]["cpu"], stored["versions"]["numpy"] = "Z80", "0.1"
+    head.write_text(json.dumps(stored))
+    done = suite("validate", *study)
+    assert done.code == 0
+    for words in ("an error ended it: ValueError: no more", "made on another machine: Z80", "numpy 0.1, now "):
+        assert words in done.out
+
+
+def test_of_noisy_problems_only_the_best_speedup_is_compared(suite, tmp_path):
+    plugin = ("--plugin", Path(__file__).with_name("plugins") / "noisy.py")
+    suite("run", *plugin, "--strategy", "random", "--budget", 60, "--study", "s", "--json")
+    done = suite("validate", "s", *plugin, "--quiet")
+    assert done.code == 0 and "only the best speedup was compared" in done.out
+    folder = tmp_path / "results" / "s" / "noisy--a__random__0"
+    rows, _ = read_rows(folder)
+    place = min(range(60), key=lambda i: rows[i].value)
+    edit(folder, place, value=rows[place].value / 2)
+    (line,) = failures(suite("validate", "s", *plugin, "--quiet"))
+    assert "the best speedup was " in line
+
+
+@pytest.mark.parametrize("strategy", ["evolution", "mbo", "portfolio"])
+def test_strategies_that_learn_are_replayed_exactly(suite, toy, strategy):
+    suite(
+        "run",
+        *toy,
+        "--strategy",
+        strategy,
+        "--problem",
+        "toy/large",
+        "--budget",
+        150,
+        "--batch",
+        16,
+        "--study",
+        "s",
+        "--json",
+    )
+    done = suite("validate", "s", *toy, "--sample", 150, "--quiet")
+    assert done.code == 0 and done.out.count("holds") == 3
+
+
+def test_a_negative_sample_is_one_sentence(suite, study):
+    done = suite("validate", *study, "--sample", -1)
+    assert done.code == 1 and done.err == "error: sample must be 0 or more, not -1\n"
