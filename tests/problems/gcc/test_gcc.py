@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -178,3 +179,16 @@ def test_random_flags_compile_and_keep_the_results():
     result = evaluate(problem, problem.space.sample(60, np.random.default_rng(1)))
     assert (result.status == Status.OK).mean() > 0.9, result.reasons
     assert Status.WRONG_RESULT not in result.status and Status.RUNTIME_ERROR not in result.status
+
+
+@needs_gcc
+@pytest.mark.skipif(not shutil.which("size"), reason="binutils are not installed")
+def test_the_pasted_command_makes_the_code_that_was_counted(tmp_path):
+    problem = GccProblem("bits")
+    config = problem.default_row()
+    config[:40] = 1 - config[:40]
+    cost = evaluate(problem, config[None])
+    done = subprocess.run(problem.paste(config), shell=True, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode == 0) == (cost.status[0] != Status.COMPILE_ERROR), done.stderr
+    listed = subprocess.run(["size", "-A", tmp_path / "bits.o"], capture_output=True, text=True).stdout.splitlines()
+    assert sum(int(line.split()[1]) for line in listed if line.startswith(".text")) == cost.values[0]

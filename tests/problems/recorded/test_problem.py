@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import bbo_suite
+from bbo_problems.recorded import t4
 from bbo_problems.recorded.problem import FOLDER, RecordedProblem
 from bbo_suite.evaluation import default_value, evaluate
 from bbo_suite.recording import record
@@ -68,3 +69,12 @@ def test_what_the_simulator_says_is_what_was_recorded(instance):
     places = [[list(live.space.values(i)).index(value) for i, value in enumerate(row)] for row in words]
     costs = evaluate(live, live.space.check(places)).values
     assert np.allclose(costs, evaluate(recorded, rows).values, rtol=1e-12)
+
+
+def test_a_pasted_row_is_a_result_of_t4(load, formats):
+    problem = load(formats["kernel_tuner"])
+    best = min(problem._table.rows, key=lambda row: problem.evaluate(row[None]).values[0])
+    document = {"schema_version": "1.0.0", "results": [json.loads(problem.paste(best))]}
+    again = t4.read(document)
+    assert again.costs.tolist() == [problem.optimum] and again.unit == problem.unit
+    assert {name: own[0] for name, own in zip(again.names, again.values, strict=True)} == problem.space.describe(best)
