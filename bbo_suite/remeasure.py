@@ -9,8 +9,8 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import UserError
-from .evaluation import evaluate
+from .errors import UserError, blame
+from .evaluation import default_value, evaluate
 from .problem_base import Problem, Status
 from .registry import Registry
 
@@ -66,8 +66,10 @@ def fresh(registry: Registry, problem_id: str, fingerprint: str) -> Problem:
     from .supervised import LiveProblem
 
     problem = registry.load(problem_id)
-    if problem.fingerprint() != fingerprint:
-        raise UserError(f"the problem has changed since: its content was {fingerprint} and is {problem.fingerprint()}")
+    with blame(f"problem {problem_id}", "fingerprint"):
+        content = problem.fingerprint()
+    if content != fingerprint:
+        raise UserError(f"the problem has changed since: its content was {fingerprint} and is {content}")
     if isinstance(problem, LiveProblem):
         problem.leave_cache()
     return problem
@@ -77,7 +79,7 @@ def measure(problem: Problem, config: NDArray) -> Remeasured:
     """Return the costs of the default and of an allowed `(d,)` candidate.
 
     Raises:
-      UserError: the problem breaks its contract.
+      UserError: the default fails, or the problem breaks its contract.
     """
     pairs = [_pair(problem, config) for _ in range(2)]
     if len({default for default, _, _ in pairs}) > 1 or len({value for _, value, _ in pairs}) > 1:
@@ -88,8 +90,8 @@ def measure(problem: Problem, config: NDArray) -> Remeasured:
 
 def _pair(problem: Problem, config: NDArray) -> tuple[float, float, str]:
     """Evaluate the two apart: one batch may be answered from what it holds twice."""
-    default = evaluate(problem, problem.default_row()[None])
+    default = default_value(problem)
     own = evaluate(problem, np.array(config)[None])
     status = Status(int(own.status[0]))
     failure = "" if status is Status.OK else f"{status.word}: {own.reasons.get(0, 'no reason given')}"
-    return float(default.values[0]), float(own.values[0]), failure
+    return default, float(own.values[0]), failure

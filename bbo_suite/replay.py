@@ -19,8 +19,9 @@ def replay(run: StoredRun, problem: Problem, strategy_class: type[Strategy], mos
       UserError: the strategy fails, or proposes something else than what is stored.
     """
     owner, own = f"strategy {run.run.strategy}", run.run
-    with blame(owner, "its constructor"):
+    with blame(f"problem {own.problem}", "structure"):
         task = problem.task(strategy_class.uses_structure)
+    with blame(owner, "its constructor"):
         strategy = strategy_class(task, own.budget, own.generator(), strategy_class.Options(**own.options))
     done, batches = 0, [np.empty((0, len(problem.space)), problem.space.dtype)]
     while done < min(most, len(run.rows)):

@@ -14,7 +14,12 @@ from .loop import Run
 from .rows import Row
 from .store import RUN, read_json, read_rows
 
-_FACTS = ("default", "unit", "uses_structure")
+_KINDS = {
+    **dict.fromkeys(("problem", "fingerprint", "strategy", "unit"), str),
+    **dict.fromkeys(("seed", "budget", "batch"), int),
+    **{"options": dict, "default": (int, float), "uses_structure": bool},
+}
+"""What `run.json` must hold."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +55,12 @@ def read_run(path: Path) -> StoredRun:
       UserError: a file is missing or damaged.
     """
     head = read_json(path / RUN)
-    names = [field.name for field in fields(Run)]
-    missing = [name for name in (*names, *_FACTS) if name not in head]
-    if missing:
-        raise UserError(f"{path / RUN} has no {missing[0]!r}; restore it, or delete its folder to run it anew")
+    for name, kind in _KINDS.items():
+        if not isinstance(head.get(name), kind):
+            what = "is no such thing" if name in head else "is missing"
+            raise UserError(f"{name!r} {what} in {path / RUN}; restore it, or delete its folder to run it anew")
     rows, _ = read_rows(path)
-    return StoredRun(path, Run(**{name: head[name] for name in names}), head, rows)
+    return StoredRun(path, Run(**{field.name: head[field.name] for field in fields(Run)}), head, rows)
 
 
 def run_folders(study: str, results: Path | str) -> list[Path]:

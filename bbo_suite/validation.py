@@ -93,10 +93,10 @@ def _of_run(
     verdict = Verdict(folder.name)
     try:
         verdict.run = run = read_run(folder)
+        verdict.log = verdict.judge(check_log(run))
     except UserError as error:
         verdict.log = verdict.judge([str(error)])
         return verdict
-    verdict.log = verdict.judge(check_log(run))
     verdict.remarks += remarks_on(run)
     problem = _problem(registry, run, problems)
     if isinstance(problem, UserError):

@@ -39,7 +39,7 @@ def check_values(run: StoredRun, problem: Problem, proposed: NDArray, sample: in
 def _check(run: StoredRun, problem: Problem, proposed: NDArray, sample: int, remarks: list[str]) -> list[str]:
     best = run.best
     if best is not None and not best.config:
-        return []  # that is a complaint about the log
+        return ["the best candidate is not known"]
     config = problem.default_row() if best is None else _unpacked(problem, best)
     again = measure(problem, config)
     if again.noisy:

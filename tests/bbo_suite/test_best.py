@@ -113,7 +113,7 @@ def test_runs_that_were_cut_count_and_damaged_ones_are_named(suite, study, tmp_p
     (folder / "toy--small__pick__0" / "rows.csv").unlink()
     assert suite("best", *study).code == 0
     (folder / "toy--small__pick__0" / "run.json").write_text("{}")
-    assert "run.json has no 'problem'" in suite("best", *study).err
+    assert "error: 'problem' is missing in " in suite("best", *study).err
 
 
 @pytest.mark.parametrize("command", ["best", "validate"])

@@ -109,6 +109,13 @@ def test_damage_is_found(suite, study, tmp_path):
     head.write_text(json.dumps(stored | {"seed": 1}))
     found = " ".join(failures(suite("validate", *study)))
     assert "is not that of its run" in found and "is another candidate than annealing proposes" in found
+    head.write_text(json.dumps(stored | {"seed": "0"}))
+    assert "'seed' is no such thing" in failures(suite("validate", *study))[0]
+    head.write_text(json.dumps(stored))
+    end = log.with_name("end.json")
+    end.write_text("{")
+    assert "end.json is no JSON" in failures(suite("validate", *study))[0]
+    end.unlink()
     head.unlink()
     assert "rows but no run.json" in failures(suite("validate", *study))[0]
 
