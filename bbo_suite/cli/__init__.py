@@ -6,6 +6,7 @@ from . import running
 from . import plotting
 from . import best
 from . import validating
+from . import reporting
 from . import listing
 from . import recording
 from . import pretraining

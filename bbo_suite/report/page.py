@@ -1,0 +1,49 @@
+"""The page: one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+from .pictures import Picture
+from .table import Table
+
+
+@dataclass(frozen=True)
+class Page:
+    """What stands on the page, in its order.
+
+    Attributes:
+      title: the study's name.
+      summary: what was compared on what.
+      answers, limits: sentences.
+      compared: sentences and the table of `--compare`, if there is another study.
+      tables, folded: results; and what is shown closed.
+    """
+
+    title: str
+    summary: str
+    answers: Sequence[str]
+    limits: Sequence[str]
+    compared: tuple[Sequence[str], Table] | None
+    tables: Sequence[Table]
+    pictures: Sequence[Picture]
+    origin: Sequence[Table]
+
+
+def html(page: Page) -> str:
+    """Return the page as HTML; every name in it is text, whatever it looks like."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    loader = PackageLoader("bbo_suite.report")
+    environment = Environment(loader=loader, autoescape=True, trim_blocks=True, undefined=StrictUndefined)
+    script = _file("page.js")
+    allowed = f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
+    return environment.get_template("page.html").render(page=page, style=_file("page.css"), script=script, allowed=allowed)
+
+
+def _file(name: str) -> str:
+    return (files("bbo_suite.report") / "templates" / name).read_text(encoding="utf-8")

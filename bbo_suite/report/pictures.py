@@ -1,0 +1,52 @@
+"""The figures of a study, as text that stands in a page."""
+
+from __future__ import annotations
+
+import base64
+import io
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure.
+
+    Attributes:
+      question: that it answers.
+      sources: a data URI for each of its pages.
+      missing: why it was not drawn; empty if it was.
+    """
+
+    question: str
+    sources: tuple[str, ...] = ()
+    missing: str = ""
+
+
+def pictures(frame: pd.DataFrame) -> Iterator[Picture]:
+    """Yield every figure of the suite, drawn, or with the reason why this study does not support it."""
+    import matplotlib as mpl
+
+    from ..figures import FIGURES, style
+
+    with mpl.rc_context(style.SETTINGS), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")
+        for drawing in FIGURES:
+            reason = drawing.needs(frame)
+            if reason is None:
+                yield Picture(drawing.question, tuple(_source(figure) for _, figure, _ in drawing.pages(frame)))
+            else:
+                yield Picture(drawing.question, missing=reason)
+
+
+def _source(figure: Figure) -> str:
+    """Return a figure as a data URI: an image, so that nothing in it is ever run."""
+    file = io.BytesIO()
+    figure.savefig(file, format="png")
+    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"

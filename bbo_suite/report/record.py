@@ -1,0 +1,100 @@
+"""What a report keeps of a run: not its rows, only what they add up to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Record:
+    """One run.
+
+    Attributes:
+      problem, strategy: as the report names them.
+      head: `run.json`.
+      ended: why it ended (budget, covered, time); empty if it has not.
+      error: what stopped it, if something did.
+      evaluations, unique: all candidates, and how many differed.
+      failures: by status.
+      reasons: how often each reason for a failure was given.
+      steps, costs: `(m,)` evaluations at which it improved, and the best cost from there on.
+      strategy_seconds, evaluation_seconds: in all.
+      noise: the largest relative difference between two values of one candidate; nan if none came twice.
+    """
+
+    problem: str
+    strategy: str
+    head: dict[str, Any]
+    ended: str
+    error: str
+    evaluations: int
+    unique: int
+    failures: Counter[str]
+    reasons: Counter[str]
+    steps: NDArray[np.int64]
+    costs: NDArray[np.float64]
+    strategy_seconds: float
+    evaluation_seconds: float
+    noise: float
+
+    @property
+    def seed(self) -> int:
+        """The seed of the run."""
+        return int(self.head["seed"])
+
+    @property
+    def reach(self) -> int:
+        """After how many evaluations its best is known; a run that covered its space has nothing more to find."""
+        return max(self.evaluations, int(self.head["budget"])) if self.ended == "covered" else self.evaluations
+
+    def best(self, evaluations: int) -> float:
+        """Return the best cost after so many evaluations, inf if all failed."""
+        place = int(np.searchsorted(self.steps, evaluations, side="right"))
+        return float(self.costs[place - 1]) if place else np.inf
+
+    def speedup(self, evaluations: int) -> float:
+        """Return the default's cost over the best so far: 0 if all failed."""
+        default, best = float(self.head["default"]), self.best(evaluations)
+        return 1.0 if default == best else np.inf if best == 0 else default / best
+
+
+def numbers(rows: pd.DataFrame) -> dict[str, Any]:
+    """Return the fields of a `Record` that its rows, in their order, determine."""
+    values, failed = rows["value"].to_numpy(), (rows["status"] != "ok").to_numpy()
+    best = np.minimum.accumulate(values)
+    better = np.append(np.isfinite(best[:1]), best[1:] < best[:-1])
+    unique, noise = _repeated(rows["digest"], values)
+    return {
+        "evaluations": len(rows),
+        "unique": unique,
+        "failures": Counter(rows["status"][failed].astype(str)),
+        "reasons": Counter(filter(None, rows["reason"][failed].astype(str))),
+        "steps": np.flatnonzero(better) + 1,
+        "costs": best[better],
+        "strategy_seconds": float(rows["strategy_seconds"].to_numpy().sum(dtype=np.float64)),
+        "evaluation_seconds": float(rows["evaluation_seconds"].to_numpy().sum(dtype=np.float64)),
+        "noise": noise,
+    }
+
+
+def _repeated(digests: pd.Series, values: NDArray[np.float64]) -> tuple[int, float]:
+    """Return how many candidates differed, and how much the values of one candidate did."""
+    import pandas as pd
+
+    codes, names = pd.factorize(digests)
+    if len(names) == len(values):
+        return len(names), np.nan
+    first = np.empty(len(names))
+    first[codes[::-1]] = values[::-1]
+    before = first[codes]
+    both = np.isfinite(values) & np.isfinite(before) & (before > 0)
+    apart = np.abs(values[both] / before[both] - 1).max(initial=0.0)
+    return len(names), float(np.inf if (np.isfinite(values) != np.isfinite(before)).any() else apart)

@@ -1,0 +1,71 @@
+"""Tables as the page shows and sorts them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from . import words
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What stands in a table, and the number it is sorted by; text sorts by itself."""
+
+    text: str
+    number: float | None = None
+
+    @property
+    def key(self) -> str:
+        """What a browser sorts by: a number, or nothing for text."""
+        return "" if self.number is None else f"{self.number:.17g}"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with a heading and what one has to know to read it.
+
+    Attributes:
+      name: of the anchor.
+      numeric: is a column set to the right? By column.
+      folded: shown closed, for what few read.
+    """
+
+    name: str
+    title: str
+    note: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]] = field(default_factory=list)
+    folded: bool = False
+
+    @property
+    def numeric(self) -> list[bool]:
+        """Is a column one of numbers?"""
+        return [any(row[i].number is not None for row in self.rows) for i in range(len(self.columns))]
+
+
+def text(words_: object) -> Cell:
+    """Return a cell of text."""
+    return Cell(str(words_))
+
+
+def count(value: int) -> Cell:
+    """Return a cell with a whole number."""
+    return Cell(f"{value:,}", value)
+
+
+def number(value: float, shown: str) -> Cell:
+    """Return a cell that is sorted by a number; a missing one comes last."""
+    return Cell(shown, -math.inf if math.isnan(value) else value)
+
+
+def speedup(value: float, low: float = math.nan, high: float = math.nan) -> Cell:
+    """Return a cell with a speedup and its interval, if there is one."""
+    bounds = words.interval(low, high)
+    return number(value, words.speedup(value) if bounds == "–" else f"{words.speedup(value)} ({bounds})")
+
+
+def p_value(p: float) -> Cell:
+    """Return a cell with a p-value."""
+    return Cell(words.p_value(p), 2.0 if math.isnan(p) else p)

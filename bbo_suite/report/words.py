@@ -1,0 +1,63 @@
+"""Numbers and lists as people read them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+
+def speedup(value: float) -> str:
+    """Return a speedup; gains of a tenth of a percent matter, so it has four decimals."""
+    if not math.isfinite(value):
+        return "infinite" if value > 0 else "–"
+    return f"{value:.4f}" if value < 100 else f"{value:,.0f}" if value < 1e6 else f"{value:.3g}"
+
+
+def interval(low: float, high: float) -> str:
+    """Return the bounds of an interval of speedups, or a dash where there is none."""
+    return f"{speedup(low)} to {speedup(high)}" if math.isfinite(low) and math.isfinite(high) else "–"
+
+
+def percent(ratio: float, digits: int = 2) -> str:
+    """Return by how much a ratio is above 1, in percent: 1.012 is `1.2 %`."""
+    if not math.isfinite(ratio):
+        return "–"
+    value = 100 * (ratio - 1)
+    if abs(value) >= 10 ** (digits + 1):
+        return f"{value:,.0f} %"
+    text = f"{value:.{digits}g}"
+    return f"{float(text):.{max(0, digits - 1 - _magnitude(value))}f} %" if value else "0 %"
+
+
+def _magnitude(value: float) -> int:
+    return math.floor(math.log10(abs(value)))
+
+
+def p_value(p: float) -> str:
+    """Return a p-value, or a dash where there is no test."""
+    return "–" if math.isnan(p) else "< 0.001" if p < 0.001 else f"{p:.2g}" if p < 0.995 else "1"
+
+
+def seconds(value: float) -> str:
+    """Return a time in seconds."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def listed(names: Iterable[str], most: int = 12) -> str:
+    """Return names as English lists them; beyond `most` their number stands for the rest."""
+    words = list(names)
+    if len(words) > most:
+        words = [*words[: most - 1], f"{len(words) - most + 1} more"]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else "none"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: `1 run`, `1,000 runs`."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeiou" else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
+def span(numbers: Sequence[int]) -> str:
+    """Return one number, or the smallest and the largest of several."""
+    low, high = min(numbers), max(numbers)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
