@@ -15,7 +15,9 @@ def report(
     study: str,
     results: Results = Path("results"),
     out: Annotated[Path | None, typer.Option(help="The file; report.html in the study's folder when left out.")] = None,
-    compare: Annotated[str | None, typer.Option(help="Another study to set beside it: its name, or its folder.")] = None,
+    compare: Annotated[
+        str | None, typer.Option(help="Another study to set beside it: its name, or its folder.")
+    ] = None,
 ) -> None:
     """Write a study's results, tests, figures and limits as one HTML page and print its path."""
     from ..report import write

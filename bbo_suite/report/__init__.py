@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -9,11 +11,12 @@ import numpy as np
 
 from ..errors import UserError
 from ..store import RUN, disk_errors
-from . import comparison, contest, limits, optimum, origin, results, times, words
+from . import comparison, contest, failures, limits, optimum, origin, overall, results, times, words
 from .answer import Judgement, sentences
 from .evidence import Evidence, read
 from .page import Page, html
 from .pictures import pictures
+from .record import Record
 from .scores import scores
 from .table import Table
 
@@ -52,8 +55,8 @@ def judge(evidence: Evidence, rng: np.random.Generator) -> Judgement:
     """Return every contest of a study."""
     made = scores(evidence.records)
     problems = {problem: contest.on_problem(made, problem) for problem in made.at}
-    overall = contest.over_problems(made, rng) if len(made.whole) > 1 else next(iter(problems.values()), None)
-    return Judgement(made, overall, problems)
+    together = contest.over_problems(made, rng) if len(problems) > 1 else next(iter(problems.values()), None)
+    return Judgement(made, together, problems)
 
 
 def page(evidence: Evidence, other: Evidence | None = None) -> Page:
@@ -67,35 +70,47 @@ def page(evidence: Evidence, other: Evidence | None = None) -> Page:
     judgement = judge(evidence, rng)
     optima, notes = optimum.optima(judgement.scores)
     tables = [*_found(judgement, rng), optima, times.running_times(judgement.scores), times.spending(judgement.scores)]
-    failed = [times.failures(judgement.scores), times.reasons(judgement.scores)]
+    failed = [failures.failures(judgement.scores), failures.reasons(judgement.scores)]
     made = [origin.settings(evidence.records), origin.problems(evidence.records), origin.places(evidence.records)]
     doubts = [*limits.limits(evidence, judgement), *origin.doubts(evidence.records), *notes]
     drawn = list(pictures(evidence.frame)) if len(evidence.frame) else []
     answers = list(sentences(judgement))
-    return Page(evidence.name, _summary(evidence), answers, doubts, compared, _filled(tables), drawn, _filled([*failed, *made]))
+    return Page(
+        evidence.name,
+        _summary(evidence.records),
+        answers,
+        doubts,
+        compared,
+        _filled(tables),
+        drawn,
+        _filled([*failed, *made]),
+    )
 
 
 def _found(judgement: Judgement, rng: np.random.Generator) -> Iterator[Table]:
-    over_problems = results.overall(judgement, rng)
-    if over_problems is not None:
-        yield over_problems
+    yield from filter(None, [overall.overall(judgement, rng)])
     yield results.winners(judgement)
     yield results.speedups(judgement.scores)
-    yield from results.duels(judgement)
+    yield from filter(None, [overall.duels(judgement)])
 
 
 def _filled(tables: Sequence[Table]) -> list[Table]:
     return [table for table in tables if table.rows]
 
 
-def _summary(evidence: Evidence) -> str:
-    records = evidence.records
+def _summary(records: Sequence[Record]) -> str:
     if not records:
         return "No run can be read."
-    strategies, problems = sorted({r.strategy for r in records}), sorted({r.problem for r in records})
+    problems = sorted({record.problem for record in records})
+    families = Counter(re.split("[/:]", problem)[0] for problem in problems)
+    what = problems if len(problems) < 4 else [f"{number} of {family}" for family, number in families.items()]
+    seeing = {record.strategy for record in records if record.head["uses_structure"]}
+    blind = {record.strategy for record in records} - seeing
+    kinds = ((blind, "only costs"), (seeing, "the structure that a problem declares"))
+    shown = [
+        f"{words.listed(sorted(names))} {'sees' if len(names) == 1 else 'see'} {it}" for names, it in kinds if names
+    ]
+    size = f"{words.counted(len(blind | seeing), 'strategy')} on {words.counted(len(problems), 'problem')}"
     budgets = words.span([int(record.head["budget"]) for record in records])
-    return (
-        f"{words.counted(len(strategies), 'strategy')} on {words.counted(len(problems), 'problem')}: "
-        f"{words.counted(len(records), 'run')} of {budgets} evaluations. Strategies: {words.listed(strategies, 40)}. "
-        f"Problems: {words.listed(problems, 20)}."
-    )
+    spent = f"{words.counted(len(records), 'run')} of {budgets} evaluations"
+    return f"{size} ({words.listed(what)}): {spent}. {'; '.join(shown)}."

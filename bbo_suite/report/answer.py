@@ -7,11 +7,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from . import words
-from .contest import LEVEL, Contest
-from .pairs import between
+from .contest import Contest
 from .scores import Scores
 
-BLIND, SEEING = "black box", "strategy that sees the structure"
+
+@dataclass(frozen=True)
+class Kind:
+    """Strategies that are judged together: in one word, one of them, and all of them."""
+
+    short: str
+    one: str
+    all: str
+
+
+BLIND = Kind("costs only", "black box", "black boxes")
+SEEING = Kind("structure", "strategy that sees the structure", "strategies that see the structure")
 
 
 @dataclass(frozen=True)
@@ -28,8 +38,8 @@ class Judgement:
     overall: Contest | None
     problems: dict[str, Contest]
 
-    def groups(self) -> Iterator[tuple[str, list[str]]]:
-        """Yield the strategies that see only costs, and those that see the structure, under their names."""
+    def groups(self) -> Iterator[tuple[Kind, list[str]]]:
+        """Yield the strategies that see only costs, and those that see the structure."""
         names = sorted(self.scores.table.columns) if self.problems else []
         yield BLIND, [name for name in names if name not in self.scores.seeing]
         yield SEEING, [name for name in names if name in self.scores.seeing]
@@ -39,106 +49,85 @@ def sentences(judgement: Judgement) -> Iterator[str]:
     """Yield the answer, the most important first."""
     if judgement.overall is None:
         yield "Nothing was evaluated yet, so there is nothing to compare."
-        return
-    if all(mean <= 0 for mean in judgement.scores.means["mean"]):
+    elif all(mean.mean <= 0 for mean in judgement.scores.means):
         yield "Every candidate of every run failed, so no strategy is better than another."
-        return
+    else:
+        yield from _overall(judgement, judgement.overall)
+        if len(judgement.problems) > 1:
+            yield from _problem_by_problem(judgement)
+
+
+def _overall(judgement: Judgement, contest: Contest) -> Iterator[str]:
     leaders = []
     for kind, names in judgement.groups():
-        taking_part = judgement.overall.best(names)
-        if taking_part:
-            leaders.append(taking_part[0])
-            yield _leader(judgement, taking_part, kind)
-            yield from _others(judgement.overall, taking_part)
+        present = contest.best(names)
+        if present:
+            leaders.append(present[0])
+            yield _leader(judgement, contest, kind, present) + _absent(names, present)
+            yield from _others(contest, present)
     if len(leaders) == 2:
-        yield _structure(judgement.overall, *leaders)
-    if len(judgement.problems) > 1:
-        yield from _problem_by_problem(judgement)
+        yield _structure(contest, *leaders)
 
 
-def _leader(judgement: Judgement, names: Sequence[str], kind: str) -> str:
-    contest = judgement.overall
-    assert contest is not None
-    mean, low, high = contest.means.loc[names[0], ["mean", "low", "high"]]
+def _leader(judgement: Judgement, contest: Contest, kind: Kind, names: Sequence[str]) -> str:
+    mean, low, high = contest.means[names[0]]
     what = "geometric mean speedup" if len(judgement.problems) > 1 else "mean speedup"
     bounds = "" if words.interval(low, high) == "–" else f" (95 % interval {words.interval(low, high)})"
-    number = f"{what} {words.speedup(mean)}{bounds} {contest.scope} after {_budget(judgement)}"
+    after = f"after {words.span(list(judgement.scores.at.values()))} evaluations"
+    number = f"{what} {words.speedup(mean)}{bounds} {contest.scope} {after}."
     tied = [name for name in names if contest.tied(names[0], name)]
     if len(names) == 1:
-        return f"{names[0]} is the only {kind} here: {number}."
+        return f"{names[0]} is the only {kind.one} to judge: {number}"
     if len(tied) > 1:
-        who = "All of them" if len(tied) == len(names) else words.listed(tied)
-        return f"Of {words.counted(len(names), kind)}, {who} tie: {number}.".replace("ys that", "ies that")
-    return f"{names[0]} is the best of {_number(len(names), kind)}: {number}."
+        return f"{words.listed(tied)} tie as the best of {len(names)} {kind.all}, to the last digit: {number}"
+    return f"{names[0]} is the best of {len(names)} {kind.all}: {number}"
 
 
-def _number(count: int, kind: str) -> str:
-    plurals = {BLIND: "black boxes", SEEING: "strategies that see the structure"}
-    return f"{count} {plurals[kind]}"
-
-
-def _budget(judgement: Judgement) -> str:
-    return f"{words.span(list(judgement.scores.at.values()))} evaluations"
+def _absent(names: Sequence[str], present: Sequence[str]) -> str:
+    left = [name for name in names if name not in present]
+    return f" Not judged here, because it did not run on all of them: {words.listed(left)}." if left else ""
 
 
 def _others(contest: Contest, names: Sequence[str]) -> Iterator[str]:
     first, rest = names[0], [name for name in names[1:] if not contest.tied(names[0], name)]
     beaten = [name for name in rest if contest.significant(first, name)]
-    open_ = [name for name in rest if name not in beaten]
+    level = [name for name in rest if name not in beaten]
     if beaten:
-        yield f"{first} is significantly better than {words.listed(_gaps(contest, first, beaten))}."
-    if open_ and contest.testable:
-        yield f"{first} is not told apart from {words.listed(_gaps(contest, first, open_))}: read these as ties."
-    elif open_:
-        yield (
-            f"{first} is ahead of {words.listed(_gaps(contest, first, open_))}, but nothing here can be significant: "
-            "see what cannot be concluded."
-        )
+        yield f"{first} is significantly better than {_gaps(contest, first, beaten)}."
+    if level and contest.testable:
+        yield f"{first} is not told apart from {_gaps(contest, first, level)}: read these as ties."
+    elif level:
+        yield f"{first} is ahead of {_gaps(contest, first, level)}; there is too little data for a test of that."
 
 
-def _gaps(contest: Contest, first: str, names: Sequence[str]) -> Iterator[str]:
-    for name in names:
-        pair = between(contest.pairs, first, name)
-        p = "" if pair is None or words.p_value(pair["holm"]) == "–" else f"; p {_equals(pair['holm'])}"
-        yield f"{name} (by {contest.gap(first, name)}{p})"
+def _gaps(contest: Contest, first: str, names: Sequence[str]) -> str:
+    """Return each name with by how much the first is better, and the corrected p-value."""
+    return words.listed(f"{name} (by {contest.gap(first, name)}{_chance(contest, first, name)})" for name in names)
 
 
-def _equals(p: float) -> str:
-    text = words.p_value(p)
-    return text if text.startswith("<") else f"= {text}"
+def _chance(contest: Contest, first: str, second: str) -> str:
+    return f"; {words.p_equals(contest.pair(first, second).holm)}" if contest.testable else ""
 
 
 def _structure(contest: Contest, blind: str, seeing: str) -> str:
+    who = f"{seeing} sees the declared structure, {blind} only costs"
     if contest.tied(blind, seeing):
-        return f"{seeing}, which sees the structure, and {blind}, which does not, tie {contest.scope}."
-    ahead, behind = (seeing, blind) if contest.best([blind, seeing])[0] == seeing else (blind, seeing)
-    verdict = "significant" if contest.significant(ahead, behind) else "not significant"
-    return (
-        f"Structure: {_gaps_text(contest, ahead, behind)} {contest.scope}, which is {verdict}; "
-        f"{seeing} sees the declared structure, {blind} only costs."
-    )
-
-
-def _gaps_text(contest: Contest, ahead: str, behind: str) -> str:
-    return f"{ahead} is better than {next(_gaps(contest, ahead, [behind]))}"
+        return f"Structure: {seeing} and {blind} tie {contest.scope}; {who}."
+    first, second = contest.best([blind, seeing])
+    verdict = "which is significant" if contest.significant(first, second) else "which may be chance"
+    return f"Structure: {first} is ahead of {_gaps(contest, first, [second])} {contest.scope}, {verdict}; {who}."
 
 
 def _problem_by_problem(judgement: Judgement) -> Iterator[str]:
     for kind, names in judgement.groups():
-        leaders: Counter[str] = Counter()
-        clear = 0
-        for contest in judgement.problems.values():
-            part = contest.best(names)
-            if len(part) < 2 or contest.tied(part[0], part[1]):
-                continue
-            leaders[part[0]] += 1
-            clear += all(contest.significant(part[0], other) for other in part[1:])
-        if leaders:
-            counts = words.listed(f"{name} on {number}" for name, number in leaders.most_common())
+        shared = [part for c in judgement.problems.values() if len(part := c.best(names)) > 1]
+        contests = [contest for contest in judgement.problems.values() if len(contest.best(names)) > 1]
+        ahead = Counter(p[0] for p, c in zip(shared, contests, strict=True) if not c.tied(p[0], p[1]))
+        clear = sum(all(c.significant(p[0], o) for o in p[1:]) for p, c in zip(shared, contests, strict=True))
+        if shared:
+            counts = words.listed(f"{name} on {number}" for name, number in ahead.most_common()) or "none"
+            ties = len(shared) - ahead.total()
             yield (
-                f"Problem by problem, the best mean of the {_number(len(names), kind)} is that of {counts} of "
-                f"{len(judgement.problems)}; on {clear} the winner is significantly better than all others of its kind."
+                f"Problem by problem, of {len(names)} {kind.all}: best mean {counts} of {len(shared)}"
+                f"{f', ties on {ties}' if ties else ''}; significantly better than all others of its kind on {clear}."
             )
-
-
-__all__ = ["BLIND", "LEVEL", "SEEING", "Judgement", "sentences"]

@@ -15,10 +15,8 @@ from . import pairs, table, words
 from .contest import LEVEL
 from .evidence import Evidence
 from .record import Record
-from .scores import scores
+from .scores import interval, scores
 from .table import Table
-
-Runs = dict[tuple[str, str], list[Record]]
 
 
 @dataclass(frozen=True)
@@ -59,10 +57,10 @@ def _check_contents(ours: Evidence, theirs: Evidence) -> None:
     here, there = (_contents(evidence.records) for evidence in (ours, theirs))
     changed = sorted(name for name in set(here) & set(there) if here[name] != there[name])
     if changed:
+        what = "is not the same problem" if len(changed) == 1 else "are not the same problems"
         raise UserError(
-            f"studies {ours.name!r} and {theirs.name!r} cannot be compared, because {words.listed(changed, 100)} "
-            f"{'is not the same problem' if len(changed) == 1 else 'are not the same problems'} in both (their fingerprints "
-            "differ); run one of them again"
+            f"studies {ours.name!r} and {theirs.name!r} cannot be compared: {words.listed(changed, 100)} {what} in "
+            "both (the fingerprints in run.json differ); run one of them again"
         )
 
 
@@ -101,22 +99,24 @@ def beside(ours: Evidence, theirs: Evidence) -> tuple[list[str], Table]:
     for row, p in zip(rows, p_values, strict=True):
         gap, low, high = pairs.difference(row.ours, row.theirs)
         bounds = "" if np.isnan(low) else f" ({low:.4f} to {high:.4f})"
-        sides = [table.speedup(*_interval(runs)) for runs in (row.ours, row.theirs)]
+        sides = [table.speedup(*interval(runs)) for runs in (row.ours, row.theirs)]
         counts = [table.count(row.at), table.number(len(row.ours), f"{len(row.ours)}, {len(row.theirs)}")]
         apart = table.number(gap, "–" if np.isnan(gap) else f"{gap:.4f}{bounds}")
         cells.append([table.text(row.problem), table.text(row.strategy), *counts, *sides, apart, table.p_value(p)])
-    columns = ["problem", "strategy", "evaluations", "runs", f"mean speedup, {ours.name}", f"mean speedup, {theirs.name}"]
+    columns = [
+        "problem",
+        "strategy",
+        "evaluations",
+        "runs",
+        f"mean speedup, {ours.name}",
+        f"mean speedup, {theirs.name}",
+    ]
     note = (
         "Both after equally many evaluations; 95 % intervals, the difference by Welch. Mann-Whitney test over runs, "
         "two-sided, p corrected by Holm's method for all rows. Fingerprints of the problems are equal."
     )
     made = Table("compared", f"{ours.name} beside {theirs.name}", note, [*columns, "difference", "p (Holm)"], cells)
     return list(_sentences(ours, theirs, rows, p_values)), made
-
-
-def _interval(runs: NDArray[np.float64]) -> tuple[float, float, float]:
-    with np.errstate(invalid="ignore"):
-        return mean_interval(runs)
 
 
 def _sentences(ours: Evidence, theirs: Evidence, rows: Sequence[Row], p: NDArray) -> Iterator[str]:
@@ -127,22 +127,23 @@ def _sentences(ours: Evidence, theirs: Evidence, rows: Sequence[Row], p: NDArray
     else:
         yield f"{both}none can be tested, because there are only single runs."
     for strategy in sorted({row.strategy for row in rows}):
-        yield from _over_problems(ours, theirs, [row for row in rows if row.strategy == strategy])
+        yield from _over_problems(theirs, [row for row in rows if row.strategy == strategy])
     here, there = (_settings(evidence.records) for evidence in (ours, theirs))
     changed = sorted(name for name in set(here) & set(there) if here[name] != there[name])
     if changed:
-        yield f"Settings differ between the studies for {words.listed(changed)}: the difference is that of the settings too."
+        yield f"The settings of {words.listed(changed)} differ between the studies, which may make the difference."
 
 
-def _over_problems(ours: Evidence, theirs: Evidence, rows: Sequence[Row]) -> Iterator[str]:
+def _over_problems(theirs: Evidence, rows: Sequence[Row]) -> Iterator[str]:
     means = np.array([(row.ours.mean(), row.theirs.mean()) for row in rows])
     means = means[((means > 0) & np.isfinite(means)).all(axis=1)]
     if len(means) < 2:
         return
     ratio, low, high = np.exp(mean_interval(np.log(means[:, 0] / means[:, 1])))
+    bounds = f"95 % interval {words.percent(low)} to {words.percent(high)}"
     yield (
-        f"{rows[0].strategy}: geometric mean speedup in {ours.name} over that in {theirs.name} on {len(means)} problems "
-        f"{words.percent(ratio)} higher (95 % interval {words.percent(low)} to {words.percent(high)})."
+        f"Over {len(means)} problems, the geometric mean speedup of {rows[0].strategy} is {words.percent(ratio)} "
+        f"above that in {theirs.name} ({bounds})."
     )
 
 

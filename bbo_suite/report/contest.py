@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
 from ..stats import bootstrap_interval
 from . import pairs, words
+from .pairs import Pair
 from .scores import Scores
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LEVEL = 0.05
 _SAMPLES = 1000
@@ -26,14 +23,14 @@ class Contest:
     """Strategies, best first, and every pair of them.
 
     Attributes:
-      means: a row a strategy: mean, low, high (95 %) of the speedup, the geometric mean where there are several problems.
-      pairs: as `pairs.within` or `pairs.across` gives them.
+      means: mean speedup of each strategy and its 95 % interval; over problems their geometric mean.
+      pairs: told from either side.
       scope: in words.
       reachable: the smallest corrected p-value that so many runs or problems could give; nan without a test.
     """
 
-    means: pd.DataFrame
-    pairs: pd.DataFrame
+    means: dict[str, tuple[float, float, float]]
+    pairs: list[Pair]
     scope: str
     reachable: float
 
@@ -42,67 +39,78 @@ class Contest:
         """Could any difference be significant?"""
         return bool(self.reachable <= LEVEL)
 
+    @property
+    def tested(self) -> int:
+        """How many pairs are corrected for."""
+        return sum(not np.isnan(pair.p) for pair in self.pairs)
+
     def best(self, names: Iterable[str]) -> list[str]:
         """Return those of the named strategies that take part, the best first."""
         wanted = set(names)
-        return [name for name in self.means.index if name in wanted]
+        return [name for name in self.means if name in wanted]
+
+    def pair(self, first: str, second: str) -> Pair:
+        """Return two strategies, told from the first one's side."""
+        for pair in self.pairs:
+            if {pair.first, pair.second} == {first, second}:
+                return pair if pair.first == first else pair.turned()
+        raise KeyError(f"{first} and {second} did not meet")
 
     def significant(self, first: str, second: str) -> bool:
         """Is one better than the other beyond chance, corrected for all pairs?"""
-        pair = pairs.between(self.pairs, first, second)
-        return pair is not None and bool(pair["holm"] <= LEVEL)
+        return bool(self.pair(first, second).holm <= LEVEL)
 
     def tied(self, first: str, second: str) -> bool:
         """Have both the same mean, to the last digit?"""
-        return bool(self.means.loc[first, "mean"] == self.means.loc[second, "mean"])
+        return self.means[first][0] == self.means[second][0]
 
     def gap(self, first: str, second: str) -> str:
         """Return by how much the first is better, with its interval."""
-        pair = pairs.between(self.pairs, first, second)
-        if pair is None:
-            return "not compared"
-        if "ratio" in pair:
-            low, high = (words.percent(pair[side]) for side in ("low", "high"))
-            return words.percent(pair["ratio"]) + ("" if low == "–" else f", 95 % interval {low} to {high}")
-        bounds = "" if np.isnan(pair["low"]) else f", 95 % interval {pair['low']:.4f} to {pair['high']:.4f}"
-        return f"{pair['difference']:.4f}{bounds}" if np.isfinite(pair["difference"]) else "–"
+        return words.gap(self.pair(first, second), ", 95 % interval {} to {}")
 
 
 def on_problem(scores: Scores, problem: str) -> Contest:
     """Return the contest on one problem; pairs are tested over their runs."""
-    means = scores.means[scores.means["problem"] == problem].set_index("strategy")
-    table = pairs.within(scores, problem)
-    smallest = [pairs.smallest_rank_sum(n, m) for n, m in zip(table["n"], table["m"], strict=True) if min(n, m) > 1]
-    reachable = min(smallest) * len(smallest) if smallest else np.nan
-    return Contest(_sorted(means[["mean", "low", "high"]]), table, f"on {problem}", reachable)
+    means = {mean.strategy: (mean.mean, mean.low, mean.high) for mean in scores.means if mean.problem == problem}
+    runs = [len(part) for (name, _), part in scores.speedups.items() if name == problem]
+    found = pairs.within(scores, problem)
+    tested = sum(not np.isnan(pair.p) for pair in found)
+    reachable = tested * smallest_rank_sum(*sorted(runs)[-2:]) if tested else np.nan
+    return Contest(_sorted(means), found, f"on {problem}", reachable)
+
+
+def smallest_rank_sum(n: int, m: int) -> float:
+    """Return the smallest p-value that a two-sided Mann-Whitney test can give of n and m runs."""
+    from scipy.special import comb
+
+    return float(2 / comb(n + m, n))
+
+
+def smallest_signed_rank(n: int) -> float:
+    """Return the smallest p-value that a two-sided Wilcoxon signed-rank test can give of n problems."""
+    return float(2.0 ** (1 - n))
 
 
 def over_problems(scores: Scores, rng: Generator) -> Contest:
     """Return the contest over the problems that all its strategies share; pairs are tested over problems."""
-    import pandas as pd
-
-    rows = {}
+    means = {}
     for name in scores.whole.columns:
         runs = [scores.speedups[problem, name] for problem in scores.whole.index]
-        low, high = bootstrap_interval(runs, geometric, rng, samples=_SAMPLES) if _repeated(runs) else (np.nan, np.nan)
-        rows[name] = (geometric(runs), low, high)
-    means = pd.DataFrame.from_dict(rows, orient="index", columns=["mean", "low", "high"])
-    table = pairs.across(scores)
-    tested = table.loc[table["p"].notna(), "problems"]
-    reachable = float(2.0 ** (1 - tested.max()) * len(tested)) if len(tested) else np.nan
-    return Contest(_sorted(means), table, f"over {words.counted(len(scores.whole), 'problem')}", reachable)
+        repeated = min(map(len, runs)) > 1
+        low, high = bootstrap_interval(runs, geometric, rng, samples=_SAMPLES) if repeated else (np.nan, np.nan)
+        means[name] = (geometric(runs), low, high)
+    found = pairs.across(scores)
+    tested = [pair.problems for pair in found if not np.isnan(pair.p)]
+    reachable = len(tested) * smallest_signed_rank(max(tested)) if tested else np.nan
+    return Contest(_sorted(means), found, f"over {words.counted(len(scores.whole), 'problem')}", reachable)
 
 
-def _repeated(runs: Sequence[ArrayLike]) -> bool:
-    return all(len(np.asarray(part)) > 1 for part in runs)
-
-
-def geometric(runs: Sequence[ArrayLike]) -> float:
+def geometric(runs: Sequence[NDArray[np.float64]]) -> float:
     """Return the geometric mean over problems of the mean over runs; 0 if all runs of a problem failed."""
-    means = np.array([np.sum(part) / len(part) for part in runs])  # type: ignore[arg-type]
+    means = np.array([part.sum() / len(part) for part in runs])
     with np.errstate(divide="ignore"):
         return float(np.exp(np.log(means).mean()))
 
 
-def _sorted(means: pd.DataFrame) -> pd.DataFrame:
-    return means.sort_values("mean", ascending=False, kind="stable")
+def _sorted(means: dict[str, tuple[float, float, float]]) -> dict[str, tuple[float, float, float]]:
+    return dict(sorted(means.items(), key=lambda item: -item[1][0]))

@@ -16,7 +16,7 @@ from ..problem_base import Problem
 from ..registry import Registry
 from ..stats import expected_best, fraction_of_optimum, mean_interval, over_random
 from ..supervised import LiveProblem
-from . import table
+from . import table, words
 from .record import Record
 from .results import marked
 from .scores import Scores
@@ -73,24 +73,27 @@ def optima(scores: Scores) -> tuple[Table, list[str]]:
         notes.append(f"The optimum is not known on {_some(unknown)}: how much is left to gain there is open.")
     if blind:
         notes.append(
-            f"The space of {_some(blind)} is not enumerated here, so there is no exact random-search baseline: compare with "
-            "runs of the strategy random."
+            f"The space of {_some(blind)} is not enumerated here, so there is no exact random-search baseline: "
+            "compare with runs of the strategy random."
         )
     return Table("optima", "Where the optimum is known", _NOTE, _COLUMNS, rows), notes
 
 
-_COLUMNS = ["problem", "strategy", "runs that found it", "fraction of optimum (95 %)", "over random (95 %)", "over random, mean"]
-_NOTE = (
-    "Fraction of optimum: the optimum over the best cost found, 1 is the optimum. Over random: what is won over random "
-    "search without repeats, whose expected best is exact because every cost of the space is known; 0 is as good as random, "
-    "1 is the optimum, below 0 is worse (Willemsen et al. 2024). At the end, and in the mean over the run. A dash: the "
-    "space is not enumerated, or random search has the optimum by then."
-)
+_COLUMNS = [
+    "problem",
+    "strategy",
+    "runs that found it",
+    "fraction of optimum (95 %)",
+    "over random (95 %)",
+    "over random, mean",
+]
+_NOTE = """Fraction of optimum: the optimum over the best cost found, 1 is the optimum. Over random: what is won over
+random search without repeats, whose expected best is exact because every cost of the space is known. 0 is as good as
+random, 1 is the optimum, below 0 is worse (Willemsen et al. 2024). At the end, and in the mean over the run. A dash:
+the space is not enumerated, or random search has the optimum by then. * sees the structure."""
 
 
 def _some(names: Sequence[str]) -> str:
-    from . import words
-
     return words.listed(names, 5)
 
 
@@ -109,7 +112,9 @@ def _row(runs: list[Record], at: int, costs: NDArray[np.float64] | None) -> Iter
     over = np.array([over_random(curve, random, optimum) for curve in curves])
     yield _interval(over[:, -1])
     useful = np.isfinite(over)
-    yield _interval(np.array([row[keep].mean() if keep.any() else np.nan for row, keep in zip(over, useful, strict=True)]))
+    yield _interval(
+        np.array([row[keep].mean() if keep.any() else np.nan for row, keep in zip(over, useful, strict=True)])
+    )
 
 
 def _interval(values: NDArray[np.float64]) -> Cell:

@@ -56,7 +56,9 @@ def places(records: Sequence[Record]) -> Table:
             shown = ", ".join(f"{name} {_text(value)}" for name, value in facts.items() if value is not None)
             kinds[part, shown or "not noted"] += 1
     rows = [[table.text(part), table.text(shown), table.count(runs)] for (part, shown), runs in sorted(kinds.items())]
-    return Table("places", "Versions and machines", "As noted when each run was started.", ["what", "which", "runs"], rows)
+    return Table(
+        "places", "Versions and machines", "As noted when each run was started.", ["what", "which", "runs"], rows
+    )
 
 
 def doubts(records: Sequence[Record]) -> Iterator[str]:
@@ -64,7 +66,7 @@ def doubts(records: Sequence[Record]) -> Iterator[str]:
     several = Counter(record.head["strategy"] for record in {r.strategy: r for r in records}.values())
     for name, number in several.items():
         if number > 1:
-            yield f"{name} was run with {number} settings; each is shown as a strategy of its own, {name} #1 to #{number}."
+            yield f"{name} was run with {number} settings, which are shown as strategies of their own, #1 to #{number}."
     contents = Counter(record.head["problem"] for record in {r.problem: r for r in records}.values())
     for name, number in contents.items():
         if number > 1:
@@ -72,4 +74,4 @@ def doubts(records: Sequence[Record]) -> Iterator[str]:
     for part, what in (("machine", "machines"), ("versions", "versions of the software")):
         kinds = {json.dumps(record.head.get(part), sort_keys=True) for record in records}
         if len(kinds) > 1:
-            yield f"Runs were made on {words.counted(len(kinds), 'different set')} of {what}: do not compare their seconds."
+            yield f"The runs were made on {len(kinds)} different {what}, so their seconds do not compare."

@@ -21,7 +21,8 @@ class Page:
       summary: what was compared on what.
       answers, limits: sentences.
       compared: sentences and the table of `--compare`, if there is another study.
-      tables, folded: results; and what is shown closed.
+      tables, pictures: results.
+      origin: where they come from.
     """
 
     title: str
@@ -42,7 +43,9 @@ def html(page: Page) -> str:
     environment = Environment(loader=loader, autoescape=True, trim_blocks=True, undefined=StrictUndefined)
     script = _file("page.js")
     allowed = f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
-    return environment.get_template("page.html").render(page=page, style=_file("page.css"), script=script, allowed=allowed)
+    return environment.get_template("page.html").render(
+        page=page, style=_file("page.css"), script=script, allowed=allowed
+    )
 
 
 def _file(name: str) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,29 +12,55 @@ from numpy.typing import NDArray
 from ..stats import adjusted, mean_interval, paired, probability_of_improvement
 from .scores import Scores
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 _LARGEST = 1e300  # in the place of an infinite speedup, of which there is no difference
-WITHIN = ["first", "second", "n", "m", "difference", "low", "high", "p", "holm"]
-ACROSS = ["first", "second", "problems", "wins", "ties", "ratio", "low", "high", "improvement", "p", "holm"]
 
 
-def within(scores: Scores, problem: str) -> pd.DataFrame:
-    """Return every pair of strategies on one problem.
+@dataclass(frozen=True)
+class Pair:
+    """Two strategies.
 
-    Columns: first, second, n, m (runs), difference (of the mean speedups; Welch's 95 % interval is low to high), p
-    (Mann-Whitney, two-sided), holm (the same, corrected for all pairs of the problem). Nan where one has single runs.
+    Attributes:
+      gap, low, high: by how much the first is better and its 95 % interval. On one problem the difference of the mean
+        speedups (Welch 1947); over problems the geometric mean of their ratios (Student, over problems).
+      p: that they differ by chance, nan without a test. On one problem Mann-Whitney over runs, over problems Wilcoxon
+        signed-rank over their mean speedups; two-sided.
+      holm: the same, corrected for all pairs that were tested.
+      problems: over how many; 0 if on one.
+      wins, ties: of the first, on these problems, by the mean.
+      improvement: probability that a run of the first is better (Agarwal et al. 2021).
     """
-    import pandas as pd
 
+    first: str
+    second: str
+    gap: float
+    low: float
+    high: float
+    p: float
+    holm: float = np.nan
+    problems: int = 0
+    wins: int = 0
+    ties: int = 0
+    improvement: float = np.nan
+
+    def turned(self) -> Pair:
+        """Return the pair told from the second one's side."""
+        bounds = (self.low, self.gap, self.high)
+        high, gap, low = (1 / x for x in bounds) if self.problems else (-x for x in bounds)
+        other = replace(self, first=self.second, second=self.first, gap=gap, low=low, high=high)
+        return replace(other, wins=self.problems - self.wins - self.ties, improvement=1 - self.improvement)
+
+    def from_better(self) -> Pair:
+        """Return the pair told from the better one's side."""
+        return self.turned() if self.gap < (1 if self.problems else 0) else self
+
+
+def within(scores: Scores, problem: str) -> list[Pair]:
+    """Return every pair of strategies on one problem."""
     runs = {strategy: part for (name, strategy), part in scores.speedups.items() if name == problem}
-    rows = []
-    for first, second in itertools.combinations(runs, 2):
-        ours, theirs = runs[first], runs[second]
-        apart = difference(ours, theirs)
-        rows.append((first, second, len(ours), len(theirs), *apart, rank_sum(ours, theirs)))
-    return _corrected(pd.DataFrame(rows, columns=WITHIN[:-1]))
+    return _corrected(
+        Pair(one, other, *difference(runs[one], runs[other]), rank_sum(runs[one], runs[other]))
+        for one, other in itertools.combinations(runs, 2)
+    )
 
 
 def difference(ours: NDArray, theirs: NDArray) -> tuple[float, float, float]:
@@ -63,74 +89,30 @@ def rank_sum(ours: NDArray, theirs: NDArray) -> float:
     return 1.0 if (together == together[0]).all() else float(mannwhitneyu(ours, theirs).pvalue)
 
 
-def smallest_rank_sum(n: int, m: int) -> float:
-    """Return the smallest p-value that `rank_sum` can give of n and m runs."""
-    from scipy.special import comb
-
-    return float(2 / comb(n + m, n)) if min(n, m) > 1 else 1.0
-
-
-def across(scores: Scores) -> pd.DataFrame:
-    """Return every pair of strategies over the problems on which both ran.
-
-    Columns: first, second, problems, wins, ties (of the first, by mean), ratio (geometric mean of first's mean speedup
-    over second's; Student's 95 % interval over problems is low to high), improvement (probability that a run of the
-    first is better), p (Wilcoxon signed-rank over problems), holm (corrected for all pairs).
-    """
-    import pandas as pd
-
-    rows = []
-    for first, second in itertools.combinations(scores.table.columns, 2):
-        both = scores.table[[first, second]].dropna()
-        if len(both):
-            rows.append((first, second, *_pair(scores, both[first], both[second])))
-    return _corrected(pd.DataFrame(rows, columns=ACROSS[:-1]))
+def across(scores: Scores) -> list[Pair]:
+    """Return every pair of strategies over the problems on which both ran."""
+    strategies = scores.table.columns
+    return _corrected(
+        _across(scores, one, other, shared)
+        for one, other in itertools.combinations(strategies, 2)
+        if (shared := [name for name in scores.at if {(name, one), (name, other)} <= set(scores.speedups)])
+    )
 
 
-def _pair(scores: Scores, ours: pd.Series, theirs: pd.Series) -> tuple[float, ...]:
-    a, b = (np.minimum(column.to_numpy(), _LARGEST) for column in (ours, theirs))
-    logs = _logs(a, b)
-    ratio = np.exp(mean_interval(logs)) if len(logs) else np.full(3, np.nan)
-    runs = [[scores.speedups[problem, name] for problem in ours.index] for name in (ours.name, theirs.name)]
-    p = paired(a, b) if len(a) > 1 else np.nan
-    return len(a), int((a > b).sum()), int((a == b).sum()), *ratio, probability_of_improvement(*runs), p
+def _across(scores: Scores, first: str, second: str, problems: Sequence[str]) -> Pair:
+    runs = [[scores.speedups[problem, name] for problem in problems] for name in (first, second)]
+    ours, theirs = (np.minimum([part.mean() for part in side], _LARGEST) for side in runs)
+    some = (ours > 0) & (theirs > 0)  # a ratio needs both to have found something
+    ratio = np.exp(mean_interval(np.log(ours[some] / theirs[some])) if some.any() else np.full(3, np.nan))
+    gap, low, high = ratio.tolist()
+    p = paired(ours, theirs) if len(problems) > 1 else np.nan
+    wins, ties = int((ours > theirs).sum()), int((ours == theirs).sum())
+    pair = Pair(first, second, gap, low, high, p, problems=len(problems), wins=wins, ties=ties)
+    return replace(pair, improvement=probability_of_improvement(*runs))
 
 
-def _logs(ours: NDArray, theirs: NDArray) -> NDArray[np.float64]:
-    """Return the logarithms of the ratios, of the problems on which both found something."""
-    some = (ours > 0) & (theirs > 0)
-    return np.log(ours[some] / theirs[some])
-
-
-def _corrected(pairs: pd.DataFrame) -> pd.DataFrame:
-    tested = pairs["p"].notna()
-    pairs["holm"] = np.nan
-    pairs.loc[tested, "holm"] = adjusted(pairs.loc[tested, "p"].to_numpy())
-    return pairs
-
-
-def between(pairs: pd.DataFrame, first: str, second: str) -> pd.Series | None:
-    """Return the row of two strategies, told from the first one's side; None if they were not compared."""
-    for one, other, sign in ((first, second, 1), (second, first, -1)):
-        rows = pairs[(pairs["first"] == one) & (pairs["second"] == other)]
-        if len(rows):
-            return rows.iloc[0] if sign == 1 else _turned(rows.iloc[0])
-    return None
-
-
-def _turned(pair: pd.Series) -> pd.Series:
-    """Return a pair told from the other side."""
-    other = pair.copy()
-    other["first"], other["second"] = pair["second"], pair["first"]
-    if "ratio" in pair:
-        other["ratio"], other["low"], other["high"] = 1 / pair["ratio"], 1 / pair["high"], 1 / pair["low"]
-        other["wins"], other["improvement"] = pair["problems"] - pair["wins"] - pair["ties"], 1 - pair["improvement"]
-    else:
-        other["difference"], other["low"], other["high"] = -pair["difference"], -pair["high"], -pair["low"]
-        other["n"], other["m"] = pair["m"], pair["n"]
-    return other
-
-
-def names_in(pairs: pd.DataFrame) -> Sequence[str]:
-    """Return the strategies that were compared."""
-    return sorted({*pairs["first"], *pairs["second"]})
+def _corrected(pairs: Iterable[Pair]) -> list[Pair]:
+    listed = list(pairs)
+    tested = [pair for pair in listed if not np.isnan(pair.p)]
+    holm = dict(zip(map(id, tested), adjusted([pair.p for pair in tested]), strict=True))
+    return [replace(pair, holm=float(holm.get(id(pair), np.nan))) for pair in listed]

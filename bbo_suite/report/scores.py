@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..stats import mean_interval
 from .record import Record
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+@dataclass(frozen=True)
+class Mean:
+    """The mean speedup of a strategy on a problem over its runs, with its 95 % interval, and the best run's."""
+
+    problem: str
+    strategy: str
+    runs: int
+    mean: float
+    low: float
+    high: float
+    best: float
 
 
 @dataclass(frozen=True)
@@ -39,38 +54,27 @@ class Scores:
         return {record.strategy for record in self.records if record.head["uses_structure"]}
 
     @cached_property
-    def runs(self) -> pd.DataFrame:
-        """A row a used run: problem, strategy, seed, speedup, cost, at."""
-        import pandas as pd
-
-        columns = ["problem", "strategy", "seed", "speedup", "cost", "at"]
-        rows = ((r.problem, r.strategy, r.seed, self.at[r.problem]) for r in self.used)
-        found = [(*row[:3], r.speedup(row[3]), r.best(row[3]), row[3]) for row, r in zip(rows, self.used, strict=True)]
-        return pd.DataFrame(found, columns=columns)
-
-    @cached_property
-    def means(self) -> pd.DataFrame:
-        """A row a problem and strategy: problem, strategy, runs, at, mean, low, high (95 %) and best of the speedup."""
-        import pandas as pd
-
-        rows = []
-        for (problem, strategy), part in self.runs.groupby(["problem", "strategy"], sort=True):
-            speedups = part["speedup"].to_numpy()
-            with np.errstate(invalid="ignore"):  # a cost of nothing is an infinite speedup, without an interval
-                mean, low, high = mean_interval(speedups)
-            rows.append((problem, strategy, len(part), int(part["at"].iloc[0]), mean, low, high, speedups.max()))
-        return pd.DataFrame(rows, columns=["problem", "strategy", "runs", "at", "mean", "low", "high", "best"])
-
-    @cached_property
-    def speedups(self) -> dict[tuple[str, str], np.ndarray]:
+    def speedups(self) -> dict[tuple[str, str], NDArray[np.float64]]:
         """The `(runs,)` speedups of each problem and strategy."""
-        groups = self.runs.groupby(["problem", "strategy"], sort=True)["speedup"]
-        return {key: part.to_numpy() for key, part in groups}  # type: ignore[misc]
+        found: dict[tuple[str, str], list[float]] = defaultdict(list)
+        for record in self.used:
+            found[record.problem, record.strategy].append(record.speedup(self.at[record.problem]))
+        return {key: np.array(found[key]) for key in sorted(found)}
+
+    @cached_property
+    def means(self) -> list[Mean]:
+        """The mean of each problem and strategy."""
+        return [Mean(*key, len(runs), *interval(runs), float(runs.max())) for key, runs in self.speedups.items()]
 
     @cached_property
     def table(self) -> pd.DataFrame:
         """Mean speedups, a row a problem and a column a strategy; nan where a strategy has no run."""
-        return self.means.pivot(index="problem", columns="strategy", values="mean")
+        import pandas as pd
+
+        frame = pd.DataFrame(
+            [(m.problem, m.strategy, m.mean) for m in self.means], columns=["problem", "strategy", "mean"]
+        )
+        return frame.pivot(index="problem", columns="strategy", values="mean")
 
     @cached_property
     def whole(self) -> pd.DataFrame:
@@ -80,6 +84,24 @@ class Scores:
         parts = [table[order[:k]].dropna() for k in range(1, len(order) + 1)]
         best = max(parts, key=lambda part: (part.size, len(part)), default=table)
         return best[sorted(best.columns)]
+
+    def started(self, problem: str) -> dict[str, list[Record]]:
+        """Return all runs of a problem that evaluated anything, by strategy."""
+        found: dict[str, list[Record]] = defaultdict(list)
+        for record in self.records:
+            if record.problem == problem and record.evaluations:
+                found[record.strategy].append(record)
+        return dict(sorted(found.items()))
+
+    def highest(self, problem: str) -> float:
+        """Return the largest mean speedup on a problem."""
+        return max(mean.mean for mean in self.means if mean.problem == problem)
+
+
+def interval(runs: NDArray[np.float64]) -> tuple[float, float, float]:
+    """Return the mean and its 95 % interval; a cost of nothing is an infinite speedup, without an interval."""
+    with np.errstate(invalid="ignore"):
+        return mean_interval(runs)
 
 
 def scores(records: Sequence[Record]) -> Scores:

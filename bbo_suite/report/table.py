@@ -29,7 +29,6 @@ class Table:
     Attributes:
       name: of the anchor.
       numeric: is a column set to the right? By column.
-      folded: shown closed, for what few read.
     """
 
     name: str
@@ -37,7 +36,6 @@ class Table:
     note: str
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]] = field(default_factory=list)
-    folded: bool = False
 
     @property
     def numeric(self) -> list[bool]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,21 +33,26 @@ def running_times(scores: Scores) -> Table:
     """Return the expected running time to each target, a row a problem and strategy."""
     rows = []
     for problem in scores.at:
-        best = max(record.speedup(record.evaluations) for record in _started(scores, problem))
-        if not (1 < best < np.inf):
-            continue
-        for strategy, runs in _by_strategy(_started(scores, problem)):
-            targets = float(runs[0].head["default"]) / (1 + np.array(SHARES) * (best - 1))
-            cells = _running_times(runs, targets)
-            rows.append([table.text(problem), marked(scores, strategy), table.speedup(best), *cells])
-    columns = ["problem", "strategy", "best speedup of any run", *(f"{100 * share:.0f} % of its gain" for share in SHARES)]
-    note = (
-        "Expected running time (ERT): evaluations to reach the target if an unlucky run is started again, that is all "
-        "evaluations before the target over the runs that reached it; in brackets how many of the runs did. Fewer is better; "
-        "a dash: none reached it. The target is a part of the largest gain over the default that any run of this study found. "
-        "Problems on which no run beats the default are left out."
-    )
-    return Table("times", "Evaluations to reach a target", note, columns, rows)
+        started = scores.started(problem)
+        best = max(record.speedup(record.evaluations) for runs in started.values() for record in runs)
+        if 1 < best < np.inf:
+            for strategy, runs in started.items():
+                targets = float(runs[0].head["default"]) / (1 + np.array(SHARES) * (best - 1))
+                cells = _running_times(runs, targets)
+                rows.append([table.text(problem), marked(scores, strategy), table.speedup(best), *cells])
+    columns = [
+        "problem",
+        "strategy",
+        "best speedup of any run",
+        *(f"{100 * share:.0f} % of its gain" for share in SHARES),
+    ]
+    return Table("times", "Evaluations to reach a target", _TIMES, columns, rows)
+
+
+_TIMES = """Expected running time (ERT): evaluations to reach the target if an unlucky run is started again, that is,
+all evaluations before the target over the runs that reached it; in brackets how many of the runs did. Fewer is
+better; a dash: none reached it. A target is a part of the largest gain over the default that any run of this study
+found. Problems on which no run beats the default are left out. * sees the structure."""
 
 
 def _running_times(runs: Sequence[Record], targets: NDArray[np.float64]) -> Iterator[Cell]:
@@ -59,66 +63,36 @@ def _running_times(runs: Sequence[Record], targets: NDArray[np.float64]) -> Iter
         yield table.number(time, text)
 
 
-def _started(scores: Scores, problem: str) -> list[Record]:
-    return [record for record in scores.records if record.problem == problem and record.evaluations]
-
-
-def _by_strategy(records: Sequence[Record]) -> Iterator[tuple[str, list[Record]]]:
-    for strategy, runs in groupby(sorted(records, key=lambda r: r.strategy), key=lambda r: r.strategy):
-        yield strategy, list(runs)
-
-
 def spending(scores: Scores) -> Table:
-    """Return candidates and seconds of a run in the mean, a row a problem and strategy."""
+    """Return candidates and seconds, a row a problem and strategy."""
     rows = []
     for problem in scores.at:
-        for strategy, runs in _by_strategy(_started(scores, problem)):
-            total, unique = sum(run.evaluations for run in runs), sum(run.unique for run in runs)
-            failed = sum(sum(run.failures.values()) for run in runs)
-            own, evaluating = (
-                float(np.mean([getattr(run, f"{what}_seconds") for run in runs])) for what in ("strategy", "evaluation")
-            )
-            counts = [table.count(len(runs)), table.count(total), _part(unique, total), _part(failed, total)]
-            times = [table.number(value, words.seconds(value)) for value in (own, evaluating)]
-            each = 1000 * own * len(runs) / total
-            rows.append([table.text(problem), marked(scores, strategy), *counts, *times, table.number(each, words.seconds(each))])
-    columns = ["problem", "strategy", "runs", "evaluations in all", "unique", "failed", "strategy s a run", "evaluation s a run"]
-    note = (
-        "Unique: how many of all candidates differed, within each run. Seconds are the mean of a run: what the strategy "
-        "took to propose and to learn, and what the evaluations took."
-    )
-    return Table("spending", "Candidates and seconds", note, [*columns, "strategy ms a candidate"], rows)
+        for strategy, runs in scores.started(problem).items():
+            rows.append([table.text(problem), marked(scores, strategy), *_spent(runs)])
+    columns = ["problem", "strategy", "runs", "candidates", "unique", "failed", "strategy s", "evaluation s"]
+    return Table("spending", "Candidates and seconds", _SPENDING, [*columns, "strategy ms a candidate"], rows)
+
+
+_SPENDING = """Candidates of all runs together. Unique: how many of them differed, each run by itself. Seconds are the
+mean of a run: what the strategy took to propose and to learn, and what the evaluations took. * sees the structure."""
+
+
+def _spent(runs: Sequence[Record]) -> Iterator[Cell]:
+    total = sum(run.evaluations for run in runs)
+    yield table.count(len(runs))
+    yield table.count(total)
+    yield _part(sum(run.unique for run in runs), total)
+    yield _part(sum(run.failures.total() for run in runs), total)
+    thinking = sum(run.strategy_seconds for run in runs)
+    for seconds in (
+        thinking / len(runs),
+        sum(run.evaluation_seconds for run in runs) / len(runs),
+        1000 * thinking / total,
+    ):
+        yield table.number(seconds, words.seconds(seconds))
 
 
 def _part(some: int, total: int) -> Cell:
     share = some / total
-    text = "none" if some == 0 else "all" if some == total else f"{100 * share:.1f} %"
+    text = "none" if some == 0 else "all" if some == total else f"{min(99.9, max(0.1, 100 * share)):.1f} %"
     return table.number(share, text)
-
-
-def failures(scores: Scores) -> Table:
-    """Return what failed, by problem, strategy and status, with the most frequent reasons."""
-    rows = []
-    for problem in scores.at:
-        for strategy, runs in _by_strategy(_started(scores, problem)):
-            total = sum(run.evaluations for run in runs)
-            statuses = sorted({status for run in runs for status in run.failures})
-            for status in statuses:
-                number = sum(run.failures[status] for run in runs)
-                share = table.number(number / total, f"{100 * number / total:.2g} %")
-                named = [table.text(problem), marked(scores, strategy), table.text(status.replace("_", " "))]
-                rows.append([*named, table.count(number), share])
-    columns = ["problem", "strategy", "status", "candidates", "of all"]
-    return Table("failures", "What failed", "Candidates that failed cost inf and stay in the record.", columns, rows)
-
-
-def reasons(scores: Scores, most: int = 20) -> Table:
-    """Return the most frequent reasons for failures."""
-    counts: dict[tuple[str, str], int] = {}
-    for record in scores.records:
-        for reason, number in record.reasons.items():
-            counts[record.problem, reason] = counts.get((record.problem, reason), 0) + number
-    top = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    rows = [[table.text(problem), table.count(number), table.text(reason)] for (problem, reason), number in top[:most]]
-    note = f"The {most} most frequent of {len(top):,}." if len(top) > most else ""
-    return Table("reasons", "Reasons given for failures", note, ["problem", "candidates", "reason"], rows)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .pairs import Pair
 
 
 def speedup(value: float) -> str:
@@ -36,6 +40,20 @@ def _magnitude(value: float) -> int:
 def p_value(p: float) -> str:
     """Return a p-value, or a dash where there is no test."""
     return "–" if math.isnan(p) else "< 0.001" if p < 0.001 else f"{p:.2g}" if p < 0.995 else "1"
+
+
+def p_equals(p: float) -> str:
+    """Return a p-value as an equation."""
+    text = p_value(p)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
+
+
+def gap(pair: Pair, bounds: str = " ({} to {})") -> str:
+    """Return by how much the first of a pair is better, with its interval: percent over problems, else a speedup."""
+    if not math.isfinite(pair.gap):
+        return "–"
+    shown = [percent(x) if pair.problems else f"{x:.4f}" for x in (pair.gap, pair.low, pair.high)]
+    return shown[0] + (bounds.format(*shown[1:]) if math.isfinite(pair.low) else "")
 
 
 def seconds(value: float) -> str:

@@ -1,0 +1,95 @@
+"""What was found over the problems, and pair by pair."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.random import Generator
+
+from ..stats import Ranking, bootstrap_interval, interquartile_mean, ranking
+from . import table, words
+from .answer import Judgement
+from .pairs import Pair
+from .results import gain_share, marked
+from .scores import Scores
+from .table import Cell, Table
+
+_SAMPLES = 1000
+
+
+def overall(judgement: Judgement, rng: Generator) -> Table | None:
+    """Return the strategies over the problems that they share; None for fewer than two problems."""
+    scores, contest = judgement.scores, judgement.overall
+    whole = scores.whole if judgement.problems else None
+    if contest is None or whole is None or len(whole) < 2:
+        return None
+    found = ranking(np.nan_to_num(whole.to_numpy(), posinf=1e300))
+    ranks = dict(zip(whole.columns, found.ranks.tolist(), strict=True))
+    rows = []
+    for name, mean in contest.means.items():
+        cells = [table.speedup(*mean), _middle(scores, name, rng), table.number(-ranks[name], f"{ranks[name]:.2f}")]
+        wins = int((whole[name] == whole.max(axis=1)).sum())
+        rows.append([marked(scores, name), *cells, table.count(wins)])
+    columns = ["strategy", "geometric mean speedup (95 %)", "interquartile mean of gain shares (95 %)", "mean rank"]
+    title = f"Over {words.counted(len(whole), 'problem')}"
+    return Table("overall", title, _OVERALL + _friedman(found), [*columns, "best on"], rows)
+
+
+_OVERALL = """Problems on which all of these ran. Intervals: percentile bootstrap, runs drawn again within each
+problem. A gain share is a run's gain over the default as a part of the best strategy's mean gain on that problem: 1
+is as good, 0 is the default. Their interquartile mean leaves out the lowest and the highest quarter of all runs. Rank
+1 is best. * sees the structure."""
+
+
+def _friedman(found: Ranking) -> str:
+    if math.isnan(found.p):
+        return ""
+    return (
+        f" That all are alike: {words.p_equals(found.p)} (Friedman). Mean ranks closer than {found.difference:.2f} are "
+        "not told apart (Nemenyi, 5 %)."
+    )
+
+
+def _middle(scores: Scores, name: str, rng: Generator) -> Cell:
+    """Return the interquartile mean of a strategy's gain shares, of the problems where anybody gains."""
+    runs = [(scores.speedups[problem, name], scores.highest(problem)) for problem in scores.whole.index]
+    shares = [np.array([gain_share(x, best) for x in part]) for part, best in runs if 1 < best < np.inf]
+    if not shares:
+        return table.number(math.nan, "–")
+    value = interquartile_mean(shares)
+    if min(map(len, shares)) < 2:
+        return table.number(value, f"{value:.2f}")
+    low, high = bootstrap_interval(shares, interquartile_mean, rng, samples=_SAMPLES)
+    return table.number(value, f"{value:.2f} ({low:.2f} to {high:.2f})")
+
+
+def duels(judgement: Judgement) -> Table | None:
+    """Return every pair of strategies, over problems where there are several; None if there is no pair."""
+    contest = judgement.overall
+    if contest is None or not contest.pairs:
+        return None
+    pairs = sorted((pair.from_better() for pair in contest.pairs), key=lambda pair: (math.isnan(pair.p), pair.p))
+    several = len(judgement.problems) > 1
+    rows = [_duel(judgement.scores, pair, several) for pair in pairs]
+    on_problems = ["won–tied–lost", "probability of improvement"] if several else []
+    columns = ["better", "worse", *on_problems, "by (95 %)", "p", "p (Holm)"]
+    return Table("pairs", "Pair by pair", _OVER_PROBLEMS if several else _ON_ONE, columns, rows)
+
+
+def _duel(scores: Scores, pair: Pair, several: bool) -> list[Cell]:
+    names = [marked(scores, pair.first), marked(scores, pair.second)]
+    tests = [table.number(pair.gap, words.gap(pair)), table.p_value(pair.p), table.p_value(pair.holm)]
+    if not several:
+        return [*names, *tests]
+    record = f"{pair.wins}–{pair.ties}–{pair.problems - pair.wins - pair.ties}"
+    chance = table.number(pair.improvement, f"{pair.improvement:.2f}")
+    return [*names, table.number(pair.wins, record), chance, *tests]
+
+
+_OVER_PROBLEMS = """Over all problems on which both ran; won, tied and lost by the mean speedup. Probability of
+improvement: that a run of the better is better than one of the worse on a problem drawn at random; ties count half.
+By: geometric mean of the ratio of mean speedups, Student's interval over problems. Wilcoxon signed-rank test over
+problems, two-sided; p is corrected by Holm's method for all pairs shown. * sees the structure."""
+_ON_ONE = """By: difference of the mean speedups with Welch's interval. Wilcoxon rank-sum test (Mann-Whitney) over
+runs, two-sided; p is corrected by Holm's method for all pairs shown. * sees the structure."""
