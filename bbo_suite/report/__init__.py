@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import UserError
 from ..store import RUN, disk_errors
-from . import comparison, contest, failures, limits, optimum, origin, overall, results, times, words
+from . import beside, contest, failures, limits, optimum, origin, overall, results, times, words
 from .answer import Judgement, sentences
 from .evidence import Evidence, read
 from .page import Page, html
@@ -65,7 +65,7 @@ def page(evidence: Evidence, other: Evidence | None = None) -> Page:
     Raises:
       UserError: the other study's problems are not the same.
     """
-    compared = comparison.beside(evidence, other) if other else None
+    compared = beside.beside(evidence, other) if other else None
     rng = np.random.default_rng(0)
     judgement = judge(evidence, rng)
     optima, notes = optimum.optima(judgement.scores)
