@@ -43,12 +43,10 @@ def write(study: str, results: Path, out: Path | None = None, compare: str | Non
 
 
 def _other(name: str, results: Path) -> Evidence:
-    if list((results / name).glob(f"*/{RUN}")):
-        return read(name, results)
-    path = Path(name)
-    if not list(path.glob(f"*/{RUN}")):
-        raise UserError(f"there is no study {name!r}: neither in {results} nor as a path to a study's folder")
-    return read(path.resolve().name, path.resolve().parent)
+    for path in ((results / name).absolute(), Path(name).absolute()):
+        if list(path.glob(f"*/{RUN}")):
+            return read(path.name, path.parent)
+    raise UserError(f"there is no study {name!r}: neither in {results} nor as a path to a study's folder")
 
 
 def judge(evidence: Evidence, rng: np.random.Generator) -> Judgement:

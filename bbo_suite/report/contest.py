@@ -97,7 +97,8 @@ def over_problems(scores: Scores, rng: Generator) -> Contest:
     for name in scores.whole.columns:
         runs = [scores.speedups[problem, name] for problem in scores.whole.index]
         repeated = min(map(len, runs)) > 1
-        low, high = bootstrap_interval(runs, geometric, rng, samples=_SAMPLES) if repeated else (np.nan, np.nan)
+        with np.errstate(invalid="ignore"):  # an infinite mean has no interval
+            low, high = bootstrap_interval(runs, geometric, rng, samples=_SAMPLES) if repeated else (np.nan, np.nan)
         means[name] = (geometric(runs), low, high)
     found = pairs.across(scores)
     tested = [pair.problems for pair in found if not np.isnan(pair.p)]

@@ -38,7 +38,7 @@ class Evidence:
     Attributes:
       name: of the study.
       records: its runs, by problem, strategy and seed.
-      frame: every evaluation (see `bbo_suite.load`).
+      frame: every evaluation (see `bbo_suite.load`), without digests.
       damaged: a sentence for each run that cannot be read.
     """
 
@@ -61,7 +61,8 @@ def read(study: str, results: Path) -> Evidence:
     places = frame.groupby(_KEY, observed=True, sort=False).indices
     records = [_record(path, head, naming, frame, places) for path, head in heads.items()]
     records.sort(key=lambda record: (record.problem, record.strategy, record.seed))
-    return Evidence(study, records, naming.applied(frame, places, heads.values()), damaged)
+    named = naming.applied(frame, places, heads.values()).drop(columns="digest")  # half of its memory, used up by now
+    return Evidence(study, records, named, damaged)
 
 
 def _heads(files: Iterable[Path], damaged: list[str]) -> Heads:
@@ -84,8 +85,7 @@ def _heads(files: Iterable[Path], damaged: list[str]) -> Heads:
 def _frame(study: str, results: Path, heads: Heads, damaged: list[str]) -> pd.DataFrame:
     """Return every evaluation; a run whose rows cannot be read is taken from `heads`."""
     try:
-        if not damaged:
-            return frames.load(study, results)
+        return _load_only(heads) if damaged else frames.load(study, results)
     except UserError:  # it names the first one only
         for path in list(heads):
             try:
@@ -93,7 +93,7 @@ def _frame(study: str, results: Path, heads: Heads, damaged: list[str]) -> pd.Da
             except UserError as error:
                 damaged.append(str(error))
                 del heads[path]
-    return _load_only(heads)
+        return _load_only(heads)
 
 
 def _load_only(heads: Heads) -> pd.DataFrame:

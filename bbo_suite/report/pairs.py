@@ -102,7 +102,7 @@ def across(scores: Scores) -> list[Pair]:
 def _across(scores: Scores, first: str, second: str, problems: Sequence[str]) -> Pair:
     runs = [[scores.speedups[problem, name] for problem in problems] for name in (first, second)]
     ours, theirs = (np.minimum([part.mean() for part in side], _LARGEST) for side in runs)
-    some = (ours > 0) & (theirs > 0)  # a ratio needs both to have found something
+    some = np.all([(side > 0) & (side < _LARGEST) for side in (ours, theirs)], axis=0)  # the others have no ratio
     ratio = np.exp(mean_interval(np.log(ours[some] / theirs[some])) if some.any() else np.full(3, np.nan))
     gap, low, high = ratio.tolist()
     p = paired(ours, theirs) if len(problems) > 1 else np.nan

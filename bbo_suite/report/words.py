@@ -22,19 +22,15 @@ def interval(low: float, high: float) -> str:
     return f"{speedup(low)} to {speedup(high)}" if math.isfinite(low) and math.isfinite(high) else "–"
 
 
-def percent(ratio: float, digits: int = 2) -> str:
-    """Return by how much a ratio is above 1, in percent: 1.012 is `1.2 %`."""
+def percent(ratio: float) -> str:
+    """Return by how much a ratio is above 1, in percent with two digits: 1.012 is `1.2 %`."""
     if not math.isfinite(ratio):
         return "–"
     value = 100 * (ratio - 1)
-    if abs(value) >= 10 ** (digits + 1):
+    if abs(value) >= 100:
         return f"{value:,.0f} %"
-    text = f"{value:.{digits}g}"
-    return f"{float(text):.{max(0, digits - 1 - _magnitude(value))}f} %" if value else "0 %"
-
-
-def _magnitude(value: float) -> int:
-    return math.floor(math.log10(abs(value)))
+    rounded = float(f"{value:.2g}")
+    return f"{rounded:.{max(0, 1 - math.floor(math.log10(abs(rounded))))}f} %" if rounded else "0 %"
 
 
 def p_value(p: float) -> str:

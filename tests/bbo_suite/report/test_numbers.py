@@ -1,0 +1,134 @@
+"""What is computed: against hand calculation, scipy and brute force."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bbo_suite.report import contest, pairs, times
+from bbo_suite.report.comparison import rows_of
+from bbo_suite.report.overall import duels, overall
+from bbo_suite.report.scores import scores
+
+
+def test_a_record_holds_what_its_rows_add_up_to(studies):
+    studies.add({("p/a", "x", 0): [9, np.inf, 4, 9, 4, 2]}, budget=10, ended="")
+    (record,) = studies.evidence().records
+    assert (record.evaluations, record.unique, record.ended) == (6, 4, "")
+    assert (dict(record.failures), dict(record.reasons)) == ({"timeout": 1}, {"took too long": 1})
+    assert (record.strategy_seconds, record.evaluation_seconds) == (3.0, 1.5)
+    assert [record.best(n) for n in range(8)] == [np.inf, 9, 9, 4, 4, 4, 2, 2]
+    assert record.speedup(3) == 2 and record.speedup(0) == 0
+    assert record.noise == 0
+
+
+def test_noise_is_how_much_one_candidate_differs(studies, monkeypatch):
+    studies.add({("p/a", "x", 0): [4, 5], ("p/a", "y", 0): [4, np.inf], ("p/a", "z", 0): [4, 5]})
+    for strategy in ("x", "y"):
+        log = studies.folder("p/a", strategy) / "rows.csv"
+        lines = [line.split(",") for line in log.read_text().splitlines()]
+        lines[2][1] = lines[1][1]  # the digest
+        log.write_text("".join(",".join(line) + "\n" for line in lines))
+    x, y, z = studies.evidence().records
+    assert (x.noise, y.noise) == (pytest.approx(0.25), np.inf)
+    assert np.isnan(z.noise)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "ended", "budgets", "at", "used"),
+    [
+        ([4, 4], ["budget"] * 2, [4, 4], 4, 2),
+        ([4, 6], ["budget"] * 2, [4, 6], 4, 2),  # unequal budgets
+        ([6, 2], ["budget", ""], [6, 6], 6, 1),  # an unfinished run does not pull the others down
+        ([6, 6], ["budget", ""], [6, 9], 6, 2),  # unless it is long enough
+        ([3, 2], ["", ""], [9, 9], 2, 2),  # nothing is finished yet
+        ([2, 6], ["covered", "budget"], [6, 6], 6, 2),  # nothing more was to be found
+        ([2, 6], ["time", "budget"], [6, 6], 2, 2),
+        ([0, 6], ["", "budget"], [6, 6], 6, 1),
+    ],
+)
+def test_everybody_is_judged_after_equally_many_evaluations(studies, lengths, ended, budgets, at, used):
+    for seed, (length, reason, budget) in enumerate(zip(lengths, ended, budgets, strict=True)):
+        studies.add({("p/a", "x", seed): [8.0] * length}, ended=reason, budget=budget)
+    found = scores(studies.evidence().records)
+    assert (found.at, len(found.used)) == ({"p/a": at}, used)
+
+
+def test_welch_and_mann_whitney_are_scipys():
+    rng = np.random.default_rng(0)
+    ours, theirs = rng.normal(1.1, 0.1, 7), rng.normal(1.0, 0.3, 5)
+    welch = stats.ttest_ind(ours, theirs, equal_var=False).confidence_interval()
+    assert pairs.difference(ours, theirs) == pytest.approx((ours.mean() - theirs.mean(), welch.low, welch.high))
+    assert pairs.rank_sum(ours, theirs) == stats.mannwhitneyu(ours, theirs).pvalue
+    assert pairs.rank_sum(np.ones(3), np.ones(4)) == 1
+    assert pairs.difference(np.ones(3), np.full(3, 2.0)) == (-1, -1, -1)
+    assert np.isnan(pairs.difference(np.ones(1), np.ones(3))[1:]).all()
+    assert np.isnan(pairs.difference(np.array([np.inf, 1]), np.ones(2))).all()
+    assert np.isnan(pairs.rank_sum(np.ones(1), np.ones(3)))
+
+
+@pytest.mark.parametrize(("n", "m"), [(2, 2), (3, 5), (5, 5), (7, 4)])
+def test_no_test_gives_less_than_the_smallest(n, m):
+    apart = stats.mannwhitneyu(np.arange(n), np.arange(m) + n, method="exact").pvalue
+    assert contest.smallest_rank_sum(n, m) == pytest.approx(apart)
+    assert contest.smallest_signed_rank(n) == pytest.approx(stats.wilcoxon(1.0 + np.arange(n), method="exact").pvalue)
+
+
+def test_pairs_over_problems_against_scipy(studies):
+    rng = np.random.default_rng(1)
+    for number in range(7):
+        finals = {name: 4 + rng.random(3) + 0.3 * place for place, name in enumerate("xyz")}
+        studies.add(studies.finals(f"p/{number}", **finals))
+    judged = studies.judgement()
+    table = judged.scores.table
+    found = judged.overall.pair("x", "y")
+    logs = np.log(table["x"] / table["y"])
+    bounds = stats.t.interval(0.95, 6, logs.mean(), logs.std(ddof=1) / np.sqrt(7))
+    assert (found.gap, found.low, found.high) == pytest.approx(np.exp([logs.mean(), *bounds]))
+    assert found.p == pytest.approx(stats.wilcoxon(table["x"], table["y"]).pvalue)
+    assert (found.problems, found.wins, found.ties) == (7, (table["x"] > table["y"]).sum(), 0)
+    speedups = judged.scores.speedups
+    better = [[a > b for a in speedups[p, "x"] for b in speedups[p, "y"]] for p in judged.scores.at]
+    assert found.improvement == pytest.approx(np.mean(better))
+    turned = judged.overall.pair("y", "x")
+    assert (turned.gap, turned.low, turned.high) == pytest.approx((1 / found.gap, 1 / found.high, 1 / found.low))
+    assert (turned.wins + found.wins, turned.improvement + found.improvement) == (7, pytest.approx(1))
+    p = sorted(pair.p for pair in judged.overall.pairs)
+    assert min(pair.holm for pair in judged.overall.pairs) == pytest.approx(min(1, 3 * p[0]))
+    assert judged.overall.reachable == pytest.approx(3 * 2 / 2**7)
+    means = np.exp(np.log(table).mean())
+    assert {name: mean[0] for name, mean in judged.overall.means.items()} == pytest.approx(means.to_dict())
+
+
+def test_the_table_over_problems_leaves_no_gaps(studies):
+    for number in range(3):
+        studies.add(studies.finals(f"p/{number}", x=[4, 4], y=[5, 4]))
+    studies.add(studies.finals("p/0", z=[2, 2]))
+    judged = studies.judgement()
+    assert judged.scores.whole.shape == (3, 2)
+    rows = overall(judged, np.random.default_rng(0)).rows
+    assert [(row[0].text, row[3].text, row[4].text) for row in rows] == [("x", "1.00", "3"), ("y", "2.00", "0")]
+    # x's gain is a third of z's on p/0 and the best elsewhere: of 1/3 1/3 1 1 1 1 one is left out at each end
+    assert rows[0][2].text == "0.83 (0.83 to 0.83)"
+    assert [row[2].text for row in duels(judged).rows if row[0].text == "z"] == ["1–0–0", "1–0–0"]
+
+
+def test_expected_running_times_by_hand(studies):
+    studies.add({("p/a", "x", 0): [8, 4, 4, 4], ("p/a", "x", 1): [8, 8, 8, 6], ("p/a", "y", 0): [8, 8, 8, 8]})
+    x, y = times.running_times(studies.judgement().scores).rows
+    # the best speedup is 2, so half of its gain is 1.5, a cost of 5.33: after 2 evaluations, and never of 4
+    assert [cell.text for cell in x[2:]] == ["2.0000", "6 (1/2)", "6 (1/2)", "6 (1/2)"]
+    assert [cell.text for cell in y[3:]] == ["– (0/1)"] * 3
+
+
+def test_candidates_and_seconds_by_hand(studies):
+    studies.add({("p/a", "x", 0): [8, 4, 4, np.inf], ("p/a", "x", 1): [8, 7]}, structure=("x",))
+    (row,) = times.spending(studies.judgement().scores).rows
+    assert [cell.text for cell in row] == ["p/a", "x *", "2", "6", "83.3 %", "16.7 %", "1.5", "0.75", "500"]
+
+
+def test_two_studies_are_compared_after_equally_many_evaluations(studies):
+    studies.add({("p/a", "x", i): [8, 4] for i in (0, 1)} | {("p/b", "x", 0): [8, 4]})
+    studies.add({("p/a", "x", i): [8, 5, 1, 1] for i in (0, 1, 2)} | {("p/a", "y", 0): [8, 8, 8, 8]}, name="t")
+    (row,) = rows_of(studies.evidence(), studies.evidence("t"))
+    assert (row.problem, row.strategy, row.at) == ("p/a", "x", 2)
+    assert (row.ours.tolist(), row.theirs.tolist()) == ([2, 2], [1.6, 1.6, 1.6])

@@ -1,0 +1,71 @@
+"""How near the optimum, and how far beyond random search: against a simulation and against the file."""
+
+import numpy as np
+import pytest
+
+from bbo_suite import problem
+from bbo_suite.registry import Registry
+from bbo_suite.report.optimum import optima, whole_space
+
+TILES = "recorded/tile-transformer"
+
+
+@pytest.fixture(scope="module")
+def tiles():
+    return problem(TILES)
+
+
+def recorded(studies, tiles, costs, strategy="x", **head):
+    facts = {"fingerprint": tiles.fingerprint(), "optimum": tiles.optimum, "default": 2 * tiles.optimum, **head}
+    studies.add({(TILES, strategy, i): run for i, run in enumerate(costs)}, **facts)
+    return studies.judgement().scores
+
+
+def test_every_cost_of_a_recorded_space_is_found(studies, tiles):
+    scores = recorded(studies, tiles, [[tiles.optimum] * 3])
+    costs = whole_space(scores.records[0])
+    assert len(costs) == tiles.space.cardinality
+    assert costs.min() == tiles.optimum and np.isfinite(costs).all()
+
+
+def test_over_random_is_what_a_simulation_gives(studies, tiles):
+    best, second = tiles.optimum, 1.5 * tiles.optimum
+    scores = recorded(studies, tiles, [[second] * 4 + [best] * 2, [best] * 6])
+    table, notes = optima(scores)
+    (row,) = table.rows
+    rng, costs = np.random.default_rng(0), whole_space(scores.records[0])
+    drawn = np.mean([np.minimum.accumulate(rng.permutation(costs)[:6]) for _ in range(4000)], axis=0)
+    curves = np.array([[second] * 4 + [best] * 2, [best] * 6])
+    over = ((drawn - curves) / (drawn - best)).mean()
+    assert [cell.text for cell in row[:4]] == [TILES, "x", "2 of 2", "1.000 (1.000 to 1.000)"]
+    assert row[4].number == pytest.approx(1)
+    assert row[5].number == pytest.approx(over, rel=0.1)
+    assert not notes
+
+
+@pytest.mark.parametrize("head", [{"fingerprint": "another"}, {"problem": "none/such"}])
+def test_without_the_same_problem_there_is_no_baseline(studies, tiles, head):
+    scores = recorded(studies, tiles, [[tiles.optimum] * 3], **head)
+    assert whole_space(scores.records[0]) is None
+    table, notes = optima(scores)
+    assert [cell.text for cell in table.rows[0][-2:]] == ["–", "–"]
+    assert "no exact random-search baseline" in notes[0]
+
+
+def test_large_spaces_are_left_alone(studies):
+    ehrlich = next(name for name in Registry().instances() if name.startswith("ehrlich/"))
+    made = problem(ehrlich)
+    studies.add({(ehrlich, "x", 0): [2.0, 1.0]}, fingerprint=made.fingerprint(), optimum=1.0)
+    assert whole_space(studies.evidence().records[0]) is None
+
+
+def test_unknown_optima_are_said(studies):
+    studies.add(studies.finals("p/a", x=[4, 5]))
+    table, notes = optima(studies.judgement().scores)
+    assert not table.rows
+    assert notes == ["The optimum is not known on p/a: how much is left to gain there is open."]
+
+
+def test_runs_that_found_nothing(studies, tiles):
+    (row,) = optima(recorded(studies, tiles, [[np.inf] * 3, [np.inf] * 3]))[0].rows
+    assert [cell.text for cell in row[2:]] == ["0 of 2", "0.000 (0.000 to 0.000)", "–", "–"]

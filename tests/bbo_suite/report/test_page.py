@@ -1,0 +1,143 @@
+"""The page: one file, nothing from elsewhere, and names that are only text."""
+
+import base64
+import hashlib
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from bbo_suite import UserError
+from bbo_suite.report import write
+
+VOID = {"meta", "link", "input", "img"}
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "{{ 7*7 }}",
+    "{% raw %}",
+    "&lt;b&gt;",
+    "</style>",
+]
+
+
+class Reader(HTMLParser):
+    """Collects tags, attributes and text, and checks that tags are closed in order."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.open, self.tags, self.attributes, self.text = [], [], [], []
+        self.feed(html)
+        assert not self.open
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.attributes += attributes
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def test_hostile_names_are_text(studies):
+    for name in HOSTILE:
+        studies.add(studies.finals(f"p/{name}", x=[4, 5]) | {("p/a", name, 0): [8, np.inf]}, options={name: name})
+    html = studies.html()
+    page, plain = Reader(html), Reader(studies.add({("p/a", "x", 0): [8, 4]}, name="t").html("t"))
+    assert page.tags.count("script") == 1 and "img" not in page.tags
+    assert not [name for name, _ in page.attributes if name.startswith("on")]
+    assert {*page.tags} <= {*plain.tags, "input"}
+    text = "".join(page.text)
+    assert all(text.count(name) >= 3 for name in HOSTILE)
+
+
+def test_a_hostile_study(studies):
+    name = '<img src=x onerror="alert(1)">'
+    page = Reader(studies.add({("p/a", "x", 0): [8, 4]}, name=name).html(name))
+    assert "img" not in page.tags and name in "".join(page.text)
+
+
+def test_half_characters_and_other_scripts_are_written(studies):
+    studies.add({("日本/語", "策略\udc80", 0): [8, 4]})
+    text = write("s", studies.path).read_text(encoding="utf-8")
+    assert "日本/語" in text and "策略\\udc80" in text
+
+
+def test_nothing_comes_from_elsewhere(studies, drawn):
+    studies.add(studies.finals("p/a", x=[4, 5, 4], y=[5, 6, 5]) | studies.finals("p/b", x=[4, 5, 3], y=[5, 6, 7]))
+    html = studies.html()
+    page = Reader(html)
+    sources = [value for name, value in page.attributes if name in ("src", "href")]
+    assert sources and all(source.startswith(("data:", "#")) for source in sources)
+    assert not re.search(r"https?://|@import|url\(", re.sub(r'"data:[^"]*"', "", html))
+    policy = next(value for _, value in page.attributes if "default-src 'none'" in str(value))
+    script = re.search(r"<script>(.*?)</script>", html, re.DOTALL)[1]
+    assert base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() in policy
+    anchors = {value for name, value in page.attributes if name == "id"}
+    assert {source[1:] for source in sources if source.startswith("#")} <= anchors
+    pictures = [source for source in sources if source.startswith("data:image/png;base64,")]
+    assert pictures and base64.b64decode(pictures[0].partition(",")[2]).startswith(b"\x89PNG")
+
+
+def test_numbers_are_sorted_by_their_values(studies):
+    studies.add({("p/a", "x", i): [8] * 1000 + [4] for i in range(2)} | {("p/a", "y", 0): [8] * 1001})
+    keys = re.findall(r'data-key="([^"]*)">1,001<', studies.html())
+    assert keys and {float(key) for key in keys} == {1001.0}
+
+
+def test_write_says_where(studies):
+    studies.add({("p/a", "x", 0): [8, 4]})
+    assert write("s", studies.path) == studies.path / "s" / "report.html"
+    assert write("s", studies.path, studies.path / "deep" / "r.html").exists()
+    with pytest.raises(UserError, match=r"no study 'none'.*known: s"):
+        write("none", studies.path)
+    with pytest.raises(UserError, match="cannot write"):
+        write("s", studies.path, studies.path / "s")
+
+
+def test_reports_are_reproducible(studies):
+    studies.add(studies.finals("p/a", x=[4, 5, 4], y=[5, 6, 5]) | studies.finals("p/b", x=[4, 5, 3], y=[5, 6, 7]))
+    assert studies.html() == studies.html()
+
+
+def test_the_command_prints_the_path(studies, suite, monkeypatch):
+    studies.add({("p/a", "x", 0): [8, 4]}).add({("p/a", "x", 0): [8, 4]}, name="t")
+    done = suite("report", "s", "--results", studies.path, "--out", "r.html", "--compare", "t")
+    assert (done.code, done.out, done.err) == (0, "r.html\n", "")
+    assert "s beside t" in (studies.path / "r.html").read_text()
+
+
+def test_another_study_is_named_or_a_folder(studies, tmp_path):
+    studies.add({("p/a", "x", 0): [8, 4]}).add({("p/a", "x", 0): [8, 5]}, name="t")
+    for other in ("t", str(studies.path / "t")):
+        assert "s beside t" in write("s", studies.path, compare=other).read_text()
+    with pytest.raises(UserError, match="neither in"):
+        write("s", studies.path, compare="u")
+
+
+def test_problems_that_differ_are_not_mixed(studies):
+    runs = {(f"p/{name}", "x", 0): [8, 4] for name in "abc"}
+    studies.add(runs).add({("p/c", "x", 0): [8, 4]}, name="t")
+    studies.add({("p/a", "x", 0): [8, 4], ("p/b", "x", 0): [8, 4]}, name="t", fingerprint="f1")
+    with pytest.raises(UserError, match=r"'s' and 't' cannot be compared: p/a and p/b are not the same problems"):
+        write("s", studies.path, compare="t")
+    studies.add({("q/a", "x", 0): [8, 4]}, name="u")
+    with pytest.raises(UserError, match="no strategy on a problem in common"):
+        write("s", studies.path, compare="u")
+
+
+def test_a_study_beside_a_better_one(studies):
+    for number in range(8):
+        rng = np.random.default_rng(number)
+        studies.add(studies.finals(f"p/{number}", x=4 + rng.random(5)))
+        studies.add(studies.finals(f"p/{number}", x=2 + rng.random(5)), name="t", options={"heat": 9})
+    lines, table = studies.page(other="t").compared
+    assert "Both studies hold 8 pairs" in lines[0] and "too many for so few repeats" in lines[0]
+    assert lines[1].startswith("x, geometric mean speedup over 8 problems: -4") and "p = 0.0078" in lines[1]
+    assert "The settings of x differ" in lines[2]
+    assert len(table.rows) == 8 and all(row[6].number < 0 for row in table.rows)

@@ -1,0 +1,240 @@
+"""What the report says in words, of ordinary and of awkward studies."""
+
+import re
+
+import numpy as np
+import pytest
+
+from bbo_suite.report import words
+from bbo_suite.report.answer import sentences
+
+LEVEL = [8.0] * 2
+
+
+def answer(studies):
+    return " ".join(sentences(studies.judgement()))
+
+
+def limits(studies):
+    return " ".join(studies.page().limits)
+
+
+def test_a_clear_winner_on_one_problem(studies):
+    studies.add(studies.finals("p/a", x=[4, 4.1, 4.2, 4.3, 4.4], y=[6, 6.1, 6.2, 6.3, 6.4]))
+    text = answer(studies)
+    assert "x is the best of 2 black boxes: mean speedup 1.9069 (95 % interval " in text
+    assert "on p/a after 2 evaluations" in text
+    assert "x is significantly better than y (by 0.6159, 95 % interval " in text
+    assert "p = 0.0079" in text  # 2 / (10 choose 5)
+    assert "tie" not in text
+
+
+def test_a_winner_over_problems_and_a_tie(studies):
+    rng = np.random.default_rng(0)
+    for number in range(8):
+        x = 4 + 0.1 * rng.random(3)
+        studies.add(studies.finals(f"p/{number}", x=x, y=x + (-1) ** number * 0.01 * rng.random(3), z=x * 1.5))
+    text = answer(studies)
+    assert "of 3 black boxes: geometric mean speedup 1.9" in text and "over 8 problems after 2 evaluations" in text
+    assert "is significantly better than z (by 5" in text and "p = 0.023" in text  # 3 / 2^7
+    assert "is not told apart from" in text and "read these as ties" in text
+    assert "significantly better than all others of its kind on 0" in text
+
+
+def test_strategies_that_see_structure_are_judged_apart(studies):
+    runs = studies.finals("p/a", blind=[6, 6.1, 6.2, 6.3], other=[7, 7.1, 7.2, 7.3], seeing=[4, 4.1, 4.2, 4.3])
+    studies.add(runs, structure=("seeing",))
+    text = answer(studies)
+    assert text.startswith("blind is the best of 2 black boxes")
+    assert "seeing is the only strategy that sees the structure to judge" in text
+    assert "Structure: seeing is ahead of blind (by 0.6" in text
+    assert "which may be chance" in text  # three pairs of four runs each: p is 0.086 at least
+    assert "5 repeats would do" in limits(studies)
+    assert "seeing *" in studies.html()
+
+
+def test_structure_beside_none(studies):
+    studies.add(studies.finals("p/a", one=[4, 4], two=[5, 5]), structure=("one", "two"))
+    text = answer(studies)
+    assert "one is the best of 2 strategies that see the structure" in text
+    assert "black box" not in text and "Structure:" not in text
+
+
+def test_ties_everywhere(studies):
+    for problem in ("p/a", "p/b"):
+        studies.add(studies.finals(problem, x=[4, 4], y=[4, 4], z=[4, 4]))
+    text = answer(studies)
+    assert "x, y and z tie as the best of 3 black boxes, to the last digit: geometric mean speedup 2.0000" in text
+    assert "significantly better than all others of its kind on 0" in text and "ties on 2" in text
+    assert "a tie with y and z" in studies.html()
+
+
+def test_one_run(studies):
+    studies.add({("p/a", "x", 0): [8, 4]})
+    assert answer(studies) == "x is the only black box to judge: mean speedup 2.0000 on p/a after 2 evaluations."
+    assert "compares nothing" in limits(studies)
+
+
+def test_one_repeat_on_one_problem(studies):
+    studies.add(studies.finals("p/a", x=[4], y=[5]))
+    assert "x is ahead of y (by 0.4000); there is too little data for a test of that" in answer(studies)
+    text = limits(studies)
+    assert "Every strategy: one run only, so there is no interval and no test" in text
+    assert "With one problem nothing can be said about others than p/a" in text
+
+
+def test_one_repeat_on_several_problems(studies):
+    for number in range(4):
+        studies.add(studies.finals(f"p/{number}", x=[4 + 0.1 * number], y=[5]))
+    assert "too little data for a test" in answer(studies)
+    text = limits(studies)
+    assert "4 problems are too few for a test over problems: corrected for 1 pair, p cannot fall below 0.12" in text
+    assert "6 problems would do" in text
+
+
+def test_one_strategy(studies):
+    studies.add(studies.finals("p/a", x=[4, 5]))
+    assert "the only black box to judge" in answer(studies)
+    assert "Only x ran" in limits(studies)
+
+
+def test_unequal_repeats_and_missing_runs(studies):
+    studies.add(studies.finals("p/a", x=[4, 5, 6], y=[4]) | studies.finals("p/b", x=[4, 5, 6]))
+    text = limits(studies)
+    assert "y has 1 of 3 runs on p/a." in text and "y has no run on p/b." in text
+    assert "y: one run only on p/a" in text
+    assert "means over problems leave out the strategy y" in text or "leave out the problem p/b" in text
+
+
+def test_unequal_budgets(studies):
+    studies.add({("p/a", "x", 0): [8, 4], ("p/a", "y", 0): [8, 4, 2, 1]})
+    text = limits(studies)
+    assert "Budgets are unequal (2 and 4 evaluations)" in text
+    assert "p/a is compared after 2 evaluations of 4, where the shortest of its runs ends" in text
+    assert "x and y tie" in answer(studies)
+
+
+def test_unfinished_and_empty_runs(studies):
+    studies.add({("p/a", "x", 0): [8, 4, 4]})
+    studies.add({("p/a", "y", 0): [8], ("p/a", "z", 0): []}, ended="", budget=3)
+    (studies.folder("p/a", "z") / "error.txt").write_text("Traceback\nUserError: it broke\n")
+    text = limits(studies)
+    assert "Not finished: 2 of 3 runs. y on p/a, seed 0 (1 evaluation)" in text
+    assert "z on p/a, seed 0 (nothing evaluated yet, stopped by UserError: it broke)" in text
+    assert "Too short to be compared with the others, and left out: y on p/a, seed 0" in text
+
+
+def test_nothing_evaluated(studies):
+    studies.add({("p/a", "x", 0): []}, ended="", budget=3)
+    assert answer(studies) == "Nothing was evaluated yet, so there is nothing to compare."
+    assert "There is nothing to draw." in studies.html()
+
+
+def test_damaged_runs_are_left_out(studies):
+    studies.add({("p/a", name, 0): [8, 4] for name in ("v", "w", "x", "y", "z")})
+    log = studies.folder("p/a", "x") / "rows.csv"
+    log.write_text(log.read_text().replace("4.0", "four"))
+    (studies.folder("p/a", "y") / "run.json").write_text("{")
+    (studies.folder("p/a", "z") / "run.json").write_text('{"problem": "p/a"}')
+    evidence = studies.evidence()
+    assert [record.strategy for record in evidence.records] == ["v", "w"]
+    assert len(evidence.frame) == 4
+    text = limits(studies)
+    assert text.count("A run is left out: ") == 3
+    assert "is damaged" in text and "is no JSON" in text and "does not say its " in text
+
+
+def test_no_run_can_be_read(studies):
+    studies.add({("p/a", "x", 0): [8, 4]})
+    (studies.folder("p/a", "x") / "run.json").write_text("{")
+    assert "No run can be read." in studies.html()
+
+
+def test_a_log_cut_anywhere_is_reported(studies):
+    studies.add({("p/a", "x", 0): [8, 4, 3], ("p/a", "y", 0): [8, 7, 5]})
+    log = studies.folder("p/a", "x") / "rows.csv"
+    data = log.read_bytes()
+    for cut in range(0, len(data), 61):
+        log.write_bytes(data[:cut])
+        assert "Not finished: 1 of 2 runs" in limits(studies)
+
+
+def test_all_failed(studies):
+    for problem in ("p/a", "p/b"):
+        studies.add({(problem, name, i): [np.inf, np.inf] for name in "xy" for i in (0, 1)})
+    assert answer(studies) == "Every candidate of every run failed, so no strategy is better than another."
+    assert "On p/a and p/b every candidate failed" in limits(studies)
+    failed = next(table for table in studies.page().origin if table.name == "failures")
+    assert [cell.text for cell in failed.rows[0]] == ["p/a", "x", "timeout", "4", "100 %"]
+
+
+def test_all_failed_on_one_problem_of_two(studies):
+    studies.add({("p/a", name, i): [np.inf, np.inf] for name in "xy" for i in (0, 1)})
+    studies.add(studies.finals("p/b", x=[4, 5], y=[5, 6]))
+    html = studies.html()
+    assert "all failed" in html and not re.search(r"\bnan\b", html)
+
+
+def test_nobody_beats_the_default(studies):
+    studies.add({("p/a", name, i): LEVEL for name in "xy" for i in (0, 1)})
+    assert "On p/a no run beats the default." in limits(studies)
+
+
+def test_costs_of_nothing_are_infinite_speedups(studies):
+    studies.add(studies.finals("p/a", x=[0.0, 0.0], y=[0.0, 4]) | studies.finals("p/b", x=[0.0, 4], y=[4, 4]))
+    assert "infinite" in studies.html()
+
+
+def test_noise_and_time_are_said(studies):
+    studies.add({("p/a", "x", 0): [4, 5]}, ended="time", budget=9)
+    log = studies.folder("p/a", "x") / "rows.csv"
+    lines = [line.split(",") for line in log.read_text().splitlines()]
+    lines[2][1] = lines[1][1]
+    log.write_text("".join(",".join(line) + "\n" for line in lines))
+    text = limits(studies)
+    assert "Costs are noisy on p/a (the same candidate differed by up to 25 %)" in text
+    assert "their time was up" in text
+
+
+def test_what_is_not_the_same_has_names_of_its_own(studies):
+    studies.add({("p/a", "x", 0): [8, 4], ("p/b", "x", 0): [8, 4]})
+    studies.add({("p/a", "x", 1): [8, 5]}, options={"heat": 3})
+    studies.add({("p/b", "x", 1): [8, 5]}, fingerprint="f1", machine={"cpu": "y"})
+    evidence = studies.evidence()
+    assert {record.strategy for record in evidence.records} == {"x #1", "x #2"} == set(evidence.frame["strategy"])
+    assert set(evidence.frame["problem"]) == {"p/a", "p/b [f0]", "p/b [f1]"}
+    rows = {(row.problem, row.strategy, row.seed) for row in evidence.frame.itertuples()}
+    assert ("p/a", "x #2", 1) in rows and ("p/b [f1]", "x #1", 1) in rows
+    text = limits(studies)
+    assert "x was run with 2 settings" in text and "p/b changed while the study was made" in text
+    assert "2 different machines" in text
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [
+        (1.0, "0 %"),
+        (1.012, "1.2 %"),
+        (1.00123, "0.12 %"),
+        (0.9, "-10 %"),
+        (1.1, "10 %"),
+        (3, "200 %"),
+        (1e5, "9,999,900 %"),
+    ],
+)
+def test_percent(ratio, text):
+    assert words.percent(ratio) == text
+
+
+def test_words():
+    assert [words.listed(names) for names in ([], ["a"], ["a", "b"], "abc")] == ["none", "a", "a and b", "a, b and c"]
+    assert words.listed(map(str, range(9)), 3) == "0, 1 and 7 more"
+    assert [words.counted(n, "strategy") for n in (1, 1000)] == ["1 strategy", "1,000 strategies"]
+    assert [words.p_value(p) for p in (np.nan, 1e-9, 0.0123, 1.0)] == ["–", "< 0.001", "0.012", "1"]
+    assert [words.speedup(x) for x in (np.inf, np.nan, 1.00012, 123.4, 1e9)] == [
+        "infinite",
+        "–",
+        "1.0001",
+        "123",
+        "1e+09",
+    ]
