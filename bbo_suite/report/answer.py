@@ -63,8 +63,9 @@ def _overall(judgement: Judgement, contest: Contest) -> Iterator[str]:
         present = contest.best(names)
         if present:
             leaders.append(present[0])
-            yield _leader(judgement, contest, kind, present) + _absent(names, present)
+            yield _leader(judgement, contest, kind, present)
             yield from _others(contest, present)
+            yield from _absent(names, present)
     if len(leaders) == 2:
         yield _structure(contest, *leaders)
 
@@ -83,9 +84,10 @@ def _leader(judgement: Judgement, contest: Contest, kind: Kind, names: Sequence[
     return f"{names[0]} is the best of {len(names)} {kind.all}: {number}"
 
 
-def _absent(names: Sequence[str], present: Sequence[str]) -> str:
+def _absent(names: Sequence[str], present: Sequence[str]) -> Iterator[str]:
     left = [name for name in names if name not in present]
-    return f" Not judged here, because it did not run on all of them: {words.listed(left)}." if left else ""
+    if left:
+        yield f"Not judged here, for want of runs on all of these problems: {words.listed(left)}."
 
 
 def _others(contest: Contest, names: Sequence[str]) -> Iterator[str]:

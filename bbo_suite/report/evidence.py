@@ -112,8 +112,15 @@ def _load_only(heads: Heads) -> pd.DataFrame:
 def _record(path: Path, head: dict[str, Any], naming: Naming, frame: pd.DataFrame, places: dict) -> Record:
     rows = places.get(tuple(head[name] for name in _KEY))
     counted = _NOTHING if rows is None else numbers(frame[_COLUMNS].iloc[rows])
-    whole = complete(path, counted["evaluations"])
-    ended = str(read_json(path / END).get("reason", "")) if whole else ""
     error = (path / ERROR).read_text(encoding="utf-8", errors="replace") if (path / ERROR).exists() else ""
     last = error.strip().splitlines()[-1] if error.strip() else ""
+    ended = _ended(path, counted["evaluations"])
     return Record(naming.problem(head), naming.strategy(head), head, ended, last, **counted)
+
+
+def _ended(path: Path, evaluations: int) -> str:
+    """Return why a run ended, nothing if it has not, or if that cannot be read."""
+    try:
+        return str(read_json(path / END).get("reason", "")) if complete(path, evaluations) else ""
+    except UserError:
+        return ""

@@ -53,7 +53,7 @@ def winners(judgement: Judgement) -> Table:
                 rows.append([table.text(problem), table.text(kind.short), *winner])
     columns = [
         "problem",
-        "strategies that see",
+        "seeing",
         "best",
         "mean speedup (95 %)",
         "ahead of the next by (95 %)",

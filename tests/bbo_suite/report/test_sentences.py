@@ -1,6 +1,7 @@
 """What the report says in words, of ordinary and of awkward studies."""
 
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -142,6 +143,19 @@ def test_damaged_runs_are_left_out(studies):
     text = limits(studies)
     assert text.count("A run is left out: ") == 3
     assert "is damaged" in text and "is no JSON" in text and "does not say its " in text
+
+
+def test_a_run_that_is_there_twice_counts_once(studies):
+    studies.add({("p/a", "x", 0): [8, 4]})
+    shutil.copytree(studies.folder("p/a", "x"), studies.path / "s" / "a copy")
+    assert "holds the same run as" in limits(studies)
+    assert len(studies.evidence().records) == 1 and len(studies.evidence().frame) == 2
+
+
+def test_an_end_that_cannot_be_read_is_none(studies):
+    studies.add({("p/a", "x", 0): [8, 4]})
+    (studies.folder("p/a", "x") / "end.json").write_text("{")
+    assert "Not finished: 1 of 1 run." in limits(studies)
 
 
 def test_no_run_can_be_read(studies):
