@@ -122,14 +122,15 @@ def _structure(contest: Contest, blind: str, seeing: str) -> str:
 
 def _problem_by_problem(judgement: Judgement) -> Iterator[str]:
     for kind, names in judgement.groups():
-        shared = [part for c in judgement.problems.values() if len(part := c.best(names)) > 1]
-        contests = [contest for contest in judgement.problems.values() if len(contest.best(names)) > 1]
-        ahead = Counter(p[0] for p, c in zip(shared, contests, strict=True) if not c.tied(p[0], p[1]))
-        clear = sum(all(c.significant(p[0], o) for o in p[1:]) for p, c in zip(shared, contests, strict=True))
-        if shared:
-            counts = words.listed(f"{name} on {number}" for name, number in ahead.most_common()) or "none"
-            ties = len(shared) - ahead.total()
-            yield (
-                f"Problem by problem, of {len(names)} {kind.all}: best mean {counts} of {len(shared)}"
-                f"{f', ties on {ties}' if ties else ''}; significantly better than all others of its kind on {clear}."
-            )
+        played = [(c, part) for c in judgement.problems.values() if len(part := c.best(names)) > 1]
+        if not played:
+            continue
+        ahead = Counter(part[0] for contest, part in played if not contest.tied(part[0], part[1]))
+        clear = sum(all(contest.significant(part[0], other) for other in part[1:]) for contest, part in played)
+        ties = len(played) - ahead.total()
+        wins = [f"{name} has the best mean on {number}" for name, number in ahead.most_common()]
+        wins += [words.counted(ties, "tie")] if ties else []
+        yield (
+            f"Problem by problem ({len(played)} with several {kind.all}): {words.listed(wins)}. The best one is "
+            f"significantly better than all others of its kind on {clear or 'none'}."
+        )

@@ -78,11 +78,16 @@ class Scores:
 
     @cached_property
     def whole(self) -> pd.DataFrame:
-        """The largest part of `table` without gaps: strategies that ran on most problems, and what they share."""
+        """The largest part of `table` without gaps: strategies that ran on most problems, and what they share.
+
+        Of several strategies, if any two share a problem.
+        """
         table = self.table
         order = table.notna().sum().sort_values(ascending=False, kind="stable").index
         parts = [table[order[:k]].dropna() for k in range(1, len(order) + 1)]
-        best = max(parts, key=lambda part: (part.size, len(part)), default=table)
+        best = max(
+            parts, key=lambda part: (min(part.shape[1], 2) * (len(part) > 0), part.size, len(part)), default=table
+        )
         return best[sorted(best.columns)]
 
     def started(self, problem: str) -> dict[str, list[Record]]:
