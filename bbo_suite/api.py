@@ -114,6 +114,7 @@ def perform_study(study: Study, jobs: int | None, quiet: bool) -> Report:
     with StopFile() as stop, _alone(study):
         with preparing(study.problems, quiet):
             plan = study.prepare()
+        study.announce()
         with shown(plan, quiet) as ended:
             outcomes = list(_told(perform(study, plan, jobs or default_jobs(len(plan)), stop.path), ended))
         stopped = stop.stopped
@@ -134,16 +135,17 @@ def _summaries(outcomes: Sequence[Outcome]) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def _alone(study: Study) -> Iterator[None]:
-    """Keep a second process from the same study while this one writes it."""
+    """Keep a second process from the same study, or the same share of it, while this one writes it."""
     study.claim()
-    lock = FileLock(study.path / LOCK, timeout=0)
+    name = LOCK if study.only is None else f"{LOCK}-{study.only[0]}-of-{study.only[1]}"
+    lock = FileLock(study.path / name, timeout=0)
     with disk_errors(study.path):
         try:
             lock.acquire()
         except Timeout:  # before disk_errors sees it: to filelock it is an OSError
-            raise UserError(
-                f"another process is writing study {study.name!r}; wait for it or choose another --study"
-            ) from None
+            what = "" if study.only is None else f"share {study.only[0]}/{study.only[1]} of "
+            advice = "wait for it or choose another --study"
+            raise UserError(f"another process is writing {what}study {study.name!r}; {advice}") from None
     try:
         yield
     finally:

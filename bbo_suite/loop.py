@@ -8,6 +8,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,8 +85,8 @@ def execute(
     try:
         return _loop(run, problem, strategy, folder, stopped, keep_all, limit)
     except UserError as error:
-        if error.__cause__:
-            folder.note(error.__cause__)
+        with suppress(UserError):  # where the disk is full there is no room for this either
+            folder.note(error.__cause__ or error)
         raise
 
 
@@ -185,7 +186,7 @@ class _Log:
         """Mark the run complete, after a check that the folder holds no rows beyond its end."""
         if self.done < len(self._folder.rows):
             raise self._other(f"evaluation {self.done + 1} is stored although the strategy proposes no more")
-        self._folder.end(reason, self.done)
+        self._folder.end(reason, self.done, float(self._best), self.seconds)
 
     def _other(self, what: str) -> UserError:
         advice = "the strategy or its libraries have changed; nothing was changed: choose another --study"

@@ -2,78 +2,51 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from .store import END, ROWS
+from .run_view import RunView
 from .study import PlannedRun
 
 REFRESH_SECONDS, PLAIN_SECONDS = 0.25, 30.0
 
 
-@dataclass
-class Watched:
-    """How far one run is; `look` reads only what was added since the last look."""
+class Watched(RunView):
+    """A run of this command; its pace is counted from its turn on.
 
-    planned: PlannedRun
-    evaluations: int = 0
-    best: float = math.inf
-    ended: bool = False
-    since: float = 0.0
-    already: int = 0
-    _offset: int = 0
-    _file: Path = field(init=False)
+    Attributes:
+      already: evaluations that were stored before.
+      over: has this command done with it, be it in vain?
+    """
 
-    def __post_init__(self) -> None:
-        self._file = self.planned.path / ROWS
-        self.already = -1
+    def __init__(self, planned: PlannedRun) -> None:
+        run = planned.run
+        super().__init__(planned.path, planned.name, run.budget, planned.facts["default"])
+        self.planned, self.over, self.since, self.already = planned, False, 0.0, -1
         self.look()
         self.already = self.evaluations
 
     @property
-    def label(self) -> str:
-        """The run in words."""
-        run = self.planned.run
-        return f"{run.strategy} on {run.problem}, seed {run.seed}"
-
-    @property
-    def speedup(self) -> str:
-        """The best speedup over the default so far."""
-        return f"{self.planned.facts['default'] / self.best:.3f}x" if 0 < self.best < math.inf else "-"
-
-    @property
     def active(self) -> bool:
         """Is the run going on, as far as its files tell?"""
-        return self.evaluations > self.already and not self.ended
+        return self.evaluations > self.already and not self.ended and not self.over
 
     @property
     def seconds_left(self) -> float | None:
         """The time left at the pace so far; None before there is a pace."""
         done = self.evaluations - self.already
-        left = self.planned.run.budget - self.evaluations
+        left = self.budget - self.evaluations
         return (time.monotonic() - self.since) / done * left if done else None
 
     def look(self) -> None:
         """Read the rows that have come."""
-        if self.ended or not self._file.exists():
-            return
         if self.evaluations <= self.already:  # a run that was begun before waits for its turn: its pace starts here
             self.since = time.monotonic()
-        with self._file.open("rb") as file:
-            file.seek(self._offset)
-            data = file.read()
-        data = data[: data.rfind(b"\n") + 1]
-        self._offset += len(data)
-        values = [line.split(b",", 3)[2] for line in data.splitlines() if line[:1].isdigit()]
-        self.evaluations += len(values)
-        self.best = min([self.best, *map(float, values)])
-        self.ended = (self.planned.path / END).exists()
+        super().look()
 
 
 @contextmanager
@@ -126,7 +99,7 @@ def shown(plan: Sequence[PlannedRun], quiet: bool) -> Iterator[Callable[[Path], 
 
     def over(path: Path) -> None:
         if path in by_path:
-            by_path[path].ended = True
+            by_path[path].over = True
 
     if quiet:
         yield over
@@ -154,8 +127,12 @@ def _plain(runs: list[Watched], done: threading.Event) -> None:
 
 
 def _line(run: Watched) -> str:
-    count = f"{run.evaluations:,}/{run.planned.run.budget:,}"
-    return f"{run.label}: {count} evaluations, best {run.speedup}, {_left(run)} left"
+    count = f"{run.evaluations:,}/{run.budget:,}"
+    return f"{run.name.label}: {count} evaluations, best {_best(run)}, {_left(run)} left"
+
+
+def _best(run: Watched) -> str:
+    return "-" if run.speedup is None else f"{run.speedup:.3f}x"
 
 
 def _left(run: Watched) -> str:
@@ -173,17 +150,17 @@ def _live(runs: list[Watched], done: threading.Event) -> None:
     columns = (BarColumn(20), line) if console.width >= 80 else (line,)
     with Progress(*columns, console=console, transient=True, auto_refresh=False) as progress:
         total = progress.add_task("", total=len(runs))
-        lines = [progress.add_task("", total=run.planned.run.budget, visible=False) for run in runs]
+        lines = [progress.add_task("", total=run.budget, visible=False) for run in runs]
         finished = False
         while not finished:
             finished = done.wait(REFRESH_SECONDS)
             for run, task in zip(runs, lines, strict=True):
                 run.look()
                 progress.update(task, completed=run.evaluations, visible=run.active, description=_live_line(run))
-            over = sum(run.ended for run in runs)
+            over = sum(run.ended or run.over for run in runs)
             progress.update(total, completed=over, description=f"{over:,}/{len(runs):,} runs")
             progress.refresh()
 
 
 def _live_line(run: Watched) -> str:
-    return f"{run.evaluations:,}/{run.planned.run.budget:,}  {run.speedup}  {_left(run)} left  {run.label}"
+    return f"{run.evaluations:,}/{run.budget:,}  {_best(run)}  {_left(run)} left  {run.name.label}"

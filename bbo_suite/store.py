@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 import traceback
@@ -24,7 +25,7 @@ class RunFolder:
     """The only writer of one run's folder; a context manager that holds the folder's lock.
 
     `run.json` is what the run is (`identity`) and where it was made (`facts`), `rows.csv` the evaluations, `end.json`
-    says why it ended and is there only once it has.
+    says why it ended and is there only once it has, `error.txt` why the last attempt failed.
 
     Args:
       path: the folder; made if absent.
@@ -60,6 +61,7 @@ class RunFolder:
 
     def _enter(self) -> None:
         check_identity(self.path, self._identity)
+        (self.path / ERROR).unlink(missing_ok=True)  # of an earlier attempt
         self.rows, length = read_rows(self.path)
         if not (self.path / RUN).exists():
             if self.rows:
@@ -97,12 +99,15 @@ class RunFolder:
                 self._whole = None
             self._write(text)
 
-    def end(self, reason: str, evaluations: int) -> None:
-        """Mark the run complete: `budget` spent, space `covered`, or `time` up."""
+    def end(self, reason: str, evaluations: int, best: float = math.inf, seconds: float = 0.0) -> None:
+        """Mark the run complete: `budget` spent, space `covered`, or `time` up.
+
+        What its rows come to, the best value and the seconds of all, is for readers of many runs.
+        """
+        numbers = {"best": best if math.isfinite(best) else None, "seconds": seconds}
         with disk_errors(self.path):
             os.fsync(self._file)
-            write_json(self.path / END, {"reason": reason, "evaluations": evaluations})
-            (self.path / ERROR).unlink(missing_ok=True)
+            write_json(self.path / END, {"reason": reason, "evaluations": evaluations, **numbers})
 
     def note(self, error: BaseException) -> None:
         """Keep the traceback of what stopped the run, for whoever mends it."""

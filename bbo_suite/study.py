@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 import re
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock
 
 from .errors import UserError, blame
 from .evaluation import default_value
 from .interrupt import ignored
 from .loop import Run, execute
 from .machine import facts
+from .planned import RunName, add_planned, share
 from .registry import Registry
-from .store import RunFolder, check_identity, disk_errors, folder_name, read_json, write_json
+from .store import RunFolder, check_identity, disk_errors, read_json, write_json
 
-STUDY = "study.json"
+STUDY, CLAIM_LOCK, CLAIM_SECONDS = "study.json", ".claim.lock", 60
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,11 @@ class PlannedRun:
     run: Run
     path: Path
     facts: dict[str, Any]
+
+    @property
+    def name(self) -> RunName:
+        """What tells it from the other runs."""
+        return RunName(self.run.problem, self.run.strategy, self.run.seed)
 
 
 @dataclass(frozen=True)
@@ -50,6 +60,8 @@ class Study:
       keep_all: store every candidate in full.
       workers: processes that each problem with a live compiler may use.
       max_seconds: ends a run once its evaluations and its strategy have taken so long; None for no such end.
+      only: `(k, n)` for the k-th of n shares of the runs, counted from 1; None for all. Shares may run at the same
+        time, on any machines that see the folder.
     """
 
     name: str
@@ -64,6 +76,7 @@ class Study:
     keep_all: bool = False
     workers: int = 1
     max_seconds: float | None = None
+    only: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         for name in ("budget", "batch", "repeats", "workers"):
@@ -73,6 +86,8 @@ class Study:
             raise UserError(f"max_seconds must be above 0, not {self.max_seconds}")
         if self.seed < 0:
             raise UserError(f"seed must be 0 or more, not {self.seed}")
+        if self.only and not 1 <= self.only[0] <= self.only[1]:
+            raise UserError(f"there is no share {self.only[0]}/{self.only[1]}; shares are counted from 1")
         if not re.fullmatch(r"[\w@+-][\w.@+-]*", self.name):
             raise UserError(f"study name {self.name!r} must be letters, digits and any of . _ @ + - without a slash")
 
@@ -81,14 +96,21 @@ class Study:
         """The study's folder."""
         return self.results / self.name
 
+    @property
+    def runs(self) -> list[RunName]:
+        """All runs of the study, problem by problem."""
+        seeds = range(self.seed, self.seed + self.repeats)
+        return [RunName(*names) for names in itertools.product(self.problems, self.strategies, seeds)]
+
     def prepare(self) -> list[PlannedRun]:
-        """Load every problem, cost its default, and check that nothing stored contradicts the plan.
+        """Load every problem of the share, cost its default, and check that nothing stored contradicts the plan.
 
         Raises:
           UserError: an unknown id, a problem that does not load, or a folder that holds something else.
         """
-        where = facts()
-        plan = [run for problem in self.problems for run in self._of_problem(problem, where)]
+        where, mine = facts(), share(self.runs, *self.only) if self.only else self.runs
+        by_problem = itertools.groupby(mine, key=lambda run: run.problem)
+        plan = [run for problem, runs in by_problem for run in self._of_problem(problem, runs, where)]
         for planned in plan:
             check_identity(planned.path, planned.run.identity())
         return plan
@@ -100,8 +122,7 @@ class Study:
           UserError: the folder cannot be written, or the study was made with other settings.
         """
         shared = {"format": 1, "budget": self.budget, "batch": self.batch}
-        with disk_errors(self.path):
-            self.path.mkdir(parents=True, exist_ok=True)
+        with self._writing():
             if not (self.path / STUDY).exists():
                 write_json(self.path / STUDY, shared)
         stored = read_json(self.path / STUDY)
@@ -110,19 +131,30 @@ class Study:
                 advice = "choose another --study, or the same settings"
                 raise UserError(f"study {self.name!r} was made with {key} {stored.get(key)}, not {value}; {advice}")
 
-    def _of_problem(self, problem_id: str, where: dict[str, Any]) -> Iterator[PlannedRun]:
+    def announce(self) -> None:
+        """List the runs of all shares in the study's folder, for whoever watches it."""
+        with self._writing():
+            add_planned(self.path, self.runs)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Keep other shares, which may start at the same moment, from what they all write; it takes milliseconds."""
+        with disk_errors(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            with FileLock(self.path / CLAIM_LOCK, timeout=CLAIM_SECONDS):
+                yield
+
+    def _of_problem(self, problem_id: str, runs: Iterable[RunName], where: dict[str, Any]) -> Iterator[PlannedRun]:
         problem = self.registry.problem(problem_id)
         noted = {"default": default_value(problem), "optimum": problem.optimum, "unit": problem.unit}
         noted |= {"parameters": len(problem.space), **where}
         with blame(f"problem {problem_id}", "fingerprint"):
             fingerprint = problem.fingerprint()
-        for strategy, options in self.strategies.items():
-            uses_structure = self.registry.strategy(strategy).uses_structure
-            for seed in range(self.seed, self.seed + self.repeats):
-                fields = dataclasses.asdict(options)
-                run = Run(problem_id, fingerprint, strategy, fields, seed, self.budget, self.batch)
-                path = self.path / folder_name(problem_id, strategy, str(seed))
-                yield PlannedRun(run, path, {**noted, "uses_structure": uses_structure})
+        for name in runs:
+            fields = dataclasses.asdict(self.strategies[name.strategy])
+            uses_structure = self.registry.strategy(name.strategy).uses_structure
+            run = Run(problem_id, fingerprint, name.strategy, fields, name.seed, self.budget, self.batch)
+            yield PlannedRun(run, self.path / name.folder, {**noted, "uses_structure": uses_structure})
 
 
 @dataclass(frozen=True)
@@ -166,7 +198,7 @@ def perform(study: Study, plan: list[PlannedRun], jobs: int, stop: Path) -> Iter
 
     A file that appears at `stop` ends all runs after their current batch.
     """
-    if jobs == 1 or len(plan) == 1:
+    if jobs == 1 or len(plan) <= 1:
         yield from (work(study, planned, stop.exists) for planned in plan)
         return
     from joblib import Parallel, delayed

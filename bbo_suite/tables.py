@@ -87,6 +87,22 @@ def _fitting(lines: Sequence[dict[str, str]], width: int) -> list[str]:
     return names
 
 
+def plan_table(items: Sequence[dict[str, Any]]) -> None:
+    """Print how much work a plan is, one line for each strategy on each problem, and their sum."""
+    table = Table(caption="stored: about, at the full budget; a run that is done is not done again")
+    for name in ("problem", "strategy", "runs", "done", "parameters", "evaluations", "stored MB"):
+        table.add_column(name, justify="left" if name in ("problem", "strategy") else "right", overflow="fold")
+    for item in items:
+        counts = (f"{item[key]:,}" for key in ("runs", "done", "parameters", "evaluations"))
+        table.add_row(escape(item["problem"]), escape(item["strategy"]), *counts, f"{item['bytes'] / 1e6:,.1f}")
+    runs, done, evaluations, size = (
+        sum(item[key] for item in items) for key in ("runs", "done", "evaluations", "bytes")
+    )
+    table.add_section()
+    table.add_row("all", "", f"{runs:,}", f"{done:,}", "", f"{evaluations:,}", f"{size / 1e6:,.1f}")
+    _console().print(table)
+
+
 def tuning_table(plan: Tuning, verdict: Verdict) -> None:
     """Print what tuning found, beside the shipped defaults on fresh seeds, and how to use it."""
     from .tuning import changed, words

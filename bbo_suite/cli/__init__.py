@@ -3,6 +3,8 @@
 # ruff: noqa: F401, I001
 from .app import app
 from . import running
+from . import planning
+from . import watching
 from . import plotting
 from . import best
 from . import validating

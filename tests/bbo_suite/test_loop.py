@@ -184,7 +184,7 @@ def test_no_candidates_end_the_run_as_covered(tmp_path):
     lists = asking(lambda self, n: sample(self, next(left)).tolist() or np.zeros((0, 7), int))
     assert perform(tmp_path, strategy=lists, budget=20)
     assert len(rows_of(tmp_path)) == 5
-    assert json.loads((tmp_path / "end.json").read_text()) == {"reason": "covered", "evaluations": 5}
+    assert json.loads((tmp_path / "end.json").read_text()).items() >= {"reason": "covered", "evaluations": 5}.items()
 
 
 @pytest.mark.parametrize("step", ["constructor", "ask", "tell"])

@@ -44,17 +44,17 @@ def clock(monkeypatch):
 
 def test_a_run_is_read_as_it_grows(tmp_path, clock):
     watched = Watched(planned(tmp_path))
-    assert (watched.evaluations, watched.speedup, watched.active, watched.seconds_left) == (0, "-", False, None)
+    assert (watched.evaluations, watched.speedup, watched.active, watched.seconds_left) == (0, None, False, None)
     write(watched.planned, 1, [])
     watched.look()
     clock.append(102.0)
     write(watched.planned, 1, [20.0, float("inf"), 8.0], torn="4,0000")
     watched.look()
-    assert (watched.evaluations, watched.speedup, watched.active) == (3, "1.250x", True)
+    assert (watched.evaluations, watched.speedup, watched.active) == (3, 1.25, True)
     assert watched.seconds_left == 0.0  # the pace is measured from the last look at which nothing had come
     clock.append(105.0)
     assert watched.seconds_left == pytest.approx(3 / 3 * 997)
-    (watched.planned.path / "end.json").touch()
+    (watched.planned.path / "end.json").write_text('{"evaluations": 3}')
     watched.look()
     assert not watched.active
 

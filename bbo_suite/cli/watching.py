@@ -1,0 +1,56 @@
+"""`watch`."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .app import Results, app
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..study_view import StudyView
+
+REFRESH_SECONDS = 1.0
+
+
+@app.command()
+def watch(
+    study: Annotated[str, typer.Argument(help="Its name.")],
+    results: Results = Path("results"),
+    once: Annotated[
+        bool, typer.Option("--once", help="Say once how it stands; so it is where output is a file.")
+    ] = False,
+) -> None:
+    """Watch a study from its files, here or on another machine that sees them, until all of its runs are done."""
+    from rich.console import Console
+
+    from ..study_screen import WIDE, screen
+    from ..study_view import StudyView
+
+    view, here = StudyView(study, results), Console()
+    view.look()
+    if once or not here.is_terminal:
+        Console(width=None if here.is_terminal else WIDE).print(screen(view), highlight=False)
+        return
+    try:
+        _live(view, here)
+    except KeyboardInterrupt:
+        return
+
+
+def _live(view: StudyView, here: Console) -> None:
+    from rich.live import Live
+
+    from ..study_screen import screen
+
+    with Live(screen(view), console=here, auto_refresh=False) as live:
+        while not view.over:
+            started = time.monotonic()
+            view.look()
+            live.update(screen(view), refresh=True)
+            time.sleep(max(REFRESH_SECONDS, 4 * (time.monotonic() - started)))  # never more than a fifth of a core
