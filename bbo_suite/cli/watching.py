@@ -32,10 +32,11 @@ def watch(
     from ..study_screen import WIDE, screen
     from ..study_view import StudyView
 
-    view, here = StudyView(study, results), Console()
+    view, here = StudyView(study, results), Console(highlight=False)
     view.look()
     if once or not here.is_terminal:
-        Console(width=None if here.is_terminal else WIDE).print(screen(view), highlight=False)
+        here.width = here.width if here.is_terminal else WIDE
+        here.print(screen(view))
         return
     try:
         _live(view, here)

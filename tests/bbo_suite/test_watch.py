@@ -1,0 +1,185 @@
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from bbo_suite.planned import RunName, add_planned
+from bbo_suite.problem_base import Status
+from bbo_suite.rows import HEADER, Row
+from bbo_suite.study_screen import duration
+from bbo_suite.study_view import StudyView
+from bbo_suite.study_view import time as clock_of
+
+FIRST = [RunName("toy/small", "pick", seed) for seed in range(3)]
+
+
+def write(study, name, count, pace=0.1, ended=False):
+    """Write so many more rows of a run, as the suite does."""
+    path = study / name.folder
+    path.mkdir(exist_ok=True)
+    (path / "run.json").write_text('{"default": 4.0, "budget": 100}')
+    log = path / "rows.csv"
+    log.touch()
+    start = log.read_text().count("\n") or 1
+    rows = (Row(i, "0" * 16, 2.0, Status.OK, pace, pace, "ab" if i == 1 else "") for i in range(start, start + count))
+    with log.open("a") as file:
+        file.write("".join(["" if start > 1 else HEADER, *(row.line() for row in rows)]))
+    if ended:
+        (path / "end.json").write_text(json.dumps({"reason": "budget", "evaluations": start - 1 + count}))
+
+
+@pytest.fixture
+def study(tmp_path):
+    path = tmp_path / "results" / "s"
+    path.mkdir(parents=True)
+    (path / "study.json").write_text('{"format": 1, "budget": 100, "batch": 10}')
+    add_planned(path, FIRST)
+    return path
+
+
+@pytest.fixture
+def now(monkeypatch):
+    times = [1000.0]
+    monkeypatch.setattr(clock_of, "monotonic", lambda: times[-1])
+    return times
+
+
+def view_of(study):
+    view = StudyView(study.name, study.parent)
+    view.look()
+    return view
+
+
+def test_pace_and_time_left(study, now):
+    view = view_of(study)
+    assert (view.rate, view.seconds_left) == (0, None)  # nothing has begun
+    write(study, FIRST[0], 40)
+    view = view_of(study)
+    assert view.rate == pytest.approx(1 / 0.2)  # from the seconds stored with the rows
+    assert view.seconds_left == pytest.approx((60 + 100 + 100) * 0.2)
+    write(study, FIRST[1], 10)  # two at a time, both slowed down by half
+    now.append(now[-1] + 10)
+    write(study, FIRST[0], 25)
+    view.look()
+    assert view.rate == pytest.approx(35 / 10)
+    assert view.seconds_left == pytest.approx((35 + 90 + 100) * 0.2 / 0.7)
+    write(study, FIRST[0], 35, ended=True)
+    write(study, FIRST[1], 90, ended=True)
+    write(study, FIRST[2], 100, ended=True)
+    view.look()
+    assert view.over
+
+
+def test_what_is_to_come_takes_as_long_as_its_like(study, now):
+    slow = [RunName("toy/small", "mbo", 0), RunName("toy/large", "mbo", 0), RunName("toy/large", "pick", 0)]
+    add_planned(study, slow)
+    for name in FIRST:
+        write(study, name, 100, pace=0.5, ended=True)
+    write(study, slow[0], 50, pace=5.0)
+    write(study, slow[2], 50, pace=0.05)
+    assert view_of(study).seconds_left == pytest.approx((50 * 10 + 100 * 10 + 50 * 0.1) / 2)
+
+
+def test_the_last_run_is_what_there_is_to_wait_for(study, now):
+    write(study, FIRST[0], 90)
+    write(study, FIRST[1], 99)
+    write(study, FIRST[2], 10)
+    assert view_of(study).seconds_left == pytest.approx(90 * 0.2)
+
+
+def test_a_study_grows_while_it_is_watched(study):
+    view = view_of(study)
+    for name in FIRST:
+        write(study, name, 100, ended=True)
+    view.look()
+    assert view.over and len(view.runs) == 3
+    add_planned(study, [RunName("toy/large", "pick", 0)])
+    view.look()
+    assert not view.over and [run.name.problem for run in view.runs] == ["toy/small"] * 3 + ["toy/large"]
+
+
+def test_a_study_of_before_runs_were_listed(study):
+    (study / "planned.jsonl").unlink()
+    write(study, FIRST[0], 10)
+    assert [run.evaluations for run in view_of(study).runs] == [10]
+
+
+def test_half_of_a_line_and_empty_folders(study):
+    write(study, FIRST[0], 10)
+    with (study / FIRST[0].folder / "rows.csv").open("a") as log:
+        log.write("11,0000")
+    with (study / "planned.jsonl").open("a") as plan:
+        plan.write('{"problem": "to')
+    (study / FIRST[1].folder).mkdir()
+    assert [run.evaluations for run in view_of(study).runs] == [10, 0, 0]
+
+
+def test_printed_once(suite, study):
+    write(study, FIRST[0], 100, ended=True)
+    write(study, FIRST[1], 10)
+    os.utime(study / FIRST[1].folder / "rows.csv", (time.time() - 600,) * 2)
+    done = suite("watch", "s")
+    assert done.code == 0 and done.err == "" and "\x1b" not in done.out
+    assert "s: 3 runs: 1 done, 1 silent, 1 waiting" in done.out
+    assert "110/300 evaluations (37%)" in done.out
+    assert re.search(r"toy/small +│ +1/3 +│ +2\.0000", done.out)
+    assert "pick on toy/small, seed 1: 10/100, best 2.0000, silent for 10 min" in done.out
+
+
+def test_a_study_that_is_not_there(suite, study):
+    done = suite("watch", "t")
+    assert done.code == 1 and done.err.count("\n") == 1 and "there is no study 't'" in done.err
+
+
+def test_a_real_study_is_over_when_it_is_done(suite, toy):
+    suite("run", *toy, "--budget", 30, "--repeats", 2, "--study", "s", "--quiet")
+    done = suite("watch", "s", "--once")
+    assert "2 runs: 2 done" in done.out and "60/60 evaluations (100%)\n" in done.out
+
+
+@pytest.mark.parametrize("way", ["done", "interrupted"])
+def test_on_a_terminal_it_ends_when_all_is_done_or_quietly(study, tmp_path, way):
+    mine, theirs = pty.openpty()
+    command = [sys.executable, "-m", "bbo_suite", "watch", "s"]
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "100"}
+    process = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    shown = until(mine, b"3 waiting")
+    if way == "done":
+        for name in FIRST:
+            write(study, name, 100, ended=True)
+        shown += until(mine, b"3 done")
+    else:
+        process.send_signal(signal.SIGINT)
+    shown += until(mine, None)
+    assert process.wait(timeout=20) == 0
+    assert b"\x1b[?25h" in shown and b"Traceback" not in shown and b"Abort" not in shown
+
+
+def until(terminal, wanted):
+    """Return what a terminal shows up to some words, or to the end."""
+    shown, ends = b"", time.monotonic() + 30
+    while (wanted is None or wanted not in shown) and time.monotonic() < ends:
+        if not select.select([terminal], [], [], 1)[0]:
+            continue
+        try:
+            shown += os.read(terminal, 4096)
+        except OSError:  # Linux: the other end is closed
+            break
+    assert wanted is None or wanted in shown, shown
+    return shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(None, "?"), (0.2, "1 s"), (119, "119 s"), (3000, "50 min"), (7300, "2 h 1 min"), (2e5, "2 d 7 h")],
+)
+def test_durations(seconds, words):
+    assert duration(seconds) == words
