@@ -41,7 +41,7 @@ def watch(
     try:
         _live(view, here)
     except KeyboardInterrupt:
-        return
+        here.show_cursor()  # rich does not if it comes while the first screen is drawn
 
 
 def _live(view: StudyView, here: Console) -> None:
