@@ -19,7 +19,7 @@ from .interrupt import StopFile
 from .problem_base import Problem
 from .registry import Registry
 from .store import LOCK, disk_errors
-from .study import Outcome, Study, default_jobs, perform
+from .study import Outcome, PlannedRun, Study, default_jobs, perform
 
 load = frames.load
 
@@ -53,6 +53,7 @@ def run(
     keep_all: bool = False,
     workers: int = 1,
     max_seconds: float | None = None,
+    cluster: str | None = None,
     quiet: bool = True,
 ) -> list[dict[str, Any]]:
     """Run every strategy on every problem and return one summary a run (see `frames.summarise`).
@@ -66,6 +67,7 @@ def run(
       workers: processes for each run whose problem has a live compiler; no result depends on it.
       max_seconds: ends a run, beside the budget, once its evaluations and its strategy have taken so long.
       jobs: runs at a time, a process each; as many as cores when left out.
+      cluster: the address of a Dask scheduler whose workers do the runs; they must see `results`.
       quiet: show no progress on standard error.
 
     Raises:
@@ -77,7 +79,7 @@ def run(
     name = default_name(names, ids, chosen, budget, batch, seed) if study is None else study
     where = Path(results).absolute()
     made = Study(name, where, registry, ids, chosen, repeats, seed, budget, batch, keep_all, workers, max_seconds)
-    report = perform_study(made, jobs, quiet)
+    report = perform_study(made, jobs, quiet, cluster)
     if report.errors:
         raise UserError("; ".join(report.errors))
     if report.stopped:
@@ -101,7 +103,7 @@ class Report:
     stopped: bool
 
 
-def perform_study(study: Study, jobs: int | None, quiet: bool) -> Report:
+def perform_study(study: Study, jobs: int | None, quiet: bool, cluster: str | None = None) -> Report:
     """Do all that is left of a study.
 
     Raises:
@@ -111,16 +113,36 @@ def perform_study(study: Study, jobs: int | None, quiet: bool) -> Report:
 
     if jobs is not None and jobs < 1:
         raise UserError(f"jobs must be 1 or more, not {jobs}")
-    with StopFile() as stop, _alone(study):
+    if cluster is not None:
+        _check_cluster(cluster, jobs)
+    with _alone(study), StopFile(study.path if cluster else None) as stop:
         with preparing(study.problems, quiet):
             plan = study.prepare()
         study.announce()
         with shown(plan, quiet) as ended:
-            outcomes = list(_told(perform(study, plan, jobs or default_jobs(len(plan)), stop.path), ended))
+            outcomes = list(_told(_performed(study, plan, jobs, stop.path, cluster), ended))
         stopped = stop.stopped
     order = {planned.path: place for place, planned in enumerate(plan)}
     outcomes.sort(key=lambda outcome: order[outcome.path])
     return Report(list(_summaries(outcomes)), [o.error for o in outcomes if o.error], stopped)
+
+
+def _check_cluster(address: str, jobs: int | None) -> None:
+    from .cluster import check_address
+
+    if jobs is not None:
+        raise UserError("jobs is for this machine; a cluster does as many runs at a time as it has workers")
+    check_address(address)
+
+
+def _performed(
+    study: Study, plan: list[PlannedRun], jobs: int | None, stop: Path, cluster: str | None
+) -> Iterator[Outcome]:
+    if cluster is None:
+        return perform(study, plan, jobs or default_jobs(len(plan)), stop)
+    from .cluster import perform_on
+
+    return perform_on(cluster, study, plan, stop)
 
 
 def _told(outcomes: Iterable[Outcome], ended: Callable[[Path], None]) -> Iterator[Outcome]:

@@ -16,11 +16,18 @@ _MESSAGE = b"finishing the current batch; press Ctrl-C again to end at once\n"
 
 
 class StopFile:
-    """A context manager whose `path` appears when the user presses Ctrl-C; runs in any process can look at it."""
+    """A context manager whose `path` appears when the user presses Ctrl-C; runs in any process can look at it.
+
+    Args:
+      folder: where, if other machines are to see it.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._where = folder
 
     def __enter__(self) -> Self:
-        self._folder = tempfile.TemporaryDirectory(prefix="bbo_suite_")
-        self.path = Path(self._folder.name) / "stop"
+        self._folder = tempfile.TemporaryDirectory(prefix=".bbo_suite_", dir=self._where)
+        self.path = Path(self._folder.name).absolute() / "stop"
         self._catching = threading.current_thread() is threading.main_thread()
         if self._catching:
             self._before = signal.signal(signal.SIGINT, self._first)

@@ -31,16 +31,17 @@ class RunFolder:
       path: the folder; made if absent.
       identity: what must be equal for stored rows to be continued.
       facts: what is written beside it when the run starts: versions, machine, the default's cost.
+      patience: seconds to wait for another process that holds the folder.
 
     Raises:
       UserError: the folder cannot be written, another process holds it, or it holds another run or a damaged log.
     """
 
-    def __init__(self, path: Path, identity: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, identity: Mapping[str, Any], facts: Mapping[str, Any], patience: float = 0) -> None:
         self.path = path
         self._head = {**identity, **facts}
         self._identity = dict(identity)
-        self._lock = FileLock(path / LOCK, timeout=0)
+        self._lock = FileLock(path / LOCK, timeout=patience)
 
     def __enter__(self) -> Self:
         with disk_errors(self.path):

@@ -166,15 +166,19 @@ class Outcome:
     error: str = ""
 
 
-def work(study: Study, planned: PlannedRun, stopped: Callable[[], bool]) -> Outcome:
-    """Do one run in this process, with one thread for linear algebra; errors come back as sentences."""
+def work(study: Study, planned: PlannedRun, stopped: Callable[[], bool], patience: float = 0) -> Outcome:
+    """Do one run in this process, with one thread for linear algebra; errors come back as sentences.
+
+    Args:
+      patience: seconds to wait for another process that holds the run: its end may be on its way.
+    """
     from threadpoolctl import threadpool_limits
 
     try:
         problem = study.registry.problem(planned.run.problem)
         problem.workers = study.workers
         strategy = study.registry.strategy(planned.run.strategy)
-        folder = RunFolder(planned.path, planned.run.identity(), planned.facts)
+        folder = RunFolder(planned.path, planned.run.identity(), planned.facts, patience)
         with folder, threadpool_limits(1):
             complete = execute(planned.run, problem, strategy, folder, stopped, study.keep_all, study.max_seconds)
         return Outcome(planned.path, complete)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,13 +17,19 @@ if TYPE_CHECKING:
 
 @app.command()
 @takes_study
-def run(options: StudyOptions, as_json: AsJson = False) -> None:
+def run(
+    options: StudyOptions,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="tcp://HOST:PORT", help="Do the runs on the workers of a Dask scheduler.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
     """Run strategies on problems; the same command again resumes. Without arguments: a short demonstration."""
     from ..tables import reserved, summary_table
 
     with reserved(as_json):
         made = options.made()
-        report = _perform(made, options)
+        report = _perform(made, options, cluster)
     for error in report.errors:
         print(f"error: {error}", file=sys.stderr)
     for summary in report.summaries if as_json else ():
@@ -39,11 +45,11 @@ def run(options: StudyOptions, as_json: AsJson = False) -> None:
     raise typer.Exit(INTERRUPTED if report.stopped else 1 if report.errors else 0)
 
 
-def _perform(study: Study, options: StudyOptions) -> Report:
+def _perform(study: Study, options: StudyOptions, cluster: str | None) -> Report:
     from .. import api
 
     try:
-        return api.perform_study(study, options.jobs, options.quiet)
+        return api.perform_study(study, options.jobs, options.quiet, cluster)
     except KeyboardInterrupt:  # the second; typer would end without a word
         print(f"ended; what was stored in {study.path} is kept: run the same command to resume", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None

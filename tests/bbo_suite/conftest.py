@@ -33,7 +33,7 @@ def suite(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments):
-        if arguments[0] == "run" and "--jobs" not in arguments:
+        if arguments[0] == "run" and not {"--jobs", "--cluster"} & set(arguments):
             arguments = (*arguments, "--jobs", 1)  # other processes would stay in the folder of an earlier test
         monkeypatch.setattr(sys, "argv", ["bbo_suite", *map(str, arguments)])
         code = 0

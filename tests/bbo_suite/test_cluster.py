@@ -1,0 +1,174 @@
+"""Runs on a real Dask scheduler and real workers, processes of their own, some of which are killed."""
+
+import importlib.util
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from bbo_toys import environment, rows_of
+
+from bbo_suite import UserError, cluster
+from bbo_suite.registry import Registry
+from bbo_suite.study import Study
+
+
+def test_a_missing_extra_is_one_sentence(suite, toy, monkeypatch):
+    monkeypatch.setattr(cluster, "find_spec", lambda name: None)
+    done = suite("run", *toy, "--budget", 20, "--study", "s", "--cluster", "tcp://127.0.0.1:8786", "--quiet")
+    assert done.code == 1 and done.err == (
+        'error: a cluster needs Dask; install it by `pip install "bbo_suite[cluster]"`\n'
+    )
+
+
+def test_jobs_are_not_for_a_cluster(suite, toy):
+    done = suite("run", *toy, "--study", "s", "--cluster", "tcp://127.0.0.1:8786", "--jobs", 2)
+    assert done.code == 1 and "as many runs at a time as it has workers" in done.err
+
+
+needs_dask = pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="dask is not installed")
+
+
+@needs_dask
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense", "", "http://127.0.0.1:8787"])
+def test_a_wrong_address_is_one_sentence_before_any_problem_is_loaded(suite, toy, address, monkeypatch):
+    monkeypatch.setattr(cluster, "ANSWER_SECONDS", 0.5)
+    done = suite("run", "--problem", "toy/none", *toy, "--study", "s", "--cluster", address)
+    assert done.code == 1 and done.err.startswith(f"error: no Dask scheduler answers at '{address}' (")
+    assert done.err.count("\n") == 1
+
+
+class Cluster:
+    """A scheduler and workers that run in a folder of their own."""
+
+    def __init__(self, folder: Path):
+        self.folder, self.processes = folder, []
+        self.file = folder / "scheduler.json"
+        self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--dashboard-address", ":0")
+
+    def _start(self, kind, *arguments, **more):
+        log = (self.folder / f"{kind}{len(self.processes)}.log").open("w")
+        command = [sys.executable, "-m", "dask", kind, "--scheduler-file", str(self.file), *arguments]
+        place = {"cwd": self.folder, "stdout": log, "stderr": log, "env": environment() | more}
+        self.processes.append(subprocess.Popen(command, **place))
+        return self.processes[-1]
+
+    def worker(self, threads="1", **more):
+        return self._start("worker", "--nthreads", threads, "--no-nanny", "--no-dashboard", **more)
+
+    @property
+    def address(self):
+        wait_for(self.file.exists)
+        time.sleep(0.2)
+        return json.loads(self.file.read_text())["address"]
+
+    def end(self):
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def dask(tmp_path):
+    (tmp_path / "dask").mkdir()
+    made = Cluster(tmp_path / "dask")
+    yield made
+    made.end()
+
+
+def wait_for(true, seconds=60):
+    ends = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < ends, "it did not come"
+        time.sleep(0.05)
+
+
+def start(folder, toy, *arguments, repeats=4):
+    given = [*map(str, toy), "--strategy", "pick", "--strategy", "random", "--budget", "400", "--repeats", str(repeats)]
+    command = [sys.executable, "-m", "bbo_suite", "run", *given, "--study", "s", *arguments]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, cwd=folder, env=environment(), **pipes)
+
+
+def finish(process):
+    out, err = process.communicate(timeout=120)
+    return process.returncode, out, err
+
+
+def rows(folder):
+    return {path.parent.name: rows_of(path.parent) for path in sorted((folder / "results/s").glob("*/rows.csv"))}
+
+
+def holders(folder):
+    """Return the process that holds each run's lock, from what the kernel says."""
+    inodes = {path.stat().st_ino: path.parent.name for path in (folder / "results/s").glob("*/.lock")}
+    fields = [line.split() for line in Path("/proc/locks").read_text().splitlines() if "FLOCK" in line]
+    return {inodes[inode]: int(f[4]) for f in fields if (inode := int(f[5].rpartition(":")[2])) in inodes}
+
+
+@needs_dask
+@pytest.mark.slow
+def test_a_worker_that_is_killed_loses_nothing(tmp_path, toy, dask):
+    workers = [dask.worker(TOY_SECONDS="0.3") for _ in range(3)]
+    process = start(tmp_path, toy, "--cluster", dask.address)
+    wait_for(lambda: len(holders(tmp_path)) == 3 and any(len(run) >= 100 for run in rows(tmp_path).values()))
+    held = {pid: run for run, pid in holders(tmp_path).items()}
+    victim = next(worker for worker in workers if worker.pid in held)
+    victim.send_signal(signal.SIGKILL)
+    wait_for(lambda: holders(tmp_path).get(held[victim.pid]) in {w.pid for w in workers if w is not victim})
+    code, out, err = finish(process)
+    assert code == 0, err
+    assert "8" in out and "error" not in err
+    (tmp_path / "here").mkdir()
+    assert finish(start(tmp_path / "here", toy))[0] == 0
+    assert rows(tmp_path) == rows(tmp_path / "here") and len(rows(tmp_path)) == 8
+    assert not list((tmp_path / "results/s").glob(".bbo_suite_*"))
+
+
+@needs_dask
+@pytest.mark.slow
+@pytest.mark.parametrize("end", ["command", "scheduler", "interrupt"])
+def test_after_any_end_the_same_command_again_goes_on(tmp_path, toy, dask, end):
+    dask.worker(TOY_SECONDS="0.3")
+    process = start(tmp_path, toy, "--cluster", dask.address)
+    wait_for(lambda: any(len(run) >= 100 for run in rows(tmp_path).values()))
+    if end == "interrupt":
+        process.send_signal(signal.SIGINT)
+        code, _, err = finish(process)
+        assert code == 130 and "run the same command to resume" in err
+    elif end == "scheduler":
+        dask.scheduler.kill()
+        code, _, err = finish(process)
+        assert code == 1 and "went away; stored rows are kept: run the same command again" in err
+        dask.end()
+    else:
+        process.kill()
+        process.communicate(timeout=30)
+    wait_for(lambda: not holders(tmp_path))
+    stored = rows(tmp_path)
+    assert sum(map(len, stored.values())) < 3200
+    assert finish(start(tmp_path, toy, "--jobs", "1"))[0] == 0  # here, where the cluster began
+    assert [len(run) for run in rows(tmp_path).values()] == [400] * 8
+    assert all(rows(tmp_path)[name][: len(run)] == run for name, run in stored.items())
+
+
+@needs_dask
+@pytest.mark.slow
+def test_workers_that_have_threads(tmp_path, toy, dask):
+    dask.worker("2")
+    wait_for(lambda: "Registered" in (dask.folder / "worker1.log").read_text())
+    code, _, err = finish(start(tmp_path, toy, "--cluster", dask.address))
+    assert code == 1 and "has 2 threads, but a run is a process: start workers by `dask worker tcp" in err
+
+
+def test_a_worker_that_does_not_see_the_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    study = Study("s", Path("results"), Registry(), (), {})
+    for folder in (tmp_path, tmp_path / "none"):
+        with pytest.raises(UserError, match=r"does not see /.*/results/s; a cluster needs one file system"):
+            cluster._enter(folder, study)
+    study.claim()
+    cluster._enter(tmp_path, study)
