@@ -21,6 +21,8 @@ WIDE = 160
 def screen(view: StudyView) -> RenderableType:
     """Return what `watch` shows."""
     runs, counts = view.runs, view.counts
+    if not runs:
+        return f"{escape(view.path.name)}: no run is listed yet; its problems are being loaded"
     done, budget = sum(run.evaluations for run in runs), sum(map(_planned, runs))
     states = ", ".join(f"{counts[state]:,} {state.value}" for state in reversed(State) if counts[state])
     pace = f"{view.rate:,.0f} a second, {duration(view.seconds_left)} left"

@@ -74,8 +74,8 @@ class StudyView:
 
     @property
     def over(self) -> bool:
-        """Is nothing left to be done?"""
-        return all(view.state in (State.DONE, State.FAILED) for view in self.runs)
+        """Is nothing left to be done? Before the runs are listed, problems are loaded."""
+        return bool(self._views) and all(view.state in (State.DONE, State.FAILED) for view in self.runs)
 
     def _measured(self) -> tuple[float, float] | None:
         """Return evaluations, and seconds of their work, done in a second; None before something was seen to be."""

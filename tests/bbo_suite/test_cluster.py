@@ -41,6 +41,10 @@ def test_a_wrong_address_is_one_sentence_before_any_problem_is_loaded(suite, toy
     assert done.err.count("\n") == 1
 
 
+PATIENCE = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"}
+"""A run is given up when it has brought down two workers; Dask's own default is four."""
+
+
 class Cluster:
     """A scheduler and workers that run in a folder of their own."""
 
@@ -52,7 +56,7 @@ class Cluster:
     def _start(self, kind, *arguments, **more):
         log = (self.folder / f"{kind}{len(self.processes)}.log").open("w")
         command = [sys.executable, "-m", "dask", kind, "--scheduler-file", str(self.file), *arguments]
-        place = {"cwd": self.folder, "stdout": log, "stderr": log, "env": environment() | more}
+        place = {"cwd": self.folder, "stdout": log, "stderr": log, "env": environment() | PATIENCE | more}
         self.processes.append(subprocess.Popen(command, **place))
         return self.processes[-1]
 
@@ -153,6 +157,23 @@ def test_after_any_end_the_same_command_again_goes_on(tmp_path, toy, dask, end):
     assert finish(start(tmp_path, toy, "--jobs", "1"))[0] == 0  # here, where the cluster began
     assert [len(run) for run in rows(tmp_path).values()] == [400] * 8
     assert all(rows(tmp_path)[name][: len(run)] == run for name, run in stored.items())
+
+
+@needs_dask
+@pytest.mark.slow
+def test_a_run_that_brings_down_its_workers_is_one_error(tmp_path, toy, dask):
+    (tmp_path / "fatal.py").write_text(Path(toy[3]).read_text().replace("return self", "__import__('os')._exit(9)"))
+    for _ in range(3):
+        dask.worker()
+    given = ("--plugin", "fatal.py", "--strategy", "fatal", "--cluster", dask.address)
+    code, _, err = finish(start(tmp_path, toy, *given, repeats=1))
+    assert code == 1 and "fatal on toy/small, seed 0: every worker that tried it died (out of memory, or" in err
+    assert err.count("error:") == 1
+    assert {name: len(run) for name, run in rows(tmp_path).items()} == {
+        "toy--small__fatal__0": 0,
+        "toy--small__pick__0": 400,
+        "toy--small__random__0": 400,
+    }
 
 
 @needs_dask

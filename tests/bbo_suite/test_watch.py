@@ -105,6 +105,12 @@ def test_a_study_grows_while_it_is_watched(study):
     assert not view.over and [run.name.problem for run in view.runs] == ["toy/small"] * 3 + ["toy/large"]
 
 
+def test_a_study_that_is_being_prepared_is_not_over(suite, study):
+    (study / "planned.jsonl").unlink()
+    assert not view_of(study).over
+    assert suite("watch", "s").out == "s: no run is listed yet; its problems are being loaded\n"
+
+
 def test_a_study_of_before_runs_were_listed(study):
     (study / "planned.jsonl").unlink()
     write(study, FIRST[0], 10)
