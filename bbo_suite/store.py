@@ -19,6 +19,8 @@ from .errors import UserError
 from .rows import HEADER, Row
 
 RUN, ROWS, END, LOCK, ERROR = "run.json", "rows.csv", "end.json", ".lock", "error.txt"
+IMPORTED = "imported"
+"""The key of `run.json` under which stands where a run comes from that was not made here."""
 
 
 class RunFolder:
@@ -177,15 +179,34 @@ def check_identity(path: Path, identity: Mapping[str, Any]) -> None:
     """Check that a folder holds no run yet, or the same.
 
     Raises:
-      UserError: it holds another; the message names what differs.
+      UserError: it holds another, and the message names what differs; or one that was imported.
     """
     if not (path / RUN).exists():
         return
     stored = read_json(path / RUN)
+    if source := stored.get(IMPORTED):
+        raise UserError(f"{path} was imported from {source['source']} and cannot be resumed; choose another --study")
     for key, value in identity.items():
         if stored.get(key) != value:
             there, here = json.dumps(stored.get(key)), json.dumps(value)
             raise UserError(f"{path} holds a run with {key} {there}, not {here}; choose another --study, or delete it")
+
+
+def check_contents(study: Path, fingerprints: Mapping[str, str]) -> None:
+    """Check that all runs in a study's folder that are of some problems are of these as they are.
+
+    Args:
+      fingerprints: of the problems, by id.
+
+    Raises:
+      UserError: one is of another content.
+    """
+    for file in sorted(study.glob(f"*/{RUN}")):
+        stored = read_json(file)
+        here, there = fingerprints.get(stored.get("problem", "")), stored.get("fingerprint")
+        if here not in (None, there):
+            what = f"{stored['problem']} with content {there}, which is not comparable to content {here}"
+            raise UserError(f"{file.parent} is of {what}; choose another --study")
 
 
 def read_json(file: Path) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from .loop import Run, execute
 from .machine import facts
 from .planned import RunName, add_planned, share
 from .registry import Registry
-from .store import RunFolder, check_identity, disk_errors, read_json, write_json
+from .store import RunFolder, check_contents, check_identity, disk_errors, read_json, write_json
 
 STUDY, CLAIM_LOCK, CLAIM_SECONDS = "study.json", ".claim.lock", 60
 
@@ -88,8 +88,7 @@ class Study:
             raise UserError(f"seed must be 0 or more, not {self.seed}")
         if self.only and not 1 <= self.only[0] <= self.only[1]:
             raise UserError(f"there is no share {self.only[0]}/{self.only[1]}; shares are counted from 1")
-        if not re.fullmatch(r"[\w@+-][\w.@+-]*", self.name):
-            raise UserError(f"study name {self.name!r} must be letters, digits and any of . _ @ + - without a slash")
+        check_name(self.name)
 
     @property
     def path(self) -> Path:
@@ -113,6 +112,7 @@ class Study:
         plan = [run for problem, runs in by_problem for run in self._of_problem(problem, runs, where)]
         for planned in plan:
             check_identity(planned.path, planned.run.identity())
+        check_contents(self.path, {planned.run.problem: planned.run.fingerprint for planned in plan})
         return plan
 
     def claim(self) -> None:
@@ -155,6 +155,16 @@ class Study:
             uses_structure = self.registry.strategy(name.strategy).uses_structure
             run = Run(problem_id, fingerprint, name.strategy, fields, name.seed, self.budget, self.batch)
             yield PlannedRun(run, self.path / name.folder, {**noted, "uses_structure": uses_structure})
+
+
+def check_name(study: str) -> None:
+    """Check that a study's name can name a folder.
+
+    Raises:
+      UserError: it cannot.
+    """
+    if not re.fullmatch(r"[\w@+-][\w.@+-]*", study):
+        raise UserError(f"study name {study!r} must be letters, digits and any of . _ @ + - without a slash")
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from . import validating
 from . import reporting
 from . import listing
 from . import recording
+from . import exchanging
 from . import pretraining
 from . import tuning
 from . import checking

@@ -1,0 +1,45 @@
+"""Studies in the file formats of others, a format a file: `export` writes them, `import` brings their runs in."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+from ..errors import UserError
+from .formats import Format
+
+MODULES = {
+    "ioh": "ioh",
+    "coco": "coco",
+    "t4": "t4",
+    "kernel-tuner": "kernel_tuner",
+    "parquet": "parquet_table",
+    "csv": "csv_table",
+    "optuna": "optuna_journal",
+}
+"""The module of each format by the name that `--to` takes; one is added by a line here and a file beside this one."""
+
+
+def named(name: str) -> Format:
+    """Return the format of a name in `MODULES`."""
+    return import_module(f".{MODULES[name]}", __name__).FORMAT
+
+
+def recognised(path: Path) -> tuple[str, Format]:
+    """Return the format that a file, or a folder, is of, with its name; told from what it holds, not from its name.
+
+    Raises:
+      UserError: it cannot be read, or is of none.
+    """
+    try:
+        with path.open("rb") as file:
+            start = file.read(4096)
+    except IsADirectoryError:
+        start = b""
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror or error}") from None
+    for name in MODULES:
+        if (found := named(name)).recognises(path, start):
+            return name, found
+    known = "IOHprofiler data, CSV or Parquet with a row for each evaluation, or an Optuna storage"
+    raise UserError(f"cannot import {path}: it is none of {known}")

@@ -1,0 +1,77 @@
+"""The candidates of stored runs in names and values, for formats that tell nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib.metadata import version
+
+import numpy as np
+import pandas as pd
+
+from ..errors import UserError
+from ..problem_base import Problem, Status
+from ..recording_files import Measurements
+from .stored import StoredRun, StoredStudy
+
+_STATUS = {status.word: status for status in Status}
+
+
+@dataclass
+class Candidates:
+    """Runs' evaluations whose candidates are stored, and a count of those whose are not."""
+
+    study: StoredStudy
+    told: int = field(default=0, init=False)
+    left_out: int = field(default=0, init=False)
+
+    def of(self, run: StoredRun) -> tuple[pd.DataFrame, Measurements]:
+        """Return the rows of a run whose candidates are stored, and what these measured.
+
+        Raises:
+          UserError: the run's problem is not here as it was, or a candidate is damaged.
+        """
+        problem, frame = self._problem(run), run.frame()
+        known = frame[frame["config"] != ""].reset_index(drop=True)
+        self.told, self.left_out = self.told + len(known), self.left_out + len(frame) - len(known)
+        configs = _configs(run, problem, known)
+        words, costs, reasons = known["status"].astype(str), known["value"].tolist(), known["reason"].tolist()
+        outcomes = list(zip(costs, (int(_STATUS[word]) for word in words), reasons, strict=True))
+        columns = range(len(problem.space))
+        told = _metadata(run)
+        return known, Measurements(problem.space, columns, configs, outcomes, told, problem.unit, problem.default_row())
+
+    def _problem(self, run: StoredRun) -> Problem:
+        problem = self.study.registry.problem(run.facts["problem"])
+        here, there = problem.fingerprint(), run.facts["fingerprint"]
+        if here != there:
+            raise UserError(
+                f"{run.path} is of {problem.id} with content {there}, but here it has {here}, so that its candidates "
+                "cannot be named; export --to csv, parquet, ioh or coco, which name none"
+            )
+        return problem
+
+    def notes(self) -> Iterator[str]:
+        """Yield the sentence about what is left out, if anything is."""
+        if self.left_out:
+            yield (
+                f"{self.left_out:,} of {self.told + self.left_out:,} evaluations are left out: only improvements are "
+                "stored with their candidate; a study made by `run --all-configs` has all"
+            )
+
+
+def _configs(run: StoredRun, problem: Problem, known: pd.DataFrame) -> np.ndarray:
+    space = problem.space
+    try:
+        configs = np.array([space.unpack(text) for text in known["config"]], space.dtype).reshape(-1, len(space))
+    except ValueError as error:
+        raise UserError(f"{run.path} is damaged: {error}") from None
+    if space.digests(configs) != known["digest"].tolist():
+        raise UserError(f"{run.path} is damaged: a candidate in it does not have its digest")
+    return configs
+
+
+def _metadata(run: StoredRun) -> dict[str, object]:
+    seconds = {"timeunit": "seconds"} if run.facts["unit"] == "seconds" else {}
+    keys = ("problem", "fingerprint", "strategy", "options", "seed", "budget", "batch")
+    return {key: run.facts[key] for key in keys} | seconds | {"made by": f"bbo_suite {version('bbo_suite')}"}

@@ -1,0 +1,79 @@
+"""CSV: one row an evaluation, self-contained; read by pandas, R, spreadsheets and IOHanalyzer's own reader of CSV."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TextIO
+
+from . import records
+from .formats import ForeignRun, Format
+from .stored import StoredStudy
+
+_LONGEST = 1 << 27
+"""Most characters of a cell: packed candidates of very large spaces are long."""
+
+
+def write(study: StoredStudy, path: Path) -> list[str]:
+    """Write all runs one after another; gzipped if the name ends so."""
+    with _opened(path, "wt") as file:
+        for number, run in enumerate(study.runs):
+            records.table(run).to_csv(file, index=False, header=not number, lineterminator="\n")
+    return []
+
+
+def recognises(path: Path, start: bytes) -> bool:
+    """Is its first line a header with the columns that are needed?"""
+    if start[:2] == b"\x1f\x8b":
+        with suppress(OSError, EOFError), gzip.open(path) as file:
+            start = file.read(4096)
+    line = start.decode("utf-8-sig", errors="replace").partition("\n")[0].strip("\r")
+    return not records.missing([column.strip('"') for column in line.split(",")])
+
+
+def read(path: Path) -> Iterator[ForeignRun]:
+    """Yield the runs of a table: a row for each evaluation, the rows of a run together.
+
+    Raises:
+      ValueError: with the line that is wrong.
+    """
+    try:
+        with _opened(path, "rt") as file:
+            yield from records.runs(_records(file))
+    except UnicodeDecodeError as error:
+        raise ValueError(f"it is no text in UTF-8 ({error.reason})") from None
+    except (EOFError, gzip.zlib.error, gzip.BadGzipFile) as error:  # type: ignore[attr-defined]
+        raise ValueError(f"it is a gzip file that is cut off or damaged ({error})") from None
+
+
+def _records(file: TextIO) -> Iterator[records.Record]:
+    csv.field_size_limit(_LONGEST)
+    reader = csv.reader(file, strict=True)
+    try:
+        columns = next(reader)
+        for cells in reader:
+            place = f"line {reader.line_num}"
+            if len(cells) != len(columns):
+                raise ValueError(f"{place} has {len(cells)} fields and the header {len(columns)}; is it cut off?")
+            yield place, dict(zip(columns, cells, strict=True))
+    except csv.Error as error:
+        raise ValueError(f"line {reader.line_num} is no CSV ({error})") from None
+
+
+def _opened(path: Path, mode: str) -> TextIO:
+    encoding = "utf-8" if "w" in mode else "utf-8-sig"
+    packed = path.name.removesuffix(".part").endswith(".gz") if "w" in mode else _is_gzip(path)
+    if packed:
+        return gzip.open(path, mode, encoding=encoding, newline="")  # type: ignore[return-value]
+    return path.open(mode, encoding=encoding, newline="")  # type: ignore[return-value]
+
+
+def _is_gzip(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(2) == b"\x1f\x8b"
+
+
+FORMAT = Format("a table, one row an evaluation", ".csv", write, recognises, read, "CSV")

@@ -1,0 +1,45 @@
+"""`export`: a stored study in the format of another tool."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from ..errors import UserError
+from ..registry import Registry
+from ..store import disk_errors
+from . import named
+from .stored import stored
+
+
+def export(study: str, to: str, out: Path | None, results: Path, registry: Registry) -> tuple[Path, list[str]]:
+    """Write a study in a format of `exchange.MODULES`, and return where and a sentence for each thing left out.
+
+    What is written stands under the name with `.part` behind it until all is.
+
+    Args:
+      out: the file, or the folder where the format has many files; in the study's folder when left out.
+
+    Raises:
+      UserError: no such study, a damaged one, or something is there already.
+    """
+    made, source = named(to), stored(study, results, registry)
+    path = results / study / "export" / f"{to if not made.suffix else study}{made.suffix}" if out is None else out
+    part = path.with_name(f"{path.name}.part")
+    if path.exists():
+        raise UserError(f"{path} is there already; remove it or choose another --out")
+    with disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _remove(part)
+        try:
+            notes = made.write(source, part)
+            part.replace(path)
+        except ValueError as error:
+            raise UserError(f"cannot export study {study!r} from {results}: {error}") from None
+        finally:
+            _remove(part)
+    return path, notes
+
+
+def _remove(path: Path) -> None:
+    shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)

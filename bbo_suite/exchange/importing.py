@@ -1,0 +1,145 @@
+"""`import`: runs that a file tells become runs of a study, marked as such, so that figures show them beside ours."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from filelock import AcquireReturnProxy, FileLock, Timeout
+
+from ..errors import UserError
+from ..evaluation import default_value
+from ..registry import Registry
+from ..store import IMPORTED, LOCK, RUN, RunFolder, check_contents, disk_errors, folder_name, read_json, write_json
+from ..study import check_name
+from . import recognised
+from .foreign import checked_head, contiguous
+from .formats import ForeignRun
+from .stored import HEAD
+
+_MEANING = ("problem", "fingerprint", "unit", "default")
+"""What is not said of a run by a file that this suite did not write."""
+_BATCH = 1000
+
+
+@dataclass(frozen=True)
+class Import:
+    """What to bring in, and where.
+
+    Attributes:
+      file: it, or a folder.
+      study: the name of the folder in `results`; the file's when None.
+      problem: the id of ours that the runs are of where the file does not say.
+    """
+
+    file: Path
+    study: str | None
+    results: Path
+    registry: Registry
+    problem: str | None = None
+
+    @property
+    def path(self) -> Path:
+        """The study's folder."""
+        stem = self.file.name.removesuffix(".gz").rpartition(".")[0] or self.file.name
+        name = self.study or re.sub(r"[^\w.@+-]+", "-", stem).strip("-.") or "imported"
+        check_name(name)
+        return self.results / name
+
+    def perform(self) -> list[Path]:
+        """Bring all runs of the file in, or none, and return their folders.
+
+        Raises:
+          UserError: the file is damaged or of no known format, says not of which problem its runs are, or the study
+            holds the same runs, or runs of another content of the problem.
+        """
+        path = self.path
+        with disk_errors(self.results):
+            self.results.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=self.results, prefix=".importing-") as kept:
+                runs = self._read(Path(kept) / path.name)
+                path.mkdir(exist_ok=True)
+                with _alone(path):
+                    return [_placed(run, path) for run in _checked(runs, path)]
+
+    def _read(self, folder: Path) -> list[Path]:
+        """Write the runs of the file to a folder of their own, and return theirs."""
+        name, made = recognised(self.file)
+        tool = f"{made.tool}, read by bbo_suite {version('bbo_suite')} as {name}"
+        try:
+            runs = [run for found in made.read(self.file) if (run := self._write(found, folder, tool))]
+        except ValueError as error:
+            raise UserError(f"cannot import {self.file}: {error}; nothing was imported") from None
+        except (MemoryError, RecursionError) as error:
+            raise UserError(
+                f"cannot import {self.file}: it is too large or too deep ({type(error).__name__})"
+            ) from None
+        if not runs:
+            raise UserError(f"{self.file} holds no evaluation; nothing was imported")
+        return runs
+
+    def _write(self, found: ForeignRun, folder: Path, tool: str) -> Path | None:
+        """Write a run; None if it has no evaluation."""
+        rows = contiguous(found)
+        if (first := next(rows, None)) is None:
+            return None
+        head = self._head(found)
+        path = folder / folder_name(head["problem"], head["strategy"], str(head["seed"]))
+        if path.exists():
+            twice = f"seed {head['seed']} of {head['strategy']} on {head['problem']}"
+            raise ValueError(f"{found.place} is {twice} a second time; let the rows of a run stand together, once")
+        told = {IMPORTED: {"source": str(self.file), "tool": tool}, "versions": {}, "machine": {}}
+        with RunFolder(path, head, told) as run:
+            count = 1
+            run.append([first])
+            while batch := list(islice(rows, _BATCH)):
+                run.append(batch)
+                count += len(batch)
+            run.end(IMPORTED, count)
+        write_json(path / RUN, {"budget": count} | head | told)
+        return path
+
+    def _head(self, found: ForeignRun) -> dict[str, Any]:
+        head = {key: found.head[key] for key in HEAD if key in found.head}
+        told = head.get("problem")
+        if told is not None and self.problem not in (None, told):
+            raise ValueError(f"{found.place} is of problem {str(told)[:60]!r}, not {self.problem!r}")
+        if any(key not in head for key in _MEANING):
+            if self.problem is None:
+                raise UserError(f"{self.file} does not say of which problem of this suite its runs are; give --problem")
+            head |= self._meaning(self.problem)
+        head = {"strategy": self.path.name, "seed": 0, "options": {}, "batch": 1} | head
+        return checked_head({"optimum": None, "uses_structure": False} | head, found.place)
+
+    def _meaning(self, problem_id: str) -> dict[str, Any]:
+        problem = self.registry.problem(problem_id)
+        known = {"problem": problem_id, "fingerprint": problem.fingerprint(), "unit": problem.unit}
+        return known | {"default": default_value(problem), "optimum": problem.optimum}
+
+
+def _alone(path: Path) -> AcquireReturnProxy:
+    try:
+        return FileLock(path / LOCK, timeout=0).acquire()
+    except Timeout:
+        raise UserError(f"another process is writing {path}; wait for it or choose another --study") from None
+
+
+def _checked(runs: list[Path], path: Path) -> Iterator[Path]:
+    """Yield the runs after a check that none is there yet, and that all are of the problems as these are."""
+    for run in runs:
+        if (path / run.name).exists():
+            raise UserError(f"{path / run.name} is there already; nothing was imported: choose another --study")
+        head = read_json(run / RUN)
+        for study in (path, run.parent):
+            check_contents(study, {head["problem"]: head["fingerprint"]})
+    yield from runs
+
+
+def _placed(run: Path, path: Path) -> Path:
+    return run.replace(path / run.name)

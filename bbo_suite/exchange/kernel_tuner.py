@@ -1,0 +1,94 @@
+"""Kernel Tuner's cache, a file a problem: what all runs of a study measured, each candidate once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TextIO
+
+import pandas as pd
+
+from ..problem_base import Status
+from ..recording_files import Measurements, Outcome
+from ..store import ROWS, folder_name
+from . import t4
+from .candidates import Candidates
+from .formats import Format
+from .stored import StoredRun, StoredStudy
+
+_FAILURES = {Status.FORBIDDEN: "InvalidConfig", Status.COMPILE_ERROR: "CompilationFailedConfig"}
+"""Its word in the place of a time; all others are runtime failures."""
+_TIMES = ("compile_time", "verification_time", "benchmark_time", "strategy_time", "framework_time")
+_TAKEN = {"time", "times", "timestamp", "__error__", *_TIMES}
+"""The names in a row that are not a parameter's."""
+
+
+def write(study: StoredStudy, path: Path) -> list[str]:
+    """Write a folder with a cache for each problem; times are milliseconds, other units are an objective as named."""
+    path.mkdir()
+    candidates = Candidates(study)
+    for (problem,), runs in study.by("problem"):
+        with (path / f"{folder_name(problem)}.json").open("w", encoding="utf-8") as file:
+            _write(file, problem, candidates, runs)
+    return list(candidates.notes())
+
+
+def _write(file: TextIO, problem: str, candidates: Candidates, runs: Sequence[StoredRun]) -> None:
+    objective = "time" if runs[0].facts["unit"] == "seconds" else runs[0].facts["unit"]
+    seen: set[str] = set()
+    for number, run in enumerate(runs):
+        known, made = candidates.of(run)
+        names, values = _described(made, objective)
+        if not number:
+            file.write(f'{json.dumps(_head(run, problem, objective, names, values))[:-1]},\n"cache": {{')
+        written = str(datetime.fromtimestamp((run.path / ROWS).stat().st_mtime, UTC)) if len(known) else ""
+        for i, digest in enumerate(known["digest"].tolist()):
+            if digest not in seen:
+                own = [values[column][index] for column, index in enumerate(made.configs[i].tolist())]
+                row = dict(zip(names, own, strict=True)) | _outcome(made.outcomes[i], objective)
+                row |= _spent(known, i) | {"timestamp": written}
+                file.write(f"{',' if seen else ''}\n{json.dumps(','.join(map(str, own)))}: {json.dumps(row)}")
+                seen.add(digest)
+    file.write("}\n}")  # to the byte what Kernel Tuner takes for the end
+
+
+def _outcome(outcome: Outcome, objective: str) -> dict[str, Any]:
+    cost, status, _ = outcome
+    if status != Status.OK:
+        return {objective: _FAILURES.get(Status(status), "RuntimeFailedConfig")}
+    return {"time": cost * 1e3, "times": [cost * 1e3]} if objective == "time" else {objective: cost}
+
+
+def _spent(known: pd.DataFrame, i: int) -> dict[str, float]:
+    """Return the parts of the time that an evaluation took, of which two are known, in milliseconds."""
+    milliseconds = [1e3 * known[column].to_numpy()[i].item() for column in ("evaluation_seconds", "strategy_seconds")]
+    return dict.fromkeys(_TIMES, 0.0) | dict(zip(("benchmark_time", "strategy_time"), milliseconds, strict=True))
+
+
+def _described(made: Measurements, objective: str) -> tuple[list[str], list[list[Any]]]:
+    """Return names and values as keys and cells: a comma in a value would make two candidates' keys one."""
+    names, values = made.described()
+    names = [f"{name} (parameter)" if name in _TAKEN | {objective} else name for name in names]
+    plain = [not any("," in str(value) for value in own) for own in values]
+    return names, [own if fits else list(range(len(own))) for own, fits in zip(values, plain, strict=True)]
+
+
+def _head(run: StoredRun, problem: str, objective: str, names: list[str], values: list[list[Any]]) -> dict[str, Any]:
+    return {
+        "device_name": str(run.facts.get("machine", {}).get("cpu", "")),
+        "kernel_name": problem,
+        "problem_size": "",
+        "tune_params_keys": names,
+        "tune_params": dict(zip(names, values, strict=True)),
+        "objective": objective,
+    }
+
+
+def recognises(path: Path, start: bytes) -> bool:
+    """Is it JSON that begins as a cache does?"""
+    return start.lstrip()[:1] == b"{" and (b'"tune_params_keys"' in start or b'"cache"' in start)
+
+
+FORMAT = Format("Kernel Tuner's cache, a file a problem", "", write, recognises, t4.read, "Kernel Tuner")

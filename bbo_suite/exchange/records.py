@@ -1,0 +1,93 @@
+"""Runs as a table, one row an evaluation: what CSV and Parquet share."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Iterator
+from itertools import chain, groupby
+from typing import TYPE_CHECKING, Any
+
+from ..problem_base import Status
+from ..rows import Row
+from .formats import ForeignRun
+from .stored import HEAD, StoredRun
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ROW = ("evaluation", "digest", "value", "status", "strategy_seconds", "evaluation_seconds", "config", "reason")
+COLUMNS = (*HEAD, *ROW)
+_NEEDED = ("evaluation", "value")
+_STATUS = {status.word: status for status in Status}
+
+Record = tuple[str, dict[str, Any]]
+"""The place of an evaluation in its file, and its cells by column."""
+
+
+def table(run: StoredRun) -> pd.DataFrame:
+    """Return a run's rows with the facts of its head beside each; `options` as JSON."""
+    frame = run.frame()
+    for key, value in (run.head | {"options": json.dumps(run.head["options"])}).items():
+        frame[key] = math.nan if value is None else value
+    return frame[list(COLUMNS)]
+
+
+def missing(columns: Collection[str]) -> list[str]:
+    """Return the columns without which a table holds no runs."""
+    return [column for column in _NEEDED if column not in columns]
+
+
+def runs(records: Iterator[Record]) -> Iterator[ForeignRun]:
+    """Yield the runs of a table, of which the rows of one stand together.
+
+    Raises:
+      ValueError: a cell is not what its column holds; the message has its place.
+    """
+    for _, group in groupby(records, key=lambda record: [str(record[1].get(key)) for key in HEAD]):
+        first = next(group)
+        yield ForeignRun(_head(*first), (_row(*record) for record in chain([first], group)), first[0])
+
+
+def _head(place: str, record: dict[str, Any]) -> dict[str, Any]:
+    head = {key: _fact(place, key, record[key]) for key in HEAD if record.get(key) not in (None, "")}
+    return {key: value for key, value in head.items() if value is not None}
+
+
+def _fact(place: str, key: str, cell: Any) -> Any:  # noqa: ANN401 - a fact of any type
+    """Return the fact that a cell holds; None for the not-a-number that stands for nothing."""
+    try:
+        if key in ("seed", "budget", "batch"):
+            return int(cell)
+        if key in ("default", "optimum"):
+            return None if math.isnan(float(cell)) else float(cell)
+        if key == "uses_structure":
+            return {"true": True, "false": False}[str(cell).lower()]
+        return json.loads(cell) if key == "options" else str(cell)
+    except (ValueError, KeyError, TypeError, OverflowError):
+        raise _wrong(place, key, cell) from None
+
+
+def _row(place: str, record: dict[str, Any]) -> Row:
+    value = _number(place, record, "value", math.nan)
+    word = record.get("status") or ("ok" if math.isfinite(value) else "runtime_error")
+    if word not in _STATUS:
+        raise _wrong(place, "status", word)
+    number = _number(place, record, "evaluation", math.nan)
+    if not number.is_integer():
+        raise _wrong(place, "evaluation", record["evaluation"])
+    digest, config, reason = (str(record.get(key) or "") for key in ("digest", "config", "reason"))
+    strategy, evaluation = (_number(place, record, f"{whose}_seconds", 0.0) for whose in ("strategy", "evaluation"))
+    return Row(int(number), digest, value, _STATUS[word], strategy, evaluation, config, reason)
+
+
+def _number(place: str, record: dict[str, Any], key: str, otherwise: float) -> float:
+    cell = record.get(key)
+    try:
+        return otherwise if cell in (None, "") else float(cell)
+    except (ValueError, TypeError):
+        raise _wrong(place, key, cell) from None
+
+
+def _wrong(place: str, key: str, cell: Any) -> ValueError:  # noqa: ANN401 - whatever stands there
+    return ValueError(f"{place} has {str(cell)[:60]!r} as its {key}")
