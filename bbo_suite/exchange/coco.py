@@ -65,7 +65,7 @@ def _write(folder: Path, number: int, strategy: str, runs: Sequence[StoredRun], 
             if len(frame := run.frame()):
                 last = _append(file, frame, reference)
                 told.append(f"{run.facts['seed'] + 1}:{len(frame)}|{last:.1e}")
-                dimension = max(dimension, *_dimensions(frame))
+                dimension = max(dimension, _dimension(run, frame))
     for suffix in (".dat", ".tdat"):
         data.with_name(f"f{number}_DIM{dimension}{suffix}").write_bytes(data.read_bytes())
     data.unlink()
@@ -88,9 +88,9 @@ def _append(file: TextIO, frame: pd.DataFrame, reference: float) -> float:
     return float(precision[-1])
 
 
-def _dimensions(frame: pd.DataFrame) -> list[int]:
+def _dimension(run: StoredRun, frame: pd.DataFrame) -> int:
     known = frame[frame["config"] != ""].head(1)
-    return [len(unpacked(*pair)) for pair in zip(known["config"], known["digest"], strict=True)] or [1]
+    return len(unpacked(run, known["config"].item(), known["digest"].item())) if len(known) else 1
 
 
 def recognises(path: Path, start: bytes) -> bool:

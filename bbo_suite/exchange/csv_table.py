@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -21,14 +22,17 @@ def write(study: StoredStudy, path: Path) -> list[str]:
     """Write all runs one after another; gzipped if the name ends so."""
     with _opened(path, "wt") as file:
         for number, run in enumerate(study.runs):
-            records.table(run).to_csv(file, index=False, header=not number, lineterminator="\n")
+            header = not number  # quotes for all texts: a lone carriage return would go without
+            records.table(run).to_csv(
+                file, index=False, header=header, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC
+            )
     return []
 
 
 def recognises(path: Path, start: bytes) -> bool:
     """Is its first line a header with the columns that are needed?"""
     if start[:2] == b"\x1f\x8b":
-        with suppress(OSError, EOFError), gzip.open(path) as file:
+        with suppress(OSError, EOFError, zlib.error), gzip.open(path) as file:
             start = file.read(4096)
     line = start.decode("utf-8-sig", errors="replace").partition("\n")[0].strip("\r")
     return not records.missing([column.strip('"') for column in line.split(",")])
@@ -40,13 +44,8 @@ def read(path: Path) -> Iterator[ForeignRun]:
     Raises:
       ValueError: with the line that is wrong.
     """
-    try:
-        with _opened(path, "rt") as file:
-            yield from records.runs(_records(file))
-    except UnicodeDecodeError as error:
-        raise ValueError(f"it is no text in UTF-8 ({error.reason})") from None
-    except (EOFError, gzip.zlib.error, gzip.BadGzipFile) as error:  # type: ignore[attr-defined]
-        raise ValueError(f"it is a gzip file that is cut off or damaged ({error})") from None
+    with _opened(path, "rt") as file:
+        yield from records.runs(_records(file))
 
 
 def _records(file: TextIO) -> Iterator[records.Record]:
@@ -61,6 +60,10 @@ def _records(file: TextIO) -> Iterator[records.Record]:
             yield place, dict(zip(columns, cells, strict=True))
     except csv.Error as error:
         raise ValueError(f"line {reader.line_num} is no CSV ({error})") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"it is no text in UTF-8, somewhere after line {reader.line_num}") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ValueError(f"it is cut off or damaged after line {reader.line_num} ({error})") from None
 
 
 def _opened(path: Path, mode: str) -> TextIO:

@@ -71,7 +71,7 @@ def _append(file: TextIO, frame: pd.DataFrame) -> None:
 def _told(run: StoredRun, frame: pd.DataFrame) -> dict[str, Any]:
     place = int(frame["value"].argmin())
     best = frame.iloc[place]
-    x = unpacked(best["config"], best["digest"]).tolist() if best["config"] else []
+    x = unpacked(run, best["config"], best["digest"]).tolist() if best["config"] else []
     value = float(best["value"])
     found = {"evals": place + 1, "y": value if math.isfinite(value) else None, "x": x}
     return {"instance": 1, "evals": len(frame), "best": found, "bbo_suite": run.head}
@@ -139,15 +139,15 @@ class _Lines:
     def run(self, length: int) -> Iterator[Row]:
         """Yield the rows of the next run, the last of which, whatever else was logged, is evaluation `length`."""
         row, self._next = self._next or self._row()[0], None
-        last = 0
+        last, line = 0, self.number
         while row:
             yield row
-            last = row.evaluation
+            last, line = row.evaluation, self.number
             row, begins = self._row()
             if row and (begins or row.evaluation <= last):
                 row, self._next = None, row
         if length and last != length:
-            raise ValueError(f"{self._name}, line {self.number} ends a run of {length} evaluations at {last}")
+            raise ValueError(f"{self._name}, line {line} ends a run of {length} evaluations at {last}")
 
     def _row(self) -> tuple[Row | None, bool]:
         """Return the next row, and whether there was a header before it."""

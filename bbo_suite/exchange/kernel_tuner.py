@@ -68,11 +68,15 @@ def _spent(known: pd.DataFrame, i: int) -> dict[str, float]:
 
 
 def _described(made: Measurements, objective: str) -> tuple[list[str], list[list[Any]]]:
-    """Return names and values as keys and cells: a comma in a value would make two candidates' keys one."""
+    """Return names and values as cells; indices for values whose texts would make the keys of two candidates one."""
     names, values = made.described()
     names = [f"{name} (parameter)" if name in _TAKEN | {objective} else name for name in names]
-    plain = [not any("," in str(value) for value in own) for own in values]
-    return names, [own if fits else list(range(len(own))) for own, fits in zip(values, plain, strict=True)]
+    texts = [{str(value) for value in own} for own in values]
+    told = [
+        len(words) == len(own) and not any("," in word for word in words)
+        for words, own in zip(texts, values, strict=True)
+    ]
+    return names, [own if apart else list(range(len(own))) for own, apart in zip(values, told, strict=True)]
 
 
 def _head(run: StoredRun, problem: str, objective: str, names: list[str], values: list[list[Any]]) -> dict[str, Any]:

@@ -45,24 +45,23 @@ def read(path: Path) -> Iterator[ForeignRun]:
       UserError: pyarrow is not installed.
       ValueError: with the row that is wrong.
     """
+    yield from records.runs(_records(path))
+
+
+def _records(path: Path) -> Iterator[records.Record]:
     pyarrow, parquet = arrow()
+    number = 0
     try:
         with parquet.ParquetFile(path) as file:
             if gone := records.missing(file.schema_arrow.names):
                 raise ValueError(f"it has no column {gone[0]!r}; a table of runs has one row an evaluation")
-            yield from records.runs(_records(file))
+            for batch in file.iter_batches(_BATCH):
+                for record in batch.to_pylist():
+                    number += 1
+                    yield f"row {number}", record
     except (pyarrow.ArrowException, OSError) as error:
-        if isinstance(error, OSError) and error.errno:
-            raise
-        raise ValueError(f"it is damaged ({str(error).splitlines()[0][:80]}); copy it again") from None
-
-
-def _records(file: Any) -> Iterator[records.Record]:  # noqa: ANN401 - a library that may be missing
-    number = 0
-    for batch in file.iter_batches(_BATCH):
-        for record in batch.to_pylist():
-            number += 1
-            yield f"row {number}", record
+        why = str(error).splitlines()[0][:80]
+        raise ValueError(f"it is damaged after row {number} ({why}); copy it again") from None
 
 
 FORMAT = Format("the table of csv, typed and compressed", ".parquet", write, recognises, read, "Parquet")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import string
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -82,20 +83,21 @@ def _facts(file: Path) -> dict[str, Any]:
     return facts
 
 
-def unpacked(text: str, digest: str) -> NDArray:
-    """Return the `(d,)` indices of a packed candidate without its space, which its digest stands for.
+def unpacked(run: StoredRun, text: str, digest: str) -> NDArray:
+    """Return the `(d,)` indices of a packed candidate of a run without its space, which its digest stands for.
 
     `100` is three digits or one number; only one of the two has the digest.
 
     Raises:
-      ValueError: no reading has it.
+      UserError: no reading has it.
     """
     readings = [[_DIGITS.index(c) for c in text]] if set(text) <= set(_DIGITS) else []
-    readings += [[int(word) for word in text.split("-")]] if text.replace("-", "").isdecimal() else []
-    for reading in readings:
+    numbers = re.fullmatch(r"\d{1,18}(-\d{1,18})*", text, re.ASCII)
+    readings += [[int(word) for word in text.split("-")]] if numbers else []
+    for reading in filter(None, readings):
         for dtype in ("<i1", "<i2", "<i4", "<i8"):
             if max(reading) <= np.iinfo(dtype).max:
                 row = np.array(reading, dtype)
                 if hashlib.blake2b(row.tobytes(), digest_size=8).hexdigest() == digest:
                     return row
-    raise ValueError(f"the candidate {text[:40]!r} does not have the digest {digest}")
+    raise UserError(f"{run.path} is damaged: the candidate {text[:40]!r} does not have the digest {digest}")

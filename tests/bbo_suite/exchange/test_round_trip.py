@@ -1,0 +1,132 @@
+"""What is exported and imported again is what was stored."""
+
+import dataclasses
+import math
+import weakref
+
+import pytest
+from bbo_stored_runs import HEAD, exported, identity, imported, rows, store
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from bbo_suite import Status, UserError, load
+from bbo_suite.exchange.foreign import HELD
+from bbo_suite.exchange.stored import StoredRun
+from bbo_suite.rows import Row
+from bbo_suite.store import read_json, read_rows
+
+HOSTILE = st.text(min_size=1, max_size=20) | st.sampled_from(
+    [
+        "a\nb",
+        "a\rb",
+        'say "hi", then',
+        "x,y;z",
+        "=1+1",
+        "línea 3",
+        "<b>&amp;</b>",
+        " ",
+        "nan",
+        "0",
+        "a/../b",
+        "\\N",
+        "'",
+    ]
+)
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from(Status),
+        st.floats(0, 1e300),
+        st.floats(0, 1e6, width=32),
+        st.text(max_size=20) | st.sampled_from(["NA", "nan", "null", "1", '"', "a,b"]),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+def drawn_rows(drawn):
+    return [
+        Row(i, f"{i:016x}", cost if status is Status.OK else math.inf, status, seconds, seconds, "", reason)
+        for i, (status, cost, seconds, reason) in enumerate(drawn, start=1)
+    ]
+
+
+@pytest.mark.parametrize("name", ["csv", "parquet", "ioh"])
+@given(st.lists(st.tuples(HOSTILE, HOSTILE, ROWS), min_size=1, max_size=3))
+@example([("a\rb", "\0", [(Status.OK, 1.0, 0.5, "")]), ("a\rb", "c", [(Status.TIMEOUT, 1.0, 0.5, "\x85x")])])
+@settings(max_examples=10, deadline=None)
+def test_hostile_names_failures_and_numbers_come_back_exactly(name, tmp_path_factory, drawn):
+    if name == "parquet":
+        pytest.importorskip("pyarrow")
+    results = tmp_path_factory.mktemp("results")
+    paths = [
+        store(results, drawn_rows(rows), problem=problem, strategy=strategy, seed=seed, optimum=(None, 0.5, 1.0)[seed])
+        for seed, (problem, strategy, rows) in enumerate(drawn)
+    ]
+    out, notes = exported(results, name)
+    back = imported(results, out)
+    assert notes == [] and len(back) == len(paths)
+    for path in paths:
+        there = back[identity(path)]
+        assert read_json(path / "run.json").items() >= {k: read_json(there / "run.json")[k] for k in HEAD}.items()
+        ours, theirs = read_rows(path)[0], read_rows(there)[0]
+        if name == "ioh":  # numbers only
+            ours = [dataclasses.replace(row, digest="", reason="") for row in ours]
+        assert theirs == ours
+
+
+def test_a_run_that_is_being_written_is_exported_as_far_as_it_is(tmp_path):
+    first, second = store(tmp_path, rows(3.0, 2.0, 4.0)), store(tmp_path, rows(1.0, 1.0), seed=1)
+    log = first / "rows.csv"
+    log.write_bytes(log.read_bytes()[:-20])
+    (second / "rows.csv").unlink()
+    for name in ("csv", "ioh"):
+        back = imported(tmp_path, exported(tmp_path, name)[0], f"back-{name}")
+        ((_, path),) = back.items()
+        assert [row.value for row in read_rows(path)[0]] == [3.0, 2.0]
+
+
+def test_imported_runs_are_marked_and_joined_but_neither_overwritten_nor_mixed(tmp_path):
+    store(tmp_path, rows(3.0, math.inf, 2.0))
+    out, _ = exported(tmp_path, "csv")
+    ((_, path),) = imported(tmp_path, out, "t").items()
+    told = read_json(path / "run.json")["imported"]
+    assert told["source"] == str(out) and "CSV" in told["tool"]
+    assert load("t", tmp_path)["speedup"].tolist() == pytest.approx([5 / 3, 5 / 3, 5 / 2])
+    with pytest.raises(UserError, match=r"is there already; nothing was imported"):
+        imported(tmp_path, out, "t")
+    store(tmp_path / "later", rows(1.0), fingerprint="other", seed=5)
+    later, _ = exported(tmp_path / "later", "csv")
+    with pytest.raises(UserError, match=r"toy/small with content ab, which is not comparable to content other"):
+        imported(tmp_path, later, "t")
+    assert len(list((tmp_path / "t").glob("*/run.json"))) == 1
+    assert not list(tmp_path.glob(".importing*"))
+
+
+def test_a_trajectory_of_improvements_is_filled_in_and_says_so(tmp_path):
+    file = tmp_path / "t.csv"
+    head = "problem,fingerprint,unit,default,strategy,evaluation,value"
+    file.write_text(f"{head}\n" + "".join(f"p,f,seconds,5,s,{i},{v}\n" for i, v in ((2, 3.0), (5, 2.0))))
+    ((_, path),) = imported(tmp_path, file, "t").items()
+    found = read_rows(path)[0]
+    assert [row.value for row in found] == [math.inf, 3.0, 3.0, 3.0, 2.0]
+    assert [row.reason == HELD for row in found] == [True, False, True, True, False]
+    assert read_json(path / "run.json")["budget"] == 5
+
+
+@pytest.mark.parametrize("name", ["csv", "ioh", "coco"])
+def test_one_run_at_a_time_is_in_memory(tmp_path, name, monkeypatch):
+    alive, most = weakref.WeakValueDictionary(), []
+    read = StoredRun.frame
+
+    def counted(run):
+        frame = read(run)
+        alive[id(frame)] = frame
+        most.append(len(alive))
+        return frame
+
+    monkeypatch.setattr(StoredRun, "frame", counted)
+    for seed in range(6):
+        store(tmp_path, rows(2.0, 1.0), seed=seed)
+    exported(tmp_path, name)
+    assert len(most) >= 6 and max(most) <= 2  # one that goes, one that comes

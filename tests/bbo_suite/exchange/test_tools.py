@@ -1,0 +1,203 @@
+"""What is exported, seen by the tools that it is for, or by readers of ours that were written for their files."""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bbo_stored_runs import exported, imported
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import bbo_suite
+from bbo_suite import Space, UserError, load
+from bbo_suite.cli.exchanging import To
+from bbo_suite.exchange import MODULES
+from bbo_suite.exchange.exporting import export
+from bbo_suite.exchange.stored import StoredRun, unpacked
+from bbo_suite.registry import Registry
+from bbo_suite.store import read_json
+
+PLUGIN = Path(__file__).with_name("hostile.py")
+KEYS = ["strategy", "seed", "evaluation"]
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["all", "improvements"])
+def study(request, tmp_path_factory):
+    """Return a folder of results with a study of two strategies on the hostile problem, and whether it has all rows."""
+    results = tmp_path_factory.mktemp("results")
+    settings = {"budget": 60, "batch": 20, "repeats": 2, "study": "s", "results": results, "jobs": 1}
+    bbo_suite.run(["random", "evolution"], "hostile/a", plugins=[PLUGIN], keep_all=request.param, **settings)
+    return results, request.param
+
+
+@pytest.fixture
+def written(study):
+    """Return a function that exports the study once."""
+    results, _ = study
+
+    def path(name):
+        there = results / f"file-{name}"
+        return there if there.exists() else exported(results, name, [PLUGIN])[0]
+
+    return path
+
+
+def test_optuna_gets_every_candidate_that_is_known_and_gives_it_back(study, written):
+    optuna = pytest.importorskip("optuna")
+    results, whole = study
+    frame = load("s", results)
+    known = frame[frame["config"] != ""]
+    storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(written("optuna"))))
+    trials = [
+        t for s in optuna.get_all_study_names(storage) for t in optuna.load_study(study_name=s, storage=storage).trials
+    ]
+    assert sorted(t.value for t in trials if t.value is not None) == sorted(
+        known.loc[np.isfinite(known["value"]), "value"]
+    )
+    assert Counter(t.user_attrs["status"] for t in trials) == Counter(known["status"].astype(str))
+    assert all(len(t.params) == 5 for t in trials)
+    if "back" not in [path.name for path in results.iterdir()]:
+        imported(results, written("optuna"), plugins=[PLUGIN])
+    ours, theirs = (load(name, results).sort_values(KEYS, ignore_index=True) for name in ("s", "back"))
+    columns = ["value", "digest", "status", "reason", "config"] if whole else ["speedup"]
+    for column in columns:
+        assert ours[column].tolist() == theirs[column].tolist()
+
+
+@pytest.mark.parametrize("name", ["t4", "kernel-tuner"])
+def test_a_recorded_space_of_it_costs_the_same(study, written, name):
+    results, _ = study
+    frame = load("s", results)
+    known = frame[(frame["config"] != "") & (frame["status"] == "ok")]
+    files = list(written(name).iterdir())
+    assert len(files) == (4 if name == "t4" else 1)
+    problems = [Registry().problem(f"recorded:{file}") for file in files]
+    best = min(problem.optimum for problem in problems)
+    assert best == pytest.approx(known["value"].min(), rel=1e-12)
+    if name == "kernel-tuner":
+        assert problems[0].optimum == best
+        assert len(read_json(files[0])["cache"]) == frame.loc[frame["config"] != "", "digest"].nunique()
+
+
+@pytest.mark.parametrize("name", ["t4", "kernel-tuner", "optuna"])
+def test_what_is_left_out_is_said_in_one_line(study, tmp_path, name):
+    results, whole = study
+    left_out = int((load("s", results)["config"] == "").sum())
+    _, notes = export("s", name, tmp_path / "out", results, Registry((PLUGIN,)))
+    if whole:
+        assert notes == [] and left_out == 0
+    else:
+        (note,) = notes
+        assert note.startswith(f"{left_out:,} of 240 ") and "--all-configs" in note
+
+
+def test_a_study_of_another_content_cannot_be_named(study, tmp_path):
+    results, _ = study
+    other = tmp_path / "hostile.py"
+    other.write_text(PLUGIN.read_text(encoding="utf-8").replace("/ 7", "/ 8"), encoding="utf-8")
+    with pytest.raises(UserError, match=r"cannot be named; export --to csv"):
+        export("s", "t4", tmp_path / "out", results, Registry((other,)))
+    assert not (tmp_path / "out").exists() and not (tmp_path / "out.part").exists()
+
+
+def test_iohinspector_reads_every_run(study, written):
+    iohinspector = pytest.importorskip("iohinspector")
+    results, _ = study
+    manager = iohinspector.DataManager()
+    manager.add_folder(str(written("ioh")))
+    frame = load("s", results)
+    assert sorted(manager.overview["best_y"]) == sorted(
+        frame.groupby(["strategy", "seed"], observed=True)["value"].min()
+    )
+    data = manager.load(monotonic=False)
+    assert sorted(data["raw_y"]) == sorted(frame["value"])
+
+
+def test_the_schema_of_t4(written):
+    jsonschema, kernel_tuner = pytest.importorskip("jsonschema"), pytest.importorskip("kernel_tuner")
+    folder = Path(kernel_tuner.__file__).parent / "schema" / "T4" / "1.0.0"
+    for file in written("t4").iterdir():
+        for schema in folder.glob("*.json"):
+            jsonschema.validate(read_json(file), json.loads(schema.read_text()))
+
+
+def test_kernel_tuner_searches_its_cache(written):
+    kernel_tuner = pytest.importorskip("kernel_tuner")
+    (file,) = written("kernel-tuner").iterdir()
+    cache = read_json(file)
+    names = cache["tune_params_keys"]
+
+    def there(values):
+        return ",".join(str(values[name]) for name in names) in cache["cache"]
+
+    found, _ = kernel_tuner.tune_kernel(
+        cache["kernel_name"],
+        "",
+        "",
+        [],
+        cache["tune_params"],
+        restrictions=there,
+        simulation_mode=True,
+        cache=str(file),
+    )
+    assert len(found) >= len([row for row in cache["cache"].values() if not isinstance(row["time"], str)])
+
+
+def test_cocopp_makes_its_report(written, tmp_path):
+    pytest.importorskip("cocopp")
+    folders = [str(path) for path in written("coco").iterdir() if path.is_dir()]
+    done = subprocess.run([sys.executable, "-m", "cocopp", "-o", tmp_path / "report", *folders], capture_output=True)
+    assert done.returncode == 0 and (tmp_path / "report" / "index.html").exists()
+
+
+def test_cocos_rows_by_hand(study, written):
+    results, _ = study
+    frame = load("s", results)
+    reference = float(frame["value"].min())
+    assert (
+        f"f1 hostile/a: % above the best of the study {reference!r} seconds"
+        in (written("coco") / "PROBLEMS.txt").read_text()
+    )
+    for strategy, own in frame.groupby("strategy", observed=True):
+        data = (written("coco") / str(strategy) / "data_f1" / "f1_DIM5.dat").read_text().splitlines()
+        runs = "\n".join(data).split("% ")[1:]
+        for (_, run), text in zip(own.groupby("seed"), runs, strict=True):
+            last = text.splitlines()[-1].split()
+            assert int(last[0]) == 60
+            assert float(last[2]) == pytest.approx(100 * (run["value"].min() / reference - 1), rel=1e-8, abs=1e-12)
+
+
+@given(st.lists(st.integers(2, 300), min_size=1, max_size=6), st.integers(0, 2**32 - 1))
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+def test_a_candidate_is_unpacked_without_its_space(sizes, seed):
+    space = Space(sizes)
+    (row,) = space.sample(1, np.random.default_rng(seed))
+    run = StoredRun(Path("here"), {})
+    assert unpacked(run, space.pack(row), space.digests(row[None])[0]).tolist() == row.tolist()
+    with pytest.raises(UserError, match="here is damaged: the candidate"):
+        unpacked(run, space.pack(row), "0" * 16)
+
+
+def test_the_command_line_offers_every_format():
+    assert set(To.__args__) == set(MODULES)
+
+
+def test_the_commands(suite, tmp_path, study):
+    results, whole = study
+    done = suite("export", "s", "--to", "csv", "--results", results, "--out", tmp_path / "x.csv")
+    assert done.out == f"{tmp_path / 'x.csv'}\n" and done.err == ""
+    again = suite("export", "s", "--to", "csv", "--results", results, "--out", tmp_path / "x.csv")
+    assert again.code == 1 and "is there already; remove it or choose another --out" in again.err
+    done = suite("import", tmp_path / "x.csv")
+    assert done.code == 0 and len(done.out.splitlines()) == 4
+    resumed = suite("run", "--study", "x", "--plugin", PLUGIN, "--strategy", "random", "--budget", 60, "--batch", 20)
+    assert resumed.code == 1 and "was imported from" in resumed.err and "cannot be resumed" in resumed.err
+    for format in ("t4", "ioh"):
+        done = suite("export", "s", "--to", format, "--results", results, "--plugin", PLUGIN)
+        assert Path(done.out.strip()) == results / "s" / "export" / format
+        assert ("left out" in done.err) == (format == "t4" and not whole)
+    assert suite("export", "nothing", "--to", "csv").code == 1
