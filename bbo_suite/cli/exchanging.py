@@ -47,5 +47,5 @@ def import_(
     from ..registry import Registry
 
     made = Import(file, study, results, Registry(tuple(plugin or ())), problem)
-    for path in made.perform():
-        print(path)
+    print(f"{len(made.perform()):,} runs brought in", file=sys.stderr)
+    print(made.path)

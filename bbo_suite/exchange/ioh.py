@@ -1,4 +1,4 @@
-"""IOHprofiler: a JSON index of runs beside the rows of all of them; opens in IOHanalyzer and IOHinspector.
+"""IOHprofiler: a JSON index of runs beside the rows of all of them, for IOHinspector and IOHanalyzer.
 
 As IOHexperimenter writes it (de Nobel et al. 2023), every evaluation logged; what is ours stands under `bbo_suite` in
 each run. IOHinspector evaluates the texts of `experiment_attributes` as Python, so that none are written.
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _LARGEST = 65_535
 """Most dimensions, to IOHinspector."""
+_VERSION = "1.0.0"
+"""Of the format; IOHanalyzer takes no JSON below it."""
 _COLUMNS = ("evaluations", "raw_y", "status", "strategy_seconds", "evaluation_seconds")
 
 
@@ -48,7 +50,7 @@ def _write(folder: Path, number: int, problem: str, strategy: str, runs: Sequenc
     named = data.with_name(f"IOHprofiler_f{number}_DIM{dimension}.dat")
     data.rename(named)
     index = {
-        "version": "0.3.22",
+        "version": _VERSION,
         "suite": "bbo_suite",
         "function_id": number,
         "function_name": problem,

@@ -147,6 +147,7 @@ def test_kernel_tuner_searches_its_cache(written):
     assert len(found) >= len([row for row in cache["cache"].values() if not isinstance(row["time"], str)])
 
 
+@pytest.mark.slow
 def test_cocopp_makes_its_report(written, tmp_path):
     pytest.importorskip("cocopp")
     folders = [str(path) for path in written("coco").iterdir() if path.is_dir()]
@@ -186,6 +187,10 @@ def test_the_command_line_offers_every_format():
     assert set(To.__args__) == set(MODULES)
 
 
+def fingerprint(results):
+    return read_json(next(results.glob("s/*/run.json")))["fingerprint"]
+
+
 def test_the_commands(suite, tmp_path, study):
     results, whole = study
     done = suite("export", "s", "--to", "csv", "--results", results, "--out", tmp_path / "x.csv")
@@ -193,9 +198,13 @@ def test_the_commands(suite, tmp_path, study):
     again = suite("export", "s", "--to", "csv", "--results", results, "--out", tmp_path / "x.csv")
     assert again.code == 1 and "is there already; remove it or choose another --out" in again.err
     done = suite("import", tmp_path / "x.csv")
-    assert done.code == 0 and len(done.out.splitlines()) == 4
+    assert (done.code, done.out, done.err) == (0, f"{Path('results', 'x')}\n", "4 runs brought in\n")
     resumed = suite("run", "--study", "x", "--plugin", PLUGIN, "--strategy", "random", "--budget", 60, "--batch", 20)
     assert resumed.code == 1 and "was imported from" in resumed.err and "cannot be resumed" in resumed.err
+    (tmp_path / "y.csv").write_text((tmp_path / "x.csv").read_text().replace(fingerprint(results), "other"))
+    suite("import", tmp_path / "y.csv")
+    mixed = suite("run", "--study", "y", "--plugin", PLUGIN, "--strategy", "annealing", "--budget", 60, "--batch", 20)
+    assert mixed.code == 1 and "hostile/a with content other, which is not comparable to" in mixed.err
     for format in ("t4", "ioh"):
         done = suite("export", "s", "--to", format, "--results", results, "--plugin", PLUGIN)
         assert Path(done.out.strip()) == results / "s" / "export" / format
