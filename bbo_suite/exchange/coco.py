@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
@@ -66,6 +67,8 @@ def _write(folder: Path, number: int, strategy: str, runs: Sequence[StoredRun], 
                 last = _append(file, frame, reference)
                 told.append(f"{run.facts['seed'] + 1}:{len(frame)}|{last:.1e}")
                 dimension = max(dimension, _dimension(run, frame))
+    if not told:
+        return shutil.rmtree(data.parent)
     for suffix in (".dat", ".tdat"):
         data.with_name(f"f{number}_DIM{dimension}{suffix}").write_bytes(data.read_bytes())
     data.unlink()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import islice
@@ -66,7 +65,8 @@ class Import:
                 runs = self._read(Path(kept) / path.name)
                 path.mkdir(exist_ok=True)
                 with _alone(path):
-                    return [_placed(run, path) for run in _checked(runs, path)]
+                    _check(runs, path)
+                    return [run.replace(path / run.name) for run in runs]
 
     def _read(self, folder: Path) -> list[Path]:
         """Write the runs of the file to a folder of their own, and return theirs."""
@@ -106,6 +106,8 @@ class Import:
         return path
 
     def _head(self, found: ForeignRun) -> dict[str, Any]:
+        if not isinstance(found.head, dict):
+            raise ValueError(f"what is said of {found.place} is no object")
         head = {key: found.head[key] for key in HEAD if key in found.head}
         told = head.get("problem")
         if told is not None and self.problem not in (None, told):
@@ -130,16 +132,13 @@ def _alone(path: Path) -> AcquireReturnProxy:
         raise UserError(f"another process is writing {path}; wait for it or choose another --study") from None
 
 
-def _checked(runs: list[Path], path: Path) -> Iterator[Path]:
-    """Yield the runs after a check that none is there yet, and that all are of the problems as these are."""
+def _check(runs: list[Path], path: Path) -> None:
+    """Check that none of the runs is there yet, and that all of a problem's, there and here, are of one content."""
+    contents: dict[str, str] = {}
     for run in runs:
         if (path / run.name).exists():
             raise UserError(f"{path / run.name} is there already; nothing was imported: choose another --study")
         head = read_json(run / RUN)
-        for study in (path, run.parent):
-            check_contents(study, {head["problem"]: head["fingerprint"]})
-    yield from runs
-
-
-def _placed(run: Path, path: Path) -> Path:
-    return run.replace(path / run.name)
+        contents.setdefault(head["problem"], head["fingerprint"])
+    for study in (path, runs[0].parent):
+        check_contents(study, contents)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -46,7 +47,9 @@ def _write(folder: Path, number: int, problem: str, strategy: str, runs: Sequenc
             if len(frame := run.frame()):
                 _append(file, frame)
                 told.append(_told(run, frame))
-    dimension = max((len(run["best"]["x"]) for run in told), default=0)
+    if not told:
+        return shutil.rmtree(data.parent)
+    dimension = max(len(run["best"]["x"]) for run in told)
     named = data.with_name(f"IOHprofiler_f{number}_DIM{dimension}.dat")
     data.rename(named)
     index = {
@@ -118,7 +121,7 @@ def _scenario(file: Path, index: dict[str, Any], scenario: Any) -> Iterator[Fore
             run.get("bbo_suite", {"strategy": str(index["algorithm"]["name"]), "seed": i}) for i, run in enumerate(told)
         ]
         lengths = [int(run["evals"]) for run in told]
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise ValueError(f"{file.name} has a scenario without {error}, or a strange one") from None
     if not data.resolve().is_relative_to(file.parent.resolve()) or not data.is_file():
         raise ValueError(f"{file.name} names a 'path' that is no file beside it: {str(scenario['path'])[:80]!r}")

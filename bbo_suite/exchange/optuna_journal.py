@@ -98,15 +98,14 @@ def read(path: Path) -> Iterator[ForeignRun]:
     Raises:
       ValueError: with the line, the study or the trial that is wrong.
     """
-    from optuna.exceptions import OptunaError
-    from sqlalchemy.exc import SQLAlchemyError
-
     try:
         with quiet_optuna():
             storage = _storage(path)
             for study in storage.get_all_studies():
                 yield _run(storage, study)
-    except (OptunaError, SQLAlchemyError, KeyError, AssertionError, TypeError) as error:
+    except ValueError:
+        raise
+    except Exception as error:  # whatever a damaged file makes Optuna or its database raise
         raise ValueError(
             f"Optuna cannot read it ({type(error).__name__}: {' '.join(str(error).split())[:120]})"
         ) from None
@@ -144,7 +143,9 @@ def _run(storage: BaseStorage, study: FrozenStudy) -> ForeignRun:
     own = study.user_attrs.get(OWN, {"strategy": study.study_name, "seed": 0})
     ended = (TrialState.COMPLETE, TrialState.FAIL, TrialState.PRUNED)
     trials = storage.get_all_trials(study._study_id, deepcopy=False, states=ended)
-    if not isinstance(own, dict) or own.get("trials", len(trials)) != len(trials):
+    if not isinstance(own, dict) or not isinstance(own.get("evaluations", 0), int):
+        raise ValueError(f"{place} has a strange attribute {OWN!r}")
+    if own.get("trials", len(trials)) != len(trials):
         raise ValueError(f"{place} has {len(trials)} trials, not as many as it was written with; is it cut off?")
     rows = (_row(place, number, trial) for number, trial in enumerate(trials, start=1))
     return ForeignRun(own, rows, place, own.get("evaluations", 0))
@@ -160,7 +161,7 @@ def _row(place: str, number: int, trial: FrozenTrial) -> Row:
         digest, config = (str(known.get(key, "")) for key in ("digest", "config"))
         reason = str(known.get("reason", "" if math.isfinite(value) else f"a trial that is {trial.state.name.lower()}"))
         evaluation = int(known.get("evaluation", number))
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         raise ValueError(f"trial {trial.number} of {place} has attributes that are no row") from None
     return Row(evaluation, digest or _digest(trial.params), value, status, *seconds, config, reason)
 

@@ -122,6 +122,8 @@ def changed(index, change):
         (lambda c: c["scenarios"][0].update(path="/etc/passwd"), "no file beside it"),
         (lambda c: c["scenarios"][0]["runs"].pop(), "line 6 is of a run that"),
         (lambda c: c["scenarios"][0]["runs"][0].update(evals=4), "line 4 ends a run of 4 evaluations at 3"),
+        (lambda c: c["scenarios"][0]["runs"][0].update(evals=math.inf), "a strange one"),
+        (lambda c: c["scenarios"][0]["runs"][0].update(bbo_suite=7), "is no object"),
         (lambda c: c["scenarios"][0]["runs"][0]["bbo_suite"].update(seed="0"), "as its seed"),
         (lambda c: c["scenarios"][0]["runs"][0]["bbo_suite"].update(options=[]), "as its options"),
     ],
@@ -211,6 +213,10 @@ def test_a_journal_of_somebody_else(tmp_path):
         (
             journal(OPERATIONS[0], {"op_code": 2, "study_id": 0, "user_attr": {"bbo_suite": HEAD | {"trials": 2}}}),
             "0 trials",
+        ),
+        (
+            journal(OPERATIONS[0], {"op_code": 2, "study_id": 0, "user_attr": {"bbo_suite": {"evaluations": "9"}}}),
+            "strange attribute",
         ),
         (journal(*OPERATIONS[:1], OPERATIONS[1] | {"value": -1.0}), "costs -1.0"),
         (journal(*OPERATIONS[:1], OPERATIONS[1] | {"user_attrs": {"status": 7}}), "trial 0 of study 'a' has"),

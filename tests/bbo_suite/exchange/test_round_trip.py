@@ -80,6 +80,8 @@ def test_a_run_that_is_being_written_is_exported_as_far_as_it_is(tmp_path):
     log = first / "rows.csv"
     log.write_bytes(log.read_bytes()[:-20])
     (second / "rows.csv").unlink()
+    (store(tmp_path, rows(1.0), strategy="late", problem="toy/large") / "rows.csv").unlink()
+    exported(tmp_path, "coco")
     for name in ("csv", "ioh"):
         back = imported(tmp_path, exported(tmp_path, name)[0], f"back-{name}")
         ((_, path),) = back.items()
