@@ -14,7 +14,7 @@ from .loop import Run
 from .rows import Row
 from .store import RUN, read_json, read_rows
 
-_KINDS = {
+_KINDS: dict[str, Any] = {
     **dict.fromkeys(("problem", "fingerprint", "strategy", "unit"), str),
     **dict.fromkeys(("seed", "budget", "batch"), int),
     **{"options": dict, "default": (int, float), "uses_structure": bool},

@@ -100,7 +100,7 @@ def plan_table(items: Sequence[dict[str, Any]]) -> None:
     )
     table.add_section()
     table.add_row("all", "", f"{runs:,}", f"{done:,}", "", f"{evaluations:,}", f"{size / 1e6:,.1f}")
-    _console().print(table)
+    wide_console().print(table)
 
 
 def tuning_table(plan: Tuning, verdict: Verdict) -> None:
