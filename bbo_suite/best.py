@@ -100,6 +100,8 @@ def _best(registry: Registry, problem_id: str, runs: Sequence[StoredRun]) -> Bes
     *_, place, row = min(found)
     run, own = runs[place], (problem_id, runs, runs[place], row)
     paste = ""
+    if not row.config:
+        return Best(*own, why_not="its configuration was not stored")
     try:
         problem = fresh(registry, problem_id, run.run.fingerprint)
         config = problem.space.unpack(row.config)

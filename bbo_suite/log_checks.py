@@ -34,7 +34,7 @@ def _check_rows(run: StoredRun) -> list[str]:
     for row in run.rows:
         if (row.status is Status.OK) != math.isfinite(row.value) or not row.value >= 0:
             found.append(f"evaluation {row.evaluation} has status {row.status.word} and value {row.value}")
-        elif row.value < best and not row.config:
+        elif row.value < best and not row.config and not run.source:
             found.append(f"evaluation {row.evaluation} is the best so far, but its configuration was not stored")
         best = min(best, row.value)
     return found
@@ -48,7 +48,9 @@ def remarks_on(run: StoredRun) -> list[str]:
     if (run.path / ERROR).exists():
         lines = (run.path / ERROR).read_text(encoding="utf-8", errors="replace").strip().splitlines()
         found.append(f"an error ended it: {lines[-1] if lines else 'without a message'}")
-    if other_machine(run):
+    if run.source:
+        found.append(f"imported from {run.source}: its strategy cannot be asked again")
+    elif other_machine(run):
         found.append(f"made on another machine: {run.head['machine'].get('cpu')}")
     then = run.head.get("versions") or {}
     changed = [

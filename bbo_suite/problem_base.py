@@ -113,7 +113,10 @@ class Problem(ABC):
         return self.space.check(np.array(self.default)[None])[0]
 
     def facts(self) -> dict[str, str]:
-        """Return what `show` prints about this instance beyond its space, by name."""
+        """Return what `show` prints about this instance beyond its space, by name.
+
+        `results` says how the results of a compiled program are checked, where they are; `best` repeats it.
+        """
         return {}
 
     def paste(self, config: NDArray) -> str:

@@ -12,7 +12,7 @@ from .errors import UserError
 from .frames import study_path
 from .loop import Run
 from .rows import Row
-from .store import RUN, read_json, read_rows
+from .store import IMPORTED, RUN, read_json, read_rows
 
 _KINDS: dict[str, Any] = {
     **dict.fromkeys(("problem", "fingerprint", "strategy", "unit"), str),
@@ -43,6 +43,12 @@ class StoredRun:
         """The first row of the least value; None where nothing succeeded."""
         row = min(self.rows, key=lambda row: row.value, default=None)
         return row if row is not None and math.isfinite(row.value) else None
+
+    @property
+    def source(self) -> str:
+        """The file of another tool that the run was imported from; empty for one that was made here."""
+        told = self.head.get(IMPORTED)
+        return str(told.get("source")) if isinstance(told, dict) else ""
 
     def __str__(self) -> str:
         return f"{self.run.strategy} on {self.run.problem}, seed {self.run.seed}"

@@ -125,16 +125,20 @@ def _against_problem(registry: Registry, problem: Problem, run: StoredRun, sampl
 
     proposed = problem.space.sample(0, run.run.generator())
     try:
-        strategy = registry.strategy(run.run.strategy)
+        strategy = None if run.source else registry.strategy(run.run.strategy)
     except UserError as error:
+        strategy = None
         verdict.remarks.append(f"proposals cannot be checked: {error}")
-    else:
+    if strategy is not None:
         try:
             with threadpool_limits(1):
                 proposed = replay(run, problem, strategy, sample)
             verdict.replayed = Finding.HOLDS
         except UserError as error:
             verdict.replayed = verdict.judge([str(error)])
+    if run.best is not None and not run.best.config:
+        verdict.remarks.append("values cannot be checked: the best candidate was not stored")
+        return
     verdict.values = verdict.judge(check_values(run, problem, proposed, sample, verdict.remarks))
 
 

@@ -26,6 +26,7 @@ def check_values(run: StoredRun, problem: Problem, proposed: NDArray, sample: in
     Where costs vary, only the best speedup is compared, and only on the same machine.
 
     Args:
+      run: one whose best candidate, if there is one, was stored.
       proposed: `(k, d)` the candidates of the first rows, as the strategy proposes them again.
       sample: improvements behind them to look at.
       remarks: what was not compared is noted there.
@@ -38,8 +39,6 @@ def check_values(run: StoredRun, problem: Problem, proposed: NDArray, sample: in
 
 def _check(run: StoredRun, problem: Problem, proposed: NDArray, sample: int, remarks: list[str]) -> list[str]:
     best = run.best
-    if best is not None and not best.config:
-        return ["the best candidate is not known"]
     config = problem.default_row() if best is None else _unpacked(problem, best)
     again = measure(problem, config)
     if again.noisy:
@@ -89,6 +88,6 @@ def _unpacked(problem: Problem, row: Row) -> NDArray:
         config = problem.space.unpack(row.config)
     except ValueError as error:
         raise UserError(f"the configuration of evaluation {row.evaluation} cannot be read: {error}") from None
-    if problem.space.digests(config[None]) != [row.digest]:
+    if row.digest and problem.space.digests(config[None]) != [row.digest]:
         raise UserError(f"the configuration of evaluation {row.evaluation} has another digest than the row")
     return config

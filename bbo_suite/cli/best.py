@@ -48,7 +48,7 @@ def _text(best: Best) -> str:
         f"  measured again: {_again(best)}",
         f"  checked: {best.checked or 'nothing'}",
     ]
-    return "\n".join([*lines, "", best.paste or f"configuration {row.config}", ""])
+    return "\n".join([*lines, "", best.paste or f"configuration {row.config or 'unknown'}", ""])
 
 
 def _again(best: Best) -> str:

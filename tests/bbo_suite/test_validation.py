@@ -177,3 +177,23 @@ def test_strategies_that_learn_are_replayed_exactly(suite, toy, strategy, budget
 def test_a_negative_sample_is_one_sentence(suite, study):
     done = suite("validate", *study, "--sample", -1)
     assert done.code == 1 and done.err == "error: sample must be 0 or more, not -1\n"
+
+
+def test_imported_runs_are_not_asked_again(suite, study, toy):
+    assert suite("export", "s", "--to", "csv", "--out", "all.csv").code == 0
+    assert suite("import", "all.csv", "--study", "i", *toy).code == 0
+    done = suite("validate", "i", *toy, "--quiet")
+    assert done.code == 0 and "imported from all.csv: its strategy cannot be asked again" in done.out
+    assert done.out.count("not checked") == 2 and done.out.count("holds") == 4
+    assert "the same" in suite("best", "i", *toy).out
+
+
+def test_a_table_without_candidates_has_a_best_that_nobody_can_paste(suite, toy, tmp_path):
+    (tmp_path / "few.csv").write_text("evaluation,value\n1,4\n2,3.5\n")
+    assert suite("import", "few.csv", "--study", "i", "--problem", "toy/small", *toy).code == 0
+    done = suite("best", "i", *toy)
+    assert (
+        done.code == 0 and "no (its configuration was not stored)" in done.out and "configuration unknown" in done.out
+    )
+    done = suite("validate", "i", *toy, "--quiet")
+    assert done.code == 0 and "the best candidate was not stored" in done.out
