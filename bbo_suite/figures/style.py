@@ -113,10 +113,11 @@ def seconds(axis: Axis) -> None:
 
 
 def duration(value: float) -> str:
-    """Return seconds in the unit that fits: `20 µs`, `5 min`."""
-    units = (("h", 3600), ("min", 60), ("s", 1), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
+    """Return seconds in the unit that fits: `20 µs`, `1,000 s`."""
+    units = (("s", 1), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
     word, size = next(((word, size) for word, size in units if value >= 0.999 * size), units[-1])
-    return f"{value / size:.3g} {word}"
+    number = value / size
+    return f"{number:,.0f} {word}" if number >= 100 else f"{number:.3g} {word}"
 
 
 def line(ax: Axes, x: ArrayLike, y: ArrayLike, look: Look, drawstyle: DrawStyleType = "default") -> None:

@@ -148,7 +148,7 @@ def test_plot_draws_what_is_asked_for_and_says_what_it_leaves_out(suite, toy):
     done = suite("plot", "s", "--figure", "time", "--figure", "overhead", "--format", "pdf")
     assert ([Path(line).name for line in done.out.splitlines()], done.err) == (["time.pdf", "overhead.pdf"], "")
     refused = suite("plot", "s", "--figure", "covergence")
-    assert refused.code == 2 and "Did you mean 'convergence'?" in refused.err
+    assert refused.code == 1 and "Did you mean 'convergence'?" in refused.err
 
 
 def test_plot_of_what_one_run_explored(suite, toy):

@@ -20,6 +20,7 @@ from bbo_suite.figures.gains import gains_data
 from bbo_suite.figures.heat import heat_data
 from bbo_suite.figures.overhead import overhead_data
 from bbo_suite.figures.profile import profile_data
+from bbo_suite.figures.style import duration
 from bbo_suite.figures.total_time import total_time_data
 
 NAMES = [drawing.name for drawing in figures.FIGURES]
@@ -144,6 +145,11 @@ def test_overhead_by_hand():
         [1, 1, 0.25],
         [2, 0.5, 0.25],
     ]
+
+
+def test_durations_in_words():
+    assert [duration(s) for s in (1e-9, 2e-5, 0.001, 0.25, 12.34, 1e4)] == [
+        "1 ns", "20 µs", "1 ms", "250 ms", "12.3 s", "10,000 s"]  # fmt: skip
 
 
 def test_profile_by_hand():
