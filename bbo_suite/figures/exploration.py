@@ -127,9 +127,9 @@ def _caption(run: pd.DataFrame, data: pd.DataFrame) -> str:
 
 
 def _needs(frame: pd.DataFrame) -> str | None:
-    if len(ends.ends(frame)) > 1:
+    if len(ends.ends(frame)) > 1 or "config" not in frame:
         return "shows one run; name it by --run PROBLEM/STRATEGY/SEED"
-    if "config" not in frame or not (frame["config"].astype(str) != "").any():
+    if not (frame["config"].astype(str) != "").any():
         return "needs a candidate that was stored in full"
     return None
 
