@@ -17,7 +17,7 @@ from .store import END, ERROR, ROWS, RUN
 
 SILENT_SECONDS = 60.0
 """A run that has written nothing for so long is called silent: a slow batch, or a process that is gone."""
-_TAIL = 1 << 16
+_TAIL, _SAMPLE, _FIELDS = 1 << 16, 500, 200
 _COMMA, _NEWLINE = b",\n"
 
 
@@ -34,7 +34,7 @@ class RunView:
       evaluations, best: stored so far.
       budget: of the run.
       default: the default's cost; None before the run has begun.
-      pace: seconds that an evaluation takes of late, the strategy's included; None before there is one.
+      pace: seconds that an evaluation takes on average, the strategy's included; None before there is one.
       ended: is `end.json` there, and every row that it counts?
       failed: did the last attempt end with an error?
     """
@@ -48,7 +48,7 @@ class RunView:
         self._grew = -math.inf
 
     def _forget(self) -> None:
-        self.evaluations, self.best, self._offset = 0, math.inf, 0
+        self.evaluations, self.best, self._offset, self._seconds = 0, math.inf, 0, 0.0
 
     @property
     def speedup(self) -> float | None:
@@ -95,7 +95,8 @@ class RunView:
         if "best" in end and self._offset == 0 and end.get("evaluations") == _last_number(self.path / ROWS, size):
             self.evaluations, self._offset = end["evaluations"], size
             self.best = math.inf if end["best"] is None else end["best"]
-            self.pace = end["seconds"] / max(1, end["evaluations"])
+            self._seconds = end["seconds"]
+            self.pace = self._seconds / max(1, self.evaluations)
         elif size != self._offset:
             self._read_rows(size)
         self.ended = end.get("evaluations") == self.evaluations
@@ -107,10 +108,12 @@ class RunView:
             file.seek(self._offset)
             data = file.read()
         data = data[: data.rfind(b"\n") + 1]
-        self.evaluations += data.count(b"\n") - (self._offset == 0 and bool(data))  # one is the header's
+        added = data.count(b"\n") - (self._offset == 0 and bool(data))  # one is the header's
+        self.evaluations += added
         self._offset += len(data)
         self.best = min(self.best, best_value(data))
-        self.pace = _pace(data[-_TAIL:]) or self.pace
+        self._seconds += added * mean_seconds(data)
+        self.pace = self._seconds / self.evaluations if self.evaluations else None
 
 
 def best_value(data: bytes) -> float:
@@ -120,8 +123,17 @@ def best_value(data: bytes) -> float:
     starts = np.append(0, ends[:-1] + 1)
     # without candidate and reason a line ends in three commas and the eight digits of its checksum
     bare = (text[np.maximum(ends[:, None] - (9, 10, 11), 0)] == _COMMA).all(axis=1)
-    lines = (data[start : start + 200] for start in starts[~bare].tolist())
+    lines = (data[start : start + _FIELDS] for start in starts[~bare].tolist())
     return min((_field(line, 2) for line in lines), default=math.inf)
+
+
+def mean_seconds(data: bytes) -> float:
+    """Return about what an evaluation took among some whole lines, by a sample spread evenly over them."""
+    starts = np.append(0, np.flatnonzero(np.frombuffer(data, np.uint8) == _NEWLINE) + 1)[:-1]
+    chosen = starts[:: max(1, len(starts) // _SAMPLE)].tolist()
+    seconds = [_field(line, 4) + _field(line, 5) for line in (data[start : start + _FIELDS] for start in chosen)]
+    finite = [each for each in seconds if each < math.inf]
+    return sum(finite) / max(1, len(finite))
 
 
 def _field(line: bytes, place: int) -> float:
@@ -129,13 +141,6 @@ def _field(line: bytes, place: int) -> float:
         return float(line.split(b",", place + 1)[place])
     except (ValueError, IndexError):  # the header, or damage: the run itself will refuse it
         return math.inf
-
-
-def _pace(tail: bytes) -> float | None:
-    lines = tail.splitlines()[-101:][1:]  # the first may be cut, or the header
-    seconds = [_field(line, 4) + _field(line, 5) for line in lines]
-    finite = [each for each in seconds if each < math.inf]
-    return sum(finite) / len(finite) if finite else None
 
 
 def _last_number(file: Path, size: int) -> int:

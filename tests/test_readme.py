@@ -79,7 +79,7 @@ def test_the_python_example_runs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "line",
     re.findall(
-        r"^    python -m bbo_suite ((?:list|show|plot|run|tune-strategy).*?)(?: +#.*)?$",
+        r"^    python -m bbo_suite ((?:list|show|plot|plan|watch|run|tune-strategy).*?)(?: +#.*)?$",
         README.read_text(),
         re.MULTILINE,
     ),

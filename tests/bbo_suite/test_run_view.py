@@ -11,6 +11,8 @@ from bbo_toys import FACTS, Climber, Toy, run_of
 
 from bbo_suite import UserError, run_view
 from bbo_suite.planned import RunName
+from bbo_suite.problem_base import Status
+from bbo_suite.rows import HEADER, Row
 from bbo_suite.run_view import RunView, State, best_value
 from bbo_suite.store import RunFolder, read_rows
 
@@ -127,6 +129,12 @@ def test_no_damage_is_an_error(tmp_path, file):
         view = viewed(tmp_path)
         view.look()
         assert view.state in State and (view.speedup is None or view.speedup > 0)
+
+
+def test_the_pace_is_that_of_all_rows_not_of_the_last(tmp_path):
+    rows = [Row(i, "0" * 16, 2.0, Status.OK, 0.1 * (i < 3000), 0.2, "x" * 300 if i % 9 else "") for i in range(1, 5001)]
+    (tmp_path / "rows.csv").write_text(HEADER + "".join(row.line() for row in rows))
+    assert viewed(tmp_path).pace == pytest.approx(0.26, rel=0.01)
 
 
 def test_only_what_was_added_is_read(tmp_path, monkeypatch):
