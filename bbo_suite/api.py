@@ -124,7 +124,8 @@ def perform_study(study: Study, jobs: int | None, quiet: bool, cluster: str | No
         stopped = stop.stopped
     order = {planned.path: place for place, planned in enumerate(plan)}
     outcomes.sort(key=lambda outcome: order[outcome.path])
-    return Report(list(_summaries(outcomes)), [o.error for o in outcomes if o.error], stopped)
+    summaries = [outcome.summary for outcome in outcomes if outcome.summary]
+    return Report(summaries, [outcome.error for outcome in outcomes if outcome.error], stopped)
 
 
 def _check_cluster(address: str, jobs: int | None) -> None:
@@ -149,10 +150,6 @@ def _told(outcomes: Iterable[Outcome], ended: Callable[[Path], None]) -> Iterato
     for outcome in outcomes:
         ended(outcome.path)
         yield outcome
-
-
-def _summaries(outcomes: Sequence[Outcome]) -> Iterator[dict[str, Any]]:
-    return (frames.summarise(outcome.path) for outcome in outcomes if not outcome.error)
 
 
 @contextmanager

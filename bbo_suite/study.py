@@ -19,6 +19,7 @@ from filelock import FileLock
 
 from .errors import UserError, blame
 from .evaluation import default_value
+from .frames import summarise
 from .interrupt import ignored
 from .loop import Run, execute
 from .machine import facts
@@ -169,11 +170,12 @@ def check_name(study: str) -> None:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended: complete, stopped, or with an error in one sentence."""
+    """How a run ended: complete or stopped, with its summary, or with an error in one sentence."""
 
     path: Path
     complete: bool
     error: str = ""
+    summary: dict[str, Any] | None = None
 
 
 def work(study: Study, planned: PlannedRun, stopped: Callable[[], bool], patience: float = 0) -> Outcome:
@@ -191,7 +193,7 @@ def work(study: Study, planned: PlannedRun, stopped: Callable[[], bool], patienc
         folder = RunFolder(planned.path, planned.run.identity(), planned.facts, patience)
         with folder, threadpool_limits(1):
             complete = execute(planned.run, problem, strategy, folder, stopped, study.keep_all, study.max_seconds)
-        return Outcome(planned.path, complete)
+        return Outcome(planned.path, complete, summary=summarise(planned.path))  # here, where it is done in parallel
     except UserError as error:
         return Outcome(planned.path, False, str(error))
 
