@@ -44,7 +44,7 @@ class Evaluations:
     Attributes:
       values: `(n,)` float64 in the problem's unit, to be minimised; inf for a candidate that failed.
       status: `(n,)` of `Status`.
-      reasons: why a candidate failed, by its place in the batch.
+      reasons: why a candidate failed, or a remark on one that did not, by its place in the batch.
       seconds: `(n,)` what each evaluation took; None lets the engine divide the batch's time.
     """
 

@@ -26,7 +26,7 @@ class Row:
       strategy_seconds: its share of the time that the strategy took for the batch.
       evaluation_seconds: what the evaluation took.
       config: the candidate as packed text, for improvements and where every candidate is kept; else empty.
-      reason: why it failed; else empty.
+      reason: why it failed, or a remark; else empty.
     """
 
     evaluation: int

@@ -26,8 +26,9 @@ _WORDS = {status.word: status for status in Status}
 class LiveProblem(Problem):
     """A problem whose constructor calls `_serve`, and that says what to ask for a candidate.
 
-    The handler in the child (see `Service`) returns a cost, or a pair of a status in words and a reason; what it raises
-    is a compile error, and so is its death, unless it had entered the stage `run the result`.
+    The handler in the child (see `Service`) returns a cost, a pair of a cost and a remark, which stands in the row's
+    reason, or a pair of a status in words and a reason; what it raises is a compile error, and so is its death, unless
+    it had entered the stage `run the result`.
     """
 
     def _serve(self, service: Service, cache: Cache | None = None) -> None:
@@ -88,6 +89,8 @@ class LiveProblem(Problem):
 def _outcome(answer: Answer) -> Outcome:
     if not answer.failure and isinstance(answer.value, tuple):
         word, reason = answer.value
+        if not isinstance(word, str):
+            return float(word), int(Status.OK), str(reason)
         return np.inf, int(_WORDS[word]), str(reason)
     if not answer.failure:
         return float(answer.value), int(Status.OK), ""

@@ -135,9 +135,19 @@ MACHINES = {
     "v6e": _tpu(1.75e9, 920.0, 1640.0, _V6),
 }
 DEFAULT_MACHINE = "v5e"
+TWO_CORES = ("v4", "v5p")
+"""Machines whose two cores work as one; XLA:TPU's estimates are of one core."""
 
 COST_MODEL = 5
 """Raise this whenever the same program and configuration cost something else; tests with stored costs say so."""
+
+
+def one_core(name: str) -> Machine:
+    """Return the machine that XLA:TPU's estimates are for."""
+    machine = MACHINES[name]
+    if name not in TWO_CORES:
+        return machine
+    return replace(machine, memory=machine.memory / 2, matrix=machine.matrix / 2, vector=machine.vector / 2)
 
 
 def split(name: str) -> tuple[str, str]:

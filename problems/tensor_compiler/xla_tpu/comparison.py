@@ -4,33 +4,21 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from ..kernel_settings import compile_kernels
-from ..machine import MACHINES, Machine
+from ..machine import Machine, one_core
 from ..timing import OUTER, SIZE, SUMS, kernel_cycles, squeeze
 from .kernels import PLACEHOLDER, kernels
 from .rows import row
-
-TWO_CORES = ("v4", "v5p")
-"""Machines whose two cores work as one; the compiler's estimates are of one core."""
 
 
 def half(program: str) -> str:
     """Return the half that a program belongs to: the model's constants are fitted on one and reported on the other."""
     return "report" if zlib.crc32(f"split:{program}".encode()) % 2 else "fit"
-
-
-def one_core(name: str) -> Machine:
-    """Return the machine that the compiler's estimates are for."""
-    machine = MACHINES[name]
-    if name not in TWO_CORES:
-        return machine
-    return replace(machine, memory=machine.memory / 2, matrix=machine.matrix / 2, vector=machine.vector / 2)
 
 
 def compare(machine: str, names: Iterable[str], text: Callable[[str, str], str]) -> pd.DataFrame:

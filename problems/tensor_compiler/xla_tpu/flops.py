@@ -71,10 +71,11 @@ def counted(text: str) -> float:
     reducing = (i for c in every for i in c.instructions if i.opcode.startswith("reduce"))
     combiners = {name for instruction in reducing for name in instruction.called_computations}
     parts = ((c, i) for c in every if c.name not in combiners for i in c.instructions)
-    return float(sum(_operations(computation, instruction) for computation, instruction in parts))
+    return float(sum(operations(computation, instruction) for computation, instruction in parts))
 
 
-def _operations(computation: Computation, instruction: Instruction) -> float:
+def operations(computation: Computation, instruction: Instruction) -> float:
+    """Return our count of one instruction."""
     if instruction.opcode == "convolution":
         return 2 * _multiply_adds(computation, instruction)
     if instruction.opcode == "reduce":

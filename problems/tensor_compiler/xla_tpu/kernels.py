@@ -63,14 +63,19 @@ class Kernel:
 def kernels(text: str) -> Iterator[Kernel]:
     """Yield the kernels that have an estimate, those of loop bodies once; raises UserError if the text is no HLO."""
     module = hlo.parse(text, "scheduled HLO")
-    buffers = {name: tuple(map(_buffer, _ARRAY.finditer(shape))) for name, shape in _DEFINITION.findall(text)}
-    inner = {name for c in module.computations.values() for i in c.instructions for name in _fused(i)}
+    buffers = buffers_of(text)
+    inner = {name for c in module.computations.values() for i in c.instructions for name in fused(i)}
     for computation in module.computations.values():
         if computation.name not in inner:
             for instruction in computation.instructions:
-                window = _window(instruction)
+                window = window_of(instruction)
                 if PLACEHOLDER < int(window.get("estimated_cycles", 0)) < ENDLESS:
                     yield _kernel(module, computation, instruction, window, buffers)
+
+
+def buffers_of(text: str) -> dict[str, tuple[Buffer, ...]]:
+    """Return the arrays in each instruction's result, by the instruction's name."""
+    return {name: tuple(map(_buffer, _ARRAY.finditer(shape))) for name, shape in _DEFINITION.findall(text)}
 
 
 def _kernel(
@@ -93,12 +98,12 @@ def _kernel(
     )
 
 
-def _fused(instruction: Instruction) -> tuple[str, ...]:
+def fused(instruction: Instruction) -> tuple[str, ...]:
     """Return the computations that are part of the instruction's kernel."""
     return () if instruction.opcode in ("while", "conditional", "call") else instruction.called_computations
 
 
-def _window(instruction: Instruction) -> dict[str, Any]:
+def window_of(instruction: Instruction) -> dict[str, Any]:
     """Return what the compiler noted about the kernel's walk over tiles."""
     config = instruction.attributes.get("backend_config", "")
     return json.loads(config).get("window_config", {}) if "estimated_cycles" in config else {}

@@ -1,0 +1,136 @@
+"""The XLA:TPU compiler as a task."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+from importlib.metadata import version
+from pathlib import Path
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbo_suite import Structure, UserError
+from bbo_suite.supervised import Cache, LiveProblem, Service
+
+from ..tensor_compiler.machine import split
+from .decisions import decided, decisions_of, space_of
+from .description import Decisions, Description
+from .estimates import Estimates
+from .paste import paste
+from .structure import declare
+from .worker import DESCRIBE, ESTIMATE
+
+_FORMAT = 1
+"""Raised when the same candidate would cost something else."""
+_BLOCKS = Path(__file__).with_name("blocks.py")
+MEMORY = 16 << 30
+"""Bytes of address space of a child, most of which is never touched."""
+
+
+class XlaTpuProblem(LiveProblem):
+    """Flags, layouts and fusion barriers of XLA:TPU: `xla-tpu/block`, or `xla-tpu:file.py:function`; `@v4` behind it.
+
+    The compiler that Google ships runs ahead of time, without a TPU. A candidate is some twenty flags, the order in
+    memory of the dimensions of arguments, results and named values inside, and for each of these whether it may be
+    fused into what uses it. The cost is the sum of the cycles that the compiler estimates for its schedule, loops times
+    their trips: an estimate, never a measurement. So a candidate that is estimated to be faster than the default but
+    has more bytes to move is no win: it costs as many times the default as the roofline is higher, and says
+    `contradicted`. Every row has the roofline and the peak of memory beside its cost.
+
+    A function of yours takes no arguments and returns a pair: a JAX function, and its arguments, arrays or
+    jax.ShapeDtypeStruct. Values inside are tuned that jax.ad_checkpoint.checkpoint_name names, or else the 16 largest.
+    Another version of libtpu is another problem.
+    """
+
+    instances: ClassVar[tuple[str, ...]] = ("transformer", "attention", "mlp", "conv", "lstm", "dlrm", "norm")
+    unit = "cycles"
+
+    def __init__(self, instance: str) -> None:
+        name, machine = split(instance)
+        self._load(_BLOCKS, name, machine)
+
+    @classmethod
+    def from_file(cls, path: str) -> Self:
+        """Return the task on a user's function, `file.py:function` or `file.py:function@machine`.
+
+        Raises:
+          UserError: the file or the function is not there, JAX cannot trace it, or libtpu is not installed.
+        """
+        problem = cls.__new__(cls)
+        whole, machine = split(path)
+        file, _, name = whole.rpartition(":")
+        if not file or not name:
+            raise UserError(f"{path!r} names no function; write --problem xla-tpu:my_module.py:my_function")
+        if not Path(file).is_file():
+            raise UserError(f"there is no file {file!r}; write --problem xla-tpu:my_module.py:my_function")
+        problem._load(Path(file).absolute(), name, machine)
+        return problem
+
+    def _load(self, path: Path, name: str, machine: str) -> None:
+        self._libtpu, self._path, self._name, self._machine = libtpu_version(), path, name, machine
+        target, arguments = f"{__package__}.worker:serve", (str(path), name, machine)
+        service = Service(target, arguments, memory=MEMORY, start_seconds=600, name=f"XLA:TPU on {name}")
+        self._serve(service)
+        self._description: Description = self.ask(DESCRIBE)
+        self._decisions = decisions_of(self._description)
+        self.space, self.default = space_of(self._decisions)
+        compiler = f"xla-tpu-{self._libtpu}"
+        content = f"{_FORMAT}|{compiler}|{machine}|{self._description}|{self._decisions}"
+        self._content = hashlib.sha256(content.encode()).hexdigest()[:16]
+        self._cache = Cache(compiler, self._content)
+
+    def request(self, config: NDArray) -> Decisions:
+        """Return what a candidate decides, without what it leaves at the default."""
+        return decided(self._decisions, config)
+
+    def estimate(self, config: NDArray) -> Estimates:
+        """Return what the compiler estimates of one `(d,)` candidate.
+
+        Raises:
+          UserError: it does not compile.
+        """
+        return self.ask((ESTIMATE, self.request(config)))
+
+    def structure(self) -> Structure:
+        """Return which parameters meet: those of one value, and of values that flow into one another."""
+        return declare(self._description, self._decisions)
+
+    def fingerprint(self) -> str:
+        """Return a text that changes with the program, the machine, what is tuned, and the version of libtpu."""
+        return self._content
+
+    def paste(self, config: NDArray) -> str:
+        """Return Python that compiles the function as a candidate says."""
+        values, _, remarks = self._judged(np.stack([self.default_row(), config]))
+        beside = f"{values[1]:,.0f} cycles estimated, the default {values[0]:,.0f}; {remarks[1]}"
+        where = None if self._path == _BLOCKS else self._path
+        head = f"{self._name}, one core of {self._machine}, libtpu {self._libtpu}: {beside}"
+        return paste(head, self._name, where, self._description, self.request(config))
+
+    def _judged(self, configs: NDArray) -> tuple[list[float], list[int], list[str]]:
+        found = self.evaluate(configs)
+        return found.values.tolist(), found.status.tolist(), [found.reasons.get(i, "") for i in range(len(configs))]
+
+    def facts(self) -> dict[str, str]:
+        """Return the compiler, the machine, what a roofline allows the default, and what the costs are."""
+        default = self.estimate(self.default_row())
+        return {
+            "compiler": f"XLA:TPU of libtpu {self._libtpu}, ahead of time",
+            "machine": f"one core of {self._machine}",
+            "roofline of the default": f"{default.roofline:,.0f} cycles",
+            "peak memory of the default": f"{default.memory:,.0f} bytes",
+            "costs": "the compiler's own estimates, no measurements; a win with a worse roofline counts as a loss",
+        }
+
+
+def libtpu_version() -> str:
+    """Return the version of the compiler.
+
+    Raises:
+      UserError: it is not installed.
+    """
+    if importlib.util.find_spec("libtpu") is None:
+        raise UserError('the XLA:TPU compiler is not installed; run `pip install "bbo_suite[tpu]"`')
+    return version("libtpu")

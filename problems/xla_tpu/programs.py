@@ -1,0 +1,104 @@
+"""A user's JAX function, or one of ours, read from a Python file."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import inspect
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import jax
+from jax.sharding import SingleDeviceSharding
+
+from .description import Description, Value
+from .marks import Program, marks
+
+_EXAMPLE = "`return f, (jax.ShapeDtypeStruct((8, 128), 'float32'),)`"
+_HOW = f"it takes no arguments and returns a pair of a JAX function and its arguments, as in {_EXAMPLE}"
+
+
+def load(path: str, name: str) -> Program:
+    """Return what `name()` in a file gives: a function and its arguments, each an array or a `jax.ShapeDtypeStruct`.
+
+    Raises:
+      ValueError: one sentence on what is wrong with the file or the function.
+    """
+    maker = getattr(_module(Path(path)), name, None)
+    if not callable(maker):
+        raise ValueError(f"{path} defines no function {name!r}")
+    try:
+        inspect.signature(maker).bind()
+    except TypeError:
+        raise ValueError(f"{name} takes arguments; name a function that says which: {_HOW}") from None
+    try:
+        made = maker()
+    except (Exception, SystemExit) as error:
+        raise ValueError(f"{name} raises {_words(error, path)}") from None
+    if not (isinstance(made, tuple) and len(made) == 2 and callable(made[0]) and isinstance(made[1], Sequence)):
+        raise ValueError(f"{name} returns {_kind(made)}; {_HOW}")
+    if not all(hasattr(leaf, "shape") and hasattr(leaf, "dtype") for leaf in jax.tree.leaves(tuple(made[1]))):
+        raise ValueError(f"{name} gives arguments that are no arrays; make each one or a jax.ShapeDtypeStruct")
+    return made[0], tuple(made[1])
+
+
+def describe(program: Program, path: str, name: str) -> Description:
+    """Return what a search can decide about a program.
+
+    Raises:
+      ValueError: JAX cannot trace it, or it returns no array.
+    """
+    function, arguments = program
+    try:
+        closed, shapes = jax.make_jaxpr(function, return_shape=True)(*arguments)
+        text = jax.jit(function).lower(*arguments).as_text()
+    except Exception as error:
+        raise ValueError(f"JAX cannot trace what {name} returns: {_words(error, path)}") from None
+    found, flows = marks(closed)
+    results = _values(shapes, "result")
+    if not results:
+        raise ValueError(f"the function of {name} returns no array, so there is nothing to compile")
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return Description(_values(arguments, "argument"), results, tuple(found), tuple(flows), digest)
+
+
+def placed(arguments: Any, sharding: SingleDeviceSharding) -> list[jax.ShapeDtypeStruct]:  # noqa: ANN401 - a tree
+    """Return the leaves of arguments as shapes on a device."""
+    return [jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding) for leaf in jax.tree.leaves(arguments)]
+
+
+def _values(tree: Any, word: str) -> tuple[Value, ...]:  # noqa: ANN401 - a tree of arrays
+    leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
+    names = [f"{word}{jax.tree_util.keystr(path)}" for path, _ in leaves]
+    return tuple(Value(n, tuple(leaf.shape), str(leaf.dtype)) for n, (_, leaf) in zip(names, leaves, strict=True))
+
+
+def _module(path: Path) -> ModuleType:
+    if path.parent == Path(__file__).parent:
+        return importlib.import_module(f".{path.stem}", __package__)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.parent))
+    sys.modules[path.stem] = module
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise ValueError(f"{path} cannot be imported: it raises {_words(error, str(path))}") from None
+    return module
+
+
+def _words(error: BaseException, path: str) -> str:
+    """Return the type, the place in the user's file, and the first line of an error."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
+    where = f" (line {lines[-1]})" if lines else ""
+    return f"{type(error).__name__}{where}: {' '.join(str(error).split())[:200]}"
+
+
+def _kind(made: Any) -> str:  # noqa: ANN401 - whatever a user's function returns
+    return "nothing" if made is None else f"{type(made).__name__}"

@@ -1,0 +1,122 @@
+"""The child that runs XLA:TPU: decisions in, estimates out."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+from ..tensor_compiler.machine import one_core
+from ..tensor_compiler.xla_tpu.worker import ENVIRONMENT, TOPOLOGIES
+from .description import Decisions, Order
+from .estimates import Estimates, estimates
+
+DESCRIBE, ESTIMATE = "describe", "estimate"
+"""Requests that are no candidate: what there is to decide; and `(ESTIMATE, decisions)` for what is estimated."""
+LEAST_SECONDS, TIMES = 60.0, 20
+TOLERANCE = 1.01
+"""Up to how many times the default's roofline a win may have: a hundredth, for layouts that pad a little more."""
+Enter = Callable[[str, float], None]
+
+
+def serve(path: str, name: str, machine: str) -> Callable[[Any, Enter], Any]:
+    """Return the handler for one program on one machine.
+
+    Args:
+      path, name: of a Python file and a function in it, see `programs.load`.
+      machine: one of `MACHINES`.
+
+    Raises:
+      ValueError: the program is none.
+    """
+    os.environ.update(ENVIRONMENT)
+    return Compiler(path, name, machine).answer
+
+
+class Compiler:
+    """One program, and what the default costs, which others are held against."""
+
+    def __init__(self, path: str, name: str, machine: str) -> None:
+        import jax
+        from jax.experimental import topologies
+        from jax.sharding import SingleDeviceSharding
+
+        from .programs import describe, load
+
+        self._program = load(path, name)
+        self._description = describe(self._program, path, name)
+        topology = topologies.get_topology_desc(platform="tpu", topology_name=f"{machine}:{TOPOLOGIES[machine]}")
+        self._sharding, self._machine = SingleDeviceSharding(topology.devices[0]), one_core(machine)
+        self._jax: Any = jax
+
+    def answer(self, request: Any, enter: Enter) -> Any:  # noqa: ANN401 - a description, estimates, or what a candidate costs
+        """Return what a request asks for; for decisions the cost and a remark, or a status and a reason."""
+        if request == DESCRIBE:
+            return self._description
+        if isinstance(request, tuple):
+            enter("compile", 10 * LEAST_SECONDS)
+            return self.estimate(request[1])
+        enter("compile the default", 10 * LEAST_SECONDS)
+        default, seconds = self._default
+        enter("compile", max(LEAST_SECONDS, TIMES * seconds))
+        return judged(self.estimate(request) if request != Decisions() else default, default)
+
+    @cached_property
+    def _default(self) -> tuple[Estimates, float]:
+        started = time.perf_counter()
+        return self.estimate(Decisions()), time.perf_counter() - started
+
+    def estimate(self, decisions: Decisions) -> Estimates:
+        """Compile with decisions and return what the compiler estimates."""
+        try:
+            done = self._lowered(decisions).compile(compiler_options=dict(decisions.flags))
+            return estimates(done.as_text(), self._machine, _memory(done.memory_analysis()))
+        finally:
+            self._jax.clear_caches()  # each compilation leaves megabytes
+
+    def _lowered(self, decisions: Decisions) -> Any:  # noqa: ANN401 - jax.stages.Lowered
+        from .marks import rewritten
+        from .programs import placed
+
+        function, arguments = self._program
+        changed = rewritten(function, decisions.barriers, dict(decisions.layouts))
+        structure = self._jax.tree.structure(arguments)
+        leaves = placed(arguments, self._sharding)
+        orders = self._formats(len(leaves), decisions.arguments)
+        leaves = [self._jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=o) for a, o in zip(leaves, orders, strict=True)]
+        results = self._formats(len(self._description.results), decisions.results)
+        flat = lambda *values: self._jax.tree.leaves(changed(*self._jax.tree.unflatten(structure, values)))  # noqa: E731
+        return self._jax.jit(flat, out_shardings=results, keep_unused=True).lower(*leaves)
+
+    def _formats(self, count: int, orders: Sequence[tuple[int, Order]]) -> list[Any]:
+        from jax.experimental.layout import Format, Layout
+
+        known = dict(orders)
+        return [Format(Layout(known[i]), self._sharding) if i in known else self._sharding for i in range(count)]
+
+
+def judged(found: Estimates, default: Estimates) -> Any:  # noqa: ANN401 - a cost and a remark, or a status and a reason
+    """Return what a candidate costs beside the default, and a remark.
+
+    A candidate that is estimated to take fewer cycles than the default, but whose roofline is more than a hundredth
+    worse, is no win: it costs as many times the default as its roofline is higher.
+    """
+    if found.strange > default.strange:
+        return "compile_error", "the compiler made a loop of which the trips cannot be read"
+    roofline, memory = _change(found.roofline, default.roofline), _change(found.memory, default.memory)
+    remark = f"roofline {roofline}, peak memory {memory}"
+    if found.cycles < default.cycles and found.roofline > TOLERANCE * default.roofline:
+        estimated = f"estimated {_change(found.cycles, default.cycles)}"
+        return default.cycles * found.roofline / default.roofline, f"contradicted: {estimated}, but {remark}"
+    return found.cycles, remark
+
+
+def _change(new: float, old: float) -> str:
+    return f"{new / old - 1:+.1%}" if old else "unknown"
+
+
+def _memory(analysis: Any) -> float:  # noqa: ANN401 - jaxlib's CompiledMemoryStats
+    sides = analysis.argument_size_in_bytes + analysis.output_size_in_bytes - analysis.alias_size_in_bytes
+    return float(max(analysis.peak_memory_in_bytes, sides + analysis.temp_size_in_bytes))

@@ -1,0 +1,71 @@
+"""How far a search gets on small blocks at XLA:TPU: `python results/xla_tpu/study.py`; resumes where it was stopped."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pandas as pd
+
+import bbo_suite
+
+HERE = Path(__file__).parent
+BLOCKS = ("transformer", "attention", "mlp", "conv", "lstm", "dlrm", "norm")
+STUDY = "xla-tpu"
+_REMARK = re.compile(r"roofline ([+-][\d.]+)%, peak memory ([+-][\d.]+)%")
+
+
+def line(rows: pd.DataFrame) -> dict[str, object]:
+    """Return what one run found: its best candidate, and what else the compiler estimates of it."""
+    best, default = rows.loc[rows["value"].idxmin()], float(rows["default"].iloc[0])
+    roofline, memory = map(float, _REMARK.search(best["reason"]).groups())
+    return {
+        "problem": best["problem"],
+        "strategy": best["strategy"],
+        "seed": best["seed"],
+        "candidates": len(rows),
+        "default cycles": round(default),
+        "best cycles": round(best["value"]),
+        "fewer %": round(100 * (1 - best["value"] / default), 2),
+        "roofline %": roofline,
+        "peak memory %": memory,
+        "found at": best["evaluation"],
+        "failed": int((rows["status"] != "ok").sum()),
+        "contradicted": int(rows["reason"].str.startswith("contradicted").sum()),
+        "seconds": round(float(rows["evaluation_seconds"].sum())),
+    }
+
+
+def draw(frame: pd.DataFrame, out: Path) -> None:
+    """Draw the best so far against evaluations, a line a run."""
+    figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
+    for (problem, _, _), rows in frame.groupby(["problem", "strategy", "seed"], observed=True):
+        fewer = 100 * (1 - 1 / rows["speedup"])
+        axes.step(rows["evaluation"], fewer.clip(lower=0), where="post", label=problem.partition("/")[2])
+    axes.set(xlabel="evaluations", ylabel="fewer estimated cycles than the default, %", ylim=(0, None))
+    axes.legend(frameon=False, ncols=2)
+    figure.savefig(out, dpi=150)
+
+
+def main() -> None:
+    """Run what is not there yet, then write `runs.csv` and `runs.png`."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--strategy", default="annealing")
+    parser.add_argument("--budget", type=int, default=200)
+    parser.add_argument("--results", type=Path, default=Path("results"))
+    parser.add_argument("--only-report", action="store_true", help="report on the runs that are there")
+    chosen = parser.parse_args()
+    settings = {"budget": chosen.budget, "batch": 10, "jobs": 1, "study": STUDY, "results": chosen.results}
+    for block in () if chosen.only_report else BLOCKS:
+        bbo_suite.run([chosen.strategy], f"xla-tpu/{block}", quiet=False, **settings)
+    frame = bbo_suite.load(STUDY, chosen.results)
+    runs = [line(rows) for _, rows in frame.groupby(["problem", "strategy", "seed"], observed=True)]
+    pd.DataFrame(runs).to_csv(HERE / "runs.csv", index=False)
+    draw(frame, HERE / "runs.png")
+    print(pd.DataFrame(runs).to_string(index=False))
+
+
+if __name__ == "__main__":
+    main()
