@@ -46,6 +46,8 @@ class XlaTpuProblem(LiveProblem):
 
     instances: ClassVar[tuple[str, ...]] = ("transformer", "attention", "mlp", "conv", "lstm", "dlrm", "norm")
     unit = "cycles"
+    target: ClassVar[str] = f"{__package__}.worker:serve"
+    """What the children serve."""
 
     def __init__(self, instance: str) -> None:
         name, machine = split(instance)
@@ -70,14 +72,13 @@ class XlaTpuProblem(LiveProblem):
 
     def _load(self, path: Path, name: str, machine: str) -> None:
         self._libtpu, self._path, self._name, self._machine = libtpu_version(), path, name, machine
-        target, arguments = f"{__package__}.worker:serve", (str(path), name, machine)
-        service = Service(target, arguments, memory=MEMORY, start_seconds=600, name=f"XLA:TPU on {name}")
-        self._serve(service)
+        arguments = (str(path), name, machine)
+        self._serve(Service(self.target, arguments, memory=MEMORY, start_seconds=600, name=f"XLA:TPU on {name}"))
         self._description: Description = self.ask(DESCRIBE)
         self._decisions = decisions_of(self._description)
         self.space, self.default = space_of(self._decisions)
         compiler = f"xla-tpu-{self._libtpu}"
-        content = f"{_FORMAT}|{compiler}|{machine}|{self._description}|{self._decisions}"
+        content = f"{_FORMAT}|{compiler}|{machine}|{self._description.digest}|{self._decisions}"
         self._content = hashlib.sha256(content.encode()).hexdigest()[:16]
         self._cache = Cache(compiler, self._content)
 

@@ -80,12 +80,13 @@ def _values(tree: Any, word: str) -> tuple[Value, ...]:  # noqa: ANN401 - a tree
 def _module(path: Path) -> ModuleType:
     if path.parent == Path(__file__).parent:
         return importlib.import_module(f".{path.stem}", __package__)
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    own = f"{__package__}.file_of_a_user.{path.stem}"  # a name that hides no other module
+    spec = importlib.util.spec_from_file_location(own, path)
     if spec is None or spec.loader is None:
         raise ValueError(f"{path} is no Python file")
     module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(path.parent))
-    sys.modules[path.stem] = module
+    sys.path.append(str(path.parent))
+    sys.modules[own] = module
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:

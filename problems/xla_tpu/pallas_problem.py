@@ -1,0 +1,97 @@
+"""The tiles of Pallas kernels for TPUs as a task."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbo_suite import choice, product, scale
+from bbo_suite.parameters import Parameter
+from bbo_suite.supervised import Cache, LiveProblem, Service
+
+from ..tensor_compiler.machine import split
+from .problem import MEMORY, libtpu_version
+
+_FORMAT = 1
+"""Raised when the same candidate would cost something else."""
+_ROWS = (8, 16, 32, 64, 128, 256, 512, 1024, 2048)
+_LANES = (64, 128, 256, 512, 1024, 2048)
+_LIMIT = (choice("limit", (16, 32, 64, 96)), 16)
+_TILES: dict[str, tuple[tuple[Parameter, int | str], ...]] = {
+    "matmul": (
+        (scale("rows", _ROWS), 512),
+        (scale("columns", _LANES), 512),
+        (scale("depth", _LANES), 512),
+        (choice("first", ("rows", "columns")), "rows"),
+        _LIMIT,
+    ),
+    "attention": (
+        (scale("heads", (1, 2, 4, 8)), 1),
+        (scale("queries", _ROWS), 512),
+        (scale("keys", _LANES), 512),
+        _LIMIT,
+    ),
+}
+"""The parameters of each kernel with their defaults: 512 a side, as the examples of JAX's documentation have it."""
+
+_SNIPPET = """\
+# {head}
+from bbo_problems.xla_tpu.kernels import {name}
+
+kernel = {name}({tiles})
+# kernel.call(*arguments), for arguments like kernel.arguments; limit is the vmem_limit_bytes of CompilerParams in MiB
+"""
+
+
+class PallasProblem(LiveProblem):
+    """Tiles of a Pallas kernel for TPUs: `pallas/kernel`; `@v4` behind it for another machine.
+
+    A candidate is the size of each window of a kernel of ours, the order in which these are walked, and how much
+    scratchpad the kernel may take. The compiler says what does not fit or is not aligned, which is a compile error. It
+    estimates no cycles for such kernels. So the cost is what can be seen: the bytes of its code, which has no loop
+    inside, times the steps of its grid. A candidate with less of it than the default but a worse roofline (bytes moved
+    from and to memory, floating point operations) is no win, as in `xla-tpu/...`.
+    """
+
+    instances: ClassVar[tuple[str, ...]] = tuple(_TILES)
+    unit = "code bytes"
+
+    def __init__(self, instance: str) -> None:
+        self._name, self._machine = split(instance)
+        self._libtpu = libtpu_version()
+        tiles = _TILES[self._name]
+        self.space = product(*(parameter for parameter, _ in tiles))
+        self.default = np.array([list(parameter.values).index(usual) for parameter, usual in tiles])
+        compiler = f"xla-tpu-{self._libtpu}"
+        content = f"{_FORMAT}|{compiler}|{instance}|{self._machine}|{tiles}"
+        self._content = hashlib.sha256(content.encode()).hexdigest()[:16]
+        usual = self.request(self.default)
+        target = f"{__package__}.pallas_worker:serve"
+        service = Service(target, (self._name, usual, self._machine), memory=MEMORY, name=f"Pallas {self._name}")
+        self._serve(service, Cache(compiler, self._content))
+
+    def request(self, config: NDArray) -> tuple[tuple[str, int | str], ...]:
+        """Return the name and value of every tile."""
+        return tuple(self.space.describe(config).items())
+
+    def fingerprint(self) -> str:
+        """Return a text that changes with the kernel's parameters, the machine and the version of libtpu."""
+        return self._content
+
+    def paste(self, config: NDArray) -> str:
+        """Return Python that makes the kernel with a candidate's tiles."""
+        found = self.evaluate(np.stack([self.default_row(), config]))
+        cost, usual, remark = found.values[1], found.values[0], found.reasons.get(1, "")
+        head = f"{self._name}, {self._machine}, libtpu {self._libtpu}: {cost:,.0f} code bytes, the default {usual:,.0f}"
+        return _SNIPPET.format(head=f"{head}; {remark}", name=self._name, tiles=dict(self.request(config)))
+
+    def facts(self) -> dict[str, str]:
+        """Return the compiler, the machine, and what the costs are."""
+        return {
+            "compiler": f"Pallas and XLA:TPU of libtpu {self._libtpu}, ahead of time",
+            "machine": f"one core of {self._machine}",
+            "costs": "bytes of code times steps, no measurements; a win with a worse roofline counts as a loss",
+        }

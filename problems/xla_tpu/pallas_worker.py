@@ -1,0 +1,63 @@
+"""The child that compiles Pallas kernels: tiles in, the code that they run out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+from ..tensor_compiler.machine import one_core
+from ..tensor_compiler.xla_tpu.worker import ENVIRONMENT, TOPOLOGIES
+from .estimates import Estimates
+from .worker import LEAST_SECONDS, Enter, judged
+
+Tiles = tuple[tuple[str, Any], ...]
+
+
+def serve(name: str, usual: Tiles, machine: str) -> Callable[[Tiles, Enter], Any]:
+    """Return the handler for one kernel on one machine.
+
+    Args:
+      name: of a function in `kernels`.
+      usual: its default tiles.
+      machine: one of `MACHINES`.
+    """
+    os.environ.update(ENVIRONMENT)
+    return Kernels(name, usual, machine).answer
+
+
+class Kernels:
+    """One kernel, and what the default tiles cost."""
+
+    def __init__(self, name: str, usual: Tiles, machine: str) -> None:
+        import jax
+        from jax.experimental import topologies
+        from jax.sharding import SingleDeviceSharding
+
+        from . import kernels
+
+        topology = topologies.get_topology_desc(platform="tpu", topology_name=f"{machine}:{TOPOLOGIES[machine]}")
+        self._sharding, self._machine = SingleDeviceSharding(topology.devices[0]), one_core(machine)
+        self._make, self._usual, self._jax = getattr(kernels, name), usual, jax
+
+    def answer(self, tiles: Tiles, enter: Enter) -> Any:  # noqa: ANN401 - a cost and a remark, or a status and a reason
+        """Return what tiles cost."""
+        enter("compile", LEAST_SECONDS)
+        return judged(self._estimate(tiles), self._default)
+
+    @cached_property
+    def _default(self) -> Estimates:
+        return self._estimate(self._usual)
+
+    def _estimate(self, tiles: Tiles) -> Estimates:
+        kernel = self._make(dict(tiles))
+        shapes = [self._jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=self._sharding) for a in kernel.arguments]
+        try:
+            done: Any = self._jax.jit(kernel.call).lower(*shapes).compile()
+        finally:
+            self._jax.clear_caches()
+        memory = done.memory_analysis()
+        roofline = max(kernel.bytes / self._machine.memory, kernel.flops / self._machine.matrix)
+        held = memory.argument_size_in_bytes + memory.output_size_in_bytes + memory.temp_size_in_bytes
+        return Estimates(float(kernel.steps * memory.generated_code_size_in_bytes), roofline, float(held))

@@ -1,0 +1,138 @@
+"""Programs that users hand over, and decisions inside them."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.ad_checkpoint import checkpoint_name
+
+from bbo_problems.xla_tpu import blocks
+from bbo_problems.xla_tpu.decisions import _orders, decided, decisions_of, space_of
+from bbo_problems.xla_tpu.description import Decisions, Value
+from bbo_problems.xla_tpu.flags import DEFAULT, FLAGS
+from bbo_problems.xla_tpu.marks import rewritten
+from bbo_problems.xla_tpu.problem import XlaTpuProblem
+from bbo_problems.xla_tpu.programs import describe, load
+
+FILE = """
+import jax
+array = jax.ShapeDtypeStruct((8, 128), "float32")
+def good(): return (lambda x: x + 1), (array,)
+def takes(x): return x
+def raises(): return 1 / 0
+def leaves(): raise SystemExit(2)
+def nothing(): pass
+def alone(): return jax.numpy.tanh, array
+def words(): return (lambda x: x), ("a",)
+def branches(): return (lambda x: x if x.sum() > 0 else -x), (array,)
+def silent(): return (lambda x: None), (array,)
+number = 3
+"""
+
+
+def looped(x, w):
+    """Two values of one name and a loop around one of them."""
+
+    def step(x, _):
+        x = checkpoint_name(jnp.tanh(checkpoint_name(x @ w, "sum")), "turn")
+        return x, x.sum()
+
+    x = checkpoint_name(x * 2, "turn")
+    return jax.lax.scan(step, x, None, length=3)
+
+
+ARGUMENTS = (jax.ShapeDtypeStruct((8, 16), "float32"), jax.ShapeDtypeStruct((16, 16), "float32"))
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("takes", "takes takes arguments; name a function that says which: it takes no arguments and returns a pair"),
+        ("raises", "raises raises ZeroDivisionError (line 6): division by zero"),
+        ("leaves", "leaves raises SystemExit (line 7): 2"),
+        ("nothing", "nothing returns nothing; it takes no arguments"),
+        ("alone", "alone returns tuple; it takes no arguments"),
+        ("words", "words gives arguments that are no arrays"),
+        ("branches", "JAX cannot trace what branches returns: TracerBoolConversionError (line 11)"),
+        ("silent", "the function of silent returns no array"),
+        ("number", "mine.py defines no function 'number'"),
+        ("none", "mine.py defines no function 'none'"),
+    ],
+)
+def test_what_is_wrong_with_a_users_function_is_one_sentence(tmp_path, name, reason):
+    path = tmp_path / "mine.py"
+    path.write_text(FILE)
+    with pytest.raises(ValueError) as error:
+        describe(load(str(path), name), str(path), name)
+    assert reason in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_file_that_cannot_be_imported_is_one_sentence(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text("import no_such_module")
+    with pytest.raises(ValueError, match=r"mine.py cannot be imported: .*ModuleNotFoundError \(line 1\)"):
+        load(str(path), "f")
+
+
+def test_a_description_says_what_flows_where_and_does_not_depend_on_the_files_place(tmp_path):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "mine.py").write_text(FILE)
+    first, second = (
+        describe(load(str(tmp_path / f / "mine.py"), "good"), str(tmp_path / f / "mine.py"), "good") for f in "ab"
+    )
+    assert first.digest == second.digest
+    assert first.arguments == (Value("argument[0]", (8, 128), "float32"),) and first.results[0].shape == (8, 128)
+    assert [mark.name for mark in first.marks] == ["add.1"] and first.flows == ((0, 1), (1, 2))
+
+
+def test_values_keep_their_names_apart_and_loops_are_entered():
+    found = describe((looped, ARGUMENTS), "", "looped")
+    assert [mark.name for mark in found.marks] == ["turn", "sum", "turn.2"]
+    assert set(found.flows) >= {(0, 2), (2, 3), (1, 3), (3, 4), (4, 5), (4, 6)}
+
+
+@pytest.mark.parametrize("barriers", [(), ("turn",), ("sum", "turn.2")])
+def test_a_rewritten_function_computes_the_same(barriers):
+    rng = np.random.default_rng(0)
+    arguments = [rng.standard_normal(a.shape, np.float32) for a in ARGUMENTS]
+    again = rewritten(looped, barriers)
+    for got, wanted in zip(jax.tree.leaves(again(*arguments)), jax.tree.leaves(looped(*arguments)), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-6)
+    assert str(jax.make_jaxpr(again)(*arguments)).count("optimization_barrier") == len(barriers)
+
+
+def test_layouts_are_constrained_where_they_are_decided():
+    text = jax.jit(rewritten(looped, layouts={"sum": (1, 0)})).lower(*ARGUMENTS).as_text()
+    assert text.count("LayoutConstraint") == 1
+
+
+@pytest.mark.parametrize("name", XlaTpuProblem.instances)
+def test_blocks_name_what_is_tuned_and_are_made_of_it(name):
+    path = str(blocks.__file__)
+    program = load(path, name)
+    description = describe(program, path, name)
+    assert 4 <= len(description.marks) <= 12 and not any("." in mark.name for mark in description.marks)
+    decisions = decisions_of(description)
+    space, default = space_of(decisions)
+    assert decided(decisions, default) == Decisions()
+    rows = space.sample(20, np.random.default_rng(0))
+    assert len({decided(decisions, row) for row in rows}) == 20
+    ends = {number for flow in description.flows for number in flow}
+    assert len(ends) == len(description.arguments) + len(description.marks) + len(description.results)
+
+
+def test_orders_are_all_of_two_and_moves_of_one_dimension_beyond():
+    value = Value("x", (2, 3, 4, 5), "float32")
+    orders = _orders(value)
+    assert orders[0] == (0, 1, 2, 3) and len(orders) == len(set(orders)) == 10
+    assert (1, 2, 3, 0) in orders and (0, 2, 1, 3) in orders and (3, 2, 1, 0) not in orders
+    assert _orders(Value("x", (2, 3), "float32")) == [(0, 1), (1, 0)] and len(_orders(Value("x", (3,), "int8"))) == 1
+
+
+def test_flags_have_one_default_each_and_values_that_differ():
+    assert len({flag.name for flag in FLAGS}) == len(FLAGS) >= 20
+    for flag in FLAGS:
+        assert flag.values.count(DEFAULT) == 1 and len(set(flag.values)) == len(flag.values)
+        numbers = [float(value) for value in flag.values if flag.ordered and value != DEFAULT]
+        assert numbers == sorted(numbers)

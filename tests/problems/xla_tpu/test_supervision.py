@@ -1,0 +1,111 @@
+"""A compiler that aborts, hangs or eats memory costs one candidate, and contradicted estimates win nothing."""
+
+import ast
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bbo_problems.xla_tpu.problem import XlaTpuProblem
+from bbo_suite import Status, UserError
+from bbo_suite.evaluation import default_value, evaluate
+from bbo_suite.registry import Registry
+
+
+class Fake(XlaTpuProblem):
+    target = "fake_tpu_compiler:serve"
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    monkeypatch.setattr("bbo_problems.xla_tpu.problem.libtpu_version", lambda: "0")
+    problem = Fake("mlp")
+    yield problem
+    problem._workers.close()
+
+
+def changed(problem, *names):
+    row = problem.default_row()
+    for name in names:
+        place = next(i for i in range(len(row)) if problem.space.name(i) == name)
+        row[place] = (row[place] + 1) % problem.space.sizes[place]
+    return row
+
+
+def test_a_misbehaving_compiler_costs_one_candidate(fake):
+    flags = (
+        "xla_tpu_enforce_prefetch_fifo_order",  # aborts
+        "xla_tpu_scavenge_vmem_for_fusions",  # hangs
+        "xla_tpu_order_dot_after_layout",  # eats memory
+        "xla_memory_scheduler",  # refuses
+    )
+    result = evaluate(fake, np.stack([changed(fake), *(changed(fake, flag) for flag in flags), changed(fake)]))
+    assert result.status.tolist() == [0, 2, 4, 2, 2, 0]
+    assert result.values[0] == result.values[-1] == 1000.0
+    reasons = ["SIGABRT", "took more than 0.5 s to compile", "out of memory", "no such scheduler"]
+    assert all(reason in result.reasons[i] for i, reason in enumerate(reasons, 1))
+
+
+def test_a_win_that_the_roofline_contradicts_costs_what_the_roofline_says(fake):
+    flags = ("xla_tpu_dot_dot_fusion", "xla_tpu_rwb_fusion", "xla_jf_conv_input_fusion", "xla_jf_conv_output_fusion")
+    result = evaluate(fake, np.stack([changed(fake, flag) for flag in flags]))
+    assert result.values.tolist() == [900.0, 1200.0, 1500.0, np.inf]
+    assert result.status.tolist() == [Status.OK, Status.OK, Status.OK, Status.COMPILE_ERROR]
+    assert result.reasons[0] == "roofline +0.0%, peak memory +20.0%"
+    assert result.reasons[1].startswith("contradicted: estimated -50.0%, but roofline +20.0%")
+    assert result.reasons[2] == "roofline +20.0%, peak memory +0.0%"
+    assert "trips" in result.reasons[3]
+
+
+def test_estimates_are_kept_on_disk_and_deaths_are_not(fake):
+    rows = np.stack([changed(fake), changed(fake, "xla_tpu_enforce_prefetch_fifo_order")])
+    first = evaluate(fake, rows)
+    again = Fake("mlp")
+    found = again._cache.get([again.request(row) for row in rows])
+    again._workers.close()
+    assert found == [(first.values[0], 0, first.reasons[0]), None]
+
+
+def test_a_program_that_kills_its_process_is_one_sentence(fake):
+    with pytest.raises(UserError, match="XLA:TPU on gone cannot start: its process died of SIGABRT"):
+        Fake.from_file(f"{__file__}:gone")
+
+
+def test_what_is_pasted_is_python_that_names_every_decision(fake):
+    row = changed(fake, "xla_tpu_dot_dot_fusion", "layout x", "barrier x")
+    text = fake.paste(row)
+    ast.parse(text)
+    assert "900 cycles estimated, the default 1,000; roofline +0.0%, peak memory +20.0%" in text
+    assert "'xla_tpu_dot_dot_fusion': 'false'" in text and "barriers = [\n    'x'" in text
+    assert "# x: float32[8, 128]" in text and "libtpu 0" in text
+
+
+def test_machine_and_version_are_part_of_the_identity(fake, monkeypatch):
+    assert Fake("mlp@v6e").fingerprint() != fake.fingerprint() == Fake("mlp@v5e").fingerprint()
+    monkeypatch.setattr("bbo_problems.xla_tpu.problem.libtpu_version", lambda: "1")
+    assert Fake("mlp").fingerprint() != fake.fingerprint()
+    with pytest.raises(UserError, match="no machine 'v9'"):
+        Fake("mlp@v9")
+
+
+def test_the_default_and_the_structure_fit_the_space(fake):
+    assert default_value(fake) == 1000.0 and fake.request(fake.default_row()).flags == ()
+    structure = fake.structure()
+    names = [fake.space.name(i) for i in range(len(fake.space))]
+    of = names.index("barrier x")
+    neighbours = structure.neighbours[structure.starts[of] : structure.starts[of + 1]]
+    assert {names[i] for i in neighbours} == {"layout argument", "layout x", "layout result"}
+    assert structure.starts[-1] == len(structure.neighbours) and structure.features.shape[0] == len(names)
+    assert len(structure.graph.node_features) == 3 and (structure.nodes[:of] <= 2).all()
+
+
+@pytest.mark.parametrize("problem", ["xla-tpu/mlp", "pallas/matmul"])
+def test_without_libtpu_it_is_listed_and_one_sentence_names_the_extra(problem, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None)
+    assert problem in Registry().instances()
+    with pytest.raises(UserError, match=r'not installed; run `pip install "bbo_suite\[tpu\]"`'):
+        Registry().load(problem)
+    with pytest.raises(UserError, match="names no function"):
+        Registry().load("xla-tpu:none.py")
