@@ -19,7 +19,6 @@ from .decisions import decided, decisions_of, space_of
 from .description import Decisions, Description
 from .estimates import Estimates
 from .paste import paste
-from .structure import declare
 from .worker import DESCRIBE, ESTIMATE
 
 _FORMAT = 1
@@ -96,6 +95,8 @@ class XlaTpuProblem(LiveProblem):
 
     def structure(self) -> Structure:
         """Return which parameters meet: those of one value, and of values that flow into one another."""
+        from .structure import declare  # scipy comes with it
+
         return declare(self._description, self._decisions)
 
     def fingerprint(self) -> str:

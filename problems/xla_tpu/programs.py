@@ -13,7 +13,6 @@ from types import ModuleType
 from typing import Any
 
 import jax
-from jax.sharding import SingleDeviceSharding
 
 from .description import Description, Value
 from .marks import Program, marks
@@ -64,11 +63,6 @@ def describe(program: Program, path: str, name: str) -> Description:
         raise ValueError(f"the function of {name} returns no array, so there is nothing to compile")
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     return Description(_values(arguments, "argument"), results, tuple(found), tuple(flows), digest)
-
-
-def placed(arguments: Any, sharding: SingleDeviceSharding) -> list[jax.ShapeDtypeStruct]:  # noqa: ANN401 - a tree
-    """Return the leaves of arguments as shapes on a device."""
-    return [jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding) for leaf in jax.tree.leaves(arguments)]
 
 
 def _values(tree: Any, word: str) -> tuple[Value, ...]:  # noqa: ANN401 - a tree of arrays

@@ -15,7 +15,8 @@ from .estimates import Estimates, estimates
 
 DESCRIBE, ESTIMATE = "describe", "estimate"
 """Requests that are no candidate: what there is to decide; and `(ESTIMATE, decisions)` for what is estimated."""
-LEAST_SECONDS, TIMES = 60.0, 20
+LEAST_SECONDS, TIMES = 120.0, 20
+"""A candidate may take so long, and so many times as long as the default: some take ten times as long to compile."""
 TOLERANCE = 1.01
 """Up to how many times the default's roofline a win may have: a hundredth, for layouts that pad a little more."""
 Enter = Callable[[str, float], None]
@@ -72,23 +73,27 @@ class Compiler:
         """Compile with decisions and return what the compiler estimates."""
         try:
             done = self._lowered(decisions).compile(compiler_options=dict(decisions.flags))
-            return estimates(done.as_text(), self._machine, _memory(done.memory_analysis()))
+            found = estimates(done.as_text(), self._machine, _memory(done.memory_analysis()))
         finally:
             self._jax.clear_caches()  # each compilation leaves megabytes
+        if not found.cycles:
+            raise ValueError("the compiler estimates no cycles: there is nothing to compute")
+        return found
 
     def _lowered(self, decisions: Decisions) -> Any:  # noqa: ANN401 - jax.stages.Lowered
         from .marks import rewritten
-        from .programs import placed
 
-        function, arguments = self._program
+        jax, (function, arguments) = self._jax, self._program
         changed = rewritten(function, decisions.barriers, dict(decisions.layouts))
-        structure = self._jax.tree.structure(arguments)
-        leaves = placed(arguments, self._sharding)
-        orders = self._formats(len(leaves), decisions.arguments)
-        leaves = [self._jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=o) for a, o in zip(leaves, orders, strict=True)]
+        leaves, structure = jax.tree.flatten(arguments)
+        entry = self._formats(len(leaves), decisions.arguments)
+        shapes = [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=f) for a, f in zip(leaves, entry, strict=True)]
+
+        def flat(*values: Any) -> list[Any]:  # noqa: ANN401 - traced arrays
+            return jax.tree.leaves(changed(*jax.tree.unflatten(structure, values)))
+
         results = self._formats(len(self._description.results), decisions.results)
-        flat = lambda *values: self._jax.tree.leaves(changed(*self._jax.tree.unflatten(structure, values)))  # noqa: E731
-        return self._jax.jit(flat, out_shardings=results, keep_unused=True).lower(*leaves)
+        return jax.jit(flat, out_shardings=results, keep_unused=True).lower(*shapes)
 
     def _formats(self, count: int, orders: Sequence[tuple[int, Order]]) -> list[Any]:
         from jax.experimental.layout import Format, Layout

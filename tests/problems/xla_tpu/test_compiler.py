@@ -4,8 +4,8 @@ import jax
 import numpy as np
 import pytest
 
-from bbo_suite import Moves, Status
-from bbo_suite.evaluation import evaluate
+from bbo_suite import Moves, Status, UserError
+from bbo_suite.evaluation import default_value, evaluate
 from bbo_suite.registry import Registry
 
 pytest.importorskip("libtpu")
@@ -13,6 +13,9 @@ pytest.importorskip("libtpu")
 MINE = """
 import jax
 import jax.numpy as jnp
+
+def same():
+    return (lambda x: x), (jax.ShapeDtypeStruct((64, 128), "bfloat16"),)
 
 def sums():
     def f(x, w):
@@ -53,6 +56,7 @@ def test_estimates_do_not_depend_on_the_process_and_facts_are_told(lstm):
     rows = Moves(lstm.space).mutate(np.repeat(lstm.default_row()[None], 3, 0), np.full(3, 2), np.random.default_rng(1))
     first = evaluate(lstm, rows)
     lstm._workers.close()
+    lstm.workers = 2
     again = evaluate(lstm, rows[::-1])
     assert np.array_equal(first.values, again.values[::-1])
     facts = lstm.facts()
@@ -83,6 +87,8 @@ def test_a_users_function_is_tuned(tmp_path):
     assert 0 < result.values[0] < 100_000
     assert "from mine import sums" in problem.paste(problem.default_row())
     problem._workers.close()
+    with pytest.raises(UserError, match="there is nothing to compute"):
+        default_value(Registry().load(f"xla-tpu:{path}:same"))
 
 
 def test_tiles_of_a_kernel_cost_code_and_invalid_ones_are_compile_errors():
