@@ -5,21 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 from ..tensor_compiler import hlo
 from ..tensor_compiler.flatten import trip_count
 from ..tensor_compiler.hlo_types import Computation, Instruction
 from ..tensor_compiler.machine import Machine
 from ..tensor_compiler.xla_tpu.flops import operations
-from ..tensor_compiler.xla_tpu.kernels import ENDLESS, PLACEHOLDER, buffers_of, fused, window_of
+from ..tensor_compiler.xla_tpu.kernels import ENDLESS, PLACEHOLDER, buffers_of, window_of
 from .traffic import moved
 
 CHIP = 22.0
 """How many times as fast as main memory the scratchpad is: https://jax-ml.github.io/scaling-book/tpus."""
 _FREE = re.compile(r"parameter|constant|tuple|get-tuple-element|bitcast|while|conditional|call|after-all|[\w-]+-done")
 _NO_WORK = ('"AllocateBuffer"', '"ConcatBitcast"')
-_CALLS = {"while": ("body",), "call": ("to_apply",), "conditional": ("true_computation", "false_computation")}
+_CALLS = ("while", "call", "conditional")
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,8 @@ class Estimates:
 
     Attributes:
       cycles: the sum of the compiler's estimates of its kernels. One without an estimate counts the time in which main
-        memory would move what it reads and writes; copies in the background count nothing.
+        memory would move what it reads and writes; copies in the background count nothing, and a conditional counts
+        all its branches.
       roofline: cycles that the schedule needs at the machine's published peaks: each kernel for its floating point
         operations, for what it moves from and to main memory, or for what it reads and writes on the chip, whichever
         takes longest; in all at least what main memory takes, copies in the background included.
@@ -53,11 +53,7 @@ def estimates(text: str, machine: Machine, memory: float) -> Estimates:
 class _Schedule:
     def __init__(self, text: str, machine: Machine) -> None:
         self.module = hlo.parse(text, "scheduled HLO")
-        self._machine, self._text, self.strange = machine, text, 0
-
-    @cached_property
-    def _buffers(self) -> dict:
-        return buffers_of(self._text)
+        self._buffers, self._machine, self.strange = buffers_of(text), machine, 0
 
     def walk(self, name: str, trips: int) -> Iterator[tuple[int, Computation, Instruction]]:
         """Yield all that runs, how often, and the computation that it is in."""
@@ -93,5 +89,5 @@ class _Schedule:
     def _flops(self, computation: Computation, instruction: Instruction) -> float:
         if instruction.opcode != "fusion":
             return operations(computation, instruction)
-        inner = self.module.computations[fused(instruction)[0]]
+        inner = self.module.computations[instruction.called_computations[0]]
         return sum(self._flops(inner, one) for one in inner.instructions)

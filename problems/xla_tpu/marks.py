@@ -22,10 +22,8 @@ Act = Callable[[str, Any], Any]
 
 MOST = 16
 """Values that are tuned in a function that names none: the largest."""
-_CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr"} | {
-    "custom_jvp_call": "call_jaxpr",
-    "custom_vjp_call": "call_jaxpr",
-}
+_CALLS = {"jit": "jaxpr", "pjit": "jaxpr"}
+_CALLS |= dict.fromkeys(("closed_call", "custom_jvp_call", "custom_vjp_call"), "call_jaxpr")
 _BODIES = {"scan": "jaxpr", "while": "body_jaxpr"}
 _LIGHT = ("broadcast_in_dim", "reshape", "iota", "convert_element_type", "squeeze", "slice", "copy")
 
@@ -72,8 +70,7 @@ def _run(jaxpr: Jaxpr, consts: Sequence[Any], values: Sequence[Any], act: Act, s
 
 def _bind(operation: JaxprEqn, values: list[Any], act: Act, seen: Counter[str]) -> list[Any]:
     word, settings = operation.primitive.name, dict(operation.params)
-    if word in _CALLS:
-        inner = settings[_CALLS[word]]
+    if inner := settings.get(_CALLS.get(word, "")):
         return _run(inner.jaxpr, inner.consts, values, act, seen)
     if word in _BODIES:
         settings[_BODIES[word]] = _rebuilt(settings[_BODIES[word]], act, seen)

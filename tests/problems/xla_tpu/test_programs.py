@@ -102,6 +102,28 @@ def test_a_rewritten_function_computes_the_same(barriers):
     assert str(jax.make_jaxpr(again)(*arguments)).count("optimization_barrier") == len(barriers)
 
 
+def odd(x, w):
+    """All that JAX nests one function in another by."""
+    inner = jax.checkpoint(lambda x: jnp.sin(checkpoint_name(x @ w, "hidden")))
+    x = jax.lax.fori_loop(0, 3, lambda i, x: checkpoint_name(jax.nn.relu(x) + i, "counted"), inner(x))
+    x = jax.lax.while_loop(lambda x: x.sum() < 100, lambda x: checkpoint_name(2 * jnp.abs(x) + 1, "doubled"), x)
+    x = jax.lax.cond(x[0, 0] > 0, jnp.tanh, jax.nn.gelu, x)
+    twice = jax.custom_vjp(lambda x: checkpoint_name(2 * x, "twice"))
+    twice.defvjp(lambda x: (2 * x, None), lambda _, g: (2 * g,))
+    return jax.grad(lambda x: (twice(x) ** 2).sum())(x), twice(x)
+
+
+def test_whatever_jax_nests_computes_the_same():
+    rng = np.random.default_rng(0)
+    arguments = [rng.standard_normal(a.shape, np.float32) for a in ARGUMENTS]
+    names = [mark.name for mark in describe((odd, ARGUMENTS), "", "odd").marks]
+    assert names == ["counted", "doubled", "twice"]
+    again = rewritten(odd, names)
+    for got, wanted in zip(again(*arguments), odd(*arguments), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-5)
+    assert str(jax.make_jaxpr(again)(*arguments)).count("optimization_barrier") == 3
+
+
 def test_layouts_are_constrained_where_they_are_decided():
     text = jax.jit(rewritten(looped, layouts={"sum": (1, 0)})).lower(*ARGUMENTS).as_text()
     assert text.count("LayoutConstraint") == 1
