@@ -15,7 +15,8 @@ from typing import Any
 import jax
 
 from .description import Description, Value
-from .marks import Program, marks
+from .flows import marks
+from .marks import Program
 
 _EXAMPLE = "`return f, (jax.ShapeDtypeStruct((8, 128), 'float32'),)`"
 _HOW = f"it takes no arguments and returns a pair of a JAX function and its arguments, as in {_EXAMPLE}"
