@@ -1,7 +1,8 @@
 """The compiler's flags that a search may set: publicly documented ones that are meant for performance.
 
 Which of some seventy such flags move the estimate of small programs was tried once; those that do are here, with some
-that only change the code. Flags that choose the compiler's cost model are left out: they would change the yardstick. The values are around the ones that are published, the compiler's own first or in its place.
+that only change the code. Flags that choose the compiler's cost model are left out: they change the yardstick. The
+values are around the ones that are published, the compiler's own first or in its place.
 
 Where a flag is documented:
 O  https://openxla.org/xla/flags_guidance

@@ -65,10 +65,17 @@ def main() -> None:
     parser.add_argument("--block", action="append", help="may be repeated; all when left out")
     parser.add_argument("--strategy", default="annealing")
     parser.add_argument("--budget", type=int, default=200)
+    parser.add_argument("--max-seconds", type=float, help="of each run; the same command with more goes on")
     parser.add_argument("--results", type=Path, default=Path("results"))
     parser.add_argument("--only-report", action="store_true", help="report on the runs that are there")
     chosen = parser.parse_args()
-    settings = {"budget": chosen.budget, "batch": 10, "jobs": 1, "results": chosen.results}
+    settings = {
+        "budget": chosen.budget,
+        "batch": 10,
+        "jobs": 1,
+        "results": chosen.results,
+        "max_seconds": chosen.max_seconds,
+    }
     for block in () if chosen.only_report else chosen.block or BLOCKS:
         study = f"xla-tpu-{chosen.budget}"
         bbo_suite.run([chosen.strategy], f"xla-tpu/{block}", quiet=False, study=study, **settings)
