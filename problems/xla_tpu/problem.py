@@ -36,7 +36,7 @@ class XlaTpuProblem(LiveProblem):
     fused into what uses it. The cost is the sum of the cycles that the compiler estimates for its schedule, loops times
     their trips: an estimate, never a measurement. So a candidate that is estimated to be faster than the default, but
     whose roofline (bytes moved, operations) is more than 1 % worse, is no win: it costs as many times the default as
-    the roofline is higher, and says `contradicted`. The reason of every row has the changes of roofline and peak memory.
+    the roofline is higher, and says `contradicted`. The reason of a row has the changes of roofline and peak memory.
 
     A function of yours takes no arguments and returns a pair: a JAX function, and its arguments, arrays or
     jax.ShapeDtypeStruct. Values inside are tuned that jax.ad_checkpoint.checkpoint_name names, or else the 16 largest.
