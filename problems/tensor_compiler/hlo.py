@@ -15,7 +15,7 @@ from bbo_suite.errors import UserError
 from .hlo_parser import parse_hlo
 from .hlo_types import Computation, Instruction, Module, Shape
 
-__all__ = ["Computation", "Instruction", "Module", "Shape", "parse", "read"]
+__all__ = ["Computation", "Instruction", "Module", "Shape", "parse", "read", "read_hlo_text"]
 
 MAX_BYTES = 1 << 28
 FORMATS = "the path of HLO or StableHLO text, plain or gzip"
@@ -34,23 +34,34 @@ _MLIR_ERROR = re.compile(r":(\d+):\d+: error: ([^\n]*)")
 
 def read(path: str | Path) -> Module:
     """Return the module in a file of HLO or StableHLO text, plain or gzip; a UserError says what is wrong with it."""
+    return parse(_text(path), str(path))
+
+
+def read_hlo_text(path: str | Path) -> str:
+    """Return the HLO text in a file of HLO or StableHLO text, plain or gzip; a UserError says why there is none."""
+    return _as_hlo(_text(path), str(path))
+
+
+def _text(path: str | Path) -> str:
     data = _unpack(_read_bytes(path), path)
     if len(data) > MAX_BYTES:
         raise UserError(f"{path} holds more than {MAX_BYTES >> 20} MiB of text; give a smaller program.")
     try:
-        text = data.decode("utf-8-sig")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise UserError(f"{path} is not text; give {FORMATS}.") from None
-    return parse(text, str(path))
 
 
 def parse(text: str, source: str = "HLO text") -> Module:
     """Return the module that HLO or StableHLO text prints; ``source`` names the text in a UserError."""
+    hlo = _as_hlo(text, source)
+    return parse_hlo(hlo, source if hlo is text else f"{source} as HLO")
+
+
+def _as_hlo(text: str, source: str) -> str:
     if not text.strip():
         raise UserError(f"{source} is empty; give {FORMATS}.")
-    if _STABLEHLO.match(text):
-        return parse_hlo(_hlo_from_stablehlo(text, source), f"{source} as HLO")
-    return parse_hlo(text, source)
+    return _hlo_from_stablehlo(text, source) if _STABLEHLO.match(text) else text
 
 
 def _read_bytes(path: str | Path) -> bytes:

@@ -1,0 +1,1 @@
+"""The order of XLA's own HLO passes: a live compiler, through jaxlib."""

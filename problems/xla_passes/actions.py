@@ -1,0 +1,121 @@
+"""What a slot of the sequence may hold, what every program goes through, and the passes of XLA:CPU that never run.
+
+Names are those of jaxlib 0.10.2. XLA:CPU runs about ninety passes before it fuses operations; here they are
+
+- `PASSES`: a program is as valid without them as with them, and as ready for code generation;
+- `LOWERINGS`: code generation needs each of them once, whenever that is. Those that a sequence leaves out run behind
+  it, so that no sequence gains by work that somebody has to do; when they run is what a search can choose;
+- `PREPARATION`: lowerings of what few programs have; they run once, before every sequence, as in XLA;
+- `NEVER`: what XLA runs from layouts on, which is behind the count, and `tree_reduction_rewriter`, which adds
+  operations for accuracy alone, again in every round.
+"""
+
+from __future__ import annotations
+
+NOTHING = "nothing"
+PIPELINE = "pipeline"
+"""All passes and lowerings in XLA's own order, with the loops that it makes of them, again until nothing changes."""
+PASSES = (
+    "dce",
+    "zero_sized_hlo_elimination",
+    "conditional-to-select",
+    "map-inline",
+    "call-inliner",
+    "batch-dot-simplification",
+    "dynamic-dimension-simplifier",
+    "algsimp",
+    "simplify-sorts",
+    "while-loop-invariant-code-motion",
+    "tuple-simplifier",
+    "while-loop-constant-sinking",
+    "simplify-while-loops",
+    "reshape-mover",
+    "constant_folding",
+    "simplify-conditional",
+    "transpose-folding",
+    "cse",
+)
+LOWERINGS = (
+    "dot_decomposer",
+    "float-normalization-bf16",
+    "convolution-canonicalization",
+    "gather_expander",
+    "gather_simplifier",
+    "select_and_scatter_expander",
+    "scatter_expander",
+    "scatter_simplifier",
+    "gemv-rewriter",
+)
+ACTIONS = (NOTHING, *PASSES, *LOWERINGS, PIPELINE)
+SLOTS = 16
+
+PREPARATION = (
+    "all-reduce-promotion",
+    "all_to_all_decomposer",
+    "associative-scan-rewriter",
+    "async-collective-replacer",
+    "batched_gather_scatter_normalizer",
+    "batchnorm_expander",
+    "bitcast_dtypes_expander",
+    "change-op-data-type",
+    "cholesky_expander",
+    "comparison-expander",
+    "conditional-canonicalizer",
+    "control-dep-rewriter",
+    "convolution-group-converter",
+    "cse_barrier_expander",
+    "dynamic-index-splitter",
+    "dynamic_padder",
+    "eigh_expander",
+    "float-normalization-f4e2m1fn",
+    "float-normalization-f8e3m4",
+    "float-normalization-f8e4m3",
+    "float-normalization-f8e4m3b11fnuz",
+    "float-normalization-f8e4m3fn",
+    "float-normalization-f8e4m3fnuz",
+    "float-normalization-f8e5m2",
+    "float-normalization-f8e5m2fnuz",
+    "float-normalization-f8e8m0fnu",
+    "float-normalization-s4",
+    "float-normalization-u4",
+    "literal-canonicalizer",
+    "logistic-expander",
+    "operand_upcaster",
+    "qr_expander",
+    "reduce-window-resizer",
+    "reduce-window-rewriter",
+    "result_caster",
+    "rng-bit-generator-expander",
+    "rng-expander",
+    "scan_expander",
+    "shape-canonicalizer",
+    "sharding-remover",
+    "shardy-xla",
+    "stochastic_convert_decomposer",
+    "strip-memory-placement-annotations",
+    "sub-byte-size-setter",
+    "topk-decomposer",
+    "topk-rewriter",
+    "triangular_solve_expander",
+    "while-loop-trip-count-annotator",
+)
+NEVER = (
+    "broadcast_canonicalizer",
+    "copy-insertion",
+    "cpu-all-reduce-combiner",
+    "cpu-parallel-task-assigner",
+    "dot-library-rewriter",
+    "flatten-call-graph",
+    "fusion",
+    "fusion-wrapper",
+    "layout-assignment",
+    "optimize_input_output_buffer_alias",
+    "propagate-call-metadata",
+    "reduce-decomposer",
+    "reshape-decomposer",
+    "simplification after layout assignment",
+    "small-while-loop-hoisting",
+    "tree_reduction_rewriter",
+)
+"""The fourth from below is a nested pipeline; it would make bitcasts, which no later pass here could look through."""
+EVERY = (*PASSES, *LOWERINGS, *PREPARATION, *NEVER)

@@ -1,0 +1,35 @@
+"""What a module in canonical text has operations of."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+FREE = frozenset({"parameter", "constant", "tuple", "get-tuple-element"})
+"""Instructions that compute nothing."""
+_OPCODE = re.compile(r" = (?:\([^()]*\)|\S+) ([a-z][\w-]*)\(")
+_FLOW = re.compile(r"(?:condition|body|true_computation|false_computation|branch_computations)=\{?$| call\(.* to_apply=$")
+
+
+def census(text: str) -> Counter[str]:
+    """Return how many operations of each kind run: those of the entry, and of loops, branches and calls in it.
+
+    What a reduction, a scatter or a sort applies to single numbers belongs to that one operation, however it is
+    written. A function that is called twice counts twice; the body of a loop counts once.
+    """
+    counts: Counter[str] = Counter()
+    runs, before = [True], ""  # of the open braces: is what stands in them counted?
+    for line in map(str.strip, text.splitlines()[1:]):
+        if line.startswith("}"):
+            runs.pop()
+        if runs[-1] and (found := _OPCODE.search(line)) and found[1] not in FREE:
+            counts[found[1]] += 1
+        if line.endswith("={"):  # a list of branches
+            runs.append(runs[-1] and bool(_FLOW.search(line)))
+        elif line == "{":
+            listed = before == "}," or before.endswith("={")
+            runs.append(runs[-1] and (listed or bool(_FLOW.search(before))))
+        elif line.endswith("{"):
+            runs.append(True)
+        before = line
+    return counts

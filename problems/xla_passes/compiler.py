@@ -1,0 +1,90 @@
+"""XLA's HLO passes, chosen ones at a time, on modules as text; nothing is ever generated or run.
+
+Imports jaxlib, so only children import this. Its names are private and change between releases; all of them are here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+
+os.environ["JAX_PLATFORMS"] = "cpu"  # before JAX looks for accelerators, which take seconds to find
+os.environ.pop("XLA_FLAGS", None)  # a user's flags are no part of the problem
+
+import jax
+import jax.extend.xla
+from jaxlib import _hlo, _jax
+
+from .actions import EVERY
+
+_BEGIN = "\nENTRY "
+
+
+class _Stop(Exception):
+    """Raised behind the last pass, so that no code is generated."""
+
+
+_caught: list[bytes] = []
+
+
+def _catch(module: bytes) -> None:
+    _caught[:] = [module]
+    raise _Stop
+
+
+jax.extend.xla.register_hlo_module_transformation(
+    _catch, name="bbo_suite", stage=jax.extend.xla.PipelineStage.PRE_SCHEDULER, platforms="cpu"
+)
+
+
+class Compiler:
+    """Runs passes on modules in *canonical text*: what XLA prints of a module, with names by position.
+
+    Computations stand where they are called, so nothing depends on how often a module was printed and read: equal
+    texts are equal modules. XLA compiles StableHLO only, so that every call goes through it; this splits shared
+    constants and drops dead computations, which is why neither is counted.
+    """
+
+    def __init__(self) -> None:
+        self._device = jax.devices("cpu")[0]
+        self._options = _hlo.HloPrintOptions.canonical()
+        self._options.print_large_constants = True
+        self._options.print_operand_shape = False
+
+    def canonical(self, text: str) -> str:
+        """Return the canonical text of a module in HLO text, through StableHLO and without any pass.
+
+        Raises:
+          RuntimeError: it is no HLO, or cannot be expressed in StableHLO.
+        """
+        computation = _jax.mlir.mlir_module_to_xla_computation(_stablehlo(text), False, False)
+        return self._text(computation.as_serialized_hlo_module_proto())
+
+    def run(self, text: str, passes: Collection[str]) -> str:
+        """Return the module after the named passes, in the compiler's order.
+
+        Raises:
+          RuntimeError: a pass failed.
+        """
+        options = _jax.CompileOptions()
+        disabled = ",".join(name for name in EVERY if name not in passes)
+        options.executable_build_options.debug_options.xla_disable_hlo_passes = disabled
+        _caught.clear()
+        try:
+            self._device.client.compile_and_load(_stablehlo(text), _jax.DeviceList((self._device,)), options)
+        except jax.errors.JaxRuntimeError:
+            if not _caught:
+                raise
+        if not _caught:  # the hook is gone: code was generated, and nothing is known of the module
+            raise RuntimeError("this jaxlib does not stop before code generation")
+        return self._text(_caught[0])
+
+    def _text(self, module: bytes) -> str:
+        printed = _hlo.HloModule.from_serialized_hlo_module_proto(module).to_string(self._options)
+        header, _, _ = printed.partition("\n")
+        _, _, body = printed[printed.rindex(_BEGIN) :].partition("{")
+        return f"{header}\n{_BEGIN}main {{{body}".rstrip()
+
+
+def _stablehlo(text: str) -> bytes:
+    return _jax.mlir.hlo_to_stablehlo(_hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto())

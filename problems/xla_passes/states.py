@@ -1,0 +1,97 @@
+"""The modules that sequences of passes have reached: no pass runs twice on the same module."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Sequence
+
+from .census import census
+
+_CHARACTERS = 1 << 28
+"""Of texts that are kept; a pass on a module whose text is gone is led up to again."""
+_STEPS = 1 << 20
+
+Step = Callable[[str, str], str]
+
+
+class States:
+    """Walks sequences of actions from one module, and remembers where each action led.
+
+    Sequences that start alike share their beginning; so do those that reach the same module on different ways, say
+    because a pass found nothing to do or two passes commute.
+
+    Args:
+      root: the module that every sequence starts from, in canonical text.
+      step: returns the text that an action makes of a text, or raises RuntimeError.
+    """
+
+    def __init__(self, root: str, step: Step) -> None:
+        self._step, self._root = step, root
+        self._forget()
+
+    def _forget(self) -> None:
+        self._texts: OrderedDict[bytes, str] = OrderedDict()
+        self._size = 0
+        self._counts: dict[bytes, Counter[str]] = {}
+        self._next: dict[tuple[bytes, str], bytes | RuntimeError] = {}
+        self._start = self._keep(self._root)
+
+    def after(self, actions: Sequence[str]) -> Counter[str]:
+        """Return the operations of the module that a sequence leads to.
+
+        Raises:
+          RuntimeError: an action fails where the sequence has led to.
+        """
+        if len(self._next) > _STEPS:
+            self._forget()
+        place, known = self._start, [self._start]
+        for action in actions:
+            follower = self._next.get((place, action))
+            if follower is None:
+                return self._counts[self._walk(known, actions)]
+            if isinstance(follower, RuntimeError):
+                raise follower
+            place = follower
+            known.append(place)
+        return self._counts[place]
+
+    def module(self, actions: Sequence[str]) -> str:
+        """Return the text of the module that a sequence leads to."""
+        return self._texts[self._walk([self._start], actions)]
+
+    def _walk(self, known: Sequence[bytes], actions: Sequence[str]) -> bytes:
+        """Go on from the last known place whose text is there; the root's can be had always."""
+        done = next((i for i in range(len(known) - 1, 0, -1) if known[i] in self._texts), 0)
+        place = known[done]
+        text = self._texts[place] if done else self._root
+        for action in actions[done:]:
+            follower = self._next.get((place, action))
+            if isinstance(follower, RuntimeError):
+                raise follower
+            if follower is None or follower not in self._texts:
+                follower = self._taken(place, text, action)
+            place, text = follower, self._texts[follower]
+            self._texts.move_to_end(place)
+        return place
+
+    def _taken(self, place: bytes, text: str, action: str) -> bytes:
+        try:
+            follower: bytes | RuntimeError = self._keep(self._step(text, action))
+        except RuntimeError as error:
+            self._next[place, action] = RuntimeError(*error.args)  # without its traceback, which holds the text
+            raise
+        self._next[place, action] = follower
+        return follower
+
+    def _keep(self, text: str) -> bytes:
+        digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
+        if digest not in self._counts:
+            self._counts[digest] = census(text)
+        if digest not in self._texts:
+            self._texts[digest] = text
+            self._size += len(text)
+        self._texts.move_to_end(digest)
+        while self._size > _CHARACTERS and len(self._texts) > 1:
+            self._size -= len(self._texts.popitem(last=False)[1])
+        return digest

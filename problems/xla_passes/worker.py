@@ -1,0 +1,69 @@
+"""The child that runs XLA's passes: a sequence of actions in, a number of operations out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .actions import LOWERINGS, PASSES, PIPELINE, PREPARATION
+from .compiler import Compiler
+from .needs import has_work
+from .states import States
+
+CENSUS = "census"
+"""`(CENSUS, actions)` asks for the operations of each kind too; any other request is a tuple of actions."""
+_ROUNDS = 16
+Enter = Callable[[str, float], None]
+
+
+def serve(text: str) -> Callable[[Any, Enter], Any]:
+    """Return the handler for one module in HLO text.
+
+    Raises:
+      ValueError: it is no module that passes can be run on one at a time.
+    """
+    return Optimiser(text).answer
+
+
+class Optimiser:
+    """One program, and what was made of it."""
+
+    def __init__(self, text: str) -> None:
+        self._compiler = Compiler()
+        try:
+            root = self._compiler.canonical(text)
+            unchanged = self._compiler.run(root, ()) == root
+            prepared = self._compiler.run(root, PREPARATION)
+        except RuntimeError as error:
+            raise ValueError(f"it cannot be read as HLO: {' '.join(str(error).split())[:200]}") from None
+        if not unchanged:
+            raise ValueError("this jaxlib runs passes on it that are not known here; use jaxlib 0.10.2")
+        self._states = States(prepared, self._step)
+
+    def answer(self, request: Any, enter: Enter) -> Any:  # noqa: ANN401 - a number, or what else there is to know
+        """Return the operations that a sequence of actions leaves once what it left out is lowered.
+
+        With `CENSUS`, a pair of that and of the operations of each kind before the rest is lowered.
+        """
+        if request and request[0] == CENSUS:
+            return self._cost(request[1]), dict(self._states.after(request[1]))
+        return self._cost(request)
+
+    def _cost(self, actions: Sequence[str]) -> float:
+        return float(self._states.after((*actions, *to_lower(actions))).total())
+
+    def _step(self, text: str, action: str) -> str:
+        if action != PIPELINE:
+            passes = [name for name in action.split(",") if has_work(name, text)]
+            return self._compiler.run(text, passes) if passes else text
+        for _ in range(_ROUNDS):
+            before, text = text, self._compiler.run(text, (*PASSES, *LOWERINGS))
+            if text == before:
+                break
+        return text
+
+
+def to_lower(actions: Sequence[str]) -> tuple[str, ...]:
+    """Return the step behind a sequence: the lowerings that it left out, at once in XLA's order; none if there are none."""
+    missing = () if PIPELINE in actions else tuple(name for name in LOWERINGS if name not in actions)
+    return (",".join(missing),) if missing else ()
