@@ -8,7 +8,9 @@ from collections import Counter
 FREE = frozenset({"parameter", "constant", "tuple", "get-tuple-element"})
 """Instructions that compute nothing."""
 _OPCODE = re.compile(r" = (?:\([^()]*\)|\S+) ([a-z][\w-]*)\(")
-_FLOW = re.compile(r"(?:condition|body|true_computation|false_computation|branch_computations)=\{?$| call\(.* to_apply=$")
+_FLOW = re.compile(
+    r"(?:condition|body|true_computation|false_computation|branch_computations)=\{?$| call\(.* to_apply=$"
+)
 
 
 def census(text: str) -> Counter[str]:

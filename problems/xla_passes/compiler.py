@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 
-os.environ["JAX_PLATFORMS"] = "cpu"  # before JAX looks for accelerators, which take seconds to find
 os.environ.pop("XLA_FLAGS", None)  # a user's flags are no part of the problem
 
 import jax
@@ -18,6 +17,9 @@ from jaxlib import _hlo, _jax
 from .actions import EVERY
 
 _BEGIN = "\nENTRY "
+
+
+jax.config.update("jax_platforms", "cpu")  # looking for accelerators takes seconds
 
 
 class _Stop(Exception):

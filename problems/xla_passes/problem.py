@@ -22,7 +22,7 @@ _FORMAT = 1
 
 
 class XlaPassesProblem(LiveProblem):
-    """Which HLO passes XLA:CPU runs and in what order: `xla-passes/program`, or `xla-passes:file.hlo`, plain or gzipped.
+    """Which HLO passes XLA:CPU runs and in what order: `xla-passes/program`, or `xla-passes:file.hlo`.
 
     A candidate is a sequence of passes, run one at a time by the XLA in jaxlib and stopped before layouts, fusion and
     code generation. Counted are the operations that are left: of the entry and of loops, branches and calls in it, but
@@ -76,7 +76,9 @@ class XlaPassesProblem(LiveProblem):
         """Return the compiler, and the operations without any choice."""
         lowered, _ = self.ask(("census", ()))
         _, simplified = self.ask(("census", (PIPELINE,)))
-        most = ", ".join(f"{kind} {count:,}" for kind, count in sorted(simplified.items(), key=lambda item: -item[1])[:5])
+        most = ", ".join(
+            f"{kind} {count:,}" for kind, count in sorted(simplified.items(), key=lambda item: -item[1])[:5]
+        )
         return {
             "compiler": f"XLA:CPU through jaxlib {version('jaxlib')}, before layouts and fusion",
             "operations if only lowered": f"{lowered:,.0f}",

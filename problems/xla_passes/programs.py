@@ -27,4 +27,3 @@ def names() -> tuple[str, ...]:
 def named(name: str) -> Path:
     """Return the file of a program's HLO text."""
     return program(name) if name in FULL else FOLDER / f"{name}.hlo.gz"
-

@@ -64,6 +64,6 @@ class Optimiser:
 
 
 def to_lower(actions: Sequence[str]) -> tuple[str, ...]:
-    """Return the step behind a sequence: the lowerings that it left out, at once in XLA's order; none if there are none."""
+    """Return the step behind a sequence: the lowerings that it left out, at once in XLA's order, if any."""
     missing = () if PIPELINE in actions else tuple(name for name in LOWERINGS if name not in actions)
     return (",".join(missing),) if missing else ()
