@@ -49,6 +49,11 @@ LOWERINGS = (
 ACTIONS = (NOTHING, *PASSES, *LOWERINGS, PIPELINE)
 SLOTS = 16
 
+CENSUS = "census"
+"""A child that is asked `(CENSUS, actions)` tells the operations of each kind too."""
+MEMORY = 8 << 30
+"""Bytes of a child."""
+
 PREPARATION = (
     "all-reduce-promotion",
     "all_to_all_decomposer",

@@ -5,38 +5,38 @@ Imports jaxlib, so only children import this. Its names are private and change b
 
 from __future__ import annotations
 
-import os
-from collections.abc import Collection
-
-os.environ.pop("XLA_FLAGS", None)  # a user's flags are no part of the problem
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 
 import jax
 import jax.extend.xla
-from jaxlib import _hlo, _jax
+from jaxlib import _hlo, _jax  # type: ignore[attr-defined]
 
 from .actions import EVERY
 
 _BEGIN = "\nENTRY "
-
-
-jax.config.update("jax_platforms", "cpu")  # looking for accelerators takes seconds
+_HOOK = "bbo_suite"
 
 
 class _Stop(Exception):
     """Raised behind the last pass, so that no code is generated."""
 
 
-_caught: list[bytes] = []
+@contextmanager
+def _stopped() -> Iterator[list[bytes]]:
+    """Within it, every compilation of this process ends behind the last pass; yields what it had then."""
+    caught: list[bytes] = []
 
+    def catch(module: bytes) -> None:
+        caught.append(module)
+        raise _Stop
 
-def _catch(module: bytes) -> None:
-    _caught[:] = [module]
-    raise _Stop
-
-
-jax.extend.xla.register_hlo_module_transformation(
-    _catch, name="bbo_suite", stage=jax.extend.xla.PipelineStage.PRE_SCHEDULER, platforms="cpu"
-)
+    stage = jax.extend.xla.PipelineStage.PRE_SCHEDULER
+    jax.extend.xla.register_hlo_module_transformation(catch, name=_HOOK, stage=stage, platforms="cpu")
+    try:
+        yield caught
+    finally:
+        jax.extend.xla.clear_hlo_module_transformation(_HOOK, stage=stage, platforms="cpu")
 
 
 class Compiler:
@@ -71,15 +71,15 @@ class Compiler:
         options = _jax.CompileOptions()
         disabled = ",".join(name for name in EVERY if name not in passes)
         options.executable_build_options.debug_options.xla_disable_hlo_passes = disabled
-        _caught.clear()
-        try:
-            self._device.client.compile_and_load(_stablehlo(text), _jax.DeviceList((self._device,)), options)
-        except jax.errors.JaxRuntimeError:
-            if not _caught:
-                raise
-        if not _caught:  # the hook is gone: code was generated, and nothing is known of the module
+        with _stopped() as caught:
+            try:
+                self._device.client.compile_and_load(_stablehlo(text), _jax.DeviceList((self._device,)), options)
+            except jax.errors.JaxRuntimeError:
+                if not caught:
+                    raise
+        if not caught:  # the hook is gone: code was generated, and nothing is known of the module
             raise RuntimeError("this jaxlib does not stop before code generation")
-        return self._text(_caught[0])
+        return self._text(caught[0])
 
     def _text(self, module: bytes) -> str:
         printed = _hlo.HloModule.from_serialized_hlo_module_proto(module).to_string(self._options)

@@ -6,7 +6,7 @@ Importing this module registers it: `gymnasium.make("bbo_problems.xla_passes.gym
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import gymnasium
 import numpy as np
@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 import bbo_suite
 
-from .actions import ACTIONS, LOWERINGS, NOTHING, PIPELINE, SLOTS
+from .actions import ACTIONS, CENSUS, LOWERINGS, NOTHING, PIPELINE, SLOTS
 from .opcodes import OPCODES
 from .problem import XlaPassesProblem
-from .worker import CENSUS
 
 ID = "bbo_suite/XlaPasses-v0"
 Info = dict[str, Any]
@@ -46,8 +45,6 @@ class XlaPassesEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
     Raises:
       UserError: there is no such problem, or its program cannot be compiled.
     """
-
-    metadata: ClassVar[Info] = {"render_modes": []}
 
     def __init__(self, problem: str = "xla-passes/gpt2-l1", render_mode: None = None) -> None:
         loaded = bbo_suite.problem(problem)
@@ -104,4 +101,4 @@ class XlaPassesEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         return np.concatenate([counts, lowered, place]).astype(np.float32)
 
 
-register(ID, entry_point=XlaPassesEnv)
+register(ID, entry_point=f"{__name__}:XlaPassesEnv")

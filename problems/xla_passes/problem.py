@@ -14,7 +14,7 @@ from bbo_suite import product, sequence
 from bbo_suite.supervised import Cache, LiveProblem, Service
 
 from ..tensor_compiler.hlo import read_hlo_text
-from .actions import ACTIONS, EVERY, NOTHING, PIPELINE, SLOTS
+from .actions import ACTIONS, CENSUS, EVERY, MEMORY, NOTHING, PIPELINE, SLOTS
 from .programs import named, names
 
 _FORMAT = 1
@@ -57,7 +57,7 @@ class XlaPassesProblem(LiveProblem):
         content = "|".join((str(_FORMAT), compiler, self.space.digest(), ",".join((*ACTIONS, *EVERY)), text))
         self._content = hashlib.sha256(content.encode()).hexdigest()[:16]
         seconds = 30 + 600 * len(text) / (1 << 20)  # tens of times what a long sequence takes
-        service = Service(f"{__package__}.worker:serve", (text,), seconds, memory=8 << 30, name=f"XLA on {name}")
+        service = Service(f"{__package__}.worker:serve", (text,), seconds, memory=MEMORY, name=f"XLA on {name}")
         self._serve(service, Cache(compiler, self._content))
 
     def request(self, config: NDArray) -> tuple[str, ...]:
@@ -74,8 +74,8 @@ class XlaPassesProblem(LiveProblem):
 
     def facts(self) -> dict[str, str]:
         """Return the compiler, and the operations without any choice."""
-        lowered, _ = self.ask(("census", ()))
-        _, simplified = self.ask(("census", (PIPELINE,)))
+        lowered, _ = self.ask((CENSUS, ()))
+        _, simplified = self.ask((CENSUS, (PIPELINE,)))
         most = ", ".join(
             f"{kind} {count:,}" for kind, count in sorted(simplified.items(), key=lambda item: -item[1])[:5]
         )

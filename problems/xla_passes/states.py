@@ -77,7 +77,7 @@ class States:
 
     def _taken(self, place: bytes, text: str, action: str) -> bytes:
         try:
-            follower: bytes | RuntimeError = self._keep(self._step(text, action))
+            follower = self._keep(self._step(text, action))
         except RuntimeError as error:
             self._next[place, action] = RuntimeError(*error.args)  # without its traceback, which holds the text
             raise

@@ -1,6 +1,8 @@
 """XLA's passes on tiny modules: what is counted, that programs keep what they compute, and what goes wrong."""
 
 import gzip
+import subprocess
+import sys
 from importlib.metadata import version
 
 import jax.numpy as jnp
@@ -10,7 +12,7 @@ from xla_modules import BFLOAT, CHAIN, FLOW, computed
 
 import bbo_suite
 from bbo_problems.xla_passes import worker
-from bbo_problems.xla_passes.actions import ACTIONS, EVERY, LOWERINGS, NOTHING, PASSES, PIPELINE, SLOTS
+from bbo_problems.xla_passes.actions import ACTIONS, CENSUS, EVERY, LOWERINGS, NOTHING, PASSES, PIPELINE, SLOTS
 from bbo_problems.xla_passes.census import census
 from bbo_problems.xla_passes.needs import _PATTERNS, has_work
 from bbo_problems.xla_passes.programs import named
@@ -73,7 +75,7 @@ def test_passes_do_what_their_names_say():
 
 def test_what_a_sequence_leaves_out_is_lowered_behind_it():
     made = optimiser(BFLOAT)
-    number, kinds = made.answer((worker.CENSUS, ("dce",)), None)
+    number, kinds = made.answer((CENSUS, ("dce",)), None)
     assert number > sum(kinds.values()) and number == made.answer((), None)
     assert worker.to_lower((PIPELINE,)) == () == worker.to_lower(LOWERINGS)
     assert worker.to_lower(("cse", *LOWERINGS[1:])) == ("dot_decomposer",)
@@ -208,6 +210,15 @@ def test_a_users_file_plain_or_gzipped_or_stablehlo(tmp_path):
     assert default_value(user(tmp_path, stablehlo, "s.mlir")) == 1
 
 
+def test_neither_the_task_nor_a_child_in_this_process_touches_other_compilations(tmp_path):
+    import jax
+
+    cost(CHAIN, PIPELINE)
+    assert float(jax.jit(lambda x: x * 3 + 1)(2.0)) == 7
+    code = "import sys, bbo_problems.xla_passes.problem; print('jax' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+
+
 # What goes wrong
 
 
@@ -272,6 +283,19 @@ def serve(text):
     made._compiler.run = faulty
     return made.answer
 """
+
+
+@pytest.mark.slow
+def test_a_short_text_that_is_endless_when_written_out_is_refused(tmp_path):
+    """Forty functions that call the one before twice."""
+    first = "f0 {\n  x = f32[] parameter(0)\n  ROOT y = f32[] sine(x)\n}\n"
+    twice = "x = f32[] parameter(0)\n  a = f32[] call(x), to_apply=f{0}\n  ROOT b = f32[] call(a), to_apply=f{0}"
+    others = "\n".join(f"f{i} {{\n  {twice.replace('{0}', str(i - 1))}\n}}\n" for i in range(1, 40))
+    entry = "ENTRY main {\n  x = f32[] parameter(0)\n  ROOT y = f32[] call(x), to_apply=f39\n}\n"
+    problem = user(tmp_path, f"HloModule endless\n\n{first}\n{others}\n{entry}")
+    with pytest.raises(UserError, match=r"XLA on .*mine.hlo cannot start") as caught:
+        default_value(problem)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.slow

@@ -1,7 +1,6 @@
 """Small modules, and running them: what passes may not change is what a program computes."""
 
 import jax
-import jax.extend.xla
 import numpy as np
 
 from bbo_problems.xla_passes import compiler
@@ -108,10 +107,6 @@ def computed(text, inputs, lowered=False):
     options = compiler._jax.CompileOptions()
     options.executable_build_options.debug_options.xla_disable_hlo_passes = ",".join(behind)
     device = jax.devices("cpu")[0]
-    jax.extend.xla.clear_hlo_module_transformation("bbo_suite", platforms="cpu")
-    try:
-        devices = compiler._jax.DeviceList((device,))
-        program = device.client.compile_and_load(compiler._stablehlo(text), devices, options)
-        return [np.asarray(result, np.float64) for result in program.execute([jax.device_put(x) for x in inputs])]
-    finally:
-        jax.extend.xla.register_hlo_module_transformation(compiler._catch, name="bbo_suite", platforms="cpu")
+    devices = compiler._jax.DeviceList((device,))
+    program = device.client.compile_and_load(compiler._stablehlo(text), devices, options)
+    return [np.asarray(result, np.float64) for result in program.execute([jax.device_put(x) for x in inputs])]
