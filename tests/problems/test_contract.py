@@ -14,7 +14,7 @@ from bbo_suite.conformance import problem_rules
 from bbo_suite.registry import Registry
 from bbo_suite.supervised import LiveProblem
 
-LIVE = ("llvm/bits", "gcc/bits", "pallas/matmul", "xla-passes/gpt2-l1", "xla-tpu/lstm")
+LIVE = ("llvm/bits", "gcc/bits", "pallas/matmul", "xla-tpu/lstm")
 """One small program for each live compiler; the others differ in nothing that the rules look at."""
 NEEDS = {"gcc": shutil.which("gcc"), "pallas": find_spec("libtpu"), "xla-tpu": find_spec("libtpu")}
 """What must be installed for a family."""

@@ -18,7 +18,9 @@ from bbo_problems.xla_passes.needs import _PATTERNS, has_work
 from bbo_problems.xla_passes.programs import named
 from bbo_problems.xla_passes.states import States
 from bbo_suite import Status, UserError
+from bbo_suite.conformance import problem_rules
 from bbo_suite.evaluation import default_value, evaluate
+from bbo_suite.registry import Registry
 
 BROKEN = [
     ("rubbish", "cannot be read as HLO"),
@@ -217,6 +219,19 @@ def test_neither_the_task_nor_a_child_in_this_process_touches_other_compilations
     assert float(jax.jit(lambda x: x * 3 + 1)(2.0)) == 7
     code = "import sys, bbo_problems.xla_passes.problem; print('jax' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+
+
+def test_the_rules_of_problems_hold(tmp_path):
+    """On a tiny module: on a real one they take minutes."""
+    (tmp_path / "chain.hlo").write_text(CHAIN)
+
+    def load():
+        problem = Registry().load(f"xla-passes:{tmp_path / 'chain.hlo'}")
+        problem._cache = None
+        return problem
+
+    for _, rule in problem_rules(load):
+        rule()
 
 
 # What goes wrong
