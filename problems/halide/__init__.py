@@ -1,0 +1,1 @@
+"""Schedules of Halide pipelines: a live compiler, timed."""

@@ -1,0 +1,113 @@
+"""Schedules of Halide pipelines as a task."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+from importlib.metadata import version
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbo_suite import UserError
+from bbo_suite.problem_base import Evaluations
+from bbo_suite.supervised import LiveProblem, Service
+from bbo_suite.task import Structure
+
+from .knobs import default, space
+from .schedule import source
+from .stages import PIPELINES
+from .structure import structure
+
+AUTOSCHEDULERS = ("Mullapudi2016", "Li2018", "Adams2019")
+_REPEATS = 9
+
+
+class HalideProblem(LiveProblem):
+    """How Halide computes a pipeline: `halide/pipeline`, on one thread; `halide/pipeline@parallel` on all cores.
+
+    A candidate says for each stage where in the output's loops it is computed and kept, and how its own loops are tiled,
+    ordered, vectorised, unrolled and laid out in memory. The algorithm is fixed: what is tuned is its schedule. The cost
+    is the time of a run over the time of the default's, taken in turns, because plain times drift more than schedules
+    differ. The default is what an expert would write first, in the manner of Halide's own apps: tiles, stages within
+    them, inlined where cheap, vectors of the machine's width. Halide's own schedule, everything inlined and nothing
+    vectorised, would be too easy to beat; its autoschedulers, which `show` compares, need not lie in the space. A result
+    that differs from the default's is a wrong result. Another version of Halide or other features of the processor make
+    another problem.
+    """
+
+    instances: ClassVar[tuple[str, ...]] = tuple(PIPELINES)
+    unit = "times the default"
+
+    def __init__(self, instance: str) -> None:
+        name, _, variant = instance.partition("@")
+        if variant not in ("", "parallel"):
+            raise UserError(f"{instance!r} names no variant; write {name} for one thread, or {name}@parallel")
+        if importlib.util.find_spec("halide") is None:
+            raise UserError(f'halide/{name} needs Halide; run `pip install "bbo_suite[halide]"`')
+        target, width = _machine()
+        self._threads = (os.cpu_count() or 1) if variant else 1
+        self._pipeline = PIPELINES[name]
+        self.space = space(self._pipeline, bool(variant))
+        self.default = default(self._pipeline, bool(variant), width)
+        self._compiler = f"Halide {version('halide')}, {target}"
+        start = self.request(self.default)
+        algorithm = Path(__file__).with_name("algorithms.py").read_text(encoding="utf-8")
+        content = f"{self._compiler}|{self._threads}|{self.space.digest()}|{self._words()}|{start}|{name}|{algorithm}"
+        self._content = hashlib.sha256(content.encode()).hexdigest()[:16]
+        arguments = (name, self._pipeline.extents, self._pipeline.output.name, start, self._threads)
+        self._serve(Service(f"{__package__}.worker:serve", arguments, memory=8 << 30, name=f"Halide on {name}"))
+
+    def _words(self) -> str:
+        return repr([(self.space.name(i), tuple(self.space.values(i))) for i in range(len(self.space))])
+
+    def request(self, config: NDArray) -> str:
+        """Return a candidate's schedule as Python."""
+        return source(self._pipeline, self.space.describe(config))
+
+    def paste(self, config: NDArray) -> str:
+        """Return the schedule of a `(d,)` row as Python, to stand after the algorithm; it needs `import halide as hl`
+        and the algorithm's names."""
+        return self.request(config)
+
+    def structure(self) -> Structure:
+        """Return the pipeline as a graph, and which parameters decide on the same stage or on neighbouring ones."""
+        return structure(self._pipeline, self.space)
+
+    def fingerprint(self) -> str:
+        """Return a text that changes with the algorithms, the space, Halide, the processor and the threads."""
+        return self._content
+
+    def facts(self) -> dict[str, str]:
+        """Return the compiler, what the default takes, what the autoschedulers reach, and how repeats differ."""
+        repeats = self.evaluate_again(self.default_row(), _REPEATS)
+        reached = {f"by {name}": self._reached(name) for name in AUTOSCHEDULERS}
+        return {
+            "compiler": self._compiler,
+            "threads": f"{self._threads}",
+            "default takes": f"{1e3 * self.ask('seconds'):.3g} ms",
+            **reached,
+            "repeats differ by": f"{100 * np.std(repeats) / np.mean(repeats):.1f} % (standard deviation of {_REPEATS})",
+            "results": "compared with those of the default",
+        }
+
+    def evaluate_again(self, config: NDArray, times: int) -> NDArray[np.float64]:
+        """Return `(times,)` costs of one `(d,)` row, measured one after another."""
+        return np.concatenate([self.evaluate(config[None]).values for _ in range(times)])
+
+    def _reached(self, autoscheduler: str) -> str:
+        """Return the cost of an autoscheduler's schedule; they may crash, or take minutes."""
+        (outcome,), _ = self._outcomes([("autoscheduler", autoscheduler)])
+        cost, _, reason = outcome
+        return f"{cost:.3g} {self.unit}" if np.isfinite(cost) else f"none: {reason}"
+
+
+def _machine() -> tuple[str, int]:
+    """Return the target, which names the features of the processor, and the float32 of one of its vectors."""
+    import halide as hl
+
+    target = hl.get_host_target()
+    return str(target), int(target.natural_vector_size(hl.Float(32)))

@@ -1,0 +1,98 @@
+"""The child that runs Halide: a schedule in, its time in multiples of the default's out."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import halide as hl
+import numpy as np
+
+from . import timing
+from .algorithms import ALGORITHMS
+
+_RUN = "run the result"
+_COMPILE_SECONDS = 60.0
+_SLOWEST = 200
+"""A schedule may take so many times what the default takes, before it is ended; at least a second."""
+_TOLERANCE = 1e-4
+"""Of the largest number: sums are added up in other orders, and products fused into them."""
+_AUTOSCHEDULE_SECONDS = 60.0
+Enter = Callable[[str, float], None]
+
+
+def serve(name: str, extents: tuple[int, ...], output: str, default: str, threads: int) -> Callable[[Any, Enter], Any]:
+    """Return the handler for one pipeline.
+
+    Args:
+      name: of the algorithm.
+      extents: of the output, the innermost axis first.
+      output: the name of the output function.
+      default: the default schedule, which others are compared with.
+      threads: that a parallel loop may use.
+    """
+    os.environ["HL_NUM_THREADS"] = str(threads)  # Halide's pool reads it when it starts
+    warnings.simplefilter("ignore", RuntimeWarning)  # constants become float32, as they should
+    return Timed(name, extents, output, default, timing.clock(threads)).answer
+
+
+class Timed:
+    """One pipeline with its default schedule, compiled, and what that returns."""
+
+    def __init__(self, name: str, extents: tuple[int, ...], output: str, default: str, now: timing.Clock) -> None:
+        self._name, self._output, self._now = name, output, now
+        self._target = hl.get_host_target()
+        self._buffer = hl.Buffer(hl.Float(32), list(extents))
+        self._result = np.asarray(self._buffer)
+        self._reference = self._compiled(default)
+        self._reference()
+        self._right = self._result.copy()
+        self._seconds = min(timing.seconds(self._reference, now) for _ in range(10))
+
+    def _algorithm(self) -> dict[str, Any]:
+        return ALGORITHMS[self._name](np.random.default_rng(0))
+
+    def _compiled(self, schedule: str) -> timing.Run:
+        names = self._algorithm()
+        exec(schedule, {"hl": hl, **names})  # the suite's own text, the same that a person is given to paste
+        return self._callable(names)
+
+    def _callable(self, names: Mapping[str, Any]) -> timing.Run:
+        compiled = names[self._output].compile_to_callable([], self._target)
+        return lambda: compiled(self._buffer)
+
+    def answer(self, request: Any, enter: Enter) -> Any:  # noqa: ANN401 - a ratio, seconds, or why there is none
+        """Return a schedule's time over the default's, or a status and a reason.
+
+        Args:
+          request: a schedule's text; `("autoscheduler", name)` for the same of Halide's own; `"seconds"` for what the
+            default takes.
+        """
+        if request == "seconds":
+            return self._seconds
+        enter("compile the schedule", _COMPILE_SECONDS)
+        candidate = self._autoscheduled(request[1], enter) if isinstance(request, tuple) else self._compiled(request)
+        enter(_RUN, max(1.0, _SLOWEST * self._seconds))
+        if wrong := self._wrong(candidate):
+            return "wrong_result", wrong
+        enter(_RUN, 1.0 + 4 * _SLOWEST * self._seconds)
+        return timing.ratio(candidate, self._reference, self._now)
+
+    def _wrong(self, candidate: timing.Run) -> str:
+        """Run once and return what is wrong with the result, empty if nothing."""
+        self._result[:] = np.nan
+        candidate()
+        error = float(np.abs(self._result - self._right).max() / np.abs(self._right).max())
+        return "" if error <= _TOLERANCE else f"differs from the default's result by {error:.2g} of the largest number"
+
+    def _autoscheduled(self, name: str, enter: Enter) -> timing.Run:
+        enter(f"autoschedule with {name}", _AUTOSCHEDULE_SECONDS)
+        hl.load_plugin(str(next(Path(hl.__file__).parent.rglob(f"libautoschedule_{name.lower()}.*"))))
+        names = self._algorithm()
+        names[self._output].set_estimates([(0, extent) for extent in self._result.shape[::-1]])
+        parameters = hl.AutoschedulerParams(name, {"parallelism": os.environ["HL_NUM_THREADS"]})
+        hl.Pipeline(names[self._output]).apply_autoscheduler(self._target, parameters)
+        return self._callable(names)
