@@ -13,8 +13,8 @@ import numpy as np
 
 _SECONDS = 0.1
 """What the pairs of one measurement may take together."""
-_PAIRS = (3, 31)
-"""The fewest and the most pairs; a candidate that is slow beyond interest gets fewer."""
+FEWEST, _MOST = 3, 31
+"""Pairs; a candidate that is slow beyond interest gets few."""
 
 Run = Callable[[], object]
 Clock = Callable[[], float]
@@ -35,7 +35,7 @@ def seconds(run: Run, now: Clock) -> float:
 def ratio(candidate: Run, reference: Run, now: Clock) -> float:
     """Return the median, over pairs of calls in turns, of the candidate's time over the reference's."""
     pairs = [_pair(candidate, reference, now)]
-    wanted = int(np.clip(_SECONDS / sum(pairs[0]), *_PAIRS))
+    wanted = int(np.clip(_SECONDS / sum(pairs[0]), FEWEST, _MOST))
     pairs += [_pair(candidate, reference, now) for _ in range(wanted - 1)]
     return float(np.median([ours / theirs for ours, theirs in pairs]))
 

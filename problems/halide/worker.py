@@ -17,10 +17,12 @@ from .algorithms import ALGORITHMS
 _RUN = "run the result"
 _COMPILE_SECONDS = 60.0
 _SLOWEST = 200
-"""A schedule may take so many times what the default takes, before it is ended; at least a second."""
+"""A schedule's runs may take so many times what the default's take before they are ended."""
+_RUN_SECONDS = 20.0
+"""At least this: a busy machine stops for seconds what takes milliseconds."""
 _TOLERANCE = 1e-4
 """Of the largest number: sums are added up in other orders, and products fused into them."""
-_AUTOSCHEDULE_SECONDS = 60.0
+_AUTOSCHEDULE_SECONDS = 120.0
 Enter = Callable[[str, float], None]
 
 
@@ -75,10 +77,10 @@ class Timed:
             return self._seconds
         enter("compile the schedule", _COMPILE_SECONDS)
         candidate = self._autoscheduled(request[1], enter) if isinstance(request, tuple) else self._compiled(request)
-        enter(_RUN, max(1.0, _SLOWEST * self._seconds))
+        enter(_RUN, _RUN_SECONDS + _SLOWEST * self._seconds)
         if wrong := self._wrong(candidate):
             return "wrong_result", wrong
-        enter(_RUN, 1.0 + 4 * _SLOWEST * self._seconds)
+        enter(_RUN, _RUN_SECONDS + timing.FEWEST * _SLOWEST * self._seconds)
         return timing.ratio(candidate, self._reference, self._now)
 
     def _wrong(self, candidate: timing.Run) -> str:
