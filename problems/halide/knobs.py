@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from bbo_suite import Space, choice, product, scale
 from bbo_suite.constraint import Constraint
 from bbo_suite.parameters import Parameter
 
-from .stages import LEVELS, NATIVE, Pipeline, Stage
+from .stages import LEVELS, NATIVE, ROW, Pipeline, Stage
 
 WIDTHS = (1, 4, 8, 16, 32)
 UNROLLS = (1, 2, 4)
@@ -43,31 +43,55 @@ def _parameters(pipeline: Pipeline, stage: Stage, threads: bool) -> Iterator[Par
 
 
 def space(pipeline: Pipeline, threads: bool) -> Space:
-    """Return the schedules that Halide takes: a stage is computed in no deeper loop than what uses it."""
+    """Return the schedules that Halide takes: blocks divide tiles, and a stage is in no deeper loop than its uses."""
     known = parameters(pipeline, threads)
     places = {parameter.name: i for i, parameter in enumerate(known)}
-    return product(*known, constraints=[*_in_tile(pipeline, known, places), *_nested(pipeline, places)])
+    constraints = [*_blocks(pipeline, known, places), *_rows(pipeline, known, places), *_nested(pipeline, places)]
+    return product(*known, constraints=constraints)
 
 
-def _in_tile(pipeline: Pipeline, known: Sequence[Parameter], places: dict[str, int]) -> Iterator[Constraint]:
-    """What the output has unrolled and vectorised fits its tile."""
-    stage = pipeline.output
-    for axis, loop in zip(stage.axes, stage.unrolled, strict=False):
-        words = [f"tile_{axis}", f"unroll_{loop}", *(["vector"] if axis == stage.axes[0] else [])]
-        columns = tuple(places[f"{stage.name}.{word}"] for word in words)
-        sizes = [np.array(known[column].values) for column in columns]
-        yield Constraint(columns, _product_fits(sizes))
+def _blocks(pipeline: Pipeline, known: Sequence[Parameter], places: Mapping[str, int]) -> Iterator[Constraint]:
+    """What the output, and stages that are exact, have vectorised and unrolled divides the output's tile."""
+    output = pipeline.output
+    for stage in pipeline.stages:
+        for axis, loop in list(zip(stage.axes, stage.unrolled, strict=False))[: 2 if stage is output else stage.exact]:
+            words = [f"unroll_{loop}", *(["vector"] if axis == stage.axes[0] else [])]
+            names = [f"{output.name}.tile_{axis}", *(f"{stage.name}.{word}" for word in words)]
+            sizes = [np.array(known[places[name]].values) for name in names]
+            yield Constraint(tuple(places[name] for name in names), _divides(sizes))
 
 
-def _product_fits(sizes: Sequence[NDArray]) -> Callable[[NDArray], NDArray]:
-    def fits(rows: NDArray) -> NDArray[np.bool_]:
+def _divides(sizes: Sequence[NDArray]) -> Callable[[NDArray], NDArray]:
+    def divides(rows: NDArray) -> NDArray[np.bool_]:
         tile, *factors = (own[column] for own, column in zip(sizes, rows.T, strict=True))
-        return np.prod(factors, axis=0) <= tile
+        return tile % np.prod(factors, axis=0) == 0
 
-    return fits
+    return divides
 
 
-def _nested(pipeline: Pipeline, places: dict[str, int]) -> Iterator[Constraint]:
+def _rows(pipeline: Pipeline, known: Sequence[Parameter], places: Mapping[str, int]) -> Iterator[Constraint]:
+    """What an exact stage unrolls of the second axis divides the rows that the output takes at once."""
+    output = pipeline.output
+    for stage in pipeline.stages[1:]:
+        if stage.exact > 1:
+            names = (
+                f"{output.name}.unroll_{output.unrolled[1]}",
+                f"{stage.name}.place",
+                f"{stage.name}.unroll_{stage.unrolled[1]}",
+            )
+            sizes = [np.array(known[places[name]].values) for name in names]
+            yield Constraint(tuple(places[name] for name in names), _rows_divide(sizes))
+
+
+def _rows_divide(sizes: Sequence[NDArray]) -> Callable[[NDArray], NDArray]:
+    def divide(rows: NDArray) -> NDArray[np.bool_]:
+        taken, place, block = (own[column] for own, column in zip(sizes, rows.T, strict=True))
+        return (place != ROW) | (taken % block == 0)
+
+    return divide
+
+
+def _nested(pipeline: Pipeline, places: Mapping[str, int]) -> Iterator[Constraint]:
     """Each stage's place with those of all that depend on it: looks through inlined ones."""
     above: dict[str, tuple[Stage, ...]] = {pipeline.output.name: ()}
     stages = {stage.name: stage for stage in pipeline.stages}

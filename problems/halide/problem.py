@@ -29,8 +29,8 @@ class HalideProblem(LiveProblem):
     """How Halide computes a pipeline: `halide/pipeline`, on one thread; `halide/pipeline@parallel` on all cores.
 
     A candidate is a schedule: for each stage, where in the output's loops it is computed and kept, and how its own
-    loops are tiled, ordered, vectorised, unrolled and laid out in memory. The cost is the time of a run over the time of
-    the default's, taken in turns, because plain times drift more than schedules differ.
+    loops are tiled, ordered, vectorised, unrolled and laid out in memory. The cost is the time of a run over the time
+    of the default's, taken in turns, because plain times drift more than schedules differ.
 
     The default is what an expert writes first: narrow or flat tiles that stay in a cache, stages computed within them,
     register blocks for products, vectors of the machine's width. Halide's own default, everything inlined on scalars,

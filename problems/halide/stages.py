@@ -28,6 +28,8 @@ class Stage:
       orders: loop orders to choose from, the innermost first: of the output's tiled loops, of another stage's update.
       unrolled: the variables that may be unrolled, of a reduction too.
       storage: orders in memory to choose from, the innermost first.
+      exact: of how many axes, the first ones, no more may be computed at once than what the output's tile has, because
+        inputs are read that have no border.
       default: settings of the default schedule where they are not the first in line.
     """
 
@@ -38,6 +40,7 @@ class Stage:
     orders: tuple[str, ...] = ()
     unrolled: tuple[str, ...] = ("x",)
     storage: tuple[str, ...] = ()
+    exact: int = 0
     default: dict[str, str | int] = field(default_factory=dict)
 
     @property
@@ -135,9 +138,10 @@ PIPELINES = {
                 (TILE, ROW, ROOT),
                 orders=("x y k.x", "x k.x y", "k.x x y"),
                 unrolled=("x", "y", "k.x"),
+                exact=2,
                 default={"unroll_x": 2, "unroll_y": 8},
             ),
-            Stage("packed", ("product",), (INLINE, TILE, ROOT), storage=("x y", "y x")),
+            Stage("packed", ("product",), (INLINE, TILE, ROOT), storage=("x y", "y x"), exact=1),
         ),
         (384, 384),
         ((16, 32, 64, 128, 384), (1, 2, 4, 8, 16, 32, 64, 384)),
@@ -158,6 +162,7 @@ PIPELINES = {
                 axes=("c", "x", "y"),
                 orders=_SUMS,
                 unrolled=("c", "x", "k.x"),
+                exact=2,
                 storage=("c x y", "x y c"),
                 default={"unroll_c": 2, "unroll_x": 8},
             ),

@@ -38,21 +38,22 @@ def serve(name: str, extents: tuple[int, ...], output: str, default: str, thread
     """
     os.environ["HL_NUM_THREADS"] = str(threads)  # Halide's pool reads it when it starts
     warnings.simplefilter("ignore", RuntimeWarning)  # constants become float32, as they should
-    return Timed(name, extents, output, default, timing.clock(threads)).answer
+    return Timed(name, extents, output, default, threads).answer
 
 
 class Timed:
     """One pipeline with its default schedule, compiled, and what that returns."""
 
-    def __init__(self, name: str, extents: tuple[int, ...], output: str, default: str, now: timing.Clock) -> None:
-        self._name, self._output, self._now = name, output, now
+    def __init__(self, name: str, extents: tuple[int, ...], output: str, default: str, threads: int) -> None:
+        self._name, self._output, self._threads = name, output, threads
+        self._now = timing.clock(threads)
         self._target = hl.get_host_target()
         self._buffer = hl.Buffer(hl.Float(32), list(extents))
         self._result = np.asarray(self._buffer)
         self._reference = self._compiled(default)
         self._reference()
         self._right = self._result.copy()
-        self._seconds = min(timing.seconds(self._reference, now) for _ in range(10))
+        self._seconds = min(timing.seconds(self._reference, self._now) for _ in range(10))
 
     def _algorithm(self) -> dict[str, Any]:
         return ALGORITHMS[self._name](np.random.default_rng(0))
@@ -95,6 +96,6 @@ class Timed:
         hl.load_plugin(str(next(Path(hl.__file__).parent.rglob(f"libautoschedule_{name.lower()}.*"))))
         names = self._algorithm()
         names[self._output].set_estimates([(0, extent) for extent in self._result.shape[::-1]])
-        parameters = hl.AutoschedulerParams(name, {"parallelism": os.environ["HL_NUM_THREADS"]})
+        parameters = hl.AutoschedulerParams(name, {"parallelism": str(self._threads)})
         hl.Pipeline(names[self._output]).apply_autoscheduler(self._target, parameters)
         return self._callable(names)
