@@ -98,10 +98,17 @@ class HalideProblem(LiveProblem):
         """Return `(times,)` costs of one `(d,)` row, measured one after another."""
         return np.concatenate([self.evaluate(config[None]).values for _ in range(times)])
 
+    def autoscheduled(self, name: str) -> tuple[float, str]:
+        """Return the cost of an autoscheduler's schedule, or inf and why there is none: they may crash or take minutes.
+
+        Args:
+          name: one of `AUTOSCHEDULERS`.
+        """
+        (outcome,), _ = self._outcomes([("autoscheduler", name)])
+        return outcome[0], outcome[2]
+
     def _reached(self, autoscheduler: str) -> str:
-        """Return the cost of an autoscheduler's schedule; they may crash, or take minutes."""
-        (outcome,), _ = self._outcomes([("autoscheduler", autoscheduler)])
-        cost, _, reason = outcome
+        cost, reason = self.autoscheduled(autoscheduler)
         return f"{cost:.3g} {self.unit}" if np.isfinite(cost) else f"none: {reason}"
 
 
