@@ -22,7 +22,7 @@ _RUN_SECONDS = 20.0
 """At least this: a busy machine stops for seconds what takes milliseconds."""
 _TOLERANCE = 1e-4
 """Of the largest number: sums are added up in other orders, and products fused into them."""
-_AUTOSCHEDULE_SECONDS = 120.0
+_AUTOSCHEDULE_SECONDS = 300.0
 Enter = Callable[[str, float], None]
 
 
@@ -75,13 +75,13 @@ class Timed:
         """Return a schedule's time over the default's, or a status and a reason.
 
         Args:
-          request: a schedule's text; `("autoscheduler", name)` for the same of Halide's own; `"seconds"` for the least
-            that the default takes now.
+          request: a schedule's text; `("autoscheduler", name, settings)` for the same of Halide's own; `"seconds"` for
+            the least that the default takes now.
         """
         if request == "seconds":
             return self._least()
         enter("compile the schedule", _COMPILE_SECONDS)
-        candidate = self._autoscheduled(request[1], enter) if isinstance(request, tuple) else self._compiled(request)
+        candidate = self._compiled(request) if isinstance(request, str) else self._autoscheduled(*request[1:], enter)
         enter(_RUN, _RUN_SECONDS + _SLOWEST * self._seconds)
         if wrong := self._wrong(candidate):
             return "wrong_result", wrong
@@ -95,11 +95,11 @@ class Timed:
         error = float(np.abs(self._result - self._right).max() / np.abs(self._right).max())
         return "" if error <= _TOLERANCE else f"differs from the default's result by {error:.2g} of the largest number"
 
-    def _autoscheduled(self, name: str, enter: Enter) -> timing.Run:
+    def _autoscheduled(self, name: str, settings: tuple[tuple[str, str], ...], enter: Enter) -> timing.Run:
         enter(f"autoschedule with {name}", _AUTOSCHEDULE_SECONDS)
         hl.load_plugin(str(next(Path(hl.__file__).parent.rglob(f"libautoschedule_{name.lower()}.*"))))
         names = self._algorithm()
         names[self._output].set_estimates([(0, extent) for extent in self._result.shape[::-1]])
-        parameters = hl.AutoschedulerParams(name, {"parallelism": str(self._threads)})
+        parameters = hl.AutoschedulerParams(name, {"parallelism": str(self._threads), **dict(settings)})
         hl.Pipeline(names[self._output]).apply_autoscheduler(self._target, parameters)
         return self._callable(names)
