@@ -45,7 +45,7 @@ class Measurements:
       outcomes: what came of each.
       metadata: facts, as JSON.
       unit: of the costs.
-      default: `(d,)` the default configuration.
+      default: `(d,)` the default configuration; None where it is not among those that are written.
     """
 
     space: Space
@@ -54,7 +54,7 @@ class Measurements:
     outcomes: Sequence[Outcome]
     metadata: dict[str, Any]
     unit: str
-    default: NDArray
+    default: NDArray | None
 
     def described(self) -> tuple[list[str], list[list[Any]]]:
         """Return the names of the parameters that vary, and their values by index as JSON has them."""
@@ -92,9 +92,7 @@ def write_t4(path: Path, made: Measurements) -> None:
     """Write T4, gzipped if the name ends so; the same measurements make the same bytes."""
     names, values = made.described()
     lines = [json.dumps(t4_result(made, names, values, i)) for i in range(len(made.outcomes))]
-    default = _config(made, names, values, made.default)
-    metadata = made.metadata | {"unit": made.unit, "default": default}
-    head = json.dumps({"metadata": metadata, "schema_version": "1.0.0"})
+    head = json.dumps({"metadata": _metadata(made, names, values), "schema_version": "1.0.0"})
     data = "".join([head[:-1], ', "results": [\n', ",\n".join(lines), "\n]}\n"]).encode()
     path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
 
@@ -113,6 +111,11 @@ def t4_result(made: Measurements, names: list[str], values: list[list[Any]], i: 
     }
 
 
+def _metadata(made: Measurements, names: list[str], values: list[list[Any]]) -> dict[str, Any]:
+    default = {} if made.default is None else {"default": _config(made, names, values, made.default)}
+    return made.metadata | {"unit": made.unit} | default
+
+
 def _config(made: Measurements, names: list[str], values: list[list[Any]], row: NDArray) -> dict[str, Any]:
     return {name: own[row[i]] for name, own, i in zip(names, values, made.columns, strict=True)}
 
@@ -128,8 +131,7 @@ def write_parquet(path: Path, made: Measurements) -> None:
         table[name] = [cells[index] for index in made.configs[:, i].tolist()]
     costs, status, reasons = zip(*made.outcomes, strict=True)
     table |= {"cost": list(costs), "status": [Status(s).word for s in status], "reason": list(reasons)}
-    told = made.metadata | {"unit": made.unit, "as_text": sorted(mixed)}
-    told["default"] = _config(made, names, values, made.default)
+    told = _metadata(made, names, values) | {"as_text": sorted(mixed)}
     parquet.write_table(pyarrow.table(table).replace_schema_metadata({KEY: json.dumps(told)}), path)
 
 

@@ -37,9 +37,9 @@ class Candidates:
         configs = _configs(run, problem, known)
         words, costs, reasons = known["status"].astype(str), known["value"].tolist(), known["reason"].tolist()
         outcomes = list(zip(costs, (int(_STATUS[word]) for word in words), reasons, strict=True))
-        columns = range(len(problem.space))
-        told = _metadata(run)
-        return known, Measurements(problem.space, columns, configs, outcomes, told, problem.unit, problem.default_row())
+        columns, default = range(len(problem.space)), problem.default_row()
+        there = default if (configs == default).all(axis=1).any() else None
+        return known, Measurements(problem.space, columns, configs, outcomes, _metadata(run), problem.unit, there)
 
     def _problem(self, run: StoredRun) -> Problem:
         problem = self.study.registry.problem(run.facts["problem"])

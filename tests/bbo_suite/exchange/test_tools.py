@@ -30,7 +30,7 @@ def study(request, tmp_path_factory):
     """Return a folder of results with a study of two strategies on the hostile problem, and whether it has all rows."""
     results = tmp_path_factory.mktemp("results")
     settings = {"budget": 60, "batch": 20, "repeats": 2, "study": "s", "results": results, "jobs": 1}
-    bbo_suite.run(["random", "evolution"], "hostile/a", plugins=[PLUGIN], keep_all=request.param, **settings)
+    bbo_suite.run(["random", "exhaustive"], "hostile/a", plugins=[PLUGIN], keep_all=request.param, **settings)
     return results, request.param
 
 
@@ -173,7 +173,7 @@ def test_cocos_rows_by_hand(study, written):
 
 
 @given(st.lists(st.integers(2, 300), min_size=1, max_size=6), st.integers(0, 2**32 - 1))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_candidate_is_unpacked_without_its_space(sizes, seed):
     space = Space(sizes)
     (row,) = space.sample(1, np.random.default_rng(seed))
@@ -203,7 +203,9 @@ def test_the_commands(suite, tmp_path, study):
     assert resumed.code == 1 and "was imported from" in resumed.err and "cannot be resumed" in resumed.err
     (tmp_path / "y.csv").write_text((tmp_path / "x.csv").read_text().replace(fingerprint(results), "other"))
     suite("import", tmp_path / "y.csv")
-    mixed = suite("run", "--study", "y", "--plugin", PLUGIN, "--strategy", "annealing", "--budget", 60, "--batch", 20)
+    mixed = suite(
+        "run", "--study", "y", "--plugin", PLUGIN, "--strategy", "random", "--seed", 7, "--budget", 60, "--batch", 20
+    )
     assert mixed.code == 1 and "hostile/a with content other, which is not comparable to" in mixed.err
     for format in ("t4", "ioh"):
         done = suite("export", "s", "--to", format, "--results", results, "--plugin", PLUGIN)
