@@ -1,0 +1,63 @@
+"""The order of LLVM's passes on all programs that ship, against -Oz: random search and ours at equal budgets.
+
+    python results/llvm/study.py [--budget 100]
+
+Runs are kept under `results/llvm-BUDGET`, program after program, and resumed. Writes `speedups.csv` from all programs
+that are through, and prints the geometric means; README.md says what they show.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import pandas as pd
+import typer
+
+import bbo_suite
+from bbo_problems.llvm.problem import LlvmProblem
+from bbo_suite.frames import summarise
+from bbo_suite.stats.intervals import mean_interval
+
+HERE = Path(__file__).parent
+STRATEGIES = ("random", "annealing", "evolution", "mbo")
+COLUMNS = ["problem", "strategy", "seed", "evaluations", "unique", "failed", "default", "best", "speedup"]
+SECONDS = ["strategy_seconds", "evaluation_seconds"]
+
+
+def collect(study: str) -> pd.DataFrame:
+    """Return one row for each run of the programs on which every strategy is through."""
+    folders = sorted(path.parent for path in (HERE.parent / study).glob("*/end.json"))
+    runs = pd.DataFrame([summarise(folder) for folder in folders])[COLUMNS + SECONDS]
+    return runs[runs.groupby("problem")["strategy"].transform("nunique") == len(STRATEGIES)]
+
+
+def means(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return for each strategy the geometric mean over programs of the speedup, with a 95 % interval, and the time."""
+    found = {}
+    for strategy in STRATEGIES:
+        own = runs[runs["strategy"] == strategy]
+        mean, low, high = np.exp(mean_interval(np.log(own["speedup"])))
+        seconds = own[SECONDS].sum(axis=1).mean()
+        found[strategy] = [len(own), mean, low, high, own["speedup"].max(), (own["speedup"] > 1).sum(), seconds]
+    columns = ["programs", "geometric mean", "low", "high", "largest", "programs that gain", "seconds a program"]
+    return pd.DataFrame.from_dict(found, orient="index", columns=columns)
+
+
+def main(
+    budget: int = 100, table: Annotated[bool, typer.Option(help="Only the table of what is there.")] = False
+) -> None:
+    """Do the runs that are missing, in one process, and write the table of all."""
+    study = f"llvm-{budget}"
+    for name in () if table else LlvmProblem.instances:
+        settings = {"study": study, "results": HERE.parent, "budget": budget, "batch": 10, "jobs": 1}
+        bbo_suite.run(STRATEGIES, f"llvm/{name}", **settings)
+        print(name, flush=True)
+    runs = collect(study)
+    runs.to_csv(HERE / "speedups.csv", index=False, float_format="%.10g")
+    print(means(runs).to_string(float_format="%.4f"))
+
+
+if __name__ == "__main__":
+    typer.run(main)
