@@ -24,7 +24,7 @@ from bbo_problems.xla_passes.worker import Optimiser
 HERE = Path(__file__).parent
 PROGRAMS = ("gpt2-l1", "bert-l1", "resnet-10")
 STRATEGIES = ("random", "annealing", "evolution", "mbo")
-REPLAYED = 40
+REPLAYED = 12
 """Candidates of a run of `annealing`, on the first program, that are costed once more to see how fast that is."""
 
 
@@ -83,12 +83,13 @@ def draw(table: pd.DataFrame) -> None:
     import matplotlib.pyplot as plt
 
     means = table.groupby(["problem", "strategy"])["fewer_percent"].mean().unstack()
-    means = means.loc[[f"xla-passes/{program}" for program in PROGRAMS], list(STRATEGIES)]
+    means = means.reindex([f"xla-passes/{program}" for program in PROGRAMS]).reindex(columns=list(STRATEGIES))
     figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
     width = 0.8 / len(STRATEGIES)
     for number, strategy in enumerate(STRATEGIES):
         places = np.arange(len(PROGRAMS)) + (number - (len(STRATEGIES) - 1) / 2) * width
-        axes.bar_label(axes.bar(places, means[strategy], width, label=strategy), fmt="%.1f", fontsize=7)
+        labels = ["" if np.isnan(mean) else f"{mean:.1f}" for mean in means[strategy]]
+        axes.bar_label(axes.bar(places, means[strategy], width, label=strategy), labels, fontsize=7)
     axes.set_xticks(range(len(PROGRAMS)), PROGRAMS)
     axes.set_ylabel("operations fewer than by default, %\nhigher is better")
     runs_each, budget = int(table.groupby(["problem", "strategy"]).size().min()), int(table["evaluations"].max())
