@@ -43,8 +43,9 @@ class HalideProblem(LiveProblem):
     The default is what an expert writes first: narrow or flat tiles that stay in a cache, stages computed within them,
     register blocks for products, vectors of the machine's width. Halide's own default, everything inlined on scalars,
     would be no opponent. Its autoschedulers, which `show` compares, mostly lie outside the space: Mullapudi2016 is as
-    fast at best and several times slower on products; Adams2019 is as fast on matmul and faster on blur. A result that differs from the default's is a wrong result. Another
-    version of Halide or other features of the processor make another problem.
+    fast at best and several times slower on products; Adams2019 is as fast on matmul and faster on blur. A result
+    that differs from the default's is a wrong result. Another version of Halide or other features of the processor make
+    another problem.
     """
 
     instances: ClassVar[tuple[str, ...]] = tuple(PIPELINES)

@@ -81,7 +81,11 @@ class Timed:
         if request == "seconds":
             return self._least()
         enter("compile the schedule", _COMPILE_SECONDS)
-        candidate = self._compiled(request) if isinstance(request, str) else self._autoscheduled(*request[1:], enter)
+        if isinstance(request, str):
+            candidate = self._compiled(request)
+        else:
+            _, scheduler, settings = request
+            candidate = self._autoscheduled(scheduler, settings, enter)
         enter(_RUN, _RUN_SECONDS + _SLOWEST * self._seconds)
         if wrong := self._wrong(candidate):
             return "wrong_result", wrong
