@@ -124,10 +124,15 @@ def _repeated(values: list[Any], lengths: list[int]) -> Any:  # noqa: ANN401 - a
     import pandas as pd
 
     if isinstance(values[0], str):
-        return pd.Categorical(values).repeat(lengths)
+        return pd.Categorical([printable(value) for value in values]).repeat(lengths)
     column = np.array(values)
     small = column.dtype.kind == "i" and abs(column).max() < 2**31
     return np.repeat(column.astype(np.int32) if small else column, lengths)
+
+
+def printable(text: str) -> str:
+    """Return text without the half characters that stand for the bytes of a strange file name: Arrow refuses them."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _parameters(path: Path) -> int:
@@ -153,7 +158,8 @@ def diagnostics(study: str, results: Path | str = "results") -> pd.DataFrame:
         except ValueError as error:
             raise UserError(f"{file} is damaged ({error}); restore it, or delete it") from None
         head = read_json(file.parent / RUN)
-        frames.append(frame.assign(**{column: head[column] for column in columns})[frames[0].columns])
+        names = {column: printable(head[column]) if column != "seed" else head[column] for column in columns}
+        frames.append(frame.assign(**names)[frames[0].columns])
     return pd.concat(frames[1:] or frames, ignore_index=True)
 
 

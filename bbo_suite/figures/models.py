@@ -51,7 +51,7 @@ def _panel(ax: Axes, lines: pd.DataFrame, looks: dict[str, style.Look]) -> None:
     for model, line in lines.groupby("model", observed=True):
         look = looks[str(model)]
         ax.plot(line["evaluation"], line["score"], color=look.colour, linestyle=look.dash, marker=look.marker,
-                markersize=4, lw=1.6, label=style.printable(str(model)))  # fmt: skip
+                markersize=4, lw=1.6, label=str(model))  # fmt: skip
     low = max(-1.0, min(0.0, lines["score"].min()))  # a model that fails can score any negative number
     ax.set(ylim=(low - 0.05, 1.05))
     style.evaluations(ax)

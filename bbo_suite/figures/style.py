@@ -62,13 +62,7 @@ def label(strategy: str, uses_structure: bool) -> str:
 
 def short(name: str, most: int = 40) -> str:
     """Return a name with its middle left out if it has more characters than there is room for."""
-    name = printable(name)
     return name if len(name) <= most else f"{name[: most // 2]}…{name[1 - most // 2 :]}"
-
-
-def printable(text: str) -> str:
-    """Return text without the half characters that stand for the bytes of a strange file name."""
-    return text.encode(errors="backslashreplace").decode()
 
 
 def panels(count: int, width: float, height: float, extra: float, sharey: bool = False) -> tuple[Figure, NDArray]:
