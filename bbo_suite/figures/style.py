@@ -62,6 +62,7 @@ def label(strategy: str, uses_structure: bool) -> str:
 
 def short(name: str, most: int = 40) -> str:
     """Return a name with its middle left out if it has more characters than there is room for."""
+    name = printable(name)
     return name if len(name) <= most else f"{name[: most // 2]}…{name[1 - most // 2 :]}"
 
 
