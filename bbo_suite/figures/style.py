@@ -16,6 +16,8 @@ from matplotlib.ticker import NullFormatter
 from matplotlib.typing import DrawStyleType
 from numpy.typing import ArrayLike, NDArray
 
+from ..frames import printable
+
 SETTINGS: Any = {
     "figure.dpi": 100,
     "savefig.dpi": 160,
