@@ -146,6 +146,8 @@ def draw(table: pd.DataFrame, target: Path) -> None:
         ax.grid(axis="y", color="0.9")
         if column != "improving_flips":
             ax.set_yscale("log")
+            ax.yaxis.set_major_formatter("{x:g}")
+            ax.yaxis.set_minor_formatter("{x:g}")
             ax.axhline(1, color="0.4", lw=0.8)
     words = f"{len(EVERYWHERE)} programs on each machine; all: {len(boxes['all'])} programs on {DEFAULT_MACHINE}"
     figure.suptitle(f"Fusion, one point a program; {words}; whiskers: 5 % to 95 %", fontsize=10)
