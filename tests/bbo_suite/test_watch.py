@@ -155,7 +155,8 @@ def test_on_a_terminal_it_ends_when_all_is_done_or_quietly(study, tmp_path, way)
     mine, theirs = pty.openpty()
     command = [sys.executable, "-m", "bbo_suite", "watch", "s"]
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "100"}
-    process = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=theirs, stderr=theirs)
+    heard = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731 - shells switch it off in the background
+    process = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=theirs, stderr=theirs, preexec_fn=heard)
     os.close(theirs)
     shown = until(mine, b"3 waiting")
     if way == "done":
