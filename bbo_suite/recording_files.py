@@ -145,5 +145,5 @@ def arrow() -> tuple[Any, Any]:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise UserError('Parquet needs pyarrow; install it with: pip install ".[parquet]"') from None
+        raise UserError('Parquet needs pyarrow; install it with: pip install "bbo_suite[parquet]"') from None
     return pyarrow, pyarrow.parquet

@@ -3,7 +3,7 @@
     python results/strategies/study.py [--budget 10000] [--repeats 10] [--only fusion] [--strategy local ...]
 
 Runs are kept under `results/strategies-BUDGET` and resumed, so parts can be made one after another. Writes `runs.csv`
-from all that is there; `verdicts.py` makes tables and figures of it; README.md says what they show.
+from all that is there, and figures; `verdicts.py` makes tables of it; README.md says what they show.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import pandas as pd
 import typer
 
 import bbo_suite
+from bbo_suite import figures
 from bbo_suite.frames import summarise
 
 HERE = Path(__file__).parent
@@ -42,6 +43,7 @@ TASKS = {
 
 OURS = ("random", "annealing", "evolution", "mbo", "portfolio", "local", "rl")
 PEERS = ("pymoo:GA", "nevergrad:DiscreteLenglerOnePlusOne", "nevergrad:NGOpt", "nevergrad:TwoPointsDE", "pymoo:DE")
+FIGURES = ("ecdf", "time", "critical", "heat")
 COLUMNS = ["problem", "strategy", "uses_structure", "budget", "seed", "default", "best", "speedup"]
 COSTS = ["evaluations", "unique", "failed", "strategy_seconds", "evaluation_seconds"]
 
@@ -51,12 +53,12 @@ def ids(only: list[str]) -> list[str]:
     return [f"{family}/{name}" for family in only or TASKS for name in TASKS[family]]
 
 
-def collect(repeats: int) -> pd.DataFrame:
-    """Return one row for each finished run of any budget, of strategies that are through with all repeats of a task."""
+def collect() -> pd.DataFrame:
+    """Return one row for each finished run; of a budget, only of what is as often repeated as anything there is."""
     folders = sorted(path.parent for path in HERE.parent.glob("strategies-*/*/end.json"))
     runs = pd.DataFrame([summarise(folder) for folder in folders])[COLUMNS + COSTS]
-    done = runs.groupby(["budget", "problem", "strategy"])["seed"].transform("count")
-    return runs[done >= repeats]
+    counts = runs.groupby(["budget", "problem", "strategy"])["seed"].transform("count")
+    return runs[counts == counts.groupby(runs["budget"]).transform("max")]
 
 
 def main(
@@ -70,7 +72,9 @@ def main(
     names = strategy or [*OURS, *PEERS]
     settings = {"repeats": repeats, "jobs": jobs, "study": f"strategies-{budget}", "results": HERE.parent}
     bbo_suite.run(names, ids(only or []), budget=budget, quiet=False, **settings)
-    collect(repeats).to_csv(HERE / "runs.csv", index=False, float_format="%.10g")
+    collect().to_csv(HERE / "runs.csv", index=False, float_format="%.10g")
+    frame = bbo_suite.load(f"strategies-{budget}", HERE.parent, texts=())
+    list(figures.write(frame, HERE / f"figures-{budget}", names=FIGURES, formats=("png",)))
 
 
 if __name__ == "__main__":

@@ -68,34 +68,6 @@ def verdicts(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def share_of_best(table: pd.DataFrame) -> pd.DataFrame:
-    """Return mean gain over the default as a share of the best strategy's: a row a strategy, a column a task."""
-    gains = table.assign(gain=table["mean"] - 1).pivot(index="strategy", columns="problem", values="gain")
-    shares = gains / gains.max()
-    return shares.loc[shares.mean(axis=1).sort_values(ascending=False).index]
-
-
-def draw_shares(table: pd.DataFrame, budget: int) -> None:
-    """Draw the shares as a map: 100 is the best mean of the task."""
-    shares = share_of_best(table)
-    figure, ax = plt.subplots(figsize=(1.6 + 0.62 * shares.shape[1], 2.2 + 0.36 * len(shares)), layout="constrained")
-    ax.imshow(shares.clip(0, 1), cmap="Blues", vmin=0, vmax=1.25, aspect="auto")
-    for (row, column), share in np.ndenumerate(shares.to_numpy()):
-        if np.isfinite(share):
-            colour = "white" if share > 0.7 else "black"
-            ax.text(column, row, f"{100 * share:.0f}", ha="center", va="center", fontsize=8, color=colour)
-    seeing = set(table.loc[table["structure"], "strategy"])
-    ax.set_yticks(range(len(shares)), [f"{name} *" if name in seeing else name for name in shares.index])
-    ax.set_xticks(range(shares.shape[1]), shares.columns, rotation=55, ha="right", fontsize=8)
-    runs = table["runs"].min(), table["runs"].max()
-    number = f"{runs[0]}" if runs[0] == runs[1] else f"{runs[0]} to {runs[1]}"
-    ax.set_title(
-        f"Gain over the default, % of the best strategy's; {budget:,} evaluations, mean of {number} runs", loc="left"
-    )
-    figure.text(0, 0, "* sees the declared structure", fontsize=8)
-    figure.savefig(HERE / f"shares-{budget}.png", dpi=150, bbox_inches="tight")
-
-
 def draw_fusion(table: pd.DataFrame, budget: int) -> None:
     """Draw XTAT's figure: the speedup of each strategy on fusion, tasks in the geometric mean."""
     part = table[table["problem"].str.startswith("fusion/")]
@@ -122,7 +94,6 @@ def main() -> None:
     table.to_csv(HERE / "means.csv", index=False, float_format="%.6g")
     verdicts(runs).to_csv(HERE / "verdicts.csv", index=False, float_format="%.3g")
     for budget, part in table.groupby("budget"):
-        draw_shares(part, int(budget))
         draw_fusion(part, int(budget))
     print(verdicts(runs).to_string(index=False))
 
