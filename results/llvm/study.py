@@ -1,6 +1,6 @@
 """The order of LLVM's passes on all programs that ship, against -Oz: random search and ours at equal budgets.
 
-    python results/llvm/study.py [--budget 100]
+    python results/llvm/study.py [--budget 300]
 
 Runs are kept under `results/llvm-BUDGET`, program after program, and resumed. Writes `speedups.csv` from all programs
 that are through, and prints the geometric means; README.md says what they show.
@@ -46,7 +46,7 @@ def means(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def main(
-    budget: int = 100, table: Annotated[bool, typer.Option(help="Only the table of what is there.")] = False
+    budget: int = 300, table: Annotated[bool, typer.Option(help="Only the table of what is there.")] = False
 ) -> None:
     """Do the runs that are missing, in one process, and write the table of all."""
     study = f"llvm-{budget}"
