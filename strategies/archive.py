@@ -36,6 +36,8 @@ class Archive:
 
     def fresh(self, digests: list[str]) -> NDArray[np.int64]:
         """Return the places, in order, of what was never proposed, each candidate once."""
+        if self._proposed.isdisjoint(digests) and len(set(digests)) == len(digests):  # nearly always, in large spaces
+            return np.arange(len(digests))
         first = {digest: i for i, digest in reversed(list(enumerate(digests)))}
         return np.array(sorted(i for digest, i in first.items() if digest not in self._proposed), np.int64)
 

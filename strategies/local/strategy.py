@@ -18,7 +18,7 @@ from .catalogue import Catalogue
 from .climbing import Asking, Climb, Costs
 from .credit import Credit
 from .kicks import Kicks
-from .memory import without_repeats
+from .memory import Memory
 from .neighbourhood import Neighbourhood
 
 _ROUND, _REPAIRED = 32, 2
@@ -76,30 +76,33 @@ class LocalSearch(Strategy):
         }
         self._credit, self._turn = Credit(tuple(self._operators)), ""
         self._search = self._play()
-        if is_small(task, budget):
-            self._search = without_repeats(self._search, Archive(task.space, rng), self._take_over)
+        self._memory = Memory(Archive(task.space, rng), self._take_over) if is_small(task, budget) else None
+        if self._memory:
+            self._search = self._memory.without_repeats(self._search)
         self._rows, self._costs, self._told = next(self._search), np.empty(0), 0
         self._spent = 0  # of what was told, how much was asked for
 
     def ask(self, n: int) -> NDArray:
         """Return what is left of the present round, at most `n` rows of it; none if nothing can change."""
+        if len(self._rows) and len(self._costs) == len(self._rows):
+            costs, self._costs = self._costs, np.empty(0)
+            self._rows = self._search.send(costs)
         return self._rows[len(self._costs) : len(self._costs) + n]
 
     def tell(self, configs: NDArray, values: Costs) -> None:
-        """Go on with the search once the whole round is known."""
+        """Take the costs; the search goes on from them when it is asked, and knows by then what others found."""
         self._costs = np.append(self._costs, values)
         self._told += len(values)
         self._spent += len(values)
         if self._turn != "changes":
             self._annealing.observe(configs, values)
-        if len(self._costs) == len(self._rows):
-            costs, self._costs = self._costs, np.empty(0)
-            self._rows = self._search.send(costs)
 
     def observe(self, configs: NDArray, values: Costs) -> None:
         """Let time pass, and go on from a candidate of others that is better than the state, in the next turn."""
         self._told += len(values)
         self._annealing.observe(configs, values)
+        if self._memory:
+            self._memory.learn(configs, values)
         self._take_over(configs, values)
 
     def _take_over(self, configs: NDArray, values: Costs) -> None:

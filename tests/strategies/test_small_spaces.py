@@ -8,7 +8,7 @@ from bbo_suite.registry import Registry
 
 SPACE = product(choice("a", "xyz"), scale("b", range(5)), choice("c", range(6)))
 
-
+SHAPE = (3, 5, 6)
 BATCHES = [
     ("annealing", 1),
     ("annealing", 100),
@@ -30,5 +30,21 @@ def test_a_small_space_is_covered_without_repeats(name, batch):
     seen = []
     while len(configs := search.ask(batch)):
         seen += [tuple(row) for row in configs.tolist()]
-        search.tell(configs, costs[np.ravel_multi_index(configs.T.astype(int), (3, 5, 6))])
+        search.tell(configs, costs[np.ravel_multi_index(configs.T.astype(int), SHAPE)])
     assert len(seen) == len(set(seen)) == SPACE.cardinality
+
+
+@pytest.mark.parametrize("name", ["annealing", "evolution", "local", "mbo"])
+def test_what_others_measured_is_not_measured_again(name):
+    rng = np.random.default_rng(0)
+    strategy = Registry().strategy(name)
+    search = strategy(Task("made/up", SPACE, np.zeros(3, np.int64), "seconds", None), 1000, rng, strategy.Options())
+    everything = np.array(list(np.ndindex(SHAPE)))
+    search.tell(first := search.ask(1), rng.random(1))
+    known = everything[rng.permutation(len(everything))[:60]]
+    search.observe(known, rng.random(60))
+    asked = first.tolist()
+    while len(configs := search.ask(1)):
+        asked += configs.tolist()
+        search.tell(configs, rng.random(1))
+    assert not {*map(tuple, asked[1:])} & {*map(tuple, known.tolist())}
