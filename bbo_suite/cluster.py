@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 ANSWER_SECONDS, LOCK_SECONDS = 5, 10.0
 _ONE_RUN = threading.Lock()
+_LOGS = ("distributed", "distributed.client", "distributed.gc", "tornado.application")
+"""To which Dask gives levels of their own."""
 
 
 def check_address(address: str) -> None:
@@ -79,7 +81,8 @@ def perform_on(address: str, study: Study, plan: list[PlannedRun], stop: Path) -
 def _connected(address: str) -> Iterator[Client]:
     from distributed import Client
 
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters comes as an error or an outcome
+    for name in _LOGS:  # what matters comes as an error or an outcome
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     with Client(address, set_as_default=False) as client:
         _check_workers(client, address)
         yield client
