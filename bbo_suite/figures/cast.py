@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.typing import DrawStyleType
 
 from . import ends, style
 
@@ -56,6 +58,14 @@ def labels(frame: pd.DataFrame) -> dict[str, str]:
     """Return each strategy's words."""
     last = ends.ends(frame)
     return {name: style.label(name, sees) for name, sees in zip(last["strategy"], last["uses_structure"], strict=True)}
+
+
+def draw_shares(ax: Axes, data: pd.DataFrame, who: Cast, x: str, drawstyle: DrawStyleType = "default") -> None:
+    """Draw each strategy's `share` over the column `x` of `data`; one that is not named is thin."""
+    for name in who.order(set(data["strategy"])):
+        curve, look = data[data["strategy"] == name], who.look(name)
+        ax.plot(curve[x], curve["share"], color=look.colour, linestyle=look.dash, lw=1.6 if look.marker else 0.9,
+                marker=look.marker, markersize=4, markevery=0.1, drawstyle=drawstyle)  # fmt: skip
 
 
 def legend(figure: Figure, who: Cast, beside: bool = False) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..stats import best_so_far, first_hits, runtime_ecdf
 from . import ends, style
-from .cast import cast, legend
+from .cast import cast, draw_shares, legend
 from .drawing import Drawing
 
 TARGETS = 50
@@ -54,9 +54,7 @@ def ecdf(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     data, who = ecdf_data(frame), cast(frame)
     figure, axes = style.panels(1, 9.4, 3.6, 0.6)
     ax = axes.flat[0]
-    for name in who.order(set(data["strategy"])):
-        curve = data[data["strategy"] == name]
-        style.line(ax, curve["evaluation"], curve["share"], who.look(name))
+    draw_shares(ax, data, who, "evaluation")
     ax.set(ylim=(-0.02, 1.02), ylabel="share of runs and targets reached")
     style.evaluations(ax)
     legend(figure, who, beside=True)

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from ..stats import performance_profile
 from . import ends, style
-from .cast import cast, legend
+from .cast import cast, draw_shares, legend
 from .drawing import Drawing
 
 
@@ -41,9 +41,7 @@ def profile(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     data, who = profile_data(frame), cast(frame)
     figure, axes = style.panels(1, 9.4, 3.6, 0.6)
     ax = axes.flat[0]
-    for name in who.order(set(data["strategy"])):
-        curve = data[data["strategy"] == name]
-        style.line(ax, curve["factor"], curve["share"], who.look(name), drawstyle="steps-post")
+    draw_shares(ax, data, who, "factor", drawstyle="steps-post")
     ax.set(ylim=(-0.02, 1.02), ylabel="share of problems", xlabel="cost, in multiples of the best strategy's")
     legend(figure, who, beside=True)
     used = ends.problems_words(frame, int(data["problems"].iloc[0]))

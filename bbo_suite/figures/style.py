@@ -13,8 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
-from matplotlib.typing import DrawStyleType
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..frames import printable
 
@@ -115,12 +114,6 @@ def duration(value: float) -> str:
     word, size = next(((word, size) for word, size in units if value >= 0.999 * size), units[-1])
     number = value / size
     return f"{number:,.0f} {word}" if number >= 100 else f"{number:.3g} {word}"
-
-
-def line(ax: Axes, x: ArrayLike, y: ArrayLike, look: Look, drawstyle: DrawStyleType = "default") -> None:
-    """Draw a strategy's curve; one that is not named is thin."""
-    ax.plot(x, y, color=look.colour, linestyle=look.dash, lw=1.6 if look.marker else 0.9, marker=look.marker,
-            markersize=4, markevery=0.1, drawstyle=drawstyle)  # fmt: skip
 
 
 def caption(figure: Figure, text: str) -> None:
