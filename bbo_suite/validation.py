@@ -11,11 +11,12 @@ from pathlib import Path
 
 from .errors import UserError
 from .log_checks import check_log, remarks_on
+from .planned import RunName, read_planned
 from .problem_base import Problem
 from .registry import Registry
 from .remeasure import fresh
 from .replay import replay
-from .store import ROWS, RUN, folder_name
+from .store import ROWS, RUN
 from .stored_run import StoredRun, read_run, run_folders
 from .value_checks import check_values
 
@@ -151,8 +152,8 @@ def _leftovers(study: Path) -> Iterator[Verdict]:
 
 
 def _missing(runs: list[StoredRun], study: Path) -> Iterator[Verdict]:
-    """Yield what the others let one expect: every strategy on every problem with every seed."""
+    """Yield what was planned, or what the runs let one expect: every strategy on every problem with every seed."""
     axes = [sorted({of(run.run) for run in runs}) for of in (_PROBLEM, _STRATEGY, _SEED)]
-    for problem, strategy, seed in itertools.product(*axes):
-        if not (study / folder_name(problem, strategy, str(seed)) / RUN).exists():
-            yield Verdict(f"{strategy} on {problem}, seed {seed}", remarks=["there is no such run"])
+    for expected in read_planned(study) or itertools.starmap(RunName, itertools.product(*axes)):
+        if not (study / expected.folder / RUN).exists():
+            yield Verdict(expected.label, remarks=["there is no such run"])

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -120,12 +121,18 @@ def test_damage_is_found(suite, study, tmp_path):
     assert "rows but no run.json" in failures(suite("validate", *study))[0]
 
 
-def test_a_run_that_is_missing_is_named(suite, study, toy):
-    suite("run", *toy, "--strategy", "pick", "--budget", 60, "--batch", 8, "--study", "s", "--repeats", 2, "--json")
+def test_a_run_that_was_planned_and_is_missing_is_named(suite, study, tmp_path):
+    shutil.rmtree(tmp_path / RUN)
     done = suite("validate", *study)
-    assert done.code == 0
-    assert "note annealing on toy/small, seed 1: there is no such run" in done.out
-    assert "1 could not be checked" in done.out
+    assert done.code == 0 and "1 could not be checked" in done.out
+    assert "note annealing on toy/small, seed 0: there is no such run" in done.out
+
+
+def test_without_a_plan_every_strategy_is_expected_with_every_seed(suite, study, toy, tmp_path):
+    suite("run", *toy, "--strategy", "pick", "--budget", 60, "--batch", 8, "--study", "s", "--repeats", 2, "--json")
+    assert "there is no such run" not in suite("validate", *study).out
+    (tmp_path / "results/s/planned.jsonl").unlink()
+    assert "note annealing on toy/small, seed 1: there is no such run" in suite("validate", *study).out
 
 
 def test_a_problem_or_a_strategy_that_is_not_there_is_not_checked(suite, study, toy, tmp_path):
