@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-RUNS = 60  # of 0.7 s; each worker spends 2 s on its start
+RUNS = 200  # of 0.5 s; parent and workers spend 3 s on their starts
 STUDY = """
 import json, resource, sys, time
 import bbo_suite
