@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .app import Results, app
+from .app import Plugins, Results, app
 
 
 @app.command()
@@ -18,8 +18,12 @@ def report(
     compare: Annotated[
         str | None, typer.Option(help="Another study to set beside it: its name, or its folder.")
     ] = None,
+    plugin: Plugins = None,
 ) -> None:
     """Write a study's results, tests, figures and limits as one HTML page and print its path."""
     from ..report import write
+    from ..tables import reserved
 
-    print(write(study, results, out, compare))
+    with reserved(True):  # problems may print
+        path = write(study, results, out, compare, plugin or ())
+    print(path)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import UserError
+from ..registry import Registry
 from ..store import RUN, disk_errors
 from . import beside, contest, failures, limits, optimum, origin, overall, results, times, words
 from .answer import Judgement, sentences
@@ -23,18 +24,22 @@ from .table import Table
 __all__ = ["judge", "page", "write"]
 
 
-def write(study: str, results: Path, out: Path | None = None, compare: str | None = None) -> Path:
+def write(
+    study: str, results: Path, out: Path | None = None, compare: str | None = None, plugins: Sequence[Path] = ()
+) -> Path:
     """Write the report of a study and return its path: `report.html` in the study's folder, if none is given.
 
     Args:
       compare: another study to set beside it: a name in `results`, or a path to its folder.
+      plugins: files that define problems of the study; of a small one all candidates are costed, for a baseline.
 
     Raises:
-      UserError: there is no such study, the file cannot be written, or the other study's problems are not the same.
+      UserError: there is no such study, the file cannot be written, a plugin cannot be read, or the other study's
+        problems are not the same.
     """
     evidence = read(study, results)
     other = _other(compare, results) if compare else None
-    text = html(page(evidence, other))
+    text = html(page(evidence, other, Registry(tuple(plugins))))
     path = out or results / study / "report.html"
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -57,8 +62,11 @@ def judge(evidence: Evidence, rng: np.random.Generator) -> Judgement:
     return Judgement(made, together, problems)
 
 
-def page(evidence: Evidence, other: Evidence | None = None) -> Page:
+def page(evidence: Evidence, other: Evidence | None = None, registry: Registry | None = None) -> Page:
     """Return what a study's report says, beside another study if there is one.
+
+    Args:
+      registry: of the problems; the one without plugins when left out.
 
     Raises:
       UserError: the other study's problems are not the same.
@@ -66,7 +74,7 @@ def page(evidence: Evidence, other: Evidence | None = None) -> Page:
     compared = beside.beside(evidence, other) if other else None
     rng = np.random.default_rng(0)
     judgement = judge(evidence, rng)
-    optima, notes = optimum.optima(judgement.scores)
+    optima, notes = optimum.optima(judgement.scores, registry or Registry())
     tables = [*_found(judgement, rng), optima, times.running_times(judgement.scores), times.spending(judgement.scores)]
     failed = [failures.failures(judgement.scores), failures.reasons(judgement.scores)]
     made = [origin.settings(evidence.records), origin.problems(evidence.records), origin.places(evidence.records)]

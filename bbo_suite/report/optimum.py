@@ -26,14 +26,14 @@ _LARGEST, _SECONDS, _CHUNK = 200_000, 10.0, 4096
 _POINTS = 50
 
 
-def whole_space(record: Record) -> NDArray[np.float64] | None:
+def whole_space(record: Record, registry: Registry) -> NDArray[np.float64] | None:
     """Return the cost of every candidate of a run's problem, None where that is too much or cannot be had.
 
     Only of problems that declare their optimum, are small, are still the same, and drive no real compiler; a failed
     candidate counts as the costliest that works.
     """
     try:
-        problem = Registry().problem(str(record.head["problem"]))
+        problem = registry.problem(str(record.head["problem"]))
         same = problem.fingerprint() == record.head["fingerprint"]
     except UserError:
         return None
@@ -57,13 +57,13 @@ def _evaluated(problem: Problem) -> NDArray[np.float64] | None:
     return np.concatenate(parts)
 
 
-def optima(scores: Scores) -> tuple[Table, list[str]]:
+def optima(scores: Scores, registry: Registry) -> tuple[Table, list[str]]:
     """Return how near each strategy came, and a sentence on each problem whose random baseline is not known exactly."""
     rows, notes, blind = [], [], []
     known = [record for record in scores.used if record.head.get("optimum") is not None]
     for problem, group in groupby(known, key=lambda record: record.problem):
         records = list(group)
-        costs = whole_space(records[0])
+        costs = whole_space(records[0], registry)
         if costs is None:
             blind.append(problem)
         for strategy, runs in groupby(records, key=lambda record: record.strategy):

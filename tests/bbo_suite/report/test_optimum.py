@@ -1,5 +1,7 @@
 """How near the optimum, and how far beyond random search: against a simulation and against the file."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -23,7 +25,7 @@ def recorded(studies, tiles, costs, strategy="x", **head):
 
 def test_every_cost_of_a_recorded_space_is_found(studies, tiles):
     scores = recorded(studies, tiles, [[tiles.optimum] * 3])
-    costs = whole_space(scores.records[0])
+    costs = whole_space(scores.records[0], Registry())
     assert len(costs) == tiles.space.cardinality
     assert costs.min() == tiles.optimum and np.isfinite(costs).all()
 
@@ -31,9 +33,9 @@ def test_every_cost_of_a_recorded_space_is_found(studies, tiles):
 def test_over_random_is_what_a_simulation_gives(studies, tiles):
     best, second = tiles.optimum, 1.5 * tiles.optimum
     scores = recorded(studies, tiles, [[second] * 4 + [best] * 2, [best] * 6])
-    table, notes = optima(scores)
+    table, notes = optima(scores, Registry())
     (row,) = table.rows
-    rng, costs = np.random.default_rng(0), whole_space(scores.records[0])
+    rng, costs = np.random.default_rng(0), whole_space(scores.records[0], Registry())
     drawn = np.mean([np.minimum.accumulate(rng.permutation(costs)[:6]) for _ in range(4000)], axis=0)
     curves = np.array([[second] * 4 + [best] * 2, [best] * 6])
     over = ((drawn - curves) / (drawn - best)).mean()
@@ -46,8 +48,8 @@ def test_over_random_is_what_a_simulation_gives(studies, tiles):
 @pytest.mark.parametrize("head", [{"fingerprint": "another"}, {"problem": "none/such"}])
 def test_without_the_same_problem_there_is_no_baseline(studies, tiles, head):
     scores = recorded(studies, tiles, [[tiles.optimum] * 3], **head)
-    assert whole_space(scores.records[0]) is None
-    table, notes = optima(scores)
+    assert whole_space(scores.records[0], Registry()) is None
+    table, notes = optima(scores, Registry())
     assert [cell.text for cell in table.rows[0][-2:]] == ["–", "–"]
     assert "no exact random-search baseline" in notes[0]
 
@@ -56,16 +58,23 @@ def test_large_spaces_are_left_alone(studies):
     ehrlich = next(name for name in Registry().instances() if name.startswith("ehrlich/"))
     made = problem(ehrlich)
     studies.add({(ehrlich, "x", 0): [2.0, 1.0]}, fingerprint=made.fingerprint(), optimum=1.0)
-    assert whole_space(studies.evidence().records[0]) is None
+    assert whole_space(studies.evidence().records[0], Registry()) is None
 
 
 def test_unknown_optima_are_said(studies):
     studies.add(studies.finals("p/a", x=[4, 5]))
-    table, notes = optima(studies.judgement().scores)
+    table, notes = optima(studies.judgement().scores, Registry())
     assert not table.rows
     assert notes == ["The optimum is not known on p/a: how much is left to gain there is open."]
 
 
 def test_runs_that_found_nothing(studies, tiles):
-    (row,) = optima(recorded(studies, tiles, [[np.inf] * 3, [np.inf] * 3]))[0].rows
+    (row,) = optima(recorded(studies, tiles, [[np.inf] * 3, [np.inf] * 3]), Registry())[0].rows
     assert [cell.text for cell in row[2:]] == ["0 of 2", "0.000 (0.000 to 0.000)", "–", "–"]
+
+
+def test_a_plugins_space_is_enumerated_too(suite, toy):
+    run = ("run", *toy[:2], "--problem", "toy/small", "--strategy", "annealing", "--budget", 20, "--study", "s")
+    assert suite(*run, "--json").code == 0
+    pages = [Path(suite("report", "s", *given).out.removesuffix("\n")).read_text() for given in ((), toy[:2])]
+    assert ["no exact random-search baseline" in page for page in pages] == [True, False]
