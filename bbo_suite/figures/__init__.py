@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -77,7 +78,9 @@ def write(
         raise UserError(f"there is no evaluation yet to draw in {folder.parent}; run its command again")
     for drawing in _wanted(names):
         if drawing.needs(frame) is None:
-            yield from save(drawing.pages(frame), folder, formats)
+            paths = list(save(drawing.pages(frame), folder, formats))
+            _clear(drawing.name, folder, formats, paths)
+            yield from paths
     if (not names or MODELS in names) and diagnostics is not None and len(models.scores_data(diagnostics)):
         yield from save([(MODELS, *models.model_scores(diagnostics))], folder, formats)
 
@@ -94,6 +97,14 @@ def _wanted(names: Sequence[str]) -> list[Drawing]:
         if name not in known:
             raise UserError(f"there is no figure {name!r}.{did_you_mean(name, known)}")
     return [drawing for drawing in FIGURES if not names or drawing.name in names]
+
+
+def _clear(name: str, folder: Path, formats: Sequence[str], drawn: Sequence[Path]) -> None:
+    """Delete the pages that were drawn when the study had more or fewer problems."""
+    page = re.compile(rf"{name}(-\d+)?\.({'|'.join(formats)})")
+    for file in set(folder.glob(f"{name}*")) - set(drawn):
+        if page.fullmatch(file.name):
+            file.unlink()
 
 
 def save(pages: Iterable[tuple[str, Figure, pd.DataFrame]], folder: Path, formats: Sequence[str]) -> Iterator[Path]:

@@ -241,3 +241,13 @@ def test_many_problems_take_pages(crowd):
     assert [stem for stem, _, _ in pages] == ["speedup-1", "speedup-2"]
     shown = [set(data["problem"]) for _, _, data in pages]
     assert [len(problems) for problems in shown] == [9, 2] and len(set.union(*shown)) == 11
+
+
+def test_pages_of_an_earlier_drawing_are_cleared(crowd, tmp_path):
+    few = crowd[crowd["strategy"].isin(["s1", "s2"])]
+    foreign = tmp_path / "speedup-mine.png"
+    foreign.touch()
+    for part, stems in ((few, ["speedup-1", "speedup-2"]), (few[few["problem"] == "p/0"], ["speedup"])):
+        drawn = list(figures.write(part, tmp_path, names=["speedup"], formats=["png"]))
+        assert drawn == [tmp_path / f"{stem}.png" for stem in stems]
+        assert sorted(tmp_path.glob("*")) == sorted([*drawn, foreign])
