@@ -15,10 +15,11 @@ from filelock import FileLock, Timeout
 
 from . import frames, options
 from .errors import UserError, did_you_mean
+from .files import disk_errors
 from .interrupt import StopFile
 from .problem_base import Problem
 from .registry import Registry
-from .store import LOCK, disk_errors
+from .store import LOCK
 from .study import Outcome, PlannedRun, Study, default_jobs, perform
 
 load = frames.load

@@ -6,7 +6,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from .store import damaged, disk_errors
+from .files import disk_errors
+from .rows import damaged
 
 DIAGNOSTICS = "diagnostics.csv"
 _HEADER = "evaluation,name,value\n"

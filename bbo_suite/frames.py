@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from .diagnostics import DIAGNOSTICS
 from .errors import UserError
+from .files import read_json
+from .identity import RUN
 from .problem_base import Status
-from .rows import HEADER
-from .store import ROWS, RUN, complete, read_json
+from .rows import HEADER, ROWS
+from .store import complete
 
 if TYPE_CHECKING:
     import pandas as pd

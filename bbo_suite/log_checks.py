@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
+from .files import folder_name, read_json
 from .machine import facts
 from .problem_base import Status
-from .store import END, ERROR, folder_name, read_json
+from .store import END, ERROR
 from .stored_run import StoredRun
 from .study import STUDY
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from .store import folder_name
+from .files import folder_name
 
 PLANNED = "planned.jsonl"
 

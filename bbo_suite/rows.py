@@ -1,14 +1,17 @@
-"""One evaluation as one line of text: what a run's log is made of."""
+"""A run's log: one evaluation, one line of text."""
 
 from __future__ import annotations
 
 import re
 import zlib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Self
 
+from .errors import UserError
 from .problem_base import Status
 
+ROWS = "rows.csv"
 HEADER = "evaluation,digest,value,status,strategy_seconds,evaluation_seconds,config,reason,check\n"
 _CONFIG_AND_REASON = re.compile(r'("(?:[^"]|"")*"|[^,"]*),(.*),')
 _STATUS = {status.word: status for status in Status}
@@ -73,3 +76,35 @@ def _quote(text: str) -> str:
 
 def _unquote(field: str) -> str:
     return field[1:-1].replace('""', '"') if field.startswith('"') else field
+
+
+def read_rows(path: Path) -> tuple[list[Row], int]:
+    """Return the complete rows of a run's folder and the length in bytes of the part of the file that holds them.
+
+    Raises:
+      UserError: a byte that this suite did not write there; the file is left as it is.
+    """
+    file = path / ROWS
+    data = file.read_bytes() if file.exists() else b""
+    whole = data[: data.rfind(b"\n") + 1]
+    rows: list[Row] = []
+    lines = [f"{line}\n" for line in whole.decode(errors="replace").split("\n")[:-1]]
+    if (lines and lines[0] != HEADER) or (not lines and not HEADER.encode().startswith(data)):
+        raise damaged(file, 1, "this is not its header")
+    for number, line in enumerate(lines[1:], start=2):
+        try:
+            rows.append(Row.parse(line))
+            if rows[-1].evaluation != number - 1:
+                raise ValueError(f"it is evaluation {rows[-1].evaluation}, not {number - 1}")
+        except (ValueError, KeyError) as error:
+            raise damaged(file, number, str(error)) from None
+    torn, start = data[len(whole) :], f"{len(rows) + 1},".encode()
+    if whole and not (torn.startswith(start) or start.startswith(torn)):
+        raise damaged(file, len(rows) + 2, "the unfinished line is not the next evaluation")
+    return rows, len(whole)
+
+
+def damaged(file: Path, line: int, why: str) -> UserError:
+    """Return the error for a log that this suite did not write as it stands."""
+    remedy = "restore the file, delete its folder to run it anew, or choose another --study"
+    return UserError(f"{file}, line {line} is damaged ({why}); nothing was changed: {remedy}")

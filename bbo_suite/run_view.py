@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from .identity import RUN
 from .planned import RunName
-from .store import END, ERROR, ROWS, RUN
+from .rows import ROWS
+from .store import END, ERROR
 
 SILENT_SECONDS = 60.0
 """A run that has written nothing for so long is called silent: a slow batch, or a process that is gone."""

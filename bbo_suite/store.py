@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import os
-import re
 import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,11 +13,11 @@ from typing import Any, Self
 from filelock import FileLock, Timeout
 
 from .errors import UserError
-from .rows import HEADER, Row
+from .files import disk_errors, read_json, write_json
+from .identity import RUN, check_identity
+from .rows import HEADER, ROWS, Row, read_rows
 
-RUN, ROWS, END, LOCK, ERROR = "run.json", "rows.csv", "end.json", ".lock", "error.txt"
-IMPORTED = "imported"
-"""The key of `run.json` under which stands where a run comes from that was not made here."""
+END, LOCK, ERROR = "end.json", ".lock", "error.txt"
 
 
 class RunFolder:
@@ -127,118 +124,3 @@ class RunFolder:
 def complete(path: Path, evaluations: int) -> bool:
     """Has the run of a folder ended, and are all of its rows still there?"""
     return (path / END).exists() and read_json(path / END).get("evaluations") == evaluations
-
-
-class disk_errors:
-    """Turn an operating system's refusal into one sentence."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if isinstance(error, OSError):
-            remedy = "mend that, then run the same command again: stored rows are kept"
-            raise UserError(f"cannot write {self._path}: {error.strerror or error}; {remedy}") from None
-
-
-def read_rows(path: Path) -> tuple[list[Row], int]:
-    """Return the complete rows of a run's folder and the length in bytes of the part of the file that holds them.
-
-    Raises:
-      UserError: a byte that this suite did not write there; the file is left as it is.
-    """
-    file = path / ROWS
-    data = file.read_bytes() if file.exists() else b""
-    whole = data[: data.rfind(b"\n") + 1]
-    rows: list[Row] = []
-    lines = [f"{line}\n" for line in whole.decode(errors="replace").split("\n")[:-1]]
-    if (lines and lines[0] != HEADER) or (not lines and not HEADER.encode().startswith(data)):
-        raise damaged(file, 1, "this is not its header")
-    for number, line in enumerate(lines[1:], start=2):
-        try:
-            rows.append(Row.parse(line))
-            if rows[-1].evaluation != number - 1:
-                raise ValueError(f"it is evaluation {rows[-1].evaluation}, not {number - 1}")
-        except (ValueError, KeyError) as error:
-            raise damaged(file, number, str(error)) from None
-    torn, start = data[len(whole) :], f"{len(rows) + 1},".encode()
-    if whole and not (torn.startswith(start) or start.startswith(torn)):
-        raise damaged(file, len(rows) + 2, "the unfinished line is not the next evaluation")
-    return rows, len(whole)
-
-
-def damaged(file: Path, line: int, why: str) -> UserError:
-    """Return the error for a log that this suite did not write as it stands."""
-    remedy = "restore the file, delete its folder to run it anew, or choose another --study"
-    return UserError(f"{file}, line {line} is damaged ({why}); nothing was changed: {remedy}")
-
-
-def check_identity(path: Path, identity: Mapping[str, Any]) -> None:
-    """Check that a folder holds no run yet, or the same.
-
-    Raises:
-      UserError: it holds another, and the message names what differs; or one that was imported.
-    """
-    if not (path / RUN).exists():
-        return
-    stored = read_json(path / RUN)
-    if source := stored.get(IMPORTED):
-        raise UserError(f"{path} was imported from {source['source']} and cannot be resumed; choose another --study")
-    for key, value in identity.items():
-        if stored.get(key) != value:
-            there, here = json.dumps(stored.get(key)), json.dumps(value)
-            raise UserError(f"{path} holds a run with {key} {there}, not {here}; choose another --study, or delete it")
-
-
-def check_contents(study: Path, fingerprints: Mapping[str, str]) -> None:
-    """Check that all runs in a study's folder that are of some problems are of these as they are.
-
-    Args:
-      fingerprints: of the problems, by id.
-
-    Raises:
-      UserError: one is of another content.
-    """
-    for file in sorted(study.glob(f"*/{RUN}")):
-        stored = read_json(file)
-        here, there = fingerprints.get(stored.get("problem", "")), stored.get("fingerprint")
-        if here not in (None, there):
-            what = f"{stored['problem']} with content {there}, which is not comparable to content {here}"
-            raise UserError(f"{file.parent} is of {what}; choose another --study")
-
-
-def read_json(file: Path) -> dict[str, Any]:
-    """Return a JSON object from a file.
-
-    Raises:
-      UserError: it is not there, or damaged.
-    """
-    try:
-        content = json.loads(file.read_bytes())
-    except OSError as error:
-        raise UserError(f"cannot read {file}: {error.strerror}") from None
-    except ValueError:
-        raise UserError(f"{file} is no JSON; restore it, or delete its folder") from None
-    if not isinstance(content, dict):
-        raise UserError(f"{file} holds no JSON object; restore it, or delete its folder")
-    return content
-
-
-def write_json(file: Path, content: Mapping[str, Any]) -> None:
-    """Write a JSON object so that a reader sees the old file or the whole new one, never a part."""
-    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
-    unfinished.write_text(json.dumps(content, indent=1), encoding="utf-8")
-    unfinished.replace(file)
-
-
-def folder_name(*parts: str) -> str:
-    """Return a folder's name that people can read, for any text at all, and another for any other text.
-
-    `fusion/a, annealing, 0` is `fusion--a__annealing__0`; what cannot be read back from such a name is hashed.
-    """
-    marked = (part.replace("/", "--") for part in parts)
-    plain = "__".join(re.sub(r"[^\w.@+-]+", "-", part, flags=re.ASCII).strip("-.") or "x" for part in marked)
-    exact = tuple(part.replace("--", "/") for part in plain.split("__")) == parts and len(plain) < 120
-    return plain if exact else f"{plain[:100]}={hashlib.sha256(repr(parts).encode()).hexdigest()[:12]}"

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from .errors import UserError
+from .files import read_json
 from .frames import study_path
-from .loop import Run
-from .rows import Row
-from .store import IMPORTED, RUN, read_json, read_rows
+from .identity import IMPORTED, RUN, Run
+from .rows import Row, read_rows
 
 _KINDS: dict[str, Any] = {
     **dict.fromkeys(("problem", "fingerprint", "strategy", "unit"), str),

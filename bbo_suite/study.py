@@ -19,13 +19,15 @@ from filelock import FileLock
 
 from .errors import UserError, blame
 from .evaluation import default_value
+from .files import disk_errors, read_json, write_json
 from .frames import summarise
+from .identity import Run, check_contents, check_identity
 from .interrupt import ignored
-from .loop import Run, execute
+from .loop import execute
 from .machine import facts
 from .planned import RunName, add_planned, share
 from .registry import Registry
-from .store import RunFolder, check_contents, check_identity, disk_errors, read_json, write_json
+from .store import RunFolder
 
 STUDY, CLAIM_LOCK, CLAIM_SECONDS = "study.json", ".claim.lock", 60
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from .frames import study_path
+from .identity import RUN
 from .planned import PLANNED, RunName, read_planned
 from .run_view import RunView, State, read_object
-from .store import RUN
 from .study import STUDY
 
 WINDOW_SECONDS, ENOUGH_SECONDS = 60.0, 5.0

@@ -15,10 +15,10 @@ from typing import Any
 
 from .api import perform_study
 from .errors import UserError
+from .files import disk_errors, write_json
 from .knobs import Knob, knobs_of
 from .optuna_log import quiet_optuna
 from .registry import Registry
-from .store import disk_errors, write_json
 from .study import Study
 
 Gains = dict[str, float]

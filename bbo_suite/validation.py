@@ -10,13 +10,14 @@ from operator import attrgetter
 from pathlib import Path
 
 from .errors import UserError
+from .identity import RUN
 from .log_checks import check_log, remarks_on
 from .planned import RunName, read_planned
 from .problem_base import Problem
 from .registry import Registry
 from .remeasure import fresh
 from .replay import replay
-from .store import ROWS, RUN
+from .rows import ROWS
 from .stored_run import StoredRun, read_run, run_folders
 from .value_checks import check_values
 

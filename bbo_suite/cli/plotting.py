@@ -64,7 +64,7 @@ def _study(study: str, results: Path, names: Sequence[str], formats: Sequence[st
 def _run(study: str, results: Path, run: str, formats: Sequence[str], registry: Registry) -> Iterator[Path]:
     from .. import figures, frames
     from ..figures.exploration import DRAWING, exploration
-    from ..store import folder_name
+    from ..files import folder_name
 
     parts = run.rsplit("/", 2)
     name = folder_name(*parts)

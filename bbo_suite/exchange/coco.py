@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors import UserError
-from ..store import folder_name
+from ..files import folder_name
 from .formats import ForeignRun, Format
 from .stored import StoredRun, StoredStudy, unpacked
 

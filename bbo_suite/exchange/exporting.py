@@ -6,8 +6,8 @@ import shutil
 from pathlib import Path
 
 from ..errors import UserError
+from ..files import disk_errors
 from ..registry import Registry
-from ..store import disk_errors
 from . import named
 from .stored import stored
 

@@ -14,8 +14,10 @@ from filelock import AcquireReturnProxy, FileLock, Timeout
 
 from ..errors import UserError
 from ..evaluation import default_value
+from ..files import disk_errors, folder_name, read_json, write_json
+from ..identity import IMPORTED, RUN, check_contents
 from ..registry import Registry
-from ..store import IMPORTED, LOCK, RUN, RunFolder, check_contents, disk_errors, folder_name, read_json, write_json
+from ..store import LOCK, RunFolder
 from ..study import check_name
 from . import recognised
 from .foreign import checked_head, contiguous

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from ..files import folder_name, write_json
 from ..problem_base import Status
 from ..rows import Row
-from ..store import folder_name, write_json
 from .formats import ForeignRun, Format
 from .stored import StoredRun, StoredStudy, unpacked
 

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import UserError
+from ..files import read_json
 from ..frames import rows, study_path
+from ..identity import RUN
 from ..registry import Registry
-from ..store import RUN, read_json
 
 if TYPE_CHECKING:
     import pandas as pd

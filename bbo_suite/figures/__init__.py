@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import matplotlib as mpl
 
 from ..errors import UserError, did_you_mean
-from ..store import disk_errors
+from ..files import disk_errors
 from . import (
     bars,
     convergence,

@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import UserError
+from ..files import disk_errors
+from ..identity import RUN
 from ..registry import Registry
-from ..store import RUN, disk_errors
 from . import beside, contest, failures, limits, optimum, origin, overall, results, times, words
 from .answer import Judgement, sentences
 from .evidence import Evidence, read

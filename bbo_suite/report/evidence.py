@@ -13,7 +13,9 @@ import numpy as np
 
 from .. import frames
 from ..errors import UserError
-from ..store import END, ERROR, RUN, complete, read_json
+from ..files import read_json
+from ..identity import RUN
+from ..store import END, ERROR, complete
 from .naming import Naming
 from .record import Record, numbers
 

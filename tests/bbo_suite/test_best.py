@@ -11,7 +11,7 @@ from bbo_toys import Toy, perform
 from bbo_suite.best import best_of
 from bbo_suite.registry import Registry
 from bbo_suite.remeasure import REPEATS, measure
-from bbo_suite.store import read_rows
+from bbo_suite.rows import read_rows
 
 FAILING = """
 import numpy as np

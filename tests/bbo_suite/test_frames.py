@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from bbo_suite import Status, UserError, load
 from bbo_suite.frames import rows, summarise
-from bbo_suite.rows import HEADER, Row
-from bbo_suite.store import read_rows
+from bbo_suite.rows import HEADER, Row, read_rows
 
 ROWS = st.lists(
     st.builds(

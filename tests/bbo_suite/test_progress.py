@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bbo_suite import progress
-from bbo_suite.loop import Run
+from bbo_suite.identity import Run
 from bbo_suite.problem_base import Status
 from bbo_suite.progress import Watched, shown
 from bbo_suite.rows import HEADER, Row

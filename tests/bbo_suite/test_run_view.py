@@ -12,9 +12,9 @@ from bbo_toys import FACTS, Climber, Toy, run_of
 from bbo_suite import UserError, run_view
 from bbo_suite.planned import RunName
 from bbo_suite.problem_base import Status
-from bbo_suite.rows import HEADER, Row
+from bbo_suite.rows import HEADER, Row, read_rows
 from bbo_suite.run_view import RunView, State, best_value
-from bbo_suite.store import RunFolder, read_rows
+from bbo_suite.store import RunFolder
 
 NAME = RunName("toy/small", "toy", 0)
 

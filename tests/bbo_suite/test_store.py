@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbo_suite import Status, UserError
-from bbo_suite.rows import HEADER, Row
-from bbo_suite.store import RunFolder, complete, folder_name, read_rows
+from bbo_suite.files import folder_name
+from bbo_suite.rows import HEADER, Row, read_rows
+from bbo_suite.store import RunFolder, complete
 
 IDENTITY = {"problem": "toy/small", "seed": 3}
 

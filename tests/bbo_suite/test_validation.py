@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bbo_suite.rows import HEADER
-from bbo_suite.store import read_rows
+from bbo_suite.rows import HEADER, read_rows
 
 RUN = "results/s/toy--small__annealing__0"
 

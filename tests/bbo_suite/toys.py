@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from bbo_suite import Constraint, Evaluations, Kind, Moves, Problem, Space, Status, Strategy, option
 
 from bbo_suite import choice, permutation, product, scale, sequence  # isort: skip
-from bbo_suite.loop import Run, execute
+from bbo_suite.identity import Run
+from bbo_suite.loop import execute
 from bbo_suite.store import RunFolder
 
 

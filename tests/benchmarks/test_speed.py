@@ -9,7 +9,8 @@ import pytest
 
 import bbo_suite
 from bbo_suite import Evaluations, Problem, Space, Strategy, Task
-from bbo_suite.loop import Run, execute
+from bbo_suite.identity import Run
+from bbo_suite.loop import execute
 from bbo_suite.registry import Registry
 from bbo_suite.store import RunFolder
 

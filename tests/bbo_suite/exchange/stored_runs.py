@@ -5,9 +5,10 @@ import math
 from bbo_suite import Status
 from bbo_suite.exchange.exporting import export
 from bbo_suite.exchange.importing import Import
+from bbo_suite.files import read_json
 from bbo_suite.registry import Registry
 from bbo_suite.rows import Row
-from bbo_suite.store import RunFolder, read_json
+from bbo_suite.store import RunFolder
 
 HEAD = {
     **{"problem": "toy/small", "fingerprint": "ab", "strategy": "pick", "options": {"rate": 0.5}, "seed": 0},

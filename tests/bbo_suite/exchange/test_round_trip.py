@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from bbo_suite import Status, UserError, load
 from bbo_suite.exchange.foreign import HELD
 from bbo_suite.exchange.stored import StoredRun
-from bbo_suite.rows import Row
-from bbo_suite.store import read_json, read_rows
+from bbo_suite.files import read_json
+from bbo_suite.rows import Row, read_rows
 
 HOSTILE = st.text(min_size=1, max_size=20) | st.sampled_from(
     [

@@ -18,8 +18,8 @@ from bbo_suite.cli.exchanging import To
 from bbo_suite.exchange import MODULES
 from bbo_suite.exchange.exporting import export
 from bbo_suite.exchange.stored import StoredRun, unpacked
+from bbo_suite.files import read_json
 from bbo_suite.registry import Registry
-from bbo_suite.store import read_json
 
 PLUGIN = Path(__file__).with_name("hostile.py")
 KEYS = ["strategy", "seed", "evaluation"]

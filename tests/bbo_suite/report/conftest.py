@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from bbo_suite import Status, figures
+from bbo_suite.files import folder_name
 from bbo_suite.report import contest, judge, overall, page
 from bbo_suite.report.evidence import read
 from bbo_suite.report.page import html
 from bbo_suite.rows import HEADER, Row
-from bbo_suite.store import folder_name
 
 DEFAULT = 8.0
 

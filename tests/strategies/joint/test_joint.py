@@ -10,7 +10,8 @@ from bbo_strategies.joint import Joint, JointOptions
 from bbo_strategies.joint.store import Store
 from bbo_suite import Space, Task, UserError
 from bbo_suite.conformance import strategy_rules
-from bbo_suite.loop import Run, execute
+from bbo_suite.identity import Run
+from bbo_suite.loop import execute
 from bbo_suite.store import RunFolder
 
 JOINTLY = "layout+fusion: exhaustive; tile: exhaustive"

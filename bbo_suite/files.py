@@ -1,0 +1,63 @@
+"""Files: JSON that is never half written, names for folders, and what to say when a disk refuses."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from .errors import UserError
+
+
+class disk_errors:
+    """Turn an operating system's refusal into one sentence."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if isinstance(error, OSError):
+            remedy = "mend that, then run the same command again: stored rows are kept"
+            raise UserError(f"cannot write {self._path}: {error.strerror or error}; {remedy}") from None
+
+
+def read_json(file: Path) -> dict[str, Any]:
+    """Return a JSON object from a file.
+
+    Raises:
+      UserError: it is not there, or damaged.
+    """
+    try:
+        content = json.loads(file.read_bytes())
+    except OSError as error:
+        raise UserError(f"cannot read {file}: {error.strerror}") from None
+    except ValueError:
+        raise UserError(f"{file} is no JSON; restore it, or delete its folder") from None
+    if not isinstance(content, dict):
+        raise UserError(f"{file} holds no JSON object; restore it, or delete its folder")
+    return content
+
+
+def write_json(file: Path, content: Mapping[str, Any]) -> None:
+    """Write a JSON object so that a reader sees the old file or the whole new one, never a part."""
+    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
+    unfinished.write_text(json.dumps(content, indent=1), encoding="utf-8")
+    unfinished.replace(file)
+
+
+def folder_name(*parts: str) -> str:
+    """Return a folder's name that people can read, for any text at all, and another for any other text.
+
+    `fusion/a, annealing, 0` is `fusion--a__annealing__0`; what cannot be read back from such a name is hashed.
+    """
+    marked = (part.replace("/", "--") for part in parts)
+    plain = "__".join(re.sub(r"[^\w.@+-]+", "-", part, flags=re.ASCII).strip("-.") or "x" for part in marked)
+    exact = tuple(part.replace("--", "/") for part in plain.split("__")) == parts and len(plain) < 120
+    return plain if exact else f"{plain[:100]}={hashlib.sha256(repr(parts).encode()).hexdigest()[:12]}"
