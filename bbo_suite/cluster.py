@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 from .errors import UserError, one_line
 from .machine import facts
-from .study import STUDY, Outcome, PlannedRun, Study, work
+from .processes import Outcome, work
+from .study import STUDY, PlannedRun, Study
 
 if TYPE_CHECKING:
     from distributed import Client, Future

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import itertools
-import os
+import json
 import re
-import signal
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,14 +18,10 @@ from filelock import FileLock
 from .errors import UserError, blame
 from .evaluation import default_value
 from .files import disk_errors, read_json, write_json
-from .frames import summarise
 from .identity import Run, check_contents, check_identity
-from .interrupt import ignored
-from .loop import execute
 from .machine import facts
 from .planned import RunName, add_planned, share
 from .registry import Registry
-from .store import RunFolder
 
 STUDY, CLAIM_LOCK, CLAIM_SECONDS = "study.json", ".claim.lock", 60
 
@@ -170,68 +164,13 @@ def check_name(study: str) -> None:
         raise UserError(f"study name {study!r} must be letters, digits and any of . _ @ + - without a slash")
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """How a run ended: complete or stopped, with its summary, or with an error in one sentence."""
-
-    path: Path
-    complete: bool
-    error: str = ""
-    summary: dict[str, Any] | None = None
-
-
-def work(study: Study, planned: PlannedRun, stopped: Callable[[], bool], patience: float = 0) -> Outcome:
-    """Do one run in this process, with one thread for linear algebra; errors come back as sentences.
-
-    Args:
-      patience: seconds to wait for another process that holds the run: its end may be on its way.
-    """
-    from threadpoolctl import threadpool_limits
-
-    try:
-        problem = study.registry.problem(planned.run.problem)
-        problem.workers = study.workers
-        strategy = study.registry.strategy(planned.run.strategy)
-        folder = RunFolder(planned.path, planned.run.identity(), planned.facts, patience)
-        with folder, threadpool_limits(1):
-            complete = execute(planned.run, problem, strategy, folder, stopped, study.keep_all, study.max_seconds)
-        return Outcome(planned.path, complete, summary=summarise(planned.path))  # here, where it is done in parallel
-    except UserError as error:
-        return Outcome(planned.path, False, str(error))
-
-
-def _work_elsewhere(study: Study, planned: PlannedRun, stop: Path) -> Outcome:
-    """Do one run in a worker process, where Ctrl-C is the parent's business; without a parent, end after the batch."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = os.getppid()
-    outcome = work(study, planned, lambda: stop.exists() or os.getppid() != parent)
-    if os.getppid() != parent:  # nobody wants the outcome; idle, this process would keep its compilers for minutes
-        os._exit(1)
-    return outcome
-
-
-def perform(study: Study, plan: list[PlannedRun], jobs: int, stop: Path) -> Iterator[Outcome]:
-    """Do the runs of a plan, `jobs` at a time, and yield each outcome as it comes.
-
-    A file that appears at `stop` ends all runs after their current batch.
-    """
-    if jobs == 1 or len(plan) <= 1:
-        yield from (work(study, planned, stop.exists) for planned in plan)
-        return
-    from joblib import Parallel, delayed
-
-    pool = Parallel(n_jobs=min(jobs, len(plan)), return_as="generator_unordered", batch_size=1, pre_dispatch="all")
-    bare = dataclasses.replace(study, strategies={})  # a plugin's options are of a class that a worker cannot import
-    try:
-        with ignored():  # workers that are just starting would die of Ctrl-C; from then on they leave it to us
-            outcomes = pool(delayed(_work_elsewhere)(bare, planned, stop) for planned in plan)
-        yield from outcomes
-    except BrokenProcessPool:
-        advice = "out of memory, or a crash in native code; stored rows are kept: run the same command again"
-        raise UserError(f"a worker process died ({advice}, with --jobs 1 to see which run it is)") from None
-
-
-def default_jobs(runs: int) -> int:
-    """Return how many runs to do at a time when the user does not say: a core each."""
-    return max(1, min(runs, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1))
+def default_name(
+    strategies: Sequence[str], problems: Sequence[str], chosen: Mapping[str, Any], budget: int, batch: int, seed: int
+) -> str:
+    """Return a study name that the settings determine, so that the same command finds its study again."""
+    strategies, problems = sorted(strategies), sorted(problems)
+    settings = [problems, {name: dataclasses.asdict(made) for name, made in chosen.items()}, budget, batch, seed]
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:6]
+    words = [problems[0] if len(problems) == 1 else f"{len(problems)}-problems"]
+    words.append("-".join(strategies) if len(strategies) <= 4 else f"{len(strategies)}-strategies")
+    return f"{re.sub(r'[^A-Za-z0-9.+]+', '-', '-'.join(words)).strip('-.')[:80]}-{digest}".strip("-")

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .api import perform_study
 from .errors import UserError
 from .files import disk_errors, write_json
 from .knobs import Knob, knobs_of
 from .optuna_log import quiet_optuna
+from .performing import perform_study
 from .registry import Registry
 from .study import Study
 

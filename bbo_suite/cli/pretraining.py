@@ -22,11 +22,12 @@ def pretrain(
     quiet: Quiet = False,
 ) -> None:
     """Let a strategy learn on some problems what it will start from on others."""
-    from .. import api, pretraining, progress
+    from .. import pretraining, progress
     from ..registry import Registry
+    from ..strategy_options import chosen_options
 
     registry = Registry(tuple(plugin or ()))
-    options = api.chosen_options(registry, (strategy,), pairs(option or []))[strategy]
+    options = chosen_options(registry, (strategy,), pairs(option or []))[strategy]
     with progress.counted("pretraining", budget, quiet) as shown:
         pretraining.pretrain(registry, strategy, problem, out, budget, seed, options, shown)
     print(out)

@@ -11,7 +11,7 @@ from .app import INTERRUPTED, AsJson, app, draw, strict
 from .study_options import StudyOptions, takes_study
 
 if TYPE_CHECKING:
-    from ..api import Report
+    from ..performing import Report
     from ..study import Study
 
 
@@ -46,10 +46,10 @@ def run(
 
 
 def _perform(study: Study, options: StudyOptions, cluster: str | None) -> Report:
-    from .. import api
+    from ..performing import perform_study
 
     try:
-        return api.perform_study(study, options.jobs, options.quiet, cluster)
+        return perform_study(study, options.jobs, options.quiet, cluster)
     except KeyboardInterrupt:  # the second; typer would end without a word
         print(f"ended; what was stored in {study.path} is kept: run the same command to resume", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None

@@ -55,16 +55,16 @@ class StudyOptions:
         Raises:
           UserError: a mistake in the options.
         """
-        from .. import api
         from ..registry import Registry
-        from ..study import Study
+        from ..strategy_options import chosen_options
+        from ..study import Study, default_name
 
         registry = Registry(tuple(self.plugin or ()))
         strategies = tuple(dict.fromkeys(self.strategy or _from_plugins(registry, "strategies") or DEMONSTRATION))
         problems = tuple(dict.fromkeys(self.problem or _from_plugins(registry, "families") or (PROBLEM,)))
-        chosen = api.chosen_options(registry, strategies, pairs(self.option or []))
+        chosen = chosen_options(registry, strategies, pairs(self.option or []))
         settings = (self.budget, self.batch, self.seed)
-        name = api.default_name(strategies, problems, chosen, *settings) if self.study is None else self.study
+        name = default_name(strategies, problems, chosen, *settings) if self.study is None else self.study
         few = self.strategy or self.problem or self.plugin
         repeats = (1 if few else 3) if self.repeats is None else self.repeats
         numbers = (repeats, self.seed, self.budget, self.batch, self.all_configs, self.workers, self.max_seconds)

@@ -233,7 +233,7 @@ def test_folder_that_cannot_be_locked(suite, toy, monkeypatch):
     def refuse(lock):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("bbo_suite.api.FileLock.acquire", refuse)
+    monkeypatch.setattr("bbo_suite.performing.FileLock.acquire", refuse)
     refused(suite("run", *toy, "--budget", 10, "--study", "s"), "results/s", "Permission denied")
 
 

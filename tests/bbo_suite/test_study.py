@@ -10,9 +10,10 @@ from bbo_toys import contents, environment, rows_of
 
 from bbo_suite import UserError
 from bbo_suite.machine import facts
+from bbo_suite.processes import default_jobs, perform
 from bbo_suite.registry import Registry
 from bbo_suite.store import RunFolder
-from bbo_suite.study import Study, default_jobs, perform
+from bbo_suite.study import Study
 
 PROBLEM = """
 import os
