@@ -27,14 +27,10 @@ NEEDS: Mapping[str, tuple[str, str]] = {
 
 _CLOCK = "it seeds itself by the clock, so that its runs cannot be repeated"
 _THREAD = "it draws from a global generator in a thread of its own, so that its runs cannot be repeated"
-_NUMPY = "Nevergrad 1.0.12 converts arrays to numbers in it, which numpy 2 refuses"
 _PYMOO = "Nevergrad 1.0.12 imports for it what pymoo 0.6 has no more; use pymoo:CMAES and its likes"
 UNUSABLE: Mapping[str, str] = {
     **dict.fromkeys(("Carola10", "Carola13", "Carola8", "Carola9", "CmaFmin2", "MetaModelFmin2"), _CLOCK),
     **dict.fromkeys(("MultiDS",), _THREAD),
-    **dict.fromkeys(("Neural1MetaModelE", "Neural1MetaModelLogNormal", "Neural1MetaModelOnePlusOne"), _NUMPY),
-    **dict.fromkeys(("Quad1MetaModelE", "Quad1MetaModelOnePlusOne", "RF1MetaModelLogNormal"), _NUMPY),
-    **dict.fromkeys(("SVM1MetaModelE", "SVM1MetaModelLogNormal", "SVM1MetaModelOnePlusOne"), _NUMPY),
     **dict.fromkeys(("PymooBIPOP", "PymooCMAES", "PymooNSGA2"), _PYMOO),
 }
 """Why an optimizer of the registry cannot be run."""
@@ -78,6 +74,7 @@ class Nevergrad(Peer):
         for start, (module, package) in NEEDS.items():
             if name.startswith(start):
                 needed([module], f"nevergrad:{name}", package)
+        _mend_metamodels()
         sequential = name in SEQUENTIAL or bool(registry[name].no_parallelization)
         return one_of(cls, "Nevergrad", name, sequential=sequential)
 
@@ -107,3 +104,11 @@ class Nevergrad(Peer):
                 self._optimizer.tell(candidate, cost)
             except TellNotAskedNotSupportedError:
                 assert self._optimizer.num_tell <= 1 and place == 0  # only the default was not asked for
+
+
+def _mend_metamodels() -> None:
+    """Let Nevergrad 1.0.12 take what a model predicts, an array of one number, for a number: numpy 2 refuses to."""
+    import sklearn.ensemble  # noqa: F401 - imported in a run, it would draw numbers that a second run does not draw
+    from nevergrad.optimization import metamodel
+
+    vars(metamodel)["float"] = lambda predicted: np.asarray(predicted).item()

@@ -73,3 +73,8 @@ def test_table_of_pymoo():
     for name, algorithm in ALGORITHMS.items():
         module = importlib.import_module(f"pymoo.algorithms.soo.nonconvex.{algorithm.module}")
         assert inspect.isclass(getattr(module, name))
+
+
+@pytest.mark.parametrize("name", ["Quad1MetaModelE", "SVM1MetaModelOnePlusOne"])
+def test_what_nevergrads_models_predict_is_a_number(name):
+    assert complaint(f"nevergrad:{name}") == ""
