@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import re
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pandas as pd
+from careful import BESIDE
 
 import bbo_suite
 
 HERE = Path(__file__).parent
 BLOCKS = ("transformer", "attention", "mlp", "conv", "lstm", "dlrm", "norm")
 KEYS = ["problem", "strategy", "budget", "seed"]
-_REMARK = re.compile(r"roofline ([+-][\d.]+)%, peak memory ([+-][\d.]+)%")
 
 
 def beside(row: pd.Series) -> tuple[float, float]:
     """Return the changes of roofline and of peak memory against the default, in percent."""
-    roofline, memory = _REMARK.search(row["reason"]).groups()
+    roofline, memory = BESIDE.search(row["reason"]).groups()
     return float(roofline), float(memory)
 
 
@@ -64,7 +63,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--block", action="append", help="may be repeated; all when left out")
     parser.add_argument("--strategy", default="annealing")
-    parser.add_argument("--budget", type=int, default=200)
+    parser.add_argument("--budget", type=int, default=300)
     parser.add_argument("--max-seconds", type=float, help="of each run; the same command with more goes on")
     parser.add_argument("--results", type=Path, default=Path("results"))
     parser.add_argument("--only-report", action="store_true", help="report on the runs that are there")
@@ -77,8 +76,9 @@ def main() -> None:
         "max_seconds": chosen.max_seconds,
     }
     for block in () if chosen.only_report else chosen.block or BLOCKS:
+        problems = [f"xla-tpu/{block}", f"careful/{block}"]
         study = f"xla-tpu-{chosen.budget}"
-        bbo_suite.run([chosen.strategy], f"xla-tpu/{block}", quiet=False, study=study, **settings)
+        bbo_suite.run([chosen.strategy], problems, quiet=False, study=study, plugins=[HERE / "careful.py"], **settings)
     frame = pd.concat(bbo_suite.load(path.name, chosen.results) for path in sorted(chosen.results.glob("xla-tpu-*")))
     runs = [line(rows) for _, rows in frame.groupby(KEYS, observed=True)]
     pd.DataFrame(runs).to_csv(HERE / "runs.csv", index=False)
