@@ -35,6 +35,20 @@ def means(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def by_family(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return families as if they were tasks: the geometric mean speedup over a family's tasks, for each seed.
+
+    Of strategies that ran all of them.
+    """
+    family = runs["problem"].str.partition("/")[0]
+    tasks = runs.groupby(["budget", family])["problem"].transform("nunique")
+    keys = ["budget", "problem", "strategy", "uses_structure", "seed"]
+    by = runs.assign(problem=family + " (all)", tasks=tasks, speedup=np.log(runs["speedup"])).groupby(keys)
+    made = by.agg(**{name: (name, "mean") for name in ("speedup", "strategy_seconds", "tasks")}, count=("seed", "size"))
+    whole = made[made["count"] == made["tasks"]].reset_index()
+    return whole.assign(speedup=np.exp(whole["speedup"]))
+
+
 def beats(runs: pd.DataFrame, one: str, other: str) -> float:
     """Return the p-value of "`one` finds better candidates than `other`" on one task (Mann-Whitney, one-sided)."""
     speedups = [runs.loc[runs["strategy"] == name, "speedup"] for name in (one, other)]
@@ -90,6 +104,7 @@ def draw_fusion(table: pd.DataFrame, budget: int) -> None:
 def main() -> None:
     """Write tables and figures."""
     runs = pd.read_csv(HERE / "runs.csv")
+    runs = pd.concat([runs, by_family(runs)])
     table = means(runs)
     table.to_csv(HERE / "means.csv", index=False, float_format="%.6g")
     verdicts(runs).to_csv(HERE / "verdicts.csv", index=False, float_format="%.3g")
