@@ -55,9 +55,11 @@ def cast(frame: pd.DataFrame) -> Cast:
 
 
 def labels(frame: pd.DataFrame) -> dict[str, str]:
-    """Return each strategy's words."""
+    """Return each strategy's words, no more shortened than tells all apart."""
     last = ends.ends(frame)
-    return {name: style.label(name, sees) for name, sees in zip(last["strategy"], last["uses_structure"], strict=True)}
+    sees = dict(zip(last["strategy"], last["uses_structure"], strict=True))
+    most = next((m for m in (40, 50, 60) if len({style.short(name, m) for name in sees}) == len(sees)), 200)
+    return {name: style.label(name, own, most) for name, own in sees.items()}
 
 
 def draw_shares(ax: Axes, data: pd.DataFrame, who: Cast, x: str, drawstyle: DrawStyleType = "default") -> None:

@@ -56,9 +56,9 @@ def looks(strategies: Sequence[str]) -> dict[str, Look]:
     return {name: Look(_COLOURS[i], _DASHES[j], _MARKERS[j]) for name, (i, j) in places.items()}
 
 
-def label(strategy: str, uses_structure: bool) -> str:
+def label(strategy: str, uses_structure: bool, most: int = 40) -> str:
     """Return a strategy's words; one that sees the problem's structure is marked everywhere."""
-    return f"{short(strategy)} (uses structure)" if uses_structure else short(strategy)
+    return f"{short(strategy, most)} (uses structure)" if uses_structure else short(strategy, most)
 
 
 def short(name: str, most: int = 40) -> str:

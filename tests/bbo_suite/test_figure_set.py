@@ -10,7 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from bbo_suite import UserError, figures
 from bbo_suite.figures.bars import speedup_bars
-from bbo_suite.figures.cast import cast
+from bbo_suite.figures.cast import cast, labels
 from bbo_suite.figures.convergence import convergence
 from bbo_suite.figures.critical import critical_data
 from bbo_suite.figures.ecdf import TARGETS, ecdf_data
@@ -251,3 +251,13 @@ def test_pages_of_an_earlier_drawing_are_cleared(crowd, tmp_path):
         drawn = list(figures.write(part, tmp_path, names=["speedup"], formats=["png"]))
         assert drawn == [tmp_path / f"{stem}.png" for stem in stems]
         assert sorted(tmp_path.glob("*")) == sorted([*drawn, foreign])
+
+
+def test_long_names_that_are_cut_alike_are_told_apart(crowd):
+    names = [
+        "nevergrad:UltraSmoothDiscreteLenglerOnePlusOne",
+        "nevergrad:UltraSmoothRecombiningDiscreteLenglerOnePlusOne",
+    ]
+    part = crowd[crowd["strategy"].isin(["s1", "s2"])]
+    named = part.assign(strategy=part["strategy"].astype(str).map(dict(zip(["s1", "s2"], names, strict=True))))
+    assert len(set(labels(named).values())) == 2
