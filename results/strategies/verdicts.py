@@ -94,10 +94,8 @@ def draw_fusion(table: pd.DataFrame, budget: int) -> None:
     ax.margins(x=0.15)
     for place, value in enumerate(speedups):
         ax.text(value, place, f" {value:.4f}", va="center", fontsize=8)
-    ax.set_xlabel("speedup over the default, geometric mean over tasks; right is better; * sees structure", fontsize=9)
-    ax.set_title(
-        f"Fusion: {logs.shape[1]} tasks, {budget:,} evaluations, {part['runs'].min()} runs or more", loc="left"
-    )
+    ax.set_xlabel("speedup over the default, geometric mean over tasks\nright is better; * sees structure", fontsize=9)
+    ax.set_title(f"Fusion: {logs.shape[1]} tasks, {budget:,} evaluations, {part['runs'].min()} runs each", loc="left")
     figure.savefig(HERE / f"fusion-{budget}.png", dpi=150)
 
 
