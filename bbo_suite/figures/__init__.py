@@ -102,9 +102,10 @@ def _wanted(names: Sequence[str]) -> list[Drawing]:
 def _clear(name: str, folder: Path, formats: Sequence[str], drawn: Sequence[Path]) -> None:
     """Delete the pages that were drawn when the study had more or fewer problems."""
     page = re.compile(rf"{name}(-\d+)?\.({'|'.join(formats)})")
-    for file in set(folder.glob(f"{name}*")) - set(drawn):
-        if page.fullmatch(file.name):
-            file.unlink()
+    with disk_errors(folder):
+        for file in set(folder.glob(f"{name}*")) - set(drawn):
+            if page.fullmatch(file.name):
+                file.unlink()
 
 
 def save(pages: Iterable[tuple[str, Figure, pd.DataFrame]], folder: Path, formats: Sequence[str]) -> Iterator[Path]:

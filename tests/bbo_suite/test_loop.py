@@ -358,8 +358,9 @@ def test_a_problem_that_changes_its_rows_or_a_strategy_that_reuses_them_changes_
             self.space, self.default, self.seen = Space([2] * 8), np.zeros(8, np.int8), []
 
         def evaluate(self, configs):
-            self.seen.append(configs)
+            self.seen.append(configs.copy())
             values = Evaluations.of(configs.sum(axis=1) + 1.0)
+            configs[:] = 0
             return values
 
     class Reusing(Strategy):
