@@ -76,14 +76,19 @@ def study(kind: str, model: str) -> dict[str, Any]:
     return {"kind": kind, "model": model, "spearman": here.corr(there, method="spearman")} | spreads
 
 
+def keep(row: dict[str, Any]) -> None:
+    """Write a row into the table, in the place of the one that was there."""
+    old = pd.read_csv(TABLE).set_index(["kind", "model"]) if TABLE.exists() else pd.DataFrame()
+    new = pd.DataFrame([row]).set_index(["kind", "model"])
+    pd.concat([old.drop(new.index, errors="ignore"), new]).to_csv(TABLE, float_format="%.3f")
+
+
 def main() -> None:
-    """Study every model of the kinds that are named."""
-    kinds = sys.argv[1:] or list(KINDS)
-    old = pd.read_csv(TABLE) if TABLE.exists() else pd.DataFrame({"kind": []})
-    rows = [study(kind, model) for kind, model in track([(kind, model) for kind in kinds for model in MODELS[kind]])]
-    table = pd.concat([old[~old["kind"].isin(kinds)], pd.DataFrame(rows)])
-    table.to_csv(TABLE, index=False, float_format="%.3f")
-    print(table.round(3).to_string(index=False))
+    """Study every model of the kinds that are named, and keep each as it is done."""
+    todo = [(kind, model) for kind in sys.argv[1:] or KINDS for model in MODELS[kind]]
+    for kind, model in track(todo):
+        keep(study(kind, model))
+    print(pd.read_csv(TABLE).to_string(index=False))
 
 
 if __name__ == "__main__":
