@@ -48,14 +48,11 @@ PEERS = (
     "nevergrad:UltraSmoothRecombiningDiscreteLenglerOnePlusOne",
 )
 """Those that are best known, and the three that were best in `screening.csv`, on training problems."""
+BESIDES = {"joint": ("joint",)}
+"""What takes part in one family only."""
 FIGURES = ("ecdf", "time", "critical", "heat")
 COLUMNS = ["problem", "strategy", "uses_structure", "budget", "seed", "default", "best", "speedup"]
 COSTS = ["evaluations", "unique", "failed", "strategy_seconds", "evaluation_seconds"]
-
-
-def ids(only: list[str]) -> list[str]:
-    """Return the ids of all tasks, or of some families."""
-    return [f"{family}/{name}" for family in only or TASKS for name in TASKS[family]]
 
 
 def collect() -> pd.DataFrame:
@@ -74,9 +71,10 @@ def main(
     strategy: Annotated[list[str] | None, typer.Option(help="strategies")] = None,
 ) -> None:
     """Do the runs that are missing and write the table of all."""
-    names = strategy or [*OURS, *PEERS]
     settings = {"repeats": repeats, "jobs": jobs, "study": f"strategies-{budget}", "results": HERE.parent}
-    bbo_suite.run(names, ids(only or []), budget=budget, quiet=False, **settings)
+    for family in only or TASKS:
+        names = strategy or [*OURS, *PEERS, *BESIDES.get(family, ())]
+        bbo_suite.run(names, [f"{family}/{name}" for name in TASKS[family]], budget=budget, quiet=False, **settings)
     collect().to_csv(HERE / "runs.csv", index=False, float_format="%.10g")
     frame = bbo_suite.load(f"strategies-{budget}", HERE.parent, texts=())
     list(figures.write(frame, HERE / f"figures-{budget}", names=FIGURES, formats=("png",)))
