@@ -167,7 +167,9 @@ class Annealing(Strategy):
             self._changes.learn(self._kinds, values < cost)
         if sum(map(len, self._differences)) < 200 and np.isfinite(cost):
             differences = np.abs(values - cost)
-            self._differences.append(differences[np.isfinite(differences) & (differences > 0)])
+            known = differences[np.isfinite(differences) & (differences > 0)]
+            if len(known):  # a list that grows on a plateau would make each candidate dearer than the one before
+                self._differences.append(known)
 
     @property
     def _scale(self) -> float:

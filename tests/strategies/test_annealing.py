@@ -79,3 +79,10 @@ def test_the_optimum_of_a_separable_problem_is_found():
     strategy = player(Space([2] * 100), 2000)
     best = min(values.min() for _, values in play(strategy, lambda rows: 100 + rows @ weights))
     assert best == pytest.approx(100 + weights[weights < 0].sum())
+
+
+def test_a_plateau_leaves_nothing_to_remember():
+    search = started(Annealing, Space(np.full(200, 2)), 1000)
+    for _ in range(100):
+        search.tell(rows := search.ask(1), np.ones(len(rows)))
+    assert not search._differences
