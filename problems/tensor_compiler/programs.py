@@ -9,7 +9,7 @@ import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
-from bbo_suite.errors import UserError
+from bbo_suite.errors import UserError, did_you_mean
 
 from .models.catalogue import PROGRAMS
 
@@ -26,8 +26,10 @@ def program(name: str) -> Path:
     """Return the file of a program's HLO text; lowers it, once for each version of JAX, if it does not ship.
 
     Raises:
-      UserError: it cannot be lowered or stored.
+      UserError: there is no such program, or it cannot be lowered or stored.
     """
+    if name not in (known := names()):
+        raise UserError(f"there is no program {name!r}.{did_you_mean(name, known)}")
     shipped, kept = SHIPPED / f"{name}.hlo.gz", _cache() / f"{name}.hlo.gz"
     for path in (shipped, kept):
         if path.exists():

@@ -64,3 +64,9 @@ def test_every_program_lowers_and_can_be_fused(name: str) -> None:
     """Minutes: 166 programs are lowered if they are not in the cache."""
     problem = bbo_suite.problem(f"fusion/{name}")
     assert len(problem.space) > 10
+
+
+@pytest.mark.parametrize("name", ["fusion/resnet50#3", "tile/resnet50#", "tile/resnet50@v4#3", "fusion/rnn@v4@v5e"])
+def test_a_program_that_there_is_none_of_is_named(name: str) -> None:
+    with pytest.raises(UserError, match=r"there is no program '(resnet50#|rnn@|resnet50@).*Did you mean"):
+        bbo_suite.problem(name)
