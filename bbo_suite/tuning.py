@@ -24,6 +24,8 @@ from .study import Study
 Gains = dict[str, float]
 """The mean log speedup over the seeds, by problem."""
 
+_LEAST = 0.01
+
 
 @dataclass(frozen=True)
 class Tuning:
@@ -85,9 +87,10 @@ def score(gains: Gains, reference: Gains) -> float:
     """Return the mean over problems of the gain in multiples of the reference's; 1 is as good as the reference.
 
     A gain is the logarithm of the speedup, so a problem with little to gain counts as much as one with a lot. Where
-    the reference gains nothing, the gain itself counts.
+    the reference gains less than 1 %, or loses, a difference counts in multiples of 1 %: of next to nothing, any gain
+    is a thousandfold.
     """
-    return sum(gain / (max(reference[problem], 0.0) or 1.0) for problem, gain in gains.items()) / len(gains)
+    return 1 + sum((gain - reference[p]) / max(reference[p], _LEAST) for p, gain in gains.items()) / len(gains)
 
 
 @dataclass(frozen=True)
@@ -186,8 +189,12 @@ def read_problems(file: Path | None) -> list[str]:
     try:
         lines = [line.partition("#")[0].strip() for line in file.read_text(encoding="utf-8").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"cannot read the problems in {file}: {error}") from None
+        raise UserError(f"cannot read the problems in {file}: {_reason(error)}") from None
     return [line for line in lines if line]
+
+
+def _reason(error: OSError | UnicodeDecodeError) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else "it is no text"
 
 
 def default_name(strategy: str, problems: Sequence[str], *settings: int) -> str:

@@ -60,8 +60,14 @@ def test_score_is_one_for_the_reference_and_does_not_depend_on_a_problem_s_scale
     assert score(reference, reference) == 1
     assert score({"a": 0.02, "b": 0.5}, reference) == pytest.approx(1.5)
     assert score({"a": 0.01, "b": 1.0}, reference) == pytest.approx(1.5)
-    assert score({"a": 0.3}, {"a": 0.0}) == pytest.approx(0.3)  # where the reference gains nothing
-    assert score({"a": -0.3}, {"a": -0.1}) == pytest.approx(-0.3)
+
+
+@pytest.mark.parametrize("nothing", [0.0, 1e-7, -0.1])
+def test_where_the_defaults_gain_nothing_they_still_score_one_and_little_more_is_little_more(nothing):
+    reference = {"a": nothing, "b": 0.5}
+    assert score(reference, reference) == 1
+    assert score({"a": nothing + 0.0002, "b": 0.5}, reference) == pytest.approx(1.01)
+    assert score({"a": nothing, "b": 0.6}, reference) == pytest.approx(1.1)
 
 
 def tuned(suite, toy, *more):
@@ -110,7 +116,7 @@ def test_adapters_are_tuned_like_any_strategy(suite, toy):
         (["random", "--problem", "toy/small"], "strategy random has no options, so there is nothing to tune"),
         (["joint", "--problem", "toy/small", "--trials", "1"], "trials must be 2 or more"),
         (["evolution"], "no training problem is named"),
-        (["evolution", "--problems-from", "none.txt"], "cannot read the problems in none.txt"),
+        (["evolution", "--problems-from", "none.txt"], "cannot read the problems in none.txt: No such file"),
         (["evolutoin", "--problem", "toy/small"], "Did you mean 'evolution'?"),
         (["optuna", "--problem", "toy/small"], "stands for many"),
         (["evolution", "--problem", "toy/smal"], "Did you mean 'toy/small'?"),
