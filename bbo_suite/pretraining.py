@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,6 +64,8 @@ def pretrain(
         raise UserError("no problem is named to learn on; give at least one --problem")
     if not out.parent.is_dir():
         raise UserError(f"there is no folder {out.parent} to write {out.name} to; make it first")
+    if out.is_dir() or not os.access(out if out.exists() else out.parent, os.W_OK):  # said before the work, not after
+        raise UserError(f"{out} cannot be written; give --out another file")
     if budget < 1 or seed < 0:
         raise UserError(f"budget must be 1 or more and seed 0 or more, not {budget} and {seed}")
     lessons = [_lesson(registry, problem) for problem in problems]

@@ -17,12 +17,12 @@ _EPISODE = 1000  # evaluations before a search starts anew from the default, sin
 
 def train(lessons: Sequence[Lesson], start: Callable[[Task, int], Strategy], budget: int, progress: Progress) -> None:
     """Search every problem in turns until the evaluations are spent; all searches share one policy."""
-    done, speedups = 0, dict.fromkeys(range(len(lessons)), 1.0)
+    done, speedups = 0, dict[int, float]()
     for i in cycle(range(len(lessons))):
         length = min(_EPISODE, budget - done)
         speedups[i] = _episode(lessons[i], start(lessons[i].task, length), length)
         done += length
-        progress(done, f"mean speedup after {_EPISODE:,} evaluations: {np.mean(list(speedups.values())):.4f}")
+        progress(done, f"mean speedup of the last searches: {np.mean(list(speedups.values())):.4f}")
         if done >= budget:
             return
 

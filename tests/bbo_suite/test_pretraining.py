@@ -35,3 +35,5 @@ def test_what_cannot_be_done_is_said(suite, toy):
     assert done.code == 1 and "there is no folder no" in done.err
     done = suite("pretrain", *toy, "--strategy", "rl", *given, "w.txt", "--budget", 0)
     assert done.code == 1 and "budget must be 1 or more" in done.err
+    done = suite("pretrain", *toy, "--strategy", "rl", *given, ".")
+    assert done.code == 1 and "cannot be written; give --out another file" in done.err
