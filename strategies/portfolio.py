@@ -32,6 +32,9 @@ class Portfolio(Strategy):
     budget are proportional to credit above a floor, and the member that lags its share most is asked next. So nothing
     here is random but the members. Members have their own default options and the whole budget as their schedule.
 
+    Members see no structure: of `local`, `rl` and `joint` this leaves little. Optimizers of other libraries learn only
+    from their own candidates.
+
     Deviations from P3BO: credit is the gain per candidate and not a softmax of relative rewards, whose temperature
     would have to fit the size of a problem's gains; members keep their settings.
     """

@@ -97,8 +97,8 @@ class TileProblem(KernelProblem):
 
     Three sizes a kernel: outer, rows and columns of a loop; rows, columns and depth of a matrix product. A tile whose
     windows do not fit into the scratchpad is a compile error. `tile/resnet50` tunes all kernels that the default
-    fusion makes, `tile/resnet50#7` the seventh alone (from 0), small enough for exhaustive search. The default is the
-    choice of the compiler's analytical model.
+    fusion makes, `tile/resnet50#7` one alone, the first being #0, small enough for exhaustive search. The default is
+    the choice of the compiler's analytical model.
     """
 
     slots = range(3)
@@ -108,8 +108,8 @@ class FlagsProblem(KernelProblem):
     """Code generation flags of each kernel of a program, on the simulated tensor compiler.
 
     Buffers per window, unrolling, prefetched windows, which operand of a matrix product stays, partial sums, and vector
-    registers handled at once. `flags/resnet50` tunes all kernels that the default fusion makes, `flags/resnet50#7` the
-    seventh alone (from 0), small enough for exhaustive search.
+    registers handled at once. `flags/resnet50` tunes all kernels that the default fusion makes, `flags/resnet50#7` one
+    alone, the first being #0, small enough for exhaustive search.
     """
 
     slots = range(3, 9)

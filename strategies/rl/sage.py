@@ -9,9 +9,10 @@ from jaxtyping import Array
 
 
 class SageLayer(eqx.Module):
-    """`h' = relu(W [h; max over producers; max over consumers])`, each neighbour seen through `relu(W_p h)`.
+    """`h' = norm(h + relu(W [h; max over producers; max over consumers]))`, neighbours seen through `relu(W_p h)`.
 
-    The max-pooling aggregator of section 3.3, with the two directions of the edges apart.
+    The max-pooling aggregator of section 3.3, with the two directions of the edges apart, a `W_p` each. The sum with
+    `h` and the normalisation are ours.
     """
 
     pool: eqx.nn.Linear

@@ -49,7 +49,8 @@ class ReinforcementLearning(Annealing):
       - The compiler's default is strong, and of single decisions of a whole candidate there are too many to learn one
         by one what each was worth. So the network does not decide the candidate. It says how much every value of every
         parameter is wanted in the state of `annealing`, and the policy is the softmax of that over twelve times as many
-        proposals (`Changes`) as are evaluated: finite, so that its probabilities are exact.
+        proposals (`Changes`) as are evaluated. These are drawn without replacement, but PPO takes the probability of
+        each as if it were drawn alone.
       - The baseline is the mean of the round, instead of a critic.
       - The network sees how often each value was tried and what it was worth, a memory that transfers.
       - Attention runs over the parameters, in the order of the space, and not over the nodes.
