@@ -93,9 +93,16 @@ def _absent(names: Sequence[str], present: Sequence[str]) -> Iterator[str]:
 def _others(contest: Contest, names: Sequence[str]) -> Iterator[str]:
     first, rest = names[0], [name for name in names[1:] if not contest.tied(names[0], name)]
     beaten = [name for name in rest if contest.significant(first, name)]
-    level = [name for name in rest if name not in beaten]
+    contrary = [name for name in rest if contest.contrary(first, name)]
+    level = [name for name in rest if name not in beaten and name not in contrary]
     if beaten:
         yield f"{first} is significantly better than {_gaps(contest, first, beaten)}."
+    if contrary:
+        what = "problems" if contest.pair(first, contrary[0]).problems else "runs"
+        yield (
+            f"{first} is ahead of {_gaps(contest, first, contrary)} in the mean only, which rests on a few {what}: by "
+            f"rank it is significantly worse."
+        )
     if level and contest.testable:
         yield f"{first} is not told apart from {_gaps(contest, first, level)}: read these as ties."
     elif level:
@@ -117,6 +124,8 @@ def _structure(contest: Contest, blind: str, seeing: str) -> str:
         return f"Structure: {seeing} and {blind} tie {contest.scope}; {who}."
     first, second = contest.best([blind, seeing])
     verdict = "which is significant" if contest.significant(first, second) else "which may be chance"
+    if contest.contrary(first, second):
+        verdict = "in the mean only: by rank it is significantly worse"
     return f"Structure: {first} is ahead of {_gaps(contest, first, [second])} {contest.scope}, {verdict}; {who}."
 
 

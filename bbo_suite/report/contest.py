@@ -57,8 +57,13 @@ class Contest:
         raise KeyError(f"{first} and {second} did not meet")
 
     def significant(self, first: str, second: str) -> bool:
-        """Is one better than the other beyond chance, corrected for all pairs?"""
-        return bool(self.pair(first, second).holm <= LEVEL)
+        """Is the first better than the second beyond chance, corrected for all pairs?"""
+        pair = self.pair(first, second)
+        return bool(pair.holm <= LEVEL and pair.lead > 0)
+
+    def contrary(self, first: str, second: str) -> bool:
+        """Does the test say that the second is better, although the first has the better mean?"""
+        return self.significant(second, first)
 
     def tied(self, first: str, second: str) -> bool:
         """Have both the same mean, to the last digit?"""

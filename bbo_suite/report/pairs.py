@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,6 +14,9 @@ from ..stats import adjusted, mean_interval, paired, probability_of_improvement
 from .scores import Scores
 
 _LARGEST = 1e300  # in the place of an infinite speedup, of which there is no difference
+
+_FEW = 1000
+"""Ways to deal runs out to two strategies that are all gone through: six runs each."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,8 @@ class Pair:
       problems: over how many; 0 if on one.
       wins, ties: of the first, on these problems, by the mean.
       improvement: probability that a run of the first is better (Agarwal et al. 2021).
+      lead: above 0 where the test's ranks speak for the first, below where for the second. A mean that rests on few
+        runs or problems may say the opposite, and then no test says that it is better.
     """
 
     first: str
@@ -41,12 +47,13 @@ class Pair:
     wins: int = 0
     ties: int = 0
     improvement: float = np.nan
+    lead: float = 0.0
 
     def turned(self) -> Pair:
         """Return the pair told from the second one's side."""
         bounds = (self.low, self.gap, self.high)
         high, gap, low = (1 / x for x in bounds) if self.problems else (-x for x in bounds)
-        other = replace(self, first=self.second, second=self.first, gap=gap, low=low, high=high)
+        other = replace(self, first=self.second, second=self.first, gap=gap, low=low, high=high, lead=-self.lead)
         return replace(other, wins=self.problems - self.wins - self.ties, improvement=1 - self.improvement)
 
     def from_better(self) -> Pair:
@@ -57,10 +64,13 @@ class Pair:
 def within(scores: Scores, problem: str) -> list[Pair]:
     """Return every pair of strategies on one problem."""
     runs = {strategy: part for (name, strategy), part in scores.speedups.items() if name == problem}
-    return _corrected(
-        Pair(one, other, *difference(runs[one], runs[other]), rank_sum(runs[one], runs[other]))
-        for one, other in itertools.combinations(runs, 2)
-    )
+    return _corrected(_within(one, other, runs) for one, other in itertools.combinations(runs, 2))
+
+
+def _within(first: str, second: str, runs: Mapping[str, NDArray]) -> Pair:
+    ours, theirs = runs[first], runs[second]
+    lead = probability_of_improvement([ours], [theirs]) - 0.5
+    return Pair(first, second, *difference(ours, theirs), rank_sum(ours, theirs), lead=lead)
 
 
 def difference(ours: NDArray, theirs: NDArray) -> tuple[float, float, float]:
@@ -80,13 +90,22 @@ def difference(ours: NDArray, theirs: NDArray) -> tuple[float, float, float]:
 
 
 def rank_sum(ours: NDArray, theirs: NDArray) -> float:
-    """Return the p-value that two samples differ by chance (Mann and Whitney 1947, two-sided); nan for single runs."""
-    from scipy.stats import mannwhitneyu
+    """Return the p-value that two samples differ by chance (Mann and Whitney 1947, two-sided); nan for single runs.
+
+    Exact for small samples, with ties too: scipy's approximation finds three equal runs against three others
+    significant, where nothing can be.
+    """
+    from scipy.stats import PermutationMethod, mannwhitneyu
 
     if min(len(ours), len(theirs)) < 2:
         return np.nan
     together = np.concatenate([ours, theirs])
-    return 1.0 if (together == together[0]).all() else float(mannwhitneyu(ours, theirs).pvalue)
+    levels = len(np.unique(together))
+    if levels == 1:
+        return 1.0
+    few = levels < len(together) and math.comb(len(together), len(ours)) <= _FEW
+    method = PermutationMethod(n_resamples=_FEW) if few else "auto"
+    return float(mannwhitneyu(ours, theirs, method=method).pvalue)
 
 
 def across(scores: Scores) -> list[Pair]:
@@ -108,7 +127,14 @@ def _across(scores: Scores, first: str, second: str, problems: Sequence[str]) ->
     p = paired(ours, theirs) if len(problems) > 1 else np.nan
     wins, ties = int((ours > theirs).sum()), int((ours == theirs).sum())
     pair = Pair(first, second, gap, low, high, p, problems=len(problems), wins=wins, ties=ties)
-    return replace(pair, improvement=probability_of_improvement(*runs))
+    return replace(pair, improvement=probability_of_improvement(*runs), lead=_signed_ranks(ours - theirs))
+
+
+def _signed_ranks(differences: NDArray) -> float:
+    """Return Wilcoxon's sum of the ranks of the positive differences less that of the negative ones."""
+    from scipy.stats import rankdata
+
+    return float(rankdata(np.abs(differences)) @ np.sign(differences))
 
 
 def _corrected(pairs: Iterable[Pair]) -> list[Pair]:

@@ -86,6 +86,8 @@ def verdict(contest: Contest, names: list[str]) -> str:
         return f"a tie with {words.listed(tied)}"
     if len(beaten) == len(rest):
         return "significantly better than all others"
+    if contrary := [name for name in rest if contest.contrary(first, name)]:
+        return f"by the mean only: by rank significantly worse than {words.listed(contrary)}"
     if not contest.testable:
         return "too few runs for a test"
     others = words.listed(name for name in rest if name not in beaten)

@@ -1,5 +1,7 @@
 """What is computed: against hand calculation, scipy and brute force."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -66,11 +68,40 @@ def test_welch_and_mann_whitney_are_scipys():
     assert np.isnan(pairs.rank_sum(np.ones(1), np.ones(3)))
 
 
+def test_small_samples_with_ties_are_tested_exactly():
+    assert pairs.rank_sum(np.ones(3), np.full(3, 2.0)) == pytest.approx(0.1)  # 1 of 20 ways to deal them, two-sided
+    ours, theirs = np.array([1.0, 1, 2, 3]), np.array([2.0, 3, 3, 4, 5])
+    ranks = stats.rankdata([*ours, *theirs])
+    sums = np.array([ranks[list(dealt)].sum() for dealt in itertools.combinations(range(9), 4)])
+    assert pairs.rank_sum(ours, theirs) == pytest.approx(2 * np.mean(sums <= ranks[:4].sum()))
+
+
+@pytest.mark.parametrize(("n", "m"), [(2, 2), (3, 3), (4, 5), (6, 6), (7, 5)])
+def test_no_difference_is_more_significant_than_the_report_says_it_can_be(n, m):
+    assert pairs.rank_sum(np.ones(n), np.full(m, 2.0)) >= contest.smallest_rank_sum(n, m) - 1e-12
+
+
 @pytest.mark.parametrize(("n", "m"), [(2, 2), (3, 5), (5, 5), (7, 4)])
 def test_no_test_gives_less_than_the_smallest(n, m):
     apart = stats.mannwhitneyu(np.arange(n), np.arange(m) + n, method="exact").pvalue
     assert contest.smallest_rank_sum(n, m) == pytest.approx(apart)
     assert contest.smallest_signed_rank(n) == pytest.approx(stats.wilcoxon(1.0 + np.arange(n), method="exact").pvalue)
+
+
+def test_a_better_mean_that_ranks_contradict_is_not_significant(studies):
+    studies.add(studies.finals("p/a", lucky=[7.9] * 9 + [0.1], steady=[6.0] * 10))
+    found = studies.judgement().problems["p/a"]
+    assert list(found.means) == ["lucky", "steady"] and found.pair("lucky", "steady").holm < 0.01
+    assert not found.significant("lucky", "steady") and found.significant("steady", "lucky")
+    assert found.contrary("lucky", "steady") and not found.contrary("steady", "lucky")
+
+
+def test_a_geometric_mean_that_ranks_contradict_is_not_significant(studies):
+    for number in range(12):
+        studies.add(studies.finals(f"p/{number}", lucky=[0.1 if number == 3 else 7 + number / 100], steady=[6]))
+    found = studies.judgement().overall
+    assert list(found.means) == ["lucky", "steady"] and found.pair("lucky", "steady").holm < 0.05
+    assert found.contrary("lucky", "steady") and not found.significant("lucky", "steady")
 
 
 def test_pairs_over_problems_against_scipy(studies):

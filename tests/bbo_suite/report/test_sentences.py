@@ -30,6 +30,15 @@ def test_a_clear_winner_on_one_problem(studies):
     assert "tie" not in text
 
 
+def test_a_mean_that_rests_on_one_run_is_not_called_better(studies):
+    studies.add(studies.finals("p/a", lucky=[7.9] * 9 + [0.1], steady=[6.0] * 10, slow=[7.99] * 10))
+    text = answer(studies)
+    assert "lucky is ahead of steady (by " in text
+    assert "in the mean only, which rests on a few runs: by rank it is significantly worse" in text
+    assert "lucky is significantly better than slow" in text and "better than steady" not in text
+    assert "by the mean only: by rank significantly worse than steady" in studies.html()
+
+
 def test_a_winner_over_problems_and_a_tie(studies):
     rng = np.random.default_rng(0)
     for number in range(8):
