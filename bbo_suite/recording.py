@@ -8,7 +8,7 @@ import platform
 from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from .enumeration import Enumeration
 from .errors import UserError, did_you_mean
 from .evaluation import default_value, evaluate
+from .files import disk_errors
 from .problem_base import Problem
 from .recording_files import Measurements, Outcome, writer
 from .registry import Registry
@@ -72,8 +73,12 @@ def record(
     }
     part = out.with_name(f"{out.name}.part")
     outcomes = _measured(problem, configs, part, metadata, progress(len(configs)))
-    write(out, Measurements(problem.space, columns, configs, outcomes, metadata, problem.unit, problem.default_row()))
-    part.unlink()
+    made = Measurements(problem.space, columns, configs, outcomes, metadata, problem.unit, problem.default_row())
+    with disk_errors(out):
+        unfinished = out.with_name(f".{out.name}")  # of the same format; `out` is whole or not there
+        write(unfinished, made)
+        unfinished.replace(out)
+        part.unlink()
 
 
 def _columns(space: Space, parameters: Sequence[str]) -> list[int]:
@@ -127,21 +132,20 @@ def _measured(
 ) -> list[Outcome]:
     """Return what came of each candidate; what stands in `part` is not measured again."""
     outcomes = _known(part, metadata)
-    with part.open("a", encoding="utf-8") as file:
-        if not part.stat().st_size:
-            _write(file, [metadata])
-        while len(outcomes) < len(configs):
-            show(len(outcomes), problem.id)
-            new = list(_outcomes(problem, configs[len(outcomes) : len(outcomes) + BATCH]))
-            _write(file, new)
-            outcomes += new
+    if not part.exists() or not part.stat().st_size:
+        _append(part, [metadata])
+    while len(outcomes) < len(configs):
+        show(len(outcomes), problem.id)
+        new = list(_outcomes(problem, configs[len(outcomes) : len(outcomes) + BATCH]))
+        _append(part, new)
+        outcomes += new
     show(len(outcomes), problem.id)
     return outcomes
 
 
-def _write(file: TextIO, lines: Sequence[Any]) -> None:
-    file.writelines(f"{json.dumps(line)}\n" for line in lines)
-    file.flush()
+def _append(part: Path, lines: Sequence[Any]) -> None:
+    with disk_errors(part), part.open("a", encoding="utf-8") as file:
+        file.writelines(f"{json.dumps(line)}\n" for line in lines)
 
 
 def _known(part: Path, metadata: dict[str, Any]) -> list[Outcome]:

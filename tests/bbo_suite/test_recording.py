@@ -2,6 +2,9 @@
 
 import gzip
 import json
+import resource
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -88,19 +91,19 @@ def test_an_interrupted_recording_goes_on(suite, odd, monkeypatch):
     monkeypatch.setattr(recording, "BATCH", 10)
     command = ("record", "odd/a", "--plugin", odd, "--quiet", "--out")
     suite(*command, "whole.json")
-    written = recording._write
+    written = recording._append
 
-    def dies(file, lines):
-        written(file, lines)
-        if len(Path("cut.json.part").read_bytes().splitlines()) > 20:
-            file.write('[1.5, 0, "cut')
+    def dies(part, lines):
+        written(part, lines)
+        if len(part.read_bytes().splitlines()) > 20:
+            part.write_bytes(part.read_bytes() + b'[1.5, 0, "cut')
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(recording, "_write", dies)
+    monkeypatch.setattr(recording, "_append", dies)
     assert suite(*command, "cut.json").code == 130
     known = len(Path("cut.json.part").read_bytes().splitlines()) - 2
     assert 0 < known < 36 and not Path("cut.json").exists()
-    monkeypatch.setattr(recording, "_write", written)
+    monkeypatch.setattr(recording, "_append", written)
     shown = []
     recording.record(
         Registry((odd,)), "odd/a", Path("cut.json"), None, 0, (), 1, lambda n: lambda done, _: shown.append(done)
@@ -133,3 +136,19 @@ def test_too_many_candidates(suite, tmp_path):
     (tmp_path / "large.py").write_text(PROBLEM.replace("[1, 2, 3.5, 4]", "range(1, 200_000)").replace("Odd", "Large"))
     done = suite("record", "large/a", "--plugin", tmp_path / "large.py", "--out", "a.json")
     assert done.code == 1 and "give --sample" in done.err
+
+
+@pytest.mark.parametrize("room", [2000, 40_000])
+def test_a_full_disk_is_one_sentence_and_keeps_what_was_measured(suite, tmp_path, room):
+    """In the middle of the measurements, and when the file itself is written."""
+    command = ("record", "recorded/gcc-huffman", "--sample", "500", "--out", "whole.json", "--quiet")
+    limit = (room, resource.RLIM_INFINITY)
+    done = subprocess.run(
+        [sys.executable, "-m", "bbo_suite", *command], cwd=tmp_path, capture_output=True, text=True, check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit),
+    )  # fmt: skip
+    assert done.returncode == 1 and done.stderr.startswith("error: cannot write whole.json")
+    assert "File too large" in done.stderr and done.stderr.count("\n") == 1
+    assert (tmp_path / "whole.json.part").exists() and not (tmp_path / "whole.json").exists()
+    assert suite(*command).code == 0
+    assert len(json.loads((tmp_path / "whole.json").read_text())["results"]) == 500
