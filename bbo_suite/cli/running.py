@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -37,12 +39,17 @@ def run(
     if report.summaries and not as_json:
         summary_table(report.summaries)
         if made.only:
-            print(f"when all shares are done: python -m bbo_suite plot {made.name}")
+            print(f"when all shares are done: python -m bbo_suite plot {made.name}{_elsewhere(made)}")
         elif not report.stopped:
             draw(made.name, made.results)
     if report.stopped:
         print(f"stopped; everything is stored in {made.path}: run the same command to resume", file=sys.stderr)
     raise typer.Exit(INTERRUPTED if report.stopped else 1 if report.errors else 0)
+
+
+def _elsewhere(study: Study) -> str:
+    """Return the option that says where the study is, if that is not the default."""
+    return "" if study.results == Path("results") else f" --results {shlex.quote(str(study.results))}"
 
 
 def _perform(study: Study, options: StudyOptions, cluster: str | None) -> Report:

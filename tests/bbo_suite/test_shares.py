@@ -123,3 +123,8 @@ def _prepared(study):
         return study.prepare()
     except UserError as error:
         return error
+
+
+def test_what_to_draw_is_said_with_the_folder_that_holds_it(suite, toy, tmp_path):
+    done = suite("run", *toy, "--budget", 10, "--study", "s", "--results", "my own", "--only", "1/1")
+    assert "plot s --results 'my own'" in done.out
