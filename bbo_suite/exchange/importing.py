@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tempfile
 from dataclasses import dataclass
@@ -98,12 +99,14 @@ class Import:
             raise ValueError(f"{found.place} is {twice} a second time; let the rows of a run stand together, once")
         told = {IMPORTED: {"source": str(self.file), "tool": tool}, "versions": {}, "machine": {}}
         with RunFolder(path, head, told) as run:
-            count = 1
-            run.append([first])
-            while batch := list(islice(rows, _BATCH)):
+            batch, count, best, seconds = [first], 0, math.inf, 0.0
+            while batch:
                 run.append(batch)
                 count += len(batch)
-            run.end(IMPORTED, count)
+                best = min(best, *(row.value for row in batch))
+                seconds += sum(row.strategy_seconds + row.evaluation_seconds for row in batch)
+                batch = list(islice(rows, _BATCH))
+            run.end(IMPORTED, count, best, seconds)
         write_json(path / RUN, {"budget": count} | head | told)
         return path
 

@@ -22,7 +22,7 @@ class Record:
       head: `run.json`.
       ended: why it ended (budget, covered, time); empty if it has not.
       error: what stopped it, if something did.
-      evaluations, unique: all candidates, and how many differed.
+      evaluations, unique: all candidates, and how many differed; nan where an imported run does not tell them.
       failures: by status.
       reasons: how often each reason for a failure was given.
       steps, costs: `(m,)` evaluations at which it improved, and the best cost from there on.
@@ -36,7 +36,7 @@ class Record:
     ended: str
     error: str
     evaluations: int
-    unique: int
+    unique: float
     failures: Counter[str]
     reasons: Counter[str]
     steps: NDArray[np.int64]
@@ -85,10 +85,12 @@ def numbers(rows: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _repeated(digests: pd.Series, values: NDArray[np.float64]) -> tuple[int, float]:
-    """Return how many candidates differed, and how much the values of one candidate did."""
+def _repeated(digests: pd.Series, values: NDArray[np.float64]) -> tuple[float, float]:
+    """Return how many candidates differed, and how much the values of one candidate did; nan where none is told."""
     import pandas as pd
 
+    if (digests == "").any():  # an import, of which this is not known
+        return np.nan, np.nan
     codes, names = pd.factorize(digests)
     if len(names) == len(values):
         return len(names), np.nan

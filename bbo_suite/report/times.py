@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -73,7 +74,8 @@ def spending(scores: Scores) -> Table:
     return Table("spending", "Candidates and seconds", _SPENDING, [*columns, "strategy ms a candidate"], rows)
 
 
-_SPENDING = """Candidates of all runs together. Unique: how many of them differed, each run by itself. Seconds are the
+_SPENDING = """Candidates of all runs together. Unique: how many of them differed, each run by itself; a dash: an imported run
+does not tell. Seconds are the
 mean of a run: what the strategy took to propose and to learn, and what the evaluations took. * sees the structure."""
 
 
@@ -92,7 +94,9 @@ def _spent(runs: Sequence[Record]) -> Iterator[Cell]:
         yield table.number(seconds, words.seconds(seconds))
 
 
-def _part(some: int, total: int) -> Cell:
+def _part(some: float, total: int) -> Cell:
     share = some / total
+    if math.isnan(share):
+        return table.number(share, "–")
     text = "none" if some == 0 else "all" if some == total else f"{min(99.9, max(0.1, 100 * share)):.1f} %"
     return table.number(share, text)

@@ -14,6 +14,7 @@ from bbo_suite.exchange.foreign import HELD
 from bbo_suite.exchange.stored import StoredRun
 from bbo_suite.files import read_json
 from bbo_suite.rows import Row, read_rows
+from bbo_suite.study_view import StudyView
 
 HOSTILE = st.text(min_size=1, max_size=20) | st.sampled_from(
     [
@@ -114,6 +115,15 @@ def test_a_trajectory_of_improvements_is_filled_in_and_says_so(tmp_path):
     assert [row.value for row in found] == [math.inf, 3.0, 3.0, 3.0, 2.0]
     assert [row.reason == HELD for row in found] == [True, False, True, True, False]
     assert read_json(path / "run.json")["budget"] == 5
+
+
+def test_the_best_of_an_imported_run_without_candidates_is_seen_by_who_watches(tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text("problem,fingerprint,unit,default,evaluation,value\np,f,seconds,5,1,4\np,f,seconds,5,2,2\n")
+    imported(tmp_path, file, "t")
+    view = StudyView("t", tmp_path)
+    view.look()
+    assert [run.speedup for run in view.runs] == [2.5]
 
 
 @pytest.mark.parametrize("name", ["csv", "ioh", "coco"])

@@ -35,6 +35,19 @@ def test_noise_is_how_much_one_candidate_differs(studies, monkeypatch):
     assert np.isnan(z.noise)
 
 
+def test_of_candidates_without_digests_neither_noise_nor_repeats_are_claimed(studies):
+    studies.add({("p/a", "x", 0): [4, 5, 5]})
+    log = studies.folder("p/a", "x") / "rows.csv"
+    lines = [line.split(",") for line in log.read_text().splitlines()]
+    for line in lines[1:]:
+        line[1] = ""
+    log.write_text("".join(",".join(line) + "\n" for line in lines))
+    (record,) = studies.evidence().records
+    assert np.isnan(record.noise) and np.isnan(record.unique)
+    page = studies.page()
+    assert not any("noisy" in sentence for sentence in page.limits)
+
+
 @pytest.mark.parametrize(
     ("lengths", "ended", "budgets", "at", "used"),
     [
