@@ -89,7 +89,8 @@ _COLUMNS = [
 ]
 _NOTE = """Fraction of optimum: the optimum over the best cost found, 1 is the optimum. Over random: what is won over
 random search without repeats, whose expected best is exact because every cost of the space is known. 0 is as good as
-random, 1 is the optimum, below 0 is worse (Willemsen et al. 2024). At the end, and in the mean over the run. A dash:
+random, 1 is the optimum, below 0 is worse (Willemsen et al. 2024); a failed candidate counts as the costliest that
+works, for both. At the end, and in the mean over the run. A dash:
 the space is not enumerated, or random search has the optimum by then. * sees the structure."""
 
 
@@ -109,6 +110,7 @@ def _row(runs: list[Record], at: int, costs: NDArray[np.float64] | None) -> Iter
     budgets = np.unique(np.linspace(1, at, min(at, _POINTS)).astype(int))
     random = expected_best(costs, budgets)
     curves = np.array([[run.best(int(n)) for n in budgets] for run in runs])
+    curves[np.isfinite(best)] = np.minimum(curves[np.isfinite(best)], costs.max())  # as for random search
     over = np.array([over_random(curve, random, optimum) for curve in curves])
     yield _interval(over[:, -1])
     useful = np.isfinite(over)

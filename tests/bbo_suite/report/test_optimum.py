@@ -8,6 +8,7 @@ import pytest
 from bbo_suite import problem
 from bbo_suite.registry import Registry
 from bbo_suite.report.optimum import optima, whole_space
+from bbo_suite.stats import expected_best, over_random
 
 TILES = "recorded/tile-transformer"
 
@@ -43,6 +44,15 @@ def test_over_random_is_what_a_simulation_gives(studies, tiles):
     assert row[4].number == pytest.approx(1)
     assert row[5].number == pytest.approx(over, rel=0.1)
     assert not notes
+
+
+def test_failures_count_as_the_costliest_for_a_strategy_as_for_random_search(studies, tiles):
+    scores = recorded(studies, tiles, [[np.inf] * 5 + [tiles.optimum]])
+    costs = whole_space(scores.records[0], Registry())
+    ((*_, mean),) = optima(scores, Registry())[0].rows
+    random = expected_best(costs, range(1, 7))
+    over = over_random([costs.max()] * 5 + [tiles.optimum], random, tiles.optimum)
+    assert mean.number == pytest.approx(over.mean()) and mean.number < 0.5
 
 
 @pytest.mark.parametrize("head", [{"fingerprint": "another"}, {"problem": "none/such"}])
