@@ -63,11 +63,14 @@ def ecdf(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
 
 
 def _caption(frame: pd.DataFrame, data: pd.DataFrame) -> str:
-    used = ends.problems_words(frame, int(data["problems"].iloc[0]))
+    used, common = int(data["problems"].iloc[0]), len(ends.shared(frame))
+    words = ends.problems_words(frame, common)
+    if used < common:
+        words = f"{used} of {words}, those on which a run beats the default"
     last = data.groupby("strategy", observed=True)["runs"].first()
     return (
         f"Share of all runs and targets that were reached within so many evaluations, higher is better; mean over "
-        f"{used}, {ends.runs_words(last)} runs a strategy in all. Targets: {TARGETS} costs a problem, evenly spaced "
+        f"{words}, {ends.runs_words(last)} runs a strategy in all. Targets: {TARGETS} costs a problem, evenly spaced "
         f"from the default's to the best found in this study."
     )
 

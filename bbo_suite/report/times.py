@@ -74,9 +74,9 @@ def spending(scores: Scores) -> Table:
     return Table("spending", "Candidates and seconds", _SPENDING, [*columns, "strategy ms a candidate"], rows)
 
 
-_SPENDING = """Candidates of all runs together. Unique: how many of them differed, each run by itself; a dash: an imported run
-does not tell. Seconds are the
-mean of a run: what the strategy took to propose and to learn, and what the evaluations took. * sees the structure."""
+_SPENDING = """Candidates of all runs together. Unique: how many of them differed, each run by itself; a dash: an
+imported run does not tell. Seconds are the mean of a run: what the strategy took to propose and to learn, and what the
+evaluations took. * sees the structure."""
 
 
 def _spent(runs: Sequence[Record]) -> Iterator[Cell]:

@@ -7,13 +7,14 @@ import pandas as pd
 import pytest
 from bbo_toys import frame
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
 
 from bbo_suite import UserError, figures
 from bbo_suite.figures.bars import speedup_bars
 from bbo_suite.figures.cast import cast, labels
 from bbo_suite.figures.convergence import convergence
 from bbo_suite.figures.critical import critical_data
-from bbo_suite.figures.ecdf import TARGETS, ecdf_data
+from bbo_suite.figures.ecdf import TARGETS, ecdf, ecdf_data
 from bbo_suite.figures.ends import ends
 from bbo_suite.figures.exploration import exploration, exploration_data
 from bbo_suite.figures.gains import gains_data
@@ -126,6 +127,12 @@ def test_ecdf_by_hand():
     both = pd.concat([made, frame(more)]).astype({"problem": "category", "strategy": "category"})
     data = ecdf_data(both).pivot(index="evaluation", columns="strategy", values="share")
     assert data["a"].tolist() == [0, 0.125, 0.75] and data["b"].tolist() == [0.75] * 3
+
+
+def test_ecdf_says_that_problems_without_a_gain_are_left_out():
+    made = frame({("p", "a", 0): [8.0, 6.0], ("q", "a", 0): [9.0, 9.0], ("p", "b", 0): [8.0] * 2, ("q", "b", 0): [9.0]})
+    (caption,) = (t.get_text() for t in ecdf(made)[0].findobj(Text) if "Share of all runs" in t.get_text())
+    assert "1 of 2 problems, those on which a run beats the default" in caption.replace("\n", " ")
 
 
 def test_total_time_by_hand():
