@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from .. import frames
 from ..errors import UserError
 from ..files import read_json
 from ..identity import RUN
+from ..planned import RunName, read_planned
 from ..store import END, ERROR, complete
 from .naming import Naming
 from .record import Record, numbers
@@ -42,12 +43,15 @@ class Evidence:
       records: its runs, by problem, strategy and seed.
       frame: every evaluation (see `bbo_suite.load`), without digests.
       damaged: a sentence for each run that cannot be read.
+      planned, waiting: how many runs the study lists, and those of them that have not begun.
     """
 
     name: str
     records: list[Record]
     frame: pd.DataFrame
     damaged: list[str]
+    planned: int = 0
+    waiting: Sequence[RunName] = ()
 
 
 def read(study: str, results: Path) -> Evidence:
@@ -64,7 +68,9 @@ def read(study: str, results: Path) -> Evidence:
     records = [_record(path, head, naming, frame, places) for path, head in heads.items()]
     records.sort(key=lambda record: (record.problem, record.strategy, record.seed))
     named = naming.applied(frame, places, heads.values()).drop(columns="digest")  # half of its memory, used up by now
-    return Evidence(study, records, named, damaged)
+    planned = read_planned(results / study)
+    waiting = [run for run in planned if not (results / study / run.folder / RUN).exists()]
+    return Evidence(study, records, named, damaged, len(planned), waiting)
 
 
 def _heads(files: Iterable[Path], damaged: list[str]) -> Heads:

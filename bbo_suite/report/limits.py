@@ -19,6 +19,9 @@ def limits(evidence: Evidence, judgement: Judgement) -> Iterator[str]:
     yield from (f"A run is left out: {sentence}." for sentence in evidence.damaged)
     if not judgement.problems:
         return
+    if evidence.waiting:
+        names = words.listed(run.label for run in evidence.waiting)
+        yield f"Not begun: {len(evidence.waiting):,} of {words.counted(evidence.planned, 'planned run')}. {names}."
     yield from _missing(evidence.records)
     yield from _unfinished(evidence.records)
     yield from power.sizes(judgement)

@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
+from bbo_suite.planned import RunName, add_planned
 from bbo_suite.report import words
 from bbo_suite.report.answer import sentences
 
@@ -262,3 +263,9 @@ def test_words():
         "123",
         "1e+09",
     ]
+
+
+def test_planned_runs_that_nobody_began_are_named(studies):
+    studies.add(studies.finals("p/a", x=[4, 4.1]))
+    add_planned(studies.path / "s", [RunName("p/a", name, seed) for name in "xy" for seed in range(2)])
+    assert "Not begun: 2 of 4 planned runs. y on p/a, seed 0 and y on p/a, seed 1." in limits(studies)
