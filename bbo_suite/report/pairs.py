@@ -104,8 +104,8 @@ def rank_sum(ours: NDArray, theirs: NDArray) -> float:
     if levels == 1:
         return 1.0
     few = levels < len(together) and math.comb(len(together), len(ours)) <= _FEW
-    method = PermutationMethod(n_resamples=_FEW) if few else "auto"
-    return float(mannwhitneyu(ours, theirs, method=method).pvalue)
+    exact = PermutationMethod(n_resamples=_FEW)
+    return float((mannwhitneyu(ours, theirs, method=exact) if few else mannwhitneyu(ours, theirs)).pvalue)
 
 
 def across(scores: Scores) -> list[Pair]:
