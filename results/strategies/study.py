@@ -3,7 +3,8 @@
     python results/strategies/study.py [--budget 10000] [--repeats 10] [--only fusion] [--strategy local ...]
 
 Runs are kept under `results/strategies-BUDGET` and resumed, so parts can be made one after another. Writes `runs.csv`
-from all that is there, and figures; `verdicts.py` makes tables of it; README.md says what they show.
+from all that is there, the figures and the report of that budget; `verdicts.py` makes tables of it, `archive.py` packs
+rows; README.md says what they show.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import pandas as pd
 import typer
 
 import bbo_suite
-from bbo_suite import figures
+from bbo_suite import figures, report
 from bbo_suite.frames import summarise
 
 HERE = Path(__file__).parent
@@ -70,7 +71,7 @@ def main(
     only: Annotated[list[str] | None, typer.Option(help="families")] = None,
     strategy: Annotated[list[str] | None, typer.Option(help="strategies")] = None,
 ) -> None:
-    """Do the runs that are missing and write the table of all."""
+    """Do the runs that are missing and write the table of all, figures and the report."""
     settings = {"repeats": repeats, "jobs": jobs, "study": f"strategies-{budget}", "results": HERE.parent}
     for family in only or TASKS:
         names = strategy or [*OURS, *PEERS, *BESIDES.get(family, ())]
@@ -78,6 +79,7 @@ def main(
     collect().to_csv(HERE / "runs.csv", index=False, float_format="%.10g")
     frame = bbo_suite.load(f"strategies-{budget}", HERE.parent, texts=())
     list(figures.write(frame, HERE / f"figures-{budget}", names=FIGURES, formats=("png",)))
+    report.write(f"strategies-{budget}", HERE.parent, HERE / f"report-{budget}.html")
 
 
 if __name__ == "__main__":
