@@ -38,7 +38,8 @@ class Joint(Strategy):
     these decide is filled in again: from the best candidate where the decision is still the same, else from the global
     store, else by the compiler's default. A step of separable passes tunes node after node, the dearest first, nodes
     that are alike together. Steps get equal parts of what is left of the budget; what a step leaves over goes to the
-    later ones, and in the end to those that still have something to try. The default is evaluated first, alone.
+    later ones, and in the end to those that still have something to try. The default is evaluated first, alone. The
+    strategy of a step sees a declared structure only where its space is the whole task's.
 
         bbo-suite run --strategy joint --problem joint/resnet50 --option "schedule=layout+fusion: mbo; tile: exhaustive"
     """

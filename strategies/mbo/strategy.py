@@ -45,12 +45,14 @@ class ModelBasedOptimization(Annealing):
     authors published none.
 
     Where this differs from the publication, each because it was measured to pay:
-      - It is `annealing` in which models choose a share of each batch. The share follows the rate of improvements
+      - It is `annealing` in which models choose a share of each batch. The share follows what their candidates gain
         (`Arms`); the rest are changes that nobody chose.
       - Models predict the difference to the state that a candidate changes, from features of the change (`Features`),
         not the cost from the decisions: they know something after fifty evaluations, at any number of parameters.
       - Models are fitted to the last 1,500 evaluations and at growing distances, so a candidate costs the same however
         many were told.
+
+    A declared structure is not used: products of features of interacting parameters did not gain.
     """
 
     Options: ClassVar[type] = ModelOptions
