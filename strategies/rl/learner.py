@@ -12,7 +12,7 @@ from jax.typing import ArrayLike
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from .policy import Graph, Policy
+from .policy import BOUND, Graph, Policy
 from .ppo import Round, Settings, decide, improve, optimizer
 
 
@@ -41,7 +41,7 @@ class Learner:
             self.policy, self._memory = improve(self.policy, self._memory, *given)
 
 
-def fresh(node_width: int, feature_width: int, rng: Generator) -> Policy:
+def fresh(node_width: int, feature_width: int, rng: Generator, bound: float = BOUND) -> Policy:
     """Return a policy with random weights; JAX would compile half a minute's worth of its own random numbers."""
 
     def fill(path: tuple[Any, ...], leaf: jax.ShapeDtypeStruct) -> NDArray[np.float32]:
@@ -53,9 +53,9 @@ def fresh(node_width: int, feature_width: int, rng: Generator) -> Policy:
         bound = (0.1 if "out." in name or "values" in name else 1.0) / np.sqrt(leaf.shape[-1])
         return rng.uniform(-bound, bound, leaf.shape).astype(np.float32)
 
-    return jax.tree_util.tree_map_with_path(fill, shape(node_width, feature_width))
+    return jax.tree_util.tree_map_with_path(fill, shape(node_width, feature_width, bound))
 
 
-def shape(node_width: int, feature_width: int) -> Policy:
+def shape(node_width: int, feature_width: int, bound: float) -> Policy:
     """Return a policy whose arrays have shapes but no content."""
-    return eqx.filter_eval_shape(Policy, node_width, feature_width, jax.random.key(0))
+    return eqx.filter_eval_shape(Policy, node_width, feature_width, jax.random.key(0), bound)

@@ -20,7 +20,8 @@ from .rounds import Gathered
 from .seen import Seen
 from .values import Values
 
-_PROPOSED = 12  # proposals for each candidate
+PROPOSED = 12
+"""Proposals for each candidate."""
 _FORGETTING = 0.98  # of what a value was worth, a round
 _KEPT = 2  # rounds that are learned from again
 
@@ -51,22 +52,26 @@ class Player:
         """Return `(n, d)` changes of a state, and their kinds."""
         if not self._gathered.count:
             self._look(state)
-        k = n * _PROPOSED
-        configs = np.repeat(state[None], k, axis=0)
-        columns = self._movable[self._rng.integers(0, len(self._movable), k)]
-        kinds = self._changes.change(configs, np.arange(k), columns)
+        k = n * PROPOSED
+        configs, kinds = self._varied(state, k)
         self._seen.add(self._seen.keys(state[None], state))
         keys = self._seen.keys(configs, state)
         new = self._seen.new(keys)
         is_open = new if new.sum() >= n else np.ones(k, bool)  # near the end of a small space
         proposals = compared(configs, state, kinds, is_open, self._values)
-        scores = proposals.scores(self._worths, self._weights)
+        scores = proposals.scores(self._worths, self._weights, self._learner.policy.bound)
         logs = log_softmax(scores, is_open)
         chosen = draw(logs, n, self._rng)
         self.spread = float(scores.std())
         self._gathered.add(proposals, chosen, logs[chosen])
         self._seen.add(keys[chosen])
         return configs[chosen], kinds[chosen]
+
+    def _varied(self, state: NDArray, k: int) -> tuple[NDArray, NDArray[np.int64]]:
+        """Return `(k, d)` changes of a state at random, and their kinds."""
+        configs = np.repeat(state[None], k, axis=0)
+        columns = self._movable[self._rng.integers(0, len(self._movable), k)]
+        return configs, self._changes.change(configs, np.arange(k), columns)
 
     def _look(self, state: NDArray) -> None:
         """Let the policy look at the state, once for all candidates of the round."""
@@ -84,6 +89,10 @@ class Player:
         self.mean = float(np.concatenate(self._gathered.rewards).mean())
         self._remember(self._gathered)
         self._gathered = Gathered()
+        self._study(data)
+
+    def _study(self, data: Round) -> None:
+        """Improve the policy by the last rounds."""
         if np.any(data.advantage):  # else there is nothing to prefer
             self._rounds.append((self._observed, data))
             for _ in range(self._epochs):

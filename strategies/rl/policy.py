@@ -22,6 +22,8 @@ STATE = 6
 """Numbers that say how a value stands to the state and what became of it so far; see `Player`."""
 BOUND = 1.0
 """Of scores, in either direction: no proposal is more than `exp(2)` times as likely as another."""
+SURE = 5.0
+"""The same of a policy that was pre-trained: what it knows is worth more than what a search has time to learn."""
 _LAYERS, _PASSES, _HEAD = 2, 2, 32
 
 
@@ -57,7 +59,7 @@ class Policy(eqx.Module):
     A parameter's embedding is made of its features and of the nodes that it is about. The attention runs over the
     parameters; what it decides is fed back to it in a second pass. No weight belongs to a node or a parameter, so one
     policy serves every graph whose features have the same widths. `facts` are the weights of what is known of a
-    proposal as a whole.
+    proposal as a whole, `bound` is that of scores.
     """
 
     node: eqx.nn.Linear
@@ -71,8 +73,9 @@ class Policy(eqx.Module):
     values: Array
     out: eqx.nn.Linear
     facts: Array
+    bound: float = eqx.field(static=True)
 
-    def __init__(self, node_width: int, feature_width: int, key: Array) -> None:
+    def __init__(self, node_width: int, feature_width: int, key: Array, bound: float = BOUND) -> None:
         k = jax.random.split(key, 9 + _LAYERS)
         self.node = eqx.nn.Linear(node_width, WIDTH, key=k[0])
         self.feature = eqx.nn.Linear(feature_width, WIDTH, key=k[1])
@@ -84,6 +87,7 @@ class Policy(eqx.Module):
         self.values = jnp.zeros((VALUES, _HEAD))
         self.out = eqx.nn.Linear(_HEAD, 1, key=k[8])
         self.facts = jnp.zeros(FACTS)
+        self.bound = bound
         self.layers = eqx.filter_vmap(lambda key: SageLayer(WIDTH, key))(k[9:])
 
     def __call__(self, graph: Graph, state: Array) -> Array:

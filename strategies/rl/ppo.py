@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array
 
-from .policy import BOUND, Graph, Numbers, Policy
+from .policy import Graph, Numbers, Policy
 
-_SINGLE = {"xla_cpu_multi_thread_eigen": False}  # a run has one thread, and repeats exactly
+SINGLE = {"xla_cpu_multi_thread_eigen": False}  # a run has one thread, and repeats exactly
 
 
 class Round(NamedTuple):
@@ -46,23 +46,28 @@ class Settings(NamedTuple):
     entropy: float
 
 
-def scores(worth: Array, weights: Array, data: Round) -> Array:
+def scores(worth: Array, weights: Array, bound: float, data: Round) -> Array:
     """Return `(p,)` scores of the proposals; see `Proposals.scores`."""
     p = len(data.facts)
     total = jax.ops.segment_sum(worth[data.new] - worth[data.old], data.proposal, p)
     length = jax.ops.segment_sum(jnp.ones(len(data.new)), data.proposal, p)
-    return BOUND * jnp.tanh((total / jnp.sqrt(jnp.maximum(length, 1)) + data.facts @ weights) / BOUND)
+    return bound * jnp.tanh((total / jnp.sqrt(jnp.maximum(length, 1)) + data.facts @ weights) / bound)
 
 
-def objective(worth: Array, weights: Array, data: Round, settings: Settings) -> Array:
-    """Return the loss of a policy by the `(c,)` worths of values.
+def log_chances(scores: Array, data: Round) -> Array:
+    """Return `(p,)` log-probabilities of the proposals, each in its batch."""
+    n = len(data.chosen)
+    masked = jnp.where(data.open, scores, -1e9)
+    masked = masked - jax.ops.segment_max(masked, data.batch, n + 1)[data.batch]
+    return masked - jnp.log(jax.ops.segment_sum(jnp.exp(masked), data.batch, n + 1))[data.batch]
+
+
+def objective(scores: Array, data: Round, settings: Settings) -> Array:
+    """Return the loss of a policy by its `(p,)` scores.
 
     The clipped surrogate (equation 7) with an entropy bonus (equation 9), means over choices and over batches.
     """
-    n = len(data.chosen)
-    masked = jnp.where(data.open, scores(worth, weights, data), -1e9)
-    masked = masked - jax.ops.segment_max(masked, data.batch, n + 1)[data.batch]
-    logs = masked - jnp.log(jax.ops.segment_sum(jnp.exp(masked), data.batch, n + 1))[data.batch]
+    logs = log_chances(scores, data)
     ratio = jnp.exp(logs[data.chosen] - data.logs)
     clipped = jnp.clip(ratio, 1 - settings.clip, 1 + settings.clip)
     surrogate = data.weight * jnp.minimum(ratio * data.advantage, clipped * data.advantage)
@@ -71,13 +76,13 @@ def objective(worth: Array, weights: Array, data: Round, settings: Settings) -> 
     return -surrogate.sum() / jnp.maximum(data.weight.sum(), 1) - settings.entropy * entropy
 
 
-@partial(jax.jit, compiler_options=_SINGLE)
+@partial(jax.jit, compiler_options=SINGLE)
 def decide(policy: Policy, graph: Graph, state: Array) -> Array:
     """Return what the policy makes of a state; see `Policy.__call__`."""
     return policy(graph, state)
 
 
-@partial(jax.jit, compiler_options=_SINGLE)
+@partial(jax.jit, compiler_options=SINGLE)
 def improve(
     policy: Policy,
     memory: optax.OptState,
@@ -90,7 +95,7 @@ def improve(
     """Return the policy and the optimizer's memory after a step of Adam on one round."""
 
     def loss(policy: Policy) -> Array:
-        return objective(policy(graph, state), policy.facts, data, settings)
+        return objective(scores(policy(graph, state), policy.facts, policy.bound, data), data, settings)
 
     updates, memory = optimizer().update(eqx.filter_grad(loss)(policy), memory)
     return eqx.apply_updates(policy, jax.tree.map(lambda u: -rate * u, updates)), memory

@@ -12,9 +12,9 @@ import equinox as eqx
 from bbo_suite import UserError
 
 from .learner import shape
-from .policy import VALUES, WIDTH, Policy
+from .policy import SURE, VALUES, WIDTH, Policy
 
-VERSION = 2
+VERSION = 3
 """Of the network: raised whenever its layers or the meaning of its inputs change."""
 
 
@@ -52,7 +52,7 @@ def load(content: bytes, path: str, node_width: int, feature_width: int, task: s
             f"{key} {header.get(key)}, not {wanted[key]}" for key in wanted if header.get(key) != wanted[key]
         )
         raise UserError(f"policy {path} does not fit {task}: it has {differ}; pretrain one on problems of that family")
-    return eqx.tree_deserialise_leaves(io.BytesIO(weights), shape(node_width, feature_width))
+    return eqx.tree_deserialise_leaves(io.BytesIO(weights), shape(node_width, feature_width, SURE))
 
 
 def widths(policy: Policy) -> tuple[int, int]:

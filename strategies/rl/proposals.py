@@ -8,7 +8,6 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from .policy import BOUND
 from .values import Values
 
 
@@ -28,8 +27,8 @@ class Proposals(NamedTuple):
     facts: NDArray[np.float32]
     open: NDArray[np.bool_]
 
-    def scores(self, worth: NDArray, weights: NDArray) -> NDArray[np.float64]:
-        """Return `(k,)` scores, given the `(c,)` worths of all values and the weights of the facts.
+    def scores(self, worth: NDArray, weights: NDArray, bound: float) -> NDArray[np.float64]:
+        """Return `(k,)` scores within a bound, given the `(c,)` worths of all values and the weights of the facts.
 
         What the new values are worth more than the old ones, in sum, over the square root of how many they are: sums
         would make long changes the best and the worst ones whatever the policy says.
@@ -37,7 +36,7 @@ class Proposals(NamedTuple):
         k = len(self.open)
         total = np.bincount(self.proposal, worth[self.new] - worth[self.old], k)
         length = np.bincount(self.proposal, minlength=k)
-        return BOUND * np.tanh((total / np.sqrt(np.maximum(length, 1)) + self.facts @ weights) / BOUND)
+        return bound * np.tanh((total / np.sqrt(np.maximum(length, 1)) + self.facts @ weights) / bound)
 
 
 def compared(configs: NDArray, state: NDArray, kinds: NDArray[np.int64], is_open: NDArray, values: Values) -> Proposals:

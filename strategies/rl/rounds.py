@@ -62,20 +62,21 @@ class Gathered:
         advantage = (reward - reward.mean()) / (reward.std() or 1.0)
         chosen = np.concatenate([c + s for c, s in zip(self._chosen, starts, strict=True)])
         return Round(
-            _filled(entries[0], e, p - 1),
-            _filled(entries[1], e, 0),
-            _filled(entries[2], e, 0),
-            _filled(np.concatenate([q.facts for q in self._proposals]), p, 0),
-            _filled(np.concatenate([q.open for q in self._proposals]), p, False),
-            _filled(np.repeat(np.arange(len(counts)), counts), p, n),
-            _filled(chosen, n, p - 1),
-            _filled(np.ones(len(chosen), np.float32), n, 0),
-            _filled(np.concatenate(self._logs), n, 0).astype(np.float32),
-            _filled(advantage, n, 0).astype(np.float32),
+            filled(entries[0], e, p - 1),
+            filled(entries[1], e, 0),
+            filled(entries[2], e, 0),
+            filled(np.concatenate([q.facts for q in self._proposals]), p, 0),
+            filled(np.concatenate([q.open for q in self._proposals]), p, False),
+            filled(np.repeat(np.arange(len(counts)), counts), p, n),
+            filled(chosen, n, p - 1),
+            filled(np.ones(len(chosen), np.float32), n, 0),
+            filled(np.concatenate(self._logs), n, 0).astype(np.float32),
+            filled(advantage, n, 0).astype(np.float32),
         )
 
 
-def _filled(array: NDArray, n: int, value: float) -> NDArray:
+def filled(array: NDArray, n: int, value: float) -> NDArray:
+    """Return the array with copies of a value behind it, `n` rows in all; integers take 32 bits."""
     rest = np.full((n - len(array), *array.shape[1:]), value, array.dtype)
-    filled = np.concatenate([array, rest])
-    return filled.astype(np.int32) if filled.dtype == np.int64 else filled
+    whole = np.concatenate([array, rest])
+    return whole.astype(np.int32) if whole.dtype == np.int64 else whole

@@ -19,7 +19,11 @@ from .policy_file import PolicyFile, content
 if TYPE_CHECKING:  # JAX takes a second to import: only a run pays for it
     from bbo_suite.pretraining import Lesson, Progress
 
-    from .learner import Learner
+    from .imitation import Apprentice
+    from .player import Player
+    from .policy import Policy
+
+    Training = tuple[Apprentice, Lesson]
 
 
 _BATCH = 20  # as in annealing: more changes of one state know less of each other
@@ -65,17 +69,24 @@ class ReinforcementLearning(Annealing):
     uses_structure: ClassVar[bool] = True
 
     def __init__(
-        self, task: Task, budget: int, rng: Generator, options: ReinforcementOptions, learner: Learner | None = None
+        self, task: Task, budget: int, rng: Generator, options: ReinforcementOptions, training: Training | None = None
     ) -> None:
         super().__init__(task, budget, rng, options)
         _quietly_on_cpu()
-        from .player import Player
+        size = int(np.clip(budget // 20, 10, 100))
+        self._player = self._player_of(size, training) if len(self._moves.movable) else None
 
-        self._player: Player | None = None
-        if len(self._moves.movable):
-            learner = learner or learner_of(task, options, rng)
-            size = int(np.clip(budget // 20, 10, 100))
-            self._player = Player(task, learner, self._changes, size, options.epochs, rng)
+    def _player_of(self, size: int, training: Training | None) -> Player:
+        from .learner import Learner
+        from .player import Player
+        from .ppo import Settings
+        from .pupil import Pupil
+
+        if training:
+            return Pupil(*training, self._changes, size, self.rng)
+        options, policy = self.options, policy_of(self.task, self.options, self.rng)
+        learner = Learner(policy, Settings(options.clip, options.entropy), options.rate)
+        return Player(self.task, learner, self._changes, size, options.epochs, self.rng)
 
     def ask(self, n: int) -> NDArray:
         """Return the state if its cost is not known yet, and changes of it that the policy chooses."""
@@ -114,29 +125,33 @@ class ReinforcementLearning(Annealing):
     ) -> None:
         """Train one policy on several problems of one family and write it to `out`."""
         _quietly_on_cpu()
+        from .imitation import Apprentice
+        from .policy import SURE
         from .pretrained import save
         from .training import shared_widths, train
 
         shared_widths([lesson.task for lesson in lessons])
-        learner = learner_of(lessons[0].task, options, rng)
-        train(lessons, lambda task, budget: cls(task, budget, rng, options, learner), budget, progress)
-        save(learner.policy, out)
+        apprentice = Apprentice(policy_of(lessons[0].task, options, rng, SURE), rng)
+
+        def start(lesson: Lesson, budget: int) -> ReinforcementLearning:
+            return cls(lesson.task, budget, rng, options, (apprentice, lesson))
+
+        train(lessons, start, apprentice, budget, progress)
+        save(apprentice.policy, out)
 
 
-def learner_of(task: Task, options: ReinforcementOptions, rng: Generator) -> Learner:
-    """Return a policy for tasks like this one, fresh or from a file."""
+def policy_of(task: Task, options: ReinforcementOptions, rng: Generator, bound: float | None = None) -> Policy:
+    """Return a policy for tasks like this one, from a file or else a fresh one with a bound of scores."""
     from .inputs import widths_of
-    from .learner import Learner, fresh
-    from .ppo import Settings
+    from .learner import fresh
+    from .policy import BOUND
     from .pretrained import load
 
     widths = widths_of(task)
     if options.pretrained:
         path, data = content(options.pretrained)
-        policy = load(data, path, *widths, task.problem)
-    else:
-        policy = fresh(*widths, rng)
-    return Learner(policy, Settings(options.clip, options.entropy), options.rate)
+        return load(data, path, *widths, task.problem)
+    return fresh(*widths, rng, bound or BOUND)
 
 
 def _quietly_on_cpu() -> None:

@@ -3,35 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import cycle
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bbo_suite import Strategy, Task, UserError
 from bbo_suite.pretraining import Lesson, Progress
 
+from .imitation import Apprentice
 from .inputs import widths_of
+from .player import PROPOSED
 
-_EPISODE = 1000  # evaluations before a search starts anew from the default, since beginnings are what is transferred
+_EPISODE = 1000  # candidates before a search starts anew from the default, since beginnings are what is transferred
 
 
-def train(lessons: Sequence[Lesson], start: Callable[[Task, int], Strategy], budget: int, progress: Progress) -> None:
-    """Search every problem in turns until the evaluations are spent; all searches share one policy."""
-    done, speedups = 0, dict[int, float]()
+class _Purse:
+    """The evaluations that are left, of candidates and of the proposals that they were chosen among."""
+
+    def __init__(self, budget: int) -> None:
+        self.left = budget
+
+    def paying(self, lesson: Lesson) -> Lesson:
+        """Return the lesson, with evaluations taken from the purse."""
+
+        def evaluate(configs: NDArray) -> NDArray[np.float64]:
+            self.left -= len(configs)
+            return lesson.evaluate(configs)
+
+        return replace(lesson, evaluate=evaluate)
+
+    @property
+    def candidates(self) -> int:
+        """How many candidates can be asked for at once, each with its proposals, all with their state."""
+        return max(0, self.left - 1) // (PROPOSED + 1)
+
+
+def train(
+    lessons: Sequence[Lesson],
+    start: Callable[[Lesson, int], Strategy],
+    apprentice: Apprentice,
+    budget: int,
+    progress: Progress,
+) -> None:
+    """Search every problem in turns until the evaluations are spent; all searches share the apprentice."""
+    purse, speedups = _Purse(budget), dict[int, float]()
     for i in cycle(range(len(lessons))):
-        length = min(_EPISODE, budget - done)
-        speedups[i] = _episode(lessons[i], start(lessons[i].task, length), length)
-        done += length
-        progress(done, f"mean speedup of the last searches: {np.mean(list(speedups.values())):.4f}")
-        if done >= budget:
+        if not purse.candidates:
+            progress(budget, f"mean speedup of the last searches: {np.mean(list(speedups.values()) or 1.0):.4f}")
             return
+        apprentice.left = purse.left / budget
+        lesson = purse.paying(lessons[i])
+        speedups[i] = _episode(lesson, start(lesson, _EPISODE), purse)
+        progress(budget - purse.left, f"speedup of {lesson.task.problem}: {speedups[i]:.4f}")
 
 
-def _episode(lesson: Lesson, search: Strategy, length: int) -> float:
-    """Search once from the default and return the speedup."""
+def _episode(lesson: Lesson, search: Strategy, purse: _Purse) -> float:
+    """Search once from the default, as long as there are evaluations, and return the speedup."""
     best, done = lesson.default, 0
-    while done < length:
-        configs = search.ask(length - done)
+    while n := min(_EPISODE - done, purse.candidates):
+        configs = search.ask(n)
         values = lesson.evaluate(configs)
         search.tell(configs, values)
         best, done = min(best, float(values.min())), done + len(configs)

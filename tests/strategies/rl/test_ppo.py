@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from bbo_strategies.rl.policy import BOUND
 from bbo_strategies.rl.ppo import Settings, objective, scores
 from bbo_strategies.rl.proposals import compared, draw, log_softmax
 from bbo_strategies.rl.rounds import Gathered
@@ -22,7 +23,7 @@ def played(worth):
         state = SPACE.sample(1, RNG)[0]
         is_open = RNG.random(6 * n) < 0.8
         proposals = compared(SPACE.sample(6 * n, RNG), state, RNG.integers(0, 3, 6 * n), is_open, VALUES)
-        logs = log_softmax(proposals.scores(worth, WEIGHTS), is_open)
+        logs = log_softmax(proposals.scores(worth, WEIGHTS, BOUND), is_open)
         chosen, rewards = draw(logs, n, RNG), RNG.normal(size=n)
         gathered.add(proposals, chosen, logs[chosen])
         gathered.reward(rewards)
@@ -37,20 +38,22 @@ def test_the_loss_is_the_clipped_surrogate_of_every_choice_in_its_batch():
     every = np.concatenate([rewards for *_, rewards in batches])
     surrogate, entropy = [], []
     for proposals, chosen, before, rewards in batches:
-        logs = log_softmax(proposals.scores(new, WEIGHTS), proposals.open)
+        logs = log_softmax(proposals.scores(new, WEIGHTS, BOUND), proposals.open)
         advantages = (rewards - every.mean()) / every.std()
         ratio = np.exp(logs[chosen] - before)
         surrogate.extend(np.minimum(ratio * advantages, np.clip(ratio, 1 - clip, 1 + clip) * advantages))
         entropy.append(-(np.exp(logs) * np.where(proposals.open, logs, 0)).sum())
     wanted = -np.mean(surrogate) - 0.01 * np.mean(entropy)
-    assert objective(new, WEIGHTS, gathered.padded(8), Settings(clip, 0.01)) == pytest.approx(wanted, rel=1e-3)
+    data = gathered.padded(8)
+    loss = objective(scores(new, WEIGHTS, BOUND, data), data, Settings(clip, 0.01))
+    assert loss == pytest.approx(wanted, rel=1e-3)
 
 
 def test_scores_are_the_same_padded():
     worth = RNG.normal(size=36).astype(np.float32)
     gathered, batches = played(worth)
-    wanted = np.concatenate([proposals.scores(worth, WEIGHTS) for proposals, *_ in batches])
-    assert np.allclose(scores(worth, WEIGHTS, gathered.padded(8))[: len(wanted)], wanted, atol=1e-5)
+    wanted = np.concatenate([proposals.scores(worth, WEIGHTS, BOUND) for proposals, *_ in batches])
+    assert np.allclose(scores(worth, WEIGHTS, BOUND, gathered.padded(8))[: len(wanted)], wanted, atol=1e-5)
 
 
 def test_each_value_has_the_reward_of_its_candidate_in_shares():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bbo_strategies.rl.learner import fresh
+from bbo_strategies.rl.policy import SURE
 from bbo_strategies.rl.policy_file import PolicyFile, content
 from bbo_strategies.rl.pretrained import load, save
 from bbo_strategies.rl.strategy import ReinforcementOptions
@@ -22,6 +23,7 @@ def file(tmp_path):
 
 def test_what_was_saved_is_loaded(file):
     loaded = load(file.read_bytes(), str(file), 5, 7, "toy/x")
+    assert loaded.bound == SURE
     for a, b in zip(jax.tree.leaves(fresh(5, 7, np.random.default_rng(0))), jax.tree.leaves(loaded), strict=True):
         assert np.array_equal(a, b)
 
@@ -39,7 +41,7 @@ def test_a_policy_for_other_features_is_refused(file):
         (lambda data: b"[1]\n" + data, "is no policy"),
         (lambda data: data[:-100], "is damaged"),
         (lambda data: data[:-1] + bytes([data[-1] ^ 1]), "is damaged"),
-        (lambda data: data.replace(b'"version": 2', b'"version": 0'), "is of version 0"),
+        (lambda data: data.replace(b'"version": 3', b'"version": 0'), "is of version 0"),
     ],
 )
 def test_a_file_that_is_no_policy_is_refused(file, damage, complaint):

@@ -39,7 +39,7 @@ def test_a_score_is_what_the_new_values_are_worth_more():
     made = compared(configs, state, np.array([0, 1, 2]), np.ones(3, bool), values)
     worth, weights = np.array([0.1, 0.2, 0.4, 0.0, 0.1, 0.2, 0.3]), np.array([0.0, 0.5, 0.0, 0.0])
     wanted = BOUND * np.tanh(np.array([(0.4 - 0.2 + 0.0 - 0.3) / np.sqrt(2), 0.5, 0.1 - 0.2]) / BOUND)
-    assert np.allclose(made.scores(worth, weights), wanted)
+    assert np.allclose(made.scores(worth, weights, BOUND), wanted)
 
 
 def test_what_is_drawn_first_is_as_likely_as_the_policy_says():

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from bbo_strategies.rl import ReinforcementLearning, ReinforcementOptions
+from bbo_strategies.rl.policy_file import PolicyFile
 from bbo_suite import Graph, Space, Structure, Task
+from bbo_suite.pretraining import Lesson
 
 TOYS = Path(__file__).parents[2] / "bbo_suite" / "plugins"
 
@@ -56,6 +58,34 @@ def test_the_batch_size_does_not_change_when_the_policy_learns():
     small, large = (play(200, batch)[1] for batch in (1, 200))
     assert len(small) == len(large) == 200
     assert small.min() < 1 and large.min() < 1
+
+
+def test_what_was_learned_carries_over_within_the_budget(tmp_path):
+    """The tasks share nothing but what their features mean; without learning half of the first changes pay less."""
+    spent, reported = 0, []
+
+    def lesson(seed):
+        made, weights = task(seed=seed)
+
+        def evaluate(configs):
+            nonlocal spent
+            spent += len(configs)
+            return 1 + configs @ weights
+
+        return Lesson(made, 1.0, evaluate)
+
+    budget, options, out = 8000, ReinforcementOptions(), tmp_path / "p.eqx"
+    rng = np.random.default_rng(0)
+    ReinforcementLearning.pretrain([lesson(1), lesson(2)], budget, rng, options, out, lambda n, _: reported.append(n))
+    assert budget - 13 <= spent <= budget and reported[-1] == budget
+
+    made, weights = task(seed=3)
+    found = {}
+    for pretrained in ("", str(out)):
+        given = ReinforcementOptions(pretrained=PolicyFile(pretrained))
+        rows = ReinforcementLearning(made, 1000, np.random.default_rng(0), given).ask(20)[1:]
+        found[pretrained != ""] = (rows @ weights < 0).mean()
+    assert found[True] > found[False] + 0.2
 
 
 def cli(folder, *arguments):
