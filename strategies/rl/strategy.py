@@ -46,8 +46,8 @@ class ReinforcementLearning(Annealing):
     After GO (Zhou et al. 2020, "Transferable Graph Optimizers for ML Compilers"): GraphSAGE embeds the computation
     graph, segmented recurrent attention carries context over all parameters, one decision for each is made in parallel
     and refined in a second pass, and proximal policy optimization trains it. Without a declared graph the parameters
-    are the nodes, joined where they interact. `pretrain` trains a policy on several problems of one family; option
-    `pretrained` starts from it. Hyperparameters are ours: the authors published none.
+    are the nodes, joined where they interact. Option `pretrained` starts from a policy that `pretrain` trained on other
+    problems of the family. Hyperparameters are ours: the authors published none.
 
     Where this differs from the publication:
       - The compiler's default is strong, and of single decisions of a whole candidate there are too many to learn one
@@ -59,9 +59,11 @@ class ReinforcementLearning(Annealing):
       - The network sees how often each value was tried and what it was worth, a memory that transfers.
       - Attention runs over the parameters, in the order of the space, and not over the nodes.
 
-    On the training problems of fusion a pre-trained policy ranks single changes of a program that it has not seen well,
-    and the mean reward of a round is higher than with `rate=0`, where proposals are chosen at random; but the best
-    candidate after 1,000 or 10,000 evaluations was not measurably better for it.
+    `pretrain` evaluates all proposals, and the policy learns by cross-entropy to choose each as often as its share in
+    what all of them gain (imitation, see `Apprentice`). A search from such a policy trusts it more (`SURE`), and
+    fine-tunes it by PPO. On training problems of fusion of models that were not pre-trained on, 1,000 evaluations with
+    it gained 3.24 % (standard error 0.06, six seeds, `rate=0.0005`) instead of 2.38 % (0.14, ten seeds) on
+    `translate-base-decode-b64-s64`, but 4.12 % (0.09) either way on `ssd-resnet34-infer-b32`.
     """
 
     Options: ClassVar[type] = ReinforcementOptions

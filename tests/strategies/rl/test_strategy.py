@@ -8,9 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bbo_strategies.changes import Changes
 from bbo_strategies.rl import ReinforcementLearning, ReinforcementOptions
-from bbo_strategies.rl.policy_file import PolicyFile
-from bbo_suite import Graph, Space, Structure, Task
+from bbo_strategies.rl.imitation import Apprentice
+from bbo_strategies.rl.inputs import widths_of
+from bbo_strategies.rl.learner import fresh
+from bbo_strategies.rl.policy import SURE
+from bbo_strategies.rl.pupil import Pupil
+from bbo_suite import Graph, Moves, Space, Structure, Task
 from bbo_suite.pretraining import Lesson
 
 TOYS = Path(__file__).parents[2] / "bbo_suite" / "plugins"
@@ -60,32 +65,37 @@ def test_the_batch_size_does_not_change_when_the_policy_learns():
     assert small.min() < 1 and large.min() < 1
 
 
-def test_what_was_learned_carries_over_within_the_budget(tmp_path):
-    """The tasks share nothing but what their features mean; without learning half of the first changes pay less."""
-    spent, reported = 0, []
+def lesson(seed, spent):
+    made, weights = task(seed=seed)
 
-    def lesson(seed):
-        made, weights = task(seed=seed)
+    def evaluate(configs):
+        spent.append(len(configs))
+        return 1 + configs @ weights
 
-        def evaluate(configs):
-            nonlocal spent
-            spent += len(configs)
-            return 1 + configs @ weights
+    return Lesson(made, 1.0, evaluate)
 
-        return Lesson(made, 1.0, evaluate)
 
-    budget, options, out = 8000, ReinforcementOptions(), tmp_path / "p.eqx"
+def test_pretraining_stays_within_its_budget(tmp_path):
+    spent, reported, out = [], [], tmp_path / "p.eqx"
+    given = np.random.default_rng(0), ReinforcementOptions(), out, lambda n, _: reported.append(n)
+    ReinforcementLearning.pretrain([lesson(1, spent), lesson(2, spent)], 500, *given)
+    assert 500 - 13 <= sum(spent) <= 500 and reported[-1] == 500 and out.exists()
+
+
+def test_what_was_learned_carries_over():
+    """The tasks share nothing but what their features mean."""
     rng = np.random.default_rng(0)
-    ReinforcementLearning.pretrain([lesson(1), lesson(2)], budget, rng, options, out, lambda n, _: reported.append(n))
-    assert budget - 13 <= spent <= budget and reported[-1] == budget
+    apprentice = Apprentice(fresh(*widths_of(task()[0]), rng, SURE), rng)
 
-    made, weights = task(seed=3)
-    found = {}
-    for pretrained in ("", str(out)):
-        given = ReinforcementOptions(pretrained=PolicyFile(pretrained))
-        rows = ReinforcementLearning(made, 1000, np.random.default_rng(0), given).ask(20)[1:]
-        found[pretrained != ""] = (rows @ weights < 0).mean()
-    assert found[True] > found[False] + 0.2
+    def gaining(seed):
+        given = lesson(seed, [])
+        pupil = Pupil(apprentice, given, Changes(Moves(given.task.space), rng), 20, rng)
+        values = given.evaluate(pupil.choose(given.task.default, 20)[0])
+        pupil.learn(values, 1.0)
+        return (values < 1).mean()
+
+    found = [gaining(seed) for seed in range(60)]
+    assert np.mean(found[-10:]) > np.mean(found[:10]) + 0.2
 
 
 def cli(folder, *arguments):
