@@ -62,7 +62,7 @@ def _step(policy: Policy, memory: optax.OptState, example: Example, rate: Array)
     graph, state, data, shares = example
 
     def loss(policy: Policy) -> Array:
-        return divergence(scores(policy(graph, state), policy.facts, policy.bound, data), data, shares)
+        return divergence(scores(policy(graph, jnp.asarray(state)), policy.facts, policy.bound, data), data, shares)
 
     updates, memory = optimizer().update(eqx.filter_grad(loss)(policy), memory)
     return eqx.apply_updates(policy, jax.tree.map(lambda u: -rate * u, updates)), memory
