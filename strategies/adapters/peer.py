@@ -16,6 +16,8 @@ from bbo_suite import Strategy, Task, UserError
 from .coding import Coding
 from .sandbox import Sandbox
 
+_BATCH = 20  # as our own take: an optimizer that is told of 100 candidates at once learns late
+
 
 class Peer(Strategy):
     """An optimizer of another library.
@@ -40,7 +42,8 @@ class Peer(Strategy):
         self._started = False
 
     def ask(self, n: int) -> NDArray:
-        """Return what the optimizer proposes, at most `n` candidates, the default first of all."""
+        """Return what the optimizer proposes, at most `n` candidates and 20, the default first of all."""
+        n = min(n, _BATCH)
         if not len(self.coding.sizes):
             return np.repeat(self.task.default[None], n, axis=0)
         with self._sandbox.entered():
