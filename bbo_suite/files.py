@@ -1,4 +1,4 @@
-"""Files: JSON that is never half written, names for folders, and what to say when a disk refuses."""
+"""Files: none that is half written, names for folders, and what to say when a disk refuses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -47,9 +48,23 @@ def read_json(file: Path) -> dict[str, Any]:
 
 def write_json(file: Path, content: Mapping[str, Any]) -> None:
     """Write a JSON object so that a reader sees the old file or the whole new one, never a part."""
-    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
-    unfinished.write_text(json.dumps(content, indent=1), encoding="utf-8")
-    unfinished.replace(file)
+    with replacing(file) as unfinished:
+        unfinished.write_text(json.dumps(content, indent=1), encoding="utf-8")
+
+
+@contextmanager
+def replacing(file: Path) -> Iterator[Path]:
+    """Yield a path to write to, which becomes the file once it is whole; what was there stays if it never is."""
+    if file.exists() and not file.is_file():  # a device or a pipe, such as /dev/null, has nothing to be lost
+        yield file
+        return
+    real = file.resolve()  # a link stays a link
+    unfinished = real.with_name(f".{real.name}.{os.getpid()}")
+    try:
+        yield unfinished
+        unfinished.replace(real)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def folder_name(*parts: str) -> str:

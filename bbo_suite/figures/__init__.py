@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import matplotlib as mpl
 
 from ..errors import UserError, did_you_mean
-from ..files import disk_errors
+from ..files import disk_errors, replacing
 from . import (
     bars,
     convergence,
@@ -116,5 +116,6 @@ def save(pages: Iterable[tuple[str, Figure, pd.DataFrame]], folder: Path, format
         for stem, figure, _ in pages:
             for suffix in formats:
                 file = folder / f"{stem}.{suffix}"
-                figure.savefig(file, metadata=_UNDATED.get(suffix))
+                with replacing(file) as unfinished:
+                    figure.savefig(unfinished, format=suffix, metadata=_UNDATED.get(suffix))
                 yield file

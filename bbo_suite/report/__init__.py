@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import UserError
-from ..files import disk_errors
+from ..files import disk_errors, replacing
 from ..identity import RUN
 from ..registry import Registry
 from . import beside, contest, failures, limits, optimum, origin, overall, results, times, words
@@ -44,7 +44,8 @@ def write(
     path = out or results / study / "report.html"
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8", errors="backslashreplace")
+        with replacing(path) as unfinished:
+            unfinished.write_text(text, encoding="utf-8", errors="backslashreplace")
     return path
 
 

@@ -4,7 +4,9 @@ Also runs the command line in this process.
 """
 
 import importlib.util
+import resource
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,3 +53,19 @@ def toy():
     """Return the arguments that add the toy problem and the toy strategy."""
     folder = Path(__file__).with_name("plugins")
     return ("--plugin", folder / "toy.py", "--plugin", folder / "pick.py")
+
+
+@pytest.fixture
+def full_disk():
+    """Return a context in which no file can grow beyond so many bytes."""
+
+    @contextmanager
+    def limited(size):
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    return limited

@@ -193,3 +193,11 @@ def test_nothing_to_draw_and_nowhere_to_write(tmp_path, three):
     (tmp_path / "file").touch()
     with pytest.raises(UserError, match=r"cannot write .*file"):
         list(figures.write(three, tmp_path / "file"))
+
+
+def test_a_full_disk_leaves_the_old_figure(tmp_path, three, full_disk):
+    (file,) = figures.write(three, tmp_path, names=["speedup"], formats=["png"])
+    old = file.read_bytes()
+    with full_disk(1000), pytest.raises(UserError, match="cannot write"):
+        list(figures.write(three, tmp_path, names=["speedup"], formats=["png"]))
+    assert file.read_bytes() == old and list(tmp_path.iterdir()) == [file]

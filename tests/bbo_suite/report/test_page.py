@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import os
 import re
 from html.parser import HTMLParser
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from bbo_suite import UserError
+from bbo_suite.files import replacing
 from bbo_suite.report import write
 
 VOID = {"meta", "link", "input", "img"}
@@ -98,6 +100,26 @@ def test_write_says_where(studies):
         write("none", studies.path)
     with pytest.raises(UserError, match="cannot write"):
         write("s", studies.path, studies.path / "s")
+
+
+def test_a_full_disk_leaves_the_old_report(studies, full_disk):
+    studies.add({("p/a", "x", 0): [8, 4]})
+    path = write("s", studies.path)
+    old, there = path.read_bytes(), sorted(path.parent.iterdir())
+    with full_disk(1000), pytest.raises(UserError, match="cannot write"):
+        write("s", studies.path)
+    assert path.read_bytes() == old and sorted(path.parent.iterdir()) == there
+
+
+def test_a_report_may_be_a_link_or_a_pipe(studies, tmp_path):
+    studies.add({("p/a", "x", 0): [8, 4]})
+    (tmp_path / "r.html").symlink_to(tmp_path / "real.html")
+    write("s", studies.path, tmp_path / "r.html")
+    assert (tmp_path / "r.html").is_symlink() and (tmp_path / "real.html").is_file()
+    os.mkfifo(tmp_path / "pipe")
+    with replacing(tmp_path / "pipe") as path:
+        assert path == tmp_path / "pipe"
+    assert path.is_fifo()
 
 
 def test_reports_are_reproducible(studies):
