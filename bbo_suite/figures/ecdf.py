@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from ..stats import best_so_far, first_hits, runtime_ecdf
+from ..stats import LEAST_GAIN, LEAST_WORDS, best_so_far, first_hits, runtime_ecdf
 from . import ends, style
 from .cast import cast, draw_shares, legend
 from .drawing import Drawing
@@ -22,7 +22,7 @@ def ecdf_data(frame: pd.DataFrame) -> pd.DataFrame:
 
     The targets of a problem are 50 costs, evenly spaced from below the default's to the best that any run of the study
     found. The share of runs and targets reached is the mean over the problems that all strategies ran and on which one
-    beats the default (Hansen et al. 2021, COCO, with targets of our own).
+    beats the default by `LEAST_GAIN` (Hansen et al. 2021, COCO, with targets of our own).
     """
     targets = _targets(frame)
     grid = np.unique(np.geomspace(1, frame["evaluation"].max(), 300).astype(int))
@@ -44,7 +44,7 @@ def _targets(frame: pd.DataFrame) -> dict[str, NDArray[np.float64]]:
     part = frame[frame["problem"].isin(problems)].groupby("problem", observed=True)
     default, best = part["default"].first(), part["value"].min()
     steps = np.arange(1, TARGETS) / TARGETS
-    better = [str(problem) for problem in best.index[best < default]]
+    better = [str(problem) for problem in best.index[default / best - 1 >= LEAST_GAIN]]
     return {name: np.append(default[name] - (default[name] - best[name]) * steps, best[name]) for name in better}
 
 
@@ -66,7 +66,7 @@ def _caption(frame: pd.DataFrame, data: pd.DataFrame) -> str:
     used, common = int(data["problems"].iloc[0]), len(ends.shared(frame))
     words = ends.problems_words(frame, common)
     if used < common:
-        words = f"{used} of {words}, those on which a run beats the default"
+        words = f"{used} of {words}, those on which a run beats the default by {LEAST_WORDS} or more"
     last = data.groupby("strategy", observed=True)["runs"].first()
     return (
         f"Share of all runs and targets that were reached within so many evaluations, higher is better; mean over "
@@ -76,7 +76,8 @@ def _caption(frame: pd.DataFrame, data: pd.DataFrame) -> str:
 
 
 def _needs(frame: pd.DataFrame) -> str | None:
-    return ends.lacks(frame, 1, 1) or (None if _targets(frame) else "needs a run that beats the default")
+    none = f"needs a run that beats the default by {LEAST_WORDS} or more"
+    return ends.lacks(frame, 1, 1) or (None if _targets(frame) else none)
 
 
 DRAWING = Drawing("ecdf", "How soon are targets reached, all problems together?", ecdf, _needs)

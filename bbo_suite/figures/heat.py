@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ..stats import LEAST_GAIN, LEAST_WORDS
 from . import ends, style
 from .cast import labels
 from .drawing import Drawing
@@ -16,12 +17,13 @@ from .drawing import Drawing
 def heat_data(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the cells: strategy, problem, speedup (mean), share (of the best strategy's gain), best first.
 
-    The share is nan where nothing beats the default, and 1 beside a speedup without bounds for others like it.
+    The share is nan where nothing beats the default by `LEAST_GAIN`, and 1 beside a speedup without bounds for others
+    like it.
     """
     means = ends.table(frame).T
     gains = means - 1
     best = gains.max()
-    shares = (gains / best.where(best > 0)).mask(np.isinf(gains), 1.0)
+    shares = (gains / best.where(best >= LEAST_GAIN)).mask(np.isinf(gains), 1.0)
     order = shares.clip(lower=0).mean(axis=1).fillna(0).sort_values(ascending=False, kind="stable").index
     cells = pd.DataFrame({"speedup": means.loc[order].stack(), "share": shares.loc[order].stack(future_stack=True)})
     return cells.dropna(subset="speedup").rename_axis(["strategy", "problem"]).reset_index()
@@ -62,7 +64,7 @@ def _caption(frame: pd.DataFrame) -> str:
     return (
         f"Gain over the compiler's default (mean speedup of {runs} runs, minus 1) as a percentage of the best "
         f"strategy's on the same problem: 100 is the best, below 0 is slower than the default. Sorted by the mean. "
-        f"A dash: no strategy beats the default. An empty cell: no run."
+        f"A dash: no strategy beats the default by {LEAST_WORDS} or more. An empty cell: no run."
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ..stats import LEAST_GAIN, LEAST_WORDS
 from . import power, words
 from .answer import Judgement
 from .evidence import Evidence
@@ -86,6 +87,9 @@ def _hopeless(scores: Scores) -> Iterator[str]:
     level = [problem for problem, top in best.items() if 0 < top <= 1]
     if level:
         yield f"On {words.listed(level)} no run beats the default."
+    tiny = [problem for problem, top in best.items() if 0 < top - 1 < LEAST_GAIN]
+    if tiny:
+        yield f"On {words.listed(tiny)} no run gains {LEAST_WORDS}: gain shares and targets leave that out."
 
 
 def _noise(records: Sequence[Record]) -> Iterator[str]:

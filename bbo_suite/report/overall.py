@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.random import Generator
 
-from ..stats import Ranking, bootstrap_interval, interquartile_mean, ranking
+from ..stats import LEAST_WORDS, Ranking, bootstrap_interval, interquartile_mean, ranking
 from . import table, words
 from .answer import Judgement
 from .pairs import Pair
@@ -36,10 +36,10 @@ def overall(judgement: Judgement, rng: Generator) -> Table | None:
     return Table("overall", title, _OVERALL + _friedman(found), [*columns, "best on"], rows)
 
 
-_OVERALL = """Problems on which all of these ran. Intervals: percentile bootstrap, runs drawn again within each
+_OVERALL = f"""Problems on which all of these ran. Intervals: percentile bootstrap, runs drawn again within each
 problem. A gain share is a run's gain over the default as a part of the best strategy's mean gain on that problem: 1
-is as good, 0 is the default. Their interquartile mean leaves out the lowest and the highest quarter of all runs. Rank
-1 is best. * sees the structure."""
+is as good, 0 is the default; problems on which that is below {LEAST_WORDS} have none. Their interquartile mean leaves
+out the lowest and the highest quarter of all runs. Rank 1 is best. * sees the structure."""
 
 
 def _friedman(found: Ranking) -> str:
@@ -54,7 +54,8 @@ def _friedman(found: Ranking) -> str:
 def _middle(scores: Scores, name: str, rng: Generator) -> Cell:
     """Return the interquartile mean of a strategy's gain shares, of the problems where anybody gains."""
     runs = [(scores.speedups[problem, name], scores.highest(problem)) for problem in scores.whole.index]
-    shares = [np.array([gain_share(x, best) for x in part]) for part, best in runs if 1 < best < np.inf]
+    shares = [np.array([gain_share(x, best) for x in part]) for part, best in runs]
+    shares = [part for part in shares if not np.isnan(part).any()]
     if not shares:
         return table.number(math.nan, "–")
     value = interquartile_mean(shares)

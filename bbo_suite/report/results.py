@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ..stats import LEAST_GAIN, LEAST_WORDS
 from . import table, words
 from .answer import Judgement
 from .contest import Contest
@@ -32,14 +33,14 @@ def speedups(scores: Scores) -> Table:
     return Table("speedups", "Mean speedup by problem and strategy", _SPEEDUPS, [*columns, "of the best gain"], rows)
 
 
-_SPEEDUPS = """Speedup: cost of the compiler's default over the best cost found. Higher is better; 1 is the default, 0
+_SPEEDUPS = f"""Speedup: cost of the compiler's default over the best cost found. Higher is better; 1 is the default, 0
 says that all failed. Student's interval of the mean over runs. Of the best gain: mean gain over the default, in
-percent of the best strategy's. * sees the structure."""
+percent of the best strategy's; a dash: that is below {LEAST_WORDS}, or infinite. * sees the structure."""
 
 
 def gain_share(speedup: float, best: float) -> float:
-    """Return the gain over the default as a part of the best one; nan where that is none."""
-    return (speedup - 1) / (best - 1) if 1 < best < np.inf else np.nan
+    """Return the gain over the default as a part of the best one; nan where that is none, or infinite."""
+    return (speedup - 1) / (best - 1) if LEAST_GAIN <= best - 1 < np.inf else np.nan
 
 
 def winners(judgement: Judgement) -> Table:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..stats import expected_running_time, first_hits
+from ..stats import LEAST_GAIN, LEAST_WORDS, expected_running_time, first_hits
 from . import table, words
 from .record import Record
 from .results import marked
@@ -36,7 +36,7 @@ def running_times(scores: Scores) -> Table:
     for problem in scores.at:
         started = scores.started(problem)
         best = max(record.speedup(record.evaluations) for runs in started.values() for record in runs)
-        if 1 < best < np.inf:
+        if LEAST_GAIN <= best - 1 < np.inf:
             for strategy, runs in started.items():
                 targets = float(runs[0].head["default"]) / (1 + np.array(SHARES) * (best - 1))
                 cells = _running_times(runs, targets)
@@ -50,10 +50,10 @@ def running_times(scores: Scores) -> Table:
     return Table("times", "Evaluations to reach a target", _TIMES, columns, rows)
 
 
-_TIMES = """Expected running time (ERT): evaluations to reach the target if an unlucky run is started again, that is,
+_TIMES = f"""Expected running time (ERT): evaluations to reach the target if an unlucky run is started again, that is,
 all evaluations before the target over the runs that reached it; in brackets how many of the runs did. Fewer is
 better; a dash: none reached it. A target is a part of the largest gain over the default that any run of this study
-found. Problems on which no run beats the default are left out. * sees the structure."""
+found. Problems on which no run beats the default by {LEAST_WORDS} or more are left out. * sees the structure."""
 
 
 def _running_times(runs: Sequence[Record], targets: NDArray[np.float64]) -> Iterator[Cell]:

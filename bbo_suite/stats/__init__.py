@@ -3,11 +3,14 @@
 from .baseline import expected_best, over_random
 from .comparisons import Ranking, adjusted, paired, ranking
 from .curves import area_under, best_so_far, fraction_of_optimum, quartiles
+from .gains import LEAST_GAIN, LEAST_WORDS
 from .hitting import expected_running_time, first_hits, runtime_ecdf
 from .intervals import bootstrap_interval, interquartile_mean, mean_interval, probability_of_improvement
 from .profiles import performance_profile
 
 __all__ = [
+    "LEAST_GAIN",
+    "LEAST_WORDS",
     "Ranking",
     "adjusted",
     "area_under",

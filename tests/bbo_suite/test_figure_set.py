@@ -18,7 +18,7 @@ from bbo_suite.figures.ecdf import TARGETS, ecdf, ecdf_data
 from bbo_suite.figures.ends import ends
 from bbo_suite.figures.exploration import exploration, exploration_data
 from bbo_suite.figures.gains import gains_data
-from bbo_suite.figures.heat import heat_data
+from bbo_suite.figures.heat import heat, heat_data
 from bbo_suite.figures.overhead import overhead_data
 from bbo_suite.figures.profile import profile_data
 from bbo_suite.figures.style import duration
@@ -75,7 +75,7 @@ def test_what_is_left_out_and_why():
     apart = figures.left_out(frame(AWKWARD["nothing shared"]))
     assert apart["critical"] == "needs 4 problems or more that all strategies ran, not 0"
     assert apart["ecdf"] == "needs a problem that all strategies ran"
-    assert figures.left_out(frame(AWKWARD["ties"]))["ecdf"] == "needs a run that beats the default"
+    assert figures.left_out(frame(AWKWARD["ties"]))["ecdf"] == "needs a run that beats the default by 0.01 % or more"
     assert set(figures.left_out(frame(AWKWARD["one repeat"]))) == {"exploration"}
     with pytest.raises(UserError, match=r"no figure 'hat'. Did you mean 'heat'"):
         figures.left_out(one, ["hat"])
@@ -190,6 +190,14 @@ def test_heat_by_hand():
     assert found.keys() == costs.keys()  # a did not run r
     assert found["p", "a"] == found["r", "b"] == 1 and found["p", "b"] == pytest.approx(0.25)
     assert np.isnan(found["q", "a"]) and np.isnan(found["q", "b"])
+
+
+def test_a_gain_that_is_next_to_nothing_is_none():
+    made = frame({("p", "a", 0): [8 / (1 + 2e-7)], ("p", "b", 0): [8.0], ("q", "a", 0): [6.0], ("q", "b", 0): [4.0]})
+    shares = heat_data(made).pivot(index="problem", columns="strategy", values="share")
+    assert shares.loc["p"].isna().all() and shares.loc["q"].tolist() == pytest.approx([1 / 3, 1])
+    assert set(ecdf_data(made)["problems"]) == {1}
+    assert "no strategy beats the default by 0.01 % or more" in caption_of(heat(made)[0])
 
 
 def test_gains_are_sorted_and_of_the_best_six():

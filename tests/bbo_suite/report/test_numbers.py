@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bbo_suite.report import contest, pairs, times
+from bbo_suite.report import contest, pairs, results, times
 from bbo_suite.report.comparison import rows_of
 from bbo_suite.report.overall import duels, overall
 from bbo_suite.report.scores import scores
@@ -162,6 +162,17 @@ def test_expected_running_times_by_hand(studies):
     # the best speedup is 2, so half of its gain is 1.5, a cost of 5.33: after 2 evaluations, and never of 4
     assert [cell.text for cell in x[2:]] == ["2.0000", "6 (1/2)", "6 (1/2)", "6 (1/2)"]
     assert [cell.text for cell in y[3:]] == ["– (0/1)"] * 3
+
+
+def test_a_gain_that_is_next_to_nothing_has_no_shares(studies):
+    studies.add(studies.finals("p/a", x=[8 / (1 + 2e-7), 8], y=[8, 8]) | studies.finals("p/b", x=[6, 6], y=[4, 4]))
+    judged = studies.judgement()
+    rows = results.speedups(judged.scores).rows
+    assert [row[-1].text for row in rows] == ["–", "–", "33 %", "100 %"]
+    middles = {row[0].text: row[2].text for row in overall(judged, np.random.default_rng(0)).rows}
+    assert middles == {"x": "0.33 (0.33 to 0.33)", "y": "1.00 (1.00 to 1.00)"}
+    assert {row[0].text for row in times.running_times(judged.scores).rows} == {"p/b"}
+    assert "On p/a no run gains 0.01 %: gain shares and targets leave that out." in studies.page().limits
 
 
 def test_candidates_and_seconds_by_hand(studies):
