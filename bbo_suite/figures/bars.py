@@ -42,7 +42,8 @@ def speedup_bars(frame: pd.DataFrame, problems: Sequence[str] | None = None) -> 
     needed to read them. Returns the figure and the data (`speedup_data`).
     """
     strategies = _shown(frame)
-    data = speedup_data(style.chosen(frame, problems))
+    shown = style.chosen(frame, problems)
+    data = speedup_data(shown)
     data = data[data["strategy"].isin(strategies)].reset_index(drop=True)
     problems = list(dict.fromkeys(data["problem"]))
     words = labels(frame)
@@ -54,7 +55,7 @@ def speedup_bars(frame: pd.DataFrame, problems: Sequence[str] | None = None) -> 
     axes.flat[0].set_yticks(range(len(names)), names)
     axes.flat[0].set_ylim(len(names) - 0.4, -0.6)  # the first on top
     few = "" if len(words) == len(names) else f" Shown: the best {BEST} of {len(words)} strategies by mean rank."
-    style.caption(figure, _caption(data) + few)
+    style.caption(figure, _caption(data) + few + ends.cut_words(shown))
     return figure, data
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ..stats import best_so_far, quartiles
-from . import curves, style
+from . import curves, ends, style
 from .cast import cast
 from .drawing import Drawing, always
 
@@ -46,10 +46,11 @@ def convergence(frame: pd.DataFrame, problems: Sequence[str] | None = None) -> t
 
     Returns the figure and the data it drew (see `convergence_data`).
     """
-    data, who = convergence_data(style.chosen(frame, problems)), cast(frame)
+    shown, who = style.chosen(frame, problems), cast(frame)
+    data = convergence_data(shown)
     figure = curves.draw(data, who, "evaluation", style.evaluations)
     words = "One evaluation is one candidate; evaluations on a log scale."
-    style.caption(figure, curves.caption(data, who, words))
+    style.caption(figure, curves.caption(data, who, words) + ends.cut_words(shown))
     return figure, data
 
 

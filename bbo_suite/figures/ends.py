@@ -49,6 +49,13 @@ def runs_words(counts: pd.Series) -> str:
     return f"n = {low}" if low == high else f"n = {low} to {high}"
 
 
+def cut_words(frame: pd.DataFrame) -> str:
+    """Return how many runs a figure shows for less than their budget, for the end of a caption; nothing if none."""
+    last = ends(frame)
+    cut = int((last["evaluation"] < last["budget"]).sum())
+    return f" Shown for less than their budget: {cut:,} of {len(last):,} runs." if cut else ""
+
+
 def problems_words(frame: pd.DataFrame, used: int) -> str:
     """Return how many problems a figure is about, for a caption."""
     known = frame["problem"].nunique()

@@ -45,7 +45,7 @@ def gains(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     _heights(axes.flat[0], data)
     for ax in axes[:, 0]:
         ax.set_ylabel("gain over the default")
-    style.caption(figure, _caption(frame, data))
+    style.caption(figure, _caption(frame, data) + ends.cut_words(frame))
     return figure, data
 
 

@@ -49,7 +49,7 @@ def heat(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     ax.tick_params(length=0)
     ax.grid(visible=False)
     ax.spines[:].set_visible(False)
-    style.caption(figure, _caption(frame))
+    style.caption(figure, _caption(frame) + ends.cut_words(frame))
     return figure, data
 
 

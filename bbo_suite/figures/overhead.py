@@ -42,7 +42,8 @@ def overhead(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     style.caption(
         figure,
         f"Time that a strategy takes for itself per candidate, on a log scale, lower is better; median of {runs} runs, "
-        f"as measured in each.{words} In grey: the time of an evaluation, which comes on top.",
+        f"as measured in each.{words} In grey: the time of an evaluation, which comes on top."
+        f"{ends.cut_words(frame)}",
     )
     return figure, data
 

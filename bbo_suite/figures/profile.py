@@ -49,7 +49,8 @@ def profile(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     style.caption(
         figure,
         f"Share of problems on which a strategy's cost is within a factor of the best strategy's, higher is better; at "
-        f"factor 1 it is the best. Over {used}; cost: the default's over the mean speedup of {runs} runs.{who.words}",
+        f"factor 1 it is the best. Over {used}; cost: the default's over the mean speedup of {runs} runs.{who.words}"
+        f"{ends.cut_words(frame)}",
     )
     return figure, data
 

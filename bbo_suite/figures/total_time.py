@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ..stats import quartiles
-from . import curves, style
+from . import curves, ends, style
 from .cast import cast
 from .drawing import Drawing, always
 
@@ -52,10 +52,11 @@ def total_time(frame: pd.DataFrame, problems: Sequence[str] | None = None) -> tu
 
     Returns the figure and the data it drew (see `total_time_data`).
     """
-    data, who = total_time_data(style.chosen(frame, problems)), cast(frame)
+    shown, who = style.chosen(frame, problems), cast(frame)
+    data = total_time_data(shown)
     figure = curves.draw(data, who, "seconds", _axis)
     words = "Seconds of the strategy and of the evaluations together, as measured in each run, on a log scale."
-    style.caption(figure, curves.caption(data, who, words))
+    style.caption(figure, curves.caption(data, who, words) + ends.cut_words(shown))
     return figure, data
 
 

@@ -17,7 +17,7 @@ from . import beside, contest, failures, limits, optimum, origin, overall, resul
 from .answer import Judgement, sentences
 from .evidence import Evidence, read
 from .page import Page, html
-from .pictures import pictures
+from .pictures import judged, pictures
 from .record import Record
 from .scores import scores
 from .table import Table
@@ -81,7 +81,7 @@ def page(evidence: Evidence, other: Evidence | None = None, registry: Registry |
     failed = [failures.failures(judgement.scores), failures.reasons(judgement.scores)]
     made = [origin.settings(evidence.records), origin.problems(evidence.records), origin.places(evidence.records)]
     doubts = [*limits.limits(evidence, judgement), *origin.doubts(evidence.records), *notes]
-    drawn = list(pictures(evidence.frame)) if len(evidence.frame) else []
+    drawn = list(pictures(judged(evidence.frame, judgement.scores))) if judgement.problems else []
     answers = list(sentences(judgement))
     return Page(
         evidence.name,

@@ -9,6 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from .scores import Scores
+
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
@@ -27,6 +31,15 @@ class Picture:
     question: str
     sources: tuple[str, ...] = ()
     missing: str = ""
+
+
+def judged(frame: pd.DataFrame, scores: Scores) -> pd.DataFrame:
+    """Return the rows that the tables judge: those of the runs used, as far as their problems are compared."""
+    at: dict[object, int] = {(run.problem, run.strategy, run.seed): scores.at[run.problem] for run in scores.used}
+    evaluation, kept = frame["evaluation"].to_numpy(), np.zeros(len(frame), bool)
+    for run, rows in frame.groupby(["problem", "strategy", "seed"], observed=True, sort=False).indices.items():
+        kept[rows] = evaluation[rows] <= at.get(run, 0)
+    return frame if kept.all() else frame[kept]  # no copy of a large one
 
 
 def pictures(frame: pd.DataFrame) -> Iterator[Picture]:

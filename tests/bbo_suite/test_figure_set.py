@@ -106,6 +106,16 @@ def test_a_caption_says_runs_and_what_is_better(drawing):
     assert any("s1 (uses structure)" in text for text in words)
 
 
+@pytest.mark.parametrize("drawing", figures.FIGURES, ids=NAMES)
+def test_a_caption_says_how_many_runs_are_cut_short(drawing):
+    if drawing.name == "exploration":
+        pytest.skip("shows one run")
+    made = frame(study(lambda p, s, r: [8 - s - p / 9] * (4 if s else 3)))
+    assert "Shown for less than their budget: 8 of 24 runs." in caption_of(drawing.function(made)[0])
+    whole = made[made["strategy"] != "s0"]
+    assert drawing.needs(whole) or "their budget" not in caption_of(drawing.function(whole)[0])
+
+
 def test_ends_of_runs_that_are_interleaved():
     made = frame({("p", "a", 0): [4.0, 2.0], ("p", "a", 1): [8.0], ("p", "b", 0): [16.0, 8.0]})
     mixed = made.iloc[[0, 2, 3, 1, 4]]

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from bbo_suite.figures.heat import heat_data
 from bbo_suite.report import contest, pairs, results, times
 from bbo_suite.report.comparison import rows_of
 from bbo_suite.report.overall import duels, overall
+from bbo_suite.report.pictures import judged
 from bbo_suite.report.scores import scores
 
 
@@ -173,6 +175,25 @@ def test_a_gain_that_is_next_to_nothing_has_no_shares(studies):
     assert middles == {"x": "0.33 (0.33 to 0.33)", "y": "1.00 (1.00 to 1.00)"}
     assert {row[0].text for row in times.running_times(judged.scores).rows} == {"p/b"}
     assert "On p/a no run gains 0.01 %: gain shares and targets leave that out." in studies.page().limits
+
+
+def test_figures_show_what_the_tables_judge(studies):
+    studies.add({("p/a", "x", 0): [8, 4, 4], ("p/b", "x", 0): [8, 4]})
+    studies.add({("p/a", "x", 1): [8], ("p/a", "y", 0): [8, 6, 5, 2]}, ended="", budget=9)
+    evidence, found = studies.evidence(), studies.judgement()
+    shown = judged(evidence.frame, found.scores)
+    kept = {key: run["value"].tolist() for key, run in shown.groupby(["problem", "strategy", "seed"], observed=True)}
+    assert kept == {("p/a", "x", 0): [8, 4, 4], ("p/a", "y", 0): [8, 6, 5], ("p/b", "x", 0): [8, 4]}
+    drawn = {(c.problem, c.strategy): c.speedup for c in heat_data(shown).itertuples()}
+    assert drawn == {(mean.problem, mean.strategy): mean.mean for mean in found.scores.means}
+
+
+def test_the_page_draws_no_more_than_the_tables_judge(studies, monkeypatch):
+    studies.add({("p/a", "x", 0): [8, 4, 4]}).add({("p/a", "x", 1): [8]}, ended="", budget=3)
+    drawn = []
+    monkeypatch.setattr("bbo_suite.report.pictures", lambda frame: drawn.append(frame) or [])
+    studies.page()
+    assert [set(frame["seed"]) for frame in drawn] == [{0}]
 
 
 def test_candidates_and_seconds_by_hand(studies):
