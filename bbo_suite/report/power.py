@@ -12,6 +12,8 @@ from .answer import Judgement
 from .contest import LEVEL, smallest_rank_sum, smallest_signed_rank
 
 _MOST = 200
+_FEW = 5
+"""Repeats below which a percentile bootstrap over runs is said to be too narrow: of 5 it covers some 88 %."""
 
 
 def sizes(judgement: Judgement) -> Iterator[str]:
@@ -29,12 +31,26 @@ def sizes(judgement: Judgement) -> Iterator[str]:
         who = "Every strategy" if len(single) == len(scores.means) else words.listed(names)
         where = "" if len(problems) == 1 or len(single) == len(scores.means) else _on(mean.problem for mean in single)
         yield f"{who}: one run only{where}, so there is no interval and no test; ask for more with --repeats."
+    yield from _narrow(judgement)
     if len(problems) == 1:
         yield f"With one problem nothing can be said about others than {problems[0]}."
     left = sorted(set(strategies) - set(scores.whole.columns)), sorted(set(problems) - set(scores.whole.index))
     for names, noun in zip(left, ("strategy", "problem"), strict=True):
         if names:
             yield f"Not all ran everywhere: means over problems leave out the {noun} {words.listed(names)}."
+
+
+def _narrow(judgement: Judgement) -> Iterator[str]:
+    """Say that bootstrapped intervals are too narrow; the shares are of simulated studies of 2 to 40 problems."""
+    scores = judgement.scores
+    whole = scores.whole if len(judgement.problems) > 1 else scores.whole[:0]
+    repeats = [min((len(scores.speedups[p, name]) for p in whole.index), default=0) for name in whole.columns]
+    few = [number for number in repeats if 1 < number < _FEW]
+    if few:
+        yield (
+            f"Intervals over problems are bootstrapped from {words.span(few)} repeats, and too narrow: of 2 they hold "
+            f"the true value in some 75 % of studies, of 3 in some 85 %, not in 95 %."
+        )
 
 
 def _on(problems: Iterable[str]) -> str:

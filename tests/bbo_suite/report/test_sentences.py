@@ -103,6 +103,14 @@ def test_one_repeat_on_several_problems(studies):
     assert "6 problems would do" in text
 
 
+@pytest.mark.parametrize(("repeats", "problems", "said"), [(1, 3, 0), (2, 3, 1), (4, 3, 1), (5, 3, 0), (3, 1, 0)])
+def test_bootstrapped_intervals_of_few_repeats_are_too_narrow(studies, repeats, problems, said):
+    for number in range(problems):
+        studies.add(studies.finals(f"p/{number}", x=[4 + 0.1 * i for i in range(repeats)], y=[5] * repeats))
+    sentence = f"Intervals over problems are bootstrapped from {repeats} repeats, and too narrow"
+    assert limits(studies).count(sentence) == limits(studies).count("bootstrapped") == said
+
+
 def test_one_strategy(studies):
     studies.add(studies.finals("p/a", x=[4, 5]))
     assert "the only black box to judge" in answer(studies)
