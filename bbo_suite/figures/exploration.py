@@ -83,12 +83,15 @@ def exploration_data(run: pd.DataFrame, names: Names | None = None) -> pd.DataFr
 
 @mpl.rc_context(style.SETTINGS)
 def exploration(frame: pd.DataFrame, names: Names | None = None) -> tuple[Figure, pd.DataFrame]:
-    """Draw when the parameters that matter changed in one run; return also the data (`exploration_data`)."""
+    """Draw when the parameters of `exploration_data` changed in one run; return also this data."""
     data = exploration_data(frame, names)
-    figure, axes = style.panels(2, 5.2, 0.24 * max(4, len(data)) + 1.2, 0.5, sharey=True)
+    known = bool(data["importance"].notna().any())
+    width = 5.2 if known else 8.0
+    figure, axes = style.panels(1 + known, width, 0.24 * max(4, len(data)) + 1.2, 0.5, sharey=True)
     _changes(axes[0, 0], data)
     axes[0, 0].set_xlim(0.9, 1.1 * len(frame))
-    _importance(axes[0, 1], data)
+    if known:
+        _importance(axes[0, 1], data)
     words = [style.short(name, 44) for name in data["name"]]
     axes[0, 0].set_yticks(range(len(words)), words, fontsize=8.5)
     axes[0, 0].set_ylim(max(4, len(words)) - 0.4, -0.6)
@@ -104,7 +107,7 @@ def _changes(ax: Axes, data: pd.DataFrame) -> None:
 
 
 def _importance(ax: Axes, data: pd.DataFrame) -> None:
-    ax.barh(range(len(data)), data["importance"].fillna(0), 0.72, color="0.45")
+    ax.barh(range(len(data)), data["importance"], 0.72, color="0.45")
     ax.set(xlabel="importance, of 1 in all", xlim=(0, None))
     ax.set_title("importance for the cost", fontsize=10)
     ax.tick_params(axis="y", length=0)
@@ -116,12 +119,12 @@ def _caption(run: pd.DataFrame, data: pd.DataFrame) -> str:
     what = style.short(f"{one['problem']}, {one['strategy']}, seed {one['seed']}", 120)
     known = f"all {len(kept):,} candidates" if len(kept) == len(run) else f"the {len(kept):,} candidates that improved"
     hint = "" if len(kept) == len(run) else ", a small and biased sample (`run --all-configs` keeps all)"
-    forest = f"Importance: a random forest's, fitted to {known}{hint}."
+    which, forest = "matter most", f"Importance: a random forest's, fitted to {known}{hint}."
     if data["importance"].isna().all():
-        forest = f"No importance: {known} are too few, or cost the same."
+        which, forest = "changed most often", f"No importance: {known} are too few, or cost the same."
     return (
         f"One run: {what}; speedup {one['speedup']:.4g} after {len(run):,} evaluations. The {len(data)} parameters of "
-        f"{configs.shape[1]:,} that matter most; a mark where the best candidate became one with another value. "
+        f"{configs.shape[1]:,} that {which}; a mark where the best candidate became one with another value. "
         f"{forest}"
     )
 

@@ -223,6 +223,8 @@ def test_what_a_run_explored_by_hand():
     data = exploration_data(made, names=["x", "y", "z"].__getitem__).set_index("name")
     assert data["changed"].to_dict() == {"y": (3,), "x": (4,)}
     assert data["importance"].isna().all()  # of three candidates there is none
+    figure, _ = exploration(made)
+    assert "The 2 parameters of 3 that changed most often;" in caption_of(figure) and len(figure.axes) == 1
     dashes = frame({("p", "a", 0): [8.0, 6.0]}, configs=["0-99", "0-100"])
     assert exploration_data(dashes)["name"].tolist() == ["x1"]
 
@@ -235,6 +237,7 @@ def test_importance_finds_what_matters(tmp_path):
     assert data["parameter"].tolist()[:2] == [7, 3] and data["importance"].iloc[0] > 0.6 and len(data) == 20
     figure, _ = exploration(made)
     assert "all 300 candidates" in caption_of(figure)
+    assert "The 20 parameters of 30 that matter most;" in caption_of(figure) and len(figure.axes) == 2
     assert [path.name for path in figures.write(made, tmp_path, names=["exploration"], formats=["svg"])] == [
         "exploration.svg"
     ]
