@@ -133,7 +133,7 @@ class Workers:
         ending = self._bury(child, dying=not late)
         if task is None:
             self._failed_starts += 1
-            if self._failed_starts == _FAILED_STARTS:
+            if late or self._failed_starts == _FAILED_STARTS:  # what took too long once would again
                 why = f"took more than {child.limit:g} s" if late else ending
                 raise UserError(f"{self._service.title} cannot start: its process {why}")
         elif late:

@@ -17,6 +17,7 @@ FACTS = "facts"
 """The request for what is known of the program; any other is a tuple of flags."""
 _RUN = "run the result"
 _RUN_SECONDS = 10.0
+"""A program may run so long, as it came or as a candidate."""
 _CPU_SECONDS = 60
 FLAGS = ("-std=c17", "-ffp-contract=off")
 """What every candidate is compiled with."""
@@ -42,7 +43,7 @@ def serve(gcc: str, source: str, folder: str, seeds: tuple[int, ...]) -> Callabl
       seeds: what `run` is called with to compare results.
 
     Raises:
-      ValueError: the program does not compile.
+      ValueError: the program does not compile, or does not return.
     """
     return Program(gcc, source, Path(folder), seeds).answer
 
@@ -58,7 +59,7 @@ class Program:
         _run([gcc, "-c", str(stem.with_suffix(".main.c")), "-o", str(self._main)])
         if error := self._compile(("-O0",)):
             raise ValueError(f"{source} does not compile: {error}")
-        status, self._right = self._results()
+        status, self._right = self._right_results()
         self._runs = not status
         self._known: dict[bytes, Any] = {}
 
@@ -94,15 +95,22 @@ class Program:
         fields = [line.split() for line in listed if line.startswith(".text")]
         return sum(int(size) for _, size, *_ in fields)
 
-    def _results(self) -> tuple[int, str]:
+    def _results(self, seconds: float | None = None) -> tuple[int, str]:
         """Return zero and what the linked program prints, or what is not zero and why it prints nothing."""
         linked = _run([self._gcc, str(self._main), str(self._object), "-o", str(self._linked)])
         if linked.returncode:
             return 1, "it cannot be linked"
-        done = _run([str(self._linked), *map(str, self._seeds)])
+        done = _run([str(self._linked), *map(str, self._seeds)], seconds)
         if done.returncode:
             return 1, f"the program ended with {done.returncode} (a signal if negative)"
         return 0, done.stdout.strip()
+
+    def _right_results(self) -> tuple[int, str]:
+        try:
+            return self._results(_RUN_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            calls = f"run for the seeds {', '.join(map(str, self._seeds))}"
+            raise ValueError(f"{calls} did not return in {error.timeout:g} s") from None
 
     def _facts(self) -> dict[str, Any]:
         sizes = {}
@@ -111,9 +119,15 @@ class Program:
         return {"executed": self._runs, "sizes": sizes}
 
 
-def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+def _run(command: Sequence[str], seconds: float | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, preexec_fn=_bound
+        command,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        stdin=subprocess.DEVNULL,
+        preexec_fn=_bound,
+        timeout=seconds,
     )
 
 

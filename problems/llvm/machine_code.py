@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 import time
 from collections.abc import Sequence
 
@@ -41,12 +42,35 @@ class Running:
         self._run = signature(self._engine.get_function_address("run"))
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self._engine.close()
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        if kind is None:  # else the code may be running still
+            self._engine.close()
 
     def results(self, seeds: Sequence[int]) -> tuple[int, ...]:
         """Return what the program returns for each seed."""
         return tuple(self._run(seed) for seed in seeds)
+
+    def first_results(self, seeds: Sequence[int], seconds: float) -> tuple[int, ...]:
+        """Return what a program that has never been run returns for each seed.
+
+        Nothing but the end of this process ends a call that does not return, so it is made in a thread of its own,
+        which keeps the code alive.
+
+        Raises:
+          ValueError: it has not returned after so many seconds.
+        """
+        found: list[int] = []
+
+        def call() -> None:
+            for seed in seeds:
+                found.append(self._run(seed))
+
+        thread = threading.Thread(target=call, daemon=True)
+        thread.start()
+        thread.join(seconds)
+        if len(found) < len(seeds):
+            raise ValueError(f"run({seeds[len(found)]}) did not return in {seconds:g} s")
+        return tuple(found)
 
     def seconds(self, seed: int) -> float:
         """Return the seconds of one call: the least of several samples of many calls."""

@@ -16,6 +16,8 @@ from .passes import Passes
 FACTS = "facts"
 """The request for what is known of the program; any other is a tuple of actions."""
 _RUN = "run the result"
+_FIRST_SECONDS = 10.0
+"""The program may run so long as it came: it is run for nearly every candidate."""
 _RUN_SECONDS = 5.0
 _REMEMBERED = 4096
 Enter = Callable[[str, float], None]
@@ -31,7 +33,7 @@ def serve(text: str, fast_text: str, objective: str, seeds: tuple[int, ...]) -> 
       seeds: what `run` is called with to compare results.
 
     Raises:
-      ValueError: the program cannot be optimised.
+      ValueError: the program cannot be optimised, or does not return.
     """
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
@@ -51,15 +53,15 @@ class Optimiser:
         self._machine = target.create_target_machine(opt=2, reloc="pic", codemodel="default")  # as clang -c has it
         self._passes = Passes(module.as_bitcode(), self._machine, 3 if objective == "time" else 2)
         self._before = instructions(str(module))
-        self._right = self._results(module) if runnable(module) else None
+        self._right = self._right_results(module) if runnable(module) else None
         if objective == "time" and self._right is None:
             raise ValueError("its time cannot be measured: it defines no i64 @run(i64) that can be called here")
         self._known: dict[bytes, Any] = {}
 
-    def _results(self, module: llvm.ModuleRef) -> tuple[int, ...]:
+    def _right_results(self, module: llvm.ModuleRef) -> tuple[int, ...]:
         started = time.perf_counter()
         with Running(module, 0) as running:
-            results = running.results(self._seeds)
+            results = running.first_results(self._seeds, _FIRST_SECONDS)
         self._patience = max(_RUN_SECONDS, 50 * (time.perf_counter() - started))
         return results
 

@@ -76,6 +76,11 @@ def unfit():
     raise ValueError("no such program")
 
 
+def slow():
+    """Never be ready."""
+    time.sleep(60)
+
+
 def dies():
     """Die before being ready."""
     os._exit(7)

@@ -149,6 +149,13 @@ def test_what_cannot_start_is_a_clear_error(make, target, words):
         make(target).map([1])
 
 
+def test_a_start_that_takes_too_long_is_not_tried_again(make):
+    workers = make("supervised_targets:slow", start_seconds=0.5)
+    with pytest.raises(UserError, match=r"cannot start: its process took more than 0\.5 s"):
+        workers.map([1])
+    assert workers._failed_starts == 1
+
+
 def test_close_ends_the_children_and_a_later_batch_starts_new_ones(make):
     workers = make("supervised_targets:pid")
     first = workers.map([0])[0].value

@@ -123,6 +123,15 @@ def test_code_that_crashes_is_a_runtime_error(tmp_path):
 
 
 @needs_gcc
+def test_a_program_that_does_not_return_is_refused_in_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr(worker, "_RUN_SECONDS", 0.2)
+    source = tmp_path / "loop.c"
+    source.write_text("unsigned long long run(unsigned long long x) { volatile int y = 1; while (y); return x; }")
+    with pytest.raises(ValueError, match=r"^run for the seeds 1, 2, 12345678901 did not return in 0.2 s$"):
+        worker.Program(GCC, str(source), tmp_path, SEEDS)
+
+
+@needs_gcc
 def test_a_compiler_that_crashes_or_hangs_costs_one_candidate(fake_gcc, tmp_path, monkeypatch):
     fake_gcc(f'case "$*" in *-fgcse*) kill -SEGV $$;; *-ftracer*) sleep 60;; esac; exec {GCC} "$@"')
     problem = GccProblem("hash")

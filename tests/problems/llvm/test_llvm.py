@@ -1,5 +1,6 @@
 """LLVM's passes on small programs: the default is clang's, nothing depends on what ran before, and no wrong win."""
 
+import dataclasses
 import gzip
 import shutil
 import subprocess
@@ -215,6 +216,29 @@ def test_a_file_without_run_is_counted_and_said_not_to_be_run(tmp_path):
     )
     assert "compared" in user(tmp_path, "declare void @abort()\n" + calling("abort", "false")).facts()["results"]
     assert default_value(user(tmp_path, text)) == cost([MODULE])
+
+
+def test_a_program_that_does_not_return_is_refused_in_one_sentence(monkeypatch):
+    monkeypatch.setattr(worker, "_FIRST_SECONDS", 0.1)
+    slow = "declare i32 @usleep(i32)\n\ndefine i64 @run(i64 %x) {\n  call i32 @usleep(i32 900000)\n  ret i64 %x\n}\n"
+    with pytest.raises(ValueError, match=r"^run\(1\) did not return in 0.1 s$"):
+        optimiser("slow", text=slow)
+
+
+def test_that_a_program_does_not_return_is_said_once_and_by_its_process(monkeypatch, tmp_path):
+    (tmp_path / "short_worker.py").write_text(SHORT)
+    monkeypatch.syspath_prepend(tmp_path)
+    endless = "define i64 @run(i64 %x) {\n  br label %l\nl:\n  br label %l\n}\n"
+    service = user(tmp_path, endless)._workers._service
+    with pytest.raises(UserError, match=r"mine.ll cannot start: run\(1\) did not return in 0.2 s$"):
+        Workers(dataclasses.replace(service, target="short_worker:serve")).map(["facts"])
+
+
+SHORT = """
+from bbo_problems.llvm import worker
+worker._FIRST_SECONDS = 0.2
+serve = worker.serve
+"""
 
 
 def calling(name, when="true"):
