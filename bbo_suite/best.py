@@ -29,6 +29,7 @@ class Best:
       why_not: why it could not be measured; empty if it was.
       checked: what is known to be right of the candidate, beside its cost.
       paste: the candidate in the compiler's own words; empty where these are not to be had.
+      all_tried: the number of candidates that there are, if the runs have tried every one of them; else 0.
     """
 
     problem: str
@@ -39,6 +40,13 @@ class Best:
     why_not: str = ""
     checked: str = ""
     paste: str = ""
+    all_tried: int = 0
+
+    @property
+    def is_optimum(self) -> bool:
+        """Was every candidate tried, and do costs not vary?"""
+        again = self.again
+        return bool(self.all_tried and self.row and again and not again.noisy and again.value == self.row.value)
 
     @property
     def stored_speedup(self) -> float | None:
@@ -72,6 +80,8 @@ class Best:
             "measured_again": asdict(self.again) if self.again else None,
             "why_not_measured": self.why_not or None,
             "checked": self.checked or None,
+            "all_tried": self.all_tried or None,
+            "is_optimum": self.is_optimum or None,
             "paste": self.paste or None,
             "config": self.row.config,
             "path": str(self.run.path),
@@ -107,11 +117,20 @@ def _best(registry: Registry, problem_id: str, runs: Sequence[StoredRun]) -> Bes
         config = problem.space.unpack(row.config)
         with blame(f"problem {problem_id}", "paste"):
             paste = problem.paste(config)
-        return Best(*own, measure(problem, config), "", what_is_checked(problem), paste)
+        again, tried = measure(problem, config), _all_tried(problem, runs)
+        return Best(*own, again, "", what_is_checked(problem), paste, tried)
     except ValueError as error:
         return Best(*own, why_not=f"the stored configuration cannot be read: {error}")
     except UserError as error:
         return Best(*own, why_not=str(error), paste=paste)
+
+
+def _all_tried(problem: Problem, runs: Sequence[StoredRun]) -> int:
+    """Return how many candidates there are, if the runs have tried all; else 0."""
+    candidates = problem.space.cardinality
+    if candidates > sum(len(run.rows) for run in runs):
+        return 0
+    return candidates if len({row.digest for run in runs for row in run.rows}) == candidates else 0
 
 
 def what_is_checked(problem: Problem) -> str:

@@ -16,7 +16,7 @@ from .files import read_json
 from .identity import RUN
 from .problem_base import Status
 from .rows import HEADER, ROWS
-from .store import complete
+from .store import END, complete
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -170,6 +170,7 @@ def summarise(path: Path) -> dict[str, Any]:
     head, frame = read_json(path / RUN), rows(path)
     best = frame["value"].min() if len(frame) else math.inf
     found = bool(math.isfinite(best))
+    ended = complete(path, len(frame))
     return {
         **{key: head[key] for key in ("problem", "strategy", "seed", "budget", "batch")},
         "evaluations": len(frame),
@@ -182,6 +183,7 @@ def summarise(path: Path) -> dict[str, Any]:
         "strategy_seconds": float(frame["strategy_seconds"].sum()),
         "evaluation_seconds": float(frame["evaluation_seconds"].sum()),
         "uses_structure": head["uses_structure"],
-        "complete": complete(path, len(frame)),
+        "complete": ended,
+        "ended": read_json(path / END).get("reason") if ended else None,
         "path": str(path),
     }

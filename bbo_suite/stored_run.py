@@ -13,6 +13,7 @@ from .files import read_json
 from .frames import study_path
 from .identity import IMPORTED, RUN, Run
 from .rows import Row, read_rows
+from .store import complete
 
 _KINDS: dict[str, Any] = {
     **dict.fromkeys(("problem", "fingerprint", "strategy", "unit"), str),
@@ -43,6 +44,11 @@ class StoredRun:
         """The first row of the least value; None where nothing succeeded."""
         row = min(self.rows, key=lambda row: row.value, default=None)
         return row if row is not None and math.isfinite(row.value) else None
+
+    @property
+    def evaluations(self) -> int:
+        """How many it made, or is to make if it has not ended."""
+        return len(self.rows) if complete(self.path, len(self.rows)) else self.run.budget
 
     @property
     def source(self) -> str:

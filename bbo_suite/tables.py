@@ -58,6 +58,8 @@ def summary_table(summaries: Sequence[dict[str, Any]]) -> None:
         table.add_row(*(escape(line[name]) for name in names))
     if any(s["uses_structure"] for s in summaries):
         table.caption = f"{table.caption}; * uses the declared structure"
+    if any(s["ended"] == "covered" for s in summaries):
+        table.caption = f"{table.caption}; covered: nothing was left to try"
     if len(names) < len(lines[0]):
         table.caption = f"{table.caption}; a wider terminal shows more columns"
     console.print(table)
@@ -65,6 +67,7 @@ def summary_table(summaries: Sequence[dict[str, Any]]) -> None:
 
 def _cells(s: dict[str, Any]) -> dict[str, str]:
     counts = {key: f"{s[key]:,}" for key in ("evaluations", "unique", "failed")}
+    counts["evaluations"] += " covered" if s["ended"] == "covered" else ""
     strategy = s["strategy"] + (" *" if s["uses_structure"] else "")
     return {
         **{"problem": s["problem"], "strategy": strategy, "seed": str(s["seed"]), **counts},

@@ -40,15 +40,20 @@ def _text(best: Best) -> str:
         return f"{best.problem}: no candidate succeeded, in {evaluations} of {_many(len(best.runs), 'run')}\n"
     run, row = best.run.run, best.row
     mark = " *" if best.run.head["uses_structure"] else ""
-    budget = f"{row.evaluation:,} of {run.budget:,}"
+    budget = f"{row.evaluation:,} of {best.run.evaluations:,}"
     costs = f"{best.run.head['default']:.6g} -> {row.value:.6g} {best.run.head['unit']}"
     lines = [
         f"{best.problem}: speedup {_number(best.speedup)}{'' if _beaten(best) else ', the default is not beaten'}",
         f"  found by {run.strategy}{mark}, seed {run.seed}, at evaluation {budget}: {costs}",
+        *([f"  all {best.all_tried:,} candidates were tried{_optimal(best)}"] if best.all_tried else []),
         f"  measured again: {_again(best)}",
         f"  checked: {best.checked or 'nothing'}",
     ]
     return "\n".join([*lines, "", best.paste or f"configuration {row.config or 'unknown'}", ""])
+
+
+def _optimal(best: Best) -> str:
+    return ": this is the optimum" if best.is_optimum else ""
 
 
 def _again(best: Best) -> str:

@@ -70,6 +70,17 @@ def test_the_text_is_for_people_and_holds_what_is_pasted_on_lines_of_its_own(sui
     assert "evaluating" not in out  # the toy prints that while it is measured
 
 
+def test_a_space_that_was_covered_has_its_optimum(suite, toy):
+    run = ("run", *toy, "--strategy", "exhaustive", "--study")
+    assert "256 covered" in suite(*run, "all", "--budget", 5000).out
+    out = suite("best", "all", *toy).out
+    assert "of 256: 5 -> 1 " in out and "all 256 candidates were tried: this is the optimum" in out
+    (found,) = printed(suite("best", "all", *toy, "--json"))
+    assert (found["all_tried"], found["is_optimum"]) == (256, True)
+    suite(*run, "most", "--budget", 255)
+    assert "were tried" not in suite("best", "most", *toy).out
+
+
 def test_a_study_without_a_success_says_so(suite, tmp_path):
     (tmp_path / "failing.py").write_text(FAILING)
     (tmp_path / "others.py").write_text(OTHERS)

@@ -70,7 +70,7 @@ def test_a_frame_of_a_log_that_is_being_written(study):
         log.write_bytes(data[:cut])
         whole = max(0, data[:cut].count(b"\n") - 1)
         assert len(rows(log.parent)) == whole == summarise(log.parent)["evaluations"]
-    assert not summarise(log.parent)["complete"]
+    assert not summarise(log.parent)["complete"] and summarise(log.parent)["ended"] is None
     log.unlink()  # run.json is there, the first batch not yet
     assert load("s", study)["seed"].tolist() == [1] * 30
 
@@ -84,7 +84,7 @@ def test_a_summary_against_numbers_by_hand(study):
     assert told["unique"] == len({row.digest for row in known})
     assert told["failed"] == sum(row.status != Status.OK for row in known)
     assert told["strategy_seconds"] == pytest.approx(sum(row.strategy_seconds for row in known))
-    assert told["complete"] and told["seed"] == 1 and told["path"] == str(path)
+    assert told["complete"] and told["ended"] == "budget" and told["seed"] == 1 and told["path"] == str(path)
     json.dumps(told, allow_nan=False)
 
 

@@ -9,7 +9,7 @@ from bbo_suite.tables import fact_table, list_table, reserved, summary_table
 SUMMARY = {
     **{"problem": "fusion/resnet50", "strategy": "random", "seed": 0, "evaluations": 10_000, "unique": 9_999},
     **{"failed": 1, "default": 0.00445, "best": 0.004, "speedup": 1.1125, "uses_structure": False},
-    **{"strategy_seconds": 1.5, "evaluation_seconds": 2.5},
+    **{"strategy_seconds": 1.5, "evaluation_seconds": 2.5, "ended": "budget"},
 }
 
 
@@ -31,6 +31,14 @@ def test_a_file_gets_every_column_on_one_line(capsys, monkeypatch):
     summary_table([SUMMARY])
     (line,) = [line for line in capsys.readouterr().out.splitlines() if "resnet50" in line]
     assert all(text in line for text in ("random", "10,000", "9,999", "0.00445", "1.1125", "1.50", "2.50"))
+
+
+def test_a_run_that_covered_its_space_says_so(capsys):
+    summary_table([SUMMARY])
+    assert "covered" not in capsys.readouterr().out
+    summary_table([SUMMARY, {**SUMMARY, "evaluations": 343, "ended": "covered"}])
+    out = capsys.readouterr().out
+    assert "343 covered" in out and "10,000 covered" not in out and "nothing was left to try" in out
 
 
 @pytest.mark.parametrize("columns", [40, 60, 80, 200])
