@@ -88,8 +88,21 @@ class KernelProblem(ProgramProblem):
         return Structure(np.arange(0, k * s * (s - 1) + 1, s - 1), neighbours.reshape(-1), features, names)
 
     def facts(self) -> dict[str, str]:
-        """Return the size of the program and the number of kernels."""
-        return super().facts() | {"kernels": f"{len(self._results):,}"}
+        """Return the size of the program, the number of kernels, and the one that is tuned or the slowest."""
+        return super().facts() | {"kernels": f"{len(self._results):,}"} | self._named()
+
+    def _named(self) -> dict[str, str]:
+        if self._kernel:
+            return {f"kernel #{self._kernel}": self._kernel_name(0)}
+        from .timing import kernel_cycles
+
+        machine, settings = self._machine.array(), zip(self._kernels, self._chosen, strict=True)
+        cycles = [kernel_cycles(machine, kernel, chosen[:3], chosen[3:]) for kernel, chosen in settings]
+        slowest = int(np.argmax(cycles * self._runs))
+        return {"slowest kernel": f"#{slowest} ({self._kernel_name(slowest)})"}
+
+    def _kernel_name(self, place: int) -> str:
+        return self._laid.name(self._results[place])
 
 
 class TileProblem(KernelProblem):

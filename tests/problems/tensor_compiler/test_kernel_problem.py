@@ -48,6 +48,16 @@ def test_exhaustive_search_proves_the_optimum_of_one_kernel(family: str, tmp_pat
     assert run["best"] == every.min()
 
 
+def test_it_is_said_which_kernel_is_meant_and_which_is_the_slowest() -> None:
+    whole = bbo_suite.problem("tile/rnn")
+    singles = [bbo_suite.problem(f"tile/rnn#{k}") for k in range(len(whole._results))]
+    costs = [single.evaluate(single.default[None]).values[0] for single in singles] * whole._runs
+    slowest = int(np.argmax(costs))
+    name = singles[slowest].space.name(0).partition(": ")[0]
+    assert whole.facts()["slowest kernel"] == f"#{slowest} ({name})"
+    assert singles[slowest].facts()[f"kernel #{slowest}"] == name
+
+
 def test_a_tile_that_does_not_fit_is_a_compile_error_with_a_reason() -> None:
     problem = bbo_suite.problem("tile/resnet50")
     largest = (problem.space.sizes - 1)[None]
