@@ -14,6 +14,7 @@ from .flatten import Flattener, Node
 from .graph import Graph
 from .hlo_types import Module
 from .layout_states import renames
+from .malformed import FAULTS, Malformed
 from .node_kinds import NodeKinds
 from .opcodes import Kind, bytes_of
 
@@ -35,9 +36,9 @@ def build(module: Module, source: str) -> Graph:
     """
     try:
         graph = _arrays(_in_order(*Flattener(module).entry()))
-    except (KeyError, IndexError, ValueError, TypeError, AttributeError) as error:
-        advice = "let the program be printed again by XLA or jax"
-        raise UserError(f"{source}: an instruction is not well-formed ({error!r}); {advice}") from error
+    except (Malformed, *FAULTS) as error:
+        what = error if isinstance(error, Malformed) else f"an instruction is not well-formed ({error!r})"
+        raise UserError(f"{source}: {what}; let the program be printed again by XLA or jax") from error
     if not ((graph.kind > Kind.FREE) & (graph.renamed < 0)).any():
         raise UserError(f"{source}: the program computes nothing; give one with at least one operation")
     return graph
@@ -67,7 +68,7 @@ def _in_order(nodes: list[Node], results: list[int]) -> list[Node]:
 
 def _arrays(nodes: list[Node]) -> Graph:
     kinds = NodeKinds()
-    sort = [kinds.number(node) for node in nodes]
+    sort = [_sort(node, kinds) for node in nodes]
     edges = _edges(nodes, sort, kinds)
     pairs = np.array(edges, np.int32).reshape(-1, 3)
     ends = [(nodes[user], place) for _, user, place in edges]
@@ -92,6 +93,13 @@ def _arrays(nodes: list[Node]) -> Graph:
         reuse=np.array([shapes.reuse(*end) for end in ends], np.float64),
         tables=kinds.tables(),
     )
+
+
+def _sort(node: Node, kinds: NodeKinds) -> int:
+    try:
+        return kinds.number(node)
+    except FAULTS as error:
+        raise Malformed(node.name, node.opcode, error) from error
 
 
 def _edges(nodes: list[Node], sort: list[int], kinds: NodeKinds) -> list[tuple[int, int, int]]:

@@ -10,6 +10,7 @@ from typing import Any
 from bbo_suite import UserError
 
 from .hlo_types import Computation, Instruction, Module, Shape
+from .malformed import FAULTS, Malformed
 from .opcodes import Kind, kind_of
 
 LARGEST_GRAPH = 2_000_000
@@ -59,11 +60,14 @@ class Flattener:
             )
         values: list[Value] = []
         for instruction in computation.instructions:
-            operands = [values[i] for i in instruction.operands]
-            if instruction.opcode == "parameter" and arguments is not None:
-                values.append(arguments[instruction.parameter_number or 0])
-            else:
-                values.append(self._instruction(instruction, operands, weight, depth))
+            try:
+                operands = [values[i] for i in instruction.operands]
+                if instruction.opcode == "parameter" and arguments is not None:
+                    values.append(arguments[instruction.parameter_number or 0])
+                else:
+                    values.append(self._instruction(instruction, operands, weight, depth))
+            except FAULTS as error:
+                raise Malformed(instruction.name, instruction.opcode, error) from error
         return values[computation.root]
 
     def _instruction(self, instruction: Instruction, operands: list[Value], weight: float, depth: int) -> Value:

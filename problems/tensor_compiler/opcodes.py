@@ -42,6 +42,14 @@ _REDUCE = "reduce reduce-window select-and-scatter"
 _MATRIX = "dot convolution"
 _SOURCE = "parameter infeed recv get-tuple-element while conditional"
 _FREE = "constant iota partition-id replica-id after-all"
+# Of the other opcodes of HLO: those that vanish when calls are inlined and tuples resolved, and kernels of their own.
+_RESOLVED = """add-dependency async-done async-start async-update bitcast call copy-done copy-start domain fusion
+    optimization-barrier tuple"""
+_OPAQUE = """all-gather all-gather-done all-gather-start all-reduce all-reduce-done all-reduce-start all-to-all
+    batch-norm-grad batch-norm-inference batch-norm-training cholesky collective-broadcast collective-permute
+    collective-permute-done collective-permute-start custom-call dynamic-reshape fft get-dimension-size outfeed
+    ragged-all-to-all ragged-dot recv-done reduce-scatter rng rng-bit-generator rng-get-and-update-state scatter send
+    send-done set-dimension-size sort topk triangular-solve"""
 
 KINDS: dict[str, Kind] = {"broadcast": Kind.BROADCAST}
 VECTOR_OPERATIONS: dict[str, float] = {"broadcast": 0.5}
@@ -53,6 +61,9 @@ KINDS |= dict.fromkeys(_REDUCE.split(), Kind.REDUCE)
 KINDS |= dict.fromkeys(_MATRIX.split(), Kind.MATRIX)
 KINDS |= dict.fromkeys(_SOURCE.split(), Kind.SOURCE)
 KINDS |= dict.fromkeys(_FREE.split(), Kind.FREE)
+
+NAMED = frozenset([*KINDS, *_RESOLVED.split(), *_OPAQUE.split()])
+"""The opcodes that are known, whatever they are taken for."""
 
 SHUFFLE_OPERATIONS = 32.0
 """Vector operations per element of a transposition that puts other elements side by side in the lanes."""
@@ -69,6 +80,11 @@ _BITS |= {"s64": 64, "u64": 64, "f64": 64, "c64": 64, "c128": 128}
 def bytes_of(dtype: str) -> float:
     """Return the bytes of one element of a type."""
     return (8 if dtype.startswith("f8") else _BITS.get(dtype, 32)) / 8
+
+
+def is_type(dtype: str) -> bool:
+    """Is it an element type that is known?"""
+    return dtype in _BITS or dtype.startswith("f8")
 
 
 def kind_of(opcode: str) -> Kind:

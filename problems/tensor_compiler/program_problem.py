@@ -48,9 +48,13 @@ class ProgramProblem(Problem):
         return name
 
     def _load(self, path: Path, machine: str) -> None:
-        from .build import read_graph  # numba comes with it: only where a program is really loaded
+        from . import hlo
+        from .build import build  # numba comes with it: only where a program is really loaded
+        from .unknown import unknown
 
-        self._graph: Graph = read_graph(path)
+        module = hlo.read(path)
+        self._graph: Graph = build(module, str(path))
+        self._unknown = unknown(module)
         self._machine: Machine = MACHINES[machine]
         self._machine_name = machine
         self._prepare(path)
@@ -78,8 +82,9 @@ class ProgramProblem(Problem):
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def facts(self) -> dict[str, str]:
-        """Return the machine and the size of the program."""
-        return {"machine": self._machine_name, "operations": f"{int((self._graph.kind > 1).sum()):,}"}
+        """Return the machine, the size of the program, and what of it is not known."""
+        operations = f"{int((self._graph.kind > 1).sum()):,}"
+        return {"machine": self._machine_name, "operations": operations, **self._unknown}
 
 
 def place(name: str) -> tuple[str, str]:

@@ -12,6 +12,8 @@ from bbo_problems.tensor_compiler.layout import LayoutPass
 from bbo_problems.tensor_compiler.machine import MACHINES
 from bbo_problems.tensor_compiler.opcodes import Kind
 from bbo_problems.tensor_compiler.programs import program
+from bbo_problems.tensor_compiler.unknown import unknown
+from bbo_suite import UserError
 
 CONTRACT = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
 CASES = {
@@ -93,3 +95,41 @@ def test_every_output_is_computed_whatever_is_fused() -> None:
     for share in (0.1, 0.5, 0.9):
         found = set(made.kernels((rng.random(len(made.columns)) < share).astype(np.int8)).result.tolist())
         assert set(np.flatnonzero(made.arrays.output & computed).tolist()) <= found
+
+
+ODD = """HloModule m
+
+ENTRY main {
+  p = f32[4,8]{1,0} parameter(0)
+  w = f32[8,4]{1,0} parameter(1)
+  d = f32[4,4]{1,0} dot(p, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT r = f32[4,4]{1,0} add(d, d)
+}
+"""
+
+
+def test_what_is_not_known_is_told() -> None:
+    assert unknown(hlo.parse(ODD)) == {}
+    told = unknown(hlo.parse(ODD.replace("add(", "addd(").replace("f32[4,4]{1,0} dot", "f99[4,4]{1,0} dot")))
+    assert told == {
+        "operations of unknown kind": "1 addd; each is taken for a kernel of its own",
+        "results of unknown type": "1 f99; taken to have 32 bits an element",
+    }
+
+
+@pytest.mark.parametrize("name", ["resnet50", "mobilenet", "rnn", "transformer"])
+def test_all_of_the_shipped_programs_is_known(name: str) -> None:
+    assert unknown(hlo.read(program(name))) == {}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "name"),
+    [
+        ("lhs_contracting_dims={1}", "lhs_contracting_dims={7}", r"'d' \(dot\)"),
+        ("add(d, d)", "transpose(d), dimensions={5,6}", r"'r' \(transpose\)"),
+        ("add(d, d)", "dynamic-slice()", r"'r' \(dynamic-slice\)"),
+    ],
+)
+def test_an_instruction_that_is_not_well_formed_is_named(old: str, new: str, name: str) -> None:
+    with pytest.raises(UserError, match=rf"^test: instruction {name} is not well-formed \(IndexError"):
+        build(hlo.parse(ODD.replace(old, new)), "test")
