@@ -41,5 +41,9 @@ def recognised(path: Path) -> tuple[str, Format]:
     for name in MODULES:
         if (found := named(name)).recognises(path, start):
             return name, found
+    if not start and not path.is_dir():
+        raise UserError(f"cannot import {path}: it is empty")
+    if why := import_module(f".{MODULES['csv']}", __name__).lacks(path, start):
+        raise UserError(f"cannot import {path}: {why}")
     known = "IOHprofiler data, CSV or Parquet with a row for each evaluation, or an Optuna storage"
     raise UserError(f"cannot import {path}: it is none of {known}")

@@ -31,11 +31,28 @@ def write(study: StoredStudy, path: Path) -> list[str]:
 
 def recognises(path: Path, start: bytes) -> bool:
     """Is its first line a header with the columns that are needed?"""
+    return not records.missing(_columns(_header(path, start), ","))
+
+
+def lacks(path: Path, start: bytes) -> str:
+    """Return what keeps a table from being recognised; nothing where the file is no table of runs at all."""
+    header = _header(path, start)
+    for delimiter in ";\t|":
+        if not records.missing(_columns(header, delimiter)):
+            return f"its columns are separated by {delimiter!r}; separate them by commas"
+    gone = records.missing(_columns(header, ","))
+    return f"its table has no column {gone[0]!r}; {' and '.join(records.NEEDED)} are needed" if len(gone) == 1 else ""
+
+
+def _columns(header: str, delimiter: str) -> list[str]:
+    return [column.strip('"') for column in header.split(delimiter)]
+
+
+def _header(path: Path, start: bytes) -> str:
     if start[:2] == b"\x1f\x8b":
         with suppress(OSError, EOFError, zlib.error), gzip.open(path) as file:
             start = file.read(4096)
-    line = start.decode("utf-8-sig", errors="replace").partition("\n")[0].strip("\r")
-    return not records.missing([column.strip('"') for column in line.split(",")])
+    return start.decode("utf-8-sig", errors="replace").partition("\n")[0].strip("\r")
 
 
 def read(path: Path) -> Iterator[ForeignRun]:

@@ -50,7 +50,8 @@ def contiguous(run: ForeignRun) -> Iterator[Row]:
     last, best = 0, Row(0, "", math.inf, Status.RUNTIME_ERROR, 0.0, 0.0)
     for row in run.rows:
         if why := _complaint(row, last):
-            raise ValueError(f"evaluation {row.evaluation} of the run at {run.place} {why}")
+            place = f"at {run.where()}" if run.where else f"of the run at {run.place}"
+            raise ValueError(f"evaluation {row.evaluation} {place} {why}")
         yield from _held(best, last + 1, row.evaluation)
         yield row
         last, best = row.evaluation, min(best, row, key=lambda known: known.value)

@@ -22,12 +22,14 @@ class ForeignRun:
       rows: the evaluations that it tells, numbers ascending; read on demand, before the next run is.
       evaluations: how many the run had, if the file says so: numbers beyond the last row are known to be no better.
       place: where it stands, in words.
+      where: returns the place of the row that was read last, if the format can tell.
     """
 
     head: dict[str, Any]
     rows: Iterable[Row]
     place: str
     evaluations: int = 0
+    where: Callable[[], str] | None = None
 
 
 @dataclass(frozen=True)

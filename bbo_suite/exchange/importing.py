@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 import tempfile
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -28,6 +29,8 @@ from .stored import HEAD
 _MEANING = ("problem", "fingerprint", "unit", "default")
 """What is not said of a run by a file that this suite did not write."""
 _BATCH = 1000
+_ROUNDING = 1e-4
+"""Files hold costs with fewer digits than the optimum has."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,7 @@ class Import:
                 best = min(best, *(row.value for row in batch))
                 seconds += sum(row.strategy_seconds + row.evaluation_seconds for row in batch)
                 batch = list(islice(rows, _BATCH))
+            _warn_below_optimum(best, head, found.place)
             run.end(IMPORTED, count, best, seconds)
         write_json(path / RUN, {"budget": count} | head | told)
         return path
@@ -135,6 +139,15 @@ def _alone(path: Path) -> AcquireReturnProxy:
         return FileLock(path / LOCK, timeout=0).acquire()
     except Timeout:
         raise UserError(f"another process is writing {path}; wait for it or choose another --study") from None
+
+
+def _warn_below_optimum(best: float, head: dict[str, Any], place: str) -> None:
+    """Say that costs below the optimum are probably those of something else."""
+    optimum = head["optimum"]
+    if optimum is not None and best < optimum * (1 - _ROUNDING):
+        known = f"the optimum of {head['problem']}, {optimum:.6g} {head['unit']}"
+        advice = "are these its costs, in this unit?"
+        print(f"the run at {place} has the cost {best:.6g}, below {known}: {advice}", file=sys.stderr)
 
 
 def _check(runs: list[Path], path: Path) -> None:

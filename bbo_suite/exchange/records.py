@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 ROW = ("evaluation", "digest", "value", "status", "strategy_seconds", "evaluation_seconds", "config", "reason")
 COLUMNS = (*HEAD, *ROW)
-_NEEDED = ("evaluation", "value")
+NEEDED = ("evaluation", "value")
+"""The columns without which a table holds no runs."""
 _STATUS = {status.word: status for status in Status}
 
 Record = tuple[str, dict[str, Any]]
@@ -35,7 +36,7 @@ def table(run: StoredRun) -> pd.DataFrame:
 
 def missing(columns: Collection[str]) -> list[str]:
     """Return the columns without which a table holds no runs."""
-    return [column for column in _NEEDED if column not in columns]
+    return [column for column in NEEDED if column not in columns]
 
 
 def runs(records: Iterator[Record]) -> Iterator[ForeignRun]:
@@ -45,8 +46,28 @@ def runs(records: Iterator[Record]) -> Iterator[ForeignRun]:
       ValueError: a cell is not what its column holds; the message has its place.
     """
     for _, group in groupby(records, key=lambda record: [str(record[1].get(key)) for key in HEAD]):
-        first = next(group)
-        yield ForeignRun(_head(*first), (_row(*record) for record in chain([first], group)), first[0])
+        yield _run(group)
+
+
+def _run(group: Iterator[Record]) -> ForeignRun:
+    first = next(group)
+    rows = _Rows(chain([first], group))
+    return ForeignRun(_head(*first), rows, first[0], where=rows.where)
+
+
+class _Rows:
+    """The rows of records, and the place of the last one."""
+
+    def __init__(self, group: Iterator[Record]) -> None:
+        self._records, self._place = group, ""
+
+    def __iter__(self) -> Iterator[Row]:
+        for place, record in self._records:
+            self._place = place
+            yield _row(place, record)
+
+    def where(self) -> str:
+        return self._place
 
 
 def _head(place: str, record: dict[str, Any]) -> dict[str, Any]:

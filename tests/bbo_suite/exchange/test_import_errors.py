@@ -11,6 +11,7 @@ from bbo_stored_runs import HEAD, exported, imported, rows, store
 from bbo_suite import UserError
 from bbo_suite.exchange import MODULES, named
 from bbo_suite.files import read_json
+from bbo_suite.registry import Registry
 from bbo_suite.rows import read_rows
 
 TABLE = "problem,fingerprint,unit,default,strategy,seed,evaluation,value,status"
@@ -30,7 +31,7 @@ def refused(results, file, *parts, **settings):
     [
         ("p,f,seconds,5,s,0,2,1.0", ("line 3 has 8 fields and the header 9", "cut off")),
         ("p,f,seconds,5,s,0,2,x,ok", ("line 3 has 'x' as its value",)),
-        ("p,f,seconds,5,s,0,2,nan,ok", ("evaluation 2", "line 2", "costs nan")),
+        ("p,f,seconds,5,s,0,2,nan,ok", ("evaluation 2 at line 3 costs nan",)),
         ("p,f,seconds,5,s,0,2,-1,ok", ("costs -1.0",)),
         ("p,f,seconds,5,s,0,2,inf,ok", ("is ok",)),
         ("p,f,seconds,5,s,0,2,1.0,timeout", ("is timeout",)),
@@ -62,7 +63,6 @@ def test_a_table_that_is_of_two_contents_of_a_problem(tmp_path):
 @pytest.mark.parametrize(
     "content",
     [
-        b"",
         b"hello",
         b"\x80\x04\x95pickle",
         b"{",
@@ -80,6 +80,31 @@ def test_what_is_no_format_at_all(tmp_path, content):
     refused(tmp_path, tmp_path / "absent", "No such file")
     (tmp_path / "folder").mkdir()
     refused(tmp_path, tmp_path / "folder", "it is none of")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "it is empty"),
+        ("evaluation,best\n1,3\n", "its table has no column 'value'; evaluation and value are needed"),
+        ('"value"\n3\n', "its table has no column 'evaluation'"),
+        ("evaluation;value\n1;3\n", "its columns are separated by ';'; separate them by commas"),
+        ("evaluation\tvalue\n1\t3\n", "separate them by commas"),
+    ],
+)
+def test_a_table_that_is_nearly_one_says_what_it_lacks(tmp_path, content, words):
+    (tmp_path / "t.csv").write_text(content)
+    refused(tmp_path, tmp_path / "t.csv", words)
+
+
+def test_costs_below_the_optimum_are_told(tmp_path, capsys):
+    problem = Registry().problem("recorded/llvm-tree")
+    (tmp_path / "t.csv").write_text(f"evaluation,value\n1,{problem.optimum}\n2,{problem.optimum / 2}\n")
+    assert imported(tmp_path, tmp_path / "t.csv", problem="recorded/llvm-tree")
+    assert f"below the optimum of recorded/llvm-tree, {problem.optimum:.6g} " in capsys.readouterr().err
+    (tmp_path / "u.csv").write_text(f"evaluation,value\n1,{problem.optimum}\n")
+    assert imported(tmp_path / "other", tmp_path / "u.csv", problem="recorded/llvm-tree")
+    assert "optimum" not in capsys.readouterr().err
 
 
 def test_text_that_is_not_in_utf_8_and_gzip_that_is_cut(tmp_path):
