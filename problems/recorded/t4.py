@@ -35,8 +35,9 @@ def read(document: dict[str, Any]) -> Recording:
     units = {unit for cost, _, _, unit in outcomes if np.isfinite(cost)} or {""}
     if len(units) > 1:
         raise ValueError(f"its results are in several units, {sorted(units)}; convert them to one")
-    divisor, unit = _unit(units.pop(), metadata)
-    costs = np.array([cost for cost, *_ in outcomes]) / divisor
+    costs = np.array([cost for cost, *_ in outcomes])
+    divisor, unit = _unit(units.pop(), metadata) if np.isfinite(costs).any() else (1.0, "seconds")
+    costs /= divisor
     measured = Measured(costs, np.array([o[1] for o in outcomes], np.int8), [o[2] for o in outcomes])
     columns = [[config[name] for config in configs] for name in names]
     default = get(metadata, "default", dict, "'metadata'") if "default" in metadata else None
@@ -57,6 +58,8 @@ def _unit(unit: str, metadata: Mapping[str, Any]) -> tuple[float, str]:
     if unit and unit.strip().lower() not in SECONDS:
         return 1.0, unit
     named = unit or metadata.get("timeunit")
+    if named is None and isinstance(metadata.get("unit"), str) and metadata["unit"]:
+        return _unit(metadata["unit"], metadata)
     if not isinstance(named, str):
         raise ValueError('it says no unit of its times; add "metadata": {"timeunit": "milliseconds"}, or what it is')
     return per_second(named, "'timeunit'"), "seconds"

@@ -73,6 +73,20 @@ CASES = {
 }
 
 
+@pytest.mark.parametrize("metadata", [{"unit": "bytes"}, {}])
+def test_a_file_of_which_every_row_failed_says_so(load, formats, metadata):
+    document = change(formats["t4"], ["metadata"], metadata)
+    for row in document["results"]:
+        row["invalidity"] = "runtime"
+    with pytest.raises(UserError, match="none of its configurations has a cost: all failed"):
+        load(document)
+
+
+def test_the_unit_of_the_whole_file_is_that_of_rows_that_name_none(load, formats):
+    assert load(change(formats["t4"], ["metadata"], {"unit": "bytes"})).unit == "bytes"
+    assert load(change(formats["t4"], ["metadata"], {"unit": "ms"})).unit == "seconds"
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_json_that_is_wrong(load, formats, case):
     name, path, value, message = CASES[case]
