@@ -22,6 +22,9 @@ Plugins = Annotated[
     list[Path] | None, typer.Option("--plugin", help="A file with a strategy or a problem; its stem is the id.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output and nothing else there.")]
+AsLines = Annotated[
+    bool, typer.Option("--json", help="Print JSON, one object a line, and nothing else on standard output.")
+]
 Quiet = Annotated[bool, typer.Option(help="Show no progress.")]
 
 INTERRUPTED = 130

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from .app import AsJson, Plugins, Results, app, strict
+from .app import AsLines, Plugins, Results, app, strict
 
 if TYPE_CHECKING:
     from ..best import Best
 
 
 @app.command()
-def best(study: str, results: Results = Path("results"), plugin: Plugins = None, as_json: AsJson = False) -> None:
+def best(study: str, results: Results = Path("results"), plugin: Plugins = None, as_json: AsLines = False) -> None:
     """Print the best configuration of each problem, ready to paste, with its speedup measured again."""
     from ..best import best_of
     from ..registry import Registry

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..errors import UserError
-from .app import AsJson, app, strict
+from .app import AsLines, app, strict
 from .study_options import StudyOptions, takes_study
 
 
@@ -17,7 +17,7 @@ from .study_options import StudyOptions, takes_study
 def plan(
     options: StudyOptions,
     as_list: Annotated[bool, typer.Option("--list", help="Print a command a run, for a batch system.")] = False,
-    as_json: AsJson = False,
+    as_json: AsLines = False,
 ) -> None:
     """Check what `run` with the same options would do, and say how much it is; nothing is run or written."""
     from ..progress import preparing

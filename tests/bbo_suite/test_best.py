@@ -154,3 +154,9 @@ def test_what_fails_now_is_told():
     config[1] = 1
     again = measure(problem, config)
     assert again.failure.startswith("timeout: ") and again.speedup is None and not again.noisy
+
+
+@pytest.mark.parametrize("command", ["best", "run", "plan"])
+def test_the_help_says_how_json_is_separated(suite, command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    assert "one object a line" in suite(command, "--help").out
