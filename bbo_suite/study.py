@@ -98,14 +98,19 @@ class Study:
         seeds = range(self.seed, self.seed + self.repeats)
         return [RunName(*names) for names in itertools.product(self.problems, self.strategies, seeds)]
 
+    @property
+    def share(self) -> list[RunName]:
+        """The runs of this share of the study, all of them where it has no shares."""
+        return share(self.runs, *self.only) if self.only else self.runs
+
     def prepare(self) -> list[PlannedRun]:
         """Load every problem of the share, cost its default, and check that nothing stored contradicts the plan.
 
         Raises:
           UserError: an unknown id, a problem that does not load, or a folder that holds something else.
         """
-        where, mine = facts(), share(self.runs, *self.only) if self.only else self.runs
-        by_problem = itertools.groupby(mine, key=lambda run: run.problem)
+        where = facts()
+        by_problem = itertools.groupby(self.share, key=lambda run: run.problem)
         plan = [run for problem, runs in by_problem for run in self._of_problem(problem, runs, where)]
         for planned in plan:
             check_identity(planned.path, planned.run.identity())

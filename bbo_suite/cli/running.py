@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .app import INTERRUPTED, AsJson, app, draw, strict
+from .app import INTERRUPTED, AsLines, app, draw, strict
 from .study_options import StudyOptions, takes_study
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def run(
     cluster: Annotated[
         str | None, typer.Option(metavar="tcp://HOST:PORT", help="Do the runs on the workers of a Dask scheduler.")
     ] = None,
-    as_json: AsJson = False,
+    as_json: AsLines = False,
 ) -> None:
     """Run strategies on problems; the same command again resumes. Without arguments: a short demonstration."""
     from ..tables import reserved, summary_table
@@ -32,6 +32,8 @@ def run(
     with reserved(as_json):
         made = options.made()
         report = _perform(made, options, cluster)
+    if made.only and not made.share:
+        print(f"share {made.only[0]}/{made.only[1]} holds no run: the study has {len(made.runs)}", file=sys.stderr)
     for error in report.errors:
         print(f"error: {error}", file=sys.stderr)
     for summary in report.summaries if as_json else ():

@@ -85,6 +85,9 @@ def test_a_plan_says_how_much_it_is(suite, toy):
     assert "1,200" in table and "toy/small" in table
     (one,) = [json.loads(line) for line in suite("plan", *given, "--only", "2/6", "--json").out.splitlines()]
     assert one["runs"] == one["done"] == 1
+    empty = suite("run", *given, "--only", "9/9")
+    assert empty.code == 0 and empty.out == ""
+    assert "share 9/9 holds no run: the study has 6" in empty.err
 
 
 @pytest.mark.parametrize(
