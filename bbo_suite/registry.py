@@ -16,6 +16,9 @@ from .plugins import classes_of
 from .problem_base import Problem
 from .strategy_base import Strategy
 
+_FEW = 5
+"""Instances that an error names."""
+
 
 @dataclass(frozen=True)
 class Registry:
@@ -90,12 +93,17 @@ def _load_problem(registry: Registry, problem_id: str) -> Problem:
         raise UserError(f"there is no problem {problem_id!r}: {family_name!r} is no family.{hint}")
     family = families[family_name]()
     if not instance:
-        known = [f"{family_name}/{name}" for name in family.instances] or [f"{family_name}:path/of/a/file"]
-        raise UserError(f"problem {problem_id!r} names no instance; choose one of {', '.join(known)}")
+        raise UserError(f"problem {problem_id!r} names no instance; choose one of {_some(family, family_name)}")
     with blame(f"problem {problem_id}", "loading"):
         problem = family.from_file(instance) if separator == ":" else _instance(family, family_name, instance)
     problem.id = problem_id
     return problem
+
+
+def _some(family: type[Problem], name: str) -> str:
+    known = [f"{name}/{instance}" for instance in family.instances] or [f"{name}:path/of/a/file"]
+    more = f" or another of its {len(known)}; `list problems` names them" if len(known) > _FEW else ""
+    return ", ".join(known[:_FEW]) + more
 
 
 def _instance(family: type[Problem], name: str, instance: str) -> Problem:

@@ -104,7 +104,10 @@ def test_plot_and_show_of_what_is_not_there(suite, toy):
     suite("run", *toy, "--budget", 10, "--study", "mine")
     refused(suite("plot", "mien"), "'mien'", "mine")
     refused(suite("show", "fusoin"), "'fusoin'", "Did you mean 'fusion'?")
-    refused(suite("show", "fusion"), "'fusion' names no instance", "fusion/resnet50")
+    for name in ("fusion", "fusion/", "fusion:"):
+        done = suite("show", name)
+        refused(done, f"'{name}' names no instance", "fusion/resnet50", "or another of its ", "`list problems`")
+        assert len(done.err) < 300
 
 
 def test_study_without_a_row(suite, toy):
