@@ -64,8 +64,10 @@ def pretrain(
         raise UserError("no problem is named to learn on; give at least one --problem")
     if not out.parent.is_dir():
         raise UserError(f"there is no folder {out.parent} to write {out.name} to; make it first")
-    if out.is_dir() or not os.access(out if out.exists() else out.parent, os.W_OK):  # said before the work, not after
+    if out.is_dir() or not os.access(out.parent, os.W_OK):  # said before the work, not after
         raise UserError(f"{out} cannot be written; give --out another file")
+    if out.exists():  # runs made with it would refuse to resume with another
+        raise UserError(f"{out} is there already; give --out another file, or delete it if no run needs it any more")
     if budget < 1 or seed < 0:
         raise UserError(f"budget must be 1 or more and seed 0 or more, not {budget} and {seed}")
     lessons = [_lesson(registry, problem) for problem in problems]

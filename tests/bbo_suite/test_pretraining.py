@@ -26,6 +26,15 @@ def test_a_strategy_learns_on_problems_and_writes_a_file(suite, toy, tmp_path):
     assert (count, default) == ("2", "5.0") and float(best) < 5
 
 
+def test_what_was_learned_is_not_overwritten(suite, toy, tmp_path):
+    (tmp_path / "learner.py").write_text(LEARNER)
+    (tmp_path / "w.txt").write_text("precious")
+    given = ("--strategy", "learner", "--problem", "toy/small", "--out", "w.txt", "--budget", 50)
+    done = suite("pretrain", *toy[:2], "--plugin", "learner.py", *given)
+    assert done.code == 1 and "w.txt is there already; give --out another file, or delete it" in done.err
+    assert Path("w.txt").read_text() == "precious"
+
+
 def test_what_cannot_be_done_is_said(suite, toy):
     given = ("--problem", "toy/small", "--out")
     done = suite("pretrain", *toy, "--strategy", "pick", *given, "w.txt")
