@@ -78,9 +78,9 @@ class Flattener:
             return operands[0][int(instruction.attributes["index"])]
         if opcode in _PASSED_ON or instruction.attributes.get("custom_call_target") == '"Sharding"':
             return operands[0]
-        if opcode == "optimization-barrier":
+        if opcode == "opt-barrier":  # its users read what was written before it, and are not fused with that
             self._keep(operands[0])
-            return operands[0]
+            return self._sources(instruction.name, "get-tuple-element", instruction.shape, leaves(operands[0]), weight)
         if opcode in _INLINED and instruction.called_computations:
             called = self.module.computations[instruction.called_computations[0]]
             return self._walk(called, operands, weight, depth + 1)

@@ -44,7 +44,7 @@ _SOURCE = "parameter infeed recv get-tuple-element while conditional"
 _FREE = "constant iota partition-id replica-id after-all"
 # Of the other opcodes of HLO: those that vanish when calls are inlined and tuples resolved, and kernels of their own.
 _RESOLVED = """add-dependency async-done async-start async-update bitcast call copy-done copy-start domain fusion
-    optimization-barrier tuple"""
+    opt-barrier tuple"""
 _OPAQUE = """all-gather all-gather-done all-gather-start all-reduce all-reduce-done all-reduce-start all-to-all
     batch-norm-grad batch-norm-inference batch-norm-training cholesky collective-broadcast collective-permute
     collective-permute-done collective-permute-start custom-call dynamic-reshape fft get-dimension-size outfeed

@@ -130,6 +130,19 @@ def test_constants_cost_nothing() -> None:
     assert graph.kind[graph.opcodes.index("broadcast")] == Kind.FREE
 
 
+@pytest.mark.parametrize("several", [False, True])
+def test_nothing_is_fused_over_a_barrier(several: bool) -> None:
+    def chain(x, barrier):
+        y = x * 2
+        made = barrier((y, y + 1)) if several else (barrier(y), y)
+        return made[0] + 3 * made[1]
+
+    barred = graph_of(lambda x: chain(x, jax.lax.optimization_barrier), ones(512, 512))
+    plain = graph_of(lambda x: chain(x, lambda value: value), ones(512, 512))
+    assert "opt-barrier" not in barred.opcodes
+    assert len(LayoutPass(barred, MACHINES["v5e"]).fused) < len(LayoutPass(plain, MACHINES["v5e"]).fused)
+
+
 def test_nodes_are_in_topological_order_and_edges_are_sorted() -> None:
     graph = read_graph(program("transformer"))
     assert (graph.producers < graph.users).all()
