@@ -1,10 +1,11 @@
 """What pre-training is worth to `rl` on programs that it has not seen.
 
-    python results/strategies/pretraining.py
+    python results/strategies/pretraining.py     # from the root of the tree: the policy's path is part of a run
 
 One policy is trained on programs of models that the study leaves out, then `rl` starts from it on the study's fusion
 tasks. Runs are kept under `results/pretrained-1000` and resumed; those from scratch are the study's own.
 Writes `pretraining.csv`: of each task the mean speedups, and how likely such runs are if pre-training did not help.
+`policy.eqx` is the policy.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 from scipy.stats import mannwhitneyu
 from study import HERE, TASKS
@@ -33,19 +35,25 @@ TRAINING = (
 BUDGET, EVALUATIONS = 1000, 300_000
 SCRATCH = HERE.parent / f"strategies-{BUDGET}"
 TRAINED = HERE.parent / f"pretrained-{BUDGET}"
+POLICY = Path("results") / f"{TRAINED.name}.eqx"
 
 
-def train(policy: Path) -> None:
+def train() -> None:
     """Write the policy, unless it is there."""
-    if not policy.exists():
+    if not POLICY.exists():
         problems = [part for name in TRAINING for part in ("--problem", f"fusion/{name}")]
-        command = ["pretrain", "--strategy", "rl", *problems, "--budget", str(EVALUATIONS), "--out", str(policy)]
+        command = ["pretrain", "--strategy", "rl", *problems, "--budget", str(EVALUATIONS), "--out", str(POLICY)]
         subprocess.run([sys.executable, "-m", "bbo_suite", *command], check=True)
 
 
 def speedups(study: Path) -> pd.DataFrame:
     """Return one row for each finished run of `rl`."""
     return pd.DataFrame([summarise(end.parent) for end in sorted(study.glob("fusion--*__rl__*/end.json"))])
+
+
+def over_tasks(runs: pd.DataFrame) -> pd.Series:
+    """Return the geometric mean over the tasks, for each seed."""
+    return np.exp(np.log(runs["speedup"]).groupby(runs["seed"]).mean())
 
 
 def verdict(problem: str, trained: pd.Series, scratch: pd.Series) -> dict[str, object]:
@@ -59,14 +67,14 @@ def verdict(problem: str, trained: pd.Series, scratch: pd.Series) -> dict[str, o
 
 def main() -> None:
     """Train, do the runs that are missing and write the table."""
-    policy = TRAINED.with_suffix(".eqx")
-    train(policy)
+    train()
     settings = {"budget": BUDGET, "repeats": 10, "jobs": 2, "results": HERE.parent, "quiet": False}
     problems = [f"fusion/{name}" for name in TASKS["fusion"]]
     bbo_suite.run("rl", problems, study=SCRATCH.name, **settings)
-    bbo_suite.run("rl", problems, study=TRAINED.name, option_texts={"rl.pretrained": str(policy)}, **settings)
+    bbo_suite.run("rl", problems, study=TRAINED.name, option_texts={"rl.pretrained": str(POLICY)}, **settings)
     both = [speedups(study).groupby("problem")["speedup"] for study in (TRAINED, SCRATCH)]
     rows = [verdict(problem, *(side.get_group(problem) for side in both)) for problem in problems]
+    rows.append(verdict("fusion (all)", *(over_tasks(speedups(study)) for study in (TRAINED, SCRATCH))))
     pd.DataFrame(rows).to_csv(HERE / "pretraining.csv", index=False, float_format="%.6g")
 
 
