@@ -1,15 +1,15 @@
-"""Packs the rows of the study's first runs that no archive here holds yet.
+"""Packs the rows of the study's first runs that no archive here holds as they are.
 
     python results/strategies/archive.py [--budget 10000] [--seeds 1]
 
-Writes `rows-BUDGET-K.tar.xz` with the next free K. Unpacked side by side the archives are one study, which `validate`
-checks.
+Writes `rows-BUDGET-K.tar.xz` with the next free K. Unpacked one after another the archives are one study, which
+`validate` checks; a run that was made again is in the later one.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-import lzma
 import tarfile
 from pathlib import Path
 
@@ -18,13 +18,16 @@ import typer
 HERE = Path(__file__).parent
 
 
-def packed(budget: int) -> set[str]:
-    """Return the names of all files in the archives of a budget."""
-    names = set[str]()
-    for path in HERE.glob(f"rows-{budget}-*.tar.xz"):
+def packed(archives: list[Path]) -> dict[str, bytes]:
+    """Return the hash of each file in the archives, of the last one that has it."""
+    hashes = dict[str, bytes]()
+    for path in archives:
         with tarfile.open(path) as archive:
-            names.update(archive.getnames())
-    return names
+            for member in archive:
+                content = archive.extractfile(member)
+                assert content is not None  # folders are not packed
+                hashes[member.name] = hashlib.sha256(content.read()).digest()
+    return hashes
 
 
 def finished(study: Path, seeds: int) -> list[Path]:
@@ -36,15 +39,14 @@ def finished(study: Path, seeds: int) -> list[Path]:
 
 def main(budget: int = 10_000, seeds: int = 1) -> None:
     """Write one archive more, if there is anything for it."""
-    study, known = HERE.parent / f"strategies-{budget}", packed(budget)
-    names = {str(path.relative_to(study.parent)): path for path in finished(study, seeds)}
-    new = {name: path for name, path in names.items() if name not in known}
-    if not new:
-        return
-    number = 1 + len(list(HERE.glob(f"rows-{budget}-*.tar.xz")))
-    with lzma.open(HERE / f"rows-{budget}-{number}.tar.xz", "wb") as file, tarfile.open(fileobj=file, mode="w") as made:
-        for name, path in new.items():
-            made.add(path, name, filter=anonymous)
+    study, archives = HERE.parent / f"strategies-{budget}", sorted(HERE.glob(f"rows-{budget}-*.tar.xz"))
+    known, files = packed(archives), finished(study, seeds)
+    names = {str(path.relative_to(study.parent)): path for path in files}
+    new = [name for name, path in names.items() if known.get(name) != hashlib.sha256(path.read_bytes()).digest()]
+    if new:
+        with tarfile.open(HERE / f"rows-{budget}-{len(archives) + 1}.tar.xz", "w:xz") as archive:
+            for name in new:
+                archive.add(names[name], name, filter=anonymous)
 
 
 def anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
