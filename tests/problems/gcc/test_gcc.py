@@ -136,7 +136,7 @@ def test_a_compiler_that_crashes_or_hangs_costs_one_candidate(fake_gcc, tmp_path
     fake_gcc(f'case "$*" in *-fgcse*) kill -SEGV $$;; *-ftracer*) sleep 60;; esac; exec {GCC} "$@"')
     problem = GccProblem("hash")
     problem._workers._service = type(problem._workers._service)(
-        problem._workers._service.target, problem._workers._service.arguments, seconds=3
+        problem._workers._service.target, problem._workers._service.arguments, seconds=8
     )
     answers = problem._workers.map([(), ("-fgcse",), ("-ftracer",), ()])
     assert answers[0].value == answers[3].value > 0
