@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from tempfile import TemporaryDirectory
@@ -53,6 +54,7 @@ class Smac(Peer):
         from ConfigSpace import Configuration
         from smac.runhistory.dataclasses import TrialInfo
 
+        logging.getLogger("smac").setLevel(logging.ERROR)  # its warnings are of spaces with little left to try
         self._folder, space = TemporaryDirectory(), _config_space(self.coding, self.seed)
         files = {"output_directory": self._folder.name, "deterministic": True}
         scenario = smac.Scenario(space, n_trials=self.budget + 1, seed=self.seed, **files)
@@ -65,10 +67,12 @@ class Smac(Peer):
 
     def propose(self, n: int) -> NDArray:
         """Return the default alone, then what SMAC proposes."""
+        from smac.main.exceptions import ConfigurationSpaceExhaustedException
+
         while len(self._asked) < n and self._told:
             try:
                 self._asked.append(self._facade.ask())
-            except StopIteration:  # it has tried everything
+            except (StopIteration, ConfigurationSpaceExhaustedException):  # it has tried everything
                 break
         names = _names(self.coding)
         rows = [[trial.config[name] for name in names] for trial in self._asked]

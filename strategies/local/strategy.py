@@ -33,7 +33,7 @@ class LocalOptions:
     kick: int = option(3, "most interacting parameters that are changed together with one", low=1, high=100)
     temperature: float = option(0.0005, "how much worse than the best a repaired kick may be, at first", low=0, high=1)
     alike: float = option(0.2, "share of the budget by which alike parameters change together", low=0, high=1)
-    sweep: float = option(0.5, "share of the budget by which single changes and nodes have their first turn", high=1)
+    sweep: float = option(0.5, "share of the budget by which each single change has its first turn", low=0, high=1)
 
 
 class LocalSearch(Strategy):

@@ -23,7 +23,8 @@ PEERS = [
     "nevergrad:TwoPointsDE",
     "pymoo:GA",
 ]
-ODD = [pytest.param(name, marks=pytest.mark.slow) for name in ("optuna:GridSampler", "nevergrad:Cobyla", "pymoo:CMAES")]
+SMAC = "smac:HyperparameterOptimizationFacade"
+ODD = [pytest.param(n, marks=pytest.mark.slow) for n in ("optuna:GridSampler", "nevergrad:Cobyla", "pymoo:CMAES", SMAC)]
 SMALL = {"population": 8, "startup": 4}
 
 
