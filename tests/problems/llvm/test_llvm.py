@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bbo_suite
-from bbo_problems.llvm import ir, machine_code, worker
+from bbo_problems.llvm import ir, machine_code, passes, worker
 from bbo_problems.llvm.actions import ACTIONS, LEAVES, MODULE, SLOTS
 from bbo_problems.llvm.problem import LlvmProblem
 from bbo_problems.programs_c import SEEDS
@@ -112,6 +112,23 @@ def test_what_saves_time_changes_no_cost(name):
             rows[-1][rng.integers(SLOTS)] = rng.integers(len(ACTIONS))
         counts += [made.answer(tuple(ACTIONS[i] for i in row if i), entered) for row in rows[:2]]
     assert counts == GOLDEN[name]
+
+
+def test_pipelines_are_shared_by_what_they_get_and_change_no_cost():
+    shares, runs_all = optimiser("lexer"), optimiser("lexer")
+    runs_all._passes._shared = None
+    for row in np.random.default_rng(5).integers(0, len(ACTIONS), (12, SLOTS)):
+        rest = tuple(ACTIONS[i] for i in row if i)
+        for sequence in ((*rest, MODULE), ("constant_merge", *rest, MODULE)):
+            assert shares.answer(sequence, entered) == runs_all.answer(sequence, entered)
+    assert 0 < len(shares._passes._shared) < runs_all._passes._after.cache_info().misses
+
+
+def test_the_order_of_uses_is_in_the_text_and_no_instruction():
+    assert passes.text_is_whole()
+    module = llvm.parse_assembly(passes._SWAPPED)
+    assert "uselistorder" in str(module) and machine_code.instructions(str(module)) == 3
+    assert str(module) != str(llvm.parse_bitcode(module.as_bitcode()))
 
 
 @pytest.mark.parametrize("action", [*LEAVES, "functions", MODULE])
