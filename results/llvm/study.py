@@ -1,9 +1,11 @@
-"""The order of LLVM's passes on all programs that ship, against -Oz: random search and ours at equal budgets.
+"""The order of LLVM's passes on all programs that ship, against -Oz: random search and ours, at equal budgets or times.
 
     python results/llvm/study.py [--budget 300]
+    python results/llvm/study.py --budget 100000 --max-seconds 60
 
-Runs are kept under `results/llvm-BUDGET`, program after program, and resumed. Writes `speedups.csv` from all programs
-that are through, and prints the geometric means; README.md says what they show.
+Runs are kept under `results/llvm-BUDGET` or `results/llvm-BUDGET-SECONDSs`, program after program, and resumed. Writes
+`speedups.csv`, or `speedups-SECONDSs.csv`, from all programs that are through, and prints the geometric means;
+README.md says what they show.
 """
 
 from __future__ import annotations
@@ -33,6 +35,18 @@ def collect(study: str) -> pd.DataFrame:
     return runs[runs.groupby("problem")["strategy"].transform("nunique") == len(STRATEGIES)]
 
 
+def perform(strategy: str, name: str, study: str, budget: int, max_seconds: float | None) -> None:
+    """Do or finish one run; where time is what counts, nothing is known from an earlier one."""
+    problem_id = f"llvm/{name}"
+    if max_seconds:
+        problem = bbo_suite.problem(problem_id)
+        assert isinstance(problem, LlvmProblem)
+        problem.leave_cache()
+        problem._workers.close()  # children remember, too
+    settings = {"study": study, "results": HERE.parent, "budget": budget, "batch": 10, "jobs": 1}
+    bbo_suite.run(strategy, problem_id, max_seconds=max_seconds, **settings)
+
+
 def means(runs: pd.DataFrame) -> pd.DataFrame:
     """Return for each strategy the geometric mean over programs of the speedup, with a 95 % interval, and the time."""
     found = {}
@@ -40,22 +54,26 @@ def means(runs: pd.DataFrame) -> pd.DataFrame:
         own = runs[runs["strategy"] == strategy]
         mean, low, high = np.exp(mean_interval(np.log(own["speedup"])))
         seconds = own[SECONDS].sum(axis=1).mean()
-        found[strategy] = [len(own), mean, low, high, own["speedup"].max(), (own["speedup"] > 1).sum(), seconds]
-    columns = ["programs", "geometric mean", "low", "high", "largest", "programs that gain", "seconds a program"]
+        gains, tried = (own["speedup"] > 1).sum(), own["evaluations"].mean()
+        found[strategy] = [len(own), mean, low, high, own["speedup"].max(), gains, tried, seconds]
+    columns = ["programs", "geometric mean", "low", "high", "largest", "gaining", "evaluations", "seconds a program"]
     return pd.DataFrame.from_dict(found, orient="index", columns=columns)
 
 
 def main(
-    budget: int = 300, table: Annotated[bool, typer.Option(help="Only the table of what is there.")] = False
+    budget: int = 300,
+    max_seconds: Annotated[float | None, typer.Option(help="Ends a run by time, too; no cache is used then.")] = None,
+    table: Annotated[bool, typer.Option(help="Only the table of what is there.")] = False,
 ) -> None:
     """Do the runs that are missing, in one process, and write the table of all."""
-    study = f"llvm-{budget}"
+    suffix = f"-{max_seconds:g}s" if max_seconds else ""
+    study = f"llvm-{budget}{suffix}"
     for name in () if table else LlvmProblem.instances:
-        settings = {"study": study, "results": HERE.parent, "budget": budget, "batch": 10, "jobs": 1}
-        bbo_suite.run(STRATEGIES, f"llvm/{name}", **settings)
+        for strategy in STRATEGIES:
+            perform(strategy, name, study, budget, max_seconds)
         print(name, flush=True)
     runs = collect(study)
-    runs.to_csv(HERE / "speedups.csv", index=False, float_format="%.10g")
+    runs.to_csv(HERE / f"speedups{suffix}.csv", index=False, float_format="%.10g")
     print(means(runs).to_string(float_format="%.4f"))
 
 
