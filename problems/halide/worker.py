@@ -90,7 +90,8 @@ class Timed:
         if wrong := self._wrong(candidate):
             return "wrong_result", wrong
         enter(_RUN, _RUN_SECONDS + timing.FEWEST * _SLOWEST * self._seconds)
-        return timing.ratio(candidate, self._reference, self._now)
+        ratio = timing.ratio if self._threads == 1 else timing.least_ratio
+        return ratio(candidate, self._reference, self._now)
 
     def _wrong(self, candidate: timing.Run) -> str:
         """Run once and return what is wrong with the result, empty if nothing."""

@@ -2,7 +2,7 @@
 
     python results/halide/study.py blur matmul --budget 300
 
-Runs annealing and random search, or goes on with them, in `./results/halide`; writes `runs.csv`, `autoschedulers.csv`
+Runs annealing and random search, or goes on with them, in `results/halide-BUDGET`; writes `runs.csv`, `autoschedulers.csv`
 and `noise.csv` beside this file. README.md says what they show.
 """
 
@@ -20,7 +20,7 @@ import bbo_suite
 from bbo_problems.halide.problem import AUTOSCHEDULERS, HalideProblem
 
 HERE = Path(__file__).parent
-STUDY, BATCH, REPEATS = "halide", 10, 9
+BATCH, REPEATS = 10, 9
 
 
 def loaded(name: str) -> HalideProblem:
@@ -33,8 +33,10 @@ def loaded(name: str) -> HalideProblem:
 def runs(names: list[str], budget: int) -> Iterator[dict[str, Any]]:
     """Yield what each run found; its best is measured again, because the least of many noisy costs is too small."""
     ids = [f"halide/{name}" for name in names]
-    bbo_suite.run(["annealing", "random"], ids, budget=budget, batch=BATCH, jobs=1, study=STUDY, quiet=False)
-    rows = bbo_suite.load(STUDY)
+    study, results = f"halide-{budget}", HERE.parent
+    settings = {"budget": budget, "batch": BATCH, "jobs": 1, "quiet": False}
+    bbo_suite.run(["annealing", "random"], ids, study=study, results=results, **settings)
+    rows = bbo_suite.load(study, results)
     for (problem_id, strategy), run in rows[rows.problem.isin(ids)].groupby(["problem", "strategy"], observed=True):
         problem = bbo_suite.problem(str(problem_id))
         assert isinstance(problem, HalideProblem)

@@ -5,7 +5,7 @@ import pytest
 
 hl = pytest.importorskip("halide")
 
-from bbo_problems.halide import knobs, worker  # noqa: E402
+from bbo_problems.halide import knobs, timing, worker  # noqa: E402
 from bbo_problems.halide.problem import AUTOSCHEDULERS, HalideProblem  # noqa: E402
 from bbo_problems.halide.schedule import source  # noqa: E402
 from bbo_problems.halide.stages import PIPELINES  # noqa: E402
@@ -159,3 +159,18 @@ def test_threads_processor_and_version_are_part_of_the_identity(monkeypatch):
     assert ".parallel" not in alone.paste(alone.default_row())
     monkeypatch.setattr("bbo_problems.halide.problem._machine", lambda: ("another", 8))
     assert len({alone.fingerprint(), together.fingerprint(), HalideProblem("blur").fingerprint()}) == 3
+
+
+def test_a_thread_that_waits_for_its_core_changes_no_ratio_of_least_times():
+    now, calls = [0.0], []
+
+    def takes(seconds):
+        def run():
+            calls.append(seconds)
+            now[0] += seconds * (20 if len(calls) % 3 == 1 else 1)
+
+        return run
+
+    assert timing.least_ratio(takes(0.004), takes(0.002), lambda: now[0]) == pytest.approx(2)
+    assert 2 * timing.FEWEST <= len(calls) <= 62
+    assert timing.least_ratio(takes(2.0), takes(0.5), lambda: now[0]) == pytest.approx(4)
