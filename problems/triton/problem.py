@@ -35,8 +35,8 @@ class TritonProblem(LiveProblem):
 
     def __init__(self, instance: str) -> None:
         self._tuned = TUNED[instance]
-        versions = "|".join(f"{name} {_version(name)}" for name in _NEEDED)
-        self._place = f"{gpu_name()}|{versions}"
+        gpu = gpu_name()  # first: without one, the packages would be downloaded for nothing
+        self._place = "|".join((gpu, *(f"{name} {_version(name)}" for name in _NEEDED)))
         self.space = product(*(scale(name, values) for name, values in self._tuned.values.items()))
         places = [v.index(x) for v, x in zip(self._tuned.values.values(), self._tuned.default, strict=True)]
         self.default = np.array(places, np.int64)

@@ -2,8 +2,8 @@
 
     python results/halide/study.py blur matmul --budget 300
 
-Runs annealing and random search, or goes on with them, in `results/halide-BUDGET`; writes `runs.csv`, `autoschedulers.csv`
-and `noise.csv` beside this file. README.md says what they show.
+Runs annealing and random search, or goes on with them, in `results/halide-BUDGET`; writes `runs.csv`,
+`autoschedulers.csv` and `noise.csv` beside this file. README.md says what they show.
 """
 
 from __future__ import annotations
