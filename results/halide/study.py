@@ -34,8 +34,8 @@ def runs(names: list[str], budget: int) -> Iterator[dict[str, Any]]:
     """Yield what each run found; its best is measured again, because the least of many noisy costs is too small."""
     ids = [f"halide/{name}" for name in names]
     study, results = f"halide-{budget}", HERE.parent
-    settings = {"budget": budget, "batch": BATCH, "jobs": 1, "quiet": False}
-    bbo_suite.run(["annealing", "random"], ids, study=study, results=results, **settings)
+    both = ["annealing", "random"]
+    bbo_suite.run(both, ids, study=study, results=results, budget=budget, batch=BATCH, jobs=1, quiet=False)
     rows = bbo_suite.load(study, results)
     for (problem_id, strategy), run in rows[rows.problem.isin(ids)].groupby(["problem", "strategy"], observed=True):
         problem = bbo_suite.problem(str(problem_id))

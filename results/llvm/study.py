@@ -43,8 +43,10 @@ def perform(strategy: str, name: str, study: str, budget: int, max_seconds: floa
         assert isinstance(problem, LlvmProblem)
         problem.leave_cache()
         problem._workers.close()  # children remember, too
-    settings = {"study": study, "results": HERE.parent, "budget": budget, "batch": 10, "jobs": 1}
-    bbo_suite.run(strategy, problem_id, max_seconds=max_seconds, **settings)
+    where = HERE.parent
+    bbo_suite.run(
+        strategy, problem_id, study=study, results=where, budget=budget, batch=10, jobs=1, max_seconds=max_seconds
+    )
 
 
 def means(runs: pd.DataFrame) -> pd.DataFrame:
