@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .diagnostics import DIAGNOSTICS
 from .errors import UserError
 from .files import read_json
-from .identity import RUN
+from .identity import RUN, read_head
 from .problem_base import Status
 from .rows import HEADER, ROWS
 from .store import END, complete
@@ -81,29 +81,39 @@ def _exact() -> dict[str, Any]:
     return {} if new else {"float_precision": "round_trip"}
 
 
-def load(study: str, results: Path | str = "results", texts: Collection[str] = TEXTS, only: str = "*") -> pd.DataFrame:
+def load(study: str, results: Path | str = "results", texts: Collection[str] = (), only: str = "*") -> pd.DataFrame:
     """Return every evaluation of a study, one row each.
 
     Columns: problem, strategy, seed, evaluation, value, status, speedup (the default's cost over the best cost so
-    far), strategy_seconds, evaluation_seconds, digest, config, reason, default, budget, unit, uses_structure,
-    parameters (their number).
+    far), strategy_seconds, evaluation_seconds, default, budget, unit, uses_structure, parameters (their number), and
+    the texts.
 
     Args:
-      texts: which of digest, config and reason to read; a study of many evaluations is smaller without.
+      texts: which of digest, config and reason to read; they double the memory and the time of a large study.
       only: the folder of one run; all when left out.
 
     Raises:
       UserError: there is no such study, or a file of it is damaged.
     """
+    paths = [file.parent for file in sorted(study_path(study, results).glob(f"{only}/{RUN}"))]
+    heads = [read_head(path) for path in paths]
+    parts = [rows(path, texts) for path in paths]
+    return joined([(described(*run), part) for *run, part in zip(paths, heads, parts, strict=True)])
+
+
+def described(path: Path, head: dict[str, Any]) -> dict[str, Any]:
+    """Return what a run's `run.json` says of it, with the number of parameters, which older ones do not tell."""
+    return {"parameters": _parameters(path), **head}
+
+
+def joined(runs: Sequence[tuple[dict[str, Any], pd.DataFrame]]) -> pd.DataFrame:
+    """Return the frame of a study from each run's description and rows, of which the columns are taken out."""
     import pandas as pd
 
-    heads, parts = [], []
-    for file in sorted(study_path(study, results).glob(f"{only}/{RUN}")):
-        head, part = read_json(file), rows(file.parent, texts)
-        part["speedup"] = head["default"] / part["value"].cummin()
-        heads.append({"parameters": _parameters(file.parent), **head})
-        parts.append(part)
+    heads, parts = [head for head, _ in runs], [part for _, part in runs]
     lengths = [len(part) for part in parts]
+    for head, part in runs:
+        part["speedup"] = head["default"] / part["value"].cummin()
     columns: dict[str, Any] = {str(name): _joined(parts, str(name)) for name in list(parts[0])}
     columns |= {name: _repeated([head[name] for head in heads], lengths) for name in _FIXED}
     return pd.DataFrame(columns, copy=False)

@@ -19,6 +19,13 @@ RUN = "run.json"
 IMPORTED = "imported"
 """The key of `run.json` under which stands where a run comes from that was not made here."""
 
+_KINDS: dict[str, Any] = {
+    **dict.fromkeys(("problem", "fingerprint", "strategy", "unit"), str),
+    **dict.fromkeys(("seed", "budget", "batch"), int),
+    **{"options": dict, "default": (int, float), "uses_structure": bool},
+}
+"""What `run.json` must hold."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -48,6 +55,20 @@ class Run:
         """Return the run's only source of randomness, derived from its identity by bytes."""
         text = json.dumps(self.identity(), sort_keys=True)
         return np.random.Generator(np.random.PCG64(int.from_bytes(hashlib.sha256(text.encode()).digest())))
+
+
+def read_head(path: Path) -> dict[str, Any]:
+    """Return what `run.json` says of the run in a folder.
+
+    Raises:
+      UserError: it is missing or damaged, or does not say what it must.
+    """
+    head = read_json(path / RUN)
+    for name, kind in _KINDS.items():
+        if not isinstance(head.get(name), kind):
+            what = "is no such thing" if name in head else "is missing"
+            raise UserError(f"{name!r} {what} in {path / RUN}; restore it, or delete its folder to run it anew")
+    return head
 
 
 def check_identity(path: Path, identity: Mapping[str, Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -29,6 +30,14 @@ class RunName(NamedTuple):
     def label(self) -> str:
         """The run in words."""
         return f"{self.strategy} on {self.problem}, seed {self.seed}"
+
+
+def together(runs: Iterable[RunName]) -> list[str]:
+    """Return runs in words, those of one strategy on one problem in one: `mbo on fusion/rnn (10 repeats)`."""
+    groups: dict[str, list[RunName]] = defaultdict(list)
+    for run in runs:
+        groups[f"{run.strategy} on {run.problem}"].append(run)
+    return [own[0].label if len(own) == 1 else f"{name} ({len(own):,} repeats)" for name, own in groups.items()]
 
 
 def share(runs: Sequence[RunName], number: int, shares: int) -> list[RunName]:

@@ -9,18 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from .errors import UserError
-from .files import read_json
 from .frames import study_path
-from .identity import IMPORTED, RUN, Run
+from .identity import IMPORTED, RUN, Run, read_head
 from .rows import Row, read_rows
 from .store import complete
-
-_KINDS: dict[str, Any] = {
-    **dict.fromkeys(("problem", "fingerprint", "strategy", "unit"), str),
-    **dict.fromkeys(("seed", "budget", "batch"), int),
-    **{"options": dict, "default": (int, float), "uses_structure": bool},
-}
-"""What `run.json` must hold."""
 
 
 @dataclass(frozen=True)
@@ -66,11 +58,7 @@ def read_run(path: Path) -> StoredRun:
     Raises:
       UserError: a file is missing or damaged.
     """
-    head = read_json(path / RUN)
-    for name, kind in _KINDS.items():
-        if not isinstance(head.get(name), kind):
-            what = "is no such thing" if name in head else "is missing"
-            raise UserError(f"{name!r} {what} in {path / RUN}; restore it, or delete its folder to run it anew")
+    head = read_head(path)
     rows, _ = read_rows(path)
     return StoredRun(path, Run(**{field.name: head[field.name] for field in fields(Run)}), head, rows)
 

@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
-from operator import attrgetter
 from pathlib import Path
 
 from .errors import UserError
@@ -20,8 +19,6 @@ from .replay import replay
 from .rows import ROWS
 from .stored_run import StoredRun, read_run, run_folders
 from .value_checks import check_values
-
-_PROBLEM, _STRATEGY, _SEED = map(attrgetter, ("problem", "strategy", "seed"))
 
 
 class Finding(StrEnum):
@@ -39,18 +36,30 @@ class Verdict:
     Attributes:
       name: of its folder.
       run: None if it cannot be read.
+      rows: their number; None if it cannot be read, or is not there.
       log, replayed, values: of the files, of the strategy asked again, and of the costs measured again.
       complaints: what does not hold, a sentence each.
       remarks: what was not checked and why, and what one should know.
     """
 
     name: str
-    run: StoredRun | None = None
+    run: RunName | None = None
+    rows: int | None = None
     log: Finding = Finding.UNCHECKED
     replayed: Finding = Finding.UNCHECKED
     values: Finding = Finding.UNCHECKED
     complaints: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
+
+    @property
+    def label(self) -> str:
+        """The run in words."""
+        return self.run.label if self.run else self.name
+
+    @property
+    def absent(self) -> bool:
+        """Is there no such run?"""
+        return self.run is not None and self.rows is None
 
     @property
     def unchecked(self) -> bool:
@@ -94,7 +103,8 @@ def _of_run(
 ) -> Verdict:
     verdict = Verdict(folder.name)
     try:
-        verdict.run = run = read_run(folder)
+        run = read_run(folder)
+        verdict.run, verdict.rows = RunName(*map(run.head.get, RunName._fields)), len(run.rows)
         verdict.log = verdict.judge(check_log(run))
     except UserError as error:
         verdict.log = verdict.judge([str(error)])
@@ -152,9 +162,9 @@ def _leftovers(study: Path) -> Iterator[Verdict]:
             yield verdict
 
 
-def _missing(runs: list[StoredRun], study: Path) -> Iterator[Verdict]:
+def _missing(runs: list[RunName], study: Path) -> Iterator[Verdict]:
     """Yield what was planned, or what the runs let one expect: every strategy on every problem with every seed."""
-    axes = [sorted({of(run.run) for run in runs}) for of in (_PROBLEM, _STRATEGY, _SEED)]
+    axes = [sorted(set(values)) for values in zip(*runs, strict=True)]
     for expected in read_planned(study) or itertools.starmap(RunName, itertools.product(*axes)):
         if not (study / expected.folder / RUN).exists():
-            yield Verdict(expected.label, remarks=["there is no such run"])
+            yield Verdict(expected.folder, expected, remarks=["there is no such run"])

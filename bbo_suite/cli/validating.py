@@ -44,15 +44,30 @@ def _print(verdicts: list[Verdict]) -> None:
 
     table = Table("run", "rows", "log", "proposals", "values")
     for verdict in verdicts:
-        rows = f"{len(verdict.run.rows):,}" if verdict.run else "-"
-        name = str(verdict.run or verdict.name)
-        table.add_row(escape(name), rows, verdict.log, verdict.replayed, verdict.values)
+        rows = "-" if verdict.rows is None else f"{verdict.rows:,}"
+        if not verdict.absent:
+            table.add_row(escape(verdict.label), rows, verdict.log, verdict.replayed, verdict.values)
     wide_console().print(table)
     for verdict in verdicts:
-        for word, sentences in (("FAIL", verdict.complaints), ("note", verdict.remarks)):
-            for sentence in sentences:
-                print(f"{word} {verdict.run or verdict.name}: {sentence}")
+        for sentence in verdict.complaints:
+            print(f"FAIL {verdict.label}: {sentence}")
+    for sentence, who in _notes(verdicts).items():
+        print(f"note {who}: {sentence}")
     broken = sum(bool(verdict.complaints) for verdict in verdicts)
     unchecked = sum(verdict.unchecked for verdict in verdicts)
     said = f"{broken} of {len(verdicts)} runs do not hold" if broken else "nothing was found that does not hold"
     print(f"{said}; {unchecked} could not be checked: see the notes" if unchecked else said)
+
+
+def _notes(verdicts: list[Verdict]) -> dict[str, str]:
+    """Return each remark with the runs that it is about, those of a strategy on a problem in one."""
+    from ..planned import together
+    from ..report.words import listed
+
+    about: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        for sentence in verdict.remarks:
+            about.setdefault(sentence, []).append(verdict)
+    return {
+        sentence: listed(together(verdict.run for verdict in found if verdict.run)) for sentence, found in about.items()
+    }

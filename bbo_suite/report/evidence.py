@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ import numpy as np
 from .. import frames
 from ..errors import UserError
 from ..files import read_json
-from ..identity import RUN
+from ..identity import RUN, read_head
 from ..planned import RunName, read_planned
 from ..store import END, ERROR, complete
 from .naming import Naming
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _KEY = ["problem", "strategy", "seed"]
-_NEEDED = {*_KEY, "fingerprint", "options", "budget", "batch", "default", "unit", "uses_structure"}
-_COLUMNS = ["value", "status", "digest", "reason", "strategy_seconds", "evaluation_seconds"]
 _NOTHING: dict[str, Any] = {
     **{"evaluations": 0, "unique": 0, "failures": Counter(), "reasons": Counter(), "noise": np.nan},
     **{"steps": np.empty(0, np.int64), "costs": np.empty(0), "strategy_seconds": 0.0, "evaluation_seconds": 0.0},
@@ -41,7 +38,7 @@ class Evidence:
     Attributes:
       name: of the study.
       records: its runs, by problem, strategy and seed.
-      frame: every evaluation (see `bbo_suite.load`), without digests.
+      frame: every evaluation (see `bbo_suite.load`), of a single run with its candidates.
       damaged: a sentence for each run that cannot be read.
       planned, waiting: how many runs the study lists, and those of them that have not begun.
     """
@@ -60,17 +57,20 @@ def read(study: str, results: Path) -> Evidence:
     Raises:
       UserError: there is no such study.
     """
+    import pandas as pd
+
     damaged: list[str] = []
     heads = _heads(frames.study_path(study, results).glob(f"*/{RUN}"), damaged)
-    frame = _frame(study, results, heads, damaged)
-    naming = Naming(list(heads.values()))
-    places = frame.groupby(_KEY, observed=True, sort=False).indices
-    records = [_record(path, head, naming, frame, places) for path, head in heads.items()]
+    parts = dict(_parts(heads, damaged))
+    naming = Naming([heads[path] for path in parts])
+    described = {path: _described(path, heads[path], naming) for path in parts}
+    records = [_record(path, head, heads[path], *parts[path]) for path, head in described.items()]
     records.sort(key=lambda record: (record.problem, record.strategy, record.seed))
-    named = naming.applied(frame, places, heads.values()).drop(columns="digest")  # half of its memory, used up by now
+    runs = [(head, parts[path][0]) for path, head in described.items()]
+    frame = frames.joined(runs) if runs else pd.DataFrame(columns=_KEY)
     planned = read_planned(results / study)
     waiting = [run for run in planned if not (results / study / run.folder / RUN).exists()]
-    return Evidence(study, records, named, damaged, len(planned), waiting)
+    return Evidence(study, records, frame, damaged, len(planned), waiting)
 
 
 def _heads(files: Iterable[Path], damaged: list[str]) -> Heads:
@@ -78,9 +78,7 @@ def _heads(files: Iterable[Path], damaged: list[str]) -> Heads:
     seen: dict[tuple, Path] = {}
     for file in sorted(files):
         try:
-            head = read_json(file)
-            if missing := sorted(_NEEDED - set(head)):
-                raise UserError(f"{file} does not say its {', '.join(missing)}; restore it, or delete its folder")
+            head = read_head(file.parent)
             other = seen.setdefault(tuple(head[name] for name in _KEY), file.parent)
             if other != file.parent:
                 raise UserError(f"{file.parent} holds the same run as {other}; delete one of them")
@@ -90,40 +88,28 @@ def _heads(files: Iterable[Path], damaged: list[str]) -> Heads:
     return heads
 
 
-def _frame(study: str, results: Path, heads: Heads, damaged: list[str]) -> pd.DataFrame:
-    """Return every evaluation; a run whose rows cannot be read is taken from `heads`."""
-    try:
-        return _load_only(heads) if damaged else frames.load(study, results)
-    except UserError:  # it names the first one only
-        for path in list(heads):
-            try:
-                frames.rows(path)
-            except UserError as error:
-                damaged.append(str(error))
-                del heads[path]
-        return _load_only(heads)
+def _parts(heads: Heads, damaged: list[str]) -> Iterator[tuple[Path, tuple[pd.DataFrame, dict[str, Any]]]]:
+    """Yield each run's rows and what they add up to, for which digests and reasons are needed, and nothing else."""
+    texts = frames.TEXTS if len(heads) == 1 else ("digest", "reason")  # what one run explored is drawn
+    for path in heads:
+        try:
+            rows = frames.rows(path, texts)
+        except UserError as error:
+            damaged.append(str(error))
+        else:
+            yield path, (rows.drop(columns=["digest", "reason"]), numbers(rows) if len(rows) else _NOTHING)
 
 
-def _load_only(heads: Heads) -> pd.DataFrame:
-    import pandas as pd
-
-    if not heads:
-        return pd.DataFrame(columns=[*_KEY, *_COLUMNS])
-    with tempfile.TemporaryDirectory() as folder:
-        links = Path(folder) / "sound"
-        links.mkdir()
-        for number, path in enumerate(heads):
-            (links / str(number)).symlink_to(path.resolve(), target_is_directory=True)
-        return frames.load(links.name, folder)
+def _described(path: Path, head: dict[str, Any], naming: Naming) -> dict[str, Any]:
+    return frames.described(path, head) | {"problem": naming.problem(head), "strategy": naming.strategy(head)}
 
 
-def _record(path: Path, head: dict[str, Any], naming: Naming, frame: pd.DataFrame, places: dict) -> Record:
-    rows = places.get(tuple(head[name] for name in _KEY))
-    counted = _NOTHING if rows is None else numbers(frame[_COLUMNS].iloc[rows])
+def _record(
+    path: Path, named: dict[str, Any], head: dict[str, Any], rows: pd.DataFrame, counted: dict[str, Any]
+) -> Record:
     error = (path / ERROR).read_text(encoding="utf-8", errors="replace") if (path / ERROR).exists() else ""
     last = error.strip().splitlines()[-1] if error.strip() else ""
-    ended = _ended(path, counted["evaluations"])
-    return Record(naming.problem(head), naming.strategy(head), head, ended, last, **counted)
+    return Record(named["problem"], named["strategy"], head, _ended(path, len(rows)), last, **counted)
 
 
 def _ended(path: Path, evaluations: int) -> str:

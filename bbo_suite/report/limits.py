@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ..planned import RunName, together
 from ..stats import LEAST_GAIN, LEAST_WORDS
 from . import power, words
 from .answer import Judgement
@@ -21,7 +22,7 @@ def limits(evidence: Evidence, judgement: Judgement) -> Iterator[str]:
     if not judgement.problems:
         return
     if evidence.waiting:
-        names = words.listed(run.label for run in evidence.waiting)
+        names = words.listed(together(evidence.waiting))
         yield f"Not begun: {len(evidence.waiting):,} of {words.counted(evidence.planned, 'planned run')}. {names}."
     yield from _missing(evidence.records)
     yield from _unfinished(evidence.records)
@@ -47,12 +48,20 @@ def _missing(records: Sequence[Record]) -> Iterator[str]:
 def _unfinished(records: Sequence[Record]) -> Iterator[str]:
     some = [record for record in records if not record.ended]
     if some:
-        names = words.listed(f"{_name(record)} ({_state(record)})" for record in some)
+        names = words.listed(_unfinished_names(some))
         yield f"Not finished: {len(some):,} of {words.counted(len(records), 'run')}. {names}. The same command resumes."
 
 
-def _name(record: Record) -> str:
-    return f"{record.strategy} on {record.problem}, seed {record.seed}"
+def _unfinished_names(some: Sequence[Record]) -> Iterator[str]:
+    """Yield runs in words, those of a strategy on a problem that are in the same state in one."""
+    groups: dict[str, list[RunName]] = defaultdict(list)
+    for record in some:
+        groups[_state(record)].append(_name(record))
+    yield from (f"{name} ({state})" for state, runs in groups.items() for name in together(runs))
+
+
+def _name(record: Record) -> RunName:
+    return RunName(record.problem, record.strategy, record.seed)
 
 
 def _state(record: Record) -> str:
@@ -72,7 +81,7 @@ def _budgets(scores: Scores) -> Iterator[str]:
             yield f"{problem} is compared after {at:,} evaluations of {budget:,}, where the shortest of its runs ends."
     short = [record for record in scores.records if 0 < record.reach < scores.at.get(record.problem, 0)]
     if short:
-        yield f"Too short to be compared with the others, and left out: {words.listed(map(_name, short))}."
+        yield f"Too short to be compared with the others, and left out: {words.listed(together(map(_name, short)))}."
     if any(record.ended == "time" for record in scores.records):
         yield "Some runs ended because their time was up: how far they came depends on the machine."
 

@@ -36,7 +36,7 @@ def runs(names: list[str], budget: int) -> Iterator[dict[str, Any]]:
     study, results = f"halide-{budget}", HERE.parent
     both = ["annealing", "random"]
     bbo_suite.run(both, ids, study=study, results=results, budget=budget, batch=BATCH, jobs=1, quiet=False)
-    rows = bbo_suite.load(study, results)
+    rows = bbo_suite.load(study, results, texts=["config"])
     for (problem_id, strategy), run in rows[rows.problem.isin(ids)].groupby(["problem", "strategy"], observed=True):
         problem = bbo_suite.problem(str(problem_id))
         assert isinstance(problem, HalideProblem)

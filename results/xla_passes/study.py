@@ -104,7 +104,7 @@ def main(budget: int = 200, repeats: int = 1) -> None:
     table = runs(budget, repeats, study)
     table.to_csv(HERE / "runs.csv", index=False, float_format="%.6g")
     draw(table)
-    rows = bbo_suite.load(study, HERE.parent)
+    rows = bbo_suite.load(study, HERE.parent, ["config"])
     best_sequences(rows).to_csv(HERE / "best.csv", index=False)
     speed(rows).to_csv(HERE / "speed.csv", index=False, float_format="%.4g")
 

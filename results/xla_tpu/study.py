@@ -82,7 +82,8 @@ def main() -> None:
         problems = [f"xla-tpu/{block}", f"careful/{block}"]
         study = f"xla-tpu-{chosen.budget}"
         bbo_suite.run([chosen.strategy], problems, quiet=False, study=study, plugins=[HERE / "careful.py"], **settings)
-    frame = pd.concat(bbo_suite.load(path.name, chosen.results) for path in sorted(chosen.results.glob("xla-tpu-*")))
+    studies = sorted(chosen.results.glob("xla-tpu-*"))
+    frame = pd.concat(bbo_suite.load(path.name, chosen.results, ["reason"]) for path in studies)
     runs = [line(rows) for _, rows in frame.groupby(KEYS, observed=True)]
     pd.DataFrame(runs).to_csv(HERE / "runs.csv", index=False)
     draw(frame, HERE / "runs.png")

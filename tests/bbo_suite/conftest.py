@@ -11,8 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from bbo_suite.__main__ import main
+
+settings.register_profile("untimed", deadline=None)  # how long an example takes is the machine's affair
+settings.load_profile("untimed")
 
 spec = importlib.util.spec_from_file_location("bbo_toys", Path(__file__).with_name("toys.py"))
 module = importlib.util.module_from_spec(spec)

@@ -56,11 +56,9 @@ def test_load_joins_all_runs_and_adds_the_speedup(study):
         expected = 4.0 / np.minimum.accumulate(run["value"].to_numpy())
         assert run["speedup"].to_numpy() == pytest.approx(expected)
         assert run["evaluation"].tolist() == list(range(1, 31))
-    documented = (
-        "problem strategy seed evaluation value status speedup strategy_seconds evaluation_seconds digest config"
-    )
-    assert {*documented.split(), "reason", "default", "budget", "unit", "uses_structure", "parameters"} == set(frame)
-    assert set(load("s", study, texts=["config"])) == set(frame) - {"digest", "reason"}
+    documented = "problem strategy seed evaluation value status speedup strategy_seconds evaluation_seconds default"
+    assert {*documented.split(), "budget", "unit", "uses_structure", "parameters"} == set(frame)
+    assert set(load("s", study, texts=["config"])) == {*frame, "config"}
 
 
 def test_a_frame_of_a_log_that_is_being_written(study):

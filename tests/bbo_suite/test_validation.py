@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bbo_suite.planned import RunName, add_planned
 from bbo_suite.rows import HEADER, read_rows
 
 RUN = "results/s/toy--small__annealing__0"
@@ -127,6 +128,17 @@ def test_a_run_that_was_planned_and_is_missing_is_named(suite, study, tmp_path):
     assert "note annealing on toy/small, seed 0: there is no such run" in done.out
 
 
+def test_notes_that_many_runs_share_are_one_line(suite, study, tmp_path):
+    names = [RunName("toy/small", name, seed) for name in ("pick", "annealing") for seed in range(200)]
+    add_planned(tmp_path / "results" / "s", names)
+    done = suite("validate", *study)
+    (line,) = [line for line in done.out.splitlines() if line.startswith("note ")]
+    assert line == (
+        "note pick on toy/small (199 repeats) and annealing on toy/small (199 repeats): there is no such run"
+    )
+    assert "398 could not be checked" in done.out and len(done.out.splitlines()) < 12
+
+
 def test_without_a_plan_every_strategy_is_expected_with_every_seed(suite, study, toy, tmp_path):
     suite("run", *toy, "--strategy", "pick", "--budget", 60, "--batch", 8, "--study", "s", "--repeats", 2, "--json")
     assert "there is no such run" not in suite("validate", *study).out
@@ -138,13 +150,13 @@ def test_a_problem_or_a_strategy_that_is_not_there_is_not_checked(suite, study, 
     done = suite("validate", "s", *toy[:2], "--quiet")
     assert done.code == 0 and "note pick on toy/small, seed 0: proposals cannot be checked" in done.out
     done = suite("validate", "s", *toy[2:], "--quiet")
-    assert done.code == 0 and done.out.count("there is no problem 'toy/small'") == 2
+    assert done.code == 0 and done.out.count("there is no problem 'toy/small'") == 1
     changed = tmp_path / "toy.py"
     changed.write_text(toy[1].read_text() + "\n# another\n")
     assert suite("validate", "s", "--plugin", changed, *toy[2:], "--quiet").code == 0  # the class is the same
     changed.write_text(toy[1].read_text().replace("1.0 + ", "2.0 + "))
     done = suite("validate", "s", "--plugin", changed, *toy[2:], "--quiet")
-    assert done.code == 0 and done.out.count("the problem has changed since") == 2
+    assert done.code == 0 and done.out.count("the problem has changed since") == 1
 
 
 def test_what_ended_in_an_error_or_was_made_elsewhere_is_noted(suite, study, tmp_path):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from bbo_suite import Status, figures, load
+from bbo_suite.frames import TEXTS
 from bbo_suite.rows import HEADER, Row
 
 STRATEGIES, PROBLEMS, SEEDS, BUDGET, PARAMETERS = 10, 10, 10, 10_000, 700
@@ -38,7 +39,15 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         run = folder / "large" / f"{i}"
         run.mkdir(parents=True)
         (run / "rows.csv").write_text(texts[i % len(texts)])
-        fixed = {"default": 1.0, "optimum": None, "unit": "seconds", "uses_structure": s == 0, "batch": 100}
+        fixed = {
+            "fingerprint": "f",
+            "options": {},
+            "default": 1.0,
+            "optimum": None,
+            "unit": "seconds",
+            "uses_structure": s == 0,
+            "batch": 100,
+        }
         named = {"problem": f"family/program-{p}", "strategy": f"strategy-{s}", "seed": seed, "budget": BUDGET}
         (run / "run.json").write_text(json.dumps(named | fixed))
     return folder
@@ -47,7 +56,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("texts", ["all", "none"])
 def test_load(benchmark, results: Path, texts: str) -> None:
     """Every evaluation of 1,000 runs as a frame, with the columns of text and without."""
-    arguments = {} if texts == "all" else {"texts": ()}
+    arguments = {"texts": TEXTS if texts == "all" else ()}
     frame = benchmark.pedantic(load, ("large", results), arguments, rounds=1)
     benchmark.extra_info["MiB"] = int(frame.memory_usage(deep=True).sum() / 2**20)
     assert len(frame) == STRATEGIES * PROBLEMS * SEEDS * BUDGET

@@ -19,6 +19,7 @@ from bbo_suite.exchange import MODULES
 from bbo_suite.exchange.exporting import export
 from bbo_suite.exchange.stored import StoredRun, unpacked
 from bbo_suite.files import read_json
+from bbo_suite.frames import TEXTS
 from bbo_suite.registry import Registry
 
 PLUGIN = Path(__file__).with_name("hostile.py")
@@ -49,7 +50,7 @@ def written(study):
 def test_optuna_gets_every_candidate_that_is_known_and_gives_it_back(study, written):
     optuna = pytest.importorskip("optuna")
     results, whole = study
-    frame = load("s", results)
+    frame = load("s", results, TEXTS)
     known = frame[frame["config"] != ""]
     storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(written("optuna"))))
     trials = [
@@ -62,7 +63,7 @@ def test_optuna_gets_every_candidate_that_is_known_and_gives_it_back(study, writ
     assert all(len(t.params) == 5 for t in trials)
     if "back" not in [path.name for path in results.iterdir()]:
         imported(results, written("optuna"), plugins=[PLUGIN])
-    ours, theirs = (load(name, results).sort_values(KEYS, ignore_index=True) for name in ("s", "back"))
+    ours, theirs = (load(name, results, TEXTS).sort_values(KEYS, ignore_index=True) for name in ("s", "back"))
     columns = ["value", "digest", "status", "reason", "config"] if whole else ["speedup"]
     for column in columns:
         assert ours[column].tolist() == theirs[column].tolist()
@@ -71,7 +72,7 @@ def test_optuna_gets_every_candidate_that_is_known_and_gives_it_back(study, writ
 @pytest.mark.parametrize("name", ["t4", "kernel-tuner"])
 def test_a_recorded_space_of_it_costs_the_same(study, written, name):
     results, _ = study
-    frame = load("s", results)
+    frame = load("s", results, TEXTS)
     known = frame[(frame["config"] != "") & (frame["status"] == "ok")]
     files = list(written(name).iterdir())
     assert len(files) == (4 if name == "t4" else 1)
@@ -86,7 +87,7 @@ def test_a_recorded_space_of_it_costs_the_same(study, written, name):
 @pytest.mark.parametrize("name", ["t4", "kernel-tuner", "optuna"])
 def test_what_is_left_out_is_said_in_one_line(study, tmp_path, name):
     results, whole = study
-    left_out = int((load("s", results)["config"] == "").sum())
+    left_out = int((load("s", results, TEXTS)["config"] == "").sum())
     _, notes = export("s", name, tmp_path / "out", results, Registry((PLUGIN,)))
     if whole:
         assert notes == [] and left_out == 0
@@ -109,7 +110,7 @@ def test_iohinspector_reads_every_run(study, written):
     results, _ = study
     manager = iohinspector.DataManager()
     manager.add_folder(str(written("ioh")))
-    frame = load("s", results)
+    frame = load("s", results, TEXTS)
     assert sorted(manager.overview["best_y"]) == sorted(
         frame.groupby(["strategy", "seed"], observed=True)["value"].min()
     )
@@ -157,7 +158,7 @@ def test_cocopp_makes_its_report(written, tmp_path):
 
 def test_cocos_rows_by_hand(study, written):
     results, _ = study
-    frame = load("s", results)
+    frame = load("s", results, TEXTS)
     reference = float(frame["value"].min())
     assert (
         f"f1 hostile/a: % above the best of the study {reference!r} seconds"

@@ -161,7 +161,7 @@ def test_damaged_runs_are_left_out(studies):
     assert len(evidence.frame) == 4
     text = limits(studies)
     assert text.count("A run is left out: ") == 3
-    assert "is damaged" in text and "is no JSON" in text and "does not say its " in text
+    assert "is damaged" in text and "is no JSON" in text and "is missing in " in text
 
 
 def test_a_run_that_is_there_twice_counts_once(studies):
@@ -276,4 +276,6 @@ def test_words():
 def test_planned_runs_that_nobody_began_are_named(studies):
     studies.add(studies.finals("p/a", x=[4, 4.1]))
     add_planned(studies.path / "s", [RunName("p/a", name, seed) for name in "xy" for seed in range(2)])
-    assert "Not begun: 2 of 4 planned runs. y on p/a, seed 0 and y on p/a, seed 1." in limits(studies)
+    assert "Not begun: 2 of 4 planned runs. y on p/a (2 repeats)." in limits(studies)
+    add_planned(studies.path / "s", [RunName("p/b", "x", 7)])
+    assert "Not begun: 3 of 5 planned runs. y on p/a (2 repeats) and x on p/b, seed 7." in limits(studies)
