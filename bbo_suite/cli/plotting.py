@@ -26,11 +26,21 @@ class Format(StrEnum):
     PDF = "pdf"
 
 
+class Style(StrEnum):
+    """What figures are for."""
+
+    SCREEN = "screen"
+    PAPER = "paper"
+
+
 @app.command()
 def plot(
     study: str,
     figure: Annotated[list[str] | None, typer.Option(help="Draw only this one; may be repeated.")] = None,
-    format_: Annotated[list[Format] | None, typer.Option("--format", help="May be repeated; svg and png.")] = None,
+    format_: Annotated[
+        list[Format] | None, typer.Option("--format", help="May be repeated; svg and png, of a paper pdf.")
+    ] = None,
+    style: Annotated[Style, typer.Option(help="paper: of a column's width, captions beside them.")] = Style.SCREEN,
     run: Annotated[
         str | None, typer.Option(metavar="PROBLEM/STRATEGY/SEED", help="Draw what this run explored.")
     ] = None,
@@ -40,28 +50,31 @@ def plot(
     """Draw a study's figures and print their paths; what it is too small for is said on standard error."""
     from ..registry import Registry
 
-    formats = tuple(format_ or (Format.SVG, Format.PNG))
+    for_paper = style is Style.PAPER
+    formats = tuple(format_ or ([Format.PDF] if for_paper else [Format.SVG, Format.PNG]))
     if run is not None:
-        paths = _run(study, results, run, formats, Registry(tuple(plugin or ())))
+        paths = _run(study, results, run, formats, for_paper, Registry(tuple(plugin or ())))
     else:
-        paths = _study(study, results, tuple(figure or ()), formats)
+        paths = _study(study, results, tuple(figure or ()), formats, for_paper)
     for path in paths:
         print(path, flush=True)
 
 
-def _study(study: str, results: Path, names: Sequence[str], formats: Sequence[str]) -> Iterator[Path]:
+def _study(study: str, results: Path, names: Sequence[str], formats: Sequence[str], for_paper: bool) -> Iterator[Path]:
     from .. import figures, frames
 
-    folder = frames.study_path(study, results) / "figures"
+    folder = _folder(frames.study_path(study, results), for_paper)
     frame = frames.load(study, results, texts=())
-    yield from figures.write(frame, folder, frames.diagnostics(study, results), names, formats)
+    yield from figures.write(frame, folder, frames.diagnostics(study, results), names, formats, for_paper)
     reasons = figures.left_out(frame, names)
     if reasons:
         words = "; ".join(f"{name} ({reason})" for name, reason in reasons.items())
         print(f"not drawn: {words}", file=sys.stderr)
 
 
-def _run(study: str, results: Path, run: str, formats: Sequence[str], registry: Registry) -> Iterator[Path]:
+def _run(
+    study: str, results: Path, run: str, formats: Sequence[str], for_paper: bool, registry: Registry
+) -> Iterator[Path]:
     from .. import figures, frames
     from ..figures.exploration import DRAWING, exploration
     from ..files import folder_name
@@ -74,7 +87,12 @@ def _run(study: str, results: Path, run: str, formats: Sequence[str], registry: 
     if frame.empty or DRAWING.needs(frame):
         raise UserError(f"there is nothing to draw of run {run!r} yet; run its command again")
     drawn = exploration(frame, _parameters(registry, parts[0], int(frame["parameters"].iloc[0])))
-    yield from figures.save([(f"{DRAWING.name}-{name}", *drawn)], results / study / "figures", formats)
+    folder = _folder(results / study, for_paper)
+    yield from figures.save([(f"{DRAWING.name}-{name}", *drawn)], folder, formats, for_paper)
+
+
+def _folder(study: Path, for_paper: bool) -> Path:
+    return study / "figures" / "paper" if for_paper else study / "figures"
 
 
 def _parameters(registry: Registry, problem_id: str, count: int) -> Names | None:

@@ -22,6 +22,7 @@ from . import (
     heat,
     models,
     overhead,
+    paper,
     profile,
     style,
     total_time,
@@ -62,6 +63,7 @@ def write(
     diagnostics: pd.DataFrame | None = None,
     names: Sequence[str] = (),
     formats: Sequence[str] = FORMATS,
+    for_paper: bool = False,
 ) -> Iterator[Path]:
     """Draw the figures that a study's frame (see `bbo_suite.load`) supports into the folder; yield the paths.
 
@@ -70,6 +72,7 @@ def write(
     Args:
       names: of the figures to draw; all when left out. What is not drawn is said by `left_out`.
       formats: of the files, as matplotlib names them.
+      for_paper: draw them as `paper.fit` does, with each caption in a file of text beside them.
 
     Raises:
       UserError: there is no such figure, nothing to draw, or the folder cannot be written.
@@ -78,11 +81,11 @@ def write(
         raise UserError(f"there is no evaluation yet to draw in {folder.parent}; run its command again")
     for drawing in _wanted(names):
         if drawing.needs(frame) is None:
-            paths = list(save(drawing.pages(frame), folder, formats))
-            _clear(drawing.name, folder, formats, paths)
+            paths = list(save(drawing.pages(frame), folder, formats, for_paper))
+            _clear(drawing.name, folder, [*formats, "txt"], paths)
             yield from paths
     if (not names or MODELS in names) and diagnostics is not None and len(models.scores_data(diagnostics)):
-        yield from save([(MODELS, *models.model_scores(diagnostics))], folder, formats)
+        yield from save([(MODELS, *models.model_scores(diagnostics))], folder, formats, for_paper)
 
 
 def left_out(frame: pd.DataFrame, names: Sequence[str] = ()) -> dict[str, str]:
@@ -108,14 +111,24 @@ def _clear(name: str, folder: Path, formats: Sequence[str], drawn: Sequence[Path
                 file.unlink()
 
 
-def save(pages: Iterable[tuple[str, Figure, pd.DataFrame]], folder: Path, formats: Sequence[str]) -> Iterator[Path]:
+def save(
+    pages: Iterable[tuple[str, Figure, pd.DataFrame]], folder: Path, formats: Sequence[str], for_paper: bool = False
+) -> Iterator[Path]:
     """Write figures, by the stem of their file, into the folder; yield the paths."""
     with mpl.rc_context(style.SETTINGS), warnings.catch_warnings(), disk_errors(folder):
         warnings.filterwarnings("ignore", "Glyph .* missing")  # the PNG shows a box; the SVG keeps the text
         folder.mkdir(parents=True, exist_ok=True)
         for stem, figure, _ in pages:
+            if for_paper:
+                yield _write_text(folder / f"{stem}.txt", paper.fit(figure))
             for suffix in formats:
                 file = folder / f"{stem}.{suffix}"
                 with replacing(file) as unfinished:
                     figure.savefig(unfinished, format=suffix, metadata=_UNDATED.get(suffix))
                 yield file
+
+
+def _write_text(file: Path, text: str) -> Path:
+    with replacing(file) as unfinished:
+        unfinished.write_text(f"{text}\n", encoding="utf-8")
+    return file

@@ -34,6 +34,9 @@ SETTINGS: Any = {
     "svg.hashsalt": "bbo_suite",
 }
 
+CAPTION = "caption"
+"""The id of a figure's text that is its caption."""
+
 # Okabe and Ito's palette (2008), told apart by colour-blind eyes; lines and hatches carry the same in grey.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#666666", "#999933")
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 1)), (0, (3, 1, 1, 1)))
@@ -119,4 +122,4 @@ def duration(value: float) -> str:
 def caption(figure: Figure, text: str) -> None:
     """Write the caption under the axes, wrapped to the figure's width."""
     lines = textwrap.wrap(text, int(figure.get_figwidth() * 14.5))
-    figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=8.5, color="0.25")
+    figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=8.5, color="0.25").set_gid(CAPTION)

@@ -1,5 +1,6 @@
 """All figures of the registry: what each needs, what it draws by hand, and studies that are awkward."""
 
+import re
 import warnings
 
 import numpy as np
@@ -10,6 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
 from bbo_suite import UserError, figures
+from bbo_suite.figures import paper
 from bbo_suite.figures.bars import speedup_bars
 from bbo_suite.figures.cast import cast, labels
 from bbo_suite.figures.convergence import convergence
@@ -289,3 +291,32 @@ def test_long_names_that_are_cut_alike_are_told_apart(crowd):
     part = crowd[crowd["strategy"].isin(["s1", "s2"])]
     named = part.assign(strategy=part["strategy"].astype(str).map(dict(zip(["s1", "s2"], names, strict=True))))
     assert len(set(labels(named).values())) == 2
+
+
+def test_a_figure_for_a_paper_fits_a_column_or_a_page_and_its_caption_stands_beside_it(tmp_path):
+    many = frame(study(lambda p, s, r: [8.0 - s, 7.0 - p / 9 - r / 9 - s / 5]))
+    paths = list(figures.write(many, tmp_path, formats=["pdf"], for_paper=True))
+    assert {path.suffix for path in paths} == {".pdf", ".txt"} and len(paths) == 18
+    captions = {path.stem: path.read_text() for path in paths if path.suffix == ".txt"}
+    assert captions["heat"].startswith("Gain over the compiler's default") and captions["heat"].count("\n") == 1
+    for file in paths:
+        data = file.read_bytes()
+        if file.suffix == ".pdf":
+            width = float(re.search(rb"/MediaBox \[ ?0 0 ([\d.]+)", data)[1]) / 72
+            assert width == pytest.approx(3.4, abs=0.01) or width == pytest.approx(7, abs=0.01)
+            assert b"/FontFile2" in data and b"/Type3" not in data  # embedded, as text
+    assert min(len(text) for text in captions.values()) > 60
+
+
+@pytest.mark.parametrize("name", ["one run", "one evaluation", "all failed", "hostile", "long", "free"])
+def test_awkward_studies_fit_a_paper(name):
+    made = frame(AWKWARD[name], structured=("s1", HOSTILE[0]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "Glyph .* missing")
+        for drawing in figures.FIGURES[:3]:
+            if drawing.needs(made) is None:
+                _, figure, _ = next(drawing.pages(made))
+                assert paper.fit(figure)
+                sizes = [text.get_fontsize() for text in figure.findobj(Text) if text.get_visible()]
+                assert max(sizes) <= 8 and figure.get_figwidth() in (paper.COLUMN, paper.PAGE)

@@ -1,0 +1,80 @@
+"""A figure as a paper takes it: as wide as a column or as the page, in 8 points, its caption beside it as text."""
+
+from __future__ import annotations
+
+import textwrap
+
+from matplotlib.artist import Artist
+from matplotlib.figure import Figure
+from matplotlib.legend import Legend
+from matplotlib.lines import Line2D
+from matplotlib.text import Text
+
+from . import style
+
+COLUMN, PAGE = 3.4, 7.0
+"""Inches: a column and a page of the two-column styles of ACM and IEEE."""
+_WIDE, _HIGH = 1.3, 1.1
+"""Inches that a panel needs beside its labels; where a column leaves less, the figure takes the page."""
+_LETTER = 0.056
+"""Inches of width of a letter in 7 points, about."""
+
+
+def fit(figure: Figure) -> str:
+    """Make a drawn figure one for a paper, and return the caption, which is no longer in it."""
+    caption = next(text for text in figure.texts if text.get_gid() == style.CAPTION)
+    told = " ".join(caption.get_text().split())
+    caption.set(visible=False, in_layout=False)
+    height = 0.65 * (figure.get_figheight() - 0.13 * caption.get_text().count("\n"))
+    for artist in figure.findobj():
+        _shrink(artist)
+    for ax in figure.axes:
+        ax.tick_params(labelsize=7)
+    _resize(figure, COLUMN, height)
+    if _least(figure, "width") * COLUMN < _WIDE:
+        _resize(figure, PAGE, height)
+    _heighten(figure)
+    return told
+
+
+def _shrink(artist: Artist) -> None:
+    if isinstance(artist, Text):
+        artist.set_fontsize(min(8.0, max(6.0, 0.8 * artist.get_fontsize())))
+    if isinstance(artist, Line2D):
+        artist.set_linewidth(0.8 * artist.get_linewidth())
+        artist.set_markersize(0.7 * artist.get_markersize())
+
+
+def _resize(figure: Figure, width: float, height: float) -> None:
+    rows = sum(_above(figure, legend, width) for legend in list(figure.legends))
+    figure.set_size_inches(width, height + 0.13 * rows)
+    figure.draw_without_rendering()  # lays it out
+    for ax in figure.axes:
+        letters = int(width * ax.get_position().width / _LETTER)
+        ax.set_title("\n".join(textwrap.wrap(" ".join(ax.get_title().split()), letters)), fontsize=7.5)
+
+
+def _heighten(figure: Figure) -> None:
+    """Give panels that labels below them left too little the height that they lack."""
+    width, height = figure.get_size_inches()
+    lacking = _HIGH - _least(figure, "height") * height
+    if lacking > 0:
+        rows = figure.axes[0].get_subplotspec().get_gridspec().nrows
+        figure.set_size_inches(width, height + rows * lacking)
+
+
+def _least(figure: Figure, what: str) -> float:
+    """Return the least width or height of a panel, as a part of the figure's."""
+    return min(getattr(ax.get_position(), what) for ax in figure.axes if ax.get_visible())
+
+
+def _above(figure: Figure, legend: Legend, width: float) -> int:
+    """Set a legend above the panels, in as many columns as fit, and return its number of rows."""
+    words, handles = [text.get_text() for text in legend.get_texts()], legend.legend_handles
+    columns = max(1, int(width / (_LETTER * max(map(len, words)) + 0.45)))
+    legend.remove()
+    made = figure.legend([line for line in handles if line], ["x"] * len(words), ncols=columns, fontsize=6.8,
+                         handlelength=3, columnspacing=1, loc="outside upper left")  # fmt: skip
+    for text, name in zip(made.get_texts(), words, strict=True):
+        text.set_text(name)
+    return -(-len(words) // columns)
