@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+import warnings
 
 from matplotlib.artist import Artist
 from matplotlib.figure import Figure
@@ -30,9 +31,8 @@ def fit(figure: Figure) -> str:
         _shrink(artist)
     for ax in figure.axes:
         ax.tick_params(labelsize=7)
-    _resize(figure, COLUMN, height)
-    if _least(figure, "width") * COLUMN < _WIDE:
-        _resize(figure, PAGE, height)
+    if not _fits(figure, COLUMN, height):
+        _fits(figure, PAGE, height)
     _heighten(figure)
     return told
 
@@ -45,13 +45,18 @@ def _shrink(artist: Artist) -> None:
         artist.set_markersize(0.7 * artist.get_markersize())
 
 
-def _resize(figure: Figure, width: float, height: float) -> None:
+def _fits(figure: Figure, width: float, height: float) -> bool:
+    """Resize a figure, and return whether that leaves its panels enough width."""
     rows = sum(_above(figure, legend, width) for legend in list(figure.legends))
     figure.set_size_inches(width, height + 0.13 * rows)
-    figure.draw_without_rendering()  # lays it out
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        figure.draw_without_rendering()  # lays it out
     for ax in figure.axes:
         letters = int(width * ax.get_position().width / _LETTER)
-        ax.set_title("\n".join(textwrap.wrap(" ".join(ax.get_title().split()), letters)), fontsize=7.5)
+        ax.set_title("\n".join(textwrap.wrap(" ".join(ax.get_title().split()), max(12, letters))), fontsize=7.5)
+    collapsed = any("constrained_layout" in str(warning.message) for warning in told)
+    return not collapsed and _least(figure, "width") * width >= _WIDE
 
 
 def _heighten(figure: Figure) -> None:
