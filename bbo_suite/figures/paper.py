@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 import warnings
 
 from matplotlib.artist import Artist
@@ -54,7 +53,9 @@ def _fits(figure: Figure, width: float, height: float) -> bool:
         figure.draw_without_rendering()  # lays it out
     for ax in figure.axes:
         letters = int(width * ax.get_position().width / _LETTER)
-        ax.set_title("\n".join(textwrap.wrap(" ".join(ax.get_title().split()), max(12, letters))), fontsize=7.5)
+        if title := str(ax.title.get_label()):
+            style.wrapped(ax, title, max(12, letters))
+            ax.title.set_fontsize(7.5)
     collapsed = any("constrained_layout" in str(warning.message) for warning in told)
     return not collapsed and _least(figure, "width") * width >= _WIDE
 

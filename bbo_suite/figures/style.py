@@ -95,7 +95,14 @@ def chosen(frame: pd.DataFrame, problems: Sequence[str] | None) -> pd.DataFrame:
 
 def title(ax: Axes, text: str) -> None:
     """Write a panel's title, on two lines if it is long."""
-    ax.set_title("\n".join(textwrap.wrap(short(text, 84), 44)), fontsize=10)
+    wrapped(ax, short(text, 84), 44)
+    ax.title.set_fontsize(10)
+
+
+def wrapped(ax: Axes, text: str, letters: int) -> None:
+    """Set a panel's title, so many letters a line, and keep it whole as the title's label."""
+    ax.set_title("\n".join(textwrap.wrap(text, letters)))
+    ax.title.set_label(text)
 
 
 def evaluations(ax: Axes) -> None:

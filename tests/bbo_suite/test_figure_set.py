@@ -319,4 +319,9 @@ def test_awkward_studies_fit_a_paper(name):
                 _, figure, _ = next(drawing.pages(made))
                 assert paper.fit(figure)
                 sizes = [text.get_fontsize() for text in figure.findobj(Text) if text.get_visible()]
+                titles = ["".join(ax.get_title().split()) for ax in figure.axes if ax.get_title()]
+                assert all(
+                    title == "".join(ax.title.get_label().split())
+                    for title, ax in zip(titles, figure.axes, strict=False)
+                )
                 assert max(sizes) <= 8 and figure.get_figwidth() in (paper.COLUMN, paper.PAGE)
