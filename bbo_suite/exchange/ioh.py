@@ -2,6 +2,7 @@
 
 As IOHexperimenter writes it (de Nobel et al. 2023), every evaluation logged; what is ours stands under `bbo_suite` in
 each run. IOHinspector evaluates the texts of `experiment_attributes` as Python, so that none are written.
+Tests read what is written with IOHinspector; IOHanalyzer, which Debian does not package, has not been tried on it.
 """
 
 from __future__ import annotations
