@@ -13,6 +13,7 @@ from rich.progress import track
 from bbo_suite.errors import UserError
 
 from ..machine import MACHINES
+from .analysis import counts
 from .catalogue import names
 from .comparison import compare
 from .compiler import Compiler
@@ -34,8 +35,9 @@ def main(
     programs = names()
     frames = {machine: compare(machine, track(programs, machine), compiler.text) for machine in machines.split(",")}
     flops = {machine: ratios(machine, track(programs, f"{machine}, flops"), compiler.text) for machine in frames}
+    alone = {machine: counts(machine, track(programs, f"{machine}, each kernel"), compiler.text) for machine in frames}
     compiler.close()
-    write(frames, flops, out, version("libtpu"))
+    write(frames, flops, alone, out, version("libtpu"))
 
 
 if __name__ == "__main__":

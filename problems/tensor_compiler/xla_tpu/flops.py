@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from .. import hlo
-from ..hlo_types import Computation, Instruction
+from ..hlo_types import Computation, Instruction, Module
 from ..shapes import numbers
+from .kernels import Kernel
+from .rows import leaf
 
 _LIGHT = [
     "abs",
@@ -42,6 +45,8 @@ _LIGHT = [
     "subtract",
     "xor",
 ]
+_COMBINING = ("reduce", "reduce-window", "scatter", "select-and-scatter")
+"""They apply a function of two elements, many times."""
 
 
 def ratios(machine: str, names: Iterable[str], text: Callable[[str, str], str]) -> dict[str, float]:
@@ -68,14 +73,44 @@ def counted(text: str) -> float:
     """Return our count of a scheduled program."""
     module = hlo.parse(text, "scheduled HLO")
     every = list(module.computations.values())
-    reducing = (i for c in every for i in c.instructions if i.opcode.startswith("reduce"))
-    combiners = {name for instruction in reducing for name in instruction.called_computations}
+    combining = (i for c in every for i in c.instructions if i.opcode in _COMBINING)
+    combiners = {name for instruction in combining for name in instruction.called_computations}
     parts = ((c, i) for c in every if c.name not in combiners for i in c.instructions)
-    return float(sum(operations(computation, instruction) for computation, instruction in parts))
+    return float(sum(_alone(module, computation, instruction) for computation, instruction in parts))
+
+
+def of_kernel(kernel: Kernel) -> float:
+    """Return our count of one kernel."""
+    return _nested(kernel.module, kernel.module.computations[kernel.module.entry])
+
+
+def _nested(module: Module, computation: Computation) -> float:
+    fusions = (i for i in computation.instructions if i.opcode == "fusion")
+    inside = sum(_nested(module, module.computations[i.called_computations[0]]) for i in fusions)
+    return inside + sum(_alone(module, computation, instruction) for instruction in computation.instructions)
+
+
+def _alone(module: Module, computation: Computation, instruction: Instruction) -> float:
+    """Return our count of an instruction without what it fuses: a combination counts each operation of its function."""
+    if instruction.opcode not in _COMBINING:
+        return operations(computation, instruction)
+    called = [module.computations[name] for name in instruction.called_computations]
+    light = [sum(operations(c, i) for i in c.instructions) for c in called]
+    shapes = [computation.instructions[i].shape for i in instruction.operands]
+    window = re.search(r"size=([\dx]+)", instruction.attributes.get("window", ""))
+    taps = math.prod(map(int, window[1].split("x"))) if window else 1
+    result = math.prod(leaf(instruction.shape).dims)
+    if instruction.opcode == "reduce":
+        return light[0] * (math.prod(shapes[0].dims) - result)
+    if instruction.opcode == "reduce-window":
+        return light[0] * (taps - 1) * result
+    if instruction.opcode == "scatter":
+        return light[0] * math.prod(shapes[-1].dims)
+    return (light[0] * (taps - 1) + light[1]) * math.prod(shapes[1].dims)  # select-and-scatter
 
 
 def operations(computation: Computation, instruction: Instruction) -> float:
-    """Return our count of one instruction."""
+    """Return the count of one instruction, of products and what is done to single elements or added up in rows."""
     if instruction.opcode == "convolution":
         return 2 * _multiply_adds(computation, instruction)
     if instruction.opcode == "reduce":

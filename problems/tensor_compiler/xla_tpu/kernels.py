@@ -16,7 +16,9 @@ from ..opcodes import bytes_of
 PLACEHOLDER, ENDLESS = 100, 2**62
 """Estimates up to the one and from the other stand for no estimate."""
 
-_DEFINITION = re.compile(r"^\s*(?:ROOT )?%?([\w.\-]+) = (.*?) [\w\-]+\(", re.MULTILINE)
+DEFINITION = re.compile(r"^\s*(?:ROOT )?%?([\w.\-]+) = (.*?) [\w\-]+\(", re.MULTILINE)
+"""Name and shape of an instruction."""
+
 _ARRAY = re.compile(r"(\w+)\[([\d,]*)\](?:\{([\d,]*)(?::([^}]*))?\})?")
 _TILE = re.compile(r"T\((\d+(?:,\d+)*)\)")
 
@@ -75,7 +77,7 @@ def kernels(text: str) -> Iterator[Kernel]:
 
 def buffers_of(text: str) -> dict[str, tuple[Buffer, ...]]:
     """Return the arrays in each instruction's result, by the instruction's name."""
-    return {name: tuple(map(_buffer, _ARRAY.finditer(shape))) for name, shape in _DEFINITION.findall(text)}
+    return {name: tuple(map(_buffer, _ARRAY.finditer(shape))) for name, shape in DEFINITION.findall(text)}
 
 
 def _kernel(

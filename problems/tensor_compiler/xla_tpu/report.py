@@ -19,12 +19,19 @@ from .rows import KINDS
 COMMAND = "python -m bbo_problems.tensor_compiler.xla_tpu --out results/simulator_vs_xla"
 
 
-def write(frames: dict[str, pd.DataFrame], flops: dict[str, dict[str, float]], folder: Path, libtpu: str) -> None:
+def write(
+    frames: dict[str, pd.DataFrame],
+    flops: dict[str, dict[str, float]],
+    counts: dict[str, pd.DataFrame],
+    folder: Path,
+    libtpu: str,
+) -> None:
     """Write `report.md`, `summary.csv` and a figure for each machine.
 
     Args:
       frames: for each machine, what `compare` gives.
       flops: for each machine, what `flops.ratios` gives.
+      counts: for each machine, what `analysis.counts` gives.
       folder: made if it is not there.
       libtpu: version.
     """
@@ -36,7 +43,7 @@ def write(frames: dict[str, pd.DataFrame], flops: dict[str, dict[str, float]], f
     }
     summary = pd.concat(tables, names=["machine", "half"]).reset_index(level=[0, 1]).reset_index(drop=True)
     summary.to_csv(folder / "summary.csv", index=False, float_format="%.4f")
-    (folder / "report.md").write_text(_text(frames, tables, flops, libtpu))
+    (folder / "report.md").write_text(_text(frames, tables, flops, counts, libtpu))
     with mpl.rc_context(SETTINGS):
         for machine, frame in frames.items():
             _scatter(frame[frame["half"] == "report"], machine).savefig(folder / f"{machine}.png")
@@ -46,6 +53,7 @@ def _text(
     frames: dict[str, pd.DataFrame],
     tables: dict[tuple[str, str], pd.DataFrame],
     flops: dict[str, dict[str, float]],
+    counts: dict[str, pd.DataFrame],
     libtpu: str,
 ) -> str:
     parts = [
@@ -65,6 +73,7 @@ def _text(
             f"## {machine}: {programs} programs",
             _table(tables[machine, "report"]),
             _flops(flops[machine]),
+            _kernels(counts[machine]),
             f"![{machine}]({machine}.png)",
         ]
     return "\n\n".join(parts) + "\n"
@@ -74,6 +83,15 @@ def _flops(ratios: dict[str, float]) -> str:
     held_out = [ratio for name, ratio in ratios.items() if half(name) == "report"]
     near = sum(abs(ratio - 1) <= 0.02 for ratio in held_out)
     return f"Floating point operations within 2 % of XLA's own count: {near} of {len(held_out)} programs."
+
+
+def _kernels(counts: pd.DataFrame) -> str:
+    held_out, shares = counts[counts["half"] == "report"], []
+    for what in ("flops", "bytes"):
+        counted = held_out[held_out[f"xla {what}"] > 0]
+        near = (counted[what] / counted[f"xla {what}"] - 1).abs() <= 0.02
+        shares.append(f"{what} {100 * near.mean():.1f} % of {len(counted)}")
+    return f"Kernels within 2 % of XLA's own cost analysis of each alone: {', '.join(shares)}."
 
 
 def _table(table: pd.DataFrame) -> str:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from bbo_problems.tensor_compiler import timing
 from bbo_problems.tensor_compiler.xla_tpu import catalogue, report
+from bbo_problems.tensor_compiler.xla_tpu.analysis import counts
 from bbo_problems.tensor_compiler.xla_tpu.comparison import compare, half, scores
 from bbo_problems.tensor_compiler.xla_tpu.compiler import Compiler
 from bbo_problems.tensor_compiler.xla_tpu.flops import counted, ratios
@@ -131,6 +132,32 @@ ENTRY %main (x: f32[2,{size},5], w: f32[3,5,4]) -> f32[2,{len(line)},4] {{
     assert ratios("v5e", ["one"], lambda name, machine: f'// {{"flops": {counted(text)}}}\n' + text) == {"one": 1.0}
 
 
+def test_a_kernel_counts_what_xlas_own_analysis_of_it_alone_does() -> None:
+    frame = counts("v5e", ["one"], lambda name, machine: TEXT)
+    assert frame["flops"].tolist() == frame["xla flops"].tolist() == [2 * 512 * 200 * 100, 0, 256 * 999]
+    assert frame["bytes"].tolist()[1:] == frame["xla bytes"].tolist()[1:]
+    assert frame["xla bytes"][0] == 2 * (512 * 100 + 100 * 200 + 512 * 200)
+    assert frame["bytes"][0] == frame["xla bytes"][0]
+
+
+def test_windows_count_as_xla_counts_them() -> None:
+    text = """HloModule pool
+
+%max (x: f32[], y: f32[]) -> f32[] {
+  %x = f32[] parameter(0)
+  %y = f32[] parameter(1)
+  ROOT %z = f32[] maximum(%x, %y)
+}
+
+ENTRY %main (p: f32[8,30]) -> f32[8,15] {
+  %p = f32[8,30] parameter(0)
+  %low = f32[] constant(-inf)
+  ROOT %r = f32[8,15] reduce-window(%p, %low), window={size=1x2 stride=1x2}, to_apply=%max
+}
+"""
+    assert counted(text) == 8 * 15
+
+
 def test_scores_of_a_perfect_model_and_of_one_that_is_off_by_a_half() -> None:
     truth = np.geomspace(2e3, 1e6, 20)
     frame = pd.DataFrame({"kind": "copy", "xla cycles": truth, "cycles": truth, "steps": 1, "xla steps": 1})
@@ -145,9 +172,10 @@ def test_the_report_shows_the_half_that_nothing_was_fitted_on(tmp_path: Path) ->
     halves = [half(name) for name in names]
     ours = np.where(np.array(halves) == "report", truth, 2 * truth)
     frame = pd.DataFrame({"program": names, "half": halves, "kind": rng.choice(KINDS, 200), "xla cycles": truth})
-    report.write(
-        {"v5e": frame.assign(cycles=ours, steps=1, **{"xla steps": 2})}, {"v5e": {names[0]: 1.0}}, tmp_path, "0"
-    )
+    frame = frame.assign(cycles=ours, steps=1, **{"xla steps": 2})
+    alone = frame.assign(flops=ours, bytes=truth, **{"xla flops": 2 * ours, "xla bytes": truth})
+    report.write({"v5e": frame}, {"v5e": {names[0]: 1.0}}, {"v5e": alone}, tmp_path, "0")
+    assert f"flops 0.0 % of {halves.count('report')}, bytes 100.0 %" in (tmp_path / "report.md").read_text()
     assert "| all | " in (tmp_path / "report.md").read_text()
     assert " 100.0 % |" not in (tmp_path / "report.md").read_text()
     assert (tmp_path / "v5e.png").stat().st_size > 10_000
