@@ -17,7 +17,6 @@ from .. import hlo
 from ..hlo_types import Computation, Instruction, Module
 from ..shapes import numbers
 from .kernels import Kernel
-from .rows import leaf
 
 _LIGHT = [
     "abs",
@@ -92,14 +91,14 @@ def _nested(module: Module, computation: Computation) -> float:
 
 def _alone(module: Module, computation: Computation, instruction: Instruction) -> float:
     """Return our count of an instruction without what it fuses: a combination counts each operation of its function."""
-    if instruction.opcode not in _COMBINING:
+    if instruction.opcode not in _COMBINING or instruction.shape.dtype == "tuple":
         return operations(computation, instruction)
     called = [module.computations[name] for name in instruction.called_computations]
     light = [sum(operations(c, i) for i in c.instructions) for c in called]
     shapes = [computation.instructions[i].shape for i in instruction.operands]
     window = re.search(r"size=([\dx]+)", instruction.attributes.get("window", ""))
     taps = math.prod(map(int, window[1].split("x"))) if window else 1
-    result = math.prod(leaf(instruction.shape).dims)
+    result = math.prod(instruction.shape.dims)
     if instruction.opcode == "reduce":
         return light[0] * (math.prod(shapes[0].dims) - result)
     if instruction.opcode == "reduce-window":

@@ -39,7 +39,7 @@ def row(kernel: Kernel) -> tuple[NDArray[np.float64], str]:
     numbers[timing.OUTER : timing.SIZE] = _extents(heavy)
     walks = heavy.kind not in (Kind.MATRIX, Kind.REDUCE)
     numbers[timing.SUMS] = 4 * (math.prod(_extents(heavy)) if walks else shapes.elements(heavy.shape))
-    narrowest = min(bytes_of(leaf(node.shape).dtype) for node in nodes if node.output)
+    narrowest = min(bytes_of(_leaf(node.shape).dtype) for node in nodes if node.output)
     numbers[timing.SIZE], numbers[timing.OPERANDS] = narrowest, len(kernel.operands)
     return numbers, _kind(heavy, nodes, places)
 
@@ -119,7 +119,7 @@ def _is_copy(kernel: Kernel) -> bool:
 
 def _extents(node: Node) -> tuple[float, float, float]:
     """Return outer extent, rows and columns in the order in which the array lies in memory, whole tiles of it."""
-    shape = leaf(shapes.walked(node))
+    shape = _leaf(shapes.walked(node))
     return extents(shape, _layout(shape))
 
 
@@ -142,8 +142,7 @@ def _share_written(node: Node) -> float:
     return _bytes(shapes.walked(node)) / max(1.0, _bytes(node.shape)) if node.opcode == "dynamic-update-slice" else 1.0
 
 
-def leaf(shape: Shape) -> Shape:
-    """Return the shape of an array, or of the first one in a tuple."""
+def _leaf(shape: Shape) -> Shape:
     while shape.dtype == "tuple":
         shape = shape.elements[0]
     return shape
