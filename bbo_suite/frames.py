@@ -98,7 +98,7 @@ def load(study: str, results: Path | str = "results", texts: Collection[str] = (
     paths = [file.parent for file in sorted(study_path(study, results).glob(f"{only}/{RUN}"))]
     heads = [read_head(path) for path in paths]
     parts = [rows(path, texts) for path in paths]
-    return joined([(described(*run), part) for *run, part in zip(paths, heads, parts, strict=True)])
+    return joined([(described(path, head), part) for path, head, part in zip(paths, heads, parts, strict=True)])
 
 
 def described(path: Path, head: dict[str, Any]) -> dict[str, Any]:

@@ -104,7 +104,7 @@ def _of_run(
     verdict = Verdict(folder.name)
     try:
         run = read_run(folder)
-        verdict.run, verdict.rows = RunName(*map(run.head.get, RunName._fields)), len(run.rows)
+        verdict.run, verdict.rows = RunName(run.run.problem, run.run.strategy, run.run.seed), len(run.rows)
         verdict.log = verdict.judge(check_log(run))
     except UserError as error:
         verdict.log = verdict.judge([str(error)])

@@ -38,7 +38,7 @@ def fit(figure: Figure) -> str:
 
 def _shrink(artist: Artist) -> None:
     if isinstance(artist, Text):
-        artist.set_fontsize(min(8.0, max(6.0, 0.8 * artist.get_fontsize())))
+        artist.set_fontsize(min(8.0, max(6.0, 0.8 * float(artist.get_fontsize()))))
     if isinstance(artist, Line2D):
         artist.set_linewidth(0.8 * artist.get_linewidth())
         artist.set_markersize(0.7 * artist.get_markersize())
@@ -65,7 +65,8 @@ def _heighten(figure: Figure) -> None:
     width, height = figure.get_size_inches()
     lacking = _HIGH - _least(figure, "height") * height
     if lacking > 0:
-        rows = figure.axes[0].get_subplotspec().get_gridspec().nrows
+        place = figure.axes[0].get_subplotspec()
+        rows = place.get_gridspec().nrows if place else 1
         figure.set_size_inches(width, height + rows * lacking)
 
 
