@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -96,16 +95,36 @@ def _alone(module: Module, computation: Computation, instruction: Instruction) -
     called = [module.computations[name] for name in instruction.called_computations]
     light = [sum(operations(c, i) for i in c.instructions) for c in called]
     shapes = [computation.instructions[i].shape for i in instruction.operands]
-    window = re.search(r"size=([\dx]+)", instruction.attributes.get("window", ""))
-    taps = math.prod(map(int, window[1].split("x"))) if window else 1
-    result = math.prod(instruction.shape.dims)
-    if instruction.opcode == "reduce":
-        return light[0] * (math.prod(shapes[0].dims) - result)
-    if instruction.opcode == "reduce-window":
-        return light[0] * (taps - 1) * result
-    if instruction.opcode == "scatter":
-        return light[0] * math.prod(shapes[-1].dims)
-    return (light[0] * (taps - 1) + light[1]) * math.prod(shapes[1].dims)  # select-and-scatter
+    match instruction.opcode:
+        case "reduce":
+            return light[0] * (math.prod(shapes[0].dims) - math.prod(instruction.shape.dims))
+        case "reduce-window":
+            return light[0] * _windowed(instruction)
+        case "scatter":
+            return light[0] * math.prod(shapes[-1].dims)
+        case _:
+            taps = math.prod(map(int, _window(instruction)["size"]))
+            return (light[0] * (taps - 1) + light[1]) * math.prod(shapes[1].dims)
+
+
+def _windowed(instruction: Instruction) -> float:
+    """Return how often a function is applied to all windows.
+
+    Where the window reaches over a whole line from every place of it, the line is reduced once and spread again.
+    """
+    dims, window = instruction.shape.dims, _window(instruction)
+    sizes = list(map(int, window["size"]))
+    line = int(np.argmax(sizes))
+    around = [f"{dims[line] - 1}_{dims[line] - 1}" if axis == line else "0_0" for axis in range(len(dims))]
+    if math.prod(sizes) == 2 * dims[line] - 1 and window.get("pad") == around:
+        return math.prod(dims) / dims[line] + dims[line] - 1
+    return (math.prod(sizes) - 1) * math.prod(dims)
+
+
+def _window(instruction: Instruction) -> dict[str, list[str]]:
+    """Return the fields of an instruction's window, each with a value an axis."""
+    fields = instruction.attributes.get("window", "{}").strip("{}").split()
+    return {key: values.split("x") for key, values in (field.split("=") for field in fields)}
 
 
 def operations(computation: Computation, instruction: Instruction) -> float:
@@ -125,11 +144,11 @@ def _multiply_adds(computation: Computation, convolution: Instruction) -> float:
     groups = int(convolution.attributes.get("batch_group_count", 1))
     features = convolution.shape.dims[result.index("f")] * right[kernel.index("i")]
     count = features * left[inputs.index("b")] / groups
-    fields = dict(field.split("=") for field in convolution.attributes.get("window", "{}").strip("{}").split())
+    window = _window(convolution)
     for axis in range(len(inputs) - 2):
         sides = (left, inputs), (right, kernel), (convolution.shape.dims, result)
         size, taps, places = (dims[of.index(str(axis))] for dims, of in sides)
-        count *= _inside(size, taps, places, {key: value.split("x")[axis] for key, value in fields.items()})
+        count *= _inside(size, taps, places, {key: values[axis] for key, values in window.items()})
     return count
 
 

@@ -140,22 +140,33 @@ def test_a_kernel_counts_what_xlas_own_analysis_of_it_alone_does() -> None:
     assert frame["bytes"][0] == frame["xla bytes"][0]
 
 
-def test_windows_count_as_xla_counts_them() -> None:
-    text = """HloModule pool
+@pytest.mark.parametrize(
+    ("result", "window"),
+    [
+        pytest.param("8,15", "size=1x2 stride=1x2", id="pooling"),
+        pytest.param("8,30", "size=1x3 pad=0_0x1_1", id="padded"),
+        pytest.param("8,30", "size=1x30 pad=0_0x29_0", id="cumulative"),
+        pytest.param("8,30", "size=1x59 pad=0_0x29_29", id="line"),
+    ],
+)
+def test_windows_count_as_xla_counts_them(result: str, window: str) -> None:
+    xla_client = pytest.importorskip("jax._src.lib").xla_client
+    text = f"""HloModule windows
 
-%max (x: f32[], y: f32[]) -> f32[] {
+%max (x: f32[], y: f32[]) -> f32[] {{
   %x = f32[] parameter(0)
   %y = f32[] parameter(1)
   ROOT %z = f32[] maximum(%x, %y)
-}
+}}
 
-ENTRY %main (p: f32[8,30]) -> f32[8,15] {
+ENTRY %main (p: f32[8,30]) -> f32[{result}] {{
   %p = f32[8,30] parameter(0)
   %low = f32[] constant(-inf)
-  ROOT %r = f32[8,15] reduce-window(%p, %low), window={size=1x2 stride=1x2}, to_apply=%max
-}
+  ROOT %r = f32[{result}] reduce-window(%p, %low), window={{{window}}}, to_apply=%max
+}}
 """
-    assert counted(text) == 8 * 15
+    module, client = xla_client.hlo.hlo_module_from_text(text), xla_client.make_cpu_client()
+    assert counted(text) == xla_client._xla.hlo_module_cost_analysis(client, module)["flops"]
 
 
 def test_scores_of_a_perfect_model_and_of_one_that_is_off_by_a_half() -> None:
