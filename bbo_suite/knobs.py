@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 WIDE = 100.0
 """A range whose ends differ by this factor is searched on a logarithmic scale."""
+REACH = 10.0
+"""The furthest that a search goes from a default by which its range reaches far beyond: options take far larger values
+than make sense, and a population of a hundred thousand is mostly slow."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +24,7 @@ class Knob:
     """One option: a choice among values, or a number in a closed range.
 
     Numbers of a wide range are searched by their logarithm, or, where the range begins at 0, which often means
-    `automatic`, by that of one more.
+    `automatic`, by that of one more; and within ten times the default, or a tenth of it.
     """
 
     name: str
@@ -82,4 +85,7 @@ def _knob(field: dataclasses.Field[Any], kind: Any) -> Knob | None:  # noqa: ANN
     low, high = field.metadata.get("low", -math.inf), field.metadata.get("high", math.inf)
     if kind not in (int, float) or not (math.isfinite(low) and math.isfinite(high)) or low == high:
         return None
-    return Knob(field.name, (), low, high, kind is int)
+    default = field.default
+    if low >= 0 and isinstance(default, int | float) and 0 < default < high / REACH:
+        low, high = max(low, default / REACH), default * REACH
+    return Knob(field.name, (), math.ceil(low) if kind is int else low, high, kind is int)

@@ -31,7 +31,7 @@ def test_run_and_load(run, tmp_path):
     keys = ("problem", "strategy", "seed")
     expected = itertools.product(["toy/small", "toy/large"], ["pick", "random"], [0, 1])
     assert [tuple(s[key] for key in keys) for s in summaries] == list(expected)
-    frame = bbo_suite.load("s", tmp_path)
+    frame = bbo_suite.load("s", tmp_path, texts=["digest"])
     assert len(frame) == 8 * 30
     for summary in summaries:
         rows = frame[(frame[list(keys)] == [summary[key] for key in keys]).all(axis=1)]

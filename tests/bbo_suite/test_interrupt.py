@@ -55,9 +55,9 @@ def test_interrupted_then_resumed_equals_uninterrupted(tmp_path, toy, jobs, grou
     stored = rows(tmp_path)
     assert 0 < sum(map(len, stored.values())) < 4000
     assert all(len(run) % 100 == 0 for run in stored.values())
-    assert start(tmp_path, toy, *more, seconds="0").communicate(timeout=60) and len(rows(tmp_path)) == 2
+    assert start(tmp_path, toy, *more, seconds="0").communicate(timeout=180) and len(rows(tmp_path)) == 2
     (tmp_path / "whole").mkdir()
-    assert start(tmp_path / "whole", toy, *more, seconds="0").communicate(timeout=60)
+    assert start(tmp_path / "whole", toy, *more, seconds="0").communicate(timeout=180)
     assert rows(tmp_path) == rows(tmp_path / "whole")
     assert [len(run) for run in rows(tmp_path).values()] == [2000, 2000]
 

@@ -29,7 +29,9 @@ class Options:
     population: int = option(0, "0: automatic", low=0, high=100_000)
     tail: float = option(1.5, "exponent", low=1.01, high=10)
     share: float = option(0.5, "share", low=0, high=1)
-    step: float = option(0.01, "step", low=1e-6, high=1.0)
+    step: float = option(0.001, "step", low=1e-6, high=0.009)
+    rate: float = option(0.01, "rate", low=1e-6, high=1.0)
+    kick: int = option(3, "kick", low=1, high=100)
     deep: bool = option(False, "deep")
     mode: Literal["near", "far"] = option("near", "mode")
     schedule: str = option("", "free text")
@@ -38,7 +40,7 @@ class Options:
 
 def test_every_option_with_bounds_is_a_knob_and_values_come_back():
     knobs = {knob.name: knob for knob in knobs_of(Options, "it")}
-    assert set(knobs) == {"population", "tail", "share", "step", "deep", "mode"}
+    assert set(knobs) == {"population", "tail", "share", "step", "rate", "kick", "deep", "mode"}
     for name in knobs:
         default = getattr(Options(), name)
         assert knobs[name].option(knobs[name].coded(default)) == default
@@ -47,12 +49,19 @@ def test_every_option_with_bounds_is_a_knob_and_values_come_back():
 
 def test_the_ends_of_a_range_are_in_reach_and_wide_ranges_are_logarithmic():
     knobs = {knob.name: knob for knob in knobs_of(Options, "it")}
-    for name, low, high in (("population", 0, 100_000), ("tail", 1.01, 10), ("share", 0, 1), ("step", 1e-6, 1.0)):
+    for name, low, high in (("population", 0, 100_000), ("tail", 1.01, 10), ("share", 0, 1), ("step", 1e-6, 0.009)):
         found = knobs[name].distribution()
         assert (knobs[name].option(found.low), knobs[name].option(found.high)) == (low, high)
-    middle = (math.log(1e-6) + math.log(1.0)) / 2
-    assert knobs["step"].option(middle) == pytest.approx(1e-3)
+    middle = (math.log(1e-3) + math.log(0.1)) / 2
+    assert knobs["rate"].option(middle) == pytest.approx(1e-2)
     assert knobs["share"].coded(0.3) == 0.3
+
+
+def test_where_a_range_reaches_far_beyond_the_default_the_search_stays_within_ten_times_of_it():
+    knobs = {knob.name: knob for knob in knobs_of(Options, "it")}
+    for name, low, high in (("rate", 0.001, 0.1), ("kick", 1, 30)):
+        found = knobs[name].distribution()
+        assert (knobs[name].option(found.low), knobs[name].option(found.high)) == (low, high)
 
 
 def test_score_is_one_for_the_reference_and_does_not_depend_on_a_problem_s_scale():
