@@ -16,6 +16,8 @@ COLUMN, PAGE = 3.4, 7.0
 """Inches: a column and a page of the two-column styles of ACM and IEEE."""
 _WIDE, _HIGH = 1.3, 1.1
 """Inches that a panel needs beside its labels; where a column leaves less, the figure takes the page."""
+_CELL = 0.24
+"""Inches that a cell with a number in it needs."""
 _LETTER = 0.056
 """Inches of width of a letter in 7 points, about."""
 
@@ -57,7 +59,8 @@ def _fits(figure: Figure, width: float, height: float) -> bool:
             style.wrapped(ax, title, max(12, letters))
             ax.title.set_fontsize(7.5)
     collapsed = any("constrained_layout" in str(warning.message) for warning in told)
-    return not collapsed and _least(figure, "width") * width >= _WIDE
+    needed = [max(_WIDE, _CELL * image.get_size()[1]) for ax in figure.axes for image in ax.images]
+    return not collapsed and _least(figure, "width") * width >= max(needed, default=_WIDE)
 
 
 def _heighten(figure: Figure) -> None:

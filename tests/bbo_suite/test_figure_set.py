@@ -308,6 +308,14 @@ def test_a_figure_for_a_paper_fits_a_column_or_a_page_and_its_caption_stands_bes
     assert min(len(text) for text in captions.values()) > 60
 
 
+@pytest.mark.parametrize(("problems", "width"), [(4, paper.COLUMN), (16, paper.PAGE)])
+def test_a_heat_map_for_a_paper_takes_the_width_that_its_numbers_need(problems, width):
+    drawing = next(each for each in figures.FIGURES if each.name == "heat")
+    _, figure, _ = next(drawing.pages(frame(study(lambda p, s, r: [8.0 - s, 7.0 - p / 9], problems))))
+    paper.fit(figure)
+    assert figure.get_figwidth() == width
+
+
 @pytest.mark.parametrize("name", ["one run", "one evaluation", "all failed", "hostile", "long", "free"])
 def test_awkward_studies_fit_a_paper(name):
     made = frame(AWKWARD[name], structured=("s1", HOSTILE[0]))
