@@ -74,8 +74,9 @@ def count(tree):
 
 
 def quick(function, **options):
-    """The function compiled in little time."""
-    return jax.jit(function, compiler_options=QUICK, **options)
+    """The function compiled in little time; it returns when it is done, so that its arguments may be changed then."""
+    compiled = jax.jit(function, compiler_options=QUICK, **options)
+    return lambda *arguments: jax.block_until_ready(compiled(*arguments))
 
 
 def far(one, other):
