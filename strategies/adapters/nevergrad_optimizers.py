@@ -35,8 +35,16 @@ UNUSABLE: Mapping[str, str] = {
 }
 """Why an optimizer of the registry cannot be run."""
 
-SEQUENTIAL = frozenset({"BAR4", "DS9", "MetaModelDSproba"})
-"""What the registry calls parallel although it fails when asked for more candidates than one at a time."""
+SEQUENTIAL = frozenset(
+    {
+        *("BAR4", "DS9", "MetaModelDSproba", "CMAL2", "CMAL3", "CMASL2", "CMASL3"),
+        *("Neural1MetaModelE", "RF1MetaModelE", "SVM1MetaModelE"),
+    }
+)
+"""What the registry calls parallel although it fails when asked for more candidates than one at a time.
+
+CMA's variants do where a batch ends within a generation, which in large spaces is larger than a batch.
+"""
 
 
 class Nevergrad(Peer):

@@ -8,7 +8,7 @@ import signal
 import numpy as np
 import pytest
 
-from bbo_strategies.adapters.nevergrad_optimizers import NEEDS, UNUSABLE
+from bbo_strategies.adapters.nevergrad_optimizers import NEEDS, SEQUENTIAL, UNUSABLE
 from bbo_strategies.adapters.optuna_samplers import SAMPLERS
 from bbo_strategies.adapters.pymoo_algorithms import ALGORITHMS
 from bbo_suite import UserError
@@ -62,7 +62,7 @@ def test_tables_name_what_there_is():
     public = {name for name in public if name.endswith("Sampler") and not name.startswith("Base")}
     assert public - {"PartialFixedSampler"} == set(SAMPLERS)
     known = set(Registry().strategies()["nevergrad"]().variants())
-    assert set(UNUSABLE) <= known
+    assert set(UNUSABLE) | SEQUENTIAL <= known
     assert all(any(name.startswith(start) for name in known) for start in NEEDS)
 
 
