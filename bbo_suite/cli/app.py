@@ -49,5 +49,5 @@ def draw(study: str, results: Path) -> None:
     from .. import figures, frames
 
     folder, names = frames.study_path(study, results) / "figures", ("convergence", "speedup", figures.MODELS)
-    for path in figures.write(frames.load(study, results, ()), folder, frames.diagnostics(study, results), names):
+    for path in figures.write(frames.load(study, results), folder, frames.diagnostics(study, results), names):
         print(path)

@@ -64,7 +64,7 @@ def _study(study: str, results: Path, names: Sequence[str], formats: Sequence[st
     from .. import figures, frames
 
     folder = _folder(frames.study_path(study, results), for_paper)
-    frame = frames.load(study, results, texts=())
+    frame = frames.load(study, results)
     yield from figures.write(frame, folder, frames.diagnostics(study, results), names, formats, for_paper)
     reasons = figures.left_out(frame, names)
     if reasons:

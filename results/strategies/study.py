@@ -76,7 +76,7 @@ def main(
         names = strategy or [*OURS, *PEERS, *BESIDES.get(family, ())]
         bbo_suite.run(names, [f"{family}/{name}" for name in TASKS[family]], budget=budget, quiet=False, **settings)
     collect().to_csv(HERE / "runs.csv", index=False, float_format="%.10g")
-    frame = bbo_suite.load(f"strategies-{budget}", HERE.parent, texts=())
+    frame = bbo_suite.load(f"strategies-{budget}", HERE.parent)
     everywhere = frame[frame["strategy"].isin([*OURS, *PEERS])]
     list(figures.write(everywhere, HERE / f"figures-{budget}", names=FIGURES, formats=("png",)))
     list(figures.write(frame, HERE / f"figures-{budget}", names=("heat",), formats=("png",)))

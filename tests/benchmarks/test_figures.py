@@ -64,7 +64,7 @@ def test_load(benchmark, results: Path, texts: str) -> None:
 
 @pytest.fixture(scope="module")
 def frame(results: Path):
-    return load("large", results, texts=())
+    return load("large", results)
 
 
 @pytest.mark.parametrize("drawing", figures.FIGURES, ids=lambda drawing: drawing.name)
