@@ -64,9 +64,9 @@ def _study(study: str, results: Path, names: Sequence[str], formats: Sequence[st
     from .. import figures, frames
 
     folder = _folder(frames.study_path(study, results), for_paper)
-    frame = frames.load(study, results)
-    yield from figures.write(frame, folder, frames.diagnostics(study, results), names, formats, for_paper)
-    reasons = figures.left_out(frame, names)
+    frame, diagnostics = frames.load(study, results), frames.diagnostics(study, results)
+    yield from figures.write(frame, folder, diagnostics, names, formats, for_paper)
+    reasons = figures.left_out(frame, diagnostics, names)
     if reasons:
         words = "; ".join(f"{name} ({reason})" for name, reason in reasons.items())
         print(f"not drawn: {words}", file=sys.stderr)

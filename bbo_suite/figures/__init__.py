@@ -49,8 +49,8 @@ FIGURES: tuple[Drawing, ...] = (
 """Every figure that a study may have, in the order in which they are read."""
 
 
-MODELS = "models"
-"""The figure of diagnostics, which not every strategy has."""
+MODELS = models.DRAWING.name
+"""The figure of diagnostics (see `bbo_suite.frames.diagnostics`), which not every strategy has."""
 
 FORMATS = ("svg", "png")
 _UNDATED = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
@@ -79,27 +79,33 @@ def write(
     """
     if frame.empty:
         raise UserError(f"there is no evaluation yet to draw in {folder.parent}; run its command again")
-    for drawing in _wanted(names):
-        if drawing.needs(frame) is None:
-            paths = list(save(drawing.pages(frame), folder, formats, for_paper))
+    for drawing, data in _wanted(frame, diagnostics, names):
+        if drawing.needs(data) is None:
+            paths = list(save(drawing.pages(data), folder, formats, for_paper))
             _clear(drawing.name, folder, [*formats, "txt"], paths)
             yield from paths
-    if (not names or MODELS in names) and diagnostics is not None and len(models.scores_data(diagnostics)):
-        yield from save([(MODELS, *models.model_scores(diagnostics))], folder, formats, for_paper)
 
 
-def left_out(frame: pd.DataFrame, names: Sequence[str] = ()) -> dict[str, str]:
-    """Return why the study does not support some figures, by their names."""
-    reasons = {drawing.name: drawing.needs(frame) for drawing in _wanted(names)}
+def left_out(
+    frame: pd.DataFrame, diagnostics: pd.DataFrame | None = None, names: Sequence[str] = ()
+) -> dict[str, str]:
+    """Return why the study does not support some figures, by their names; arguments are those of `write`."""
+    reasons = {drawing.name: drawing.needs(data) for drawing, data in _wanted(frame, diagnostics, names)}
     return {name: reason for name, reason in reasons.items() if reason}
 
 
-def _wanted(names: Sequence[str]) -> list[Drawing]:
-    known = [drawing.name for drawing in FIGURES] + [MODELS]
+def _wanted(
+    frame: pd.DataFrame, diagnostics: pd.DataFrame | None, names: Sequence[str]
+) -> list[tuple[Drawing, pd.DataFrame]]:
+    """Return the figures of these names, or all, and of what each is drawn."""
+    drawings = [(drawing, frame) for drawing in FIGURES]
+    if diagnostics is not None:
+        drawings.append((models.DRAWING, diagnostics))
+    known = [*(drawing.name for drawing in FIGURES), MODELS]
     for name in names:
         if name not in known:
             raise UserError(f"there is no figure {name!r}.{did_you_mean(name, known)}")
-    return [drawing for drawing in FIGURES if not names or drawing.name in names]
+    return [(drawing, data) for drawing, data in drawings if not names or drawing.name in names]
 
 
 def _clear(name: str, folder: Path, formats: Sequence[str], drawn: Sequence[Path]) -> None:

@@ -33,6 +33,13 @@ class Cast:
         """Return the look of any strategy."""
         return self.looks.get(strategy, _GREY)
 
+    @property
+    def legend(self) -> dict[str, style.Look]:
+        """What a legend names, and how it looks: those that are named, and how many others there are."""
+        others = len(self.labels) - len(self.looks)
+        shown = {self.labels[name]: look for name, look in self.looks.items()}
+        return shown | ({f"{others} others": _GREY} if others else {})
+
     def order(self, strategies: Iterable[str]) -> list[str]:
         """Return strategies in the order of drawing: the grey ones below."""
         return sorted(strategies, key=lambda name: (name in self.looks, name))
@@ -70,11 +77,8 @@ def draw_shares(ax: Axes, data: pd.DataFrame, who: Cast, x: str, drawstyle: Draw
                 marker=look.marker, markersize=4, markevery=0.1, drawstyle=drawstyle)  # fmt: skip
 
 
-def legend(figure: Figure, who: Cast, beside: bool = False) -> None:
-    """Name the strategies above all panels, or beside the only one."""
-    looks = {who.labels[name]: look for name, look in who.looks.items()}
-    if len(looks) < len(who.labels):
-        looks[f"{len(who.labels) - len(looks)} others"] = _GREY
+def legend(figure: Figure, looks: dict[str, style.Look], beside: bool = False) -> None:
+    """Name the lines of a figure above all panels, or beside the only one."""
     lines = [Line2D([], [], color=k.colour, linestyle=k.dash, marker=k.marker, markersize=4) for k in looks.values()]
     columns = 1 if beside else max(1, int(figure.get_figwidth() * 11 / (max(map(len, looks)) + 8)))
     made = figure.legend(lines, ["x" * len(name) for name in looks], ncols=columns, fontsize=8.5, handlelength=3.5,

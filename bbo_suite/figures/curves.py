@@ -31,7 +31,7 @@ def draw(data: pd.DataFrame, who: Cast, x: str, axis: Callable[[Axes], None]) ->
         style.title(ax, problem)
     for ax in axes[:, 0]:
         ax.set_ylabel("best speedup over the default")
-    legend(figure, who)
+    legend(figure, who.legend)
     return figure
 
 

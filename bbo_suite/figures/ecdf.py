@@ -57,7 +57,7 @@ def ecdf(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     draw_shares(ax, data, who, "evaluation")
     ax.set(ylim=(-0.02, 1.02), ylabel="share of runs and targets reached")
     style.evaluations(ax)
-    legend(figure, who, beside=True)
+    legend(figure, who.legend, beside=True)
     style.caption(figure, _caption(frame, data) + who.words + ends.cut_words(frame))
     return figure, data
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import matplotlib as mpl
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from . import style
+from .cast import legend
+from .drawing import Drawing
 
 _PREFIX = "score/"
 
@@ -26,21 +30,22 @@ def scores_data(diagnostics: pd.DataFrame) -> pd.DataFrame:
 
 
 @mpl.rc_context(style.SETTINGS)
-def model_scores(diagnostics: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
+def model_scores(diagnostics: pd.DataFrame, problems: Sequence[str] | None = None) -> tuple[Figure, pd.DataFrame]:
     """Draw each model's cross-validated score against evaluations, a panel for each problem and strategy.
 
     Returns the figure and the data it drew (see `scores_data`).
     """
-    data = scores_data(diagnostics)
-    looks = style.looks(sorted(set(data["model"])))
+    scores = scores_data(diagnostics)
+    looks = style.looks(sorted(set(scores["model"])))
+    data = style.chosen(scores, problems)
     panels = list(data.groupby(["problem", "strategy"], observed=True, sort=True))
-    figure, axes = style.panels(len(panels), 4.2, 3.0, 1.0)
+    figure, axes = style.panels(len(panels), 4.2, 3.0, 1.2)
     for ax, ((problem, strategy), lines) in zip(axes.flat, panels, strict=False):
         _panel(ax, lines, looks)
         style.title(ax, f"{problem}, {strategy}")
     for ax in axes[:, 0]:
         ax.set_ylabel("cross-validated R²")
-    axes.flat[0].legend(fontsize=8.5, handlelength=3.5)
+    legend(figure, looks)
     runs = f"{data['runs'].max()} runs" if data["runs"].max() > 1 else "one run"
     text = "Cross-validated R² of each model whenever it is fitted, higher is better; 1 is perfect, 0 a constant"
     style.caption(figure, f"{text}; median of {runs}. Evaluations on a log scale.")
@@ -51,7 +56,17 @@ def _panel(ax: Axes, lines: pd.DataFrame, looks: dict[str, style.Look]) -> None:
     for model, line in lines.groupby("model", observed=True):
         look = looks[str(model)]
         ax.plot(line["evaluation"], line["score"], color=look.colour, linestyle=look.dash, marker=look.marker,
-                markersize=4, lw=1.6, label=str(model))  # fmt: skip
+                markersize=4, lw=1.6)  # fmt: skip
     low = max(-1.0, min(0.0, lines["score"].min()))  # a model that fails can score any negative number
     ax.set(ylim=(low - 0.05, 1.05))
     style.evaluations(ax)
+
+
+def _needs(diagnostics: pd.DataFrame) -> str | None:
+    told = len(scores_data(diagnostics))
+    return None if told else "needs a strategy that says how well its models predict, as mbo does"
+
+
+DRAWING = Drawing(
+    "models", "How well do a strategy's models predict what they have not seen?", model_scores, _needs, paged=True
+)

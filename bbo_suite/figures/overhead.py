@@ -63,7 +63,7 @@ def _lines(data: pd.DataFrame, who: Cast) -> Figure:
     style.seconds(ax.yaxis)
     style.evaluations(ax)
     ax.set_xlabel("parameters")
-    legend(figure, who, beside=True)
+    legend(figure, who.legend, beside=True)
     return figure
 
 

@@ -43,7 +43,7 @@ def profile(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     ax = axes.flat[0]
     draw_shares(ax, data, who, "factor", drawstyle="steps-post")
     ax.set(ylim=(-0.02, 1.02), ylabel="share of problems", xlabel="cost, in multiples of the best strategy's")
-    legend(figure, who, beside=True)
+    legend(figure, who.legend, beside=True)
     used = ends.problems_words(frame, int(data["problems"].iloc[0]))
     runs = ends.runs_words(ends.ends(frame).groupby(["problem", "strategy"]).size())
     style.caption(

@@ -5,7 +5,7 @@ from bbo_toys import frame
 
 from bbo_suite import UserError, figures
 from bbo_suite.diagnostics import DIAGNOSTICS, Diagnostics
-from bbo_suite.figures.models import model_scores, scores_data
+from bbo_suite.figures.models import DRAWING, model_scores, scores_data
 
 NUMBERS = [(10, {}), (20, {"score/a": 0.5, "score/b": -1.0}), (30, {"score/a": 0.5, "score/b": -1.0}), (40, {"x": 0.1})]
 TEXT = "evaluation,name,value\n20,score/a,0.5\n20,score/b,-1.0\n40,x,0.1\n"
@@ -50,16 +50,28 @@ def test_the_figure_of_the_models_returns_medians_over_the_runs(said):
     figure, data = model_scores(said)
     assert data["model"].tolist() == ["forest", "ridge", "ridge"] and set(data["runs"]) == {2}
     np.testing.assert_allclose(data["score"], [0.3, 0.2, 0.6])
-    drawn = {line.get_label(): (line.get_xdata().tolist(), line.get_ydata()) for line in figure.axes[0].lines}
+    ax, named = figure.axes[0], [text.get_text() for text in figure.legends[0].get_texts()]
+    drawn = {name: (line.get_xdata().tolist(), line.get_ydata()) for name, line in zip(named, ax.lines, strict=True)}
     assert set(drawn) == {"forest", "ridge"} and drawn["ridge"][0] == [40, 90]
     np.testing.assert_allclose(drawn["ridge"][1], [0.2, 0.6])
-    ax = figure.axes[0]
     assert ax.xaxis.get_major_formatter()(1000) == "1,000"  # no mathematics: names are literal text
 
 
+def test_models_of_many_problems_take_pages_and_look_alike_on_all(said):
+    lonely = said[said["name"] == "score/ridge"].assign(problem="q")
+    many = pd.concat([*(said.assign(problem=f"p{i}") for i in range(9)), lonely])
+    pages = list(DRAWING.pages(many))
+    assert [stem for stem, _, _ in pages] == ["models-1", "models-2"]
+    assert [data["problem"].nunique() for _, _, data in pages] == [9, 1]
+    ridge = [figure.axes[0].lines[-1].get_color() for _, figure, _ in pages]
+    assert ridge[0] == ridge[1] and len(pages[1][1].axes[0].lines) == 1
+
+
 def test_no_scores_no_figure(said, tmp_path):
-    assert scores_data(said[said["name"] == "x"]).empty
+    other = said[said["name"] == "x"]
+    assert scores_data(other).empty
     few = frame({("p", "s", 0): [4.0]}), tmp_path
-    assert not [path for path in figures.write(*few, said[said["name"] == "x"]) if path.stem == "models"]
+    assert not [path for path in figures.write(*few, other) if path.stem == "models"]
+    assert "needs a strategy" in figures.left_out(few[0], other, ["models"])["models"]
     assert len([path for path in figures.write(*few, said) if path.stem == "models"]) == 2
     assert len(list(figures.write(*few, said, ["models"], ["pdf"]))) == 1

@@ -73,7 +73,7 @@ def test_awkward_studies_are_drawn_without_a_warning(name):
 def test_what_is_left_out_and_why():
     one = frame(AWKWARD["one run"])
     assert set(figures.left_out(one)) == {"profile", "critical", "heat", "gains", "exploration"}
-    assert figures.left_out(one, ["critical", "ecdf"]) == {"critical": "needs 3 strategies or more, not 1"}
+    assert figures.left_out(one, names=["critical", "ecdf"]) == {"critical": "needs 3 strategies or more, not 1"}
     apart = figures.left_out(frame(AWKWARD["nothing shared"]))
     assert apart["critical"] == "needs 4 problems or more that all strategies ran, not 0"
     assert apart["ecdf"] == "needs a problem that all strategies ran"
