@@ -86,9 +86,7 @@ def write(
             yield from paths
 
 
-def left_out(
-    frame: pd.DataFrame, diagnostics: pd.DataFrame | None = None, names: Sequence[str] = ()
-) -> dict[str, str]:
+def left_out(frame: pd.DataFrame, diagnostics: pd.DataFrame | None = None, names: Sequence[str] = ()) -> dict[str, str]:
     """Return why the study does not support some figures, by their names; arguments are those of `write`."""
     reasons = {drawing.name: drawing.needs(data) for drawing, data in _wanted(frame, diagnostics, names)}
     return {name: reason for name, reason in reasons.items() if reason}

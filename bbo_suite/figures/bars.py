@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from ..stats import mean_interval
 from . import ends, style
-from .cast import labels
+from .cast import Cast, cast
 from .drawing import Drawing, always
 
 MOST, BEST = 20, 12
@@ -46,16 +46,18 @@ def speedup_bars(frame: pd.DataFrame, problems: Sequence[str] | None = None) -> 
     data = speedup_data(shown)
     data = data[data["strategy"].isin(strategies)].reset_index(drop=True)
     problems = list(dict.fromkeys(data["problem"]))
-    words = labels(frame)
-    names = [words[name] for name in strategies]
+    who = cast(frame)
+    names = [who.labels[name] for name in strategies]
     figure, axes = style.panels(len(problems), 4.0, 0.29 * len(strategies) + 1.0, 0.6, sharey=True)
     for ax, problem in zip(axes.flat, problems, strict=False):
-        _panel(ax, data[data["problem"] == problem], strategies)
+        _panel(ax, data[data["problem"] == problem], strategies, who)
         style.title(ax, problem)
     axes.flat[0].set_yticks(range(len(names)), names)
     axes.flat[0].set_ylim(len(names) - 0.4, -0.6)  # the first on top
-    few = "" if len(words) == len(names) else f" Shown: the best {BEST} of {len(words)} strategies by mean rank."
-    style.caption(figure, _caption(data) + few + ends.cut_words(shown))
+    known = len(who.labels)
+    few = "" if known == len(names) else f" Shown: the best {BEST} of {known} strategies by mean rank."
+    gaps = " No number: no run." if len(data) < len(strategies) * len(problems) else ""
+    style.caption(figure, _caption(data) + gaps + few + ends.cut_words(shown))
     return figure, data
 
 
@@ -65,12 +67,11 @@ def _shown(frame: pd.DataFrame) -> list[str]:
     return sorted(order if len(order) <= MOST else order[:BEST])
 
 
-def _panel(ax: Axes, data: pd.DataFrame, strategies: list[str]) -> None:
-    looks = style.looks(strategies)
+def _panel(ax: Axes, data: pd.DataFrame, strategies: list[str], who: Cast) -> None:
     y = np.array([strategies.index(name) for name in data["strategy"]])
     mean, low, high = (data[column].to_numpy() for column in ("mean", "low", "high"))
     drawn = np.where(np.isfinite(mean), mean, 1)
-    ax.barh(y, drawn - 1, 0.72, left=1, color=[looks[name].colour for name in data["strategy"]])
+    ax.barh(y, drawn - 1, 0.72, left=1, color=[who.look(name).colour for name in data["strategy"]])
     known = np.isfinite(low)
     reach = np.vstack([mean - low, high - mean])[:, known]
     ax.errorbar(mean[known], y[known], xerr=reach, fmt="none", ecolor="0.15", capsize=2.5, lw=1.1)
@@ -79,7 +80,7 @@ def _panel(ax: Axes, data: pd.DataFrame, strategies: list[str]) -> None:
         ax.annotate(_words(value), (end, place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
     least, most = min(1, np.where(known, low, drawn).min()), ends.max()
     width = max(most - least, 1e-3)
-    ax.set_xlim(least - 0.04 * width, most + 0.24 * width)  # room for the numbers
+    ax.set_xlim(least - 0.04 * width, most + 0.27 * width)  # room for the numbers
     ax.axvline(1, color="0.35", lw=1)
     ax.set_xlabel("mean speedup over the default")
     ax.locator_params(axis="x", nbins=5)
@@ -89,7 +90,7 @@ def _panel(ax: Axes, data: pd.DataFrame, strategies: list[str]) -> None:
 def _words(mean: float) -> str:
     if mean == 0:
         return "all failed"
-    return f"{mean:.3f}" if mean < 100 else f"{mean:,.0f}" if mean < 1e6 else f"{mean:.3g}"
+    return f"{mean:.4f}" if mean < 10 else f"{mean:,.0f}" if 100 <= mean < 1e6 else f"{mean:.3g}"
 
 
 def _caption(data: pd.DataFrame) -> str:

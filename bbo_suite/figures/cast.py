@@ -40,6 +40,12 @@ class Cast:
         shown = {self.labels[name]: look for name, look in self.looks.items()}
         return shown | ({f"{others} others": _GREY} if others else {})
 
+    def only(self, strategies: Iterable[str]) -> Cast:
+        """Return those of the strategies that a figure shows, each with the look that it has in all figures."""
+        shown = set(strategies)
+        looks = {name: look for name, look in self.looks.items() if name in shown}
+        return Cast(looks, {name: label for name, label in self.labels.items() if name in shown})
+
     def order(self, strategies: Iterable[str]) -> list[str]:
         """Return strategies in the order of drawing: the grey ones below."""
         return sorted(strategies, key=lambda name: (name in self.looks, name))

@@ -23,7 +23,7 @@ def critical_data(frame: pd.DataFrame) -> pd.DataFrame:
     is under: a bar joins strategies whose mean ranks differ by less than `difference` (see `stats.Ranking`).
 
     Args:
-      frame: of which those problems count that all strategies ran.
+      frame: of which the strategies and problems of `ends.shared` count.
     """
     means = ends.shared(frame)
     found = ranking(means.to_numpy())
@@ -61,7 +61,7 @@ def critical(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
         ax.plot([ranks.min() - 0.03, ranks.max() + 0.03], [-0.13 * (place + 1)] * 2, color="0.1", lw=3.2,
                 solid_capstyle="butt", clip_on=False)  # fmt: skip
     _names(ax, data, labels(frame), -0.13 * len(bars))
-    style.caption(figure, _caption(frame, data) + ends.cut_words(frame))
+    style.caption(figure, _caption(frame, data) + ends.absent_words(frame) + ends.cut_words(frame))
     return figure, data
 
 

@@ -62,7 +62,7 @@ def _limits(data: pd.DataFrame) -> tuple[float, float]:
     highest = data[["median", "upper"]].to_numpy()
     top = highest[np.isfinite(highest)].max(initial=1.001)
     last = data.groupby("strategy")["median"].last().to_numpy()
-    bottom = min(1 - 0.25 * (top - 1), last.min())
+    bottom = min(1 - 0.12 * (top - 1), last.min())
     return bottom - 0.03 * (top - bottom), top + 0.06 * (top - bottom)
 
 

@@ -21,12 +21,13 @@ def ecdf_data(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the curves: strategy, uses_structure, runs, problems, evaluation, share.
 
     The targets of a problem are 50 costs, evenly spaced from below the default's to the best that any run of the study
-    found. The share of runs and targets reached is the mean over the problems that all strategies ran and on which one
-    beats the default by `LEAST_GAIN` (Hansen et al. 2021, COCO, with targets of our own).
+    found. The share of runs and targets reached is the mean over the problems of `ends.shared` on which a run beats the
+    default by `LEAST_GAIN` (Hansen et al. 2021, COCO, with targets of our own).
     """
     targets = _targets(frame)
     grid = np.unique(np.geomspace(1, frame["evaluation"].max(), 300).astype(int))
-    part = frame.loc[frame["problem"].isin(list(targets)), _COLUMNS]
+    together = frame["strategy"].isin(ends.shared(frame).columns)
+    part = frame.loc[together & frame["problem"].isin(list(targets)), _COLUMNS]
     shares = []
     for (problem, strategy), group in part.groupby(["problem", "strategy"], observed=True):
         runs = [best_so_far(run) for _, run in group.groupby("seed")["value"]]
@@ -51,14 +52,15 @@ def _targets(frame: pd.DataFrame) -> dict[str, NDArray[np.float64]]:
 @mpl.rc_context(style.SETTINGS)
 def ecdf(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     """Draw the share of runs and targets reached within so many evaluations; return also the data (`ecdf_data`)."""
-    data, who = ecdf_data(frame), cast(frame)
+    data = ecdf_data(frame)
+    who = cast(frame).only(data["strategy"])
     figure, axes = style.panels(1, 9.4, 3.6, 0.6)
     ax = axes.flat[0]
     draw_shares(ax, data, who, "evaluation")
     ax.set(ylim=(-0.02, 1.02), ylabel="share of runs and targets reached")
     style.evaluations(ax)
     legend(figure, who.legend, beside=True)
-    style.caption(figure, _caption(frame, data) + who.words + ends.cut_words(frame))
+    style.caption(figure, _caption(frame, data) + who.words + ends.absent_words(frame) + ends.cut_words(frame))
     return figure, data
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from ..stats import whole
+from .style import short
+
 RUN = ["problem", "strategy", "seed"]
 _KEPT = ["uses_structure", "budget", "evaluation", "default", "speedup"]
 
@@ -33,8 +36,10 @@ def _mean(values: pd.Series) -> float:
 
 
 def shared(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of `table` of those problems that all strategies ran."""
-    return table(frame).dropna()
+    """Return the largest part of `table` without gaps: strategies that ran on most problems, and what they share."""
+    means = table(frame)
+    rows, columns = whole(means.notna())
+    return means.loc[rows, columns]
 
 
 def by_rank(means: pd.DataFrame) -> list[str]:
@@ -57,19 +62,26 @@ def cut_words(frame: pd.DataFrame) -> str:
 
 
 def problems_words(frame: pd.DataFrame, used: int) -> str:
-    """Return how many problems a figure is about, for a caption."""
+    """Return how many problems a figure of those that are shared is about, for a caption."""
     known = frame["problem"].nunique()
-    return f"{used} problems" if used == known else f"the {used} of {known} problems that all strategies ran"
+    return f"{used} problems" if used == known else f"the {used} of {known} problems that all of these strategies ran"
+
+
+def absent_words(frame: pd.DataFrame) -> str:
+    """Return which strategies a figure of what is shared leaves out, for the end of a caption; nothing if none."""
+    absent = sorted(set(table(frame).columns) - set(shared(frame).columns))
+    return f" Left out, as they ran too few of these problems: {', '.join(map(short, absent))}." if absent else ""
 
 
 def lacks(frame: pd.DataFrame, strategies: int, problems: int) -> str | None:
-    """Return why a study has too few strategies, or problems that all of them ran, for a figure; None if enough."""
-    means = table(frame)
-    if means.shape[1] < strategies:
-        return f"needs {strategies} strategies or more, not {means.shape[1]}"
-    common = len(means.dropna())
+    """Return why a study has too few strategies, or problems that they share, for a figure; None if enough."""
+    known, means = table(frame).shape[1], shared(frame)
+    if known < strategies:
+        return f"needs {strategies} strategies or more, not {known}"
+    least = max(strategies, min(2, known))
+    common = len(means) if means.shape[1] >= least else 0
     if common >= problems:
         return None
     if problems == 1:
-        return "needs a problem that all strategies ran"
-    return f"needs {problems} problems or more that all strategies ran, not {common}"
+        return f"needs a problem that {least} strategies ran"
+    return f"needs {problems} problems or more that {least} strategies ran, not {common}"

@@ -45,7 +45,9 @@ def gains(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     _heights(axes.flat[0], data)
     for ax in axes[:, 0]:
         ax.set_ylabel("gain over the default")
-    style.caption(figure, _caption(frame, data) + ends.cut_words(frame))
+    low, high = axes.flat[0].get_ylim()
+    long = " Longer intervals end at the edge." if data["low"].min() < low or data["high"].max() > high else ""
+    style.caption(figure, _caption(frame, data) + long + ends.cut_words(frame))
     return figure, data
 
 
@@ -87,7 +89,8 @@ def _caption(frame: pd.DataFrame, data: pd.DataFrame) -> str:
     shown = f" Shown: the best {PANELS} of {known} strategies by mean rank." if known > PANELS else ""
     return (
         f"Gain over the compiler's default (mean speedup minus 1) on each problem, higher is better, with 95 % "
-        f"intervals (Student's t); {ends.runs_words(data['runs'])} runs. Gains of {LARGE:.0%} or more are named.{shown}"
+        f"intervals (Student's t); {ends.runs_words(data['runs'])} runs. Gains of {100 * LARGE:g} % or more are named."
+        f"{shown}"
     )
 
 

@@ -63,8 +63,8 @@ def _caption(frame: pd.DataFrame) -> str:
     runs = ends.runs_words(ends.ends(frame).groupby(["problem", "strategy"]).size())
     return (
         f"Gain over the compiler's default (mean speedup of {runs} runs, minus 1) as a percentage of the best "
-        f"strategy's on the same problem: 100 is the best, below 0 is slower than the default. Sorted by the mean. "
-        f"A dash: no strategy beats the default by {LEAST_WORDS} or more. An empty cell: no run."
+        f"strategy's on the same problem: 100 is the best, below 0 is slower than the default. Sorted by the mean of a "
+        f"row. A dash: no strategy beats the default by {LEAST_WORDS} or more. An empty cell: no run."
     )
 
 

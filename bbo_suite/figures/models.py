@@ -14,6 +14,8 @@ from .cast import legend
 from .drawing import Drawing
 
 _PREFIX = "score/"
+_LEAST = -1.0
+"""A model that fails can score any negative number."""
 
 
 def scores_data(diagnostics: pd.DataFrame) -> pd.DataFrame:
@@ -46,20 +48,27 @@ def model_scores(diagnostics: pd.DataFrame, problems: Sequence[str] | None = Non
     for ax in axes[:, 0]:
         ax.set_ylabel("cross-validated R²")
     legend(figure, looks)
-    runs = f"{data['runs'].max()} runs" if data["runs"].max() > 1 else "one run"
-    text = "Cross-validated R² of each model whenever it is fitted, higher is better; 1 is perfect, 0 a constant"
-    style.caption(figure, f"{text}; median of {runs}. Evaluations on a log scale.")
+    style.caption(figure, _caption(data))
     return figure, data
 
 
 def _panel(ax: Axes, lines: pd.DataFrame, looks: dict[str, style.Look]) -> None:
     for model, line in lines.groupby("model", observed=True):
         look = looks[str(model)]
-        ax.plot(line["evaluation"], line["score"], color=look.colour, linestyle=look.dash, marker=look.marker,
-                markersize=4, lw=1.6)  # fmt: skip
-    low = max(-1.0, min(0.0, lines["score"].min()))  # a model that fails can score any negative number
+        ax.plot(line["evaluation"], line["score"].clip(_LEAST), color=look.colour, linestyle=look.dash, lw=1.6,
+                marker=look.marker, markersize=4)  # fmt: skip
+    low = max(_LEAST, min(0.0, lines["score"].min()))
     ax.set(ylim=(low - 0.05, 1.05))
     style.evaluations(ax)
+
+
+def _caption(data: pd.DataFrame) -> str:
+    runs = f"{data['runs'].max()} runs, or of those that fitted then" if data["runs"].max() > 1 else "one run"
+    cut = f" Drawn at {_LEAST:g}: all that is below." if data["score"].min() < _LEAST else ""
+    return (
+        f"Cross-validated R² of each model whenever it is fitted, higher is better; 1 is perfect, 0 a constant; median "
+        f"of {runs}. Evaluations on a log scale.{cut}"
+    )
 
 
 def _needs(diagnostics: pd.DataFrame) -> str | None:

@@ -38,7 +38,8 @@ def _widest(costs: np.ndarray) -> float:
 @mpl.rc_context(style.SETTINGS)
 def profile(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     """Draw the share of problems on which each strategy is within a factor of the best; return also the data."""
-    data, who = profile_data(frame), cast(frame)
+    data = profile_data(frame)
+    who = cast(frame).only(data["strategy"])
     figure, axes = style.panels(1, 9.4, 3.6, 0.6)
     ax = axes.flat[0]
     draw_shares(ax, data, who, "factor", drawstyle="steps-post")
@@ -50,7 +51,7 @@ def profile(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
         figure,
         f"Share of problems on which a strategy's cost is within a factor of the best strategy's, higher is better; at "
         f"factor 1 it is the best. Over {used}; cost: the default's over the mean speedup of {runs} runs.{who.words}"
-        f"{ends.cut_words(frame)}",
+        f"{ends.absent_words(frame)}{ends.cut_words(frame)}",
     )
     return figure, data
 

@@ -39,6 +39,7 @@ CAPTION = "caption"
 
 # Okabe and Ito's palette (2008), told apart by colour-blind eyes; lines and hatches carry the same in grey.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#666666", "#999933")
+_COLOURS += ("#000000", "#800000", "#B07AFF", "#4B0092")  # no nearer to the others than these are to one another
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 1)), (0, (3, 1, 1, 1)))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
@@ -53,10 +54,11 @@ class Look:
 
 
 def looks(strategies: Sequence[str]) -> dict[str, Look]:
-    """Return a look for each strategy; beyond eight, colours, lines and markers combine anew."""
-    n = len(_COLOURS)
-    places = {name: (i % n, (i + i // n) % n) for i, name in enumerate(strategies)}
-    return {name: Look(_COLOURS[i], _DASHES[j], _MARKERS[j]) for name, (i, j) in places.items()}
+    """Return a look for each strategy; beyond eight, lines and markers combine anew, beyond twelve colours, too."""
+    n, m = len(_COLOURS), len(_DASHES)
+    return {
+        name: Look(_COLOURS[i % n], _DASHES[i % m], _MARKERS[(i + i // m) % m]) for i, name in enumerate(strategies)
+    }
 
 
 def label(strategy: str, uses_structure: bool, most: int = 40) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..stats import mean_interval
+from ..stats import mean_interval, whole
 from .record import Record
 
 if TYPE_CHECKING:
@@ -78,17 +78,9 @@ class Scores:
 
     @cached_property
     def whole(self) -> pd.DataFrame:
-        """The largest part of `table` without gaps: strategies that ran on most problems, and what they share.
-
-        Of several strategies, if any two share a problem.
-        """
-        table = self.table
-        order = table.notna().sum().sort_values(ascending=False, kind="stable").index
-        parts = [table[order[:k]].dropna() for k in range(1, len(order) + 1)]
-        best = max(
-            parts, key=lambda part: (min(part.shape[1], 2) * (len(part) > 0), part.size, len(part)), default=table
-        )
-        return best[sorted(best.columns)]
+        """The largest part of `table` without gaps: strategies that ran on most problems, and what they share."""
+        rows, columns = whole(self.table.notna())
+        return self.table.loc[rows, columns]
 
     def started(self, problem: str) -> dict[str, list[Record]]:
         """Return all runs of a problem that evaluated anything, by strategy."""

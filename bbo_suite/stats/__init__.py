@@ -7,6 +7,7 @@ from .gains import LEAST_GAIN, LEAST_WORDS
 from .hitting import expected_running_time, first_hits, runtime_ecdf
 from .intervals import bootstrap_interval, interquartile_mean, mean_interval, probability_of_improvement
 from .profiles import performance_profile
+from .whole import whole
 
 __all__ = [
     "LEAST_GAIN",
@@ -29,4 +30,5 @@ __all__ = [
     "quartiles",
     "ranking",
     "runtime_ecdf",
+    "whole",
 ]

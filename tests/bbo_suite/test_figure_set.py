@@ -75,12 +75,12 @@ def test_what_is_left_out_and_why():
     assert set(figures.left_out(one)) == {"profile", "critical", "heat", "gains", "exploration"}
     assert figures.left_out(one, names=["critical", "ecdf"]) == {"critical": "needs 3 strategies or more, not 1"}
     apart = figures.left_out(frame(AWKWARD["nothing shared"]))
-    assert apart["critical"] == "needs 4 problems or more that all strategies ran, not 0"
-    assert apart["ecdf"] == "needs a problem that all strategies ran"
+    assert apart["critical"] == "needs 4 problems or more that 3 strategies ran, not 0"
+    assert apart["ecdf"] == "needs a problem that 2 strategies ran"
     assert figures.left_out(frame(AWKWARD["ties"]))["ecdf"] == "needs a run that beats the default by 0.01 % or more"
     assert set(figures.left_out(frame(AWKWARD["one repeat"]))) == {"exploration"}
     with pytest.raises(UserError, match=r"no figure 'hat'. Did you mean 'heat'"):
-        figures.left_out(one, ["hat"])
+        figures.left_out(one, names=["hat"])
 
 
 def test_formats_and_names(tmp_path):
@@ -250,6 +250,21 @@ def test_importance_finds_what_matters(tmp_path):
 @pytest.fixture(scope="module")
 def crowd():
     return frame(study(lambda p, s, r: [8.0, 8.0 - (s * 7 % 40) / 40], 11, 40, 1), structured=("s39",))
+
+
+@pytest.mark.parametrize("name", ["ecdf", "profile", "critical"])
+def test_who_ran_on_few_problems_does_not_keep_the_others_from_being_compared(name):
+    made = frame(
+        study(lambda p, s, r: [7.0 - s / 9] if s < 3 or p == 0 else [], strategies=4) | {("q", "s1", 0): [7.0]}
+    )
+    drawing = figures.FIGURES[NAMES.index(name)]
+    assert drawing.needs(made) is None
+    figure, data = drawing.function(made)
+    assert set(data["strategy"]) == {"s0", "s1", "s2"} and set(data["problems"]) == {4}
+    assert "the 4 of 5 problems that all of these strategies ran" in caption_of(figure)
+    assert "Left out, as they ran too few of these problems: s3." in caption_of(figure)
+    for legend in figure.legends:
+        assert {text.get_text() for text in legend.get_texts()} == {"s0", "s1", "s2"}
 
 
 def test_a_crowd_is_drawn_in_grey_with_the_best_named(crowd):

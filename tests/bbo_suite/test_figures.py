@@ -171,7 +171,8 @@ def overlap(a, b):
 
 def test_looks_are_told_apart():
     made = looks(STRATEGIES)
-    assert len(set(made.values())) == 12
+    assert len(set(made.values())) == len({look.colour for look in made.values()}) == 12
+    assert len({(look.dash, look.marker) for look in made.values()}) == 12
     assert len({(look.dash, look.marker) for look in list(made.values())[:8]}) == 8
 
 
