@@ -37,9 +37,12 @@ SETTINGS: Any = {
 CAPTION = "caption"
 """The id of a figure's text that is its caption."""
 
-# Okabe and Ito's palette (2008), told apart by colour-blind eyes; lines and hatches carry the same in grey.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#666666", "#999933")
-_COLOURS += ("#000000", "#800000", "#B07AFF", "#4B0092")  # no nearer to the others than these are to one another
+# Okabe and Ito's palette (2008), told apart by colour-blind eyes, and four colours no nearer to these than they are to
+# one another under simulated colour blindness (Machado et al. 2009); lines and markers carry the same in grey.
+_COLOURS = (
+    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#666666", "#999933"),
+    *("#000000", "#800000", "#B07AFF", "#4B0092"),
+)
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 1)), (0, (3, 1, 1, 1)))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 

@@ -68,6 +68,7 @@ def _overall(judgement: Judgement, contest: Contest) -> Iterator[str]:
             yield from _absent(names, present)
     if len(leaders) == 2:
         yield _structure(contest, *leaders)
+    yield from _sets(judgement, contest)
 
 
 def _leader(judgement: Judgement, contest: Contest, kind: Kind, names: Sequence[str]) -> str:
@@ -127,6 +128,15 @@ def _structure(contest: Contest, blind: str, seeing: str) -> str:
     if contest.contrary(first, second):
         verdict = "in the mean only: by rank it is significantly worse"
     return f"Structure: {first} is ahead of {_gaps(contest, first, [second])} {contest.scope}, {verdict}; {who}."
+
+
+def _sets(judgement: Judgement, contest: Contest) -> Iterator[str]:
+    """Say where pairs are judged on more problems than the means are about, so that they tell other gaps."""
+    numbers = [pair.problems for pair in contest.pairs if pair.first in contest.means and pair.second in contest.means]
+    used = len(judgement.scores.whole)
+    if max(numbers, default=0) > used:
+        which = f"all problems that both ran, {words.span(numbers)}"
+        yield f"Two strategies are compared on {which}; the means are over the {used} that all of these ran."
 
 
 def _problem_by_problem(judgement: Judgement) -> Iterator[str]:

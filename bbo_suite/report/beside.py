@@ -37,10 +37,10 @@ def beside(ours: Evidence, theirs: Evidence) -> tuple[list[str], Table]:
     cells = []
     for row, p in zip(rows, p_values, strict=True):
         gap, low, high = pairs.difference(row.ours, row.theirs)
-        bounds = "" if np.isnan(low) else f" ({low:.4f} to {high:.4f})"
+        bounds = "" if np.isnan(low) else f" ({words.decimals(low)} to {words.decimals(high)})"
         sides = [table.speedup(*interval(runs)) for runs in (row.ours, row.theirs)]
         counts = [table.count(row.at), table.number(len(row.ours), f"{len(row.ours)}, {len(row.theirs)}")]
-        apart = table.number(gap, "–" if np.isnan(gap) else f"{gap:.4f}{bounds}")
+        apart = table.number(gap, "–" if np.isnan(gap) else f"{words.decimals(gap)}{bounds}")
         cells.append([table.text(row.problem), table.text(row.strategy), *counts, *sides, apart, table.p_value(p)])
     columns = [
         "problem",

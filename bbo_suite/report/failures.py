@@ -19,7 +19,7 @@ def failures(scores: Scores) -> Table:
             counts = sum((run.failures for run in runs), Counter[str]())
             for status, number in sorted(counts.items()):
                 named = [table.text(problem), marked(scores, strategy), table.text(status.replace("_", " "))]
-                share = table.number(number / total, words.percent(1 + number / total))
+                share = table.number(number / total, words.share(number / total))
                 rows.append([*named, table.count(number), share])
     note = "A candidate that fails costs inf and stays in the record. * sees the structure."
     return Table("failures", "What failed", note, ["problem", "strategy", "status", "candidates", "of all"], rows)

@@ -36,13 +36,16 @@ def limits(evidence: Evidence, judgement: Judgement) -> Iterator[str]:
 def _missing(records: Sequence[Record]) -> Iterator[str]:
     there = {(r.problem, r.strategy, r.seed) for r in records}
     problems, strategies, seeds = (sorted({key[i] for key in there}) for i in range(3))
-    gaps: dict[str, list[str]] = defaultdict(list)
-    for strategy in strategies:
-        for problem in problems:
-            got = sum((problem, strategy, seed) in there for seed in seeds)
+    gaps: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for strategy in map(str, strategies):
+        where: dict[int, list[str]] = defaultdict(list)
+        for problem in map(str, problems):
+            where[sum((problem, strategy, seed) in there for seed in seeds)].append(problem)
+        for got, names in where.items():
             if got < len(seeds):
-                gaps[f"{strategy} has {f'{got} of {len(seeds)} runs' if got else 'no run'}"].append(str(problem))
-    yield from (f"{what} on {words.listed(where)}." for what, where in gaps.items())
+                gaps[f"{got} of {len(seeds)} runs" if got else "no run", words.listed(names, 5)].append(strategy)
+    for (what, where_), who in gaps.items():
+        yield f"{words.listed(who)} {'has' if len(who) == 1 else 'have'} {what} on {where_}."
 
 
 def _unfinished(records: Sequence[Record]) -> Iterator[str]:

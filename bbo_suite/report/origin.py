@@ -28,7 +28,7 @@ def settings(records: Sequence[Record]) -> Table:
 
 
 def _text(value: Any) -> str:  # noqa: ANN401 - whatever JSON holds
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if value and isinstance(value, str) else json.dumps(value)
 
 
 def problems(records: Sequence[Record]) -> Table:

@@ -34,10 +34,10 @@ def sizes(judgement: Judgement) -> Iterator[str]:
     yield from _narrow(judgement)
     if len(problems) == 1:
         yield f"With one problem nothing can be said about others than {problems[0]}."
-    left = sorted(set(strategies) - set(scores.whole.columns)), sorted(set(problems) - set(scores.whole.index))
-    for names, noun in zip(left, ("strategy", "problem"), strict=True):
-        if names:
-            yield f"Not all ran everywhere: means over problems leave out the {noun} {words.listed(names)}."
+    left = [name for name in strategies if name not in scores.whole.columns]
+    left += [name for name in problems if name not in scores.whole.index]
+    if left:
+        yield f"Not all ran everywhere: means over problems leave out {words.listed(left)}."
 
 
 def _narrow(judgement: Judgement) -> Iterator[str]:

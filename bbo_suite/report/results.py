@@ -92,4 +92,5 @@ def verdict(contest: Contest, names: list[str]) -> str:
     if not contest.testable:
         return "too few runs for a test"
     others = words.listed(name for name in rest if name not in beaten)
-    return f"not told apart from {others}" + (f"; better than {words.listed(beaten)}" if beaten else "")
+    more = f"the other {len(beaten)}" if len(beaten) > 3 else words.listed(beaten)
+    return f"not told apart from {others}" + (f"; better than {more}" if beaten else "")

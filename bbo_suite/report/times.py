@@ -98,5 +98,4 @@ def _part(some: float, total: int) -> Cell:
     share = some / total
     if math.isnan(share):
         return table.number(share, "–")
-    text = "none" if some == 0 else "all" if some == total else f"{min(99.9, max(0.1, 100 * share)):.1f} %"
-    return table.number(share, text)
+    return table.number(share, words.share(share))

@@ -14,7 +14,12 @@ def speedup(value: float) -> str:
     """Return a speedup; gains of a tenth of a percent matter, so it has four decimals."""
     if not math.isfinite(value):
         return "infinite" if value > 0 else "–"
-    return f"{value:.4f}" if value < 100 else f"{value:,.0f}" if value < 1e6 else f"{value:.3g}"
+    return decimals(value) if value < 100 else f"{value:,.0f}" if value < 1e6 else f"{value:.3g}"
+
+
+def decimals(value: float) -> str:
+    """Return a number with four decimals; nothing is never below nothing."""
+    return f"{round(value, 4) + 0:.4f}"
 
 
 def interval(low: float, high: float) -> str:
@@ -48,8 +53,13 @@ def gap(pair: Pair, bounds: str = " ({} to {})") -> str:
     """Return by how much the first of a pair is better, with its interval: percent over problems, else a speedup."""
     if not math.isfinite(pair.gap):
         return "–"
-    shown = [percent(x) if pair.problems else f"{x:.4f}" for x in (pair.gap, pair.low, pair.high)]
+    shown = [percent(x) if pair.problems else decimals(x) for x in (pair.gap, pair.low, pair.high)]
     return shown[0] + (bounds.format(*shown[1:]) if math.isfinite(pair.low) else "")
+
+
+def share(part: float) -> str:
+    """Return a part of all in percent: none and all are said of nothing else."""
+    return "none" if part == 0 else "all" if part == 1 else f"{min(99.9, max(0.1, 100 * part)):.1f} %"
 
 
 def seconds(value: float) -> str:

@@ -122,8 +122,24 @@ def test_unequal_repeats_and_missing_runs(studies):
     text = limits(studies)
     assert "y has 1 of 3 runs on p/a." in text and "y has no run on p/b." in text
     assert "y: one run only on p/a" in text
-    assert "means over problems leave out the problem p/b" in text
+    assert "means over problems leave out p/b." in text
     assert answer(studies).startswith("y is the best of 2 black boxes: geometric mean speedup 2.0000 over 1 problem")
+
+
+def test_those_that_lack_the_same_runs_are_named_together(studies):
+    problems = [f"p/{number}" for number in range(9)]
+    for number, name in enumerate(problems):
+        studies.add(studies.finals(name, x=[4, 5], y=[5, 6], **({} if number else {"z": [4, 5], "w": [4, 5]})))
+    text = limits(studies)
+    assert "w and z have no run on p/1, p/2, p/3, p/4 and 4 more." in text and "x " not in text.split("no run")[0]
+
+
+def test_pairs_that_met_on_more_problems_than_the_means_are_about_say_so(studies):
+    for number in range(4):
+        studies.add(studies.finals(f"p/{number}", x=[4, 5], y=[5, 6], **({"z": [4, 5]} if number else {})))
+    assert "all problems that both ran, 3 to 4; the means are over the 3 that all of these ran." in answer(studies)
+    studies.add(studies.finals("p/0", z=[4, 5]))
+    assert "that both ran" not in answer(studies)
 
 
 def test_unequal_budgets(studies):
@@ -198,7 +214,7 @@ def test_all_failed(studies):
     assert answer(studies) == "Every candidate of every run failed, so no strategy is better than another."
     assert "On p/a and p/b every candidate failed" in limits(studies)
     failed = next(table for table in studies.page().origin if table.name == "failures")
-    assert [cell.text for cell in failed.rows[0]] == ["p/a", "x", "timeout", "4", "100 %"]
+    assert [cell.text for cell in failed.rows[0]] == ["p/a", "x", "timeout", "4", "all"]
 
 
 def test_all_failed_on_one_problem_of_two(studies):
@@ -279,3 +295,17 @@ def test_planned_runs_that_nobody_began_are_named(studies):
     assert "Not begun: 2 of 4 planned runs. y on p/a (2 repeats)." in limits(studies)
     add_planned(studies.path / "s", [RunName("p/b", "x", 7)])
     assert "Not begun: 3 of 5 planned runs. y on p/a (2 repeats) and x on p/b, seed 7." in limits(studies)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(-0.00001, "0.0000"), (-0.00006, "-0.0001"), (1.04037, "1.0404"), (-0.0, "0.0000")]
+)
+def test_nothing_is_never_below_nothing(value, shown):
+    assert words.decimals(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("part", "shown"), [(0, "none"), (1, "all"), (9990 / 10_000, "99.9 %"), (9999 / 10_000, "99.9 %"), (1e-5, "0.1 %")]
+)
+def test_only_all_is_all_and_only_none_is_none(part, shown):
+    assert words.share(part) == shown
