@@ -20,7 +20,7 @@ class Kind:
     all: str
 
 
-BLIND = Kind("costs only", "black box", "black boxes")
+BLIND = Kind("costs\u00a0only", "strategy that sees only costs", "strategies that see only costs")
 SEEING = Kind("structure", "strategy that sees the structure", "strategies that see the structure")
 
 
@@ -98,11 +98,15 @@ def _others(contest: Contest, names: Sequence[str]) -> Iterator[str]:
     level = [name for name in rest if name not in beaten and name not in contrary]
     if beaten:
         yield f"{first} is significantly better than {_gaps(contest, first, beaten)}."
-    if contrary:
-        what = "problems" if contest.pair(first, contrary[0]).problems else "runs"
+    if wide := [name for name in beaten if contest.pair(first, name).open]:
         yield (
-            f"{first} is ahead of {_gaps(contest, first, contrary)} in the mean only, which rests on a few {what}: by "
-            f"rank it is significantly worse."
+            f"That is by rank: the interval of the mean gap to {words.listed(wide)} holds no difference, too, since a "
+            f"few {contest.samples} differ much from the rest."
+        )
+    if contrary:
+        yield (
+            f"{first} is ahead of {_gaps(contest, first, contrary)} in the mean only, which rests on a few "
+            f"{contest.samples}: by rank it is significantly worse."
         )
     if level and contest.testable:
         yield f"{first} is not told apart from {_gaps(contest, first, level)}: read these as ties."
@@ -125,6 +129,8 @@ def _structure(contest: Contest, blind: str, seeing: str) -> str:
         return f"Structure: {seeing} and {blind} tie {contest.scope}; {who}."
     first, second = contest.best([blind, seeing])
     verdict = "which is significant" if contest.significant(first, second) else "which may be chance"
+    if not contest.testable:
+        verdict = "and there is too little data for a test of that"
     if contest.contrary(first, second):
         verdict = "in the mean only: by rank it is significantly worse"
     return f"Structure: {first} is ahead of {_gaps(contest, first, [second])} {contest.scope}, {verdict}; {who}."

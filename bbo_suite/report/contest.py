@@ -44,6 +44,11 @@ class Contest:
         """How many pairs are corrected for."""
         return sum(not np.isnan(pair.p) for pair in self.pairs)
 
+    @property
+    def samples(self) -> str:
+        """What pairs are tested over, in a word."""
+        return "problems" if any(pair.problems for pair in self.pairs) else "runs"
+
     def best(self, names: Iterable[str]) -> list[str]:
         """Return those of the named strategies that take part, the best first."""
         wanted = set(names)

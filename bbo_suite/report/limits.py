@@ -26,8 +26,9 @@ def limits(evidence: Evidence, judgement: Judgement) -> Iterator[str]:
         yield f"Not begun: {len(evidence.waiting):,} of {words.counted(evidence.planned, 'planned run')}. {names}."
     yield from _missing(evidence.records)
     yield from _unfinished(evidence.records)
-    yield from power.sizes(judgement)
-    yield from power.tests(judgement)
+    if any(mean.mean > 0 for mean in judgement.scores.means):
+        yield from power.sizes(judgement)
+        yield from power.tests(judgement)
     yield from _budgets(judgement.scores)
     yield from _hopeless(judgement.scores)
     yield from _noise(evidence.records)
@@ -78,10 +79,14 @@ def _budgets(scores: Scores) -> Iterator[str]:
         sizes = words.listed(f"{budget:,}" for budget in budgets)
         planning = "a strategy that plans by its budget is at a disadvantage where a longer run is cut"
         yield f"Budgets are unequal ({sizes} evaluations): {planning}."
+    cut: dict[tuple[int, int], list[str]] = defaultdict(list)
     for problem, at in scores.at.items():
         budget = max(int(record.head["budget"]) for record in scores.records if record.problem == problem)
         if at < budget:
-            yield f"{problem} is compared after {at:,} evaluations of {budget:,}, where the shortest of its runs ends."
+            cut[at, budget].append(problem)
+    for (at, budget), names in cut.items():
+        where = f"{words.listed(names, 5)} {'is' if len(names) == 1 else 'are'} compared after {at:,} evaluations"
+        yield f"{where} of {budget:,}, where the shortest of {'its' if len(names) == 1 else 'their'} runs ends."
     short = [record for record in scores.records if 0 < record.reach < scores.at.get(record.problem, 0)]
     if short:
         yield f"Too short to be compared with the others, and left out: {words.listed(together(map(_name, short)))}."

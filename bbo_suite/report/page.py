@@ -41,6 +41,7 @@ def html(page: Page) -> str:
 
     loader = PackageLoader("bbo_suite.report")
     environment = Environment(loader=loader, autoescape=True, trim_blocks=True, undefined=StrictUndefined)
+    environment.filters["whole"] = lambda text: text.replace(" %", "\u00a0%")  # no line ends before a percent sign
     script = _file("page.js")
     allowed = f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
     return environment.get_template("page.html").render(

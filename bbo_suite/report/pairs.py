@@ -49,6 +49,11 @@ class Pair:
     improvement: float = np.nan
     lead: float = 0.0
 
+    @property
+    def open(self) -> bool:
+        """Does the interval hold no difference?"""
+        return self.low <= (1 if self.problems else 0) <= self.high
+
     def turned(self) -> Pair:
         """Return the pair told from the second one's side."""
         bounds = (self.low, self.gap, self.high)

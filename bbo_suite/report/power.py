@@ -30,7 +30,8 @@ def sizes(judgement: Judgement) -> Iterator[str]:
         names = sorted({mean.strategy for mean in single})
         who = "Every strategy" if len(single) == len(scores.means) else words.listed(names)
         where = "" if len(problems) == 1 or len(single) == len(scores.means) else _on(mean.problem for mean in single)
-        yield f"{who}: one run only{where}, so there is no interval and no test; ask for more with --repeats."
+        alone = "" if len(problems) == 1 else " on a single problem"
+        yield f"{who}: one run only{where}, so there is no interval and no test{alone}; ask for more with --repeats."
     yield from _narrow(judgement)
     if len(problems) == 1:
         yield f"With one problem nothing can be said about others than {problems[0]}."

@@ -67,7 +67,10 @@ def test_a_hostile_study(studies):
 def test_half_characters_and_other_scripts_are_written(studies):
     studies.add({("日本/語", "策略\udc80", 0): [8, 4]})
     text = write("s", studies.path).read_text(encoding="utf-8")
-    assert "日本/語" in text and "策略\\udc80 is the only black box to judge: mean speedup 2.0000" in text
+    assert (
+        "日本/語" in text
+        and "策略\\udc80 is the only strategy that sees only costs to judge: mean speedup 2.0000" in text
+    )
 
 
 def test_nothing_comes_from_elsewhere(studies, drawn):

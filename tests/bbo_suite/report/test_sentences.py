@@ -24,7 +24,7 @@ def limits(studies):
 def test_a_clear_winner_on_one_problem(studies):
     studies.add(studies.finals("p/a", x=[4, 4.1, 4.2, 4.3, 4.4], y=[6, 6.1, 6.2, 6.3, 6.4]))
     text = answer(studies)
-    assert "x is the best of 2 black boxes: mean speedup 1.9069 (95 % interval " in text
+    assert "x is the best of 2 strategies that see only costs: mean speedup 1.9069 (95 % interval " in text
     assert "on p/a after 2 evaluations" in text
     assert "x is significantly better than y (by 0.6159, 95 % interval " in text
     assert "p = 0.0079" in text  # 2 / (10 choose 5)
@@ -46,7 +46,10 @@ def test_a_winner_over_problems_and_a_tie(studies):
         x = 4 + 0.1 * rng.random(3)
         studies.add(studies.finals(f"p/{number}", x=x, y=x + (-1) ** number * 0.01 * rng.random(3), z=x * 1.5))
     text = answer(studies)
-    assert "of 3 black boxes: geometric mean speedup 1.9" in text and "over 8 problems after 2 evaluations" in text
+    assert (
+        "of 3 strategies that see only costs: geometric mean speedup 1.9" in text
+        and "over 8 problems after 2 evaluations" in text
+    )
     assert "is significantly better than z (by 5" in text and "p = 0.023" in text  # 3 / 2^7
     assert "is not told apart from" in text and "read these as ties" in text
     assert "significantly better than all others of its kind on none" in text
@@ -56,10 +59,10 @@ def test_strategies_that_see_structure_are_judged_apart(studies):
     runs = studies.finals("p/a", blind=[6, 6.1, 6.2, 6.3], other=[7, 7.1, 7.2, 7.3], seeing=[4, 4.1, 4.2, 4.3])
     studies.add(runs, structure=("seeing",))
     text = answer(studies)
-    assert text.startswith("blind is the best of 2 black boxes")
+    assert text.startswith("blind is the best of 2 strategies that see only costs")
     assert "seeing is the only strategy that sees the structure to judge" in text
     assert "Structure: seeing is ahead of blind (by 0.6" in text
-    assert "which may be chance" in text  # three pairs of four runs each: p is 0.086 at least
+    assert "too little data for a test of that" in text  # three pairs of four runs each: p is 0.086 at least
     assert "5 repeats would do" in limits(studies)
     assert "seeing *" in studies.html()
 
@@ -68,21 +71,24 @@ def test_structure_beside_none(studies):
     studies.add(studies.finals("p/a", one=[4, 4], two=[5, 5]), structure=("one", "two"))
     text = answer(studies)
     assert "one is the best of 2 strategies that see the structure" in text
-    assert "black box" not in text and "Structure:" not in text
+    assert "only costs" not in text and "Structure:" not in text
 
 
 def test_ties_everywhere(studies):
     for problem in ("p/a", "p/b"):
         studies.add(studies.finals(problem, x=[4, 4], y=[4, 4], z=[4, 4]))
     text = answer(studies)
-    assert "x, y and z tie as the best of 3 black boxes, to the last digit: geometric mean speedup 2.0000" in text
-    assert "Problem by problem (2 with several black boxes): 2 ties." in text
+    assert "x, y and z tie as the best of 3 strategies that see only costs, to the last digit: geometric" in text
+    assert "Problem by problem (2 with several strategies that see only costs): 2 ties." in text
     assert "a tie with y and z" in studies.html()
 
 
 def test_one_run(studies):
     studies.add({("p/a", "x", 0): [8, 4]})
-    assert answer(studies) == "x is the only black box to judge: mean speedup 2.0000 on p/a after 2 evaluations."
+    assert (
+        answer(studies)
+        == "x is the only strategy that sees only costs to judge: mean speedup 2.0000 on p/a after 2 evaluations."
+    )
     assert "compares nothing" in limits(studies)
 
 
@@ -113,7 +119,7 @@ def test_bootstrapped_intervals_of_few_repeats_are_too_narrow(studies, repeats, 
 
 def test_one_strategy(studies):
     studies.add(studies.finals("p/a", x=[4, 5]))
-    assert "the only black box to judge" in answer(studies)
+    assert "the only strategy that sees only costs to judge" in answer(studies)
     assert "Only x ran" in limits(studies)
 
 
@@ -123,7 +129,9 @@ def test_unequal_repeats_and_missing_runs(studies):
     assert "y has 1 of 3 runs on p/a." in text and "y has no run on p/b." in text
     assert "y: one run only on p/a" in text
     assert "means over problems leave out p/b." in text
-    assert answer(studies).startswith("y is the best of 2 black boxes: geometric mean speedup 2.0000 over 1 problem")
+    assert answer(studies).startswith(
+        "y is the best of 2 strategies that see only costs: geometric mean speedup 2.0000 over 1 problem"
+    )
 
 
 def test_those_that_lack_the_same_runs_are_named_together(studies):
@@ -309,3 +317,30 @@ def test_nothing_is_never_below_nothing(value, shown):
 )
 def test_only_all_is_all_and_only_none_is_none(part, shown):
     assert words.share(part) == shown
+
+
+def test_an_interval_that_holds_no_difference_beside_a_small_p_is_explained(studies):
+    for number in range(8):
+        studies.add(studies.finals(f"p/{number}", x=[6.9 if number else 1.0] * 2, y=[7.0] * 2))
+    text = answer(studies)
+    assert "x is significantly better than y" in text and "interval -" in text
+    assert "the interval of the mean gap to y holds no difference, too, since a few problems differ much" in text
+
+
+def test_the_worth_of_structure_without_a_test_is_not_called_chance(studies):
+    studies.add(studies.finals("p/a", x=[4, 5], y=[6, 7]), structure=["x"])
+    assert "which may be chance" not in answer(studies)
+    assert "Structure: x is ahead of y" in answer(studies) and "too little data for a test of that" in answer(studies)
+
+
+def test_a_study_that_failed_altogether_is_not_told_how_many_repeats_would_do(studies):
+    studies.add({(f"p/{p}", name, i): [np.inf] * 2 for p in range(2) for name in "xy" for i in (0, 1)})
+    assert "would do" not in limits(studies) and "every candidate failed" in limits(studies)
+
+
+def test_problems_that_are_cut_alike_are_named_together(studies):
+    for name in ("p/a", "p/b"):
+        studies.add({(name, "x", 0): [8, 4], (name, "y", 0): [8, 4, 2, 1]})
+    assert "p/a and p/b are compared after 2 evaluations of 4, where the shortest of their runs ends." in limits(
+        studies
+    )
