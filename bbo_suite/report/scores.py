@@ -55,11 +55,11 @@ class Scores:
 
     @cached_property
     def speedups(self) -> dict[tuple[str, str], NDArray[np.float64]]:
-        """The `(runs,)` speedups of each problem and strategy."""
+        """The `(runs,)` speedups of each problem and strategy, sorted, so that equal runs have equal means."""
         found: dict[tuple[str, str], list[float]] = defaultdict(list)
         for record in self.used:
             found[record.problem, record.strategy].append(record.speedup(self.at[record.problem]))
-        return {key: np.array(found[key]) for key in sorted(found)}
+        return {key: np.sort(found[key]) for key in sorted(found)}
 
     @cached_property
     def means(self) -> list[Mean]:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from bbo_suite.figures import ends
 from bbo_suite.figures.heat import heat_data
 from bbo_suite.report import contest, pairs, results, times
 from bbo_suite.report.comparison import rows_of
@@ -143,6 +144,14 @@ def test_pairs_over_problems_against_scipy(studies):
     assert judged.overall.reachable == pytest.approx(3 * 2 / 2**7)
     means = np.exp(np.log(table).mean())
     assert {name: mean[0] for name, mean in judged.overall.means.items()} == pytest.approx(means.to_dict())
+
+
+def test_the_same_runs_in_another_order_are_a_tie(studies):
+    costs = [3.1, 3.3, 3.7, 4.9]
+    orders = {f"s{i}": list(order) for i, order in enumerate(itertools.permutations(costs))}
+    studies.add(studies.finals("p/a", **orders))
+    assert len({mean.mean for mean in studies.judgement().scores.means}) == 1
+    assert ends.table(studies.evidence().frame).nunique(axis=1).tolist() == [1]
 
 
 def test_the_table_over_problems_leaves_no_gaps(studies):
