@@ -84,4 +84,4 @@ def lacks(frame: pd.DataFrame, strategies: int, problems: int) -> str | None:
         return None
     if problems == 1:
         return f"needs a problem that {least} strategies ran"
-    return f"needs {problems} problems or more that {least} strategies ran, not {common}"
+    return f"needs {problems} problems or more on which the same {least} strategies ran; there are {common}"

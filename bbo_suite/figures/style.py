@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
 from numpy.typing import NDArray
 
 from ..frames import printable
@@ -113,14 +112,26 @@ def wrapped(ax: Axes, text: str, letters: int) -> None:
 def evaluations(ax: Axes) -> None:
     """Make the x axis one of evaluations on a log scale, in plain numbers."""
     ax.set(xscale="log", xlabel="evaluations")
-    ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    ax.xaxis.set_minor_formatter(NullFormatter())
+    _label(ax.xaxis, lambda value: f"{value:,.0f}" if value == round(value) else "")
 
 
 def seconds(axis: Axis) -> None:
     """Make an axis of seconds, on a log scale, one of the units that people use."""
-    axis.set_major_formatter(lambda value, _: duration(value))
-    axis.set_minor_formatter(NullFormatter())
+    _label(axis, duration)
+
+
+def _label(axis: Axis, words: Callable[[float], str]) -> None:
+    """Label an axis on a log scale: powers of ten, and what is between where there are fewer than two of them."""
+
+    def between(value: float, _: int) -> str:
+        low, high = axis.get_view_interval()
+        if math.floor(math.log10(high)) > math.ceil(math.log10(low)):
+            return ""
+        round_number = f"{value:.3e}"[:5] in ("2.000", "3.000", "5.000")
+        return words(value) if round_number or high < 2.5 * low else ""
+
+    axis.set_major_formatter(lambda value, _: words(value))
+    axis.set_minor_formatter(between)
 
 
 def duration(value: float) -> str:

@@ -7,12 +7,13 @@ import pandas as pd
 import pytest
 from bbo_toys import frame
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from bbo_suite import UserError, figures
 from bbo_suite.figures.bars import speedup_bars, speedup_data
 from bbo_suite.figures.convergence import convergence, convergence_data
-from bbo_suite.figures.style import looks
+from bbo_suite.figures.style import looks, seconds
 
 STRATEGIES = ["annealing", "evolution", "exhaustive", "joint", "mbo", "nevergrad.de", "optuna.tpe", "random", "rl"]
 STRATEGIES += ["local", "gp", "cmaes"]
@@ -202,3 +203,24 @@ def test_a_full_disk_leaves_the_old_figure(tmp_path, three, full_disk):
     with full_disk(1000), pytest.raises(UserError, match="cannot write"):
         list(figures.write(three, tmp_path, names=["speedup"], formats=["png"]))
     assert file.read_bytes() == old and list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "shown"),
+    [
+        (1, 6, ["1 s", "2 s", "3 s", "5 s"]),
+        (0.3, 1.2, ["300 ms", "500 ms", "1 s"]),
+        (0.25, 0.5, ["300 ms", "400 ms", "500 ms"]),
+        (0.51, 0.54, ["510 ms", "515 ms", "520 ms", "525 ms", "530 ms", "535 ms", "540 ms"]),
+        (1e-3, 1, ["1 ms", "10 ms", "100 ms", "1 s"]),
+    ],
+)
+def test_an_axis_of_any_width_has_labels_that_do_not_overlap(low, high, shown):
+    figure = Figure(figsize=(4, 2))
+    ax = figure.subplots()
+    ax.set(xscale="log", xlim=(0.999 * low, 1.001 * high))
+    seconds(ax.xaxis)
+    figure.draw_without_rendering()
+    ticks = [tick for which in ("major", "minor") for tick in ax.xaxis.get_ticklabels(minor=which == "minor")]
+    inside = sorted((tick.get_position()[0], tick.get_text()) for tick in ticks if tick.get_text())
+    assert [text for place, text in inside if low * 0.999 <= place <= high * 1.001] == shown
