@@ -1,0 +1,74 @@
+"""Steps of training lower the loss, and the optimizers' steps are those of their papers."""
+
+import jax
+import numpy as np
+import pytest
+from tiny_models import BERT, DLRM, GPT2, MOE, NMT, TRANSLATE, WAVERNN, finite, shapes, tiny, zeros
+
+from bbo_problems.tensor_compiler.models import bert, dlrm, gpt2, moe, nmt, sequence, translate, wavernn
+
+STEPS = 30
+
+# Name: module, sizes, arguments that start from zero, step number that training starts at, the loss of one who knows
+# nothing. The schedules of BERT and of the translating transformer begin with rates of almost nothing.
+TRAINING = {
+    "gpt2": (gpt2, GPT2 | {"depth": 1}, (1, 2), 0, np.log(11)),
+    "bert": (bert, BERT | {"depth": 1}, (1, 2), 10_000, np.log(11) + np.log(2)),
+    "translate": (translate, TRANSLATE | {"depth": 1}, (1, 2), 4000, np.log(11)),
+    "nmt": (nmt, NMT | {"depth": 3}, (1, 2), 0, np.log(11)),
+    "wavernn": (wavernn, WAVERNN | {"training": True}, (1, 2, 4), 0, 2 * np.log(256)),
+    "dlrm": (dlrm, DLRM, (), 0, np.log(2)),
+    "dlrm-adagrad": (dlrm, DLRM | {"adagrad": True}, (1,), 0, np.log(2)),
+    "moe": (moe, MOE | {"depth": 2}, (1,), 0, np.log(11) + moe.BALANCE),
+}
+SLOW = {"bert", "nmt", "moe"}
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in TRAINING])
+def test_training_lowers_the_loss_and_keeps_every_shape(name):
+    module, sizes, empty, time, ignorant = TRAINING[name]
+    step, arguments = tiny(module, **sizes)
+    arguments = [zeros(a) if i in empty else a for i, a in enumerate(arguments)]
+    arguments = [np.float32(time) if getattr(a, "shape", None) == () else a for a in arguments]
+    if module is dlrm:
+        arguments[-1] = np.float32(np.arange(sizes["batch"]) % 2)
+    losses = []
+    for _ in range(STEPS):
+        *state, loss = step(*arguments)
+        following = [*state, *arguments[len(state) :]]
+        assert shapes(following) == shapes(arguments)
+        arguments = following
+        losses.append(float(loss))
+    assert finite(arguments)
+    assert losses[0] == pytest.approx(ignorant, rel=0.5)
+    assert losses[-1] < 0.99 * losses[0]
+
+
+def test_adam_decays_matrices_apart_from_the_step():
+    adam = sequence.Adam(rate=lambda time: 0.1 / time, epsilon=0.0, decay=0.5)
+    weights = {"matrix": np.full((2, 2), 3.0, np.float32), "vector": np.full(2, 3.0, np.float32)}
+    state = weights, zeros(weights), zeros(weights), np.float32(0)
+    for rate in (0.1, 0.05):  # a gradient that stays the same makes a step of the rate's size
+        before, state = state[0], adam.step(*state, {"matrix": -weights["matrix"], "vector": weights["vector"]})
+        np.testing.assert_allclose(state[0]["matrix"], before["matrix"] * (1 - rate * 0.5) + rate, rtol=1e-5)
+        np.testing.assert_allclose(state[0]["vector"], before["vector"] - rate, rtol=1e-5)
+
+
+def test_adafactor_steps_by_signs_where_squares_are_an_outer_product():
+    gradient = np.float32(np.outer([1, 2, 3], [4, -5]))
+    moments = {"rows": np.zeros(3, np.float32), "columns": np.zeros(2, np.float32)}
+    weight, _ = moe._adafactor(np.full((3, 2), 2.0, np.float32), moments, gradient, np.float32(1))
+    np.testing.assert_allclose(weight, 2 - 2 * moe.RATE * np.sign(gradient), rtol=1e-5)
+
+
+def test_gradients_are_clipped_to_a_global_norm():
+    gradients = {"a": np.float32([3, 0]), "b": np.float32([4])}
+    np.testing.assert_allclose(sequence.clipped(gradients, 1.0)["b"], [0.8], rtol=1e-6)
+    np.testing.assert_allclose(sequence.clipped(gradients, 6.0)["b"], [4.0], rtol=1e-6)
+
+
+def test_only_labels_that_count_are_averaged():
+    logits = np.float32(np.random.default_rng(0).normal(size=(3, 4)))
+    labels, counted = np.int32([0, 1, 2]), np.array([True, False, True])
+    expected = -np.asarray(jax.nn.log_softmax(logits))[[0, 2], [0, 2]].mean()
+    assert sequence.counted_cross_entropy(logits, labels, counted) == pytest.approx(expected, rel=1e-5)

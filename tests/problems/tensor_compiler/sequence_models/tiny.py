@@ -1,0 +1,65 @@
+"""Programs of the sequence models at tiny sizes, and how their results are compared."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+LABELS = 10  # integers drawn are from 1 and below it: below every tiny model's number of classes, and no padding
+CLOSE = 0.03  # the part of its norm by which what is computed in bfloat16 may differ from the same in another way
+QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+
+GPT2 = {"batch": 2, "sequence": 8, "depth": 2, "width": 16, "heads": 2, "vocabulary": 11}
+BERT = {"batch": 4, "sequence": 16, "depth": 2, "width": 16, "heads": 2, "context": 20, "vocabulary": 11}
+TRANSLATE = {"batch": 2, "sequence": 6, "depth": 2, "width": 16, "heads": 2, "vocabulary": 11}
+NMT = {"batch": 2, "sequence": 5, "depth": 4, "units": 16, "vocabulary": 11}
+WAVERNN = {"batch": 2, "frames": 3, "hop": 4, "units": 16, "bands": 5}
+DLRM = {"batch": 32, "bottom": (8, 4), "top": (16, 8), "largest": 50, "lookups": 2}
+MOE = {"batch": 2, "sequence": 8, "depth": 4, "width": 16, "heads": 2, "hidden": 32, "experts": 4, "vocabulary": 11}
+RNN = {"batch": 2, "sequence": 5, "depth": 2, "hidden": 8, "vocabulary": 11}
+
+
+def drawn(path, leaf, generator):
+    """Values for an abstract argument: labels, flags that are set, or weights scaled by their fan-in."""
+    if jnp.issubdtype(leaf.dtype, jnp.integer):
+        return generator.integers(1, LABELS, leaf.shape).astype(leaf.dtype)
+    if leaf.dtype == bool or getattr(path[-1], "key", None) == "scale":
+        return np.ones(leaf.shape, leaf.dtype)
+    if len(leaf.shape) < 2:
+        return np.zeros(leaf.shape, leaf.dtype)
+    return (generator.normal(size=leaf.shape) / np.sqrt(leaf.shape[-2])).astype(leaf.dtype)
+
+
+def tiny(module, **sizes):
+    """The tiny program and concrete arguments for it."""
+    function, abstract = module.build(**sizes)
+    generator = np.random.default_rng(0)
+    arguments = jax.tree_util.tree_map_with_path(lambda path, leaf: drawn(path, leaf, generator), abstract)
+    return quick(function), list(arguments)
+
+
+def zeros(tree):
+    return jax.tree.map(np.zeros_like, tree)
+
+
+def shapes(tree):
+    return jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype), tree)
+
+
+def finite(tree):
+    return all(np.isfinite(np.asarray(leaf, np.float32)).all() for leaf in jax.tree.leaves(tree))
+
+
+def quick(function, **options):
+    """The function compiled in little time; it returns when it is done, so that its arguments may be changed then."""
+    compiled = jax.jit(function, compiler_options=QUICK, **options)
+    return lambda *arguments: jax.block_until_ready(compiled(*arguments))
+
+
+def far(one, other):
+    one, other = (np.asarray(values, np.float32) for values in (one, other))
+    return np.linalg.norm(one - other) > CLOSE * np.linalg.norm(other)
+
+
+def assert_close(one, other):
+    assert shapes(one) == shapes(other)
+    assert not any(map(far, jax.tree.leaves(one), jax.tree.leaves(other)))
