@@ -45,5 +45,6 @@ def recognised(path: Path) -> tuple[str, Format]:
         raise UserError(f"cannot import {path}: it is empty")
     if why := import_module(f".{MODULES['csv']}", __name__).lacks(path, start):
         raise UserError(f"cannot import {path}: {why}")
-    known = "IOHprofiler data, CSV or Parquet with a row for each evaluation, or an Optuna storage"
+    tables = "CSV or Parquet with a row for each evaluation, the columns evaluation and value at least"
+    known = f"IOHprofiler data, {tables}, or an Optuna storage"
     raise UserError(f"cannot import {path}: it is none of {known}")

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 
 from ..stats import mean_interval
 from . import ends, style
@@ -74,7 +75,9 @@ def _panel(ax: Axes, data: pd.DataFrame, strategies: list[str], who: Cast) -> No
     ax.barh(y, drawn - 1, 0.72, left=1, color=[who.look(name).colour for name in data["strategy"]])
     known = np.isfinite(low)
     reach = np.vstack([mean - low, high - mean])[:, known]
-    ax.errorbar(mean[known], y[known], xerr=reach, fmt="none", ecolor="0.15", capsize=2.5, lw=1.1)
+    whiskers = ax.errorbar(mean[known], y[known], xerr=reach, fmt="none", ecolor="0.15", capsize=2.5, lw=1.1)
+    for line in whiskers.get_children():
+        line.set_path_effects([withStroke(linewidth=2.6, foreground="white")])  # to be seen on dark bars
     ends = np.fmax(1, np.where(known, high, drawn))
     for place, value, end in zip(y, mean, ends, strict=True):
         ax.annotate(_words(value), (end, place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)

@@ -64,7 +64,9 @@ def cut_words(frame: pd.DataFrame) -> str:
 def problems_words(frame: pd.DataFrame, used: int) -> str:
     """Return how many problems a figure of those that are shared is about, for a caption."""
     known = frame["problem"].nunique()
-    return f"{used} problems" if used == known else f"the {used} of {known} problems that all of these strategies ran"
+    if used == known:
+        return "1 problem" if used == 1 else f"{used} problems"
+    return f"the {used} of {known} problems that all of these strategies ran"
 
 
 def absent_words(frame: pd.DataFrame) -> str:
@@ -84,4 +86,4 @@ def lacks(frame: pd.DataFrame, strategies: int, problems: int) -> str | None:
         return None
     if problems == 1:
         return f"needs a problem that {least} strategies ran"
-    return f"needs {problems} problems or more on which the same {least} strategies ran; there are {common}"
+    return f"needs {problems} problems or more on which the same {least} strategies ran, and has {common}"

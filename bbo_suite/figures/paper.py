@@ -31,7 +31,7 @@ def fit(figure: Figure) -> str:
     for artist in figure.findobj():
         _shrink(artist)
     for ax in figure.axes:
-        ax.tick_params(labelsize=7)
+        ax.tick_params(which="both", labelsize=7)
     if not _fits(figure, COLUMN, height):
         _fits(figure, PAGE, height)
     _heighten(figure)

@@ -123,7 +123,7 @@ def seconds(axis: Axis) -> None:
 def _label(axis: Axis, words: Callable[[float], str]) -> None:
     """Label an axis on a log scale: powers of ten, and what is between where there are fewer than two of them."""
 
-    def between(value: float, _: int) -> str:
+    def between(value: float, _: float) -> str:
         low, high = axis.get_view_interval()
         if math.floor(math.log10(high)) > math.ceil(math.log10(low)):
             return ""

@@ -75,7 +75,7 @@ def test_what_is_left_out_and_why():
     assert set(figures.left_out(one)) == {"profile", "critical", "heat", "gains", "exploration"}
     assert figures.left_out(one, names=["critical", "ecdf"]) == {"critical": "needs 3 strategies or more, not 1"}
     apart = figures.left_out(frame(AWKWARD["nothing shared"]))
-    assert apart["critical"] == "needs 4 problems or more on which the same 3 strategies ran; there are 0"
+    assert apart["critical"] == "needs 4 problems or more on which the same 3 strategies ran, and has 0"
     assert apart["ecdf"] == "needs a problem that 2 strategies ran"
     assert figures.left_out(frame(AWKWARD["ties"]))["ecdf"] == "needs a run that beats the default by 0.01 % or more"
     assert set(figures.left_out(frame(AWKWARD["one repeat"]))) == {"exploration"}
