@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
@@ -18,6 +19,8 @@ _WIDE, _HIGH = 1.3, 1.1
 """Inches that a panel needs beside its labels; where a column leaves less, the figure takes the page."""
 _CELL = 0.24
 """Inches that a cell with a number in it needs."""
+_LINE = 0.11
+"""Inches from one slanted name to the next, at least."""
 _LETTER = 0.056
 """Inches of width of a letter in 7 points, about."""
 
@@ -34,6 +37,7 @@ def fit(figure: Figure) -> str:
         ax.tick_params(which="both", labelsize=7)
     if not _fits(figure, COLUMN, height):
         _fits(figure, PAGE, height)
+    _turn(figure)
     _heighten(figure)
     return told
 
@@ -61,6 +65,16 @@ def _fits(figure: Figure, width: float, height: float) -> bool:
     collapsed = any("constrained_layout" in str(warning.message) for warning in told)
     needed = [max(_WIDE, _CELL * image.get_size()[1]) for ax in figure.axes for image in ax.images]
     return not collapsed and _least(figure, "width") * width >= max(needed, default=_WIDE)
+
+
+def _turn(figure: Figure) -> None:
+    """Set slanted names upright where they stand so close that they would lie on one another."""
+    for ax in figure.axes:
+        close = figure.get_figwidth() * ax.get_position().width / float(np.ptp(ax.get_xlim())) < _LINE
+        for name in ax.get_xticklabels():
+            if close and name.get_rotation() % 90:
+                name.set(rotation=90, verticalalignment="center")
+    figure.draw_without_rendering()
 
 
 def _heighten(figure: Figure) -> None:

@@ -1,3 +1,4 @@
+import itertools
 import subprocess
 import sys
 import warnings
@@ -11,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from bbo_suite import UserError, figures
+from bbo_suite.figures import paper
 from bbo_suite.figures.bars import speedup_bars, speedup_data
 from bbo_suite.figures.convergence import convergence, convergence_data
 from bbo_suite.figures.style import looks, seconds
@@ -224,3 +226,22 @@ def test_an_axis_of_any_width_has_labels_that_do_not_overlap(low, high, shown):
     ticks = [tick for which in ("major", "minor") for tick in ax.xaxis.get_ticklabels(minor=which == "minor")]
     inside = sorted((tick.get_position()[0], tick.get_text()) for tick in ticks if tick.get_text())
     assert [text for place, text in inside if low * 0.999 <= place <= high * 1.001] == shown
+
+
+@pytest.mark.parametrize("name", ["speedup", "gains"])
+def test_labels_of_a_page_for_a_paper_do_not_lie_on_one_another(name):
+    runs = {
+        (f"family/a-program-{p}", f"s{s}", r): [8.0, 7.4 - p / 99 - r / 9] for p in range(20) for s in range(6)
+        for r in (0, 1)
+    }  # fmt: skip
+    drawing = next(each for each in figures.FIGURES if each.name == name)
+    _, figure, _ = next(drawing.pages(frame(runs)))
+    paper.fit(figure)
+    FigureCanvasAgg(figure).draw()
+    for texts in (
+        [ax.xaxis.label for ax in figure.axes],
+        *([tick for tick in ax.get_xticklabels() if tick.get_text()] for ax in figure.axes),
+    ):
+        assert {text.get_rotation() for text in texts} <= {0, 90}  # the box of a slanted one is mostly empty
+        boxes = [text.get_window_extent() for text in texts]
+        assert boxes and not any(overlap(a, b) for a, b in itertools.combinations(boxes, 2))
