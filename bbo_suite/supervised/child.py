@@ -54,13 +54,13 @@ def _serve(connection: Connection) -> None:
         connection.send(("stage", stage, seconds))
         signal.setitimer(signal.ITIMER_REAL, seconds + _SPARE_SECONDS)
 
+    _limit(memory)  # first: what a target reads is somebody's program, and may eat memory too
     try:
         module, _, name = target.partition(":")
         handler: Handler = getattr(importlib.import_module(module), name)(*arguments)
     except Exception as error:
         connection.send(("unfit", _words(error)))
         return
-    _limit(memory)
     connection.send(("ready",))
     while True:
         request = connection.recv()
@@ -73,13 +73,13 @@ def _serve(connection: Connection) -> None:
 def _answer(handler: Handler, request: Any, enter: Enter) -> tuple[str, Any]:  # noqa: ANN401 - the target's own
     try:
         return "done", handler(request, enter)
-    except MemoryError:
-        return "raised", "out of memory"
     except Exception as error:
         return "raised", _words(error)
 
 
 def _words(error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return "out of memory"
     text = " ".join(str(error).split())
     return text if isinstance(error, ValueError | RuntimeError) and text else f"{type(error).__name__}: {text}"
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import resource
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 
-from .actions import CENSUS, LOWERINGS, MEMORY, PASSES, PIPELINE, PREPARATION
+from .actions import CENSUS, LOWERINGS, PASSES, PIPELINE, PREPARATION
 from .compiler import Compiler
 from .needs import has_work
 from .states import States
@@ -24,7 +23,6 @@ def serve(text: str) -> Callable[[Any, Enter], Any]:
     Raises:
       ValueError: it is no module that passes can be run on one at a time.
     """
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))  # calls within calls make a short text an endless one
     os.environ.pop("XLA_FLAGS", None)  # a user's flags are no part of the problem
     jax.config.update("jax_platforms", "cpu")  # looking for accelerators takes seconds
     return Optimiser(text).answer

@@ -76,6 +76,11 @@ def unfit():
     raise ValueError("no such program")
 
 
+def hungry():
+    """Eat memory before being ready."""
+    _KEPT.append(bytearray(4 << 30))
+
+
 def slow():
     """Never be ready."""
     time.sleep(60)

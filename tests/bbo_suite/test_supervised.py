@@ -122,6 +122,11 @@ def test_memory_is_bounded(make):
     assert [(answer.failure, answer.reason) for answer in answers] == [("raised", "out of memory"), ("", "")]
 
 
+def test_memory_is_bounded_from_the_start(make):
+    with pytest.raises(UserError, match="cannot start: out of memory"):
+        make("supervised_targets:hungry", memory=1 << 30).map([1])
+
+
 def test_rubbish_on_standard_output_is_no_answer(make):
     answers = make().map([("print", 2000), 7, ("abort", "the end"), ("print", 1)])
     assert [answer.failure for answer in answers] == ["", "", "died", ""]
