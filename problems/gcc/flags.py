@@ -41,6 +41,10 @@ _FLAG = re.compile(r"\s+(-f[\w-]+)\s+\[(enabled|disabled)\]")
 _PARAMETER = re.compile(r"\s+--param=([\w-]+)=(?:<(\d+),(\d+)>)?\s+(\d+)\s*$")
 
 
+_SECONDS = 60
+"""GCC may take so long to say what it knows."""
+
+
 @dataclass(frozen=True)
 class Gcc:
     """The compiler that was found.
@@ -63,21 +67,31 @@ def found() -> Gcc:
     """Return the GCC on the path.
 
     Raises:
-      UserError: there is none, or what is called gcc is another compiler.
+      UserError: there is none, it does not run, or what is called gcc is another compiler.
     """
-    path = shutil.which("gcc")
-    if path is None:
-        raise UserError("gcc is not installed; install it with your system's packages, as in `apt-get install gcc`")
-    version = f"{_ask(path, '-dumpfullversion')}-{_ask(path, '-dumpmachine')}"
-    flags = dict(_flags(_ask(path, "-Os", "--help=optimizers", "-Q")))
-    if not flags:
+    paths = {name: shutil.which(name) for name in ("gcc", "size")}
+    if missing := [name for name, path in paths.items() if path is None]:
+        package = "gcc" if "gcc" in missing else "binutils"
+        how = f"install it with your system's packages, as in `apt-get install {package}`"
+        raise UserError(f"{missing[0]} is not installed; {how}")
+    path = str(paths["gcc"])
+    listed, parameters = (_ask(path, "-Os", f"--help={what}", "-Q") for what in ("optimizers", "params"))
+    number, machine = (_ask(path, f"-dump{what}") for what in ("fullversion", "machine"))
+    if not (flags := dict(_flags(listed))):
         raise UserError(f"{path} is no GCC (clang goes by that name on macOS); put a GCC first on the path")
-    return Gcc(path, version, flags, dict(_parameters(_ask(path, "-Os", "--help=params", "-Q"))))
+    return Gcc(path, f"{number}-{machine}", flags, dict(_parameters(parameters)))
 
 
 def _ask(path: str, *arguments: str) -> str:
-    done = subprocess.run([path, *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    return done.stdout.strip("\n") if done.returncode == 0 else ""
+    command, no_input = [path, *arguments], subprocess.DEVNULL
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, stdin=no_input, timeout=_SECONDS)
+        why = " ".join(done.stderr.split())[:200] or f"exit code {done.returncode}"
+    except (OSError, subprocess.TimeoutExpired) as error:
+        done, why = None, str(error)
+    if done is None or done.returncode:
+        raise UserError(f"{path} does not work, or is no GCC ({why}); put a GCC first on the path")
+    return done.stdout.strip("\n")
 
 
 def _flags(text: str) -> Iterator[tuple[str, bool]]:

@@ -88,7 +88,7 @@ class GccProblem(LiveProblem):
     def facts(self) -> dict[str, str]:
         """Return the compiler, the sizes at other levels, and whether results are compared."""
         known: dict[str, Any] = self.ask("facts")
-        executed = "run and compared with those of -O0"
         sizes = {f"bytes at {level}": size for level, size in known["sizes"].items()}
-        results = executed if known["executed"] else "NOT run: it cannot be linked as uint64_t run(uint64_t)"
+        why_not = known["why not run"]
+        results = f"NOT run: {why_not}" if why_not else "run and compared with those of -O0"
         return {"compiler": f"GCC {self._gcc.version}", **sizes, "results": results}

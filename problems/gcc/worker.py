@@ -21,6 +21,7 @@ _RUN_SECONDS = 10.0
 _CPU_SECONDS = 60
 FLAGS = ("-std=c17", "-ffp-contract=off")
 """What every candidate is compiled with."""
+_FULL = "No space left on device"
 _MAIN = """
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,8 +60,10 @@ class Program:
         _run([gcc, "-c", str(stem.with_suffix(".main.c")), "-o", str(self._main)])
         if error := self._compile(("-O0",)):
             raise ValueError(f"{source} does not compile: {error}")
+        if not self._bytes():
+            raise ValueError(f"{source} has no function, so there is no code to make small")
         status, self._right = self._right_results()
-        self._runs = not status
+        self._why_not = self._right if status else ""
         self._known: dict[bytes, Any] = {}
 
     def answer(self, request: Any, enter: Enter) -> Any:  # noqa: ANN401 - facts, a cost, or why there is none
@@ -75,7 +78,7 @@ class Program:
         return self._known[content]
 
     def _judged(self, enter: Enter) -> Any:  # noqa: ANN401 - a cost, or why there is none
-        if self._runs:
+        if not self._why_not:
             enter(_RUN, _RUN_SECONDS)
             status, results = self._results()
             if status:
@@ -87,6 +90,8 @@ class Program:
     def _compile(self, flags: Sequence[str]) -> str:
         """Return what the compiler complains of, empty if it made an object."""
         done = _run([self._gcc, "-pipe", "-w", *FLAGS, *flags, "-c", "-x", "c", self._source, "-o", str(self._object)])
+        if _FULL in done.stderr:
+            raise OSError(done.stderr.strip()[-200:])  # the machine's fault, not the candidate's
         lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines() or ["failed"]
         return lines[0][:200] if done.returncode else ""
 
@@ -98,12 +103,15 @@ class Program:
     def _results(self, seconds: float | None = None) -> tuple[int, str]:
         """Return zero and what the linked program prints, or what is not zero and why it prints nothing."""
         linked = _run([self._gcc, str(self._main), str(self._object), "-o", str(self._linked)])
+        if _FULL in linked.stderr:
+            raise OSError(linked.stderr.strip()[-200:])
         if linked.returncode:
-            return 1, "it cannot be linked"
+            return 1, "it cannot be linked as uint64_t run(uint64_t)"
         done = _run([str(self._linked), *map(str, self._seeds)], seconds)
         if done.returncode:
             return 1, f"the program ended with {done.returncode} (a signal if negative)"
-        return 0, done.stdout.strip()
+        printed = done.stdout.strip()
+        return (0, printed) if printed else (1, "the program ended before it had a result")
 
     def _right_results(self) -> tuple[int, str]:
         try:
@@ -116,7 +124,7 @@ class Program:
         sizes = {}
         for level in ("-Oz", "-O2", "-O3"):
             sizes[level] = "not known to it" if self._compile((level,)) else f"{self._bytes():,}"
-        return {"executed": self._runs, "sizes": sizes}
+        return {"why not run": self._why_not, "sizes": sizes}
 
 
 def _run(command: Sequence[str], seconds: float | None = None) -> subprocess.CompletedProcess[str]:

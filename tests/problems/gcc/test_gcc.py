@@ -75,15 +75,27 @@ def test_parameters_are_tried_around_their_default_and_within_their_range():
 
 def test_without_gcc_one_sentence_says_what_to_install(monkeypatch):
     flags.found.cache_clear()
-    monkeypatch.setattr(shutil, "which", lambda name: None)
-    with pytest.raises(UserError, match="gcc is not installed; install it"):
-        GccProblem("hash")
+    for there, missing in ((set(), "gcc"), ({"gcc"}, "size")):
+        monkeypatch.setattr(shutil, "which", lambda name, there=there: name if name in there else None)
+        with pytest.raises(UserError, match=f"{missing} is not installed; install it"):
+            GccProblem("hash")
     flags.found.cache_clear()
 
 
-def test_clang_that_is_called_gcc_is_refused(fake_gcc):
-    fake_gcc('echo "clang version 17"; [ "$2" = "--help=optimizers" ] && exit 1; exit 0')
-    with pytest.raises(UserError, match="is no GCC"):
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ('echo "clang version 17"; [ "$2" = "--help=optimizers" ] && exit 1; exit 0', r"is no GCC \(exit code 1\)"),
+        ("exit 0", "is no GCC"),
+        ('echo "cannot execute as" >&2; exit 1', r"does not work, or is no GCC \(cannot execute as\)"),
+        ("kill -9 $$", r"does not work, or is no GCC \(exit code -9\)"),
+        ("sleep 60", r"does not work, or is no GCC \(.* timed out after 0.2 seconds\)"),
+    ],
+)
+def test_what_is_called_gcc_and_is_none_or_broken_is_refused(fake_gcc, monkeypatch, script, words):
+    monkeypatch.setattr(flags, "_SECONDS", 0.2 if "sleep" in script else 60)
+    fake_gcc(script)
+    with pytest.raises(UserError, match=words):
         GccProblem("hash")
 
 
@@ -106,7 +118,7 @@ def test_the_cost_is_the_text_of_the_object_and_results_are_compared(tmp_path):
     assert 100 < small < unrolled
     assert program.answer(("-funwind-tables",), entered) == small
     facts = program.answer("facts", entered)
-    assert facts["executed"] and set(facts["sizes"]) == {"-Oz", "-O2", "-O3"}
+    assert not facts["why not run"] and set(facts["sizes"]) == {"-Oz", "-O2", "-O3"}
     program._right, program._known = "1 2 3", {}
     assert program.answer((), entered)[0] == "wrong_result"
     assert program.answer(("-fno-such-flag",), entered)[0] == "compile_error"
@@ -157,6 +169,36 @@ def test_a_users_file_and_one_without_run(tmp_path):
         default_value(GccProblem.from_file(str(tmp_path / "broken.c")))
     with pytest.raises(UserError, match="cannot read"):
         GccProblem.from_file(str(tmp_path / "none.c"))
+
+
+@needs_gcc
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("return *(volatile long*)0;", "the program ended with -11"),
+        ("exit(0);", "the program ended before it had a result"),
+    ],
+)
+def test_a_program_that_does_not_run_as_it_came_is_said_not_to_be_run(tmp_path, body, why):
+    source = tmp_path / "mine.c"
+    source.write_text(f"#include <stdlib.h>\nunsigned long long run(unsigned long long x) {{ {body} }}")
+    problem = GccProblem.from_file(str(source))
+    assert default_value(problem) > 0 and problem.facts()["results"].startswith(f"NOT run: {why}")
+
+
+@needs_gcc
+def test_a_file_without_code_is_refused(tmp_path):
+    (tmp_path / "mine.c").write_text("int number;")
+    with pytest.raises(UserError, match=r"mine\.c has no function"):
+        default_value(GccProblem.from_file(str(tmp_path / "mine.c")))
+
+
+@needs_gcc
+def test_a_full_disk_is_not_the_candidates_fault(fake_gcc, tmp_path):
+    fake_gcc(f'case "$*" in *-fgcse*) echo "as: error: No space left on device" >&2; exit 1;; esac; exec {GCC} "$@"')
+    program = worker.Program(str(tmp_path / "bin/gcc"), str(FOLDER / "bits.c"), tmp_path, SEEDS)
+    with pytest.raises(OSError, match="No space left"):  # which is stored nowhere but in the run
+        program.answer(("-fgcse",), entered)
 
 
 @needs_gcc
