@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bbo_suite import UserError, product, sequence
 from bbo_suite.supervised import Cache, LiveProblem, Service
 
+from ..packages import installed
 from ..programs_c import SEEDS
 from .actions import ACTIONS, MODULE, NOTHING, SLOTS
 from .ir import names, read, shipped, without_size
@@ -20,6 +21,8 @@ from .textual import command
 
 OBJECTIVES = {"instructions": "instructions", "bytes": "bytes", "time": "seconds"}
 """What can be minimised, and its unit."""
+OLDEST = "0.49"
+"""The first llvmlite whose LLVM runs the programs that ship without an abort."""
 _FORMAT = 1
 """Raised when the same candidate would cost something else."""
 
@@ -57,7 +60,7 @@ class LlvmProblem(LiveProblem):
         self.default = np.full(SLOTS, ACTIONS.index(NOTHING))
         self.default[0] = ACTIONS.index(MODULE)
         self._name, self._objective = name, objective
-        compiler = f"llvmlite-{version('llvmlite')}"
+        compiler = f"llvmlite-{installed('llvmlite', OLDEST, 'llvm/...')}"
         content = "|".join((str(_FORMAT), compiler, objective, self.space.digest(), ",".join(ACTIONS), text))
         self._content = hashlib.sha256(content.encode()).hexdigest()[:16]
         target = f"{__package__}.worker:serve"

@@ -37,6 +37,7 @@ def serve(text: str, fast_text: str, objective: str, seeds: tuple[int, ...]) -> 
     """
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
+    llvm.initialize_native_asmparser()  # for inline assembly in what is run
     return Optimiser(text, fast_text, objective, seeds).answer
 
 
@@ -60,6 +61,7 @@ class Optimiser:
 
     def _right_results(self, module: llvm.ModuleRef) -> tuple[int, ...]:
         started = time.perf_counter()
+        print("while it ran the program as it came", flush=True)  # the last words, should it die of that
         with Running(module, 0) as running:
             results = running.first_results(self._seeds, _FIRST_SECONDS)
         self._patience = max(_RUN_SECONDS, 50 * (time.perf_counter() - started))

@@ -13,10 +13,13 @@ from numpy.typing import NDArray
 from bbo_suite import product, sequence
 from bbo_suite.supervised import Cache, LiveProblem, Service
 
+from ..packages import installed
 from ..tensor_compiler.hlo import read_hlo_text
 from .actions import ACTIONS, CENSUS, EVERY, MEMORY, NOTHING, PIPELINE, SLOTS
 from .programs import named, names
 
+OLDEST = "0.10"
+"""The first JAX that hands out what XLA's passes made."""
 _FORMAT = 1
 """Raised when the same candidate would cost something else."""
 
@@ -53,7 +56,8 @@ class XlaPassesProblem(LiveProblem):
         self.space = product(sequence("pass", SLOTS, ACTIONS))
         self.default = np.full(SLOTS, ACTIONS.index(NOTHING))
         self.default[0] = ACTIONS.index(PIPELINE)
-        compiler = f"jaxlib-{version('jaxlib')}"
+        installed("jax", OLDEST, "xla-passes/...")
+        compiler = f"jaxlib-{installed('jaxlib', OLDEST, 'xla-passes/...')}"
         content = "|".join((str(_FORMAT), compiler, self.space.digest(), ",".join((*ACTIONS, *EVERY)), text))
         self._content = hashlib.sha256(content.encode()).hexdigest()[:16]
         seconds = 30 + 600 * len(text) / (1 << 20)  # tens of times what a long sequence takes

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from bbo_suite import Structure, UserError
 from bbo_suite.supervised import Cache, LiveProblem, Service
 
+from ..packages import installed
 from ..tensor_compiler.machine import split
 from .decisions import decided, decisions_of, space_of
 from .description import Decisions, Description
@@ -133,6 +134,8 @@ def libtpu_version() -> str:
     Raises:
       UserError: it is not installed.
     """
+    for package in ("jax", "jaxlib"):
+        installed(package, "0.5", "xla-tpu/...")
     if importlib.util.find_spec("libtpu") is None:
         raise UserError('the XLA:TPU compiler is not installed; run `pip install "bbo_suite[tpu]"`')
     return version("libtpu")

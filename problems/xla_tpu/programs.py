@@ -37,7 +37,7 @@ def load(path: str, name: str) -> Program:
         raise ValueError(f"{name} takes arguments; name a function that says which: {_HOW}") from None
     try:
         made = maker()
-    except (Exception, SystemExit) as error:
+    except BaseException as error:  # SystemExit and KeyboardInterrupt too
         raise ValueError(f"{name} raises {_words(error, path)}") from None
     if not (isinstance(made, tuple) and len(made) == 2 and callable(made[0]) and isinstance(made[1], Sequence)):
         raise ValueError(f"{name} returns {_kind(made)}; {_HOW}")
@@ -56,7 +56,7 @@ def describe(program: Program, path: str, name: str) -> Description:
     try:
         closed, shapes = jax.make_jaxpr(function, return_shape=True)(*arguments)
         text = jax.jit(function).lower(*arguments).as_text()
-    except Exception as error:
+    except BaseException as error:
         raise ValueError(f"JAX cannot trace what {name} returns: {_words(error, path)}") from None
     found, flows = marks(closed)
     results = _values(shapes, "result")
@@ -84,7 +84,7 @@ def _module(path: Path) -> ModuleType:
     sys.modules[own] = module
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         raise ValueError(f"{path} cannot be imported: it raises {_words(error, str(path))}") from None
     return module
 

@@ -277,11 +277,18 @@ def test_size_is_asked_for_in_a_users_functions_too(tmp_path):
         ("rubbish", "LLVM IR parsing error"),
         ("define void @f() noinline optnone { ret void }", "optnone.*-Xclang -disable-llvm-passes"),
         ("declare void @f()", "it defines no function"),
+        ("declare void @abort()\n" + calling("abort"), "died of SIGABRT: while it ran the program as it came"),
     ],
 )
 def test_files_that_are_no_task(tmp_path, text, words):
     with pytest.raises(UserError, match=f"LLVM on .*mine.ll cannot start: .*{words}"):
         default_value(user(tmp_path, text))
+
+
+def test_inline_assembly_is_run(tmp_path):
+    text = 'define i64 @run(i64 %x) {\n  call void asm sideeffect "nop", ""()\n  ret i64 %x\n}'
+    problem = user(tmp_path, text)
+    assert default_value(problem) == 2 and "NOT" not in problem.facts()["results"]
 
 
 def test_files_that_cannot_be_read(tmp_path):

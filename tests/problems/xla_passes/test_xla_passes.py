@@ -198,7 +198,7 @@ def test_every_name_is_known_once():
 def test_another_version_is_another_problem(tmp_path, monkeypatch):
     here = user(tmp_path, CHAIN)
     assert here.fingerprint() != user(tmp_path, FLOW, "flow.hlo").fingerprint()
-    monkeypatch.setattr("bbo_problems.xla_passes.problem.version", lambda name: version(name) + "1")
+    monkeypatch.setattr("bbo_problems.packages.version", lambda name: version(name) + "1")
     assert user(tmp_path, CHAIN, "same.hlo").fingerprint() != here.fingerprint()
 
 

@@ -21,6 +21,8 @@ def good(): return (lambda x: x + 1), (array,)
 def takes(x): return x
 def raises(): return 1 / 0
 def leaves(): raise SystemExit(2)
+def stops(): raise KeyboardInterrupt
+def late(): return (lambda x: exit(3)), (array,)
 def nothing(): pass
 def alone(): return jax.numpy.tanh, array
 def words(): return (lambda x: x), ("a",)
@@ -50,10 +52,12 @@ ARGUMENTS = (jax.ShapeDtypeStruct((8, 16), "float32"), jax.ShapeDtypeStruct((16,
         ("takes", "takes takes arguments; name a function that says which: it takes no arguments and returns a pair"),
         ("raises", "raises raises ZeroDivisionError (line 6): division by zero"),
         ("leaves", "leaves raises SystemExit (line 7): 2"),
+        ("stops", "stops raises KeyboardInterrupt (line 8)"),
+        ("late", "JAX cannot trace what late returns: SystemExit (line 9): 3"),
         ("nothing", "nothing returns nothing; it takes no arguments"),
         ("alone", "alone returns tuple; it takes no arguments"),
         ("words", "words gives arguments that are no arrays"),
-        ("branches", "JAX cannot trace what branches returns: TracerBoolConversionError (line 11)"),
+        ("branches", "JAX cannot trace what branches returns: TracerBoolConversionError (line 13)"),
         ("silent", "the function of silent returns no array"),
         ("number", "mine.py defines no function 'number'"),
         ("none", "mine.py defines no function 'none'"),

@@ -1,0 +1,32 @@
+"""The packages that compilers come in."""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import PackageNotFoundError, version
+
+from bbo_suite import UserError
+
+
+def installed(package: str, least: str, owner: str) -> str:
+    """Return the version of a package that a family of problems needs.
+
+    Args:
+      least: the oldest version that works, in numbers and dots.
+      owner: the family, for the error.
+
+    Raises:
+      UserError: it is not installed, or older.
+    """
+    try:
+        found = version(package)
+    except PackageNotFoundError:
+        found = ""
+    if not found or _numbers(found) < _numbers(least):
+        how = f'run `pip install "{package}>={least}"`'
+        raise UserError(f"{owner} needs {package} {least} or newer, and finds {found or 'none'}; {how}")
+    return found
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", text)[:2]))

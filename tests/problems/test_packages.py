@@ -1,0 +1,40 @@
+"""Compilers that are not there, or too old, are one sentence with the command that mends it."""
+
+from importlib.metadata import PackageNotFoundError
+
+import pytest
+
+import bbo_suite
+from bbo_problems import packages
+from bbo_suite import UserError
+
+
+@pytest.mark.parametrize(("found", "words"), [("0.8.5", "finds 0.8.5"), (None, "finds none")])
+@pytest.mark.parametrize(
+    ("problem", "package", "least"),
+    [
+        ("llvm/tree", "llvmlite", "0.49"),
+        ("xla-passes/gpt2-l1", "jax", "0.10"),
+        ("xla-passes/gpt2-l1", "jaxlib", "0.10"),
+    ],
+)
+def test_a_package_that_is_missing_or_too_old(monkeypatch, problem, package, least, found, words):
+    known = packages.version
+
+    def version(name):
+        if name != package:
+            return known(name)
+        if found is None:
+            raise PackageNotFoundError(name)
+        return found
+
+    monkeypatch.setattr(packages, "version", version)
+    remedy = f'run `pip install "{package}>={least}"`'
+    with pytest.raises(UserError, match=f"needs {package} {least} or newer, and {words}; {remedy}"):
+        bbo_suite.problem(problem)
+
+
+@pytest.mark.parametrize("version", ["0.10.2", "0.10.0.dev3", "0.10rc1", "1.0"])
+def test_newer_versions_of_any_spelling_do(monkeypatch, version):
+    monkeypatch.setattr(packages, "version", lambda name: version)
+    assert packages.installed("jax", "0.10", "it") == version
