@@ -27,6 +27,9 @@ _KINDS: dict[str, Any] = {
 """What `run.json` must hold."""
 
 
+OTHER_CONTENT = "the program, or the version of what compiles it, is another"
+
+
 @dataclass(frozen=True)
 class Run:
     """What identifies a run; equal runs give equal rows.
@@ -85,7 +88,9 @@ def check_identity(path: Path, identity: Mapping[str, Any]) -> None:
     for key, value in identity.items():
         if stored.get(key) != value:
             there, here = json.dumps(stored.get(key)), json.dumps(value)
-            raise UserError(f"{path} holds a run with {key} {there}, not {here}; choose another --study, or delete it")
+            why = f" ({OTHER_CONTENT})" if key == "fingerprint" else ""
+            what = f"a run with {key} {there}, not {here}{why}"
+            raise UserError(f"{path} holds {what}; choose another --study, or delete it")
 
 
 def check_contents(study: Path, fingerprints: Mapping[str, str]) -> None:

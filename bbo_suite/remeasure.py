@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .errors import UserError, blame
 from .evaluation import default_value, evaluate
+from .identity import OTHER_CONTENT
 from .problem_base import Problem, Status
 from .registry import Registry
 
@@ -69,7 +70,8 @@ def fresh(registry: Registry, problem_id: str, fingerprint: str) -> Problem:
     with blame(f"problem {problem_id}", "fingerprint"):
         content = problem.fingerprint()
     if content != fingerprint:
-        raise UserError(f"the problem has changed since: its content was {fingerprint} and is {content}")
+        now = f"its content was {fingerprint} and is {content}"
+        raise UserError(f"the problem has changed since: {now} ({OTHER_CONTENT})")
     if isinstance(problem, LiveProblem):
         problem.leave_cache()
     return problem

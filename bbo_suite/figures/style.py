@@ -83,7 +83,7 @@ def panels(count: int, width: float, height: float, extra: float, sharey: bool =
       sharey: draw all panels on one vertical axis.
     """
     columns = 2 if count == 4 else max(1, min(3, count, int(16 / width)))
-    rows = math.ceil(count / columns)
+    rows = max(1, math.ceil(count / columns))  # none, say, where every default costs nothing
     size = (max(6.4, width * columns), height * rows + extra)
     figure = Figure(figsize=size, layout="constrained")  # not pyplot: no window, no global state, no memory kept
     axes = figure.subplots(rows, columns, squeeze=False, sharey=sharey)

@@ -104,6 +104,11 @@ def test_odd_runs_are_drawn(tmp_path, runs):
         assert len(list(figures.write(frame(runs), tmp_path, names=FIRST))) == 4
 
 
+def test_a_default_that_costs_nothing_has_no_speedup_and_is_drawn(tmp_path):
+    free = frame({("p/a", "x", 0): [0.0, 0.0]}).assign(default=0.0, speedup=np.nan)
+    assert len(list(figures.write(free, tmp_path, names=FIRST))) == 4
+
+
 def test_failed_runs_are_named_as_such():
     assert "all failed" in texts(speedup_bars(frame(ODD[2]))[0])
 
