@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,8 @@ class Best:
 
     Attributes:
       problem: its id.
-      runs: all of this problem, of one content.
+      runs: the number of them that are of this problem, of one content.
+      evaluations: of all of these.
       run, row: where the best candidate was found; None where none succeeded.
       again: its cost now; None where it could not be measured.
       why_not: why it could not be measured; empty if it was.
@@ -33,7 +34,8 @@ class Best:
     """
 
     problem: str
-    runs: Sequence[StoredRun]
+    runs: int
+    evaluations: int
     run: StoredRun | None = None
     row: Row | None = None
     again: Remeasured | None = None
@@ -62,8 +64,7 @@ class Best:
 
     def facts(self) -> dict[str, Any]:
         """Return all of it, as `best --json` prints it."""
-        evaluations = sum(len(run.rows) for run in self.runs)
-        told: dict[str, Any] = {"problem": self.problem, "runs": len(self.runs), "evaluations": evaluations}
+        told: dict[str, Any] = {"problem": self.problem, "runs": self.runs, "evaluations": self.evaluations}
         if self.run is None or self.row is None:
             return told | {"speedup": None, "strategy": None, "paste": None}
         return {
@@ -97,19 +98,35 @@ def best_of(registry: Registry, study: str, results: Path | str, complaints: lis
     Raises:
       UserError: there is no such study.
     """
-    by_problem: dict[tuple[str, str], list[StoredRun]] = {}
+    by_problem: dict[tuple[str, str], _Runs] = {}
     for run in readable(run_folders(study, results), complaints):
-        by_problem.setdefault((run.run.problem, run.run.fingerprint), []).append(run)
+        by_problem.setdefault((run.run.problem, run.run.fingerprint), _Runs()).add(run)
     yield from (_best(registry, problem, runs) for (problem, _), runs in by_problem.items())
 
 
-def _best(registry: Registry, problem_id: str, runs: Sequence[StoredRun]) -> Best:
-    found = [(row.value, row.evaluation, i, row) for i, run in enumerate(runs) if (row := run.best)]
-    if not found:
-        return Best(problem_id, runs)
-    *_, place, row = min(found)
-    run, own = runs[place], (problem_id, runs, runs[place], row)
-    paste = ""
+@dataclass
+class _Runs:
+    """The runs of one problem, read one after another: of all rows only those of the best run stay in memory."""
+
+    folders: list[Path] = field(default_factory=list)
+    evaluations: int = 0
+    run: StoredRun | None = None
+    row: Row | None = None
+
+    def add(self, run: StoredRun) -> None:
+        self.folders.append(run.path)
+        self.evaluations += len(run.rows)
+        old, new = self.row, run.best
+        if new and (not old or (new.value, new.evaluation) < (old.value, old.evaluation)):
+            self.run, self.row = run, new
+
+
+def _best(registry: Registry, problem_id: str, runs: _Runs) -> Best:
+    counts = problem_id, len(runs.folders), runs.evaluations
+    run, row = runs.run, runs.row
+    if run is None or row is None:
+        return Best(*counts)
+    own, paste = (*counts, run, row), ""
     if not row.config:
         return Best(*own, why_not="its configuration was not stored")
     try:
@@ -125,12 +142,13 @@ def _best(registry: Registry, problem_id: str, runs: Sequence[StoredRun]) -> Bes
         return Best(*own, why_not=str(error), paste=paste)
 
 
-def _all_tried(problem: Problem, runs: Sequence[StoredRun]) -> int:
+def _all_tried(problem: Problem, runs: _Runs) -> int:
     """Return how many candidates there are, if the runs have tried all; else 0."""
     candidates = problem.space.cardinality
-    if candidates > sum(len(run.rows) for run in runs):
+    if candidates > runs.evaluations:
         return 0
-    return candidates if len({row.digest for run in runs for row in run.rows}) == candidates else 0
+    tried = {row.digest for run in readable(runs.folders, []) for row in run.rows}
+    return candidates if len(tried) == candidates else 0
 
 
 def what_is_checked(problem: Problem) -> str:

@@ -36,8 +36,8 @@ def best(study: str, results: Results = Path("results"), plugin: Plugins = None,
 
 def _text(best: Best) -> str:
     if best.run is None or best.row is None:
-        evaluations = f"{sum(len(run.rows) for run in best.runs):,} evaluations"
-        return f"{best.problem}: no candidate succeeded, in {evaluations} of {_many(len(best.runs), 'run')}\n"
+        runs = _many(best.runs, "run")
+        return f"{best.problem}: no candidate succeeded, in {best.evaluations:,} evaluations of {runs}\n"
     run, row = best.run.run, best.row
     mark = " *" if best.run.head["uses_structure"] else ""
     budget = f"{row.evaluation:,} of {best.run.evaluations:,}"

@@ -1,6 +1,7 @@
 """What `best` prints of a study: the winner, what it is worth now, and in words that can be pasted."""
 
 import dataclasses
+import gc
 import json
 from pathlib import Path
 
@@ -8,10 +9,11 @@ import numpy as np
 import pytest
 from bbo_toys import Toy, perform
 
+from bbo_suite import best
 from bbo_suite.best import best_of
 from bbo_suite.registry import Registry
 from bbo_suite.remeasure import REPEATS, measure
-from bbo_suite.rows import read_rows
+from bbo_suite.rows import Row, read_rows
 
 FAILING = """
 import numpy as np
@@ -68,6 +70,14 @@ def test_the_text_is_for_people_and_holds_what_is_pasted_on_lines_of_its_own(sui
     assert "the same" in head and "checked: nothing beside its cost" in head
     assert pasted == found["paste"]
     assert "evaluating" not in out  # the toy prints that while it is measured
+
+
+def test_of_all_rows_those_of_the_best_run_stay_in_memory(suite, study, tmp_path, monkeypatch):
+    kept = []
+    monkeypatch.setattr(best, "_best", lambda registry, problem, runs: kept.append(runs))
+    list(best_of(Registry(), "s", tmp_path / "results", []))
+    assert kept[0].evaluations == 120 and len(kept[0].folders) == 2
+    assert sum(isinstance(thing, Row) for thing in gc.get_objects()) == 60
 
 
 def test_a_space_that_was_covered_has_its_optimum(suite, toy):
