@@ -8,15 +8,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 _PACKAGES = ("bbo_suite", "numpy", "scipy", "scikit-learn", "numba", "jax")
-_COMPILERS = ("jaxlib", "libtpu", "llvmlite", "halide", "triton")
-"""Packages that hold a compiler; those that are not installed are not noted."""
 
 
 def facts() -> dict[str, dict[str, str | int | None]]:
     """Return the versions and the machine that a run's `run.json` notes; nothing that identifies a person."""
     versions: dict[str, str | int | None] = {"python": platform.python_version()}
     versions |= {package: _version(package) for package in _PACKAGES}
-    versions |= {package: found for package in _COMPILERS if (found := _version(package))}
     return {"versions": versions, "machine": {"system": platform.platform(), "cpu": _cpu(), "cores": os.cpu_count()}}
 
 
