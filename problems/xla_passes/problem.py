@@ -70,7 +70,9 @@ class XlaPassesProblem(LiveProblem):
 
     def paste(self, config: NDArray) -> str:
         """Return a candidate's passes as XLA's tool `hlo-opt --passes` takes them; it has no word for `pipeline`."""
-        return ",".join(self.request(config))
+        names = self.request(config)
+        note = f"  # {PIPELINE}: XLA's default pipeline, for which hlo-opt has no word" if PIPELINE in names else ""
+        return ",".join(names) + note
 
     def fingerprint(self) -> str:
         """Return a text that changes with the program, the actions and the version of jaxlib."""

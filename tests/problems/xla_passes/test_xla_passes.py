@@ -186,7 +186,7 @@ def test_the_default_is_a_candidate_and_a_fixed_point():
     short[:4] = [ACTIONS.index(name) for name in ("algsimp", "reshape-mover", "cse", PIPELINE)]
     values = evaluate(problem, np.stack([problem.default_row(), twice, short])).values
     assert values[0] == values[1] > values[2]  # 913 and 863 with jaxlib 0.10.2
-    assert problem.paste(short) == "algsimp,reshape-mover,cse,pipeline"
+    assert problem.paste(short).partition("  # ")[0] == "algsimp,reshape-mover,cse,pipeline"
     assert "jaxlib" in problem.facts()["compiler"]
 
 
