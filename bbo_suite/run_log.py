@@ -59,7 +59,7 @@ class RunLog:
         self._folder.end(reason, self.done, float(self._best), self.seconds)
 
     def _other(self, what: str) -> UserError:
-        advice = "the strategy or its libraries have changed; nothing was changed: choose another --study"
+        advice = "the strategy, its libraries or the processor are others; nothing was changed: choose another --study"
         return UserError(f"{self._folder.path}, {what}: {advice}")
 
     def _evaluate(self, configs: NDArray, digests: list[str], skipped: int, strategy_seconds: float) -> Iterator[Row]:

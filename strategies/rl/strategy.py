@@ -63,6 +63,9 @@ class ReinforcementLearning(Annealing):
     what all of them gain (imitation, see `Apprentice`). A search from such a policy trusts it more (`SURE`), and
     fine-tunes it by PPO. On eight fusion tasks of models that were not pre-trained on, 1,000 evaluations gain 3.1 %
     with it and 2.1 % without (`results/strategies`).
+
+    A run repeats exactly on one kind of processor: XLA compiles for its instructions, and with others last digits
+    differ, and soon choices (measured: AVX instead of AVX2, another candidate 176 of 1,000).
     """
 
     Options: ClassVar[type] = ReinforcementOptions

@@ -123,7 +123,7 @@ def test_a_strategy_that_proposes_something_else_is_refused(tmp_path):
     before = contents(tmp_path)
     other = asking(lambda self, n: sample(self, n)[::-1])
     with pytest.raises(
-        UserError, match="evaluation 1 is another candidate: the strategy or its libraries have changed"
+        UserError, match="evaluation 1 is another candidate: the strategy, its libraries or the processor are others"
     ):
         perform(tmp_path, strategy=other, budget=20)
     late = asking(lambda self, n: sample(self, n) if self.rng.random() >= 0 else None)
