@@ -2,9 +2,9 @@
 
     python results/strategies/study.py [--budget 10000] [--repeats 10] [--only fusion] [--strategy local ...]
 
-Runs are kept under `results/strategies-BUDGET` and resumed, so parts can be made one after another. Writes `runs.csv`
-from all that is there, the figures and the report of that budget; `verdicts.py` makes tables of it, `archive.py` packs
-rows; README.md says what they show.
+Runs are kept under `results/strategies-BUDGET` and resumed, so parts can be made one after another. Adds all that is
+there to `runs.csv` (with another cost model, first cut it down to its header) and draws curves and writes the report of
+that budget's; `verdicts.py` makes tables and more figures, `archive.py` packs rows; README.md says what they show.
 """
 
 from __future__ import annotations
@@ -37,8 +37,11 @@ TASKS = {
         "bert-tiny-train-b256-s128",
         "unet-32-infer-b1",
     ),
+    "tile": ("bert-tiny-infer-b64-s128", "mobilenet-1.4-infer-b32"),
+    "flags": ("bert-tiny-infer-b64-s128", "mobilenet-1.4-infer-b32"),
     "joint": ("bert-tiny-infer-b64-s128", "mobilenet-1.4-infer-b32"),
     "ordering": ("40x50-a", "40x50-b"),
+    "ehrlich": ("32x32-a", "64x32-a"),
 }
 """By family; `training.txt` names what settings were tuned on: other models."""
 
@@ -50,15 +53,22 @@ PEERS = (
 """Those that are best known, and two that `screening.csv` has among the best, on a training problem."""
 BESIDES = {"joint": ("joint",)}
 """What takes part in one family only."""
-FIGURES = ("ecdf", "time", "critical")
-COLUMNS = ["problem", "strategy", "uses_structure", "budget", "seed", "default", "best", "speedup"]
+KEY = ["problem", "strategy", "budget", "seed"]
+COLUMNS = [*KEY, "uses_structure", "default", "best", "speedup"]
 COSTS = ["evaluations", "unique", "failed", "strategy_seconds", "evaluation_seconds"]
 
 
+def gather(study: str, table: Path) -> pd.DataFrame:
+    """Return one row for each run: those of a table, as made elsewhere, and those that are finished here."""
+    folders = HERE.parent.glob(f"{study}-*/*/end.json")
+    here = pd.DataFrame([summarise(path.parent) for path in folders], columns=COLUMNS + COSTS)
+    known = pd.read_csv(table)[COLUMNS + COSTS]
+    return pd.concat([known, here]).drop_duplicates(KEY, keep="last").sort_values(KEY)
+
+
 def collect() -> pd.DataFrame:
-    """Return one row for each finished run; of a budget, only of what is as often repeated as anything there is."""
-    folders = sorted(path.parent for path in HERE.parent.glob("strategies-*/*/end.json"))
-    runs = pd.DataFrame([summarise(folder) for folder in folders])[COLUMNS + COSTS]
+    """Return one row for each run; of a budget, only of what is as often repeated as anything there is."""
+    runs = gather("strategies", HERE / "runs.csv")
     counts = runs.groupby(["budget", "problem", "strategy"])["seed"].transform("count")
     return runs[counts == counts.groupby(runs["budget"]).transform("max")]
 
@@ -77,9 +87,7 @@ def main(
         bbo_suite.run(names, [f"{family}/{name}" for name in TASKS[family]], budget=budget, quiet=False, **settings)
     collect().to_csv(HERE / "runs.csv", index=False, float_format="%.10g")
     frame = bbo_suite.load(f"strategies-{budget}", HERE.parent)
-    everywhere = frame[frame["strategy"].isin([*OURS, *PEERS])]
-    list(figures.write(everywhere, HERE / f"figures-{budget}", names=FIGURES, formats=("png",)))
-    list(figures.write(frame, HERE / f"figures-{budget}", names=("heat",), formats=("png",)))
+    list(figures.write(frame, HERE / f"figures-{budget}", names=("ecdf", "time"), formats=("png",)))
     report.write(f"strategies-{budget}", HERE.parent, HERE / f"report-{budget}.html")
 
 

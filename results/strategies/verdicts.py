@@ -2,7 +2,7 @@
 
     python results/strategies/verdicts.py
 
-Writes `means.csv`, `verdicts.csv` and the figures beside this file.
+Writes `means.csv`, `verdicts.csv` and figures of how runs ended.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import mannwhitneyu
 
+from bbo_suite import figures
 from bbo_suite.stats import mean_interval
 
 HERE = Path(__file__).parent
@@ -102,6 +103,8 @@ def draw_fusion(table: pd.DataFrame, budget: int) -> None:
 def main() -> None:
     """Write tables and figures."""
     runs = pd.read_csv(HERE / "runs.csv")
+    for budget, part in runs.rename(columns={"evaluations": "evaluation"}).groupby("budget"):
+        list(figures.write(part, HERE / f"figures-{budget}", names=("heat", "critical"), formats=("png",)))
     runs = pd.concat([runs, by_family(runs)])
     table = means(runs)
     table.to_csv(HERE / "means.csv", index=False, float_format="%.6g")
