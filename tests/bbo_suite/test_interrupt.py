@@ -55,6 +55,7 @@ def test_interrupted_then_resumed_equals_uninterrupted(tmp_path, toy, jobs, grou
     stored = rows(tmp_path)
     assert 0 < sum(map(len, stored.values())) < 4000
     assert all(len(run) % 100 == 0 for run in stored.values())
+    assert len(list(tmp_path.glob("results/s/*/run.json"))) == jobs  # what nobody began stays so
     assert start(tmp_path, toy, *more, seconds="0").communicate(timeout=180) and len(rows(tmp_path)) == 2
     (tmp_path / "whole").mkdir()
     assert start(tmp_path / "whole", toy, *more, seconds="0").communicate(timeout=180)
