@@ -15,7 +15,7 @@ from study import HERE, TASKS, gather
 
 import bbo_suite
 
-PEERS = ("pymoo:GA", "optuna:NSGAIISampler")
+PEERS = ("pymoo:GA", "pymoo:DE")
 
 
 def main(
