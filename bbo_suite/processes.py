@@ -39,8 +39,8 @@ def work(study: Study, planned: PlannedRun, stopped: Callable[[], bool], patienc
     from threadpoolctl import threadpool_limits
 
     try:
-        if stopped():  # what nobody began stays so
-            return Outcome(planned.path, False, summary=summarise(planned.path) if planned.path.exists() else None)
+        if stopped() and not planned.path.exists():  # what nobody began stays so
+            return Outcome(planned.path, False)
         problem = study.registry.problem(planned.run.problem)
         problem.workers = study.workers
         strategy = study.registry.strategy(planned.run.strategy)
