@@ -59,13 +59,15 @@ class Ensemble:
     def _select(self, x: NDArray[np.float32], y: NDArray[np.float32]) -> None:
         seed = int(self._rng.integers(2**31))
         candidates = regressors.candidates(seed, len(y))
-        self.scores = {name: regressors.score(r, x, y, self._folds, seed) for name, r in candidates.items()}
-        chosen = regressors.select(self.scores, self._threshold)
-        self.members = {name: regressors.fit(candidates[name], x, y) for name in chosen}
+        with regressors.one_thread():
+            self.scores = {name: regressors.score(r, x, y, self._folds, seed) for name, r in candidates.items()}
+            chosen = regressors.select(self.scores, self._threshold)
+            self.members = {name: regressors.fit(candidates[name], x, y) for name in chosen}
 
     def predict(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
         """Return `(members, n)` predicted targets, small is good."""
-        return np.stack([member.predict(features) for member in self.members.values()]).astype(np.float64)
+        with regressors.one_thread():
+            return np.stack([member.predict(features) for member in self.members.values()]).astype(np.float64)
 
     def noise(self) -> float:
         """Return the standard deviation that the members leave unexplained of targets whose own is 1."""

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any, Protocol
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any, Protocol
 
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 
 class Predictor(Protocol):
@@ -76,6 +80,23 @@ def fit(regressor: Regressor, features: NDArray, targets: NDArray) -> Predictor:
 def select(scores: Mapping[str, float], threshold: float) -> list[str]:
     """Return the names whose score reaches the threshold, or else the single best one."""
     return [name for name, value in scores.items() if value >= threshold] or [max(scores, key=lambda n: scores[n])]
+
+
+def one_thread() -> AbstractContextManager[Any]:
+    """Keep scikit-learn to one thread.
+
+    The engine does so for what is loaded when a run begins. OpenMP comes later, and gains nothing from more on so few
+    rows, but its threads wait for one another by spinning: beside another busy process a run took ten times as long.
+    """
+    return _threads().limit(limits=1)
+
+
+@cache
+def _threads() -> ThreadpoolController:
+    import sklearn.ensemble  # noqa: F401 - loads OpenMP
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()  # takes milliseconds, once
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from scipy.stats import norm
 from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from bbo_strategies.archive import Archive
 from bbo_strategies.mbo import ModelBasedOptimization, ModelOptions
@@ -219,6 +220,34 @@ def test_the_ensemble_holds_the_selected_regressors_and_all_scores(monkeypatch, 
     assert ensemble.scores == {"good": 0.7, "better": 0.8, "bad": -1.0}
     assert sorted(ensemble.predict(np.zeros((4, 3)))[:, 0]) == sorted(stubs[name].value for name in chosen)
     assert ensemble.noise() == pytest.approx(math.sqrt(np.mean([1 - scores[stubs[name].value] for name in chosen])))
+
+
+class Watcher(Stub):
+    """Notes how many threads its libraries would take."""
+
+    def __init__(self):
+        super().__init__(0.0)
+        self.seen = []
+
+    def fit(self, features, targets):
+        self.seen += [pool["num_threads"] for pool in threadpool_info()]
+        return self
+
+    def predict(self, features):
+        self.fit(features, None)
+        return super().predict(features)
+
+
+def test_models_take_one_thread(monkeypatch):
+    watcher = Watcher()
+    monkeypatch.setattr("bbo_strategies.mbo.regressors.candidates", lambda *_: {"one": watcher})
+    with threadpool_limits(2):
+        ensemble = Ensemble(0.5, 3, rng())
+        ensemble.learn(rng().random((60, 4), dtype=np.float32), rng().normal(size=60))
+        fitted = len(watcher.seen)
+        ensemble.predict(np.zeros((4, 4), np.float32))
+        assert 2 in [pool["num_threads"] for pool in threadpool_info()]
+    assert 0 < fitted < len(watcher.seen) and set(watcher.seen) == {1}
 
 
 def test_models_are_fitted_at_growing_distances_on_bounded_data(monkeypatch):
