@@ -28,6 +28,7 @@ _KINDS: dict[str, Any] = {
 
 
 OTHER_CONTENT = "the program, or the version of what compiles it, is another"
+"""Why the fingerprint of a problem differs, for people."""
 
 
 @dataclass(frozen=True)

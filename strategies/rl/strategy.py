@@ -65,7 +65,7 @@ class ReinforcementLearning(Annealing):
     with it and 2.1 % without (`results/strategies`).
 
     A run repeats exactly on one kind of processor: XLA compiles for its instructions, and with others last digits
-    differ, and soon choices (measured: AVX instead of AVX2, another candidate 176 of 1,000).
+    differ, and soon choices (measured, AVX instead of AVX2: from the 177th of 1,000 candidates on).
     """
 
     Options: ClassVar[type] = ReinforcementOptions
