@@ -28,6 +28,7 @@ class Catalogue:
       values: `(m,)` to what, -1 for anything else.
       kinds: `(m,)` a number for each kind of move.
       waiting: `(m,)` is the move still to be looked at?
+      differences: `(m,)` the share by which it cost more than the state when it was looked at, at most 1; 0 before.
     """
 
     def __init__(self, space: Space, moves: Moves, near: Neighbourhood, rng: Generator) -> None:
@@ -43,6 +44,7 @@ class Catalogue:
         self.starts = np.concatenate([[0], np.cumsum(lengths)])
         self.owner = np.repeat(np.arange(len(values)), lengths)
         self.waiting = np.ones(len(values), bool)
+        self.differences = np.zeros(len(values))
         self.kinds = self._number_kinds(near.kinship, rng)
         order = np.argsort(self.columns, kind="stable")
         self._users, self._used = self.owner[order], np.searchsorted(self.columns[order], np.arange(len(space) + 1))
@@ -135,9 +137,24 @@ class Catalogue:
         return moves[np.argsort(-score, kind="stable")[: max(_SHORTEST, len(moves) // _SHARE)]]
 
     def learn(self, moves: NDArray[np.int64], gains: NDArray[np.float64]) -> None:
-        """Count the `(k,)` relative gains, 0 for none, to the kinds of the moves."""
-        np.add.at(self._gain, self.kinds[moves], gains)
+        """Count the `(k,)` relative gains, less than 0 for losses, to the kinds of the moves."""
+        self.differences[moves] = np.minimum(-gains, 1.0)
+        np.add.at(self._gain, self.kinds[moves], np.maximum(gains, 0.0))
         np.add.at(self._tried, self.kinds[moves], 1)
+
+    def settings(self, d: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the moves that set one of d parameters, and from where on in them each has its own."""
+        single = np.flatnonzero((self.sorts == 0) & (self.values != _ANY))
+        columns = self.columns[self.starts[single]]
+        order = np.argsort(columns, kind="stable")
+        return single[order], np.searchsorted(columns[order], np.arange(d + 1))
+
+    def sensitivity(self) -> NDArray[np.float64]:
+        """Return what the moves of each of the d parameters change on average, as a share of the cost."""
+        single = self.sorts == 0
+        columns, d = self.columns[self.starts[:-1][single]], len(self._used) - 1
+        sums = np.bincount(columns, np.abs(self.differences[single]), d)
+        return sums / np.maximum(1, np.bincount(columns, minlength=d))
 
 
 def _settings(

@@ -20,9 +20,11 @@ from .credit import Credit
 from .kicks import Kicks
 from .memory import Memory
 from .neighbourhood import Neighbourhood
+from .pairs import Pairs
 
 _ROUND, _REPAIRED = 32, 2
-_ANNEALED = 5  # batches a turn: one alone seldom gains, and would be credited with nothing
+_ANNEALED = 5  # batches a turn
+_EXPLORED, _HEAT = 0.5, 0.6  # annealing's share of the turns, and its heat: it is to leave what the others have found
 _REPEATS = 16
 
 
@@ -41,12 +43,14 @@ class LocalSearch(Strategy):
 
     Moves are `set these parameters to this value`: a single one, or all that belong to one node. First a move is made
     on all alike parameters at once: programs repeat their layers, so what pays in one often pays in all. Then each move
-    has its turn, the most promising first (see `Catalogue`). Then five operators share the budget by what they gain:
-    `alike` and `once` go on with these two; `changes` is a few batches of `annealing`, which sees all that the others
-    find; `near` and `place` change a few interacting parameters at random. Of each round of such kicks the best are
-    repaired by single changes around them, and kept if the result is better, or hardly worse than the best
-    (record-to-record travel, Dueck 1993, with a tolerance that falls to zero). A kick that paid is tried at other
-    places that are alike. Improvements that do not interact are merged.
+    has its turn, the most promising first (see `Catalogue`), and when none is left each pair of moves of interacting
+    parameters (see `Pairs`), if the budget is enough for all: a variable neighbourhood descent (Hansen and Mladenović
+    2001). From there on half of the turns are a few batches of `annealing`, which starts hot from what was found, and
+    hears of the others' finds only if they are the best so far. The other half five operators share by what they gain:
+    `alike`, `once` and `pairs` go on with these three; `near` and `place` change a few interacting parameters at
+    random. Of each round of such kicks the best are repaired by single changes around them, and kept if the result is
+    better, or hardly worse than the best (record-to-record travel, Dueck 1993, with a tolerance that falls to zero). A
+    kick that paid is tried at other places that are alike. Improvements that do not interact are merged.
 
     Without a declared structure nothing is alike, and kicks are of any parameters. In small spaces nothing is measured
     twice.
@@ -60,21 +64,22 @@ class LocalSearch(Strategy):
         super().__init__(task, budget, rng, options)
         self._moves, self._near = Moves(task.space), Neighbourhood(task)
         self._catalogue = Catalogue(task.space, self._moves, self._near, rng)
+        self._pairs = Pairs(self._catalogue, self._near, rng)
         self._climb = Climb(task.space, self._near, self._catalogue, rng)
         self._kicks = Kicks(self._moves, self._near, options.kick)
-        self._annealing = Annealing(task, budget, rng, Annealing.Options())
+        self._annealing: Annealing | None = None
         self._state: NDArray = task.default.astype(task.space.dtype)
         self._cost = self._best = np.inf
         self._found = self._state, np.inf  # the best that others proposed
-        self._alike = np.empty(0, np.int64)
+        self._alike, self._looked_at = np.empty(0, np.int64), np.nan  # kinds, and at which cost they were listed
         self._operators: dict[str, Callable[[], Asking]] = {
             "alike": self._everywhere,
             "once": self._once,
-            "changes": self._anneal,
+            **({"pairs": self._paired} if len(self._pairs) else {}),
             "near": partial(self._kick, self._kicks.near),
             "place": partial(self._kick, partial(self._kicks.at_places, catalogue=self._catalogue)),
         }
-        self._credit, self._turn = Credit(tuple(self._operators)), ""
+        self._credit, self._anneals = Credit(tuple(self._operators)), False
         self._search = self._play()
         self._memory = Memory(Archive(task.space, rng), self._take_over) if is_small(task, budget) else None
         if self._memory:
@@ -94,13 +99,14 @@ class LocalSearch(Strategy):
         self._costs = np.append(self._costs, values)
         self._told += len(values)
         self._spent += len(values)
-        if self._turn != "changes":
-            self._annealing.observe(configs, values)
+        if self._annealing and not self._anneals:
+            self._annealing.observe(configs, np.where(values < self._best, values, np.inf))
 
     def observe(self, configs: NDArray, values: Costs) -> None:
         """Let time pass, and go on from a candidate of others that is better than the state, in the next turn."""
         self._told += len(values)
-        self._annealing.observe(configs, values)
+        if self._annealing:
+            self._annealing.observe(configs, np.where(values < self._best, values, np.inf))
         if self._memory:
             self._memory.learn(configs, values)
         self._take_over(configs, values)
@@ -115,40 +121,55 @@ class LocalSearch(Strategy):
         self._cost = self._best = float((yield self._state[None])[0])
         while not len(self._moves.movable):
             yield self._state[None][:0]  # nothing can change
-        self._alike = self._catalogue.shared(self._state, self.rng)
-        while len(self._alike) and self._told < self.options.alike * self.budget:
+        while self._told < self.options.alike * self.budget and self._is_left():
             yield from self._take("alike")
         told = -1
-        while told < self._told < self.options.sweep * self.budget:  # ends when no move is left that changes anything
+        while told < self._told < self.options.sweep * self.budget:  # ends when nothing is left to look at
             told = self._told
             yield from self._take("once")
+            if told == self._told and 0 < self._pairs.count(self._state) <= self.budget - told:
+                yield from self._take("pairs")
+        left = max(1, self.budget - self._told)
+        self._annealing = Annealing(self.task, left, self.rng, Annealing.Options(heat=_HEAT))
+        self._annealing.observe(self._state[None], np.array([self._cost]))
         while True:
-            yield from self._take(self._credit.choose(self.rng))
+            if self.rng.random() < _EXPLORED:
+                yield from self._anneal(self._annealing)
+            else:
+                yield from self._take(self._credit.choose(self.rng))
 
     def _take(self, operator: str) -> Asking:
         """Give an operator its turn."""
         if self._found[1] < self._cost:
             self._move(*self._found)
-        self._turn, best, spent = operator, self._best, self._spent
+        best, spent = self._best, self._spent
         yield from self._operators[operator]()
         self._credit.learn(operator, _gain(best, self._best), self._spent - spent)
 
-    def _anneal(self) -> Asking:
+    def _anneal(self, annealing: Annealing) -> Asking:
         """Go on with annealing, and take what is better than the state."""
+        self._anneals = True
         for _ in range(_ANNEALED):
-            rows = self._annealing.ask(_ROUND)
+            rows = annealing.ask(_ROUND)
             if not len(rows):
-                return
+                break
             costs = yield rows
-            self._annealing.tell(rows, costs)
+            annealing.tell(rows, costs)
             best = int(np.argmin(costs))
             if costs[best] < self._cost:
                 self._move(rows[best].copy(), float(costs[best]))
+        self._anneals = False
+
+    def _is_left(self) -> bool:
+        """Is there a kind of move that was not made everywhere since the cost last changed?"""
+        if not len(self._alike) and self._cost != self._looked_at:
+            self._looked_at, self._alike = self._cost, self._catalogue.shared(self._state, self.rng)
+        return len(self._alike) > 0
 
     def _everywhere(self) -> Asking:
         """Make all moves of a kind at once, for a few kinds."""
-        if not len(self._alike):
-            self._alike = self._catalogue.shared(self._state, self.rng)
+        if not self._is_left():
+            return
         kinds, self._alike = self._alike[:_ROUND], self._alike[_ROUND:]
         rows = np.array([self._catalogue.everywhere(self._state, kind) for kind in kinds])
         if len(rows) and len(rows := rows[(rows != self._state).any(axis=1)]):
@@ -162,9 +183,15 @@ class LocalSearch(Strategy):
         rows = self._catalogue.rows(self._state, moves, self.rng)
         costs = yield rows
         gains = np.array([_gain(self._cost, cost) for cost in costs])
-        self._catalogue.learn(moves, np.maximum(gains, 0))
+        self._catalogue.learn(moves, gains)
         self._move(*(yield from self._climb.improve(self._state, self._cost, rows, costs)))
         self._catalogue.waiting[moves[gains > 0]] = True
+
+    def _paired(self) -> Asking:
+        """Make the most promising of the waiting pairs of moves."""
+        rows = self._pairs.next(_ROUND, self._state)
+        if len(rows):
+            self._move(*(yield from self._climb.improve(self._state, self._cost, rows, (yield rows))))
 
     def _kick(self, kick: Callable[..., NDArray]) -> Asking:
         """Kick the state in many ways, and take what improves or repair the best."""
@@ -199,7 +226,9 @@ class LocalSearch(Strategy):
         """Make this the state, and look again at what has changed and what interacts with it."""
         changed = np.flatnonzero(row != self._state)
         if len(changed):
-            self._catalogue.wake(self._near.around(changed))
+            around = self._near.around(changed)
+            self._catalogue.wake(around)
+            self._pairs.wake(around)
             self._state, self._cost = row, cost
             self._best = min(self._best, cost)
 

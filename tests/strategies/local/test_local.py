@@ -8,6 +8,7 @@ from bbo_strategies.local.climbing import Climb
 from bbo_strategies.local.credit import Credit
 from bbo_strategies.local.kicks import Kicks
 from bbo_strategies.local.neighbourhood import Neighbourhood
+from bbo_strategies.local.pairs import Pairs
 from bbo_suite import Graph, Moves, Space, Structure, Task, permutation, product
 
 
@@ -191,3 +192,57 @@ def test_what_others_find_is_taken_over():
     player.observe(found, np.array([1.0]))
     player.tell(rows := player.ask(50), 100.0 + rows.sum(axis=1))  # what is left of the present turn
     assert ((player.ask(50) != found).sum(axis=1) == 1).all()
+
+
+def paired(d, ties):
+    """Return a catalogue of a space of three values and the pairs on it."""
+    space = Space([3] * d)
+    near = Neighbourhood(start(space, declared(d, ties)))
+    catalogue = Catalogue(space, Moves(space), near, rng())
+    return catalogue, Pairs(catalogue, near, rng())
+
+
+def test_every_pair_of_moves_of_parameters_that_interact_comes_once():
+    ties = [(0, 1), (1, 2), (5, 9)]
+    _, pairs = paired(10, ties)
+    state = np.zeros(10, np.int8)
+    found = np.concatenate([pairs.next(5, state) for _ in range(4)])
+    assert pairs.count(state) == 0 == len(pairs.next(5, state)) and len(np.unique(found, axis=0)) == len(found) == 12
+    assert {tuple(np.flatnonzero(row)) for row in found} == set(ties)
+
+
+def test_pairs_wait_again_where_something_changed_and_moves_that_change_nothing_are_left_out():
+    _, pairs = paired(10, [(0, 1), (1, 2), (5, 9)])
+    pairs.next(100, np.zeros(10, np.int8))
+    pairs.wake(np.array([9]))
+    state = np.zeros(10, np.int8)
+    state[9] = 2
+    assert sorted(map(tuple, pairs.next(100, state)[:, [5, 9]])) == [(1, 0), (1, 1), (2, 0), (2, 1)]
+
+
+def test_pairs_in_sensitive_neighbourhoods_come_first_and_there_those_with_a_cheap_move():
+    catalogue, pairs = paired(9, [(0, 1), (3, 4), (6, 7)])
+    costs = {0: 0.1, 1: 0.1, 3: 0.4, 4: 0.2, 6: 0.0, 7: 0.5}
+    catalogue.learn(np.arange(len(catalogue.values)), np.array([-costs.get(c, 0.0) for c in catalogue.columns]))
+    rows = pairs.next(12, np.zeros(9, np.int8))
+    assert [tuple(np.flatnonzero(row)) for row in rows[::4]] == [(6, 7), (3, 4), (0, 1)]
+
+
+def test_what_only_two_changes_reach_is_found_in_every_component():
+    d = 60
+    ties = [(i, i + 1) for i in range(0, d, 2)]
+
+    def cost(rows):
+        left, right = rows[:, 0::2], rows[:, 1::2]
+        return 100 + np.where((left == 2) & (right == 1), -1.0, 0.1 * ((left != 0) + (right != 0))).sum(axis=1)
+
+    _, values = search(start(Space([3] * d), declared(d, ties)), cost, 1200)
+    assert values.min() == pytest.approx(100 - d / 2)
+    _, values = search(start(Space([3] * d), declared(d, ties)), cost, 1200, Annealing)
+    assert values.min() > 100 - d / 2
+
+
+def test_too_many_pairs_are_drawn_from():
+    d = 400
+    _, pairs = paired(d, [(i, j) for i in range(d) for j in range(i)])
+    assert 0.99 * 100_000 < len(pairs) <= 100_000
