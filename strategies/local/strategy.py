@@ -25,6 +25,7 @@ from .pairs import Pairs
 _ROUND, _REPAIRED = 32, 2
 _ANNEALED = 5  # batches a turn
 _EXPLORED, _HEAT = 0.5, 0.6  # annealing's share of the turns, and its heat: it is to leave what the others have found
+_TURNS = 30  # of all parameters, in which annealing settles from anywhere
 _REPEATS = 16
 
 
@@ -45,8 +46,9 @@ class LocalSearch(Strategy):
     on all alike parameters at once: programs repeat their layers, so what pays in one often pays in all. Then each move
     has its turn, the most promising first (see `Catalogue`), and when none is left each pair of moves of interacting
     parameters (see `Pairs`), if the budget is enough for all: a variable neighbourhood descent (Hansen and Mladenović
-    2001). From there on half of the turns are a few batches of `annealing`, which starts hot from what was found, and
-    hears of the others' finds only if they are the best so far. The other half five operators share by what they gain:
+    2001). From there on half of the turns are a few batches of `annealing`, hot and deaf to what the others find, from
+    a random candidate where there is time for 30 turns of all parameters: the default may lie where small changes do
+    not lead out. Else it starts from what was found. The other half five operators share by what they gain:
     `alike`, `once` and `pairs` go on with these three; `near` and `place` change a few interacting parameters at
     random. Of each round of such kicks the best are repaired by single changes around them, and kept if the result is
     better, or hardly worse than the best (record-to-record travel, Dueck 1993, with a tolerance that falls to zero). A
@@ -100,13 +102,13 @@ class LocalSearch(Strategy):
         self._told += len(values)
         self._spent += len(values)
         if self._annealing and not self._anneals:
-            self._annealing.observe(configs, np.where(values < self._best, values, np.inf))
+            self._annealing.observe(configs, np.full(len(values), np.inf))
 
     def observe(self, configs: NDArray, values: Costs) -> None:
         """Let time pass, and go on from a candidate of others that is better than the state, in the next turn."""
         self._told += len(values)
         if self._annealing:
-            self._annealing.observe(configs, np.where(values < self._best, values, np.inf))
+            self._annealing.observe(configs, np.full(len(values), np.inf))
         if self._memory:
             self._memory.learn(configs, values)
         self._take_over(configs, values)
@@ -129,14 +131,24 @@ class LocalSearch(Strategy):
             yield from self._take("once")
             if told == self._told and 0 < self._pairs.count(self._state) <= self.budget - told:
                 yield from self._take("pairs")
-        left = max(1, self.budget - self._told)
-        self._annealing = Annealing(self.task, left, self.rng, Annealing.Options(heat=_HEAT))
-        self._annealing.observe(self._state[None], np.array([self._cost]))
+        yield from self._begin_annealing()
         while True:
             if self.rng.random() < _EXPLORED:
                 yield from self._anneal(self._annealing)
             else:
                 yield from self._take(self._credit.choose(self.rng))
+
+    def _begin_annealing(self) -> Asking:
+        """Let annealing start from a random candidate if there is time to settle, and it runs, else from the state."""
+        left = max(1, self.budget - self._told)
+        self._annealing = Annealing(self.task, left, self.rng, Annealing.Options(heat=_HEAT))
+        start, cost = self._state[None], np.array([self._cost])
+        if _EXPLORED * left >= _TURNS * len(self._moves.movable):
+            drawn = self.task.space.sample(1, self.rng)
+            known = yield drawn
+            if np.isfinite(known[0]):
+                start, cost = drawn, known
+        self._annealing.observe(start, cost)
 
     def _take(self, operator: str) -> Asking:
         """Give an operator its turn."""
