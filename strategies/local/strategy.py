@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -131,24 +131,25 @@ class LocalSearch(Strategy):
             yield from self._take("once")
             if told == self._told and 0 < self._pairs.count(self._state) <= self.budget - told:
                 yield from self._take("pairs")
-        yield from self._begin_annealing()
+        annealing = self._annealing = yield from self._begun()
         while True:
             if self.rng.random() < _EXPLORED:
-                yield from self._anneal(self._annealing)
+                yield from self._anneal(annealing)
             else:
                 yield from self._take(self._credit.choose(self.rng))
 
-    def _begin_annealing(self) -> Asking:
-        """Let annealing start from a random candidate if there is time to settle, and it runs, else from the state."""
+    def _begun(self) -> Generator[NDArray, Costs, Annealing]:
+        """Return annealing that starts from a random candidate if there is time to settle, and it runs, else from the state."""
         left = max(1, self.budget - self._told)
-        self._annealing = Annealing(self.task, left, self.rng, Annealing.Options(heat=_HEAT))
+        annealing = Annealing(self.task, left, self.rng, Annealing.Options(heat=_HEAT))
         start, cost = self._state[None], np.array([self._cost])
         if _EXPLORED * left >= _TURNS * len(self._moves.movable):
             drawn = self.task.space.sample(1, self.rng)
             known = yield drawn
             if np.isfinite(known[0]):
                 start, cost = drawn, known
-        self._annealing.observe(start, cost)
+        annealing.observe(start, cost)
+        return annealing
 
     def _take(self, operator: str) -> Asking:
         """Give an operator its turn."""
