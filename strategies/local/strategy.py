@@ -139,7 +139,7 @@ class LocalSearch(Strategy):
                 yield from self._take(self._credit.choose(self.rng))
 
     def _begun(self) -> Generator[NDArray, Costs, Annealing]:
-        """Return annealing that starts from a random candidate if there is time to settle, and it runs, else from the state."""
+        """Return annealing from a random candidate if that runs and there is time to settle, else from the state."""
         left = max(1, self.budget - self._told)
         annealing = Annealing(self.task, left, self.rng, Annealing.Options(heat=_HEAT))
         start, cost = self._state[None], np.array([self._cost])
