@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -12,21 +11,17 @@ from numpy.typing import NDArray
 
 from bbo_suite import Moves, Strategy, Task, option
 
-from ..annealing import Annealing
 from ..archive import Archive, is_small
 from .catalogue import Catalogue
 from .climbing import Asking, Climb, Costs
 from .credit import Credit
+from .exploration import SHARE, Exploration
 from .kicks import Kicks
 from .memory import Memory
 from .neighbourhood import Neighbourhood
+from .operators import Operators
 from .pairs import Pairs
-
-_ROUND, _REPAIRED = 32, 2
-_ANNEALED = 5  # batches a turn
-_EXPLORED, _HEAT = 0.5, 0.6  # annealing's share of the turns, and its heat: it is to leave what the others have found
-_TURNS = 30  # of all parameters, in which annealing settles from anywhere
-_REPEATS = 16
+from .state import State, gain
 
 
 @dataclass(frozen=True)
@@ -64,30 +59,28 @@ class LocalSearch(Strategy):
 
     def __init__(self, task: Task, budget: int, rng: np.random.Generator, options: LocalOptions) -> None:
         super().__init__(task, budget, rng, options)
-        self._moves, self._near = Moves(task.space), Neighbourhood(task)
-        self._catalogue = Catalogue(task.space, self._moves, self._near, rng)
-        self._pairs = Pairs(self._catalogue, self._near, rng)
-        self._climb = Climb(task.space, self._near, self._catalogue, rng)
-        self._kicks = Kicks(self._moves, self._near, options.kick)
-        self._annealing: Annealing | None = None
-        self._state: NDArray = task.default.astype(task.space.dtype)
-        self._cost = self._best = np.inf
-        self._found = self._state, np.inf  # the best that others proposed
-        self._alike, self._looked_at = np.empty(0, np.int64), np.nan  # kinds, and at which cost they were listed
+        moves, near = Moves(task.space), Neighbourhood(task)
+        catalogue = Catalogue(task.space, moves, near, rng)
+        self._pairs = Pairs(catalogue, near, rng)
+        self._state = State(task.default.astype(task.space.dtype), near, catalogue, self._pairs)
+        self._is_fixed = not len(moves.movable)
+        kicks, climb = Kicks(moves, near, options.kick), Climb(task.space, near, catalogue, rng)
+        self._do = Operators(self._state, catalogue, self._pairs, kicks, climb, self._tolerance, rng)
         self._operators: dict[str, Callable[[], Asking]] = {
-            "alike": self._everywhere,
-            "once": self._once,
-            **({"pairs": self._paired} if len(self._pairs) else {}),
-            "near": partial(self._kick, self._kicks.near),
-            "place": partial(self._kick, partial(self._kicks.at_places, catalogue=self._catalogue)),
+            "alike": self._do.alike,
+            "once": self._do.once,
+            **({"pairs": self._do.paired} if len(self._pairs) else {}),
+            "near": self._do.near,
+            "place": self._do.place,
         }
-        self._credit, self._anneals = Credit(tuple(self._operators)), False
+        self._credit = Credit(tuple(self._operators))
+        self._exploration: Exploration | None = None
+        self._told = self._spent = 0  # candidates, and how many of them it asked for
         self._search = self._play()
-        self._memory = Memory(Archive(task.space, rng), self._take_over) if is_small(task, budget) else None
+        self._memory = Memory(Archive(task.space, rng), self._state.hear) if is_small(task, budget) else None
         if self._memory:
             self._search = self._memory.without_repeats(self._search)
-        self._rows, self._costs, self._told = next(self._search), np.empty(0), 0
-        self._spent = 0  # of what was told, how much was asked for
+        self._rows, self._costs = next(self._search), np.empty(0)
 
     def ask(self, n: int) -> NDArray:
         """Return what is left of the present round, at most `n` rows of it; none if nothing can change."""
@@ -101,153 +94,51 @@ class LocalSearch(Strategy):
         self._costs = np.append(self._costs, values)
         self._told += len(values)
         self._spent += len(values)
-        if self._annealing and not self._anneals:
-            self._annealing.observe(configs, np.full(len(values), np.inf))
+        if self._exploration and not self._exploration.is_asking:
+            self._exploration.pass_by(configs)
 
     def observe(self, configs: NDArray, values: Costs) -> None:
         """Let time pass, and go on from a candidate of others that is better than the state, in the next turn."""
         self._told += len(values)
-        if self._annealing:
-            self._annealing.observe(configs, np.full(len(values), np.inf))
+        if self._exploration:
+            self._exploration.pass_by(configs)
         if self._memory:
             self._memory.learn(configs, values)
-        self._take_over(configs, values)
+        self._state.hear(configs, values)
 
-    def _take_over(self, configs: NDArray, values: Costs) -> None:
-        """Remember the best of what others proposed, for the next turn."""
-        best = int(np.argmin(values))
-        if values[best] < self._found[1]:
-            self._found = configs[best].copy(), float(values[best])
+    def _tolerance(self) -> float:
+        """How much worse than the best a repaired kick may be now, as a share."""
+        return self.options.temperature * max(0.0, 1 - self._told / self.budget)
 
     def _play(self) -> Asking:
-        self._cost = self._best = float((yield self._state[None])[0])
-        while not len(self._moves.movable):
-            yield self._state[None][:0]  # nothing can change
-        while self._told < self.options.alike * self.budget and self._is_left():
-            yield from self._take("alike")
-        told = -1
-        while told < self._told < self.options.sweep * self.budget:  # ends when nothing is left to look at
-            told = self._told
-            yield from self._take("once")
-            if told == self._told and 0 < self._pairs.count(self._state) <= self.budget - told:
-                yield from self._take("pairs")
-        annealing = self._annealing = yield from self._begun()
+        """Descend, then explore and leave local optima in turns."""
+        self._state.measure(float((yield self._state.row[None])[0]))
+        while self._is_fixed:
+            yield self._state.row[None][:0]
+        yield from self._descend()
+        exploration = Exploration(self._state, self.task, max(1, self.budget - self._told), self.rng)
+        yield from exploration.begin()
+        self._exploration = exploration
         while True:
-            if self.rng.random() < _EXPLORED:
-                yield from self._anneal(annealing)
+            if self.rng.random() < SHARE:
+                yield from exploration.turn()
             else:
                 yield from self._take(self._credit.choose(self.rng))
 
-    def _begun(self) -> Generator[NDArray, Costs, Annealing]:
-        """Return annealing from a random candidate if that runs and there is time to settle, else from the state."""
-        left = max(1, self.budget - self._told)
-        annealing = Annealing(self.task, left, self.rng, Annealing.Options(heat=_HEAT))
-        start, cost = self._state[None], np.array([self._cost])
-        if _EXPLORED * left >= _TURNS * len(self._moves.movable):
-            drawn = self.task.space.sample(1, self.rng)
-            known = yield drawn
-            if np.isfinite(known[0]):
-                start, cost = drawn, known
-        annealing.observe(start, cost)
-        return annealing
+    def _descend(self) -> Asking:
+        """Make moves everywhere, then each move, then each pair; end when nothing is left to look at, or time is up."""
+        while self._told < self.options.alike * self.budget and self._do.is_left():
+            yield from self._take("alike")
+        told = -1
+        while told < self._told < self.options.sweep * self.budget:
+            told = self._told
+            yield from self._take("once")
+            if told == self._told and 0 < self._pairs.count(self._state.row) <= self.budget - told:
+                yield from self._take("pairs")
 
     def _take(self, operator: str) -> Asking:
         """Give an operator its turn."""
-        if self._found[1] < self._cost:
-            self._move(*self._found)
-        best, spent = self._best, self._spent
+        self._state.follow()
+        best, spent = self._state.best, self._spent
         yield from self._operators[operator]()
-        self._credit.learn(operator, _gain(best, self._best), self._spent - spent)
-
-    def _anneal(self, annealing: Annealing) -> Asking:
-        """Go on with annealing, and take what is better than the state."""
-        self._anneals = True
-        for _ in range(_ANNEALED):
-            rows = annealing.ask(_ROUND)
-            if not len(rows):
-                break
-            costs = yield rows
-            annealing.tell(rows, costs)
-            best = int(np.argmin(costs))
-            if costs[best] < self._cost:
-                self._move(rows[best].copy(), float(costs[best]))
-        self._anneals = False
-
-    def _is_left(self) -> bool:
-        """Is there a kind of move that was not made everywhere since the cost last changed?"""
-        if not len(self._alike) and self._cost != self._looked_at:
-            self._looked_at, self._alike = self._cost, self._catalogue.shared(self._state, self.rng)
-        return len(self._alike) > 0
-
-    def _everywhere(self) -> Asking:
-        """Make all moves of a kind at once, for a few kinds."""
-        if not self._is_left():
-            return
-        kinds, self._alike = self._alike[:_ROUND], self._alike[_ROUND:]
-        rows = np.array([self._catalogue.everywhere(self._state, kind) for kind in kinds])
-        if len(rows) and len(rows := rows[(rows != self._state).any(axis=1)]):
-            self._move(*(yield from self._climb.improve(self._state, self._cost, rows, (yield rows))))
-
-    def _once(self) -> Asking:
-        """Make the most promising moves that wait."""
-        moves = self._catalogue.next(_ROUND, self._state, self.rng)
-        if not len(moves):
-            return
-        rows = self._catalogue.rows(self._state, moves, self.rng)
-        costs = yield rows
-        gains = np.array([_gain(self._cost, cost) for cost in costs])
-        self._catalogue.learn(moves, gains)
-        self._move(*(yield from self._climb.improve(self._state, self._cost, rows, costs)))
-        self._catalogue.waiting[moves[gains > 0]] = True
-
-    def _paired(self) -> Asking:
-        """Make the most promising of the waiting pairs of moves."""
-        rows = self._pairs.next(_ROUND, self._state)
-        if len(rows):
-            self._move(*(yield from self._climb.improve(self._state, self._cost, rows, (yield rows))))
-
-    def _kick(self, kick: Callable[..., NDArray]) -> Asking:
-        """Kick the state in many ways, and take what improves or repair the best."""
-        origin, rows = self._state, kick(self._state, _ROUND, rng=self.rng)
-        costs = yield rows
-        if costs.min() < self._cost:
-            self._move(*(yield from self._climb.improve(origin, self._cost, rows, costs)))
-            yield from self._repeat(origin)
-            return
-        order = np.argsort(costs, kind="stable")
-        for i in order[(rows[order] != origin).any(axis=1)][:_REPAIRED]:
-            columns = np.flatnonzero(rows[i] != origin)
-            row, cost, before = rows[i], float(costs[i]), self._state
-            if before is not origin:
-                row = self._climb.merge(origin, np.stack([rows[i], before]))
-                cost = float((yield row[None])[0])
-            row, cost = yield from self._climb.repair(row, cost, columns)
-            tolerance = self.options.temperature * max(0.0, 1 - self._told / self.budget)
-            better = cost < self._best
-            if cost < self._cost or cost <= self._best * (1 + tolerance):
-                self._move(row, cost)
-            if better:
-                yield from self._repeat(before)
-
-    def _repeat(self, before: NDArray) -> Asking:
-        """Make the last step again at other places that are alike."""
-        rows = self._kicks.elsewhere(self._state, np.flatnonzero(self._state != before), _REPEATS, self.rng)
-        if len(rows):
-            self._move(*(yield from self._climb.improve(self._state, self._cost, rows, (yield rows))))
-
-    def _move(self, row: NDArray, cost: float) -> None:
-        """Make this the state, and look again at what has changed and what interacts with it."""
-        changed = np.flatnonzero(row != self._state)
-        if len(changed):
-            around = self._near.around(changed)
-            self._catalogue.wake(around)
-            self._pairs.wake(around)
-            self._state, self._cost = row, cost
-            self._best = min(self._best, cost)
-
-
-def _gain(before: float, after: float) -> float:
-    """Return by how much of itself a cost has fallen; 1 from inf, and 0 where both are inf."""
-    if np.isinf(before) or np.isinf(after):
-        return float(np.isinf(before)) - float(np.isinf(after))
-    return (before - after) / before if before > 0 else 0.0
+        self._credit.learn(operator, gain(best, self._state.best), self._spent - spent)

@@ -1,0 +1,126 @@
+"""The operators of local search: each asks for some candidates and moves the state if one is better."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from .catalogue import Catalogue
+from .climbing import Asking, Climb
+from .kicks import Kicks
+from .pairs import Pairs
+from .state import State, gain
+
+ROUND = 32
+_REPAIRED, _REPEATS = 2, 16
+
+
+class Operators:
+    """`alike`, `once` and `pairs` work off what waits; `near` and `place` kick the state at random.
+
+    Args:
+      state: is moved.
+      catalogue, pairs: what waits.
+      kicks: draws kicks.
+      climb: merges and repairs.
+      tolerance: returns how much worse than the best, as a share, a repaired kick may be now.
+      rng: draws the rest.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        catalogue: Catalogue,
+        pairs: Pairs,
+        kicks: Kicks,
+        climb: Climb,
+        tolerance: Callable[[], float],
+        rng: Generator,
+    ) -> None:
+        self._state, self._catalogue, self._pairs, self._kicks = state, catalogue, pairs, kicks
+        self._climb, self._tolerance, self._rng = climb, tolerance, rng
+        self._alike, self._looked_at = np.empty(0, np.int64), np.nan  # kinds, and at which cost they were listed
+
+    def is_left(self) -> bool:
+        """Is there a kind of move that was not made everywhere since the cost last changed?"""
+        if not len(self._alike) and self._state.cost != self._looked_at:
+            self._looked_at = self._state.cost
+            self._alike = self._catalogue.shared(self._state.row, self._rng)
+        return len(self._alike) > 0
+
+    def alike(self) -> Asking:
+        """Make all moves of a kind at once, for a few kinds."""
+        if not self.is_left():
+            return
+        state = self._state.row
+        kinds, self._alike = self._alike[:ROUND], self._alike[ROUND:]
+        rows = np.array([self._catalogue.everywhere(state, kind) for kind in kinds])
+        if len(rows) and len(rows := rows[(rows != state).any(axis=1)]):
+            yield from self._improve(rows)
+
+    def once(self) -> Asking:
+        """Make the most promising moves that wait."""
+        moves = self._catalogue.next(ROUND, self._state.row, self._rng)
+        if not len(moves):
+            return
+        rows = self._catalogue.rows(self._state.row, moves, self._rng)
+        costs = yield rows
+        gains = np.array([gain(self._state.cost, cost) for cost in costs])
+        self._catalogue.learn(moves, gains)
+        self._state.move(*(yield from self._climb.improve(self._state.row, self._state.cost, rows, costs)))
+        self._catalogue.waiting[moves[gains > 0]] = True
+
+    def paired(self) -> Asking:
+        """Make the most promising of the waiting pairs of moves."""
+        rows = self._pairs.next(ROUND, self._state.row)
+        if len(rows):
+            yield from self._improve(rows)
+
+    def near(self) -> Asking:
+        """Kick a few parameters that interact."""
+        yield from self._kick(self._kicks.near(self._state.row, ROUND, self._rng))
+
+    def place(self) -> Asking:
+        """Set all parameters of a node to one value, for a few nodes."""
+        yield from self._kick(self._kicks.at_places(self._state.row, ROUND, self._catalogue, self._rng))
+
+    def _improve(self, rows: NDArray) -> Asking:
+        """Measure `(k, d)` changes of the state, and take what is better."""
+        row, cost = self._state.row, self._state.cost
+        self._state.move(*(yield from self._climb.improve(row, cost, rows, (yield rows))))
+
+    def _kick(self, rows: NDArray) -> Asking:
+        """Measure `(k, d)` kicks of the state, and take what improves or repair the best."""
+        state, origin = self._state, self._state.row
+        costs = yield rows
+        if costs.min() < state.cost:
+            state.move(*(yield from self._climb.improve(origin, state.cost, rows, costs)))
+            yield from self._repeat(origin)
+            return
+        order = np.argsort(costs, kind="stable")
+        for i in order[(rows[order] != origin).any(axis=1)][:_REPAIRED]:
+            yield from self._repair(rows[i], float(costs[i]), origin)
+
+    def _repair(self, row: NDArray, cost: float, origin: NDArray) -> Asking:
+        """Repair a kick of what the state was, and take it if the result is better or hardly worse than the best."""
+        state, before = self._state, self._state.row
+        columns = np.flatnonzero(row != origin)
+        if before is not origin:
+            row = self._climb.merge(origin, np.stack([row, before]))
+            cost = float((yield row[None])[0])
+        row, cost = yield from self._climb.repair(row, cost, columns)
+        better = cost < state.best
+        if cost < state.cost or cost <= state.best * (1 + self._tolerance()):
+            state.move(row, cost)
+        if better:
+            yield from self._repeat(before)
+
+    def _repeat(self, before: NDArray) -> Asking:
+        """Make the last step again at other places that are alike."""
+        state = self._state.row
+        rows = self._kicks.elsewhere(state, np.flatnonzero(state != before), _REPEATS, self._rng)
+        if len(rows):
+            yield from self._improve(rows)

@@ -1,0 +1,57 @@
+"""Where the search stands."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .catalogue import Catalogue
+from .neighbourhood import Neighbourhood
+from .pairs import Pairs
+
+
+class State:
+    """A candidate with its cost; what others find is taken over between turns.
+
+    Attributes:
+      row: `(d,)`.
+      cost: its own, inf until it is measured.
+      best: the lowest cost that a state had.
+    """
+
+    def __init__(self, row: NDArray, near: Neighbourhood, catalogue: Catalogue, pairs: Pairs) -> None:
+        self.row, self.cost, self.best = row, np.inf, np.inf
+        self._near, self._catalogue, self._pairs = near, catalogue, pairs
+        self._found = row, np.inf
+
+    def measure(self, cost: float) -> None:
+        """Take the cost of the first row."""
+        self.cost = self.best = cost
+
+    def move(self, row: NDArray, cost: float) -> None:
+        """Make this the state, and let all moves of what has changed, and of what interacts with it, wait again."""
+        changed = np.flatnonzero(row != self.row)
+        if len(changed):
+            around = self._near.around(changed)
+            self._catalogue.wake(around)
+            self._pairs.wake(around)
+            self.row, self.cost = row, cost
+            self.best = min(self.best, cost)
+
+    def hear(self, configs: NDArray, costs: NDArray[np.float64]) -> None:
+        """Remember the best of what others proposed."""
+        best = int(np.argmin(costs))
+        if costs[best] < self._found[1]:
+            self._found = configs[best].copy(), float(costs[best])
+
+    def follow(self) -> None:
+        """Move to the best of what others proposed, if it is better."""
+        if self._found[1] < self.cost:
+            self.move(*self._found)
+
+
+def gain(before: float, after: float) -> float:
+    """Return by how much of itself a cost has fallen; 1 from inf, and 0 where both are inf."""
+    if np.isinf(before) or np.isinf(after):
+        return float(np.isinf(before)) - float(np.isinf(after))
+    return (before - after) / before if before > 0 else 0.0
