@@ -15,17 +15,18 @@ from study import HERE, TASKS, gather
 
 import bbo_suite
 
-PEERS = ("pymoo:GA", "pymoo:DE")
+PEERS = ("pymoo:GA", "pymoo:DE", "optuna:NSGAIISampler")
 
 
 def main(
     budget: int = 1000,
     repeats: int = 10,
     jobs: int = 2,
-    peer: Annotated[list[str] | None, typer.Option(help="by default both")] = None,
+    only: Annotated[list[str] | None, typer.Option(help="families")] = None,
+    peer: Annotated[list[str] | None, typer.Option(help="by default all three")] = None,
 ) -> None:
     """Do the runs that are missing and write the table of all."""
-    tasks = [f"{family}/{name}" for family, names in TASKS.items() for name in names]
+    tasks = [f"{family}/{name}" for family in only or TASKS for name in TASKS[family]]
     settings = {"repeats": repeats, "jobs": jobs, "study": f"tuned-{budget}", "results": HERE.parent}
     for name in peer or PEERS:
         found = json.loads((HERE / "tuning" / f"{name.replace(':', '-')}.json").read_text())["options"]
