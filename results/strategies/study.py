@@ -63,7 +63,8 @@ def gather(study: str, table: Path) -> pd.DataFrame:
     folders = HERE.parent.glob(f"{study}-*/*/end.json")
     here = pd.DataFrame([summarise(path.parent) for path in folders], columns=COLUMNS + COSTS)
     known = pd.read_csv(table)[COLUMNS + COSTS]
-    return pd.concat([known, here]).drop_duplicates(KEY, keep="last").sort_values(KEY)
+    both = pd.concat([known, here]).infer_objects()  # of a header alone pandas knows no types
+    return both.drop_duplicates(KEY, keep="last").sort_values(KEY)
 
 
 def collect() -> pd.DataFrame:
