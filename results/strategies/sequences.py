@@ -19,7 +19,7 @@ import bbo_suite
 
 TASKS = [f"ehrlich/{shape}#{k}" for shape in ("32x32-a", "64x32-a", "128x32-a") for k in (1, 2, 3, 4)]
 TASKS += [f"ordering/{shape}#{k}" for shape in ("40x50-a", "40x50-b", "100x60-a") for k in (1, 2, 3, 4)]
-STRATEGIES = ("annealing", "evolution", "mbo", "portfolio", "nevergrad:DiscreteLenglerOnePlusOne")
+STRATEGIES = ("annealing", "evolution", "mbo", "portfolio", "rl", "nevergrad:DiscreteLenglerOnePlusOne")
 
 
 def compared(runs: pd.DataFrame) -> pd.DataFrame:
