@@ -88,11 +88,16 @@ class Annealing(Strategy):
                 break
             changed = np.repeat(state[None], left, axis=0)
             drawn = self._changes.change(changed, np.arange(left), self._columns(left))
-            new = self._claimed(changed, left)
+            sound = np.flatnonzero(self._sound(state, changed))
+            new = sound[self._claimed(changed[sound], left)]
             found.append(changed[new])
             kinds.append(drawn[new])
         self._kinds = np.concatenate(kinds)
         return np.concatenate(found)
+
+    def _sound(self, state: NDArray, changed: NDArray) -> NDArray[np.bool_]:
+        """Return which of `(n, d)` changes of a state are worth measuring: all, for all that annealing knows."""
+        return np.ones(len(changed), bool)
 
     def _claimed(self, configs: NDArray, n: int) -> NDArray[np.int64]:
         """Return up to `n` of the rows that may be proposed; they count as proposed."""
@@ -144,14 +149,12 @@ class Annealing(Strategy):
                 return
         if len(chosen):
             self._state, self._cost = configs[chosen[0]].copy(), float(values[chosen[0]])
-        merged, touched = self._state.copy(), self._state != base
-        taken = 1
+        merged, touched, taken = self._state.copy(), self._state != base, 1
         for i in chosen[1 : self._most]:
             changed = configs[i] != base
-            if not (changed & touched).any():
-                merged[changed] = configs[i][changed]
-                touched |= changed
-                taken += 1
+            joined = np.where(changed, configs[i], merged)
+            if not (changed & touched).any() and self._sound(merged, joined[None])[0]:
+                merged, touched, taken = joined, touched | changed, taken + 1
         if taken > 1 and bool(self.task.space.allowed(merged[None])[0]):
             self._next = merged
 

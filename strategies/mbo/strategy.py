@@ -15,6 +15,7 @@ from ..annealing import Annealing, AnnealingOptions
 from .acquisition import promise
 from .arms import Arms
 from .ensemble import Ensemble
+from .failures import Failures
 from .features import Features
 from .search import maximise
 
@@ -62,6 +63,7 @@ class ModelBasedOptimization(Annealing):
         super().__init__(task, budget, rng, options)
         self._population = min(options.population, max(20, _CELLS // len(task.space)))
         self._features, self._ensemble = Features(task), Ensemble(options.threshold, options.folds, rng)
+        self._failures = Failures(task.space)
         self._arms = Arms(("model", "changes") if options.models else ("changes",), rng)
         self._makers: list[str] = []
 
@@ -89,7 +91,12 @@ class ModelBasedOptimization(Annealing):
         visited = maximise(promised, state, self._vary, self._population, self.options.generations, self.rng)
         visited = visited[self.task.space.allowed(visited)]
         visited = visited[_apart(visited != state)]
+        visited = visited[self._sound(state, visited)]
         return visited[self._claimed(visited, n)]
+
+    def _sound(self, state: NDArray, changed: NDArray) -> NDArray[np.bool_]:
+        """Return which of `(n, d)` changes of a state are likelier to run than not."""
+        return self._failures.chances(state, changed) > 0.5
 
     def _vary(self, configs: NDArray) -> NDArray:
         """Change each of `(n, d)` candidates anywhere, in place."""
@@ -102,18 +109,15 @@ class ModelBasedOptimization(Annealing):
         """Learn what the changes of `base` were worth, and who makes good ones."""
         own = len(values) - len(self._kinds)
         super()._learn(base, cost, configs[own:], values[own:])
-        differences = self._differences_to(cost, values)
-        self._arms.credit(self._makers, np.maximum(-differences, 0.0))
+        self._arms.credit(self._makers, np.maximum(-self._differences_to(cost, values), 0.0))
         self._arms.progress = self._told / self.budget
-        if np.isfinite(cost):
-            self._note(base, configs, differences)
+        self._note(base, cost, configs, values)
 
     def observe(self, configs: NDArray, values: NDArray[np.float64]) -> None:
         """Learn from candidates of others that are near the state, and go on from one that is better."""
         distances = (configs != self._state).sum(axis=1)
         near = (distances > 0) & (distances <= _NEAR)
-        if np.isfinite(self._cost):
-            self._note(self._state, configs[near], self._differences_to(self._cost, values[near]))
+        self._note(self._state, self._cost, configs[near], values[near])
         super().observe(configs, values)
 
     def _differences_to(self, cost: float, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -123,11 +127,17 @@ class ModelBasedOptimization(Annealing):
         with np.errstate(over="ignore"):
             return np.clip((values - cost) / (self._scale or 1.0), -_WORST, _WORST)
 
-    def _note(self, base: NDArray, configs: NDArray, differences: NDArray[np.float64]) -> None:
-        """Let the models learn what `(n, d)` changes of a base cost more than it."""
-        if self.options.models and len(configs):
-            self._ensemble.learn(self._features.of(base, configs), differences)
-            self._features.learn(base, configs, differences)
+    def _note(self, base: NDArray, cost: float, configs: NDArray, values: NDArray[np.float64]) -> None:
+        """Let the models learn what `(n, d)` changes of a base that runs cost, and which failed."""
+        if not self.options.models or not len(configs) or not np.isfinite(cost):
+            return
+        failed = np.isinf(values)
+        self._failures.learn(base, configs, failed)
+        known = ~failed if self._failures.explains else np.ones(len(configs), bool)
+        if known.any():
+            differences = self._differences_to(cost, values[known])
+            self._ensemble.learn(self._features.of(base, configs[known]), differences)
+            self._features.learn(base, configs[known], differences)
 
     def diagnostics(self) -> dict[str, float]:
         """Return the models' cross-validated scores."""

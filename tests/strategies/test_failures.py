@@ -1,0 +1,105 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bbo_strategies.annealing import Annealing
+from bbo_strategies.mbo import ModelBasedOptimization
+from bbo_strategies.mbo.failures import Failures
+from bbo_suite import Space, permutation, product, scale, sequence
+
+from .games import play, started
+
+
+def test_blame_and_freedom_by_hand():
+    failures = Failures(product(sequence("pass", 4, range(3))))
+    base = np.zeros(4, np.int8)
+    failures.learn(base, np.array([[0, 1, 0, 0]], np.int8), np.array([True]))
+    # (0, 1) and (1, 0) were brought in with the same prior of 0.2: 1 - 0.8^2 = 0.36 is explained, 0.2 / 0.36 by each
+    blamed = (0.2 / 0.36 + 0.2) / 2
+    assert failures.chances(base, np.array([[0, 1, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]], np.int8)) == pytest.approx(
+        [(1 - blamed) ** 2, 1 - blamed, 1]
+    )
+    failures.learn(base, np.array([[0, 0, 0, 1]], np.int8), np.array([False]))
+    freed = 0.2 / 3  # its two trials and the prior
+    assert failures.chances(base, np.array([[0, 0, 0, 1], [1, 0, 0, 0]], np.int8)) == pytest.approx(
+        [1 - freed, 1 - blamed]
+    )
+
+
+def test_a_pair_counts_once_and_not_at_all_if_the_base_has_it():
+    failures = Failures(product(sequence("pass", 5, range(3))))
+    base = np.array([0, 1, 0, 2, 0])
+    failures.learn(base, np.array([[1, 1, 1, 2, 0]]), np.array([True]))  # (1, 1) twice, and (1, 2)
+    assert failures.chances(base, np.array([[1, 0, 1, 0, 1], [1, 1, 0, 1, 0]])) == pytest.approx(
+        [1, 1 - (0.2 / 0.36 + 0.2) / 2]
+    )
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10**6), st.booleans())
+def test_forbidden_neighbours_are_found_out(seed, shuffled):
+    rng, n = np.random.default_rng(seed), 6
+    space = product(permutation("pass", range(n)) if shuffled else sequence("pass", n, range(n)))
+    allowed, base = rng.random((n, n)) < 0.8, space.sample(1, rng)[0]
+    allowed[base[:-1], base[1:]] = True
+    failures = Failures(space)
+    for _ in range(100):
+        children = space.sample(20, rng)
+        failures.learn(base, children, ~allowed[children[:, :-1], children[:, 1:]].all(axis=1))
+    children = space.sample(200, rng)
+    runs = allowed[children[:, :-1], children[:, 1:]].all(axis=1)
+    assert ((failures.chances(base, children) > 0.5) == runs).mean() > 0.95
+
+
+def test_without_failures_and_without_sequences_everything_is_believed_to_run():
+    space = product(scale("x", range(9)), sequence("pass", 6, range(4)))
+    failures, rng = Failures(space), np.random.default_rng(0)
+    rows = space.sample(50, rng)
+    failures.learn(rows[0], rows[1:], np.zeros(49, bool))
+    assert (failures.chances(rows[0], rows) > 0.99).all() and failures.explains
+    plain = Space([3, 4, 5])
+    failures, rows = Failures(plain), plain.sample(50, rng)
+    failures.learn(rows[0], rows[1:], np.ones(49, bool))
+    assert (failures.chances(rows[0], rows) == 1).all() and not failures.explains
+
+
+def test_sequences_too_wide_for_a_table_are_believed_to_run():
+    space = product(sequence("wide", 3, range(3000)), sequence("narrow", 3, range(4)))
+    failures, rng = Failures(space), np.random.default_rng(0)
+    rows = space.sample(50, rng)
+    failures.learn(rows[0], rows[1:], np.ones(49, bool))
+    assert (failures.chances(rows[0], rows) == 1).all()
+
+
+def forbidden(seed=0, slots=24, symbols=16):
+    """Return a space and a cost: ones to fours in order are wanted, a third of all transitions fail."""
+    rng = np.random.default_rng(seed)
+    allowed = rng.random((symbols, symbols)) < 0.66
+    allowed[0] = allowed[:, 0] = True
+    wanted = rng.integers(1, symbols, slots)
+
+    def cost(rows):
+        fails = ~allowed[rows[:, :-1], rows[:, 1:]].all(axis=1)
+        return np.where(fails, np.inf, 1.0 + (rows != wanted).mean(axis=1))
+
+    return product(sequence("pass", slots, range(symbols))), cost
+
+
+def test_mbo_stops_proposing_what_fails_and_annealing_goes_on():
+    space, cost = forbidden()
+    shares = {}
+    for kind in (Annealing, ModelBasedOptimization):
+        told = np.concatenate([values for _, values in play(started(kind, space, 3000), cost)])
+        shares[kind] = np.isinf(told[1500:]).mean()
+    assert shares[ModelBasedOptimization] < 0.1 < 0.2 < shares[Annealing]
+
+
+def test_a_run_in_which_all_but_the_default_fails_goes_on_to_its_end():
+    space, _ = forbidden()
+
+    def cost(rows):
+        return np.where((rows == 0).all(axis=1), 1.0, np.inf)
+
+    batches = [len(configs) for configs, _ in play(started(ModelBasedOptimization, space, 600), cost, 20)]
+    assert sum(batches) == 600 and min(batches) > 0
