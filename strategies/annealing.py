@@ -16,6 +16,7 @@ from .changes import Changes
 
 _BATCH = 20  # more changes of one state know less of each other; fewer gain little and cost more a candidate
 _ATTEMPTS = 5
+_SURE = 0.9  # of a merged state: with one that fails its whole batch is lost
 _SWEEPS = 10  # in how many turns of all parameters the full heat pays
 
 
@@ -95,8 +96,8 @@ class Annealing(Strategy):
         self._kinds = np.concatenate(kinds)
         return np.concatenate(found)
 
-    def _sound(self, state: NDArray, changed: NDArray) -> NDArray[np.bool_]:
-        """Return which of `(n, d)` changes of a state are worth measuring: all, for all that annealing knows."""
+    def _sound(self, state: NDArray, changed: NDArray, chance: float = 0.5) -> NDArray[np.bool_]:
+        """Return which of `(n, d)` changes of a state run with such a chance: all, for all that annealing knows."""
         return np.ones(len(changed), bool)
 
     def _claimed(self, configs: NDArray, n: int) -> NDArray[np.int64]:
@@ -153,7 +154,7 @@ class Annealing(Strategy):
         for i in chosen[1 : self._most]:
             changed = configs[i] != base
             joined = np.where(changed, configs[i], merged)
-            if not (changed & touched).any() and self._sound(merged, joined[None])[0]:
+            if not (changed & touched).any() and self._sound(merged, joined[None], _SURE)[0]:
                 merged, touched, taken = joined, touched | changed, taken + 1
         if taken > 1 and bool(self.task.space.allowed(merged[None])[0]):
             self._next = merged

@@ -50,6 +50,8 @@ class ModelBasedOptimization(Annealing):
         (`Arms`); the rest are changes that nobody chose.
       - Models predict the difference to the state that a candidate changes, from features of the change (`Features`),
         not the cost from the decisions: they know something after fifty evaluations, at any number of parameters.
+      - Which neighbours in a sequence fail is learned apart (`Failures`). What is likelier to fail than not is not
+        proposed, what is not nearly sure to run is not merged, and the other models learn from what ran.
       - Models are fitted to the last 1,500 evaluations and at growing distances, so a candidate costs the same however
         many were told.
 
@@ -94,9 +96,9 @@ class ModelBasedOptimization(Annealing):
         visited = visited[self._sound(state, visited)]
         return visited[self._claimed(visited, n)]
 
-    def _sound(self, state: NDArray, changed: NDArray) -> NDArray[np.bool_]:
-        """Return which of `(n, d)` changes of a state are likelier to run than not."""
-        return self._failures.chances(state, changed) > 0.5
+    def _sound(self, state: NDArray, changed: NDArray, chance: float = 0.5) -> NDArray[np.bool_]:
+        """Return which of `(n, d)` changes of a state run with such a chance, by what failed so far."""
+        return self._failures.chances(state, changed) > chance
 
     def _vary(self, configs: NDArray) -> NDArray:
         """Change each of `(n, d)` candidates anywhere, in place."""

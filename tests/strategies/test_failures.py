@@ -11,29 +11,36 @@ from bbo_suite import Space, permutation, product, scale, sequence
 from .games import play, started
 
 
-def test_blame_and_freedom_by_hand():
+def test_blame_is_shared_and_goes_to_the_last_suspect():
     failures = Failures(product(sequence("pass", 4, range(3))))
     base = np.zeros(4, np.int8)
-    failures.learn(base, np.array([[0, 1, 0, 0]], np.int8), np.array([True]))
-    # (0, 1) and (1, 0) were brought in with the same prior of 0.2: 1 - 0.8^2 = 0.36 is explained, 0.2 / 0.36 by each
-    blamed = (0.2 / 0.36 + 0.2) / 2
-    assert failures.chances(base, np.array([[0, 1, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]], np.int8)) == pytest.approx(
-        [(1 - blamed) ** 2, 1 - blamed, 1]
-    )
-    failures.learn(base, np.array([[0, 0, 0, 1]], np.int8), np.array([False]))
-    freed = 0.2 / 3  # its two trials and the prior
-    assert failures.chances(base, np.array([[0, 0, 0, 1], [1, 0, 0, 0]], np.int8)) == pytest.approx(
-        [1 - freed, 1 - blamed]
-    )
+    failures.learn(base, np.array([[0, 1, 0, 0]], np.int8), np.array([True]))  # it brought in (0, 1) and (1, 0)
+    shared = 0.2 / 2
+    for _ in range(3):
+        shared = (shared / (1 - (1 - shared) ** 2) + 0.2) / 2  # one failure, and the prior as one more
+    probes = np.array([[0, 1, 0, 0], [0, 0, 0, 1], [1, 0, 0, 0], [0, 0, 0, 0]], np.int8)
+    both, first, second, none = failures.chances(base, probes)
+    assert [both, first, second, none] == pytest.approx([(1 - shared) ** 2, 1 - shared, 1 - shared, 1])
+    failures.learn(base, np.array([[0, 0, 0, 1]], np.int8), np.array([False]))  # (0, 1) alone runs
+    _, first, second, _ = failures.chances(base, probes)
+    assert first > 0.95 and second < 0.45
 
 
 def test_a_pair_counts_once_and_not_at_all_if_the_base_has_it():
     failures = Failures(product(sequence("pass", 5, range(3))))
     base = np.array([0, 1, 0, 2, 0])
-    failures.learn(base, np.array([[1, 1, 1, 2, 0]]), np.array([True]))  # (1, 1) twice, and (1, 2)
-    assert failures.chances(base, np.array([[1, 0, 1, 0, 1], [1, 1, 0, 1, 0]])) == pytest.approx(
-        [1, 1 - (0.2 / 0.36 + 0.2) / 2]
-    )
+    failures.learn(base, np.array([[1, 1, 0, 1, 1]]), np.array([True]))  # it brought in (1, 1), twice
+    assert failures.chances(base, np.array([[1, 0, 1, 0, 1], [1, 1, 0, 2, 0]])) == pytest.approx([1, 1 - 1.2 / 2])
+
+
+def test_suspects_are_forgotten_and_so_is_their_blame(monkeypatch):
+    monkeypatch.setattr("bbo_strategies.mbo.failures._MOST", 2)
+    failures = Failures(product(sequence("pass", 2, range(9))))
+    base = np.array([0, 0])
+    for i in range(1, 6):
+        failures.learn(base, np.array([[i, i]]), np.array([True]))
+    children = np.array([[i, i] for i in range(1, 6)])
+    assert failures.chances(base, children) == pytest.approx([0.8] * 3 + [0.4] * 2)
 
 
 @settings(max_examples=20, deadline=None)
