@@ -23,8 +23,8 @@ class Failures:
     to run.
 
     Cost and memory are bounded, however many were told. In spaces without sequences everything is believed to run:
-    single values say too little there (joint tasks gained 0.2 % instead of 2.6 % with them), since what fails with one
-    neighbourhood runs with another.
+    single values say too little there (a joint task gained 0.2 % instead of 2.6 % with them), since what fails in one
+    neighbourhood runs in another.
 
     Attributes:
       explains: are there sequences, whose failures this accounts for?
