@@ -25,9 +25,6 @@ class Failures:
     Cost and memory are bounded, however many were told. In spaces without sequences everything is believed to run:
     single values say too little there (a joint task gained 0.2 % instead of 2.6 % with them), since what fails in one
     neighbourhood runs in another.
-
-    Attributes:
-      explains: are there sequences, whose failures this accounts for?
     """
 
     def __init__(self, space: Space) -> None:
@@ -38,7 +35,6 @@ class Failures:
         left = [np.arange(spans[i][0], spans[i][1] - 1) for i in known]
         lengths = [len(columns) for columns in left]
         self._left = np.concatenate([np.zeros(0, np.int64), *left])
-        self.explains = len(self._left) > 0
         self._sizes = np.repeat(sizes[known], lengths)
         self._starts = np.repeat((ends - sizes**2)[known], lengths)
         self._cells = int(ends[known[-1]]) if len(known) else 1
@@ -51,8 +47,8 @@ class Failures:
         rows, pairs = self._brought(base, children)
         return np.exp(np.bincount(rows, np.log1p(-self._faults(pairs)), len(children)))
 
-    def learn(self, base: NDArray, children: NDArray, failed: NDArray[np.bool_]) -> None:
-        """Take which of `(n, d)` changes of a base that runs failed, `(n,)`."""
+    def learn(self, base: NDArray, children: NDArray, failed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Take which of `(n, d)` changes of a base that runs failed, `(n,)`; return for which there are suspects."""
         rows, pairs = self._brought(base, children)
         np.add.at(self._ran, pairs[~failed[rows]], 1)
         cases = np.append(self._cases, self._told + rows[failed[rows]])
@@ -64,6 +60,7 @@ class Failures:
         if len(self._suspects):
             self._prior = _PRIOR
             self._share_blame()
+        return failed & (np.bincount(rows, minlength=len(children)) > 0)
 
     def _share_blame(self) -> None:
         """Take steps of EM: blame suspects by their chances, and believe chances that follow from it."""

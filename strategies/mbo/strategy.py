@@ -51,7 +51,7 @@ class ModelBasedOptimization(Annealing):
       - Models predict the difference to the state that a candidate changes, from features of the change (`Features`),
         not the cost from the decisions: they know something after fifty evaluations, at any number of parameters.
       - Which neighbours in a sequence fail is learned apart (`Failures`). What is likelier to fail than not is not
-        proposed, what is not nearly sure to run is not merged, and the other models learn from what ran.
+        proposed, what is not nearly sure to run is not merged, and the other models skip these failures.
       - Models are fitted to the last 1,500 evaluations and at growing distances, so a candidate costs the same however
         many were told.
 
@@ -133,9 +133,7 @@ class ModelBasedOptimization(Annealing):
         """Let the models learn what `(n, d)` changes of a base that runs cost, and which failed."""
         if not self.options.models or not len(configs) or not np.isfinite(cost):
             return
-        failed = np.isinf(values)
-        self._failures.learn(base, configs, failed)
-        known = ~failed if self._failures.explains else np.ones(len(configs), bool)
+        known = ~self._failures.learn(base, configs, np.isinf(values))
         if known.any():
             differences = self._differences_to(cost, values[known])
             self._ensemble.learn(self._features.of(base, configs[known]), differences)

@@ -63,12 +63,19 @@ def test_without_failures_and_without_sequences_everything_is_believed_to_run():
     space = product(scale("x", range(9)), sequence("pass", 6, range(4)))
     failures, rng = Failures(space), np.random.default_rng(0)
     rows = space.sample(50, rng)
-    failures.learn(rows[0], rows[1:], np.zeros(49, bool))
-    assert (failures.chances(rows[0], rows) > 0.99).all() and failures.explains
+    assert not failures.learn(rows[0], rows[1:], np.zeros(49, bool)).any()
+    assert (failures.chances(rows[0], rows) == 1).all()
     plain = Space([3, 4, 5])
     failures, rows = Failures(plain), plain.sample(50, rng)
-    failures.learn(rows[0], rows[1:], np.ones(49, bool))
-    assert (failures.chances(rows[0], rows) == 1).all() and not failures.explains
+    assert not failures.learn(rows[0], rows[1:], np.ones(49, bool)).any()
+    assert (failures.chances(rows[0], rows) == 1).all()
+
+
+def test_what_fails_without_new_neighbours_has_no_suspects():
+    failures = Failures(product(scale("x", range(9)), sequence("pass", 3, range(4))))
+    base, children = np.array([0, 1, 2, 3]), np.array([[5, 1, 2, 3], [0, 1, 1, 3], [0, 3, 2, 3]])
+    assert failures.learn(base, children, np.array([True, True, False])).tolist() == [False, True, False]
+    assert failures.chances(base, children[:1]) == [1]
 
 
 def test_sequences_too_wide_for_a_table_are_believed_to_run():
@@ -80,7 +87,7 @@ def test_sequences_too_wide_for_a_table_are_believed_to_run():
 
 
 def forbidden(seed=0, slots=24, symbols=16):
-    """Return a space and a cost: ones to fours in order are wanted, a third of all transitions fail."""
+    """Return a space and a cost: how far from a hidden sequence; a third of all transitions fail."""
     rng = np.random.default_rng(seed)
     allowed = rng.random((symbols, symbols)) < 0.66
     allowed[0] = allowed[:, 0] = True
