@@ -1,17 +1,17 @@
 """bbo_suite: the benchmark suite on which search strategies for compilers are compared."""
 
 from .api import load, problem, run
-from .constraint import Constraint
-from .enumeration import Enumeration
+from .core.constraint import Constraint
+from .core.enumeration import Enumeration
+from .core.moves import Moves
+from .core.multipass import Decisions, MultiPass
+from .core.options import option
+from .core.parameters import choice, permutation, product, scale, sequence
+from .core.problem import Evaluations, Problem, Status
+from .core.space import Kind, Space
+from .core.strategy import NoOptions, Strategy
+from .core.task import Graph, Structure, Task
 from .errors import UserError
-from .moves import Moves
-from .multipass import Decisions, MultiPass
-from .options import option
-from .parameters import choice, permutation, product, scale, sequence
-from .problem_base import Evaluations, Problem, Status
-from .space import Kind, Space
-from .strategy_base import NoOptions, Strategy
-from .task import Graph, Structure, Task
 
 __all__ = [
     "Constraint",

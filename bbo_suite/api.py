@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import frames
+from .core.problem import Problem
 from .errors import UserError
-from .performing import perform_study
-from .problem_base import Problem
 from .registry import Registry
-from .strategy_options import chosen_options
-from .study import Study, default_name
+from .runs.runner import perform_study
+from .runs.strategy_options import chosen_options
+from .runs.study import Study, default_name
+from .store import frames
 
 load = frames.load
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from .core.problem import Problem
+from .core.strategy import Strategy
 from .errors import UserError, one_line
-from .problem_base import Problem
-from .strategy_base import Strategy
 
 
 def classes_of(path: Path, base: Any) -> list[Any]:  # noqa: ANN401 - Strategy or Problem

@@ -11,10 +11,10 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+from .core.problem import Problem
+from .core.strategy import Strategy
 from .errors import UserError, blame, did_you_mean, one_line
 from .plugins import classes_of
-from .problem_base import Problem
-from .strategy_base import Strategy
 
 _FEW = 5
 """Instances that an error names."""

@@ -46,7 +46,8 @@ def strict(facts: dict[str, Any]) -> str:
 
 def draw(study: str, results: Path) -> None:
     """Draw the first figures of a study and print their paths; `plot` draws all."""
-    from .. import figures, frames
+    from .. import figures
+    from ..store import frames
 
     folder, names = frames.study_path(study, results) / "figures", ("convergence", "speedup", figures.MODELS)
     for path in figures.write(frames.load(study, results), folder, frames.diagnostics(study, results), names):

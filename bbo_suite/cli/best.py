@@ -11,15 +11,15 @@ import typer
 from .app import AsLines, Plugins, Results, app, strict
 
 if TYPE_CHECKING:
-    from ..best import Best
+    from ..verify.best import Best
 
 
 @app.command()
 def best(study: str, results: Results = Path("results"), plugin: Plugins = None, as_json: AsLines = False) -> None:
     """Print the best configuration of each problem, ready to paste, with its speedup measured again."""
-    from ..best import best_of
     from ..registry import Registry
-    from ..tables import reserved
+    from ..verify.best import best_of
+    from .tables import reserved
 
     complaints: list[str] = []
     found = best_of(Registry(tuple(plugin or ())), study, results, complaints)

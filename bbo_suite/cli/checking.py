@@ -14,7 +14,7 @@ from .app import app
 @app.command()
 def check(file: Annotated[Path, typer.Argument(help="A plugin file.")]) -> None:
     """Run the conformance kit on a plugin: does it keep the contract of a strategy or a problem?"""
-    from ..conformance import check_plugin
+    from ..conformance.kit import check_plugin
 
     failed = 0
     for subject, rule, complaint in check_plugin(file):

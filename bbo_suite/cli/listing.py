@@ -20,9 +20,9 @@ def list_(
     as_json: AsJson = False,
 ) -> None:
     """List strategies and problems."""
-    from .. import catalogue
     from ..registry import Registry
-    from ..tables import list_table, reserved
+    from . import catalogue
+    from .tables import list_table, reserved
 
     with reserved(as_json):
         registry = Registry(tuple(plugin or ()))
@@ -38,9 +38,9 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Say what a strategy or a problem is, with its options, or its space and its default's cost."""
-    from .. import catalogue
     from ..registry import Registry
-    from ..tables import fact_table, reserved
+    from . import catalogue
+    from .tables import fact_table, reserved
 
     with reserved(as_json):
         registry = Registry(tuple(plugin or ()))

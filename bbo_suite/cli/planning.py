@@ -20,9 +20,9 @@ def plan(
     as_json: AsLines = False,
 ) -> None:
     """Check what `run` with the same options would do, and say how much it is; nothing is run or written."""
-    from ..progress import preparing
-    from ..tables import plan_table, reserved
-    from ..workload import workload
+    from ..runs.workload import workload
+    from .progress import preparing
+    from .tables import plan_table, reserved
 
     if as_list and options.only:
         raise UserError("--list makes the shares itself; leave out --only")

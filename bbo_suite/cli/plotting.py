@@ -61,7 +61,8 @@ def plot(
 
 
 def _study(study: str, results: Path, names: Sequence[str], formats: Sequence[str], for_paper: bool) -> Iterator[Path]:
-    from .. import figures, frames
+    from .. import figures
+    from ..store import frames
 
     folder = _folder(frames.study_path(study, results), for_paper)
     frame, diagnostics = frames.load(study, results), frames.diagnostics(study, results)
@@ -75,9 +76,10 @@ def _study(study: str, results: Path, names: Sequence[str], formats: Sequence[st
 def _run(
     study: str, results: Path, run: str, formats: Sequence[str], for_paper: bool, registry: Registry
 ) -> Iterator[Path]:
-    from .. import figures, frames
+    from .. import figures
     from ..figures.exploration import DRAWING, exploration
     from ..files import folder_name
+    from ..store import frames
 
     parts = run.rsplit("/", 2)
     name = folder_name(*parts)

@@ -22,9 +22,10 @@ def pretrain(
     quiet: Quiet = False,
 ) -> None:
     """Let a strategy learn on some problems what it will start from on others."""
-    from .. import pretraining, progress
     from ..registry import Registry
-    from ..strategy_options import chosen_options
+    from ..runs.strategy_options import chosen_options
+    from ..tuning import pretraining
+    from . import progress
 
     registry = Registry(tuple(plugin or ()))
     options = chosen_options(registry, (strategy,), pairs(option or []))[strategy]

@@ -27,8 +27,9 @@ def record(
     """Measure a problem's candidates once, into a file; `--problem recorded:FILE` searches it in microseconds."""
     from contextlib import ExitStack
 
-    from .. import progress, recording
+    from ..recording import record as recording
     from ..registry import Registry
+    from . import progress
 
     registry, names = Registry(tuple(plugin or ())), tuple(parameter or ())
     with ExitStack() as stack:

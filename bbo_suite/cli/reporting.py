@@ -22,7 +22,7 @@ def report(
 ) -> None:
     """Write a study's results, tests, figures and limits as one HTML page and print its path."""
     from ..report import write
-    from ..tables import reserved
+    from .tables import reserved
 
     with reserved(True):  # problems may print
         path = write(study, results, out, compare, plugin or ())

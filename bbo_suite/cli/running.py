@@ -13,8 +13,8 @@ from .app import INTERRUPTED, AsLines, app, draw, strict
 from .study_options import StudyOptions, takes_study
 
 if TYPE_CHECKING:
-    from ..performing import Report
-    from ..study import Study
+    from ..runs.runner import Report
+    from ..runs.study import Study
 
 
 @app.command()
@@ -27,7 +27,7 @@ def run(
     as_json: AsLines = False,
 ) -> None:
     """Run strategies on problems; the same command again resumes. Without arguments: a short demonstration."""
-    from ..tables import reserved, summary_table
+    from .tables import reserved, summary_table
 
     with reserved(as_json):
         made = options.made()
@@ -55,7 +55,7 @@ def _elsewhere(study: Study) -> str:
 
 
 def _perform(study: Study, options: StudyOptions, cluster: str | None) -> Report:
-    from ..performing import perform_study
+    from ..runs.runner import perform_study
 
     try:
         return perform_study(study, options.jobs, options.quiet, cluster)

@@ -18,7 +18,7 @@ from .app import Plugins, Quiet, Results, pairs
 
 if TYPE_CHECKING:
     from ..registry import Registry
-    from ..study import Study
+    from ..runs.study import Study
 
 DEMONSTRATION = ("random", "annealing", "evolution")
 PROBLEM = "fusion/resnet50"
@@ -56,8 +56,8 @@ class StudyOptions:
           UserError: a mistake in the options.
         """
         from ..registry import Registry
-        from ..strategy_options import chosen_options
-        from ..study import Study, default_name
+        from ..runs.strategy_options import chosen_options
+        from ..runs.study import Study, default_name
 
         registry = Registry(tuple(self.plugin or ()))
         strategies = tuple(dict.fromkeys(self.strategy or _from_plugins(registry, "strategies") or DEMONSTRATION))
@@ -108,9 +108,9 @@ def _share(text: str | None) -> tuple[int, int] | None:
 
 def _from_plugins(registry: Registry, kind: Literal["strategies", "families"]) -> list[str]:
     """Return what the plugin files define, as the default choice of what to run."""
+    from ..core.problem import Problem
+    from ..core.strategy import Strategy
     from ..plugins import classes_of
-    from ..problem_base import Problem
-    from ..strategy_base import Strategy
 
     if kind == "strategies":
         return [path.stem for path in registry.plugins if classes_of(path, Strategy)]

@@ -28,9 +28,9 @@ def tune_strategy(
     quiet: Quiet = False,
 ) -> None:
     """Search a strategy's own options on training problems; the same command again resumes."""
-    from .. import tuning
     from ..registry import Registry
-    from ..tables import tuning_table
+    from ..tuning import tune as tuning
+    from .tables import tuning_table
 
     registry = Registry(tuple(plugin or ()))
     problems = tuple(dict.fromkeys([*(problem or []), *tuning.read_problems(problems_from)]))

@@ -10,7 +10,7 @@ import typer
 from .app import Plugins, Quiet, Results, app
 
 if TYPE_CHECKING:
-    from ..validation import Verdict
+    from ..verify.validate import Verdict
 
 
 @app.command()
@@ -22,11 +22,11 @@ def validate(
     quiet: Quiet = False,
 ) -> None:
     """Check a study: logs, values evaluated again, strategies asked again. Ends with 1 if something does not hold."""
-    from ..progress import counted
     from ..registry import Registry
-    from ..stored_run import run_folders
-    from ..tables import reserved
-    from ..validation import validate as validated
+    from ..store.stored_run import run_folders
+    from ..verify.validate import validate as validated
+    from .progress import counted
+    from .tables import reserved
 
     total = len(run_folders(study, results))
     with reserved(True), counted("validating", total, quiet, "runs") as shown:  # problems may print
@@ -40,7 +40,7 @@ def _print(verdicts: list[Verdict]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from ..tables import wide_console
+    from .tables import wide_console
 
     table = Table("run", "rows", "log", "proposals", "values")
     for verdict in verdicts:
@@ -61,8 +61,8 @@ def _print(verdicts: list[Verdict]) -> None:
 
 def _notes(verdicts: list[Verdict]) -> dict[str, str]:
     """Return each remark with the runs that it is about, those of a strategy on a problem in one."""
-    from ..planned import together
     from ..report.words import listed
+    from ..store.plan import together
 
     about: dict[str, list[Verdict]] = {}
     for verdict in verdicts:

@@ -13,7 +13,7 @@ from .app import Results, app
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..study_view import StudyView
+    from ..store.study_view import StudyView
 
 REFRESH_SECONDS = 1.0
 
@@ -29,8 +29,8 @@ def watch(
     """Watch a study from its files, here or on another machine that sees them, until all of its runs are done."""
     from rich.console import Console
 
-    from ..study_screen import WIDE, screen
-    from ..study_view import StudyView
+    from ..store.study_view import StudyView
+    from .screens import WIDE, screen
 
     view, here = StudyView(study, results), Console(highlight=False)
     view.look()
@@ -47,7 +47,7 @@ def watch(
 def _live(view: StudyView, here: Console) -> None:
     from rich.live import Live
 
-    from ..study_screen import screen
+    from .screens import screen
 
     with Live(screen(view), console=here, auto_refresh=False) as live:
         while not view.over:

@@ -9,9 +9,9 @@ from importlib.metadata import version
 import numpy as np
 import pandas as pd
 
+from ..core.problem import Problem, Status
 from ..errors import UserError
-from ..problem_base import Problem, Status
-from ..recording_files import Measurements
+from ..recording.files import Measurements
 from .stored import StoredRun, StoredStudy
 
 _STATUS = {status.word: status for status in Status}

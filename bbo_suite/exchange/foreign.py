@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ..problem_base import Status
-from ..rows import Row
+from ..core.problem import Status
+from ..store.rows import Row
 from .formats import ForeignRun
 
 HELD = "not told by the file that was imported: no better than the best so far"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..rows import Row
+from ..store.rows import Row
 
 if TYPE_CHECKING:
     from .stored import StoredStudy

@@ -14,13 +14,13 @@ from typing import Any
 
 from filelock import AcquireReturnProxy, FileLock, Timeout
 
+from ..core.evaluation import default_value
 from ..errors import UserError
-from ..evaluation import default_value
 from ..files import disk_errors, folder_name, read_json, write_json
-from ..identity import IMPORTED, RUN, check_contents
 from ..registry import Registry
-from ..store import LOCK, RunFolder
-from ..study import check_name
+from ..runs.study import check_name
+from ..store.identity import IMPORTED, RUN, check_contents
+from ..store.run_folder import LOCK, RunFolder
 from . import recognised
 from .foreign import checked_head, contiguous
 from .formats import ForeignRun

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from ..core.problem import Status
 from ..files import folder_name, write_json
-from ..problem_base import Status
-from ..rows import Row
+from ..store.rows import Row
 from .formats import ForeignRun, Format
 from .stored import StoredRun, StoredStudy, unpacked
 

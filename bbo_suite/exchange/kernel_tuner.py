@@ -10,10 +10,10 @@ from typing import Any, TextIO
 
 import pandas as pd
 
+from ..core.problem import Status
 from ..files import folder_name
-from ..problem_base import Status
-from ..recording_files import Measurements, Outcome
-from ..rows import ROWS
+from ..recording.files import Measurements, Outcome
+from ..store.rows import ROWS
 from . import t4
 from .candidates import Candidates
 from .formats import Format

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 from urllib.parse import quote
 
-from ..optuna_log import quiet_optuna
-from ..problem_base import Status
-from ..rows import Row
+from ..core.problem import Status
+from ..libraries import quiet_optuna
+from ..store.rows import Row
 from .candidates import Candidates
 from .formats import ForeignRun, Format
 from .stored import StoredRun, StoredStudy

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..recording_files import arrow
+from ..recording.files import arrow
 from . import records
 from .formats import ForeignRun, Format
 from .stored import StoredStudy

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
 
-from ..problem_base import Status
-from ..rows import Row
+from ..core.problem import Status
+from ..store.rows import Row
 from .formats import ForeignRun
 from .stored import HEAD, StoredRun
 

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from ..errors import UserError
 from ..files import read_json
-from ..frames import rows, study_path
-from ..identity import RUN
 from ..registry import Registry
+from ..store.frames import rows, study_path
+from ..store.identity import RUN
 
 if TYPE_CHECKING:
     import pandas as pd

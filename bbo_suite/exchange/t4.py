@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import UserError
-from ..recording_files import write_t4
+from ..recording.files import write_t4
 from .candidates import Candidates
 from .formats import ForeignRun, Format
 from .stored import StoredStudy

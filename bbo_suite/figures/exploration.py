@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from ..space import DIGITS
+from ..core.space import DIGITS
 from . import ends, style
 from .drawing import Drawing
 

@@ -14,7 +14,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from ..frames import printable
+from ..store.frames import printable
 
 SETTINGS: Any = {
     "figure.dpi": 100,

@@ -11,8 +11,8 @@ import numpy as np
 
 from ..errors import UserError
 from ..files import disk_errors, replacing
-from ..identity import RUN
 from ..registry import Registry
+from ..store.identity import RUN
 from . import beside, contest, failures, limits, optimum, origin, overall, results, times, words
 from .answer import Judgement, sentences
 from .evidence import Evidence, read

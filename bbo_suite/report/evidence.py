@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import frames
 from ..errors import UserError
 from ..files import read_json
-from ..identity import RUN, read_head
-from ..planned import RunName, read_planned
-from ..store import END, ERROR, complete
+from ..store import frames
+from ..store.identity import RUN, read_head
+from ..store.plan import RunName, read_planned
+from ..store.run_folder import END, ERROR, complete
 from .naming import Naming
 from .record import Record, numbers
 

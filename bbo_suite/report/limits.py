@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ..planned import RunName, together
 from ..stats import LEAST_GAIN, LEAST_WORDS
+from ..store.plan import RunName, together
 from . import power, words
 from .answer import Judgement
 from .evidence import Evidence

@@ -6,7 +6,7 @@ import json
 from collections import defaultdict
 from typing import Any
 
-from ..frames import printable
+from ..store.frames import printable
 
 
 class Naming:

@@ -9,10 +9,10 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from ..enumeration import Enumeration
+from ..core.enumeration import Enumeration
+from ..core.evaluation import evaluate
+from ..core.problem import Problem
 from ..errors import UserError
-from ..evaluation import evaluate
-from ..problem_base import Problem
 from ..registry import Registry
 from ..stats import expected_best, fraction_of_optimum, mean_interval, over_random
 from ..supervised import LiveProblem

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.problem import Evaluations, Problem, Status
 from ..errors import UserError
-from ..problem_base import Evaluations, Problem, Status
 from .cache import Cache
 from .process import Service
 from .workers import Answer, Workers

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Space, choice, product, scale
-from bbo_suite.constraint import Constraint
-from bbo_suite.parameters import Parameter
+from bbo_suite.core.constraint import Constraint
+from bbo_suite.core.parameters import Parameter
 
 from .stages import LEVELS, NATIVE, ROW, Pipeline, Stage
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import UserError
+from bbo_suite.core.task import Structure
 from bbo_suite.supervised import LiveProblem, Service
-from bbo_suite.task import Structure
 
 from .knobs import default, space
 from .schedule import source

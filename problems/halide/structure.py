@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Kind, Space
-from bbo_suite.task import Graph, Structure
+from bbo_suite.core.task import Graph, Structure
 
 from .stages import Pipeline
 

@@ -8,7 +8,7 @@ import json
 import numpy as np
 
 from bbo_suite import Status
-from bbo_suite.recording_files import COLUMNS, KEY, arrow
+from bbo_suite.recording.files import COLUMNS, KEY, arrow
 
 from .fields import get, texts
 from .table import Measured, Recording, recording

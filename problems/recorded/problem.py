@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Evaluations, Kind, Problem, Space
-from bbo_suite.constraint import listed, table
-from bbo_suite.recording_files import Measurements, t4_result
+from bbo_suite.core.constraint import listed, table
+from bbo_suite.recording.files import Measurements, t4_result
 
 from .files import read
 from .table import Recording

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bbo_suite import Status
-from bbo_suite.recording_files import INVALIDITY
+from bbo_suite.recording.files import INVALIDITY
 
 from .fields import SECONDS, get, is_failure, noise, number, per_second, version
 from .table import Measured, Recording, recording

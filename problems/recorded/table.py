@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bbo_suite import Status
-from bbo_suite.constraint import table
+from bbo_suite.core.constraint import table
 
 from .columns import Column, coded, key_of
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Problem
-from bbo_suite.problem_base import NO_CHANGE
+from bbo_suite.core.problem import NO_CHANGE
 
 from .machine import COST_MODEL, MACHINES, Machine, split
 from .programs import names, program

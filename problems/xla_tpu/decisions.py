@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Space, choice, product, scale
-from bbo_suite.parameters import Parameter
+from bbo_suite.core.parameters import Parameter
 
 from .description import Decisions, Description, Order, Value
 from .flags import DEFAULT, FLAGS, Flag

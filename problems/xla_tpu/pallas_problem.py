@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import choice, product, scale
-from bbo_suite.parameters import Parameter
+from bbo_suite.core.parameters import Parameter
 from bbo_suite.supervised import Cache, LiveProblem, Service
 
 from ..tensor_compiler.machine import split

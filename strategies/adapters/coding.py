@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Moves, Space
-from bbo_suite.constraint import Component
+from bbo_suite.core.constraint import Component
 
 
 class Coding:

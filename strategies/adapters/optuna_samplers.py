@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Kind, NoOptions, Strategy, UserError, option
-from bbo_suite.optuna_log import quiet_optuna
+from bbo_suite.libraries import quiet_optuna
 
 from .coding import Coding
 from .peer import Peer, needed, one_of

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite.pretraining import Lesson
+from bbo_suite.tuning.pretraining import Lesson
 
 from ..changes import Changes
 from .imitation import Apprentice, Example

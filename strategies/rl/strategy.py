@@ -17,7 +17,7 @@ from ..annealing import Annealing, AnnealingOptions
 from .policy_file import PolicyFile, content
 
 if TYPE_CHECKING:  # JAX takes a second to import: only a run pays for it
-    from bbo_suite.pretraining import Lesson, Progress
+    from bbo_suite.tuning.pretraining import Lesson, Progress
 
     from .imitation import Apprentice
     from .player import Player

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Strategy, Task, UserError
-from bbo_suite.pretraining import Lesson, Progress
+from bbo_suite.tuning.pretraining import Lesson, Progress
 
 from .imitation import Apprentice
 from .inputs import widths_of

@@ -9,8 +9,8 @@ import pytest
 import bbo_suite
 from bbo_suite import UserError
 from bbo_suite.registry import Registry
-from bbo_suite.strategy_options import chosen_options
-from bbo_suite.study import Study, default_name
+from bbo_suite.runs.strategy_options import chosen_options
+from bbo_suite.runs.study import Study, default_name
 
 PLUGINS = [Path(__file__).with_name("plugins") / name for name in ("toy.py", "pick.py")]
 

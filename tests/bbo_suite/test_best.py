@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from bbo_toys import Toy, perform
 
-from bbo_suite import best
-from bbo_suite.best import best_of
 from bbo_suite.registry import Registry
-from bbo_suite.remeasure import REPEATS, measure
-from bbo_suite.rows import Row, read_rows
+from bbo_suite.store.rows import Row, read_rows
+from bbo_suite.verify import best
+from bbo_suite.verify.best import best_of
+from bbo_suite.verify.remeasure import REPEATS, measure
 
 FAILING = """
 import numpy as np

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-import bbo_suite.store
-from bbo_suite.store import RunFolder
+import bbo_suite.store.run_folder
+from bbo_suite.store.run_folder import RunFolder
 
 STRATEGY = """
 from bbo_suite import Strategy
@@ -220,7 +220,7 @@ def test_full_disk_keeps_what_was_stored(suite, toy, monkeypatch):
         def fill(folder, text):
             written.append(text)
             if len(written) == 2:
-                patch.setattr(bbo_suite.store.os, "write", full)
+                patch.setattr(bbo_suite.store.run_folder.os, "write", full)
             real(folder, text)
 
         patch.setattr(RunFolder, "_write", fill)
@@ -236,7 +236,7 @@ def test_folder_that_cannot_be_locked(suite, toy, monkeypatch):
     def refuse(lock):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("bbo_suite.performing.FileLock.acquire", refuse)
+    monkeypatch.setattr("bbo_suite.runs.runner.FileLock.acquire", refuse)
     refused(suite("run", *toy, "--budget", 10, "--study", "s"), "results/s", "Permission denied")
 
 

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from bbo_toys import environment, rows_of
 
-from bbo_suite import UserError, cluster
+from bbo_suite import UserError
 from bbo_suite.registry import Registry
-from bbo_suite.study import Study
+from bbo_suite.runs import cluster
+from bbo_suite.runs.study import Study
 
 
 def test_a_missing_extra_is_one_sentence(suite, toy, monkeypatch):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bbo_suite import Evaluations, Problem, Space, Strategy, UserError
-from bbo_suite.conformance import check_plugin, problem_rules, strategy_rules
+from bbo_suite.conformance.kit import check_plugin, problem_rules, strategy_rules
 
 
 def broken(rules: list) -> list[str]:

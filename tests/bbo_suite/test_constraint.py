@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from bbo_suite import Constraint, Space, permutation, product
-from bbo_suite.constraint import all_different, listed
+from bbo_suite.core.constraint import all_different, listed
 
 
 def different(*columns):

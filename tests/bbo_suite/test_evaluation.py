@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from bbo_suite import Constraint, Evaluations, Problem, Space, Status, UserError
-from bbo_suite.evaluation import default_value, evaluate
+from bbo_suite.core.evaluation import default_value, evaluate
 
 
 class Answering(Problem):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bbo_suite.interrupt import StopFile, ignored
+from bbo_suite.runs.interrupt import StopFile, ignored
 
 
 def start(folder, toy, *arguments, seconds="0.1"):

@@ -12,9 +12,9 @@ import pytest
 from bbo_toys import Climber, perform, rows_of
 
 from bbo_suite import Status, product, sequence
+from bbo_suite.core.evaluation import evaluate
 from bbo_suite.errors import UserError
-from bbo_suite.evaluation import evaluate
-from bbo_suite.rows import Row, read_rows
+from bbo_suite.store.rows import Row, read_rows
 from bbo_suite.supervised import Cache, LiveProblem, Service
 
 HERE = Path(__file__).parent

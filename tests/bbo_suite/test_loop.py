@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bbo_suite import Evaluations, Problem, Space, Status, Strategy, UserError
-from bbo_suite.identity import Run
-from bbo_suite.rows import read_rows
+from bbo_suite.store.identity import Run
+from bbo_suite.store.rows import read_rows
 
 
 class Asking(Strategy):

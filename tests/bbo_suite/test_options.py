@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbo_suite import NoOptions, UserError, option
-from bbo_suite.options import describe, parse
+from bbo_suite.core.options import describe, parse
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from bbo_suite import progress
-from bbo_suite.identity import Run
-from bbo_suite.problem_base import Status
-from bbo_suite.progress import Watched, shown
-from bbo_suite.rows import HEADER, Row
-from bbo_suite.study import PlannedRun
+from bbo_suite.cli import progress
+from bbo_suite.cli.progress import Watched, shown
+from bbo_suite.core.problem import Status
+from bbo_suite.runs.study import PlannedRun
+from bbo_suite.store.identity import Run
+from bbo_suite.store.rows import HEADER, Row
 
 
 def planned(path, strategy="random", seed=0, budget=1000):

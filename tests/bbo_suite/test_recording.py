@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bbo_suite import recording
-from bbo_suite.evaluation import evaluate
+from bbo_suite.core.evaluation import evaluate
+from bbo_suite.recording import record as recording
 from bbo_suite.registry import Registry
 
 PROBLEM = """

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bbo_suite import Status
-from bbo_suite.rows import HEADER, Row
+from bbo_suite.store.rows import HEADER, Row
 
 TEXTS = st.text() | st.text(alphabet=" ,\"\n\r\t\0;'é日\u2028\ud800", max_size=30)
 ROWS = st.builds(

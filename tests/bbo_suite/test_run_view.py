@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from bbo_toys import FACTS, Climber, Toy, run_of
 
-from bbo_suite import UserError, run_view
-from bbo_suite.planned import RunName
-from bbo_suite.problem_base import Status
-from bbo_suite.rows import HEADER, Row, read_rows
-from bbo_suite.run_view import RunView, State, best_value
-from bbo_suite.store import RunFolder
+from bbo_suite import UserError
+from bbo_suite.core.problem import Status
+from bbo_suite.store import run_view
+from bbo_suite.store.plan import RunName
+from bbo_suite.store.rows import HEADER, Row, read_rows
+from bbo_suite.store.run_folder import RunFolder
+from bbo_suite.store.run_view import RunView, State, best_value
 
 NAME = RunName("toy/small", "toy", 0)
 

@@ -12,9 +12,9 @@ import pytest
 from bbo_toys import environment, rows_of
 
 from bbo_suite import UserError
-from bbo_suite.planned import read_planned
 from bbo_suite.registry import Registry
-from bbo_suite.study import Study
+from bbo_suite.runs.study import Study
+from bbo_suite.store.plan import read_planned
 
 
 def start(folder, toy, *arguments, seconds="0"):

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from bbo_suite import Status, UserError
 from bbo_suite.files import folder_name
-from bbo_suite.rows import HEADER, Row, read_rows
-from bbo_suite.store import RunFolder, complete
+from bbo_suite.store.rows import HEADER, Row, read_rows
+from bbo_suite.store.run_folder import RunFolder, complete
 
 IDENTITY = {"problem": "toy/small", "seed": 3}
 
@@ -133,7 +133,7 @@ def test_broken_run_json(tmp_path, text):
 
 HOLD = """
 import sys, pathlib
-from bbo_suite.store import RunFolder
+from bbo_suite.store.run_folder import RunFolder
 with RunFolder(pathlib.Path(sys.argv[1]), {"problem": "toy/small", "seed": 3}, {}):
     print("held", flush=True)
     sys.stdin.read()

@@ -9,11 +9,11 @@ import pytest
 from bbo_toys import contents, environment, rows_of
 
 from bbo_suite import UserError
-from bbo_suite.machine import facts
-from bbo_suite.processes import default_jobs, perform
 from bbo_suite.registry import Registry
-from bbo_suite.store import RunFolder
-from bbo_suite.study import Study
+from bbo_suite.runs.machine import facts
+from bbo_suite.runs.processes import default_jobs, perform
+from bbo_suite.runs.study import Study
+from bbo_suite.store.run_folder import RunFolder
 
 PROBLEM = """
 import os

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from bbo_suite.tables import fact_table, list_table, reserved, summary_table
+from bbo_suite.cli.tables import fact_table, list_table, reserved, summary_table
 
 SUMMARY = {
     **{"problem": "fusion/resnet50", "strategy": "random", "seed": 0, "evaluations": 10_000, "unique": 9_999},

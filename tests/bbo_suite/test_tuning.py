@@ -7,8 +7,8 @@ from typing import Literal
 import pytest
 
 from bbo_suite import UserError, option
-from bbo_suite.knobs import knobs_of
-from bbo_suite.tuning import read_problems, score
+from bbo_suite.tuning.knobs import knobs_of
+from bbo_suite.tuning.tune import read_problems, score
 
 FLAKY = """
 from dataclasses import dataclass

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bbo_suite.planned import RunName, add_planned
-from bbo_suite.rows import HEADER, read_rows
+from bbo_suite.store.plan import RunName, add_planned
+from bbo_suite.store.rows import HEADER, read_rows
 
 RUN = "results/s/toy--small__annealing__0"
 

@@ -10,12 +10,12 @@ import time
 
 import pytest
 
-from bbo_suite.planned import RunName, add_planned
-from bbo_suite.problem_base import Status
-from bbo_suite.rows import HEADER, Row
-from bbo_suite.study_screen import duration
-from bbo_suite.study_view import StudyView
-from bbo_suite.study_view import time as clock_of
+from bbo_suite.cli.screens import duration
+from bbo_suite.core.problem import Status
+from bbo_suite.store.plan import RunName, add_planned
+from bbo_suite.store.rows import HEADER, Row
+from bbo_suite.store.study_view import StudyView
+from bbo_suite.store.study_view import time as clock_of
 
 FIRST = [RunName("toy/small", "pick", seed) for seed in range(3)]
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from bbo_suite import Constraint, Evaluations, Kind, Moves, Problem, Space, Status, Strategy, option
 
 from bbo_suite import choice, permutation, product, scale, sequence  # isort: skip
-from bbo_suite.identity import Run
-from bbo_suite.loop import execute
-from bbo_suite.store import RunFolder
+from bbo_suite.runs.loop import execute
+from bbo_suite.store.identity import Run
+from bbo_suite.store.run_folder import RunFolder
 
 
 class Toy(Problem):

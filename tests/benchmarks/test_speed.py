@@ -9,10 +9,10 @@ import pytest
 
 import bbo_suite
 from bbo_suite import Evaluations, Problem, Space, Strategy, Task
-from bbo_suite.identity import Run
-from bbo_suite.loop import execute
 from bbo_suite.registry import Registry
-from bbo_suite.store import RunFolder
+from bbo_suite.runs.loop import execute
+from bbo_suite.store.identity import Run
+from bbo_suite.store.run_folder import RunFolder
 
 BATCH = 100
 GEMMA = Path(__file__).parents[3] / "shared" / "data" / "hlo" / "gemma3_1b_flax_call.hlo.gz"

@@ -10,7 +10,7 @@ import pytest
 
 from bbo_problems.tensor_compiler.models import MODELS
 from bbo_suite import Problem
-from bbo_suite.conformance import problem_rules
+from bbo_suite.conformance.kit import problem_rules
 from bbo_suite.registry import Registry
 from bbo_suite.supervised import LiveProblem
 

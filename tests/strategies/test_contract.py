@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bbo_suite.conformance import strategy_rules
+from bbo_suite.conformance.kit import strategy_rules
 from bbo_suite.registry import Registry
 
 CASES = [

@@ -7,8 +7,8 @@ from bbo_suite.exchange.exporting import export
 from bbo_suite.exchange.importing import Import
 from bbo_suite.files import read_json
 from bbo_suite.registry import Registry
-from bbo_suite.rows import Row
-from bbo_suite.store import RunFolder
+from bbo_suite.store.rows import Row
+from bbo_suite.store.run_folder import RunFolder
 
 HEAD = {
     **{"problem": "toy/small", "fingerprint": "ab", "strategy": "pick", "options": {"rate": 0.5}, "seed": 0},

@@ -12,7 +12,7 @@ from bbo_suite import UserError
 from bbo_suite.exchange import MODULES, named
 from bbo_suite.files import read_json
 from bbo_suite.registry import Registry
-from bbo_suite.rows import read_rows
+from bbo_suite.store.rows import read_rows
 
 TABLE = "problem,fingerprint,unit,default,strategy,seed,evaluation,value,status"
 GOOD = "p,f,seconds,5,s,0,1,2.0,ok"

@@ -13,8 +13,8 @@ from bbo_suite import Status, UserError, load
 from bbo_suite.exchange.foreign import HELD
 from bbo_suite.exchange.stored import StoredRun
 from bbo_suite.files import read_json
-from bbo_suite.rows import Row, read_rows
-from bbo_suite.study_view import StudyView
+from bbo_suite.store.rows import Row, read_rows
+from bbo_suite.store.study_view import StudyView
 
 HOSTILE = st.text(min_size=1, max_size=20) | st.sampled_from(
     [

@@ -19,8 +19,8 @@ from bbo_suite.exchange import MODULES
 from bbo_suite.exchange.exporting import export
 from bbo_suite.exchange.stored import StoredRun, unpacked
 from bbo_suite.files import read_json
-from bbo_suite.frames import TEXTS
 from bbo_suite.registry import Registry
+from bbo_suite.store.frames import TEXTS
 
 PLUGIN = Path(__file__).with_name("hostile.py")
 KEYS = ["strategy", "seed", "evaluation"]

@@ -11,7 +11,7 @@ from bbo_suite.files import folder_name
 from bbo_suite.report import contest, judge, overall, page
 from bbo_suite.report.evidence import read
 from bbo_suite.report.page import html
-from bbo_suite.rows import HEADER, Row
+from bbo_suite.store.rows import HEADER, Row
 
 DEFAULT = 8.0
 

@@ -6,9 +6,9 @@ import shutil
 import numpy as np
 import pytest
 
-from bbo_suite.planned import RunName, add_planned
 from bbo_suite.report import words
 from bbo_suite.report.answer import sentences
+from bbo_suite.store.plan import RunName, add_planned
 
 LEVEL = [8.0] * 2
 

@@ -13,7 +13,7 @@ from bbo_problems.gcc import flags, worker
 from bbo_problems.gcc.problem import GccProblem
 from bbo_problems.programs_c import FOLDER, SEEDS
 from bbo_suite import Status, UserError
-from bbo_suite.evaluation import default_value, evaluate
+from bbo_suite.core.evaluation import default_value, evaluate
 from bbo_suite.supervised import RUN
 
 GCC = shutil.which("gcc")

@@ -15,7 +15,7 @@ from bbo_problems.llvm.actions import ACTIONS, LEAVES, MODULE, SLOTS
 from bbo_problems.llvm.problem import LlvmProblem
 from bbo_problems.programs_c import SEEDS
 from bbo_suite import Status, UserError
-from bbo_suite.evaluation import default_value, evaluate
+from bbo_suite.core.evaluation import default_value, evaluate
 from bbo_suite.supervised import RUN, Workers
 
 llvm.initialize_all_targets()

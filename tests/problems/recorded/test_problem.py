@@ -8,8 +8,8 @@ import pytest
 import bbo_suite
 from bbo_problems.recorded import t4
 from bbo_problems.recorded.problem import FOLDER, RecordedProblem
-from bbo_suite.evaluation import default_value, evaluate
-from bbo_suite.recording import record
+from bbo_suite.core.evaluation import default_value, evaluate
+from bbo_suite.recording.record import record
 from bbo_suite.registry import Registry
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bbo_suite import Kind, Status
-from bbo_suite.evaluation import default_value, evaluate
+from bbo_suite.core.evaluation import default_value, evaluate
 
 
 def costs(problem):

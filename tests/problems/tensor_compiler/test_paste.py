@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bbo_suite
-from bbo_suite.problem_base import NO_CHANGE
+from bbo_suite.core.problem import NO_CHANGE
 
 
 def changed(problem, **values):

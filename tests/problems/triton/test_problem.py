@@ -8,7 +8,7 @@ from bbo_problems.triton import problem as module
 from bbo_problems.triton.problem import TritonProblem
 from bbo_problems.triton.spaces import TUNED
 from bbo_suite import Evaluations, UserError
-from bbo_suite.recording import record
+from bbo_suite.recording.record import record
 from bbo_suite.registry import Registry
 
 

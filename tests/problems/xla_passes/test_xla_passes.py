@@ -18,8 +18,8 @@ from bbo_problems.xla_passes.needs import _PATTERNS, has_work
 from bbo_problems.xla_passes.programs import named
 from bbo_problems.xla_passes.states import States
 from bbo_suite import Status, UserError
-from bbo_suite.conformance import problem_rules
-from bbo_suite.evaluation import default_value, evaluate
+from bbo_suite.conformance.kit import problem_rules
+from bbo_suite.core.evaluation import default_value, evaluate
 from bbo_suite.registry import Registry
 
 BROKEN = [

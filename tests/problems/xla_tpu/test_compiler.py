@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bbo_suite import Moves, Status
-from bbo_suite.evaluation import evaluate
+from bbo_suite.core.evaluation import evaluate
 from bbo_suite.registry import Registry
 
 pytest.importorskip("libtpu")

@@ -9,7 +9,7 @@ import pytest
 
 from bbo_problems.xla_tpu.problem import XlaTpuProblem
 from bbo_suite import Status, UserError
-from bbo_suite.evaluation import default_value, evaluate
+from bbo_suite.core.evaluation import default_value, evaluate
 from bbo_suite.registry import Registry
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from bbo_strategies.adapters.coding import Coding
 from bbo_suite import Constraint, Moves, Space, choice, product, scale
-from bbo_suite.made_up_tasks import spaces
+from bbo_suite.conformance.toy_tasks import spaces
 
 
 @pytest.mark.parametrize("name", spaces())

@@ -12,8 +12,8 @@ from bbo_strategies.adapters.nevergrad_optimizers import NEEDS, SEQUENTIAL, UNUS
 from bbo_strategies.adapters.optuna_samplers import SAMPLERS
 from bbo_strategies.adapters.pymoo_algorithms import ALGORITHMS
 from bbo_suite import UserError
+from bbo_suite.conformance.strategy_rules import play, spaces, uneven
 from bbo_suite.registry import Registry
-from bbo_suite.strategy_rules import play, spaces, uneven
 
 SECONDS = 60
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from bbo_suite import Task, UserError, choice, option, product
-from bbo_suite.conformance import strategy_rules
-from bbo_suite.made_up_tasks import spaces, uneven
+from bbo_suite.conformance.kit import strategy_rules
+from bbo_suite.conformance.toy_tasks import spaces, uneven
 from bbo_suite.registry import Registry
 
 PEERS = [

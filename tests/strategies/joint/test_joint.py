@@ -9,10 +9,10 @@ import bbo_suite
 from bbo_strategies.joint import Joint, JointOptions
 from bbo_strategies.joint.store import Store
 from bbo_suite import Space, Task, UserError
-from bbo_suite.conformance import strategy_rules
-from bbo_suite.identity import Run
-from bbo_suite.loop import execute
-from bbo_suite.store import RunFolder
+from bbo_suite.conformance.kit import strategy_rules
+from bbo_suite.runs.loop import execute
+from bbo_suite.store.identity import Run
+from bbo_suite.store.run_folder import RunFolder
 
 JOINTLY = "layout+fusion: exhaustive; tile: exhaustive"
 IN_TURN = "layout: exhaustive; fusion: exhaustive; tile: exhaustive"

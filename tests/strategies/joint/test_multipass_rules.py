@@ -3,7 +3,7 @@ import pytest
 from toy_compiler import Passes, ToyCompiler
 
 from bbo_suite import UserError
-from bbo_suite.conformance import problem_rules
+from bbo_suite.conformance.kit import problem_rules
 
 
 class Restless(Passes):

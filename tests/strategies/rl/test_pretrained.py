@@ -12,7 +12,8 @@ from bbo_strategies.rl.policy import SURE
 from bbo_strategies.rl.policy_file import PolicyFile, content
 from bbo_strategies.rl.pretrained import load, save
 from bbo_strategies.rl.strategy import ReinforcementOptions
-from bbo_suite import UserError, options
+from bbo_suite import UserError
+from bbo_suite.core import options
 
 
 @pytest.fixture

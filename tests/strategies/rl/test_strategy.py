@@ -16,7 +16,7 @@ from bbo_strategies.rl.learner import fresh
 from bbo_strategies.rl.policy import SURE
 from bbo_strategies.rl.pupil import Pupil
 from bbo_suite import Graph, Moves, Space, Structure, Task
-from bbo_suite.pretraining import Lesson
+from bbo_suite.tuning.pretraining import Lesson
 
 TOYS = Path(__file__).parents[2] / "bbo_suite" / "plugins"
 

@@ -1,0 +1,87 @@
+"""What strategies and problems there are, and the facts about one of them, as plain data."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ..core import options
+from ..core.evaluation import default_value
+from ..core.space import Kind
+from ..errors import UserError, did_you_mean
+from ..registry import Registry
+
+
+def strategies(registry: Registry) -> list[dict[str, str]]:
+    """Return id, kind and a line on each strategy; one that has variants stands for them all."""
+    known = _loadable(registry.strategies())
+    return [_item("strategy", f"{name}:NAME" if found.has_variants else name, found) for name, found in known]
+
+
+def problems(registry: Registry) -> list[dict[str, str]]:
+    """Return id, kind and a line on each problem; a family that has no instances takes files."""
+    items = []
+    for family, found in _loadable(registry.families()):
+        ids = [f"{family}/{instance}" for instance in found.instances] or [f"{family}:path"]
+        items += [_item("problem", problem, found) for problem in ids]
+    return items
+
+
+def _loadable(known: Mapping[str, Callable[[], Any]]) -> Iterator[tuple[str, Any]]:
+    """Yield what can be imported; what cannot must not hide the others."""
+    for name, load in sorted(known.items()):
+        try:
+            yield name, load()
+        except UserError as error:
+            print(f"left out: {error}", file=sys.stderr)
+
+
+def _item(kind: str, name: str, found: type) -> dict[str, str]:
+    return {"id": name, "kind": kind, "what": (found.__doc__ or "").strip().partition("\n")[0]}
+
+
+def facts(registry: Registry, name: str) -> dict[str, Any]:
+    """Return the facts about a strategy or a problem by its id.
+
+    Raises:
+      UserError: there is none of that id.
+    """
+    known, families = registry.strategies(), registry.families()
+    owner = name.partition(":")[0]
+    if name in known or (owner in known and known[owner]().has_variants):
+        return _strategy_facts(registry, name)
+    if "/" in name or ":" in name or name in families:
+        return _problem_facts(registry, name)
+    raise UserError(f"there is no strategy or problem {name!r}.{did_you_mean(name, [*known, *families])}")
+
+
+def _strategy_facts(registry: Registry, name: str) -> dict[str, Any]:
+    loaders = registry.strategies()
+    found = loaders[name]() if name in loaders else registry.strategy(name)
+    known: dict[str, Any] = {"id": name, "what": inspect.getdoc(found) or "", "uses_structure": found.uses_structure}
+    if found.has_variants:
+        return {**known, "names": [f"{name}:{variant}" for variant in found.variants()]}
+    return {**known, "options": options.describe(found.Options)}
+
+
+def _problem_facts(registry: Registry, name: str) -> dict[str, Any]:
+    problem = registry.problem(name)
+    space, structure = problem.space, problem.structure()
+    kinds = {kind.name.lower(): int((space.kinds == kind).sum()) for kind in Kind if (space.kinds == kind).any()}
+    return {
+        "id": name,
+        "what": inspect.getdoc(type(problem)) or "",
+        "parameters": len(space),
+        "kinds": kinds,
+        "candidates": space.cardinality,
+        "log10_candidates": round(math.log10(space.cardinality), 3),
+        "default": default_value(problem),
+        "unit": problem.unit,
+        "optimum": problem.optimum,
+        "interactions": None if structure is None else len(structure.neighbours) // 2,
+        "fingerprint": problem.fingerprint(),
+        **problem.facts(),
+    }

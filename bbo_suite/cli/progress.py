@@ -1,0 +1,166 @@
+"""What a person sees while runs go on, read from the runs' files alone."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..runs.study import PlannedRun
+from ..store.run_view import RunView
+
+REFRESH_SECONDS, PLAIN_SECONDS = 0.25, 30.0
+
+
+class Watched(RunView):
+    """A run of this command; its pace is counted from its turn on.
+
+    Attributes:
+      already: evaluations that were stored before.
+      over: has this command done with it, be it in vain?
+    """
+
+    def __init__(self, planned: PlannedRun) -> None:
+        run = planned.run
+        super().__init__(planned.path, planned.name, run.budget, planned.facts["default"])
+        self.planned, self.over, self.since, self.already = planned, False, 0.0, -1
+        self.look()
+        self.already = self.evaluations
+
+    @property
+    def active(self) -> bool:
+        """Is the run going on, as far as its files tell?"""
+        return self.evaluations > self.already and not self.ended and not self.over
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The time left at the pace so far; None before there is a pace."""
+        done = self.evaluations - self.already
+        left = self.budget - self.evaluations
+        return (time.monotonic() - self.since) / done * left if done else None
+
+    def look(self) -> None:
+        """Read the rows that have come."""
+        if self.evaluations <= self.already:  # a run that was begun before waits for its turn: its pace starts here
+            self.since = time.monotonic()
+        super().look()
+
+
+@contextmanager
+def preparing(problems: Sequence[str], quiet: bool) -> Iterator[None]:
+    """Say on standard error what happens before the first evaluations."""
+    from rich.markup import escape
+
+    text = f"loading {', '.join(problems[:3])}{' ...' if len(problems) > 3 else ''} and evaluating the default"
+    text += " (the first time on a machine this compiles code for up to a minute)"
+    if quiet:
+        yield
+    elif sys.stderr.isatty():
+        from rich.console import Console
+
+        with Console(stderr=True).status(escape(text)):
+            yield
+    else:
+        print(text, file=sys.stderr, flush=True)
+        yield
+
+
+@contextmanager
+def counted(what: str, total: int, quiet: bool, unit: str = "evaluations") -> Iterator[Callable[[int, str], None]]:
+    """Yield what to call with a number of evaluations, or of others, and a few words, shown on standard error."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    terminal, spoken = sys.stderr.isatty(), 0.0
+    with Progress(console=Console(stderr=True), transient=True, disable=quiet or not terminal) as bar:
+        task = bar.add_task(what, total=total)
+
+        def show(done: int, words: str) -> None:
+            nonlocal spoken
+            bar.update(task, completed=done, description=words)
+            if not quiet and not terminal and (done == total or time.monotonic() - spoken > PLAIN_SECONDS):
+                spoken = time.monotonic()
+                print(f"{what}: {done:,}/{total:,} {unit}, {words}", file=sys.stderr, flush=True)
+
+        yield show
+
+
+@contextmanager
+def shown(plan: Sequence[PlannedRun], quiet: bool) -> Iterator[Callable[[Path], None]]:
+    """Show the progress of the runs on standard error until the block ends: live lines, or plain ones for a file.
+
+    Yields what to call with the folder of a run that is over: files do not tell that a run failed.
+    """
+    runs = [] if quiet else [Watched(planned) for planned in plan]
+    by_path = {run.planned.path: run for run in runs}
+
+    def over(path: Path) -> None:
+        if path in by_path:
+            by_path[path].over = True
+
+    if quiet:
+        yield over
+        return
+    done = threading.Event()
+    show = _live if sys.stderr.isatty() else _plain
+    thread = threading.Thread(target=show, args=(runs, done), daemon=True)
+    thread.start()
+    try:
+        yield over
+    finally:
+        done.set()
+        thread.join()
+
+
+def _plain(runs: list[Watched], done: threading.Event) -> None:
+    spoken = time.monotonic()
+    while not done.wait(min(1.0, PLAIN_SECONDS)):  # a pace is known only of what was looked at before
+        for run in runs:
+            run.look()
+        if time.monotonic() - spoken >= PLAIN_SECONDS:
+            spoken = time.monotonic()
+            for run in filter(lambda run: run.active, runs):
+                print(_line(run), file=sys.stderr, flush=True)
+
+
+def _line(run: Watched) -> str:
+    count = f"{run.evaluations:,}/{run.budget:,}"
+    return f"{run.name.label}: {count} evaluations, best {_best(run)}, {_left(run)} left"
+
+
+def _best(run: Watched) -> str:
+    return "-" if run.speedup is None else f"{run.speedup:.3f}x"
+
+
+def _left(run: Watched) -> str:
+    return "?" if run.seconds_left is None else f"{run.seconds_left:,.0f} s"
+
+
+def _live(runs: list[Watched], done: threading.Event) -> None:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+    from rich.table import Column
+
+    # numbers first and names last, so that a narrow terminal cuts off the names
+    line = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
+    console = Console(stderr=True)
+    columns = (BarColumn(20), line) if console.width >= 80 else (line,)
+    with Progress(*columns, console=console, transient=True, auto_refresh=False) as progress:
+        total = progress.add_task("", total=len(runs))
+        lines = [progress.add_task("", total=run.budget, visible=False) for run in runs]
+        finished = False
+        while not finished:
+            finished = done.wait(REFRESH_SECONDS)
+            for run, task in zip(runs, lines, strict=True):
+                run.look()
+                progress.update(task, completed=run.evaluations, visible=run.active, description=_live_line(run))
+            over = sum(run.ended or run.over for run in runs)
+            progress.update(total, completed=over, description=f"{over:,}/{len(runs):,} runs")
+            progress.refresh()
+
+
+def _live_line(run: Watched) -> str:
+    return f"{run.evaluations:,}/{run.budget:,}  {_best(run)}  {_left(run)} left  {run.name.label}"

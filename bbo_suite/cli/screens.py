@@ -1,0 +1,90 @@
+"""A study's progress as a person sees it, on a terminal or in a file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+
+from ..store.run_view import RunView, State
+from ..store.study_view import StudyView
+
+MOST_RUNS = 12
+"""Lines of single runs; the quietest come first."""
+WIDE = 160
+"""Columns where there is no terminal."""
+
+
+def screen(view: StudyView) -> RenderableType:
+    """Return what `watch` shows."""
+    runs, counts = view.runs, view.counts
+    if not runs:
+        return f"{escape(view.path.name)}: no run is listed yet; its problems are being loaded"
+    done, budget = sum(run.evaluations for run in runs), sum(map(_planned, runs))
+    states = ", ".join(f"{counts[state]:,} {state.value}" for state in reversed(State) if counts[state])
+    pace = f"{view.rate:,.0f} a second, {duration(view.seconds_left)} left"
+    return Group(
+        f"{escape(view.path.name)}: {len(runs):,} runs: {states}",
+        f"{done:,}/{budget:,} evaluations ({done / max(1, budget):.0%})" + ("" if view.over else f", {pace}"),
+        _best(runs),
+        *_lines(runs),
+    )
+
+
+def _planned(run: RunView) -> int:
+    """Return how many evaluations the run comes to; one that covered its space or its time has no more."""
+    return run.evaluations if run.ended else run.budget
+
+
+def _best(runs: list[RunView]) -> Table:
+    problems = dict.fromkeys(run.name.problem for run in runs)
+    strategies = dict.fromkeys(run.name.strategy for run in runs)
+    found: dict[tuple[str, str], list[float]] = {}
+    for run in runs:
+        found.setdefault(run.name[:2], []).extend([] if run.speedup is None else [run.speedup])
+    table = Table(caption="best speedup of all seeds so far: the default's cost / the best; higher is better")
+    table.add_column("problem", overflow="fold")
+    table.add_column("done", justify="right", no_wrap=True)
+    for strategy in strategies:
+        table.add_column(escape(strategy), justify="right", overflow="fold")
+    for problem in problems:
+        states = [run.state is State.DONE for run in runs if run.name.problem == problem]
+        cells = (found.get((problem, strategy)) for strategy in strategies)
+        table.add_row(
+            escape(problem), f"{sum(states)}/{len(states)}", *(f"{max(cell):.4f}" if cell else "-" for cell in cells)
+        )
+    return table
+
+
+def _lines(runs: list[RunView]) -> Iterator[str]:
+    shown = [run for run in runs if run.state in (State.FAILED, State.SILENT, State.RUNNING)]
+    shown.sort(key=lambda run: (run.state is not State.FAILED, -run.silence))
+    for run in shown[:MOST_RUNS]:
+        yield f"{escape(run.name.label)}: {run.evaluations:,}/{run.budget:,}, {_doing(run)}"
+    if len(shown) > MOST_RUNS:
+        yield f"... and {len(shown) - MOST_RUNS:,} more runs"
+
+
+def _doing(run: RunView) -> str:
+    best = "" if run.speedup is None else f"best {run.speedup:.4f}, "
+    if run.state is State.FAILED:
+        return f"failed: see {escape(str(run.path / 'error.txt'))}"
+    if run.state is State.SILENT:
+        return f"{best}silent for {duration(run.silence)}"
+    return f"{best}{duration(None if run.pace is None else run.pace * (run.budget - run.evaluations))} left"
+
+
+def duration(seconds: float | None) -> str:
+    """Return a time in one or two units; a question mark where it is not known."""
+    if seconds is None or not math.isfinite(seconds):
+        return "?"
+    whole = math.ceil(seconds)
+    if whole < 120:
+        return f"{whole} s"
+    minutes, hours = whole // 60, whole // 3600
+    if minutes < 120:
+        return f"{minutes} min"
+    return f"{hours} h {minutes % 60} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"

@@ -1,0 +1,163 @@
+"""Tables for people, on standard output."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from typing import TYPE_CHECKING, Any
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from ..tuning.tune import Tuning, Verdict
+
+_SPARE = ("evaluation s", "strategy s", "failed", "unique", "default", "best", "evaluations", "seed")
+"""The columns of the summary that a narrow terminal can do without, the most dispensable first."""
+_SINGLE_BREAK = re.compile(r"(?<!\n)\n(?!\n)")
+
+
+@contextmanager
+def reserved(wanted: bool) -> Iterator[None]:
+    """Keep standard output for JSON: what plugins and compilers print meanwhile goes to standard error."""
+    if not wanted:
+        yield
+        return
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)  # also for child processes and C libraries
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def wide_console() -> Console:
+    """Return the terminal as wide as it is; a file is wide."""
+    console = Console()
+    return console if console.is_terminal else Console(width=max(console.width, 160))
+
+
+def summary_table(summaries: Sequence[dict[str, Any]]) -> None:
+    """Print one line a run: how much better than the default, from how many evaluations, in what time."""
+    console, lines = wide_console(), [_cells(summary) for summary in summaries]
+    names = _fitting(lines, console.width)
+    table = Table(caption="speedup: cost of the compiler's default / best cost found; higher is better")
+    for name in names:
+        left = name in ("problem", "strategy")
+        table.add_column(name, justify="left" if left else "right", overflow="fold", no_wrap=not left)
+    for line in lines:
+        table.add_row(*(escape(line[name]) for name in names))
+    if any(s["uses_structure"] for s in summaries):
+        table.caption = f"{table.caption}; * uses the declared structure"
+    if any(s["ended"] == "covered" for s in summaries):
+        table.caption = f"{table.caption}; covered: nothing was left to try"
+    if len(names) < len(lines[0]):
+        table.caption = f"{table.caption}; a wider terminal shows more columns"
+    console.print(table)
+
+
+def _cells(s: dict[str, Any]) -> dict[str, str]:
+    counts = {key: f"{s[key]:,}" for key in ("evaluations", "unique", "failed")}
+    counts["evaluations"] += " covered" if s["ended"] == "covered" else ""
+    strategy = s["strategy"] + (" *" if s["uses_structure"] else "")
+    return {
+        **{"problem": s["problem"], "strategy": strategy, "seed": str(s["seed"]), **counts},
+        "default": f"{s['default']:.6g}",
+        "best": "-" if s["best"] is None else f"{s['best']:.6g}",
+        "speedup": "-" if s["speedup"] is None else f"{s['speedup']:.4f}",
+        "strategy s": f"{s['strategy_seconds']:.2f}",
+        "evaluation s": f"{s['evaluation_seconds']:.2f}",
+    }
+
+
+def _fitting(lines: Sequence[dict[str, str]], width: int) -> list[str]:
+    """Return the columns that fit, without the spare ones that do not."""
+    names, space = list(lines[0]), {}
+    for name in names:
+        space[name] = 3 + max(cell_len(text) for text in (name, *(line[name] for line in lines)))
+    for spare in _SPARE:
+        if 1 + sum(space[name] for name in names) > width:
+            names.remove(spare)
+    return names
+
+
+def plan_table(items: Sequence[dict[str, Any]]) -> None:
+    """Print how much work a plan is, one line for each strategy on each problem, and their sum."""
+    table = Table(caption="stored: about, at the full budget; a run that is done is not done again")
+    for name in ("problem", "strategy", "runs", "done", "parameters", "evaluations", "stored MB"):
+        table.add_column(name, justify="left" if name in ("problem", "strategy") else "right", overflow="fold")
+    for item in items:
+        counts = (f"{item[key]:,}" for key in ("runs", "done", "parameters", "evaluations"))
+        table.add_row(escape(item["problem"]), escape(item["strategy"]), *counts, f"{item['bytes'] / 1e6:,.1f}")
+    runs, done, evaluations, size = (
+        sum(item[key] for item in items) for key in ("runs", "done", "evaluations", "bytes")
+    )
+    table.add_section()
+    table.add_row("all", "", f"{runs:,}", f"{done:,}", "", f"{evaluations:,}", f"{size / 1e6:,.1f}")
+    wide_console().print(table)
+
+
+def tuning_table(plan: Tuning, verdict: Verdict) -> None:
+    """Print what tuning found, beside the shipped defaults on fresh seeds, and how to use it."""
+    from ..tuning.tune import changed, words
+
+    table = Table("problem", "shipped defaults", "tuned")
+    for problem, gain in verdict.shipped.items():
+        table.add_row(escape(problem), f"{math.exp(gain):.4f}", f"{math.exp(verdict.tuned[problem]):.4f}")
+    seeds = f"{2 * plan.repeats} fresh seeds"
+    table.caption = f"speedup after {plan.budget:,} evaluations, geometric mean of {seeds}; higher is better"
+    console, setting = wide_console(), changed(verdict)
+    console.print(table)
+    print(f"score {verdict.score:.4f} in the search, {verdict.fresh_score:.4f} on {seeds}; the shipped defaults have 1")
+    if not setting or verdict.fresh_score <= 1:
+        print(f"keep the shipped defaults: nothing better was found in {plan.trials} settings")
+        return
+    options = " ".join(f"--option {plan.strategy}.{word}" for word in words(setting).split(" "))
+    print(f"python -m bbo_suite run --strategy {plan.strategy} {options}")
+
+
+def list_table(items: Sequence[dict[str, str]]) -> None:
+    """Print what there is, one line each."""
+    table = Table()
+    for name in ("id", "kind", "what"):
+        table.add_column(name, overflow="fold")
+    for item in items:
+        table.add_row(*map(escape, (item["id"], item["kind"], item["what"])))
+    wide_console().print(table)
+
+
+def fact_table(facts: dict[str, Any]) -> None:
+    """Print facts by name; options become a table of their own."""
+    table = Table(show_header=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for name, fact in facts.items():
+        if name not in ("options", "log10_candidates"):  # the one has its own table, the other is for programs
+            table.add_row(escape(name.replace("_", " ")), escape(_text(fact)))
+    wide_console().print(table)
+    options = Table("option", "type", "default", "meaning")
+    for option in facts.get("options", []):
+        options.add_row(*(escape(str(option[key])) for key in ("name", "type", "default", "help")))
+    if options.row_count:
+        wide_console().print(options)
+
+
+def _text(fact: Any) -> str:  # noqa: ANN401 - whatever a problem wants to say
+    if fact is None:
+        return "unknown"
+    if isinstance(fact, list):
+        return ", ".join(map(str, fact))
+    if isinstance(fact, dict):
+        return ", ".join(f"{value:,} {name}" for name, value in fact.items())
+    if isinstance(fact, int) and not isinstance(fact, bool):
+        return f"{fact:,}" if fact < 10**15 else f"about 10^{int(math.log10(fact))}"
+    return f"{fact:.6g}" if isinstance(fact, float) else _SINGLE_BREAK.sub(" ", str(fact))

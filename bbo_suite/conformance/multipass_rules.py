@@ -1,0 +1,78 @@
+"""What every problem that declares passes must keep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.evaluation import evaluate
+from ..core.multipass import Decisions, MultiPass
+from ..core.problem import Problem
+
+Load = Callable[[], Problem]
+_SAMPLES = 8
+
+
+def _passes(problem: Problem) -> MultiPass | None:
+    structure = problem.structure()
+    return structure.passes if structure else None
+
+
+def _walk(passes: MultiPass, row: NDArray) -> Iterator[tuple[str, Any, Decisions]]:
+    """Yield each pass with its graph and its decisions; the row may be changed before the next one."""
+    graph = passes.source
+    for name in passes.passes:
+        yield name, graph, passes.decisions(name, graph)
+        graph = passes.apply(name, graph, row)
+
+
+def decisions_fit(load: Load) -> None:
+    """Declares decisions, if it has passes, that fit the flat space on every graph."""
+    problem = load()
+    passes, sizes = _passes(problem), problem.space.sizes
+    if passes is None:
+        return
+    columns = np.concatenate([passes.columns(name) for name in passes.passes])
+    assert np.array_equal(np.sort(columns), np.arange(len(sizes))), "a column belongs to no pass, or to two"
+    for row in problem.space.sample(_SAMPLES, np.random.default_rng(0)):
+        for name, graph, own in _walk(passes, row):
+            assert own is passes.decisions(name, graph), f"{name} makes its decisions anew when asked again"
+            assert (np.diff(own.columns) > 0).all(), f"the columns of {name} do not ascend"
+            assert np.isin(own.columns, passes.columns(name)).all(), f"{name} decides columns of another pass"
+            assert ((own.sizes >= 1) & (own.sizes <= sizes[own.columns])).all(), f"sizes of {name} are out of range"
+            chosen = passes.default(name, graph)
+            assert ((chosen >= 0) & (chosen < own.sizes)).all(), f"the default of {name} is out of range"
+
+
+def only_live_decisions_count(load: Load) -> None:
+    """Costs, if it has passes, depend on nothing but what is decided on the graph at hand."""
+    problem = load()
+    passes = _passes(problem)
+    if passes is None:
+        return
+    rows = problem.space.sample(_SAMPLES, np.random.default_rng(0))
+    bare = np.repeat(problem.default_row()[None], len(rows), axis=0)
+    for row, copy in zip(rows, bare, strict=True):
+        for _, _, own in _walk(passes, copy):
+            copy[own.columns] = np.minimum(row[own.columns], own.sizes - 1)
+    same = evaluate(problem, rows).values == evaluate(problem, bare).values
+    assert same.all(), "a decision that means nothing on its graph, or a value beyond its size, changes a cost"
+
+
+def passes_default(load: Load) -> None:
+    """Has the default, if it has passes, that these choose one after another."""
+    problem = load()
+    passes = _passes(problem)
+    if passes is None:
+        return
+    row = problem.default_row()
+    for name, graph, own in _walk(passes, row):
+        row[own.columns] = passes.default(name, graph)
+    chosen, default = evaluate(problem, np.stack([row, problem.default_row()])).values
+    assert chosen == default, f"what the passes choose costs {chosen}, the default {default}"
+
+
+MULTIPASS_RULES = (decisions_fit, only_live_decisions_count, passes_default)

@@ -1,0 +1,108 @@
+"""What every problem must keep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.evaluation import evaluate
+from ..core.problem import Problem, Status
+from .multipass_rules import MULTIPASS_RULES
+
+Load = Callable[[], Problem]
+_SAMPLES = 16
+_PASTED = 3
+
+
+def _candidates(problem: Problem) -> NDArray:
+    return problem.space.sample(_SAMPLES, np.random.default_rng(0))
+
+
+def default_works(load: Load) -> None:
+    """Has a default configuration that is allowed and does not fail."""
+    problem = load()
+    result = evaluate(problem, problem.space.check(np.asarray(problem.default)[None]))
+    status = Status(int(result.status[0]))
+    assert status is Status.OK, f"the default's status is {status.word}: {result.reasons.get(0, 'no reason given')}"
+
+
+def has_a_unit(load: Load) -> None:
+    """Names the unit of its costs."""
+    assert load().unit, "its unit is empty; say what a cost is measured in"
+
+
+def answers(load: Load) -> None:
+    """Answers every allowed candidate with a finite cost, or with inf and a status."""
+    problem = load()
+    evaluate(problem, _candidates(problem))
+
+
+def repeatable(load: Load) -> None:
+    """Gives a candidate the same cost whatever else is in the batch and in whatever order."""
+    problem = load()
+    configs = _candidates(problem)
+    together = evaluate(problem, configs).values
+    backwards = evaluate(problem, configs[::-1]).values[::-1]
+    alone = np.concatenate([evaluate(problem, configs[i : i + 1]).values for i in range(len(configs))])
+    assert np.array_equal(together, backwards), "costs depend on the order of a batch"
+    assert np.array_equal(together, alone), "costs depend on what else is in a batch"
+
+
+def loads_alike(load: Load) -> None:
+    """Is the same when it is loaded again: space, default, fingerprint and costs."""
+    first, second = load(), load()
+    assert first.space.digest() == second.space.digest(), "its space differs from load to load"
+    assert np.array_equal(first.default, second.default), "its default differs from load to load"
+    assert first.fingerprint() == second.fingerprint(), "its fingerprint differs from load to load"
+    costs = [evaluate(problem, _candidates(problem)).values for problem in (first, second)]
+    assert np.array_equal(costs[0], costs[1]), "costs differ from load to load"
+
+
+def pastes(load: Load) -> None:
+    """Writes its default, and any other candidate, in the compiler's own words."""
+    problem = load()
+    for config in (problem.default_row(), *_candidates(problem)[:_PASTED]):
+        text = problem.paste(config.copy())
+        assert isinstance(text, str), f"paste returned {type(text).__name__}, not text"
+        assert text.strip(), "paste returned an empty text; say in a comment that nothing differs from the default"
+
+
+def optimum_holds(load: Load) -> None:
+    """Declares no optimum that a candidate beats."""
+    problem = load()
+    if problem.optimum is not None:
+        best = evaluate(problem, _candidates(problem)).values.min()
+        assert best >= problem.optimum * (1 - 1e-12), f"a candidate costs {best}, less than the optimum declared"
+
+
+def structure_fits(load: Load) -> None:
+    """Declares a structure, if any, that fits its space: symmetric, in range, a row of features a parameter."""
+    problem = load()
+    structure, d = problem.structure(), len(problem.space)
+    if structure is None:
+        return
+    starts, neighbours = structure.starts, structure.neighbours
+    assert len(starts) == d + 1, f"starts has {len(starts)} entries for {d} parameters"
+    assert starts[-1] == len(neighbours), "starts and neighbours do not fit"
+    assert structure.features.shape == (d, len(structure.feature_names)), "features are no row a parameter"
+    rows = np.repeat(np.arange(d), np.diff(starts))
+    assert not (rows == neighbours).any(), "a parameter is its own neighbour"
+    there, back = (set(zip(a.tolist(), b.tolist(), strict=True)) for a, b in ((rows, neighbours), (neighbours, rows)))
+    assert there == back, "interactions are not symmetric"
+    if structure.graph is not None and structure.edges is not None:
+        assert structure.edges.max() < len(structure.graph.edges), "an edge that a parameter decides is not there"
+
+
+PROBLEM_RULES = (
+    default_works,
+    has_a_unit,
+    answers,
+    repeatable,
+    loads_alike,
+    pastes,
+    optimum_holds,
+    structure_fits,
+    *MULTIPASS_RULES,
+)

@@ -1,0 +1,101 @@
+"""One guarded call of a problem: forbidden candidates are kept away from it and its answer is checked."""
+
+from __future__ import annotations
+
+import time
+from typing import TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import UserError, blame
+from .problem import Evaluations, Problem, Status
+
+
+class _Checked(TypedDict):
+    values: NDArray[np.float64]
+    status: NDArray[np.int8]
+    seconds: NDArray[np.float64]
+    reasons: dict[int, str]
+
+
+def evaluate(problem: Problem, configs: NDArray) -> Evaluations:
+    """Return the evaluations of `(n, d)` candidates, with `seconds` always filled in.
+
+    Raises:
+      UserError: the problem raised, or answered with a wrong shape, NaN or a value that contradicts its status.
+    """
+    allowed = problem.space.allowed(configs)
+    if allowed.all():
+        return _evaluate(problem, configs)
+    n = len(configs)
+    values, seconds = np.full(n, np.inf), np.zeros(n)
+    status = np.full(n, Status.FORBIDDEN, np.int8)
+    reasons = dict.fromkeys(np.flatnonzero(~allowed).tolist(), "a known constraint forbids it")
+    if allowed.any():
+        places = np.flatnonzero(allowed)
+        part = _evaluate(problem, configs[allowed])
+        values[places], status[places], seconds[places] = part.values, part.status, part.seconds
+        reasons |= {int(places[i]): reason for i, reason in part.reasons.items()}
+    return Evaluations(values, status, reasons, seconds)
+
+
+def _evaluate(problem: Problem, configs: NDArray) -> Evaluations:
+    started = time.perf_counter()
+    with blame(f"problem {problem.id}", "evaluate"):
+        answer = problem.evaluate(configs.copy())  # its own: neither side sees what the other does to its rows
+    elapsed = time.perf_counter() - started
+    try:
+        checked = _check(answer, configs, elapsed)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise UserError(f"problem {problem.id}: {error}") from None
+    return Evaluations(**checked)
+
+
+def _check(answer: Evaluations, configs: NDArray, elapsed: float) -> _Checked:
+    n = len(configs)
+    if not isinstance(answer, Evaluations):
+        raise ValueError(f"evaluate returned {type(answer).__name__}; return Evaluations.of(values)")
+    values, status = np.asarray(answer.values, np.float64), np.asarray(answer.status)
+    seconds = np.full(n, elapsed / n) if answer.seconds is None else np.asarray(answer.seconds, np.float64)
+    for name, array in (("values", values), ("status", status), ("seconds", seconds)):
+        if array.shape != (n,):
+            raise ValueError(f"evaluate returned {name} of shape {array.shape} for {n} candidates; return one each")
+    _agree(configs, values, status, seconds)
+    if not isinstance(answer.reasons, dict):
+        raise ValueError(f"evaluate returned reasons as {type(answer.reasons).__name__}; use a dict by place")
+    reasons = {int(place): str(reason) for place, reason in answer.reasons.items()}
+    return {"values": values, "status": status.astype(np.int8), "seconds": seconds, "reasons": reasons}
+
+
+def _agree(configs: NDArray, values: NDArray[np.float64], status: NDArray, seconds: NDArray[np.float64]) -> None:
+    if not np.isin(status, list(Status)).all():
+        raise ValueError(f"evaluate returned status {status[~np.isin(status, list(Status))][0]}; use bbo_suite.Status")
+    if not (np.isfinite(seconds) & (seconds >= 0)).all():
+        raise ValueError("evaluate returned seconds that are negative or not finite")
+    strange = np.flatnonzero(~(values >= 0))
+    if len(strange):
+        advice = "a cost is not negative, and a candidate that fails costs inf and has a status"
+        raise ValueError(f"the value of candidate {_short(configs[strange[0]])} is {values[strange[0]]}; {advice}")
+    if ((status == Status.OK) != np.isfinite(values)).any():
+        raise ValueError("a value is finite without status OK, or status is OK without a finite value; make them agree")
+
+
+def _short(config: NDArray) -> str:
+    return f"[{', '.join(map(str, config[:8].tolist()))}{', ...' if len(config) > 8 else ''}]"
+
+
+def default_value(problem: Problem) -> float:
+    """Return the cost of the problem's default candidate, which counts against nobody's budget.
+
+    Raises:
+      UserError: the default fails, or is no candidate.
+    """
+    try:
+        result = evaluate(problem, problem.default_row()[None])
+    except (ValueError, AttributeError) as error:
+        raise UserError(f"the default configuration of {problem.id} is no candidate: {error}") from None
+    if result.status[0] != Status.OK:
+        word, reason = Status(int(result.status[0])).word, result.reasons.get(0, "no reason given")
+        raise UserError(f"the default configuration of {problem.id} fails ({word}: {reason}); a default must work")
+    return float(result.values[0])

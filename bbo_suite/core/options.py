@@ -1,0 +1,75 @@
+"""Options of a strategy: one frozen dataclass is the help, the record and the documentation."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from ..errors import UserError, did_you_mean
+
+_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+def option(default: Any, help: str, low: float = -math.inf, high: float = math.inf) -> Any:  # noqa: ANN401
+    """Return a dataclass field with its help and the closed range that its number must be in."""
+    return dataclasses.field(default=default, metadata={"help": help, "low": low, "high": high})
+
+
+def parse(options: type, texts: Mapping[str, str], owner: str) -> Any:  # noqa: ANN401 - an instance of `options`
+    """Return the dataclass with the fields that `texts` names set.
+
+    Raises:
+      UserError: no such option, a text of a wrong type, or a number out of its range.
+    """
+    fields = {f.name: f for f in _fields(options)}
+    types = get_type_hints(options)
+    values = {}
+    for name, text in texts.items():
+        if name not in fields:
+            hint = did_you_mean(name, fields) if fields else " It has no options."
+            raise UserError(f"{owner} has no option {name!r}.{hint}")
+        values[name] = _value(text, types[name], f"option {name} of {owner}")
+        _check_range(values[name], fields[name].metadata, f"option {name} of {owner}")
+    return options(**values)
+
+
+def _value(text: str, kind: type, what: str) -> Any:  # noqa: ANN401 - whatever `kind` is
+    try:
+        if get_origin(kind) is Literal:
+            return {str(value): value for value in get_args(kind)}[text]
+        return _WORDS[text.lower()] if kind is bool else kind(text)
+    except (KeyError, ValueError, TypeError):
+        wanted = f"{'of type ' if isinstance(kind, type) else ''}{_type_words(kind)}"
+        raise UserError(f"{what} must be {wanted}, not {text!r}") from None
+
+
+def _type_words(kind: Any) -> str:  # noqa: ANN401 - a class or a form of `typing`
+    if get_origin(kind) is Literal:
+        return " or ".join(map(str, get_args(kind)))
+    return kind.__name__ if isinstance(kind, type) else str(kind)
+
+
+def _fields(options: type) -> tuple[dataclasses.Field[Any], ...]:
+    if not dataclasses.is_dataclass(options):
+        raise UserError(f"the options {options!r} are no dataclass; decorate them with @dataclass(frozen=True)")
+    return dataclasses.fields(options)
+
+
+def _check_range(value: Any, metadata: Mapping[str, Any], what: str) -> None:  # noqa: ANN401
+    low, high = metadata.get("low", -math.inf), metadata.get("high", math.inf)
+    if isinstance(value, int | float) and not (low <= value <= high and abs(value) < math.inf):
+        least = f"{low} or more" if low > -math.inf else ""
+        most = f"{high} or less" if high < math.inf else ""
+        wanted = f"between {low} and {high}" if least and most else least or most or "a finite number"
+        raise UserError(f"{what} must be {wanted}, not {value}")
+
+
+def describe(options: type) -> list[dict[str, Any]]:
+    """Return name, type, default and meaning of every option, in order."""
+    types = get_type_hints(options)
+    return [
+        {"name": f.name, "type": _type_words(types[f.name]), "default": f.default, "help": f.metadata.get("help", "")}
+        for f in _fields(options)
+    ]

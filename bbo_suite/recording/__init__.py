@@ -1,0 +1,1 @@
+"""Measuring a problem into a file that other tools read."""

@@ -1,0 +1,149 @@
+"""How measurements are written: T4, JSON as auto-tuners exchange it (github.com/odgaard/TuningSchema), or Parquet."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.problem import Status
+from ..core.space import Space
+from ..errors import UserError
+
+INVALIDITY = {
+    Status.OK: "correct",
+    Status.FORBIDDEN: "constraints",
+    Status.COMPILE_ERROR: "compile",
+    Status.RUNTIME_ERROR: "runtime",
+    Status.TIMEOUT: "timeout",
+    Status.WRONG_RESULT: "correctness",
+}
+"""T4's word for each status."""
+COLUMNS = ("cost", "status", "reason")
+"""The columns of Parquet beside the parameters."""
+KEY = b"bbo_suite"
+"""Where Parquet holds the metadata."""
+
+Outcome = tuple[float, int, str]
+"""Cost, status, reason."""
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """What is written.
+
+    Attributes:
+      space: that the configurations belong to.
+      columns: the parameters that vary, c of them; the others keep their default.
+      configs: `(n, d)` configurations.
+      outcomes: what came of each.
+      metadata: facts, as JSON.
+      unit: of the costs.
+      default: `(d,)` the default configuration; None where it is not among those that are written.
+    """
+
+    space: Space
+    columns: Sequence[int]
+    configs: NDArray
+    outcomes: Sequence[Outcome]
+    metadata: dict[str, Any]
+    unit: str
+    default: NDArray | None
+
+    def described(self) -> tuple[list[str], list[list[Any]]]:
+        """Return the names of the parameters that vary, and their values by index as JSON has them."""
+        names = [self.space.name(i) for i in self.columns]
+        unique = len(set(names)) == len(names) and not set(names) & set(COLUMNS)
+        names = names if unique else [f"{name} ({i})" for i, name in zip(self.columns, names, strict=True)]
+        return names, [_plain(self.space.values(i)) for i in self.columns]
+
+
+def _plain(values: Sequence[Any]) -> list[Any]:
+    """Return values as JSON has them; indices where these would not tell them apart."""
+    made = [value.item() if isinstance(value, np.generic) else value for value in values]
+    made = [value if isinstance(value, (bool, int, float, str)) else str(value) for value in made]
+    finite = all(np.isfinite(value) for value in made if isinstance(value, float))
+    numbers = [value for value in made if not isinstance(value, (bool, str))]
+    apart = len(set(numbers)) + len({(type(v), v) for v in made if isinstance(v, (bool, str))}) == len(made)
+    return made if apart and finite else list(range(len(made)))
+
+
+def writer(path: Path) -> Callable[[Path, Measurements], None]:
+    """Return what writes a file of such a name.
+
+    Raises:
+      UserError: the name says no format, or its library is missing.
+    """
+    if path.name.endswith((".json", ".json.gz")):
+        return write_t4
+    if path.suffix == ".parquet":
+        arrow()
+        return write_parquet
+    raise UserError(f"{path} says no format; name it .json or .json.gz (T4) or .parquet")
+
+
+def write_t4(path: Path, made: Measurements) -> None:
+    """Write T4, gzipped if the name ends so; the same measurements make the same bytes."""
+    names, values = made.described()
+    lines = [json.dumps(t4_result(made, names, values, i)) for i in range(len(made.outcomes))]
+    head = json.dumps({"metadata": _metadata(made, names, values), "schema_version": "1.0.0"})
+    data = "".join([head[:-1], ', "results": [\n', ",\n".join(lines), "\n]}\n"]).encode()
+    path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+
+
+def t4_result(made: Measurements, names: list[str], values: list[list[Any]], i: int) -> dict[str, Any]:
+    """Return measurement `i` as T4 has it; `names` and `values` are as `described` gives them."""
+    cost, status, reason = made.outcomes[i]
+    worked = status == Status.OK
+    return {
+        "configuration": _config(made, names, values, made.configs[i]),
+        "times": {"runtimes": [cost]} if worked and made.unit == "seconds" else {},
+        "invalidity": INVALIDITY[Status(status)],
+        "correctness": int(worked),
+        "measurements": [{"name": "cost", "value": cost if worked else reason, "unit": made.unit}],
+        "objectives": ["cost"],
+    }
+
+
+def _metadata(made: Measurements, names: list[str], values: list[list[Any]]) -> dict[str, Any]:
+    default = {} if made.default is None else {"default": _config(made, names, values, made.default)}
+    return made.metadata | {"unit": made.unit} | default
+
+
+def _config(made: Measurements, names: list[str], values: list[list[Any]], row: NDArray) -> dict[str, Any]:
+    return {name: own[row[i]] for name, own, i in zip(names, values, made.columns, strict=True)}
+
+
+def write_parquet(path: Path, made: Measurements) -> None:
+    """Write a table with a column a parameter and the `COLUMNS`; values of mixed types stand there as JSON."""
+    pyarrow, parquet = arrow()
+    names, values = made.described()
+    mixed = {name for name, own in zip(names, values, strict=True) if len({type(value) for value in own}) > 1}
+    table: dict[str, list[Any]] = {}
+    for name, own, i in zip(names, values, made.columns, strict=True):
+        cells = [json.dumps(value) for value in own] if name in mixed else own
+        table[name] = [cells[index] for index in made.configs[:, i].tolist()]
+    costs, status, reasons = zip(*made.outcomes, strict=True)
+    table |= {"cost": list(costs), "status": [Status(s).word for s in status], "reason": list(reasons)}
+    told = _metadata(made, names, values) | {"as_text": sorted(mixed)}
+    parquet.write_table(pyarrow.table(table).replace_schema_metadata({KEY: json.dumps(told)}), path)
+
+
+def arrow() -> tuple[Any, Any]:
+    """Return pyarrow and its part for Parquet.
+
+    Raises:
+      UserError: it is not installed.
+    """
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise UserError('Parquet needs pyarrow; install it with: pip install "bbo_suite[parquet]"') from None
+    return pyarrow, pyarrow.parquet

@@ -1,0 +1,171 @@
+"""Recording: a problem's candidates are measured once and written to a file that anybody can search."""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+from collections.abc import Callable, Iterator, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.enumeration import Enumeration
+from ..core.evaluation import default_value, evaluate
+from ..core.problem import Problem
+from ..core.space import Space
+from ..errors import UserError, did_you_mean
+from ..files import disk_errors
+from ..registry import Registry
+from .files import Measurements, Outcome, writer
+
+LARGEST = 1_000_000
+"""Most candidates of one file."""
+BATCH = 100
+
+Progress = Callable[[int, str], None]
+"""Called with the number of evaluations so far and a few words."""
+
+
+def record(
+    registry: Registry,
+    problem_id: str,
+    out: Path,
+    sample: int | None,
+    seed: int,
+    parameters: Sequence[str],
+    workers: int,
+    progress: Callable[[int], Progress],
+) -> None:
+    """Measure the candidates of a problem, or a sample of them, and write them to `out`.
+
+    The default comes first. What was measured stands in `out` with `.part` behind it until all is; the same call again
+    goes on from there.
+
+    Args:
+      sample: how many distinct candidates, uniformly drawn; all when None.
+      parameters: the names of those that vary, while the others keep their default; all when empty.
+      progress: takes the number of evaluations and returns what to call after each batch.
+
+    Raises:
+      UserError: a mistake in the arguments, too many candidates, or a file that is there already.
+    """
+    write = writer(out)
+    if out.exists() or not out.parent.is_dir():
+        word = "is there already; remove it or" if out.exists() else f"cannot be made, there is no {out.parent};"
+        raise UserError(f"{out} {word} choose another --out")
+    problem = registry.load(problem_id)
+    problem.workers = workers
+    default_value(problem)
+    columns = _columns(problem.space, parameters)
+    configs = _candidates(problem, columns, sample, seed)
+    metadata = {
+        "problem": problem_id,
+        "fingerprint": problem.fingerprint(),
+        **({"timeunit": "seconds"} if problem.unit == "seconds" else {}),
+        **({"varied": list(parameters)} if parameters else {}),
+        "sample": f"{sample:,} of {_many(_cardinality(problem.space, columns))}, seed {seed}" if sample else "",
+        "made by": f"bbo_suite {version('bbo_suite')}, Python {platform.python_version()}, {platform.machine()}",
+        "facts": problem.facts(),
+    }
+    part = out.with_name(f"{out.name}.part")
+    outcomes = _measured(problem, configs, part, metadata, progress(len(configs)))
+    made = Measurements(problem.space, columns, configs, outcomes, metadata, problem.unit, problem.default_row())
+    with disk_errors(out):
+        unfinished = out.with_name(f".{out.name}")  # of the same format; `out` is whole or not there
+        write(unfinished, made)
+        unfinished.replace(out)
+        part.unlink()
+
+
+def _columns(space: Space, parameters: Sequence[str]) -> list[int]:
+    if not parameters:
+        return list(range(len(space)))
+    places = {space.name(i): i for i in range(len(space))}
+    for name in parameters:
+        if name not in places:
+            raise UserError(f"the problem has no parameter {name!r}.{did_you_mean(name, places)}")
+    return sorted({places[name] for name in parameters})
+
+
+def _cardinality(space: Space, columns: Sequence[int]) -> int:
+    return space.cardinality if len(columns) == len(space) else _free(space, columns).cardinality
+
+
+def _many(count: int) -> str:
+    """Return a number that people can read, however large it is."""
+    return f"{count:,}" if count < 10**15 else f"10^{math.log10(count):,.0f}"
+
+
+def _free(space: Space, columns: Sequence[int]) -> Space:
+    """Return the product of some parameters; what the whole space forbids is still in it."""
+    return Space(space.sizes[list(columns)])
+
+
+def _candidates(problem: Problem, columns: Sequence[int], sample: int | None, seed: int) -> NDArray:
+    """Return distinct allowed candidates, the default first."""
+    if seed < 0 or (sample is not None and sample < 1):
+        raise UserError(f"sample must be 1 or more and seed 0 or more, not {sample} and {seed}")
+    space, default = problem.space, problem.default_row()
+    part = space if len(columns) == len(space) else _free(space, columns)
+    wanted = part.cardinality if sample is None else min(sample, part.cardinality)
+    if wanted > LARGEST:
+        raise UserError(
+            f"there are {_many(wanted)} candidates, more than {LARGEST:,}; give --sample, or fewer --parameter"
+        )
+    order = Enumeration(part, np.random.default_rng(seed))
+    found = default[None]
+    for start in range(0, order.length, wanted):
+        rows = np.repeat(default[None], min(wanted, order.length - start), axis=0)
+        rows[:, columns] = order.rows(start, start + wanted)
+        found = np.vstack([found, rows[space.allowed(rows) & (rows != default).any(axis=1)]])
+        if len(found) >= wanted or start > 100 * LARGEST:
+            break
+    return found[:wanted]
+
+
+def _measured(
+    problem: Problem, configs: NDArray, part: Path, metadata: dict[str, Any], show: Progress
+) -> list[Outcome]:
+    """Return what came of each candidate; what stands in `part` is not measured again."""
+    outcomes = _known(part, metadata)
+    if not part.exists() or not part.stat().st_size:
+        _append(part, [metadata])
+    while len(outcomes) < len(configs):
+        show(len(outcomes), problem.id)
+        new = list(_outcomes(problem, configs[len(outcomes) : len(outcomes) + BATCH]))
+        _append(part, new)
+        outcomes += new
+    show(len(outcomes), problem.id)
+    return outcomes
+
+
+def _append(part: Path, lines: Sequence[Any]) -> None:
+    with disk_errors(part), part.open("a", encoding="utf-8") as file:
+        file.writelines(f"{json.dumps(line)}\n" for line in lines)
+
+
+def _known(part: Path, metadata: dict[str, Any]) -> list[Outcome]:
+    """Return what an interrupted recording of the same candidates has; a line that is cut is taken off."""
+    if not part.exists():
+        return []
+    text = part.read_bytes()
+    whole = text[: text.rfind(b"\n") + 1]
+    try:
+        told, *lines = [json.loads(line) for line in whole.splitlines()] or [metadata]
+    except ValueError:
+        told, lines = None, []
+    if told != json.loads(json.dumps(metadata)):
+        raise UserError(f"{part} is of another recording, or damaged; remove it or choose another --out")
+    with part.open("rb+") as file:
+        file.truncate(len(whole))
+    return [(float(cost), int(status), str(reason)) for cost, status, reason in lines]
+
+
+def _outcomes(problem: Problem, configs: NDArray) -> Iterator[Outcome]:
+    result = evaluate(problem, configs)
+    for i, (cost, status) in enumerate(zip(result.values.tolist(), result.status.tolist(), strict=True)):
+        yield cost, status, result.reasons.get(i, "")

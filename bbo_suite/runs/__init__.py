@@ -1,0 +1,1 @@
+"""Runs and studies while they go on: the loop, processes, clusters, Ctrl-C."""

@@ -1,0 +1,113 @@
+"""One run: ask, evaluate, tell until the budget is spent; resuming is the same loop over stored rows."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from numpy.typing import NDArray
+
+from ..core.problem import Problem
+from ..core.strategy import Strategy
+from ..errors import UserError, blame
+from ..store.diagnostics import Diagnostics
+from ..store.identity import Run
+from ..store.run_folder import RunFolder
+from .run_log import RunLog
+
+
+def execute(
+    run: Run,
+    problem: Problem,
+    strategy: type[Strategy],
+    folder: RunFolder,
+    stopped: Callable[[], bool],
+    keep_all: bool = False,
+    max_seconds: float | None = None,
+) -> bool:
+    """Spend what is left of the run's budget and return whether the run is complete.
+
+    Stored rows are told back instead of evaluated, after a check that the strategy proposes the same candidates.
+
+    Args:
+      folder: entered; holds the rows that are known and takes the new ones.
+      stopped: asked before each batch; true ends the run early, with everything stored.
+      keep_all: store every candidate, not only improvements.
+      max_seconds: ends the run after the batch in which the seconds of its rows exceed it; a longer limit, or none,
+        continues a run that ended so.
+
+    Raises:
+      UserError: the strategy or the problem breaks its contract, or the stored rows are not of this run.
+    """
+    limit = math.inf if max_seconds is None else max_seconds
+    if folder.has_time(limit):
+        folder.reopen()
+    if folder.ended:
+        return True
+    try:
+        return _loop(run, problem, strategy, folder, stopped, keep_all, limit)
+    except UserError as error:
+        with suppress(UserError):  # where the disk is full there is no room for this either
+            folder.note(error.__cause__ or error)
+        raise
+
+
+def _loop(
+    run: Run,
+    problem: Problem,
+    strategy_class: type[Strategy],
+    folder: RunFolder,
+    stopped: Callable[[], bool],
+    keep_all: bool,
+    max_seconds: float,
+) -> bool:
+    """Return whether the run is complete; false if it was stopped."""
+    owner = f"strategy {run.strategy}"
+    log, diagnostics = RunLog(problem, folder, keep_all), Diagnostics(folder.path)
+    with blame(f"problem {run.problem}", "structure"):
+        task = problem.task(strategy_class.uses_structure)
+    clock = time.perf_counter()
+    with blame(owner, "its constructor"):
+        options = strategy_class.Options(**run.options)
+        strategy = strategy_class(task, run.budget, run.generator(), options)
+    while log.done < run.budget:
+        if stopped():
+            return False
+        if log.new and log.seconds >= max_seconds:
+            log.end("time")
+            return True
+        wanted = min(run.batch, run.budget - log.done)
+        with blame(owner, "ask"):
+            proposed = strategy.ask(wanted)
+        strategy_seconds = time.perf_counter() - clock
+        configs = checked(problem, proposed, wanted, owner)
+        if not len(configs):
+            log.end("covered")
+            return True
+        values = log.values(configs, strategy_seconds)
+        clock = time.perf_counter()
+        if log.done < run.budget:
+            with blame(owner, "tell"):
+                strategy.tell(configs, values)
+            with blame(owner, "diagnostics"):
+                numbers = strategy.diagnostics()
+            diagnostics.take(log.done, numbers)
+    log.end("budget")
+    return True
+
+
+def checked(problem: Problem, proposed: object, wanted: int, owner: str) -> NDArray:
+    """Return what a strategy proposed as a batch of at most `wanted` rows of the space.
+
+    Raises:
+      UserError: it is none.
+    """
+    try:
+        configs = problem.space.check(proposed)
+        if len(configs) > wanted:
+            raise ValueError(f"it returned {len(configs)} candidates when asked for {wanted}")
+    except ValueError as error:
+        raise UserError(f"{owner} broke its contract in ask: {error}") from None
+    return configs

@@ -1,0 +1,74 @@
+"""The costs of a run's candidates: from stored rows as far as these go, then from the problem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.evaluation import evaluate
+from ..core.problem import Problem, Status
+from ..errors import UserError
+from ..store.rows import Row
+from ..store.run_folder import RunFolder
+
+
+class RunLog:
+    """What a run's folder holds, and takes.
+
+    Attributes:
+      done: evaluations that the strategy has been told of.
+      seconds: what these took, with the strategy's own.
+    """
+
+    def __init__(self, problem: Problem, folder: RunFolder, keep_all: bool) -> None:
+        self._problem, self._folder, self._keep_all = problem, folder, keep_all
+        self.done = 0
+        self.seconds = 0.0
+        self._best = np.inf
+
+    @property
+    def new(self) -> bool:
+        """Are all stored rows told, so that what comes next is evaluated?"""
+        return self.done >= len(self._folder.rows)
+
+    def values(self, configs: NDArray, strategy_seconds: float) -> NDArray[np.float64]:
+        """Return the `(n,)` costs of a batch, evaluated and stored where they are not known."""
+        digests = self._problem.space.digests(configs)
+        known = self._folder.rows[self.done : self.done + len(configs)]
+        for row, digest in zip(known, digests, strict=False):
+            if row.digest != digest:
+                raise self._other(f"evaluation {row.evaluation} is another candidate")
+        values = np.array([row.value for row in known])
+        self._best = min(self._best, values.min(initial=np.inf))
+        new = configs[len(known) :]
+        rows: list[Row] = []
+        if len(new):
+            rows = list(self._evaluate(new, digests[len(known) :], len(known), strategy_seconds / len(configs)))
+            self._folder.append(rows)
+            values = np.append(values, [row.value for row in rows])
+        self.done += len(configs)
+        self.seconds += sum(row.strategy_seconds + row.evaluation_seconds for row in (*known, *rows))
+        return values
+
+    def end(self, reason: str) -> None:
+        """Mark the run complete, after a check that the folder holds no rows beyond its end."""
+        if self.done < len(self._folder.rows):
+            raise self._other(f"evaluation {self.done + 1} is stored although the strategy proposes no more")
+        self._folder.end(reason, self.done, float(self._best), self.seconds)
+
+    def _other(self, what: str) -> UserError:
+        advice = "the strategy, its libraries or the processor are others; nothing was changed: choose another --study"
+        return UserError(f"{self._folder.path}, {what}: {advice}")
+
+    def _evaluate(self, configs: NDArray, digests: list[str], skipped: int, strategy_seconds: float) -> Iterator[Row]:
+        space, result = self._problem.space, evaluate(self._problem, configs)
+        assert result.seconds is not None
+        columns = zip(digests, result.values.tolist(), result.status.tolist(), result.seconds.tolist(), strict=True)
+        for i, (digest, value, status, seconds) in enumerate(columns):
+            kept = self._keep_all or value < self._best
+            self._best = min(self._best, value)
+            config, reason = space.pack(configs[i]) if kept else "", result.reasons.get(i, "")
+            number = self.done + skipped + i + 1
+            yield Row(number, digest, value, Status(status), strategy_seconds, seconds, config, reason)

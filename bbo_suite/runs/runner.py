@@ -1,0 +1,95 @@
+"""A study from its plan to its outcomes: alone in its folder, resumed, and stopped in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from ..errors import UserError
+from ..files import disk_errors
+from ..store.run_folder import LOCK
+from .interrupt import StopFile
+from .processes import Outcome, default_jobs, perform
+from .study import PlannedRun, Study
+
+
+@dataclass(frozen=True)
+class Report:
+    """What came of a study: a summary of every run that did not fail, a sentence for each that did, and was it cut?"""
+
+    summaries: list[dict[str, Any]]
+    errors: list[str]
+    stopped: bool
+
+
+def perform_study(study: Study, jobs: int | None, quiet: bool, cluster: str | None = None) -> Report:
+    """Do all that is left of a study.
+
+    Raises:
+      UserError: the plan is wrong, or another process is at this study.
+    """
+    from ..cli.progress import preparing, shown
+
+    if jobs is not None and jobs < 1:
+        raise UserError(f"jobs must be 1 or more, not {jobs}")
+    if cluster is not None:
+        _check_cluster(cluster, jobs)
+    with _alone(study), StopFile(study.path if cluster else None) as stop:
+        with preparing(study.problems, quiet):
+            plan = study.prepare()
+        study.announce()
+        with shown(plan, quiet) as ended:
+            outcomes = list(_told(_performed(study, plan, jobs, stop.path, cluster), ended))
+        stopped = stop.stopped
+    order = {planned.path: place for place, planned in enumerate(plan)}
+    outcomes.sort(key=lambda outcome: order[outcome.path])
+    summaries = [outcome.summary for outcome in outcomes if outcome.summary]
+    return Report(summaries, [outcome.error for outcome in outcomes if outcome.error], stopped)
+
+
+def _check_cluster(address: str, jobs: int | None) -> None:
+    from .cluster import check_address
+
+    if jobs is not None:
+        raise UserError("jobs is for this machine; a cluster does as many runs at a time as it has workers")
+    check_address(address)
+
+
+def _performed(
+    study: Study, plan: list[PlannedRun], jobs: int | None, stop: Path, cluster: str | None
+) -> Iterator[Outcome]:
+    if cluster is None:
+        return perform(study, plan, jobs or default_jobs(len(plan)), stop)
+    from .cluster import perform_on
+
+    return perform_on(cluster, study, plan, stop)
+
+
+def _told(outcomes: Iterable[Outcome], ended: Callable[[Path], None]) -> Iterator[Outcome]:
+    for outcome in outcomes:
+        ended(outcome.path)
+        yield outcome
+
+
+@contextmanager
+def _alone(study: Study) -> Iterator[None]:
+    """Keep a second process from the same study, or the same share of it, while this one writes it."""
+    study.claim()
+    name = LOCK if study.only is None else f"{LOCK}-{study.only[0]}-of-{study.only[1]}"
+    lock = FileLock(study.path / name, timeout=0)
+    with disk_errors(study.path):
+        try:
+            lock.acquire()
+        except Timeout:  # before disk_errors sees it: to filelock it is an OSError
+            what = "" if study.only is None else f"share {study.only[0]}/{study.only[1]} of "
+            advice = "wait for it or choose another --study"
+            raise UserError(f"another process is writing {what}study {study.name!r}; {advice}") from None
+    try:
+        yield
+    finally:
+        lock.release()

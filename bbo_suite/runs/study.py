@@ -1,0 +1,181 @@
+"""Many runs: problems x strategies x seeds under one budget, in one process or several."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import itertools
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from ..core.evaluation import default_value
+from ..errors import UserError, blame
+from ..files import disk_errors, read_json, write_json
+from ..registry import Registry
+from ..store.identity import Run, check_contents, check_identity
+from ..store.plan import RunName, add_planned, share
+from .machine import facts
+
+STUDY, CLAIM_LOCK, CLAIM_SECONDS = "study.json", ".claim.lock", 60
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """A run, its folder, and what is noted beside its identity when it starts."""
+
+    run: Run
+    path: Path
+    facts: dict[str, Any]
+
+    @property
+    def name(self) -> RunName:
+        """What tells it from the other runs."""
+        return RunName(self.run.problem, self.run.strategy, self.run.seed)
+
+
+@dataclass(frozen=True)
+class Study:
+    """A comparison: every strategy on every problem, `repeats` times, with equal budgets.
+
+    A study may grow by strategies, problems and repeats; its budget and batch size, and the options and content of a
+    run that it holds, never change.
+
+    Attributes:
+      name: of the folder in `results`.
+      problems: ids.
+      strategies: the options of each strategy by id, instances of its `Options`.
+      repeats: runs of each pair, with seeds from `seed` on.
+      budget: evaluations of a run.
+      batch: candidates that are asked for at a time.
+      keep_all: store every candidate in full.
+      workers: processes that each problem with a live compiler may use.
+      max_seconds: ends a run once its evaluations and its strategy have taken so long; None for no such end.
+      only: `(k, n)` for the k-th of n shares of the runs, counted from 1; None for all. Shares may run at the same
+        time, on any machines that see the folder.
+    """
+
+    name: str
+    results: Path
+    registry: Registry
+    problems: tuple[str, ...]
+    strategies: Mapping[str, Any]
+    repeats: int = 1
+    seed: int = 0
+    budget: int = 10_000
+    batch: int = 100
+    keep_all: bool = False
+    workers: int = 1
+    max_seconds: float | None = None
+    only: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("budget", "batch", "repeats", "workers"):
+            if getattr(self, name) < 1:
+                raise UserError(f"{name} must be 1 or more, not {getattr(self, name)}")
+        if self.max_seconds is not None and not self.max_seconds > 0:
+            raise UserError(f"max_seconds must be above 0, not {self.max_seconds}")
+        if self.seed < 0:
+            raise UserError(f"seed must be 0 or more, not {self.seed}")
+        if self.only and not 1 <= self.only[0] <= self.only[1]:
+            raise UserError(f"there is no share {self.only[0]}/{self.only[1]}; shares are counted from 1")
+        check_name(self.name)
+
+    @property
+    def path(self) -> Path:
+        """The study's folder."""
+        return self.results / self.name
+
+    @property
+    def runs(self) -> list[RunName]:
+        """All runs of the study, problem by problem."""
+        seeds = range(self.seed, self.seed + self.repeats)
+        return [RunName(*names) for names in itertools.product(self.problems, self.strategies, seeds)]
+
+    @property
+    def share(self) -> list[RunName]:
+        """The runs of this share of the study, all of them where it has no shares."""
+        return share(self.runs, *self.only) if self.only else self.runs
+
+    def prepare(self) -> list[PlannedRun]:
+        """Load every problem of the share, cost its default, and check that nothing stored contradicts the plan.
+
+        Raises:
+          UserError: an unknown id, a problem that does not load, or a folder that holds something else.
+        """
+        where = facts()
+        by_problem = itertools.groupby(self.share, key=lambda run: run.problem)
+        plan = [run for problem, runs in by_problem for run in self._of_problem(problem, runs, where)]
+        for planned in plan:
+            check_identity(planned.path, planned.run.identity())
+        check_contents(self.path, {planned.run.problem: planned.run.fingerprint for planned in plan})
+        return plan
+
+    def claim(self) -> None:
+        """Write what all runs of the study share, or compare it with what is there.
+
+        Raises:
+          UserError: the folder cannot be written, or the study was made with other settings.
+        """
+        shared = {"format": 1, "budget": self.budget, "batch": self.batch}
+        with self._writing():
+            if not (self.path / STUDY).exists():
+                write_json(self.path / STUDY, shared)
+        stored = read_json(self.path / STUDY)
+        for key, value in shared.items():
+            if stored.get(key) != value:
+                advice = "choose another --study, or the same settings"
+                raise UserError(f"study {self.name!r} was made with {key} {stored.get(key)}, not {value}; {advice}")
+
+    def announce(self) -> None:
+        """List the runs of all shares in the study's folder, for whoever watches it."""
+        with self._writing():
+            add_planned(self.path, self.runs)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Keep other shares, which may start at the same moment, from what they all write; it takes milliseconds."""
+        with disk_errors(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            with FileLock(self.path / CLAIM_LOCK, timeout=CLAIM_SECONDS):
+                yield
+
+    def _of_problem(self, problem_id: str, runs: Iterable[RunName], where: dict[str, Any]) -> Iterator[PlannedRun]:
+        problem = self.registry.problem(problem_id)
+        noted = {"default": default_value(problem), "optimum": problem.optimum, "unit": problem.unit}
+        noted |= {"parameters": len(problem.space), **where}
+        with blame(f"problem {problem_id}", "fingerprint"):
+            fingerprint = problem.fingerprint()
+        for name in runs:
+            fields = dataclasses.asdict(self.strategies[name.strategy])
+            uses_structure = self.registry.strategy(name.strategy).uses_structure
+            run = Run(problem_id, fingerprint, name.strategy, fields, name.seed, self.budget, self.batch)
+            yield PlannedRun(run, self.path / name.folder, {**noted, "uses_structure": uses_structure})
+
+
+def check_name(study: str) -> None:
+    """Check that a study's name can name a folder.
+
+    Raises:
+      UserError: it cannot.
+    """
+    if not re.fullmatch(r"[\w@+-][\w.@+-]*", study):
+        raise UserError(f"study name {study!r} must be letters, digits and any of . _ @ + - without a slash")
+
+
+def default_name(
+    strategies: Sequence[str], problems: Sequence[str], chosen: Mapping[str, Any], budget: int, batch: int, seed: int
+) -> str:
+    """Return a study name that the settings determine, so that the same command finds its study again."""
+    strategies, problems = sorted(strategies), sorted(problems)
+    settings = [problems, {name: dataclasses.asdict(made) for name, made in chosen.items()}, budget, batch, seed]
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:6]
+    words = [problems[0] if len(problems) == 1 else f"{len(problems)}-problems"]
+    words.append("-".join(strategies) if len(strategies) <= 4 else f"{len(strategies)}-strategies")
+    return f"{re.sub(r'[^A-Za-z0-9.+]+', '-', '-'.join(words)).strip('-.')[:80]}-{digest}".strip("-")

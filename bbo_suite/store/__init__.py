@@ -1,0 +1,1 @@
+"""Runs and studies on disk: the only place that writes and parses them."""

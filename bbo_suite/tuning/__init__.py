@@ -1,0 +1,1 @@
+"""Searching a strategy's own options, and pre-training strategies."""

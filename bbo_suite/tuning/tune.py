@@ -1,0 +1,203 @@
+"""Searching a strategy's own options on training problems, and judging what was found on fresh seeds."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import UserError
+from ..files import disk_errors, write_json
+from ..libraries import quiet_optuna
+from ..registry import Registry
+from ..runs.runner import perform_study
+from ..runs.study import Study
+from .knobs import Knob, knobs_of
+
+Gains = dict[str, float]
+"""The mean log speedup over the seeds, by problem."""
+
+_LEAST = 0.01
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What is tuned, on what, and with how much work.
+
+    Attributes:
+      strategy: its id.
+      problems: ids of the training problems; what is reported later should not be among them.
+      trials: settings to try, the shipped defaults included.
+      budget, batch: of each run.
+      repeats: seeds from `seed` on, the same for every setting; the verdict takes twice as many, the next ones.
+      jobs: runs at a time.
+    """
+
+    name: str
+    results: Path
+    registry: Registry
+    strategy: str
+    problems: tuple[str, ...]
+    trials: int = 30
+    budget: int = 2000
+    repeats: int = 2
+    seed: int = 0
+    batch: int = 100
+    jobs: int | None = None
+    quiet: bool = False
+
+    def gains(self, options: Any, seed: int, repeats: int, quiet: bool) -> Gains:  # noqa: ANN401 - the strategy's own
+        """Run the strategy with some options, as far as that is not stored already.
+
+        Raises:
+          UserError: a run failed.
+          KeyboardInterrupt: stopped by Ctrl-C; everything is stored.
+        """
+        digest = hashlib.sha256(json.dumps(dataclasses.asdict(options), sort_keys=True).encode()).hexdigest()[:8]
+        chosen = {self.strategy: options}
+        folder = self.results / self.name
+        runs = (repeats, seed, self.budget, self.batch)
+        report = perform_study(
+            Study(f"options-{digest}", folder, self.registry, self.problems, chosen, *runs), self.jobs, quiet
+        )
+        if report.stopped:
+            print(f"stopped; everything is stored in {folder}: run the same command to resume", file=sys.stderr)
+            raise KeyboardInterrupt
+        if report.errors:
+            raise UserError("; ".join(report.errors))
+        return _mean_gains(report.summaries)
+
+
+def _mean_gains(summaries: Sequence[Mapping[str, Any]]) -> Gains:
+    by_problem: dict[str, list[float]] = {}
+    for run in summaries:
+        gain = math.log(run["speedup"]) if run["speedup"] else -1.0  # nothing worked: as bad as e times the default
+        by_problem.setdefault(run["problem"], []).append(gain)
+    return {problem: sum(gains) / len(gains) for problem, gains in by_problem.items()}
+
+
+def score(gains: Gains, reference: Gains) -> float:
+    """Return the mean over problems of the gain in multiples of the reference's; 1 is as good as the reference.
+
+    A gain is the logarithm of the speedup, so a problem with little to gain counts as much as one with a lot. Where
+    the reference gains less than 1 %, or loses, a difference counts in multiples of 1 %: of next to nothing, any gain
+    is a thousandfold.
+    """
+    return 1 + sum((gain - reference[p]) / max(reference[p], _LEAST) for p, gain in gains.items()) / len(gains)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The best setting found, and how it and the shipped defaults do on seeds that the search did not see."""
+
+    options: Any
+    score: float
+    fresh_score: float
+    shipped: Gains
+    tuned: Gains
+
+
+def tune(plan: Tuning) -> Verdict:
+    """Search by Optuna's TPE, seeded, the shipped defaults first.
+
+    There is no storage beside the runs': the same call again replays the search over the stored runs and goes on.
+
+    Raises:
+      UserError: the strategy has no option that can be searched, a wrong argument, or the defaults fail.
+    """
+    shipped = plan.registry.strategy(plan.strategy).Options()
+    knobs = knobs_of(type(shipped), f"strategy {plan.strategy}")
+    if not plan.problems:
+        raise UserError("no training problem is named; give --problem, or --problems-from a file")
+    if plan.trials < 2:
+        raise UserError(f"trials must be 2 or more, not {plan.trials}: the first is the shipped defaults")
+    reference = plan.gains(shipped, plan.seed, plan.repeats, plan.quiet)
+    options, best = _searched(plan, shipped, knobs, reference)
+    fresh = (plan.seed + plan.repeats, 2 * plan.repeats)
+    before, after = (plan.gains(each, *fresh, plan.quiet) for each in (shipped, options))
+    return Verdict(options, best, score(after, before), before, after)
+
+
+def _searched(plan: Tuning, shipped: Any, knobs: Sequence[Knob], reference: Gains) -> tuple[Any, float]:  # noqa: ANN401
+    import optuna
+
+    distributions = {knob.name: knob.distribution() for knob in knobs}
+    best, options = 1.0, shipped
+    with quiet_optuna():
+        sampler = optuna.samplers.TPESampler(seed=plan.seed, n_startup_trials=8)
+        study = optuna.create_study(sampler=sampler, direction="maximize")
+        start = {knob.name: knob.coded(getattr(shipped, knob.name)) for knob in knobs}
+        study.add_trial(optuna.trial.create_trial(params=start, distributions=distributions, value=best))
+        for number in range(1, plan.trials):
+            trial = study.ask(distributions)
+            setting = {knob.name: knob.option(trial.params[knob.name]) for knob in knobs}
+            tried = dataclasses.replace(shipped, **setting)
+            reached = _tried(plan, tried, reference)
+            study.tell(trial, reached, state=optuna.trial.TrialState.FAIL if reached is None else None)
+            best, options = max((best, options), (reached or -math.inf, tried), key=lambda pair: pair[0])
+            if not plan.quiet:
+                now = "failed" if reached is None else f"{reached:.4f}"
+                print(f"setting {number + 1}/{plan.trials}: {now}, best {best:.4f}; {words(setting)}", file=sys.stderr)
+    return options, best
+
+
+def _tried(plan: Tuning, options: Any, reference: Gains) -> float | None:  # noqa: ANN401
+    """Return a setting's score, or None if a run fails: that is the setting's fault, as the defaults did not."""
+    try:
+        return score(plan.gains(options, plan.seed, plan.repeats, True), reference)
+    except UserError as error:
+        print(f"left out: {error}", file=sys.stderr)
+        return None
+
+
+def words(setting: Mapping[str, Any]) -> str:
+    """Return a setting as it is given on the command line."""
+    return " ".join(f"{name}={value:.6g}" if isinstance(value, float) else f"{name}={value}"
+                    for name, value in setting.items())  # fmt: skip
+
+
+def changed(verdict: Verdict) -> dict[str, Any]:
+    """Return the options in which the verdict differs from what ships."""
+    shipped = dataclasses.asdict(type(verdict.options)())
+    return {name: value for name, value in dataclasses.asdict(verdict.options).items() if value != shipped[name]}
+
+
+def write(plan: Tuning, verdict: Verdict, file: Path) -> None:
+    """Write what was found, and on what, as JSON."""
+    about = {"strategy": plan.strategy, "problems": plan.problems, "trials": plan.trials, "budget": plan.budget}
+    about |= {"batch": plan.batch, "repeats": plan.repeats, "seed": plan.seed}
+    with disk_errors(file):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_json(file, {**about, **dataclasses.asdict(verdict)})
+
+
+def read_problems(file: Path | None) -> list[str]:
+    """Return the ids in a file, one a line; what follows a `#` is left out.
+
+    Raises:
+      UserError: the file cannot be read.
+    """
+    if file is None:
+        return []
+    try:
+        lines = [line.partition("#")[0].strip() for line in file.read_text(encoding="utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot read the problems in {file}: {_reason(error)}") from None
+    return [line for line in lines if line]
+
+
+def _reason(error: OSError | UnicodeDecodeError) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else "it is no text"
+
+
+def default_name(strategy: str, problems: Sequence[str], *settings: int) -> str:
+    """Return a folder's name that the settings but the number of trials determine, so that these can grow."""
+    digest = hashlib.sha256(json.dumps([strategy, sorted(problems), settings]).encode()).hexdigest()[:6]
+    return f"tune-{re.sub('[^A-Za-z0-9]+', '-', strategy).strip('-')}-{digest}"

@@ -1,0 +1,158 @@
+"""The best configuration of a study for each problem: who found it, what it is worth now, and how to use it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..core.problem import Problem
+from ..errors import UserError, blame
+from ..registry import Registry
+from ..store.rows import Row
+from ..store.stored_run import StoredRun, readable, run_folders
+from .remeasure import Remeasured, fresh, measure
+
+COST_ALONE = "nothing beside its cost"
+
+
+@dataclass(frozen=True)
+class Best:
+    """What a study says of one problem.
+
+    Attributes:
+      problem: its id.
+      runs: the number of them that are of this problem, of one content.
+      evaluations: of all of these.
+      run, row: where the best candidate was found; None where none succeeded.
+      again: its cost now; None where it could not be measured.
+      why_not: why it could not be measured; empty if it was.
+      checked: what is known to be right of the candidate, beside its cost.
+      paste: the candidate in the compiler's own words; empty where these are not to be had.
+      all_tried: the number of candidates that there are, if the runs have tried every one of them; else 0.
+    """
+
+    problem: str
+    runs: int
+    evaluations: int
+    run: StoredRun | None = None
+    row: Row | None = None
+    again: Remeasured | None = None
+    why_not: str = ""
+    checked: str = ""
+    paste: str = ""
+    all_tried: int = 0
+
+    @property
+    def is_optimum(self) -> bool:
+        """Was every candidate tried, and do costs not vary?"""
+        again = self.again
+        return bool(self.all_tried and self.row and again and not again.noisy and again.value == self.row.value)
+
+    @property
+    def stored_speedup(self) -> float | None:
+        """By the costs that the run stored."""
+        if self.run is None or self.row is None or self.row.value <= 0:
+            return None
+        return self.run.head["default"] / self.row.value
+
+    @property
+    def speedup(self) -> float | None:
+        """As measured again, where it was: what a noisy measurement once gave does not count."""
+        return self.again.speedup if self.again else self.stored_speedup
+
+    def facts(self) -> dict[str, Any]:
+        """Return all of it, as `best --json` prints it."""
+        told: dict[str, Any] = {"problem": self.problem, "runs": self.runs, "evaluations": self.evaluations}
+        if self.run is None or self.row is None:
+            return told | {"speedup": None, "strategy": None, "paste": None}
+        return {
+            **told,
+            "speedup": self.speedup,
+            "stored_speedup": self.stored_speedup,
+            "unit": self.run.head["unit"],
+            "default": self.run.head["default"],
+            "value": self.row.value,
+            "strategy": self.run.run.strategy,
+            "uses_structure": self.run.head["uses_structure"],
+            "seed": self.run.run.seed,
+            "evaluation": self.row.evaluation,
+            "measured_again": asdict(self.again) if self.again else None,
+            "why_not_measured": self.why_not or None,
+            "checked": self.checked or None,
+            "all_tried": self.all_tried or None,
+            "is_optimum": self.is_optimum or None,
+            "paste": self.paste or None,
+            "config": self.row.config,
+            "path": str(self.run.path),
+        }
+
+
+def best_of(registry: Registry, study: str, results: Path | str, complaints: list[str]) -> Iterator[Best]:
+    """Yield the best of each problem of a study, measured again.
+
+    Args:
+      complaints: what could not be read is named there, in a sentence each, and left out.
+
+    Raises:
+      UserError: there is no such study.
+    """
+    by_problem: dict[tuple[str, str], _Runs] = {}
+    for run in readable(run_folders(study, results), complaints):
+        by_problem.setdefault((run.run.problem, run.run.fingerprint), _Runs()).add(run)
+    yield from (_best(registry, problem, runs) for (problem, _), runs in by_problem.items())
+
+
+@dataclass
+class _Runs:
+    """The runs of one problem, read one after another: of all rows only those of the best run stay in memory."""
+
+    folders: list[Path] = field(default_factory=list)
+    evaluations: int = 0
+    run: StoredRun | None = None
+    row: Row | None = None
+
+    def add(self, run: StoredRun) -> None:
+        self.folders.append(run.path)
+        self.evaluations += len(run.rows)
+        old, new = self.row, run.best
+        if new and (not old or (new.value, new.evaluation) < (old.value, old.evaluation)):
+            self.run, self.row = run, new
+
+
+def _best(registry: Registry, problem_id: str, runs: _Runs) -> Best:
+    counts = problem_id, len(runs.folders), runs.evaluations
+    run, row = runs.run, runs.row
+    if run is None or row is None:
+        return Best(*counts)
+    own, paste = (*counts, run, row), ""
+    if not row.config:
+        return Best(*own, why_not="its configuration was not stored")
+    try:
+        problem = fresh(registry, problem_id, run.run.fingerprint)
+        config = problem.space.unpack(row.config)
+        with blame(f"problem {problem_id}", "paste"):
+            paste = problem.paste(config)
+        again, tried = measure(problem, config), _all_tried(problem, runs)
+        return Best(*own, again, "", what_is_checked(problem), paste, tried)
+    except ValueError as error:
+        return Best(*own, why_not=f"the stored configuration cannot be read: {error}")
+    except UserError as error:
+        return Best(*own, why_not=str(error), paste=paste)
+
+
+def _all_tried(problem: Problem, runs: _Runs) -> int:
+    """Return how many candidates there are, if the runs have tried all; else 0."""
+    candidates = problem.space.cardinality
+    if candidates > runs.evaluations:
+        return 0
+    tried = {row.digest for run in readable(runs.folders, []) for row in run.rows}
+    return candidates if len(tried) == candidates else 0
+
+
+def what_is_checked(problem: Problem) -> str:
+    """Return what a problem looks at beside the cost, by the fact `results` that live compilers give."""
+    with blame(f"problem {problem.id}", "facts"):
+        results = problem.facts().get("results", "")
+    return f"the compiled program is {results}" if results else COST_ALONE

@@ -1,0 +1,99 @@
+"""A candidate evaluated again, now and here, beside the default: once or twice, or several times where costs vary."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.evaluation import default_value, evaluate
+from ..core.problem import Problem, Status
+from ..errors import UserError, blame
+from ..registry import Registry
+from ..store.identity import OTHER_CONTENT
+
+REPEATS = 7
+"""Measurements of a cost that varies; one that does not is measured twice, to see that."""
+
+
+@dataclass(frozen=True)
+class Remeasured:
+    """Costs of the default and of a candidate, measured in turn.
+
+    Attributes:
+      defaults, values: in the problem's unit, in order; inf where it failed.
+      failure: why the candidate failed, empty if it never did.
+    """
+
+    defaults: tuple[float, ...]
+    values: tuple[float, ...]
+    failure: str = ""
+
+    @property
+    def noisy(self) -> bool:
+        """Do costs differ from measurement to measurement?"""
+        return len(set(self.values)) > 1 or len(set(self.defaults)) > 1
+
+    @property
+    def value(self) -> float:
+        """The median cost of the candidate."""
+        return median(self.values)
+
+    @property
+    def speedup(self) -> float | None:
+        """The default's median cost over the candidate's; None where the candidate fails or costs nothing."""
+        return median(self.defaults) / self.value if 0 < self.value < math.inf else None
+
+    @property
+    def spread(self) -> float:
+        """The range of the candidate's or the default's costs over their median, whichever is larger."""
+        return max(_range(self.values), _range(self.defaults))
+
+
+def _range(values: tuple[float, ...]) -> float:
+    middle = median(values)
+    return (max(values) - min(values)) / middle if 0 < middle < math.inf else 0.0
+
+
+def fresh(registry: Registry, problem_id: str, fingerprint: str) -> Problem:
+    """Return a problem loaded anew, whose candidates are really evaluated: no cost comes from a cache on disk.
+
+    Raises:
+      UserError: it cannot be loaded here, or is another one than it was.
+    """
+    from ..supervised import LiveProblem
+
+    problem = registry.load(problem_id)
+    with blame(f"problem {problem_id}", "fingerprint"):
+        content = problem.fingerprint()
+    if content != fingerprint:
+        now = f"its content was {fingerprint} and is {content}"
+        raise UserError(f"the problem has changed since: {now} ({OTHER_CONTENT})")
+    if isinstance(problem, LiveProblem):
+        problem.leave_cache()
+    return problem
+
+
+def measure(problem: Problem, config: NDArray) -> Remeasured:
+    """Return the costs of the default and of an allowed `(d,)` candidate.
+
+    Raises:
+      UserError: the default fails, or the problem breaks its contract.
+    """
+    pairs = [_pair(problem, config) for _ in range(2)]
+    if len({default for default, _, _ in pairs}) > 1 or len({value for _, value, _ in pairs}) > 1:
+        pairs += [_pair(problem, config) for _ in range(REPEATS - 2)]
+    defaults, values, failures = zip(*pairs, strict=True)
+    return Remeasured(defaults, values, next(filter(None, failures), ""))
+
+
+def _pair(problem: Problem, config: NDArray) -> tuple[float, float, str]:
+    """Evaluate the two apart: one batch may be answered from what it holds twice."""
+    default = default_value(problem)
+    own = evaluate(problem, np.array(config)[None])
+    status = Status(int(own.status[0]))
+    failure = "" if status is Status.OK else f"{status.word}: {own.reasons.get(0, 'no reason given')}"
+    return default, float(own.values[0]), failure

@@ -1,0 +1,49 @@
+"""A stored run's strategy asked again, and told what is stored: does it propose what the log says?"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.problem import Problem
+from ..core.strategy import Strategy
+from ..errors import UserError, blame
+from ..runs.loop import checked
+from ..store.stored_run import StoredRun
+
+
+def replay(run: StoredRun, problem: Problem, strategy_class: type[Strategy], most: int) -> NDArray:
+    """Return `(k, d)` the candidates of the first rows, `most` of them or up to a batch more; none is evaluated.
+
+    Raises:
+      UserError: the strategy fails, or proposes something else than what is stored.
+    """
+    owner, own = f"strategy {run.run.strategy}", run.run
+    with blame(f"problem {own.problem}", "structure"):
+        task = problem.task(strategy_class.uses_structure)
+    with blame(owner, "its constructor"):
+        strategy = strategy_class(task, own.budget, own.generator(), strategy_class.Options(**own.options))
+    done, batches = 0, [np.empty((0, len(problem.space)), problem.space.dtype)]
+    while done < min(most, len(run.rows)):
+        wanted = min(own.batch, own.budget - done)
+        with blame(owner, "ask"):
+            proposed = strategy.ask(wanted)
+        configs = checked(problem, proposed, wanted, owner)
+        known = run.rows[done : done + len(configs)]
+        _compare(configs, run, problem, done)
+        batches.append(configs[: len(known)])
+        done += len(configs)
+        if done < len(run.rows):  # else there is nothing more to ask for, and the last batch may have been cut
+            with blame(owner, "tell"):
+                strategy.tell(configs, np.array([row.value for row in known]))
+                strategy.diagnostics()
+    return np.concatenate(batches)
+
+
+def _compare(configs: NDArray, run: StoredRun, problem: Problem, done: int) -> None:
+    if not len(configs):
+        raise UserError(f"evaluation {done + 1} is stored although the strategy proposes no more")
+    known = run.rows[done : done + len(configs)]
+    for row, digest in zip(known, problem.space.digests(configs), strict=False):
+        if row.digest != digest:
+            raise UserError(f"evaluation {row.evaluation} is another candidate than {run.run.strategy} proposes")

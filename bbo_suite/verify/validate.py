@@ -1,0 +1,170 @@
+"""Does a study say what is true? Its logs, its best values measured again, and its strategies asked again."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from ..core.problem import Problem
+from ..errors import UserError
+from ..registry import Registry
+from ..store.identity import RUN
+from ..store.plan import RunName, read_planned
+from ..store.rows import ROWS
+from ..store.stored_run import StoredRun, read_run, run_folders
+from .log_checks import check_log, remarks_on
+from .remeasure import fresh
+from .replay import replay
+from .value_checks import check_values
+
+
+class Finding(StrEnum):
+    """What came of one check."""
+
+    HOLDS = "holds"
+    BROKEN = "does NOT hold"
+    UNCHECKED = "not checked"
+
+
+@dataclass
+class Verdict:
+    """What was found of one run.
+
+    Attributes:
+      name: of its folder.
+      run: None if it cannot be read.
+      rows: their number; None if it cannot be read, or is not there.
+      log, replayed, values: of the files, of the strategy asked again, and of the costs measured again.
+      complaints: what does not hold, a sentence each.
+      remarks: what was not checked and why, and what one should know.
+    """
+
+    name: str
+    run: RunName | None = None
+    rows: int | None = None
+    log: Finding = Finding.UNCHECKED
+    replayed: Finding = Finding.UNCHECKED
+    values: Finding = Finding.UNCHECKED
+    complaints: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+    @property
+    def label(self) -> str:
+        """The run in words."""
+        return self.run.label if self.run else self.name
+
+    @property
+    def absent(self) -> bool:
+        """Is there no such run?"""
+        return self.run is not None and self.rows is None
+
+    @property
+    def unchecked(self) -> bool:
+        """Was something left out, and nothing wrong found instead?"""
+        return not self.complaints and Finding.UNCHECKED in (self.log, self.replayed, self.values)
+
+    def judge(self, found: list[str]) -> Finding:
+        """Note complaints and return whether there were any."""
+        self.complaints += found
+        return Finding.BROKEN if found else Finding.HOLDS
+
+
+def validate(
+    registry: Registry, study: str, results: Path | str, sample: int, show: Callable[[int, str], None]
+) -> Iterator[Verdict]:
+    """Yield what was found of each run, then of what is missing.
+
+    Args:
+      sample: rows of each run whose candidates are asked for again and evaluated again, from the first on; as many of
+        the improvements behind them are evaluated again too.
+      show: called with the number of runs so far and a few words.
+
+    Raises:
+      UserError: there is no such study, or the sample is negative.
+    """
+    if sample < 0:
+        raise UserError(f"sample must be 0 or more, not {sample}")
+    folders = run_folders(study, results)
+    problems: dict[tuple[str, str], Problem | UserError] = {}
+    verdicts = []
+    for number, folder in enumerate(folders):
+        show(number, folder.name)
+        verdicts.append(_of_run(registry, folder, sample, problems))
+        yield verdicts[-1]
+    yield from _leftovers(folders[0].parent)
+    yield from _missing([verdict.run for verdict in verdicts if verdict.run], folders[0].parent)
+
+
+def _of_run(
+    registry: Registry, folder: Path, sample: int, problems: dict[tuple[str, str], Problem | UserError]
+) -> Verdict:
+    verdict = Verdict(folder.name)
+    try:
+        run = read_run(folder)
+        verdict.run, verdict.rows = RunName(run.run.problem, run.run.strategy, run.run.seed), len(run.rows)
+        verdict.log = verdict.judge(check_log(run))
+    except UserError as error:
+        verdict.log = verdict.judge([str(error)])
+        return verdict
+    verdict.remarks += remarks_on(run)
+    problem = _problem(registry, run, problems)
+    if isinstance(problem, UserError):
+        verdict.remarks.append(f"neither values nor proposals can be checked: {problem}")
+        return verdict
+    _against_problem(registry, problem, run, sample, verdict)
+    return verdict
+
+
+def _problem(
+    registry: Registry, run: StoredRun, known: dict[tuple[str, str], Problem | UserError]
+) -> Problem | UserError:
+    key = (run.run.problem, run.run.fingerprint)
+    if key not in known:
+        for other in [other for other in known if other[0] != run.run.problem]:
+            del known[other]  # one at a time is kept: runs come problem after problem
+        try:
+            known[key] = fresh(registry, *key)
+        except UserError as error:
+            known[key] = error
+    return known[key]
+
+
+def _against_problem(registry: Registry, problem: Problem, run: StoredRun, sample: int, verdict: Verdict) -> None:
+    from threadpoolctl import threadpool_limits
+
+    proposed = problem.space.sample(0, run.run.generator())
+    try:
+        strategy = None if run.source else registry.strategy(run.run.strategy)
+    except UserError as error:
+        strategy = None
+        verdict.remarks.append(f"proposals cannot be checked: {error}")
+    if strategy is not None:
+        try:
+            with threadpool_limits(1):
+                proposed = replay(run, problem, strategy, sample)
+            verdict.replayed = Finding.HOLDS
+        except UserError as error:
+            verdict.replayed = verdict.judge([str(error)])
+    if run.best is not None and not run.best.config:
+        verdict.remarks.append("values cannot be checked: the best candidate was not stored")
+        return
+    verdict.values = verdict.judge(check_values(run, problem, proposed, sample, verdict.remarks))
+
+
+def _leftovers(study: Path) -> Iterator[Verdict]:
+    for rows in sorted(study.glob(f"*/{ROWS}")):
+        if not (rows.parent / RUN).exists():
+            verdict = Verdict(rows.parent.name)
+            verdict.log = verdict.judge([f"it has rows but no {RUN}, so nobody knows of what run"])
+            yield verdict
+
+
+def _missing(runs: list[RunName], study: Path) -> Iterator[Verdict]:
+    """Yield what was planned, or what the runs let one expect: every strategy on every problem with every seed."""
+    axes = [sorted(set(values)) for values in zip(*runs, strict=True)]
+    for expected in read_planned(study) or itertools.starmap(RunName, itertools.product(*axes)):
+        if not (study / expected.folder / RUN).exists():
+            yield Verdict(expected.folder, expected, remarks=["there is no such run"])

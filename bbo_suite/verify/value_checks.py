@@ -1,0 +1,93 @@
+"""Stored costs against costs that are measured now."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.evaluation import evaluate
+from ..core.problem import Problem, Status
+from ..errors import UserError
+from ..store.rows import Row
+from ..store.stored_run import StoredRun
+from .log_checks import other_machine
+from .remeasure import Remeasured, measure
+
+LEAST_NOISE = 0.05
+"""A speedup that is measured may differ by so much, relatively, whatever the spread of a few measurements."""
+
+
+def check_values(run: StoredRun, problem: Problem, proposed: NDArray, sample: int, remarks: list[str]) -> list[str]:
+    """Return what does not come back: the default, the best candidate, the first rows, and some improvements.
+
+    Where costs vary, only the best speedup is compared, and only on the same machine.
+
+    Args:
+      run: one whose best candidate, if there is one, was stored.
+      proposed: `(k, d)` the candidates of the first rows, as the strategy proposes them again.
+      sample: improvements behind them to look at.
+      remarks: what was not compared is noted there.
+    """
+    try:
+        return _check(run, problem, proposed, sample, remarks)
+    except UserError as error:
+        return [str(error)]
+
+
+def _check(run: StoredRun, problem: Problem, proposed: NDArray, sample: int, remarks: list[str]) -> list[str]:
+    best = run.best
+    config = problem.default_row() if best is None else _unpacked(problem, best)
+    again = measure(problem, config)
+    if again.noisy:
+        return _noisy(run, again, remarks)
+    first, stored = run.rows[: len(proposed)], [row for row in run.rows[len(proposed) :] if row.config]
+    chosen = np.random.default_rng(0).permutation(len(stored))[:sample]
+    later = [stored[i] for i in sorted(chosen.tolist())] + ([best] if best is not None else [])
+    configs = [*proposed, *(_unpacked(problem, row) for row in later)]
+    return _default(run, again) + list(dict.fromkeys(_again(problem, configs, [*first, *later], run.run.batch)))
+
+
+def _default(run: StoredRun, again: Remeasured) -> list[str]:
+    stored, now = run.head["default"], again.defaults[0]
+    return [] if stored == now else [f"the default cost {stored!r} and costs {now!r} now"]
+
+
+def _noisy(run: StoredRun, again: Remeasured, remarks: list[str]) -> list[str]:
+    if other_machine(run):
+        remarks.append("costs vary, and were measured on another machine: not compared")
+        return []
+    remarks.append(f"costs vary by {again.spread:.1%}: only the best speedup was compared")
+    best = run.best
+    if best is None or not best.value:
+        return []
+    stored, now = run.head["default"] / best.value, again.speedup
+    if now is not None and abs(math.log(now / stored)) <= max(LEAST_NOISE, 3 * again.spread):
+        return []
+    words = f"{now:.4f}" if now is not None else f"none ({again.failure})"
+    return [f"the best speedup was {stored:.4f} and is {words} now, where costs vary by {again.spread:.1%}"]
+
+
+def _again(problem: Problem, configs: Sequence[NDArray], rows: Sequence[Row], batch: int) -> Iterator[str]:
+    """Yield which rows cost something else now.
+
+    How long a candidate may take is the machine's affair, so what runs out of time, then or now, is left out.
+    """
+    for start in range(0, len(rows), batch):
+        part = rows[start : start + batch]
+        result = evaluate(problem, np.array(configs[start : start + batch]))
+        for row, value, status in zip(part, result.values.tolist(), result.status.tolist(), strict=True):
+            if value != row.value and Status.TIMEOUT not in (row.status, status):
+                yield f"evaluation {row.evaluation} cost {row.value!r} and costs {value!r} now"
+
+
+def _unpacked(problem: Problem, row: Row) -> NDArray:
+    try:
+        config = problem.space.unpack(row.config)
+    except ValueError as error:
+        raise UserError(f"the configuration of evaluation {row.evaluation} cannot be read: {error}") from None
+    if row.digest and problem.space.digests(config[None]) != [row.digest]:
+        raise UserError(f"the configuration of evaluation {row.evaluation} has another digest than the row")
+    return config
