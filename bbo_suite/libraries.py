@@ -1,14 +1,32 @@
-"""Optuna says on standard error what it does; here it is a part, and the suite has its own progress."""
+"""Other libraries: those that an extra installs, and Optuna's log."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
+
+from .errors import UserError
+
+
+def require(module: str, owner: str, install: str) -> None:
+    """Check that a library is installed, without importing it.
+
+    Args:
+      module: its top-level module, such as `distributed`.
+      owner: what needs it, for the message.
+      install: what `pip install` is given: a package, or an extra of this suite such as `bbo_suite[cluster]`.
+
+    Raises:
+      UserError: it is not installed; the message names the command that installs it.
+    """
+    if find_spec(module) is None:
+        raise UserError(f'{owner} needs {module}, which is not installed; run: pip install "{install}"')
 
 
 @contextmanager
 def quiet_optuna() -> Iterator[None]:
-    """Keep Optuna's log to errors for the while."""
+    """Silence Optuna's log messages below errors inside the block."""
     import optuna
 
     before = optuna.logging.get_verbosity()

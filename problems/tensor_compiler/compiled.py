@@ -20,7 +20,7 @@ def _cache_folder() -> Path | None:
 
     Numba compares only the file that a function stands in, so a change of what it calls elsewhere would go unseen.
     """
-    sources = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(_PACKAGE.glob("*.py"))))
+    sources = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(_PACKAGE.rglob("*.py"))))
     beside, at_home = _PACKAGE / "__pycache__", Path.home() / ".cache" / "bbo_suite"
     folder = (beside if os.access(_PACKAGE, os.W_OK) else at_home) / f"compiled-{sources.hexdigest()[:12]}"
     try:

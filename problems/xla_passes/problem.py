@@ -14,7 +14,7 @@ from bbo_suite import product, sequence
 from bbo_suite.supervised import Cache, LiveProblem, Service
 
 from ..packages import installed
-from ..tensor_compiler.hlo import read_hlo_text
+from ..tensor_compiler.hlo.reader import read_hlo_text
 from .actions import ACTIONS, CENSUS, EVERY, MEMORY, NOTHING, PIPELINE, SLOTS
 from .programs import named, names
 

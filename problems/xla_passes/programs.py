@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..tensor_compiler.programs import program
+from ..tensor_compiler.tasks.programs import program
 
 FOLDER = Path(__file__).parent / "programs"
 FULL = (

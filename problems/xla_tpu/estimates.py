@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..tensor_compiler import hlo
-from ..tensor_compiler.flatten import trip_count
-from ..tensor_compiler.hlo_types import Computation, Instruction
-from ..tensor_compiler.machine import Machine
-from ..tensor_compiler.xla_tpu.flops import operations
-from ..tensor_compiler.xla_tpu.kernels import ENDLESS, PLACEHOLDER, buffers_of, window_of
+from ..tensor_compiler.calibration.flops import operations
+from ..tensor_compiler.calibration.kernels import ENDLESS, PLACEHOLDER, buffers_of, window_of
+from ..tensor_compiler.graph.flatten import trip_count
+from ..tensor_compiler.hardware.machine import Machine
+from ..tensor_compiler.hlo import reader as hlo
+from ..tensor_compiler.hlo.module import Computation, Instruction
 from .traffic import moved
 
 CHIP = 22.0

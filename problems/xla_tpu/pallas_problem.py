@@ -12,7 +12,7 @@ from bbo_suite import choice, product, scale
 from bbo_suite.core.parameters import Parameter
 from bbo_suite.supervised import Cache, LiveProblem, Service
 
-from ..tensor_compiler.machine import split
+from ..tensor_compiler.hardware.machine import split
 from .problem import MEMORY, libtpu_version
 
 _FORMAT = 1

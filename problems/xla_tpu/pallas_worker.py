@@ -7,8 +7,8 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from ..tensor_compiler.machine import one_core
-from ..tensor_compiler.xla_tpu.worker import ENVIRONMENT, TOPOLOGIES
+from ..tensor_compiler.calibration.worker import ENVIRONMENT, TOPOLOGIES
+from ..tensor_compiler.hardware.machine import one_core
 from .estimates import Estimates
 from .worker import LEAST_SECONDS, Enter, judged
 

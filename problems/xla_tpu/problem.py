@@ -15,7 +15,7 @@ from bbo_suite import Structure, UserError
 from bbo_suite.supervised import Cache, LiveProblem, Service
 
 from ..packages import installed
-from ..tensor_compiler.machine import split
+from ..tensor_compiler.hardware.machine import split
 from .decisions import decided, decisions_of, space_of
 from .description import Decisions, Description
 from .estimates import Estimates

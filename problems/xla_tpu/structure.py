@@ -8,7 +8,7 @@ import numpy as np
 
 from bbo_suite import Graph, Structure
 
-from ..tensor_compiler.interactions import interactions
+from ..tensor_compiler.graph.interactions import interactions
 from .decisions import ARGUMENT, BARRIER, FLAG, LAYOUT, RESULT, Decision
 from .description import Description, Value
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ..tensor_compiler.hlo_types import Computation, Instruction, Module
-from ..tensor_compiler.xla_tpu.kernels import Buffer
+from ..tensor_compiler.calibration.kernels import Buffer
+from ..tensor_compiler.hlo.module import Computation, Instruction, Module
 
 _SLICES = ("dynamic-slice", "gather", "slice")
 _UPDATES = {"dynamic-update-slice": 1, "scatter": 2}

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
-from ..tensor_compiler.machine import one_core
-from ..tensor_compiler.xla_tpu.worker import ENVIRONMENT, TOPOLOGIES
+from ..tensor_compiler.calibration.worker import ENVIRONMENT, TOPOLOGIES
+from ..tensor_compiler.hardware.machine import one_core
 from .description import Decisions, Order
 from .estimates import Estimates, estimates
 

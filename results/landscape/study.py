@@ -19,8 +19,8 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 import bbo_suite
-from bbo_problems.tensor_compiler.machine import DEFAULT_MACHINE, MACHINES
-from bbo_problems.tensor_compiler.programs import names
+from bbo_problems.tensor_compiler.hardware.machine import DEFAULT_MACHINE, MACHINES
+from bbo_problems.tensor_compiler.tasks.programs import names
 from bbo_suite import Problem, UserError
 from bbo_suite.registry import Registry
 

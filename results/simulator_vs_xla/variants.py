@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from bbo_problems.tensor_compiler.xla_tpu.worker import ENVIRONMENT, TOPOLOGIES
+from bbo_problems.tensor_compiler.calibration.worker import ENVIRONMENT, TOPOLOGIES
 
 os.environ |= ENVIRONMENT
 
@@ -30,9 +30,9 @@ from jax.experimental import topologies
 from jax.sharding import SingleDeviceSharding
 from rich.progress import track
 
+from bbo_problems.tensor_compiler.calibration.catalogue import program
+from bbo_problems.tensor_compiler.calibration.kernels import kernels
 from bbo_problems.tensor_compiler.models.lower import hlo_text
-from bbo_problems.tensor_compiler.xla_tpu.catalogue import program
-from bbo_problems.tensor_compiler.xla_tpu.kernels import kernels
 from bbo_suite import Problem
 from bbo_suite.registry import Registry
 

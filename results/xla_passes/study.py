@@ -16,7 +16,7 @@ import pandas as pd
 import typer
 
 import bbo_suite
-from bbo_problems.tensor_compiler.hlo import read_hlo_text
+from bbo_problems.tensor_compiler.hlo.reader import read_hlo_text
 from bbo_problems.xla_passes.problem import XlaPassesProblem
 from bbo_problems.xla_passes.programs import named
 from bbo_problems.xla_passes.worker import Optimiser

@@ -7,14 +7,14 @@ from functools import cache
 import numpy as np
 import pytest
 
-from bbo_problems.tensor_compiler import hlo
-from bbo_problems.tensor_compiler.build import build, read_graph
-from bbo_problems.tensor_compiler.fusion import Fusion
-from bbo_problems.tensor_compiler.fusion_state import KNOWN, UNKNOWN
-from bbo_problems.tensor_compiler.graph import Graph
-from bbo_problems.tensor_compiler.layout import LayoutPass
-from bbo_problems.tensor_compiler.machine import MACHINES
-from bbo_problems.tensor_compiler.programs import program
+from bbo_problems.tensor_compiler.fusion.fusion_pass import Fusion
+from bbo_problems.tensor_compiler.fusion.state import KNOWN, UNKNOWN
+from bbo_problems.tensor_compiler.graph.build import build, read_graph
+from bbo_problems.tensor_compiler.graph.graph import Graph
+from bbo_problems.tensor_compiler.hardware.machine import MACHINES
+from bbo_problems.tensor_compiler.hlo import reader as hlo
+from bbo_problems.tensor_compiler.layout.layout_pass import LayoutPass
+from bbo_problems.tensor_compiler.tasks.programs import program
 
 PROGRAMS = ["resnet50", "transformer", "mobilenet", 1_000, 10_000, 100_000, 500_000]
 _SUMS = "sums {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b)\n}\n"

@@ -7,12 +7,12 @@ from functools import cache
 import numpy as np
 import pytest
 
-from bbo_problems.tensor_compiler import hlo
-from bbo_problems.tensor_compiler.build import build
-from bbo_problems.tensor_compiler.fusion import Fusion
-from bbo_problems.tensor_compiler.fusion_state import KNOWN, UNKNOWN, Memory
-from bbo_problems.tensor_compiler.layout import LayoutPass
-from bbo_problems.tensor_compiler.machine import MACHINES
+from bbo_problems.tensor_compiler.fusion.fusion_pass import Fusion
+from bbo_problems.tensor_compiler.fusion.state import KNOWN, UNKNOWN, Memory
+from bbo_problems.tensor_compiler.graph.build import build
+from bbo_problems.tensor_compiler.hardware.machine import MACHINES
+from bbo_problems.tensor_compiler.hlo import reader as hlo
+from bbo_problems.tensor_compiler.layout.layout_pass import LayoutPass
 
 V5E = MACHINES["v5e"]
 ROWS, HEADS = "f32[512,1024]{1,0}", "f32[8,64,1024]{2,1,0}"

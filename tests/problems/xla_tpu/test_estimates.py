@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from bbo_problems.tensor_compiler.machine import MACHINES, one_core
+from bbo_problems.tensor_compiler.hardware.machine import MACHINES, one_core
 from bbo_problems.xla_tpu.estimates import CHIP, estimates
 
 MACHINE = one_core("v5e")

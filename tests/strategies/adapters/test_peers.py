@@ -127,7 +127,7 @@ def test_random_generators_are_as_they_were():
 
 def test_naming_loads_no_library_but_nevergrad():
     code = (
-        "import sys; from bbo_suite import catalogue; from bbo_suite.registry import Registry\n"
+        "import sys; from bbo_suite.cli import catalogue; from bbo_suite.registry import Registry\n"
         "items = catalogue.strategies(Registry())\n"
         "facts = [catalogue.facts(Registry(), name) for name in ('optuna', 'pymoo')]\n"
         "assert 'optuna:TPESampler' in facts[0]['names']\n"

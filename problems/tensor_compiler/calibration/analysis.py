@@ -1,0 +1,104 @@
+"""XLA's own cost analysis of each kernel, beside ours.
+
+The compiler notes flops and bytes of whole programs only. But the analysis in jaxlib
+(xla/service/hlo_cost_analysis.cc) takes any module, so it gets each kernel as one. It counts the bytes of arrays
+without padding, wherever they lie, and of an operand that is sliced only the slice; ours are made alike here.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
+
+import pandas as pd
+
+from ..hardware import timing
+from ..hlo.module import Shape
+from ..hlo.opcodes import bytes_of
+from . import flops
+from .comparison import half
+from .kernels import DEFINITION, PLACEHOLDER, Buffer, Kernel, kernels
+from .rows import row
+
+_COMPUTATION = re.compile(r"^%([\w.\-]+) \(.*\{\n(?:.*\n)*?\}$", re.MULTILINE)
+_INSTRUCTION = re.compile(r"^\s*(?:ROOT )?%([\w.\-]+) = (.*? [\w\-]+\(([^)]*)\).*)$", re.MULTILINE)
+_NAME = re.compile(r"%([\w.\-]+)")
+_BETWEEN = re.compile(r', (?:metadata|control-predecessors)=\{(?:[^}"]|"[^"]*")*\}')
+"""Attributes that refer to what is outside of the kernel."""
+
+
+def counts(machine: str, names: Iterable[str], text: Callable[[str, str], str]) -> pd.DataFrame:
+    """Return a line for each kernel: program, half, kind, flops and bytes by our count and by XLA's own.
+
+    Args:
+      machine, names, text: as `comparison.compare` takes them.
+    """
+    lines = []
+    for name in names:
+        try:
+            scheduled = text(name, machine)
+        except RuntimeError:
+            continue
+        found = [kernel for kernel in kernels(scheduled) if kernel.cycles > PLACEHOLDER * kernel.steps]
+        theirs = _analysed(alone(scheduled, {kernel.name for kernel in found}))
+        for kernel in found:
+            moved, kind = traffic(kernel)
+            lines.append((name, half(name), kind, flops.of_kernel(kernel), moved, *theirs[kernel.name]))
+    return pd.DataFrame(lines, columns=["program", "half", "kind", "flops", "bytes", "xla flops", "xla bytes"])
+
+
+def traffic(kernel: Kernel) -> tuple[float, str]:
+    """Return the bytes that a kernel moves by its row, but as if nothing were padded nor on the chip; and its kind."""
+    entry = kernel.module.computations[kernel.module.entry]
+    taken = sorted((i for i in entry.instructions if i.opcode == "parameter"), key=lambda i: i.parameter_number or 0)
+    operands = tuple(buffer for i in taken for buffer in _plain(i.shape))
+    results = tuple(_plain(entry.instructions[entry.root].shape))
+    numbers, kind = row(replace(kernel, operands=operands, results=results))
+    return float(numbers[timing.READ : timing.WORK].sum() + numbers[timing.WRITTEN]), kind
+
+
+def _plain(shape: Shape) -> list[Buffer]:
+    if shape.dtype == "tuple":
+        return [buffer for part in shape.elements for buffer in _plain(part)]
+    return [Buffer(math.prod(shape.dims) * bytes_of(shape.dtype), False)]
+
+
+def alone(text: str, names: Collection[str]) -> dict[str, str]:
+    """Return for each named instruction of a scheduled program the text of a module that computes it alone."""
+    text = _BETWEEN.sub("", text)
+    shapes = dict(DEFINITION.findall(text))
+    bodies = {match[1]: match[0] for match in _COMPUTATION.finditer(text)}
+    modules = {}
+    for match in _INSTRUCTION.finditer(text):
+        name, definition, operands = match.groups()
+        if name in names:
+            called: dict[str, str] = {}
+            _collect(definition, bodies, called)
+            taken = enumerate(dict.fromkeys(_NAME.findall(operands)))
+            parameters = [f"  %{operand} = {shapes[operand]} parameter({i})" for i, operand in taken]
+            entry = ["ENTRY %alone {", *parameters, f"  ROOT %{name} = {definition}", "}\n"]
+            modules[name] = "\n".join(["HloModule alone\n", *called.values(), *entry])
+    return modules
+
+
+def _collect(text: str, bodies: dict[str, str], called: dict[str, str]) -> None:
+    """Add the computations that a text names, each after those that it names itself."""
+    for name in _NAME.findall(text):
+        if name in bodies and name not in called:
+            _collect(bodies[name].partition("\n")[2], bodies, called)
+            called[name] = bodies[name]
+
+
+def _analysed(modules: dict[str, str]) -> dict[str, tuple[float, float]]:
+    """Return flops and bytes of each module by XLA's analysis."""
+    from jax._src.lib import xla_client
+
+    client = xla_client.make_cpu_client()
+    found = {}
+    for name, text in modules.items():
+        parsed = xla_client.hlo.hlo_module_from_text(text)
+        totals = xla_client._xla.hlo_module_cost_analysis(client, parsed)
+        found[name] = (totals.get("flops", 0.0), totals.get("bytes accessed", 0.0))
+    return found

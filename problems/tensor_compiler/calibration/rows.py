@@ -1,0 +1,168 @@
+"""A kernel of the real compiler as a row of the hardware model, everything in it fused as it is there."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..graph import shapes
+from ..graph.flatten import Flattener, Node
+from ..graph.layouts import Layout, extents, minor_dims, padded_bytes
+from ..hardware import timing
+from ..hlo.module import Computation, Instruction, Module, Shape
+from ..hlo.opcodes import Kind, bytes_of
+from ..layout.arrays import LEFT, LOOPING, RIGHT
+from .kernels import Buffer, Kernel
+
+KINDS = ("matrix", "convolution", "reduction", "elementwise", "copy")
+COMMON = 0.2
+"""What a byte of v4's common memory costs in a product, beside one of the main memory; in loops they cost the same."""
+
+_OF_COPIES = ("copy", "select", "compare", "bitcast-convert")
+
+
+def row(kernel: Kernel) -> tuple[NDArray[np.float64], str]:
+    """Return the `(KERNEL_WIDTH,)` row (see `timing`), with bytes by the layouts in the text, and one of `KINDS`."""
+    nodes, _ = Flattener(_with_real_copies(kernel.module)).entry()
+    places, numbers = _places(nodes), np.zeros(timing.KERNEL_WIDTH)
+    heavy = _heaviest(nodes, places)
+    for node, where in zip(nodes, places, strict=True):
+        for place in range(3):
+            if where & (1 << place):
+                numbers[timing.WORK + place] += shapes.operations(node)
+        numbers[timing.OPERATIONS] += where > 0 and node.kind > Kind.FREE
+    numbers[timing.GROUPS : timing.SUMS] = shapes.matrix(heavy)
+    numbers[timing.ROWS] *= _all_products(nodes, places) / max(1.0, math.prod(shapes.matrix(heavy)))
+    _add_bytes(numbers, kernel, nodes, places)
+    numbers[timing.OUTER : timing.SIZE] = _extents(heavy)
+    walks = heavy.kind not in (Kind.MATRIX, Kind.REDUCE)
+    numbers[timing.SUMS] = 4 * (math.prod(_extents(heavy)) if walks else shapes.elements(heavy.shape))
+    narrowest = min(bytes_of(_leaf(node.shape).dtype) for node in nodes if node.output)
+    numbers[timing.SIZE], numbers[timing.OPERANDS] = narrowest, len(kernel.operands)
+    return numbers, _kind(heavy, nodes, places)
+
+
+def _kind(heavy: Node, nodes: list[Node], places: list[int]) -> str:
+    if heavy.kind is Kind.MATRIX:
+        return "convolution" if shapes.positions(heavy)[1] > 1 else "matrix"
+    if heavy.kind is Kind.REDUCE:
+        return "reduction"
+    computes = (n.kind is Kind.ELEMENTWISE and n.opcode not in _OF_COPIES for n in nodes)
+    return "elementwise" if any(c and w for c, w in zip(computes, places, strict=True)) else "copy"
+
+
+def _places(nodes: list[Node]) -> list[int]:
+    """Return where in the kernel each node is computed or read, as bits; 0 for what nothing needs."""
+    places = [LOOPING if node.output else 0 for node in nodes]
+    for i in range(len(nodes) - 1, -1, -1):
+        product = nodes[i].kind is Kind.MATRIX
+        for position, operand in enumerate(nodes[i].operands):
+            places[operand] |= (LEFT, RIGHT)[position] if product and position < 2 and places[i] else places[i]
+    return places
+
+
+def _heaviest(nodes: list[Node], places: list[int]) -> Node:
+    """Return the node whose loop the kernel is: its largest matrix product, else reduction, else the largest node."""
+    live = [node for node, where in zip(nodes, places, strict=True) if where]
+
+    def weight(node: Node) -> tuple[int, float]:
+        if node.kind is Kind.MATRIX:
+            return 2, math.prod(shapes.matrix(node))
+        if node.kind is Kind.REDUCE:
+            return 1, shapes.elements(node.inputs[0])
+        return 0, shapes.elements(shapes.walked(node)) * (node.kind > Kind.FREE or node.output)
+
+    return max(live, key=weight)
+
+
+def _all_products(nodes: list[Node], places: list[int]) -> float:
+    """Return the multiply-adds of all products in a kernel: a further one counts as more rows of the largest."""
+    return sum(math.prod(shapes.matrix(node)) for node, where in zip(nodes, places, strict=True) if where)
+
+
+def _add_bytes(numbers: NDArray[np.float64], kernel: Kernel, nodes: list[Node], places: list[int]) -> None:
+    """Fill in what is read at each place, and written; what lies in the scratchpad is not.
+
+    But the operands of a loop that computes count wherever they lie: the estimates do not tell the two apart there.
+    """
+    product, copies = numbers[timing.GROUPS] > 0, _is_copy(kernel)
+    share = dict.fromkeys(range(len(kernel.operands)), 0.0)
+    where = dict.fromkeys(share, 0)
+    for node, at in zip(nodes, places, strict=True):
+        for position, operand in enumerate(node.operands):
+            source = nodes[operand].source
+            if at and source and source.opcode == "parameter" and source.parameter_number in share:
+                number = source.parameter_number
+                share[number] = max(share[number], _share_read(node, position))
+                inside = node.kind is Kind.MATRIX and position < 2
+                where[number] |= (LEFT, RIGHT)[position] if inside else at
+    for number, buffer in enumerate(kernel.operands):
+        for place in range(3):
+            if where[number] & (1 << place):
+                moved = _moved(buffer, product) if product or copies else buffer.bytes
+                numbers[timing.READ + place] += moved * min(1.0, share[number])
+    part = max((_share_written(node) for node in nodes if node.output), default=1.0)
+    numbers[timing.WRITTEN] = sum(_moved(buffer, product) for buffer in kernel.results) * part
+
+
+def _moved(buffer: Buffer, product: bool) -> float:
+    """Return the bytes that a buffer moves from or to memory, as far as the estimates say."""
+    return 0.0 if buffer.on_chip else buffer.bytes * (COMMON if product and buffer.common else 1.0)
+
+
+def _is_copy(kernel: Kernel) -> bool:
+    computation = kernel.module.computations[kernel.module.entry]
+    return computation.instructions[computation.root].opcode == "copy" and len(computation.instructions) == 2
+
+
+def _extents(node: Node) -> tuple[float, float, float]:
+    """Return outer extent, rows and columns in the order in which the array lies in memory, whole tiles of it."""
+    shape = _leaf(shapes.walked(node))
+    return extents(shape, _layout(shape))
+
+
+def _layout(shape: Shape) -> Layout:
+    return minor_dims(shape, shape.layout or range(len(shape.dims))[::-1])
+
+
+def _bytes(shape: Shape) -> float:
+    return padded_bytes(shape, () if shape.dtype == "tuple" else _layout(shape))
+
+
+def _share_read(node: Node, place: int) -> float:
+    """Return the share of an operand in memory that is read."""
+    part = {shapes.Read.ALL: 1.0, shapes.Read.NOTHING: 0.0}
+    return part.get(shapes.reads(node, place), _bytes(node.shape) / max(1.0, _bytes(node.inputs[place])))
+
+
+def _share_written(node: Node) -> float:
+    """Return the share of a result that is written: an update in place leaves the rest."""
+    return _bytes(shapes.walked(node)) / max(1.0, _bytes(node.shape)) if node.opcode == "dynamic-update-slice" else 1.0
+
+
+def _leaf(shape: Shape) -> Shape:
+    while shape.dtype == "tuple":
+        shape = shape.elements[0]
+    return shape
+
+
+def _with_real_copies(module: Module) -> Module:
+    """Return the module with copies as operations; one that changes the fastest dimension as a transposition."""
+    computations = {}
+    for name, computation in module.computations.items():
+        instructions = [_real_copy(computation, instruction) for instruction in computation.instructions]
+        computations[name] = replace(computation, instructions=tuple(instructions))
+    return replace(module, computations=computations)
+
+
+def _real_copy(computation: Computation, instruction: Instruction) -> Instruction:
+    if instruction.opcode != "copy":
+        return instruction
+    before, after = computation.instructions[instruction.operands[0]].shape, instruction.shape
+    if not before.layout or before.layout[0] == (after.layout or before.layout)[0]:
+        return replace(instruction, opcode="bitcast-convert")
+    order = ",".join(map(str, range(len(after.dims))[::-1]))
+    return replace(instruction, opcode="transpose", attributes={"dimensions": "{" + order + "}"})

@@ -1,0 +1,82 @@
+"""What can be set for a kernel as small numbers: 0 is what the compiler chooses, and 1, 2, ... are all other values.
+
+So a row of zeros means the same for every kernel, whatever fusion makes of it, and no value has two numbers.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..compiled import compiled
+from ..graph.graph import Graph
+from ..hardware.kernel_settings import FLAG_VALUES, OF_PRODUCTS, SLOTS
+from ..hardware.timing import GROUPS, KERNEL_WIDTH, OUTER, SIZE, SUMS, extent, unit
+
+_COUNTS = np.array([len(values) for values in FLAG_VALUES.values()])
+_VALUES = np.array([[values[min(i, len(values) - 1)] for i in range(4)] for values in FLAG_VALUES.values()])
+_ONLY_OF_PRODUCTS = np.isin(np.arange(len(_COUNTS)), OF_PRODUCTS)
+
+
+def most_choices(graph: Graph) -> NDArray[np.int64]:
+    """Return `(9,)` for each slot the most values that any kernel of a program can have, under any configuration."""
+    kernels = np.zeros((len(graph.tables.loops), KERNEL_WIDTH))
+    kernels[:, GROUPS:SUMS], kernels[:, OUTER:SIZE] = graph.tables.loops[:, :5], graph.tables.loops[:, 5:]
+    return number_of_choices(kernels).max(axis=0)
+
+
+def number_of_choices(kernels: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return `(k, 9)` how many values each slot of a `(k, KERNEL_WIDTH)` kernel has, in the order of `SLOTS`."""
+    counts = np.empty((len(kernels), len(SLOTS)), np.int64)
+    _count(kernels, counts)
+    return counts
+
+
+@compiled(runtime=False)
+def _count(kernels: NDArray, counts: NDArray) -> None:
+    for k in range(len(kernels)):
+        for axis in range(3):
+            counts[k, axis] = _sizes(kernels[k], axis)
+        for flag in range(6):
+            means_nothing = _ONLY_OF_PRODUCTS[flag] and kernels[k, GROUPS] == 0
+            counts[k, 3 + flag] = 1 if means_nothing else _COUNTS[flag]
+
+
+@compiled(runtime=False)
+def _sizes(kernel: NDArray, axis: int) -> int:
+    """Return how many sizes an axis can be cut to (see `timing.legal_sizes`)."""
+    whole, smallest = extent(kernel, axis), unit(kernel, axis)
+    return 1 if whole <= smallest else math.ceil(math.log2(whole / smallest)) + 1
+
+
+@compiled(runtime=False)
+def override(numbers: NDArray, kernel: NDArray, tile: NDArray, flags: NDArray) -> None:
+    """Write what is set for a kernel over the compiler's choice.
+
+    Args:
+      numbers: `(9,)` in the order of `SLOTS`; one beyond the last value means that.
+      kernel: `(KERNEL_WIDTH,)`.
+      tile: `(3,)` the compiler's, written.
+      flags: `(6,)` the compiler's, written.
+    """
+    for axis in range(3):
+        count = _sizes(kernel, axis)
+        if numbers[axis] > 0 and count > 1:
+            whole, smallest = extent(kernel, axis), unit(kernel, axis)
+            chosen = count - 1 if tile[axis] >= whole else round(math.log2(tile[axis] / smallest))
+            tile[axis] = min(smallest * 2.0 ** _place(numbers[axis], chosen, count), whole)
+    for flag in range(6):
+        if numbers[3 + flag] > 0 and not (_ONLY_OF_PRODUCTS[flag] and kernel[GROUPS] == 0):
+            chosen = 0
+            while _VALUES[flag, chosen] != flags[flag]:
+                chosen += 1
+            flags[flag] = _VALUES[flag, _place(numbers[3 + flag], chosen, _COUNTS[flag])]
+
+
+@compiled(runtime=False)
+def _place(number: int, chosen: int, count: int) -> int:
+    """Return the place among all values of the `number`-th of those that are not chosen."""
+    number = min(number, count - 1)
+    return number - 1 if number - 1 < chosen else number

@@ -1,0 +1,191 @@
+"""What the fusion pass knows of the last candidate: where each node is computed and read, and what its kernels take."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..compiled import compiled
+from ..hardware.kernel_settings import SLOTS
+from ..hardware.timing import DEFAULT_FLAGS, KERNEL_WIDTH
+from ..layout.arrays import ALIGNED, PRODUCT, READ, REDUCE, REUSE, STRAIGHT, WHERE, WORK, Arrays
+from .queue import Queue, new_queue
+
+LARGEST_KERNEL = 256
+"""Most operations in a kernel."""
+MOST_COPIES = 16
+"""Most kernels that compute the same node."""
+
+# Columns.
+KERNEL, PLACE = range(2)  # of `member`
+SEEN, REACHED, COMPUTED, TAKEN = range(4)  # of `use`
+MOVED, TIMES = range(2)  # of `amount`
+FUSED, OPERANDS, HEAVY = range(3)  # of `tally`
+CLOCK, FILLED, TOUCHED, KNOWN = range(4)  # of `counter`
+UNKNOWN, PLAIN, TUNED = range(3)  # `counter[KNOWN]`: nothing, or whether the last candidate had settings
+
+
+class State(NamedTuple):
+    """All that passes over a graph of n nodes write down.
+
+    Attributes:
+      config: `(d,)` the last candidate.
+      settings: `(n, 9)` what it set for the kernels, if anything.
+      span: `(n, 2)` where v's memberships start, and how many there are; its own kernel comes last.
+      member: `(r, 2)` memberships: the kernel that computes v, and at which places.
+      times: `(r,)` how often that kernel needs each element of v.
+      tally: `(n, 3)` by kernel: operations, none where v is not in memory; operands; its heavy operation or -1.
+      load: `(n, 6)` by kernel: bytes read, then vector operations, at each place.
+      cycles: `(n,)` of one run of each kernel, 0 where v is not in memory.
+      sums: `(2 * size,)` cycles of all runs as a binary tree: leaf v at `size + v`, the parent of i at `i // 2`.
+      use: `(n, 4)` notes on how one node is used, by kernel, or on how one kernel uses nodes: when last seen; the rows
+        seen (a list); places where it is to be computed; places where it is read.
+      amount: `(n, 2)` likewise: bytes of one reading, times.
+      counter: `(4,)` the time, by which rows of `use` are known to be stale; rows of `member` in use; kernels touched;
+        what is known of the last candidate.
+      touched: `(3 * n,)` kernels that have changed (a list, some of them more than once).
+      changed: `(n,)` is this kernel in the list, and still to be gathered?
+      dirty: nodes to look at again.
+      inside: nodes of the kernel that is being gathered.
+      kernel, tile, flags: of the kernel that is being timed.
+    """
+
+    config: NDArray[np.int8]
+    settings: NDArray[np.int8]
+    span: NDArray[np.int64]
+    member: NDArray[np.int64]
+    times: NDArray[np.float64]
+    tally: NDArray[np.int64]
+    load: NDArray[np.float64]
+    cycles: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    use: NDArray[np.int64]
+    amount: NDArray[np.float64]
+    counter: NDArray[np.int64]
+    touched: NDArray[np.int64]
+    changed: NDArray[np.bool_]
+    dirty: Queue
+    inside: Queue
+    kernel: NDArray[np.float64]
+    tile: NDArray[np.float64]
+    flags: NDArray[np.float64]
+
+
+def new_state(n: int, d: int) -> State:
+    """Return the state before any candidate; memory is taken from the system only as it is used."""
+    room = n * (MOST_COPIES + 1) + MOST_COPIES + 1
+    return State(
+        config=np.zeros(d, np.int8),
+        settings=np.zeros((n, len(SLOTS)), np.int8),
+        span=np.zeros((n, 2), np.int64),
+        member=np.zeros((room, 2), np.int64),
+        times=np.zeros(room),
+        tally=np.zeros((n, 3), np.int64),
+        load=np.zeros((n, 6)),
+        cycles=np.zeros(n),
+        sums=np.zeros(2 * _leaves(n)),
+        use=np.zeros((n, 4), np.int64),
+        amount=np.zeros((n, 2)),
+        counter=np.zeros(4, np.int64),
+        touched=np.zeros(3 * n, np.int64),
+        changed=np.zeros(n, np.bool_),
+        dirty=new_queue(n),
+        inside=new_queue(n),
+        kernel=np.zeros(KERNEL_WIDTH),
+        tile=np.zeros(3),
+        flags=np.array(DEFAULT_FLAGS),
+    )
+
+
+class Memory:
+    """Lends the arrays of a state to one laid-out program at a time: fresh memory costs more than a sweep."""
+
+    def __init__(self) -> None:
+        self._n = self._d = 0
+        self._holder: object = None
+        self._lent: State
+
+    def lend(self, holder: object, n: int, d: int) -> State:
+        """Return the state for a graph of n nodes and d columns; what it knew is forgotten if the holder is another."""
+        if n > self._n or d > self._d:
+            self._n, self._d, self._holder = max(n, self._n), max(d, self._d), None
+            self._whole = new_state(self._n, self._d)
+        if holder is not self._holder:
+            self._holder, self._lent = holder, _part(self._whole, n, d)
+            self._lent.counter[KNOWN] = UNKNOWN
+        return self._lent
+
+
+def _part(state: State, n: int, d: int) -> State:
+    """Return the same arrays as far as a smaller graph needs them, where more would be read."""
+    sums = state.sums[: 2 * _leaves(n)]
+    settings, tally, cycles = state.settings[:n], state.tally[:n], state.cycles[:n]
+    return state._replace(config=state.config[:d], settings=settings, tally=tally, cycles=cycles, sums=sums)
+
+
+def _leaves(n: int) -> int:
+    """Return the leaves of the tree of sums: a power of two."""
+    return 1 << max(0, n - 1).bit_length()
+
+
+@compiled(runtime=False)
+def fresh(row: int, state: State) -> bool:
+    """Clear the notes in a row unless that was done since the clock last ticked; return whether it was stale."""
+    use, amount = state.use, state.amount
+    if use[row, SEEN] == state.counter[CLOCK]:
+        return False
+    use[row, SEEN], use[row, COMPUTED], use[row, TAKEN] = state.counter[CLOCK], 0, 0
+    amount[row, MOVED], amount[row, TIMES] = 0.0, 0.0
+    return True
+
+
+@compiled(runtime=False)
+def note(row: int, e: int, asked: bool, place: int, times: float, graph: Arrays, state: State) -> None:
+    """Note in a row that edge e leads to where its consumer is computed; `asked` if its producer is wanted there too.
+
+    What is noted does not depend on the order of the edges.
+    """
+    use, amount, edge = state.use, state.amount, graph.edge
+    where = edge[e, WHERE] if edge[e, WHERE] else place & ~ALIGNED
+    if asked:
+        before = use[row, COMPUTED]
+        aligned = edge[e, STRAIGHT] & place & (before if before else ALIGNED)  # all paths must be
+        use[row, COMPUTED] = (before & ~ALIGNED) | where | aligned
+        amount[row, TIMES] = max(amount[row, TIMES], times * graph.flow[e, REUSE])
+    else:
+        use[row, TAKEN] |= where
+    amount[row, MOVED] = max(amount[row, MOVED], graph.flow[e, READ] * min(times, 1.0))
+
+
+@compiled(runtime=False)
+def empty(k: int, state: State) -> None:
+    """Make k the kernel of nothing."""
+    state.tally[k, FUSED], state.tally[k, OPERANDS], state.tally[k, HEAVY] = 0, 0, -1
+    for column in range(6):
+        state.load[k, column] = 0.0
+
+
+@compiled(runtime=False)
+def add(
+    v: int, k: int, computed: int, taken: int, times: float, moved: float, heavy: bool, graph: Arrays, state: State
+) -> None:
+    """Add to kernel k that it computes and reads v at these places; sums of floats, so nodes come in falling order."""
+    if computed != 0:
+        state.tally[k, FUSED] += 1
+        if heavy:
+            state.tally[k, HEAVY] = v
+    if taken != 0:
+        state.tally[k, OPERANDS] += 1
+    for place in range(3):
+        if computed & (1 << place):
+            state.load[k, 3 + place] += graph.node[v, WORK] * times
+        if taken & (1 << place):
+            state.load[k, place] += moved
+
+
+@compiled(runtime=False)
+def is_heavy(v: int, graph: Arrays) -> bool:
+    """Is v never computed twice?"""
+    return graph.kind[v] == REDUCE or graph.kind[v] == PRODUCT

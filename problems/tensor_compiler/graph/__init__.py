@@ -1,0 +1,1 @@
+"""Programs as arrays: operations, and the layouts in which each can work."""

@@ -1,0 +1,182 @@
+"""From the computations of a module to one graph: calls inlined, tuples resolved, loops entered once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bbo_suite import UserError
+
+from ..hlo.malformed import FAULTS, Malformed
+from ..hlo.module import Computation, Instruction, Module, Shape
+from ..hlo.opcodes import Kind, kind_of
+
+LARGEST_GRAPH = 2_000_000
+DEEPEST_CALL = 100
+
+Value = Any
+"""What an instruction gives: the number of a node, or a list of values for a tuple."""
+
+_INLINED = ("call", "fusion", "async-start")
+_PASSED_ON = ("copy-start", "copy-done", "async-done", "async-update", "add-dependency", "domain", "bitcast", "copy")
+
+
+@dataclass(slots=True)
+class Node:
+    """One operation of the flattened program; `operands` are nodes, `inputs` the shapes in which it takes them."""
+
+    name: str
+    opcode: str
+    kind: Kind
+    shape: Shape
+    operands: list[int]
+    inputs: list[Shape]
+    weight: float
+    source: Instruction | None
+    output: bool = False
+
+
+@dataclass
+class Flattener:
+    """Walks a module once, in the order of its text, and collects nodes in topological order."""
+
+    module: Module
+    nodes: list[Node] = field(default_factory=list)
+    _kept: list[int] = field(default_factory=list)
+
+    def entry(self) -> tuple[list[Node], list[int]]:
+        """Return the nodes of the whole program, and those of its results: first what it gives, in order."""
+        computation = self.module.computations[self.module.entry]
+        given = self._walk(computation, None, 1.0, 0)
+        self._keep(given)
+        return self.nodes, [*leaves(given), *self._kept]
+
+    def _walk(self, computation: Computation, arguments: Sequence[Value] | None, weight: float, depth: int) -> Value:
+        if depth > DEEPEST_CALL:
+            raise UserError(
+                f"computation {computation.name!r} calls itself, or calls nest too deeply; check the program"
+            )
+        values: list[Value] = []
+        for instruction in computation.instructions:
+            try:
+                operands = [values[i] for i in instruction.operands]
+                if instruction.opcode == "parameter" and arguments is not None:
+                    values.append(arguments[instruction.parameter_number or 0])
+                else:
+                    values.append(self._instruction(instruction, operands, weight, depth))
+            except FAULTS as error:
+                raise Malformed(instruction.name, instruction.opcode, error) from error
+        return values[computation.root]
+
+    def _instruction(self, instruction: Instruction, operands: list[Value], weight: float, depth: int) -> Value:
+        opcode = instruction.opcode
+        if opcode == "tuple":
+            return operands
+        if opcode == "get-tuple-element" and isinstance(operands[0], list):
+            return operands[0][int(instruction.attributes["index"])]
+        if opcode in _PASSED_ON or instruction.attributes.get("custom_call_target") == '"Sharding"':
+            return operands[0]
+        if opcode == "opt-barrier":  # its users read what was written before it, and are not fused with that
+            self._keep(operands[0])
+            return self._sources(instruction.name, "get-tuple-element", instruction.shape, leaves(operands[0]), weight)
+        if opcode in _INLINED and instruction.called_computations:
+            called = self.module.computations[instruction.called_computations[0]]
+            return self._walk(called, operands, weight, depth + 1)
+        if opcode == "while":
+            return self._loop(instruction, operands[0], weight, depth)
+        if opcode == "conditional":
+            return self._branches(instruction, operands, weight, depth)
+        return self._operation(instruction, operands, weight)
+
+    def _operation(self, instruction: Instruction, operands: list[Value], weight: float) -> Value:
+        inputs = [node for operand in operands for node in leaves(operand)]
+        shape, kind = instruction.shape, kind_of(instruction.opcode)
+        folds = kind in (Kind.BROADCAST, Kind.ELEMENTWISE) or instruction.opcode in ("reshape", "transpose", "slice")
+        if folds and inputs and all(self.nodes[i].kind is Kind.FREE for i in inputs):
+            kind = Kind.FREE
+        if shape.dtype != "tuple":
+            return self._add(instruction.name, instruction.opcode, kind, shape, inputs, weight, instruction)
+        if kind in (Kind.SOURCE, Kind.FREE):
+            return self._sources(instruction.name, instruction.opcode, shape, inputs, weight)
+        # Several results: the operation writes them all, and each is read from there.
+        whole = self._add(instruction.name, instruction.opcode, Kind.OPAQUE, shape, inputs, weight, instruction)
+        self._keep(whole)
+        return self._sources(instruction.name, "get-tuple-element", shape, [whole], weight)
+
+    def _loop(self, instruction: Instruction, state: Value, weight: float, depth: int) -> Value:
+        self._keep(state)
+        condition = self.module.computations[instruction.attributes["condition"]]
+        body = self.module.computations[instruction.attributes["body"]]
+        trips = weight * trip_count(instruction, condition)
+        inside = self._sources(f"{instruction.name}.state", "parameter", instruction.shape, [], trips)
+        # The condition is left to the scalar unit: it decides, but moves no data.
+        self._keep(self._walk(body, [inside], trips, depth + 1))
+        return self._sources(instruction.name, "while", instruction.shape, leaves(state), weight)
+
+    def _branches(self, instruction: Instruction, operands: list[Value], weight: float, depth: int) -> Value:
+        """Enter every branch; each is taken to run equally often."""
+        called = instruction.called_computations
+        results: list[int] = []
+        for operand in operands:
+            self._keep(operand)
+        for name, argument in zip(called, operands[1:], strict=False):
+            result = self._walk(self.module.computations[name], [argument], weight / len(called), depth + 1)
+            self._keep(result)
+            results += leaves(result)
+        return self._sources(instruction.name, "conditional", instruction.shape, results, weight)
+
+    def _sources(self, name: str, opcode: str, shape: Shape, operands: list[int], weight: float) -> Value:
+        """Add a node that lies in memory for each leaf of a shape."""
+        if shape.dtype != "tuple":
+            return self._add(name, opcode, Kind.SOURCE, shape, operands, weight, None)
+        parts = enumerate(shape.elements)
+        return [self._sources(f"{name}.{i}", opcode, part, operands, weight) for i, part in parts]
+
+    def _add(
+        self,
+        name: str,
+        opcode: str,
+        kind: Kind,
+        shape: Shape,
+        operands: list[int],
+        weight: float,
+        source: Instruction | None,
+    ) -> int:
+        if len(self.nodes) >= LARGEST_GRAPH:
+            raise UserError(f"the program has more than {LARGEST_GRAPH:,} operations after inlining; take a part of it")
+        inputs = [self.nodes[operand].shape for operand in operands]
+        self.nodes.append(Node(name, opcode, kind, shape, operands, inputs, weight, source))
+        return len(self.nodes) - 1
+
+    def _keep(self, value: Value) -> None:
+        for node in leaves(value):
+            self.nodes[node].output = True
+        self._kept += leaves(value)
+
+
+def leaves(value: Value) -> list[int]:
+    """Return the nodes in a value, in order."""
+    if isinstance(value, list):
+        return [node for part in value for node in leaves(part)]
+    return [value]
+
+
+_KNOWN_TRIPS = re.compile(r'known_trip_count"?\s*:\s*\{\s*"?n"?\s*:\s*"?(\d+)')
+
+
+def trip_count(loop: Instruction, condition: Computation) -> int:
+    """Return how often a loop runs: noted on it, or the constant that its condition compares a counter with.
+
+    Loops that count from 0 by 1, as `jax.lax.scan` and `fori_loop` make, are understood; any other runs once.
+    """
+    noted = _KNOWN_TRIPS.search(loop.attributes.get("backend_config", ""))
+    if noted:
+        return int(noted[1])
+    root = condition.instructions[condition.root]
+    if root.opcode != "compare" or root.attributes.get("direction") not in ("LT", "LE", "NE"):
+        return 1
+    bounds = [condition.instructions[i].literal for i in root.operands]
+    numbers = [int(b) for b in bounds if b is not None and re.fullmatch(r"\d{1,9}", b)]
+    return numbers[0] + (root.attributes["direction"] == "LE") if numbers else 1

@@ -1,0 +1,166 @@
+"""The tables of a graph: nodes that differ in nothing but name and neighbours share their states."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..compiled import compiled
+from ..hardware.timing import GROUPS, KERNEL_WIDTH, OUTER, SIZE, SUMS, few_tiles
+from ..hlo.module import Shape
+from . import shapes
+from .flatten import Node
+from .graph import Tables
+from .layouts import Layout, compact, extents, layouts, padded_bytes
+from .options import is_tuned, options
+from .states import State, states
+
+_ATTRIBUTES = (
+    "dimensions",
+    "dim_labels",
+    "window",
+    "lhs_contracting_dims",
+    "rhs_contracting_dims",
+    "lhs_batch_dims",
+    "rhs_batch_dims",
+    "feature_group_count",
+    "batch_group_count",
+)
+_NO_PRODUCT = (0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+@dataclass
+class NodeKinds:
+    """Collects the kinds of nodes that it is shown."""
+
+    _number: dict[tuple, int] = field(default_factory=dict)
+    _arrays: dict[Shape, int] = field(default_factory=dict)
+    _states: list[list[State]] = field(default_factory=list)
+    _wishes: list[list[tuple[int, ...]]] = field(default_factory=list)
+    _texts: list[tuple[str, ...]] = field(default_factory=list)
+    _kinds: list[tuple[int, ...]] = field(default_factory=list)
+    _work: list[tuple[float, float, float, int]] = field(default_factory=list)
+    _bytes: list[float] = field(default_factory=list)
+    _loops: list[tuple[float, ...]] = field(default_factory=list)
+
+    def number(self, node: Node) -> int:
+        """Return the number of a node's kind."""
+        texts = node.source.attributes if node.source else {}
+        key = (node.opcode, node.kind, node.shape, *node.inputs, *(texts.get(a) for a in _ATTRIBUTES))
+        if key not in self._number:
+            self._number[key] = len(self._states)
+            self._add(node)
+        return self._number[key]
+
+    def is_tuned(self, number: int, node: Node) -> bool:
+        """Has a node of this kind several states to choose from?"""
+        return is_tuned(node) and len(self._states[number]) > 1
+
+    def wishes(self, number: int, place: int) -> tuple[int, ...]:
+        """Return the layouts that a node of this kind wants of an operand in each of its states."""
+        return self._wishes[number][place]
+
+    def choices(self) -> list[tuple[str, ...]]:
+        """Return the texts of the states of each kind: minor dimensions of the result and of the operands wanted."""
+        return self._texts
+
+    def _add(self, node: Node) -> None:
+        found = options(node) if is_tuned(node) else states(node)
+        array = self._array(node.shape)
+        product = shapes.matrix(node)
+        own = self._row(node.shape, compact(node.shape), product) if any(product) else -1
+        for state in found:
+            walked, layout = state.walked
+            row = own if own >= 0 else self._array(walked) + layouts(walked).index(layout)
+            self._work.append((state.work, _written(node, state), _read(node, state), row))
+        several = len(layouts(node.shape))
+        seconds = sum(size != 1 for size in node.shape.dims) - 1 if several > 1 else 0
+        tidy = layouts(node.shape).index(compact(node.shape))
+        self._kinds.append((array, several, seconds, tidy, len(node.inputs)))
+        self._states.append(found)
+        self._texts.append(tuple(_text(node, state) for state in found) if is_tuned(node) else ())
+        self._wishes.append(list(zip(*(state.wanted for state in found), strict=True)))
+
+    def _array(self, shape: Shape) -> int:
+        """Return the row of an array in its first layout."""
+        if shape not in self._arrays:
+            self._arrays[shape] = len(self._bytes)
+            for layout in layouts(shape):
+                self._row(shape, layout, _NO_PRODUCT)
+        return self._arrays[shape]
+
+    def _row(self, shape: Shape, layout: Layout, product: tuple[float, ...]) -> int:
+        self._bytes.append(padded_bytes(shape, layout))
+        self._loops.append((*product, *extents(shape, layout)))
+        return len(self._bytes) - 1
+
+    def tables(self) -> Tables:
+        """Return all that was collected as arrays."""
+        kinds = np.array(self._kinds, np.int64).reshape(-1, 5)
+        counts = np.array([len(found) for found in self._states], np.int64)
+        every = [state for found in self._states for state in found]
+        work = np.array(self._work, np.float64).reshape(-1, 4)
+        wants = np.append(0, np.cumsum(counts * kinds[:, 4]))[:-1]
+        wanted = np.array([w for state in every for w in state.wanted], np.int64)
+        loops = np.array(self._loops).reshape(-1, 8)
+        return Tables(
+            first=np.append(0, np.cumsum(counts)),
+            result=np.array([state.result for state in every], np.int64),
+            work=np.ascontiguousarray(work[:, 0]),
+            written=np.ascontiguousarray(work[:, 1]),
+            read=np.ascontiguousarray(work[:, 2]),
+            row=work[:, 3].astype(np.int64),
+            wanted=wanted,
+            wants=wants,
+            places=np.ascontiguousarray(kinds[:, 4]),
+            array=np.ascontiguousarray(kinds[:, 0]),
+            layouts=np.ascontiguousarray(kinds[:, 1]),
+            seconds=np.ascontiguousarray(kinds[:, 2]),
+            compact=np.ascontiguousarray(kinds[:, 3]),
+            bytes=np.array(self._bytes),
+            loops=loops,
+            tiles=_tiles(loops),
+        )
+
+
+def _text(node: Node, state: State) -> str:
+    """Return minor and second-minor dimensions as in HLO, such as `{3,0} from {3,0} {1,0}`."""
+    wanted = [layouts(shape)[w] if w >= 0 else () for shape, w in zip(node.inputs, state.wanted, strict=True)]
+    texts = ["{" + ",".join(map(str, layout)) + "}" for layout in (layouts(node.shape)[state.result], *wanted)]
+    return f"{texts[0]} from {' '.join(texts[1:])}".replace("{}", "any")
+
+
+def _written(node: Node, state: State) -> float:
+    """Return the bytes that a node writes: an update in place writes only what is new."""
+    if node.opcode == "dynamic-update-slice" and len(node.inputs) > 1:
+        return _operand_bytes(node, state, 1)
+    return padded_bytes(node.shape, layouts(node.shape)[state.result])
+
+
+def _read(node: Node, state: State) -> float:
+    """Return the bytes that a node reads if its operands are in memory."""
+    taken = {shapes.Read.ALL: [], shapes.Read.RESULT: [_written(node, state)], shapes.Read.NOTHING: [0.0]}
+    every = range(len(node.inputs))
+    return sum(min(_operand_bytes(node, state, p), *taken[shapes.reads(node, p)], np.inf) for p in every)
+
+
+def _operand_bytes(node: Node, state: State, place: int) -> float:
+    """Return the bytes of an operand in the layout that is wanted, in the compact one if none is."""
+    operand, wanted = node.inputs[place], state.wanted[place]
+    return padded_bytes(operand, layouts(operand)[wanted] if wanted >= 0 else compact(operand))
+
+
+def _tiles(loops: NDArray[np.float64]) -> NDArray[np.float64]:
+    tiles = np.empty((len(loops), 4, 3))
+    _fill_tiles(loops, tiles)
+    return tiles
+
+
+@compiled()
+def _fill_tiles(loops: NDArray, tiles: NDArray) -> None:
+    kernel = np.zeros(KERNEL_WIDTH)
+    for v in range(len(loops)):
+        kernel[GROUPS:SUMS], kernel[OUTER:SIZE] = loops[v, :5], loops[v, 5:]
+        few_tiles(kernel, tiles[v])

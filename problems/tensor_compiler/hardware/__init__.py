@@ -1,0 +1,1 @@
+"""The hardware model: machines, and how long one kernel takes on them."""

@@ -1,0 +1,138 @@
+"""Tiles and flags of kernels: what can be chosen for each, what the compiler chooses, and what a choice costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..compiled import compiled
+from .machine import Machine
+from .timing import (
+    BUFFERS,
+    DEFAULT_FLAGS,
+    GROUPS,
+    HERTZ,
+    ORDER,
+    PARTIALS,
+    PREFETCH,
+    UNROLL,
+    VECTORS,
+    few_tiles,
+    kernel_cycles,
+    legal_sizes,
+    settle,
+    squeeze,
+)
+
+TILE_SLOTS, FLAG_SLOTS = range(3), range(3, 9)
+SLOTS = ("tile 0", "tile 1", "tile 2", "buffers", "unroll", "prefetch", "order", "partials", "vectors")
+"""What is chosen for a kernel: its tile along three axes, then its flags."""
+
+FLAG_VALUES = {
+    BUFFERS: (1.0, 2.0, 3.0, 4.0),
+    UNROLL: (1.0, 2.0, 4.0, 8.0),
+    PREFETCH: (0.0, 1.0, 2.0),
+    ORDER: (0.0, 1.0),
+    PARTIALS: (1.0, 2.0, 4.0),
+    VECTORS: (1.0, 2.0, 4.0),
+}
+OF_PRODUCTS = (ORDER, PARTIALS)  # flags that mean nothing to a kernel without a matrix product
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The kernels of a program with what the compiler sets for them.
+
+    Attributes:
+      kernels: `(k, KERNEL_WIDTH)` as in `timing`.
+      runs: `(k,)` how often each runs.
+      chosen: `(k, 9)` tile and flags, in the order of `SLOTS`.
+      planned: `(k,)` cycles of one run of each under its setting, by the analytical model.
+      fits: `(k,)` does any tile fit? One that never does is not tuned.
+    """
+
+    kernels: NDArray[np.float64]
+    runs: NDArray[np.float64]
+    chosen: NDArray[np.float64]
+    planned: NDArray[np.float64]
+    fits: NDArray[np.bool_]
+
+    def values(self, kernel: int, slot: int) -> NDArray[np.float64]:
+        """Return what can be chosen for a slot of a kernel, ascending."""
+        if slot in TILE_SLOTS:
+            return legal_sizes(self.kernels[kernel], slot)
+        flag = slot - len(TILE_SLOTS)
+        if flag in OF_PRODUCTS and self.kernels[kernel, GROUPS] == 0:
+            return self.chosen[kernel, slot : slot + 1]
+        return np.array(FLAG_VALUES[flag])
+
+
+def compile_kernels(kernels: NDArray[np.float64], runs: NDArray[np.float64], machine: Machine) -> Settings:
+    """Return the settings that the compiler chooses for `(k, KERNEL_WIDTH)` kernels, by its analytical model."""
+    k = len(kernels)
+    chosen, planned, fits = np.empty((k, len(SLOTS))), np.empty(k), np.empty(k, bool)
+    _compile(kernels, machine.array(), machine.on_paper().array(), np.array(DEFAULT_FLAGS), chosen, planned, fits)
+    return Settings(kernels, runs, chosen, planned, fits)
+
+
+@compiled()
+def _compile(
+    kernels: NDArray,
+    machine: NDArray,
+    paper: NDArray,
+    flags: NDArray,
+    chosen: NDArray,
+    planned: NDArray,
+    fits: NDArray,
+) -> None:
+    tiles = np.empty((4, 3))
+    for k in range(len(kernels)):
+        chosen[k, 3:] = flags
+        few_tiles(kernels[k], tiles)
+        settle(paper, kernels[k], tiles, chosen[k, :3], chosen[k, 3:])
+        if kernel_cycles(machine, kernels[k], chosen[k, :3], chosen[k, 3:]) == np.inf:
+            squeeze(machine, kernels[k], chosen[k, :3], chosen[k, 3:])
+        fits[k] = kernel_cycles(machine, kernels[k], chosen[k, :3], chosen[k, 3:]) < np.inf
+        planned[k] = kernel_cycles(paper, kernels[k], chosen[k, :3], chosen[k, 3:]) if fits[k] else 0.0
+
+
+@compiled()
+def tuned_seconds(
+    configs: NDArray,
+    slots: NDArray,
+    values: NDArray,
+    starts: NDArray,
+    kernels: NDArray,
+    runs: NDArray,
+    chosen: NDArray,
+    machine: NDArray,
+    seconds: NDArray,
+    overflowing: NDArray,
+) -> None:
+    """Time tuned kernels.
+
+    Args:
+      configs: `(b, d)` indices.
+      slots: `(d,)` the slot that each column sets.
+      values: `(d, w)` the value of each index.
+      starts: `(k + 1,)`; kernel i's columns are `starts[i]:starts[i + 1]`.
+      kernels, runs, chosen: as in `Settings`.
+      machine: `Machine.array()`.
+      seconds: `(b,)`, filled; inf where a kernel's windows overflow.
+      overflowing: `(b,)`, filled with the first such kernel, or -1.
+    """
+    setting = np.empty(9)
+    for b in range(len(configs)):
+        total, overflowing[b] = 0.0, -1
+        for k in range(len(kernels)):
+            for slot in range(9):
+                setting[slot] = chosen[k, slot]
+            for column in range(starts[k], starts[k + 1]):
+                setting[slots[column]] = values[column, configs[b, column]]
+            cycles = kernel_cycles(machine, kernels[k], setting[:3], setting[3:])
+            if cycles == np.inf and overflowing[b] < 0:
+                overflowing[b] = k
+            total += cycles * runs[k]
+        seconds[b] = total / machine[HERTZ]

@@ -1,0 +1,165 @@
+"""What a kernel runs on: rates and sizes of published accelerators."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import astuple, dataclass, replace
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbo_suite.errors import UserError, did_you_mean
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Rates of one core, per clock cycle.
+
+    Attributes:
+      hertz: clock cycles a second.
+      memory: bytes moved between memory and scratchpad, at most.
+      matrix: 16-bit floating point operations of the matrix units.
+      vector: 32-bit lane operations of the vector unit.
+      scratchpad: bytes that the windows of one kernel may take.
+      launch: cycles to start and end a kernel that is a loop.
+      latency: cycles that each iteration but the first waits for memory.
+      step: cycles to start one iteration over tiles of a loop.
+      stream: share of the peak of memory that is reached.
+      stage: bytes moved for each byte of a reduction's or narrow result's intermediate values, which are of 32 bits.
+      code: cycles to load one more operation of a kernel.
+      loss: share of the work of the units that are not the bottleneck which is not hidden behind it.
+      chunk: bytes that a row of a tile costs on top of its own.
+      spill: share of the vector work that a value beyond the registers adds.
+      loop: share of the vector work that is spent on the loop around it.
+      side: rows and columns of the block of weights that a matrix unit holds.
+      start: cycles to start and end a matrix product.
+      turn: cycles to start one iteration over tiles of a product.
+      fetch: cycles until the first window of an operand of a product is there, if it comes from memory.
+      drain: cycles until the last window of a product's result is in memory.
+      sums: vector operations for each sum of a product and each tap of its window but one.
+    """
+
+    hertz: float
+    memory: float
+    matrix: float
+    vector: float
+    scratchpad: float
+    launch: float
+    latency: float
+    step: float
+    stream: float
+    stage: float
+    code: float
+    loss: float
+    chunk: float
+    spill: float
+    loop: float
+    side: float
+    start: float
+    turn: float
+    fetch: float
+    drain: float
+    sums: float
+
+    def array(self) -> NDArray[np.float64]:
+        """Return the attributes in order, for compiled code."""
+        return _array(self)
+
+    def on_paper(self) -> Machine:
+        """Return the machine of the data sheet, which the compiler plans for: at its peaks, nothing of second order."""
+        return replace(self, stream=1.0, stage=0.0, code=0.0, loss=0.0, chunk=0.0, spill=0.0, loop=0.0, sums=0.0)
+
+
+@cache
+def _array(machine: Machine) -> NDArray[np.float64]:
+    numbers = np.array(astuple(machine))
+    numbers.flags.writeable = False
+    return numbers
+
+
+# Not published. XLA gives a kernel 16 MiB of scratchpad by default (xla_tpu_scoped_vmem_limit_kib), which is all there
+# is up to v4. Step, code and loss, and all constants of one machine but its peaks and the side of its matrix unit,
+# follow XLA:TPU's estimates of kernels (see `calibration`; v2 and v3 take v4's, v5p takes v5e's); chunk, spill and
+# loop, unseen there, are ours.
+_COMMON = {
+    "scratchpad": 2.0**24,
+    "step": 215.0,
+    "code": 0.35,
+    "loss": 0.05,
+    "chunk": 64.0,
+    "spill": 0.02,
+    "loop": 0.08,
+}
+_V4 = {
+    "launch": 617.0, "latency": 127.0, "stream": 0.78, "stage": 1.0, "side": 128.0,
+    "start": 396.0, "turn": 286.0, "fetch": 301.0, "drain": 0.0, "sums": 0.7,
+}  # fmt: skip
+_V5 = {
+    "launch": 1822.0, "latency": 1300.0, "stream": 0.88, "stage": 1.0, "side": 128.0,
+    "start": 1822.0, "turn": 276.0, "fetch": 1735.0, "drain": 0.0, "sums": 0.23,
+}  # fmt: skip
+_V6 = {
+    "launch": 2118.0, "latency": 1300.0, "stream": 0.94, "stage": 0.5, "side": 256.0,
+    "start": 0.0, "turn": 900.0, "fetch": 1290.0, "drain": 2100.0, "sums": 0.03,
+}  # fmt: skip
+
+
+def _tpu(
+    hertz: float, teraflops: float, gigabytes: float, fitted: dict[str, float], cores: int = 1, units: int = 4
+) -> Machine:
+    """Return a machine from the published peaks of a core; `cores` work as one.
+
+    The vector unit of a core has 8 x 128 lanes of `units` units each.
+    """
+    return Machine(
+        hertz=hertz,
+        memory=cores * gigabytes * 1e9 / hertz,
+        matrix=cores * teraflops * 1e12 / hertz,
+        vector=1024.0 * units * cores,
+        **(_COMMON | fitted),
+    )
+
+
+# Peaks of a core in TFLOP/s of bfloat16 and GB/s of memory: JAX's own table of TPUs (pallas/mosaic/tpu_info.py there),
+# which follows Google Cloud's pages. Clocks: that peak over matrix units x 128 x 128 x 2; for v6e, whose units are
+# larger, that gives no plausible clock, and v5p's is taken. A program runs on one core of v2 and v3, half a chip; the
+# two cores of v4 and v5p work as one. Published diagrams of v2 and v3 show two units a lane; XLA:TPU's estimates for v4
+# are met best with as many, those for v5e with four.
+MACHINES = {
+    "v2": _tpu(0.70e9, 23.0, 358.0, _V4, units=2),
+    "v3": _tpu(1.07e9, 70.0, 412.5, _V4, units=2),
+    "v4": _tpu(1.05e9, 137.5, 615.0, _V4, cores=2, units=2),
+    "v5e": _tpu(1.50e9, 197.0, 820.0, _V5),
+    "v5p": _tpu(1.75e9, 229.5, 1230.0, _V5, cores=2),
+    "v6e": _tpu(1.75e9, 920.0, 1640.0, _V6),
+}
+DEFAULT_MACHINE = "v5e"
+TWO_CORES = ("v4", "v5p")
+"""Machines whose two cores work as one; XLA:TPU's estimates are of one core."""
+
+COST_MODEL = 5
+"""Raise this whenever the same program and configuration cost something else; tests with stored costs say so."""
+
+
+def one_core(name: str) -> Machine:
+    """Return the machine that XLA:TPU's estimates are for."""
+    machine = MACHINES[name]
+    if name not in TWO_CORES:
+        return machine
+    return replace(machine, memory=machine.memory / 2, matrix=machine.matrix / 2, vector=machine.vector / 2)
+
+
+def split(name: str) -> tuple[str, str]:
+    """Return what stands before and after the @ of `program@machine`; the default machine where there is none.
+
+    Raises:
+      UserError: there is no such machine.
+    """
+    found = re.fullmatch(r"(.*)@([\w-]*)", name)  # a file's name may hold an @ with more than a word behind it
+    if not found:
+        return name, DEFAULT_MACHINE
+    program, machine = found.groups()
+    if machine not in MACHINES:
+        raise UserError(f"there is no machine {machine!r} for {program!r}.{did_you_mean(machine, MACHINES)}")
+    return program, machine

@@ -1,0 +1,1 @@
+"""HLO text read into plain data, and what each opcode means."""

@@ -1,0 +1,185 @@
+"""HLO text to plain data: modules, their computations and the instructions in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from graphlib import CycleError, TopologicalSorter
+from typing import Any, NamedTuple
+
+from .module import COMPUTATION_ATTRIBUTES, Computation, Instruction, Module, Shape, computation_names
+from .scanner import COMMENT, NAME, SPACE, STRING, Scanner, integers
+
+MAX_LITERAL_LENGTH = 64
+
+_MODULE = re.compile(rf"{SPACE}HloModule\s++([^\s,]++)")
+_COMPUTATION = re.compile(rf"{SPACE}(ENTRY\s++)?%?({NAME}){SPACE}(?=[({{])")
+_ARROW = re.compile(rf"{SPACE}->")
+_OPEN = re.compile(rf"{SPACE}{{")
+_CLOSE = re.compile(rf"{SPACE}}}")
+_INSTRUCTION = re.compile(rf"{SPACE}(ROOT\s++)?%?({NAME})\s*+=")
+_OPCODE = re.compile(rf"{SPACE}({NAME})\s*+(?=\()")
+_END = re.compile(rf"{SPACE}\Z")
+# Newer XLA prints these tables of source positions after the header.
+_TABLE = re.compile(rf"{SPACE}(?:FileNames|FunctionNames|FileLocations|StackFrames)[ \t\r]*+\n(?:[0-9][^\n]*+\n?)*+")
+# Strings are matched too, because what looks like a comment in one is none.
+_STRING_OR_COMMENT = re.compile(rf"({STRING})|{COMMENT}", re.DOTALL)
+_SEPARATOR = re.compile(r"[,(){}\[\]]")
+
+
+def parse_hlo(text: str, source: str) -> Module:
+    """Return the module that HLO text prints; a UserError names the source, the line and the remedy."""
+    return _Parser(text, source).module()
+
+
+class _Draft(NamedTuple):
+    """An instruction whose operands are still text, because they may be defined further down."""
+
+    position: int
+    name: str
+    opcode: str
+    shape: Shape
+    inner: str  # what stands in the parentheses
+    attributes: dict[str, str]
+
+
+class _Parser(Scanner):
+    """The grammar of a module; ``calls`` holds a position in the text for each computation that is called."""
+
+    def __init__(self, text: str, source: str) -> None:
+        super().__init__(text, source)
+        self.calls: dict[str, int] = {}
+
+    def module(self) -> Module:
+        name = self.take(_MODULE, "a module that begins with `HloModule <name>`")[1]
+        self.attributes()
+        computations: dict[str, Computation] = {}
+        entries = []
+        while not self.match(_END):
+            if self.match(_TABLE):
+                continue
+            head = self.take(_COMPUTATION, "a computation such as `ENTRY %main (x: f32[2]) -> f32[2] {`")
+            if head[2] in computations:
+                self.fail(f"the computation {head[2]!r} is defined twice")
+            entries += [head[2]] if head[1] else []
+            computations[head[2]] = self.computation(head[2])
+        if len(entries) != 1:
+            self.fail(f"the module has {len(entries)} ENTRY computations where it should have one")
+        self.check_calls(computations)
+        return Module(name, computations, entries[0])
+
+    def check_calls(self, computations: dict[str, Computation]) -> None:
+        for name, position in self.calls.items():
+            if name not in computations:
+                self.fail(f"the called computation {name!r} is not in the module", position)
+        calls = {
+            name: [called for instruction in computation.instructions for called in instruction.called_computations]
+            for name, computation in computations.items()
+        }
+        if _has_cycle(calls):
+            self.fail("the computations call each other in a circle")
+
+    def computation(self, name: str) -> Computation:
+        start = self.position
+        if self.text.startswith("(", start):
+            self.brackets()
+            self.take(_ARROW, "`->` and the result shape of the computation")
+            self.shape()
+        self.take(_OPEN, "`{` and the instructions of the computation")
+        drafts, roots = self.drafts(name)
+        self.attributes()  # a computation may end in `}, execution_thread="host"`
+        if not drafts or len(roots) > 1:
+            self.fail(f"the computation {name!r} has no instruction or more than one ROOT", start)
+        # Without a ROOT the last instruction gives the result, as in XLA's own parser.
+        return Computation(name, self.resolve(drafts, name), roots[0] if roots else len(drafts) - 1)
+
+    def drafts(self, computation: str) -> tuple[list[_Draft], list[int]]:
+        """Return the instructions up to the closing brace, and the positions of those marked ROOT."""
+        start = self.position
+        drafts: list[_Draft] = []
+        roots = []
+        while not self.match(_CLOSE):
+            if self.match(_END):
+                self.fail(f"the text ends within the computation {computation!r}", start)
+            head = self.take(_INSTRUCTION, "an instruction such as `%y = f32[2] add(%a, %b)`")
+            roots += [len(drafts)] if head[1] else []
+            drafts.append(self.instruction(head[2], head.start(2)))
+        return drafts, roots
+
+    def instruction(self, name: str, position: int) -> _Draft:
+        shape = self.shape()
+        opcode = self.take(_OPCODE, "an opcode and its operands in parentheses")[1]
+        start = self.position + 1
+        self.brackets()
+        inner = self.text[start : self.position - 1]
+        return _Draft(position, name, opcode, shape, inner, self.instruction_attributes())
+
+    def instruction_attributes(self) -> dict[str, str]:
+        attributes = self.attributes()
+        attributes.pop("metadata", None)  # source positions: most of the text, and no use here
+        values = {key: value for key, (value, _) in attributes.items()}
+        for key in COMPUTATION_ATTRIBUTES:
+            if key in values:
+                values[key] = values[key].replace("%", "")
+                self.calls.update(dict.fromkeys(computation_names(values[key]), attributes[key][1]))
+        return values
+
+    def resolve(self, drafts: list[_Draft], computation: str) -> tuple[Instruction, ...]:
+        """Return the instructions with operands as positions."""
+        index: dict[str, int] = {}
+        for draft in drafts:
+            if draft.name in index:
+                self.fail(f"the instruction {draft.name!r} is defined twice", draft.position)
+            index[draft.name] = len(index)
+        instructions = tuple([self.resolve_one(draft, index) for draft in drafts])
+        operands = {position: instruction.operands for position, instruction in enumerate(instructions)}
+        # Only an operand that is defined further down can close a circle.
+        if any(max(each, default=-1) >= position for position, each in operands.items()) and _has_cycle(operands):
+            self.fail(f"instructions of computation {computation!r} use each other in a circle", drafts[0].position)
+        return instructions
+
+    def resolve_one(self, draft: _Draft, index: dict[str, int]) -> Instruction:
+        position, name, opcode, shape, inner, attributes = draft
+        if opcode == "constant":
+            return Instruction(name, opcode, shape, (), attributes, inner[:MAX_LITERAL_LENGTH], None)
+        if opcode == "parameter":
+            return Instruction(name, opcode, shape, (), attributes, None, self.parameter_number(draft))
+        operands = _operand_names(inner)
+        for operand in operands:
+            if operand not in index:
+                self.fail(f"the operand {operand[:64]!r} of instruction {name!r} is not defined", position)
+        return Instruction(name, opcode, shape, tuple([index[operand] for operand in operands]), attributes, None, None)
+
+    def parameter_number(self, draft: _Draft) -> int:
+        numbers = integers(draft.inner)
+        if numbers is None or len(numbers) != 1:
+            self.fail(f"the parameter {draft.name!r} has no number", draft.position)
+        return numbers[0]
+
+
+def _operand_names(text: str) -> list[str]:
+    """Return the names in an operand list: ``f32[2]{0} %a, /*index=1*/b`` has ``a`` and ``b``."""
+    text = _STRING_OR_COMMENT.sub(r"\1 ", text)
+    # The name is the last word of an operand; a shape may stand before it.
+    words = [operand.split()[-1:] for operand in _split(text)] if text.strip() else []
+    return ["".join(word).removeprefix("%") for word in words]
+
+
+def _split(text: str) -> list[str]:
+    """Split at the commas outside brackets."""
+    parts, start, depth = [], 0, 0
+    for mark in _SEPARATOR.finditer(text):
+        if mark[0] != ",":
+            depth += 1 if mark[0] in "({[" else -1
+        elif depth == 0:
+            parts.append(text[start : mark.start()])
+            start = mark.end()
+    return [*parts, text[start:]]
+
+
+def _has_cycle(graph: Mapping[Any, Iterable[Any]]) -> bool:
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError:
+        return True
+    return False

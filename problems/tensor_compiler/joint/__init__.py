@@ -1,0 +1,1 @@
+"""All passes as one chain."""

@@ -1,0 +1,171 @@
+"""The compiler's four passes as a chain: layout, fusion, then the tile and the flags of each kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbo_suite import Decisions, MultiPass
+
+from ..fusion.fusion_pass import Fusion, Kernels
+from ..fusion.kernel_choices import number_of_choices, override
+from ..fusion.state import Memory
+from ..graph.graph import Graph
+from ..hardware.kernel_settings import compile_kernels
+from ..hardware.machine import Machine
+from ..layout.layout_pass import Laid, LayoutPass
+from .columns import PASSES, SETTINGS, Columns
+from .recent import Recent
+
+_KEPT_NODES = 2_000_000
+"""Nodes of laid-out programs that are kept, to be found again when their layout is asked for again."""
+
+
+@dataclass(frozen=True, eq=False)
+class LaidOut:
+    """The program under a layout configuration, the fusion pass on it, and what that decides."""
+
+    laid: Laid
+    fusion: Fusion
+    decisions: Decisions
+
+    @cached_property
+    def default(self) -> NDArray[np.int8]:
+        """The compiler's own fusion of it, in the order of `fusion.columns`."""
+        return self.fusion.default()
+
+
+@dataclass(frozen=True, eq=False)
+class Fused:
+    """The kernels that a fusion configuration makes, and what is to be set for each, by pass."""
+
+    kernels: Kernels
+    decisions: dict[str, Decisions]
+
+
+class Passes(MultiPass):
+    """The passes on one program and machine, over the flat row of `Columns`.
+
+    The graph before fusion is a `LaidOut`, the one before tiles and flags a `Fused`: a kernel stays what it is when it
+    is set. An edge is the same decision in all layouts; what is set for a kernel is keyed by all that its time
+    depends on.
+
+    Args:
+      graph: the program.
+      machine: what it runs on.
+    """
+
+    passes = PASSES
+    separable = frozenset(SETTINGS)
+    automatic = frozenset(SETTINGS)
+
+    def __init__(self, graph: Graph, machine: Machine) -> None:
+        self.source, self._machine = graph, machine
+        self.layout = LayoutPass(graph, machine)
+        self.flat = Columns(self.layout)
+        self._memory = Memory()
+        self._laid: Recent[LaidOut] = Recent(max(2, _KEPT_NODES // len(graph)))
+        self._fused: Recent[Fused] = Recent(max(2, _KEPT_NODES // len(graph) // 8))
+        places, p = self.columns("layout"), len(self.layout.nodes)
+        share = np.full(p, 1 / max(1, p))
+        self._of_layout = Decisions(places, self.layout.options, places.astype(np.uint64), places, share)
+
+    def start(self) -> NDArray[np.int64]:
+        """Return the `(d,)` flat row of what the compiler does on its own."""
+        row = np.zeros(len(self.flat.sizes), np.int64)
+        row[self.flat.span["layout"]] = self.layout.default()
+        graph = self.apply("layout", self.source, row)
+        row[graph.decisions.columns] = graph.default
+        return row
+
+    def columns(self, name: str) -> NDArray[np.int64]:
+        """Return the columns of a pass."""
+        return np.arange(self.flat.span[name].start, self.flat.span[name].stop)
+
+    def decisions(self, name: str, graph: Any) -> Decisions:  # noqa: ANN401 - of the pass before
+        """Return what a pass decides."""
+        if name == "layout":
+            return self._of_layout
+        return graph.decisions if name == "fusion" else graph.decisions[name]
+
+    def default(self, name: str, graph: Any) -> NDArray[np.int64]:  # noqa: ANN401 - of the pass before
+        """Return what the compiler chooses."""
+        if name == "layout":
+            return self.layout.default().astype(np.int64)
+        if name == "fusion":
+            return graph.default.astype(np.int64)
+        return np.zeros(len(graph.decisions[name].columns), np.int64)
+
+    def apply(self, name: str, graph: Any, config: NDArray) -> Any:  # noqa: ANN401 - of the pass before
+        """Return the graph after a pass under a flat `(d,)` row."""
+        if name == "layout":
+            own = config[self.flat.span["layout"]]
+            return self._laid.get(own.tobytes(), lambda: self._lay_out(own))
+        if name == "fusion":
+            own = config[graph.decisions.columns]
+            return self._fused.get((graph, own.tobytes()), lambda: self._fuse(graph, own))
+        return graph
+
+    def seconds(self, graph: LaidOut, configs: NDArray) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return `(b,)` run times of flat rows of one layout, and the node whose kernel overflows, or -1."""
+        fused = configs[:, graph.decisions.columns]
+        if not configs[:, self.flat.span["tile"].start :].any():
+            return graph.fusion.seconds(fused), np.full(len(configs), -1)
+        return graph.fusion.tuned_seconds(fused, self.flat.settings(graph.laid, configs))
+
+    def settings(self, graph: LaidOut, fused: Fused, config: NDArray) -> dict[int, float]:
+        """Return what each live column of tiles and flags comes to under a flat row, by column."""
+        kernels, numbers = fused.kernels, self.flat.settings(graph.laid, config[None])[0]
+        chosen = compile_kernels(kernels.rows, kernels.runs, self._machine).chosen
+        for row, result, own in zip(kernels.rows, kernels.result, chosen, strict=True):
+            override(numbers[result], row, own[:3], own[3:])
+        place = self.flat.place(graph.laid.origin[kernels.result])
+        kernel = {int(p): k for k, p in enumerate(place.tolist()) if p >= 0}
+        slots = {name: np.array(SETTINGS[name]) for name in SETTINGS}
+        found: dict[int, float] = {}
+        for name, decided in fused.decisions.items():
+            within = (decided.columns - self.flat.span[name].start) % len(slots[name])
+            values = chosen[[kernel[int(p)] for p in decided.nodes], slots[name][within]]
+            found |= dict(zip(decided.columns.tolist(), values.tolist(), strict=True))
+        return found
+
+    def _lay_out(self, config: NDArray) -> LaidOut:
+        laid = self.layout.apply(config)
+        fusion = Fusion(laid, self._machine, self._memory)
+        columns, k = fusion.columns + self.flat.span["fusion"].start, len(fusion.columns)
+        decided = Decisions(columns, np.full(k, 2), columns.astype(np.uint64), columns, np.full(k, 1 / max(1, k)))
+        return LaidOut(laid, fusion, decided)
+
+    def _fuse(self, graph: LaidOut, config: NDArray) -> Fused:
+        kernels = graph.fusion.kernels(config)
+        settings = compile_kernels(kernels.rows, kernels.runs, self._machine)
+        place = self.flat.place(graph.laid.origin[kernels.result])
+        choices = np.where((settings.fits & (place >= 0))[:, None], number_of_choices(kernels.rows), 1)
+        time = settings.planned * kernels.runs
+        share, keys = time / max(time.sum(), np.finfo(float).tiny), content(kernels.rows)
+        decided = {name: self._set(name, place, choices[:, slots], keys, share) for name, slots in SETTINGS.items()}
+        return Fused(kernels, decided)
+
+    def _set(self, name: str, place: NDArray, choices: NDArray, keys: NDArray, share: NDArray) -> Decisions:
+        """Return the decisions about kernels: those of a pass's slots that have anything to choose."""
+        kernel, slot = np.nonzero(choices > 1)
+        columns = self.flat.span[name].start + place[kernel] * choices.shape[1] + slot
+        own = keys[kernel] + slot.astype(np.uint64)
+        return Decisions(columns, choices[kernel, slot], own, place[kernel], share[kernel])
+
+
+def content(rows: NDArray[np.float64]) -> NDArray[np.uint64]:
+    """Return `(k,)` keys of `(k, w)` rows, equal where the rows are; the next 15 numbers are nobody else's key.
+
+    A multiply and shift hash (Knuth, TAOCP 3, section 6.4) of the 64-bit patterns.
+    """
+    bits = np.ascontiguousarray(rows).view(np.uint64)
+    keys = np.zeros(len(rows), np.uint64)
+    for column in bits.T:
+        keys = (keys ^ column) * np.uint64(0x9E3779B97F4A7C15)
+        keys ^= keys >> np.uint64(29)
+    return keys * np.uint64(16)

@@ -1,0 +1,153 @@
+"""The layout pass: a layout for each important operation, spread over the program, with copies where two meet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..graph.graph import Graph
+from ..hardware.machine import Machine
+from ..hlo.opcodes import Kind
+from .arrays import ALIGNED, LEFT, LOOPING, RIGHT, Arrays
+from .copies import Facts, Plan, fill, number_nodes
+from .propagation import propagate
+from .tables import program
+from .variables import variables
+
+
+@dataclass(frozen=True)
+class Laid:
+    """A program after the layout pass.
+
+    Attributes:
+      arrays: what the fusion pass reads; columns of `arrays.edge` are those of the pass that made it.
+      origin: `(n',)` the node of the first graph that each node is, `-1 - u` for a copy of u.
+      graph: the first graph.
+    """
+
+    arrays: Arrays
+    origin: NDArray[np.int64]
+    graph: Graph
+
+    def name(self, node: int) -> str:
+        """Return the name of a node."""
+        v = int(self.origin[node])
+        return self.graph.names[v] if v >= 0 else f"copy of {self.graph.names[-1 - v]}"
+
+    def opcode(self, node: int) -> str:
+        """Return the opcode of a node."""
+        v = int(self.origin[node])
+        return self.graph.opcodes[v] if v >= 0 else "copy"
+
+
+class LayoutPass:
+    """The pass on one graph and machine.
+
+    Attributes:
+      nodes: `(p,)` the operations whose layouts a configuration decides, in order of its columns.
+      options: `(p,)` how many layouts there are for each.
+      variables: what propagation decides.
+      fused: `(f,)` the edges of the graph that the fusion pass decides in some layout: its first f columns.
+      copied: `(c,)` the nodes that it may fuse into their copies: its next c columns.
+    """
+
+    def __init__(self, graph: Graph, machine: Machine) -> None:
+        self.graph, tables = graph, graph.tables
+        self.nodes = np.flatnonzero(graph.tuned)
+        counts = np.diff(tables.first)
+        self.options = counts[graph.sort[self.nodes]]
+        self.fused, self.copied = _fusible_edges(graph), _may_be_copied(graph)
+        self._program, self._facts = program(graph), _facts(graph, self.fused, self.copied)
+        self.variables = variables(graph, self._program, machine)
+        self._plan = _empty_plan(graph)  # kept, since fresh memory costs more than what is written there
+
+    def fusion_name(self, column: int) -> str:
+        """Return the name of a decision of the fusion pass."""
+        names = self.graph.names
+        if column >= len(self.fused):
+            return f"{names[self.copied[column - len(self.fused)]]} -> its copies"
+        edge = self.fused[column]
+        return f"{names[self.graph.producers[edge]]} -> {names[self.graph.users[edge]]}"
+
+    def default(self) -> NDArray[np.int8]:
+        """Return the `(p,)` configuration that the compiler chooses on its own."""
+        free = np.full(len(self.variables.firsts) - 1, -1)
+        return self._states(free)[self.nodes].astype(np.int8)
+
+    def states(self, config: NDArray) -> NDArray[np.int64]:
+        """Return the `(n,)` states that nodes are in under a `(p,)` configuration."""
+        pins = np.full(len(self.variables.firsts) - 1, -1)
+        pins[self.variables.of[self.nodes]] = config
+        return self._states(pins)
+
+    def _states(self, pins: NDArray[np.int64]) -> NDArray[np.int64]:
+        chosen = np.empty_like(pins)
+        propagate(pins, self.variables, self.graph.tables.layouts.max(), chosen)
+        return chosen[self.variables.of]
+
+    def apply(self, config: NDArray) -> Laid:
+        """Return the program laid out under a `(p,)` configuration."""
+        state, tables = self.states(config), self.graph.tables
+        plan = self._plan
+        seen, owner = np.full((2, tables.layouts.max()), -1)
+        n = number_nodes(state, self._program, tables, seen, owner, plan)
+        m = plan.starts[n]
+        kind, node, row = np.empty(n, np.int64), np.empty((n, 5)), np.empty(n, np.int64)
+        edge, flow = np.empty((m, 4), np.int64), np.empty((m, 2))
+        starts, output = plan.starts[: n + 1].copy(), plan.output[:n].copy()
+        arrays = Arrays(kind, output, node, row, tables.loops, tables.tiles, starts, edge, flow)
+        fill(state, self._program, self._facts, tables, plan, arrays)
+        return Laid(arrays, plan.origin[:n].copy(), self.graph)
+
+
+def _empty_plan(graph: Graph) -> Plan:
+    """Return room for as many copies as there can be: one for each edge and output."""
+    n, m = len(graph), len(graph.users)
+    most = 2 * n + m
+    numbers, taken, whole = np.empty(n, np.int64), np.empty(m, np.int64), np.empty(most)
+    origin, layout, source = (np.empty(most, np.int64) for _ in range(3))
+    return Plan(numbers, taken, whole, origin, layout, source, np.empty(most, bool), np.empty(most + 1, np.int64))
+
+
+def _facts(graph: Graph, fused: NDArray, copied: NDArray) -> Facts:
+    """Return what is the same in all layouts; columns of the fusion pass are edges first, then copied nodes."""
+    column, copying = np.full(len(graph.users), -1), np.full(len(graph), -1)
+    column[fused] = np.arange(len(fused))
+    copying[copied] = len(fused) + np.arange(len(copied))
+    node = np.column_stack([graph.elements, graph.weight, graph.element_bytes])
+    edge = np.column_stack([column, _where(graph), _straight(graph)]).astype(np.int64)
+    return Facts(node, copying, edge, graph.reuse)
+
+
+def _fusible_edges(graph: Graph) -> NDArray[np.int64]:
+    """Return the edges that some configuration can fuse in some layout.
+
+    Light producers go into anything that computes; a heavy one only into an element-wise consumer of as many
+    elements, since a reduction ends what can be computed tile by tile.
+    """
+    producer, consumer = graph.kind[graph.producers], graph.kind[graph.users]
+    light = (producer >= Kind.ELEMENTWISE) & (producer <= Kind.MOVE)
+    heavy = (producer == Kind.REDUCE) | (producer == Kind.MATRIX)
+    third = (consumer == Kind.MATRIX) & (graph.operand > 1)
+    computes = (consumer >= Kind.ELEMENTWISE) & (consumer <= Kind.MATRIX) & ~third
+    return np.flatnonzero((light & computes) | (heavy & (_straight(graph) > 0)))
+
+
+def _may_be_copied(graph: Graph) -> NDArray[np.int64]:
+    """Return the light nodes of which there can be copies: those whose results can lie in several layouts."""
+    light = (graph.kind >= Kind.ELEMENTWISE) & (graph.kind <= Kind.MOVE)
+    return np.flatnonzero(light & (graph.tables.seconds[graph.sort] > 0))
+
+
+def _where(graph: Graph) -> NDArray[np.int64]:
+    """Return the place of work that an edge into a matrix product leads to, 0 for other edges."""
+    places = np.array([LEFT, RIGHT, LOOPING])[np.minimum(graph.operand, 2)]
+    return np.where(graph.kind[graph.users] == Kind.MATRIX, places, 0)
+
+
+def _straight(graph: Graph) -> NDArray[np.int64]:
+    """Return ALIGNED for edges whose consumer takes as many elements one by one, 0 for others."""
+    same = graph.elements[graph.users] == graph.elements[graph.producers]
+    return np.where((graph.kind[graph.users] == Kind.ELEMENTWISE) & same, ALIGNED, 0)

@@ -1,0 +1,32 @@
+"""Numbers that describe the nodes of a laid-out program to strategies."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..hlo.opcodes import Kind
+from .arrays import BYTES, ELEMENTS, USER, WEIGHT, WORK, Arrays
+
+NODE_FEATURES = (
+    *(f"is {kind.name.lower()}" for kind in Kind),
+    "log elements",
+    "log bytes",
+    "log vector operations",
+    "log matrix operations",
+    "log runs",
+    "consumers",
+    "producers",
+    "is output",
+)
+
+
+def node_features(program: Arrays) -> NDArray[np.float32]:
+    """Return `(n, f)` features in the order of `NODE_FEATURES`."""
+    n = len(program.kind)
+    consumers, producers = np.diff(program.starts), np.bincount(program.edge[:, USER], minlength=n)
+    products = 2 * program.loops[program.row, :5].prod(axis=1)
+    sizes = [*program.node[:, [ELEMENTS, BYTES, WORK]].T, products, program.node[:, WEIGHT]]
+    one_hot = np.eye(len(Kind))[program.kind]
+    numbers = np.column_stack([*map(np.log1p, sizes), np.log1p(consumers), np.log1p(producers), program.output])
+    return np.hstack([one_hot, numbers]).astype(np.float32)

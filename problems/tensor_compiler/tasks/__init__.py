@@ -1,0 +1,1 @@
+"""The families of tasks: fusion, layout, tile, flags, joint."""

@@ -1,0 +1,58 @@
+"""Operator fusion as a black-box task."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbo_suite import Evaluations, Space, Structure, UserError
+
+from .program_problem import ProgramProblem
+
+
+class FusionProblem(ProgramProblem):
+    """Which producers to fuse into which consumers of a program, on a simulated XLA-like tensor compiler.
+
+    One boolean per producer-consumer edge of the program that can be fused at all. The cost is the program's run time
+    on a simulated TPU: each fused kernel streams tiles between memory and scratchpad, duplicated producers are
+    computed again, and what is illegal is left unfused. The default is a greedy heuristic in the spirit of XLA's.
+    `fusion:my_module.hlo.gz` tunes any program in HLO or StableHLO text. The machine is a TPU v5e, or another one by
+    `fusion/resnet50@v4`: v2, v3, v4, v5e, v5p, v6e.
+    """
+
+    def _prepare(self, path: Path) -> None:
+        from ..fusion.fusion_pass import Fusion
+        from ..layout.layout_pass import LayoutPass
+
+        self._layout = LayoutPass(self._graph, self._machine)
+        self._laid = self._layout.apply(self._layout.default())
+        self._fusion = Fusion(self._laid, self._machine)
+        d = len(self._fusion.columns)
+        if not d:
+            raise UserError(f"{path}: no operation of this program can be fused into another; nothing to tune")
+        self.space = Space(np.full(d, 2), names=self._name, values=lambda i: (False, True))
+        self.default = self._fusion.default()
+
+    def _name(self, column: int) -> str:
+        return self._layout.fusion_name(self._fusion.columns[column])
+
+    def evaluate(self, configs: NDArray) -> Evaluations:
+        """Return the run times in seconds of the program under `(n, d)` fusion decisions."""
+        return Evaluations.of(self._fusion.seconds(configs))
+
+    def structure(self) -> Structure:
+        """Return which decisions interact, what is known of each, and the graph whose edges they decide."""
+        from ..fusion.structure import declare
+
+        return declare(self._fusion.arrays, len(self.space))
+
+    def facts(self) -> dict[str, str]:
+        """Return the size of the program and of its default."""
+        kernels = self._fusion.kernels(self.default)
+        slow = kernels.result[np.argmax(kernels.cycles * kernels.runs)]
+        return super().facts() | {
+            "kernels of the default": f"{len(kernels.result):,}",
+            "slowest kernel of the default": f"{self._laid.name(slow)} ({self._laid.opcode(slow)})",
+        }

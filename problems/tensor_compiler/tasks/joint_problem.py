@@ -1,0 +1,77 @@
+"""All four passes of the compiler as one task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbo_suite import Evaluations, Space, Status, Structure
+
+from .program_problem import ProgramProblem, place
+
+if TYPE_CHECKING:
+    from ..joint.passes import LaidOut
+
+
+class JointProblem(ProgramProblem):
+    """Layout, fusion, tiles and flags of a program together, on the simulated tensor compiler.
+
+    A candidate decides all passes of the compiler: the layouts of important operations, which producers to fuse into
+    which consumers, and the tile and the flags of the kernel around each operation. What means nothing under the
+    earlier decisions (the tile of an operation that got no kernel of its own) is ignored, and a tile whose windows do
+    not fit into the scratchpad is a compile error. The default is what the compiler does in every pass. The strategy
+    `joint` sees the passes; for every other one it is one large space.
+    """
+
+    def _prepare(self, path: Path) -> None:
+        from ..joint.passes import Passes
+
+        self._passes = Passes(self._graph, self._machine)
+        self.space = Space(self._passes.flat.sizes, names=self._passes.flat.name, values=self._passes.flat.values)
+        self.default = self._passes.start()
+
+    def evaluate(self, configs: NDArray) -> Evaluations:
+        """Return the run times in seconds of the program under `(n, d)` decisions of all passes."""
+        seconds, overflowing = np.empty(len(configs)), np.full(len(configs), -1)
+        own = configs[:, self._passes.flat.span["layout"]]
+        _, first, group = np.unique(own, axis=0, return_index=True, return_inverse=True)
+        reasons: dict[int, str] = {}
+        for number, representative in enumerate(first.tolist()):
+            graph, rows = self._passes.apply("layout", self._graph, configs[representative]), group == number
+            seconds[rows], overflowing[rows] = self._passes.seconds(graph, configs[rows])
+            reasons |= {int(i): _reason(graph, overflowing[i]) for i in np.flatnonzero(rows & (overflowing >= 0))}
+        status = np.where(overflowing < 0, Status.OK, Status.COMPILE_ERROR).astype(np.int8)
+        return Evaluations(seconds, status, reasons)
+
+    def _changes(self, config: NDArray) -> Iterator[tuple[str, str]]:
+        """Leave out what means nothing under the earlier decisions, and give tiles and flags as what they come to."""
+        flat, graph = self._passes.flat, self._passes.apply("layout", self._graph, config)
+        fused = self._passes.apply("fusion", graph, config)
+        live = [np.arange(flat.span["layout"].stop), graph.decisions.columns]
+        live += [decided.columns for decided in fused.decisions.values()]
+        settings = self._passes.settings(graph, fused, config)
+        default = self.default_row()
+        for column in np.concatenate(live).tolist():
+            if config[column] != default[column]:
+                operation, what = place(flat.name(column).removeprefix("layout of ").removeprefix("fuse "))
+                label = settings[column] if column in settings else flat.values(column)[config[column]]
+                yield operation, f"{what} = {label}"
+
+    def structure(self) -> Structure:
+        """Return which decisions interact, what is known of each, the graph, and the passes."""
+        from ..joint.structure import declare
+
+        return declare(self._passes, self._passes.apply("layout", self._graph, self.default_row()))
+
+    def facts(self) -> dict[str, str]:
+        """Return how many decisions each pass takes."""
+        spans = self._passes.flat.span.items()
+        return super().facts() | {f"decisions of {name}": f"{span.stop - span.start:,}" for name, span in spans}
+
+
+def _reason(graph: LaidOut, node: int) -> str:
+    return f"the windows of {graph.laid.name(node)} do not fit into the scratchpad"

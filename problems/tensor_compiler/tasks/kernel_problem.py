@@ -1,0 +1,134 @@
+"""Tile sizes and code generation flags of a program's kernels as black-box tasks."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbo_suite import Evaluations, Kind, Space, Status, Structure, UserError
+
+from .program_problem import ProgramProblem
+
+
+class KernelProblem(ProgramProblem):
+    """Settings of the kernels that the default fusion makes; a subclass says which slots are tuned."""
+
+    slots: ClassVar[range]
+
+    def _without_kernel(self, name: str) -> str:
+        found = re.fullmatch(r"(.*)#([\w-]+)", name)  # a file's name may hold a # with more than a word behind it
+        program, self._kernel = (found[1], found[2]) if found else (name, "")
+        return program
+
+    def _prepare(self, path: Path) -> None:
+        from ..fusion.fusion_pass import Fusion
+        from ..hardware.kernel_settings import SLOTS, compile_kernels
+        from ..layout.layout_pass import LayoutPass
+
+        layout = LayoutPass(self._graph, self._machine)
+        self._laid = layout.apply(layout.default())
+        fusion = Fusion(self._laid, self._machine)
+        kernels = fusion.kernels(fusion.default())
+        settings = compile_kernels(kernels.rows, kernels.runs, self._machine)
+        tuned = np.flatnonzero(settings.fits)
+        if self._kernel:
+            tuned = tuned[[_number(self._kernel, len(tuned), path)]]
+        self._results = kernels.result[tuned]
+        columns = [(k, slot, settings.values(int(k), slot)) for k in tuned for slot in self.slots]
+        self._slots = np.array([slot for _, slot, _ in columns])
+        sizes = np.array([len(values) for *_, values in columns])
+        self._values = np.zeros((len(columns), sizes.max()))
+        for column, (*_, values) in enumerate(columns):
+            self._values[column, : len(values)] = values
+        self._starts = np.arange(0, len(columns) + 1, len(self.slots))
+        self._kernels, self._chosen = settings.kernels[tuned], settings.chosen[tuned]
+        self._runs = np.ones(1) if self._kernel else settings.runs[tuned]
+        kinds = np.where(self._slots == SLOTS.index("order"), Kind.CHOICE, Kind.SCALE)
+        self.space = Space(sizes, kinds, names=self._name, values=lambda i: self._values[i, : sizes[i]].tolist())
+        wanted = self._chosen[:, list(self.slots)].reshape(-1)
+        self.default = np.abs(self._values - wanted[:, None]).argmin(axis=1)
+
+    def _name(self, column: int) -> str:
+        from ..hardware.kernel_settings import SLOTS
+
+        return f"{self._laid.name(self._results[column // len(self.slots)])}: {SLOTS[self._slots[column]]}"
+
+    def evaluate(self, configs: NDArray) -> Evaluations:
+        """Return the seconds that the kernels take in a run of the program; a single kernel's in one run of it."""
+        from ..hardware.kernel_settings import tuned_seconds
+
+        rows, n = np.require(configs, np.int64, ["C", "W"]), len(configs)
+        seconds, overflowing = np.empty(n), np.empty(n, np.int64)
+        kernels = (self._kernels, self._runs, self._chosen, self._machine.array())
+        tuned_seconds(rows, self._slots, self._values, self._starts, *kernels, seconds, overflowing)
+        status = np.where(overflowing < 0, Status.OK, Status.COMPILE_ERROR).astype(np.int8)
+        return Evaluations(seconds, status, {int(b): self._reason(overflowing[b]) for b in np.flatnonzero(status)})
+
+    def _reason(self, kernel: int) -> str:
+        return f"the windows of {self._laid.name(self._results[kernel])} do not fit into the scratchpad"
+
+    def fingerprint(self) -> str:
+        """Return a text that also changes with the kernels that are tuned."""
+        return hashlib.sha256(f"{super().fingerprint()}|{self._results.tolist()}".encode()).hexdigest()[:16]
+
+    def structure(self) -> Structure:
+        """Return that the settings of one kernel interact, and the numbers that describe the kernel."""
+        k, s = len(self._results), len(self.slots)
+        places = np.arange(k * s)
+        others = np.array([[j for j in range(s) if j != i] for i in range(s)], np.int32)
+        neighbours = (places // s * s)[:, None] + others[places % s]
+        numbers = np.repeat(np.log1p(np.column_stack([self._kernels, self._runs])), s, axis=0)
+        features = np.hstack([np.eye(s)[places % s], numbers]).astype(np.float32)
+        names = (*(f"slot {i}" for i in range(s)), *(f"log {i}" for i in range(numbers.shape[1])))
+        return Structure(np.arange(0, k * s * (s - 1) + 1, s - 1), neighbours.reshape(-1), features, names)
+
+    def facts(self) -> dict[str, str]:
+        """Return the size of the program, the number of kernels, and the one that is tuned or the slowest."""
+        return super().facts() | {"kernels": f"{len(self._results):,}"} | self._named()
+
+    def _named(self) -> dict[str, str]:
+        if self._kernel:
+            return {f"kernel #{self._kernel}": self._kernel_name(0)}
+        from ..hardware.timing import kernel_cycles
+
+        machine, settings = self._machine.array(), zip(self._kernels, self._chosen, strict=True)
+        cycles = [kernel_cycles(machine, kernel, chosen[:3], chosen[3:]) for kernel, chosen in settings]
+        slowest = int(np.argmax(cycles * self._runs))
+        return {"slowest kernel": f"#{slowest} ({self._kernel_name(slowest)})"}
+
+    def _kernel_name(self, place: int) -> str:
+        return self._laid.name(self._results[place])
+
+
+class TileProblem(KernelProblem):
+    """Which tile each kernel of a program walks by, on the simulated tensor compiler.
+
+    Three sizes a kernel: outer, rows and columns of a loop; rows, columns and depth of a matrix product. A tile whose
+    windows do not fit into the scratchpad is a compile error. `tile/resnet50` tunes all kernels that the default
+    fusion makes, `tile/resnet50#7` one alone, the first being #0, small enough for exhaustive search. The default is
+    the choice of the compiler's analytical model.
+    """
+
+    slots = range(3)
+
+
+class FlagsProblem(KernelProblem):
+    """Code generation flags of each kernel of a program, on the simulated tensor compiler.
+
+    Buffers per window, unrolling, prefetched windows, which operand of a matrix product stays, partial sums, and vector
+    registers handled at once. `flags/resnet50` tunes all kernels that the default fusion makes, `flags/resnet50#7` one
+    alone, the first being #0, small enough for exhaustive search.
+    """
+
+    slots = range(3, 9)
+
+
+def _number(text: str, kernels: int, path: Path) -> int:
+    if not text.isdecimal() or int(text) >= kernels:
+        raise UserError(f"{path.name} has kernels #0 to #{kernels - 1}, not #{text}")
+    return int(text)

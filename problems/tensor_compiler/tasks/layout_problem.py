@@ -1,0 +1,63 @@
+"""Layouts of the important operations as a black-box task."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbo_suite import Evaluations, Space, Structure, UserError
+
+from .program_problem import ProgramProblem
+
+
+class LayoutProblem(ProgramProblem):
+    """Which layouts the convolutions, products and reshapes of a program work in, on the simulated tensor compiler.
+
+    One choice an operation: which dimensions of its result and its operands are the two minor ones, which are padded
+    to the hardware's tile. The compiler's propagation decides about all other operations and inserts copies where two
+    layouts meet; then it fuses as it does by default. The default is the cheapest by an estimate of kernels and
+    copies, found for the whole program at once.
+    """
+
+    def _prepare(self, path: Path) -> None:
+        from ..fusion.state import Memory
+        from ..layout.layout_pass import LayoutPass
+
+        self._memory = Memory()
+        self._pass = LayoutPass(self._graph, self._machine)
+        if not len(self._pass.nodes):
+            raise UserError(f"{path}: no operation of this program has a choice of layouts; nothing to tune")
+        self.space = Space(self._pass.options, names=self._name, values=self._values)
+        self.default = self._pass.default()
+
+    def _name(self, column: int) -> str:
+        return self._graph.names[self._pass.nodes[column]]
+
+    def _values(self, column: int) -> tuple[str, ...]:
+        return self._graph.choices[self._graph.sort[self._pass.nodes[column]]]
+
+    def evaluate(self, configs: NDArray) -> Evaluations:
+        """Return the run times in seconds of the program, fused by default, under `(n, d)` choices of layouts."""
+        return Evaluations.of(np.array([self._seconds(config) for config in configs]))
+
+    def _seconds(self, config: NDArray) -> float:
+        from ..fusion.fusion_pass import Fusion
+
+        fusion = Fusion(self._pass.apply(config), self._machine, self._memory)
+        return float(fusion.seconds(fusion.default()[None])[0])
+
+    def structure(self) -> Structure:
+        """Return which choices interact, what is known of each, and the program in its default layouts."""
+        from ..layout.structure import declare
+
+        return declare(self._pass)
+
+    def facts(self) -> dict[str, str]:
+        """Return the size of the program and of its default."""
+        laid = self._pass.apply(self.default)
+        return super().facts() | {
+            "operations tuned": f"{len(self.space):,}",
+            "copies of the default": f"{int((laid.origin < 0).sum()):,}",
+        }

@@ -1,0 +1,96 @@
+"""What all tasks on programs have in common: their names, the machine, and loading."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbo_suite import Problem
+from bbo_suite.core.problem import NO_CHANGE
+
+from ..hardware.machine import COST_MODEL, MACHINES, Machine, split
+from .programs import names, program
+
+if TYPE_CHECKING:
+    from ..graph.graph import Graph
+
+
+class ProgramProblem(Problem):
+    """A task on a program and a machine: `family/program@machine`, or `family:path@machine` for a user's program."""
+
+    instances: ClassVar[tuple[str, ...]] = names()
+    unit = "seconds"
+
+    def __init__(self, instance: str) -> None:
+        name, machine = split(instance)
+        self._load(program(self._without_kernel(name)), machine)
+
+    @classmethod
+    def from_file(cls, path: str) -> Self:
+        """Return the task on a user's program, in HLO or StableHLO text, plain or gzipped.
+
+        Raises:
+          UserError: the file cannot be read, there is no such machine, or nothing of the program can be tuned.
+        """
+        problem = cls.__new__(cls)
+        name, machine = split(path)
+        problem._load(Path(problem._without_kernel(name)), machine)
+        return problem
+
+    def _without_kernel(self, name: str) -> str:
+        """Return the name of the program in what stands before the machine."""
+        return name
+
+    def _load(self, path: Path, machine: str) -> None:
+        from ..graph.build import build  # numba comes with it: only where a program is really loaded
+        from ..hlo import reader as hlo
+        from ..hlo.unknown import unknown
+
+        module = hlo.read(path)
+        self._graph: Graph = build(module, str(path))
+        self._unknown = unknown(module)
+        self._machine: Machine = MACHINES[machine]
+        self._machine_name = machine
+        self._prepare(path)
+
+    @abstractmethod
+    def _prepare(self, path: Path) -> None:
+        """Set the space and the default; `path` is named in errors."""
+
+    def paste(self, config: NDArray) -> str:
+        """Return `name = label` for all that differs from the compiler's choice, by operation."""
+        lines: dict[str, list[str]] = {}
+        for operation, decision in self._changes(config):
+            lines.setdefault(operation, [operation]).append(f"  {decision}")
+        return "\n".join(line for own in lines.values() for line in own) or NO_CHANGE
+
+    def _changes(self, config: NDArray) -> Iterator[tuple[str, str]]:
+        """Yield for each difference from the default the operation that it is about, and what is decided."""
+        for column in np.flatnonzero(config != self.default_row()).tolist():
+            operation, what = place(self.space.name(column))
+            yield operation, f"{what} = {self.space.values(column)[config[column]]}"
+
+    def fingerprint(self) -> str:
+        """Return a text that changes with the program, the machine and the cost model."""
+        content = f"{type(self).__name__}|{COST_MODEL}|{self._machine}|{self._graph.digest()}"
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+    def facts(self) -> dict[str, str]:
+        """Return the machine, the size of the program, and what of it is not known."""
+        operations = f"{int((self._graph.kind > 1).sum()):,}"
+        return {"machine": self._machine_name, "operations": operations, **self._unknown}
+
+
+def place(name: str) -> tuple[str, str]:
+    """Return the operation that a decision is about, and what is decided of it, from the decision's name."""
+    for mark, what in ((" -> ", "fused into "), (": ", "")):
+        operation, found, rest = name.partition(mark)
+        if found:
+            return operation, f"{what}{rest}"
+    return name, "layout"

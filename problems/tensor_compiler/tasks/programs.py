@@ -1,0 +1,61 @@
+"""The programs that can be named: a few ship as HLO text, the others are lowered from their models when first used."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+
+from bbo_suite.errors import UserError, did_you_mean
+
+from ..models.catalogue import PROGRAMS
+
+_COMPILER = __package__.rpartition(".")[0]
+SHIPPED = Path(__file__).parents[1] / "programs"
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all programs, those that ship first."""
+    shipped = sorted(path.name.removesuffix(".hlo.gz") for path in SHIPPED.glob("*.hlo.gz"))
+    return (*shipped, *(name for name in PROGRAMS if name not in shipped))
+
+
+def program(name: str) -> Path:
+    """Return the file of a program's HLO text; lowers it, once for each version of JAX, if it does not ship.
+
+    Raises:
+      UserError: there is no such program, or it cannot be lowered or stored.
+    """
+    if name not in (known := names()):
+        raise UserError(f"there is no program {name!r}.{did_you_mean(name, known)}")
+    shipped, kept = SHIPPED / f"{name}.hlo.gz", _cache() / f"{name}.hlo.gz"
+    for path in (shipped, kept):
+        if path.exists():
+            return path
+    try:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        _lower(name, kept)
+    except OSError as error:
+        raise UserError(
+            f"cannot store the program {name} in {kept.parent}: {error.strerror}; set XDG_CACHE_HOME"
+        ) from None
+    return kept
+
+
+def _cache() -> Path:
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return home / "bbo_suite" / f"programs-jax-{version('jax')}"
+
+
+def _lower(name: str, target: Path) -> None:
+    """Lower in a process of its own: JAX is heavy, and whoever evaluates has no need of it."""
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        command = [sys.executable, "-m", f"{_COMPILER}.models.lower", name, "--out", folder]
+        done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"JAX_PLATFORMS": "cpu"})
+        if done.returncode:
+            reason = (done.stderr.strip() or "no reason given").splitlines()[-1]
+            raise UserError(f"the program {name} cannot be lowered ({reason}); is jax {version('jax')} sound?")
+        (Path(folder) / target.name).replace(target)  # whole or not at all, also for another process

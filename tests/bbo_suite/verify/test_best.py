@@ -1,0 +1,177 @@
+"""What `best` prints of a study: the winner, what it is worth now, and in words that can be pasted."""
+
+import dataclasses
+import gc
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bbo_toys import Toy, perform
+
+from bbo_suite.registry import Registry
+from bbo_suite.store.rows import Row, read_rows
+from bbo_suite.verify import best
+from bbo_suite.verify.best import best_of
+from bbo_suite.verify.remeasure import REPEATS, measure
+
+FAILING = """
+import numpy as np
+from bbo_suite import Evaluations, Problem, choice, product
+class Failing(Problem):
+    instances = ("a",)
+    def __init__(self, instance):
+        self.space, self.default = product(choice("x", range(50))), np.array([0])
+    def evaluate(self, configs):
+        return Evaluations.of(np.where(configs[:, 0] == 0, 1.0, np.inf))
+"""
+OTHERS = """
+from bbo_suite import Strategy
+class Others(Strategy):
+    def ask(self, n):
+        return self.rng.integers(1, 50, (n, 1))
+"""
+
+
+NOISY = Path(__file__).parents[1] / "plugins" / "noisy.py"
+
+
+def printed(done):
+    return [json.loads(line, parse_constant=pytest.fail) for line in done.out.splitlines()]
+
+
+@pytest.fixture
+def study(suite, toy):
+    """Make a study of two strategies on the toy problem and return the arguments that see it."""
+    done = suite("run", *toy, "--strategy", "pick", "--strategy", "annealing", "--budget", 60, "--study", "s", "--json")
+    assert done.code == 0
+    return ("s", *toy)
+
+
+def test_the_best_of_all_runs_can_be_pasted_and_is_measured_again(suite, study, tmp_path):
+    (found,) = printed(suite("best", *study, "--json"))
+    rows = {path.parent.name: read_rows(path.parent)[0] for path in tmp_path.glob("results/s/*/rows.csv")}
+    assert found["value"] == min(row.value for own in rows.values() for row in own)
+    row = rows[f"toy--small__{found['strategy']}__0"][found["evaluation"] - 1]
+    assert (row.value, row.config) == (found["value"], found["config"])
+    assert found["speedup"] == found["stored_speedup"] == 5.0 / found["value"]
+    assert found["measured_again"] == {"defaults": [5.0, 5.0], "values": [found["value"]] * 2, "failure": ""}
+    differing = {f"p{i} = {digit}" for i, digit in enumerate(found["config"]) if digit != "0"}
+    assert set(found["paste"].splitlines()) == differing
+
+
+def test_the_text_is_for_people_and_holds_what_is_pasted_on_lines_of_its_own(suite, study):
+    out = suite("best", *study).out
+    (found,) = printed(suite("best", *study, "--json"))
+    head, pasted = out.split("\n\n")[:2]
+    assert head.startswith(
+        f"toy/small: speedup {found['speedup']:.4f}\n  found by {found['strategy']}, seed 0, at evaluation"
+    )
+    assert "the same" in head and "checked: nothing beside its cost" in head
+    assert pasted == found["paste"]
+    assert "evaluating" not in out  # the toy prints that while it is measured
+
+
+def test_of_all_rows_those_of_the_best_run_stay_in_memory(suite, study, tmp_path, monkeypatch):
+    kept, before = [], rows_in_memory()
+    monkeypatch.setattr(best, "_best", lambda registry, problem, runs: kept.append(runs))
+    list(best_of(Registry(), "s", tmp_path / "results", []))
+    assert kept[0].evaluations == 120 and len(kept[0].folders) == 2
+    assert rows_in_memory() - before == 60
+
+
+def rows_in_memory():
+    gc.collect()  # of other tests
+    return sum(isinstance(thing, Row) for thing in gc.get_objects())
+
+
+def test_a_space_that_was_covered_has_its_optimum(suite, toy):
+    run = ("run", *toy, "--strategy", "exhaustive", "--study")
+    assert "256 covered" in suite(*run, "all", "--budget", 5000).out
+    out = suite("best", "all", *toy).out
+    assert "of 256: 5 -> 1 " in out and "all 256 candidates were tried: this is the optimum" in out
+    (found,) = printed(suite("best", "all", *toy, "--json"))
+    assert (found["all_tried"], found["is_optimum"]) == (256, True)
+    suite(*run, "most", "--budget", 255)
+    assert "were tried" not in suite("best", "most", *toy).out
+
+
+def test_a_study_without_a_success_says_so(suite, tmp_path):
+    (tmp_path / "failing.py").write_text(FAILING)
+    (tmp_path / "others.py").write_text(OTHERS)
+    plugins = ("--plugin", "failing.py", "--plugin", "others.py")
+    suite("run", *plugins, "--budget", 20, "--study", "s", "--json")
+    done = suite("best", "s", *plugins)
+    assert done.code == 0
+    assert done.out == "failing/a: no candidate succeeded, in 20 evaluations of 1 run\n\n"
+    (found,) = printed(suite("best", "s", *plugins, "--json"))
+    assert found["speedup"] is None and found["paste"] is None
+
+
+def test_of_noisy_problems_the_median_of_several_measurements_counts(suite, tmp_path):
+    suite("run", "--plugin", NOISY, "--strategy", "random", "--budget", 60, "--study", "s", "--json")
+    (found,) = printed(suite("best", "s", "--plugin", NOISY, "--json"))
+    again = found["measured_again"]
+    assert len(again["values"]) == len(again["defaults"]) == REPEATS
+    assert found["speedup"] == np.median(again["defaults"]) / np.median(again["values"])
+    assert found["speedup"] != found["stored_speedup"]
+    assert "median of 7, which differ by" in suite("best", "s", "--plugin", NOISY).out
+
+
+def test_a_problem_that_is_not_there_or_has_changed_is_not_measured(suite, study, tmp_path):
+    done = suite("best", "s")
+    assert done.code == 0
+    assert "measured again: no (there is no problem 'toy/small'" in done.out
+    assert "configuration 3" in done.out or "configuration " in done.out
+    (tmp_path / "toy.py").write_text(NOISY.read_text().replace("Noisy", "Toy").replace('("a",)', '("small",)'))
+    assert "the problem has changed since" in suite("best", "s", "--plugin", "toy.py").out
+
+
+def test_runs_that_were_cut_count_and_damaged_ones_are_named(suite, study, tmp_path):
+    folder = tmp_path / "results" / "s"
+    whole = (folder / "toy--small__pick__0" / "rows.csv").read_text()
+    (folder / "toy--small__pick__0" / "rows.csv").write_text(whole[: len(whole) // 2])
+    assert suite("best", *study).code == 0
+    (folder / "toy--small__pick__0" / "rows.csv").write_text(whole.replace(",ok,", ",no,", 1))
+    done = suite("best", *study)
+    assert done.code == 1 and "annealing" in done.out
+    assert done.err.count("error: ") == 1 and "toy--small__pick__0/rows.csv, line 2 is damaged" in done.err
+    (folder / "toy--small__pick__0" / "rows.csv").unlink()
+    assert suite("best", *study).code == 0
+    (folder / "toy--small__pick__0" / "run.json").write_text("{}")
+    assert "error: 'problem' is missing in " in suite("best", *study).err
+
+
+@pytest.mark.parametrize("command", ["best", "validate"])
+def test_a_study_that_is_not_there_is_one_sentence(suite, command):
+    done = suite(command, "nowhere")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("error: there is no study 'nowhere' in results") and done.err.count("\n") == 1
+
+
+def test_a_run_without_rows_has_no_best(tmp_path):
+    perform(tmp_path / "results" / "s" / "a", stopped=lambda: True)
+    (found,) = best_of(Registry(), "s", tmp_path / "results", [])
+    assert found.row is None and found.speedup is None
+
+
+def test_what_fails_now_is_told():
+    class Broken(Toy):
+        def evaluate(self, configs):
+            found = super().evaluate(configs)
+            broken = (configs != self.default).any(axis=1)
+            return dataclasses.replace(
+                found, values=np.where(broken, np.inf, found.values), status=np.where(broken, 4, 0).astype(np.int8)
+            )
+
+    problem = Broken()
+    config = problem.default_row()
+    config[1] = 1
+    again = measure(problem, config)
+    assert again.failure.startswith("timeout: ") and again.speedup is None and not again.noisy
+
+
+@pytest.mark.parametrize("command", ["best", "run", "plan"])
+def test_the_help_says_how_json_is_separated(suite, command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    assert "one object a line" in suite(command, "--help").out

@@ -1,0 +1,217 @@
+"""`validate` finds what is wrong with a study, names it, and says plainly what it could not look at."""
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from bbo_suite.store.plan import RunName, add_planned
+from bbo_suite.store.rows import HEADER, read_rows
+
+RUN = "results/s/toy--small__annealing__0"
+
+
+@pytest.fixture
+def study(suite, toy):
+    """Make a study and return the arguments that see it."""
+    command = ("run", *toy, "--strategy", "pick", "--strategy", "annealing", "--budget", 60, "--batch", 8)
+    assert suite(*command, "--study", "s", "--json").code == 0
+    return ("s", *toy, "--quiet")
+
+
+def edit(folder, place, **changes):
+    """Change fields of one row and write the checksum that fits."""
+    rows, _ = read_rows(folder)
+    rows[place] = dataclasses.replace(rows[place], **changes)
+    (folder / "rows.csv").write_text(HEADER + "".join(row.line() for row in rows))
+    return rows[place]
+
+
+def failures(done):
+    return [line for line in done.out.splitlines() if line.startswith("FAIL ")]
+
+
+def test_a_study_that_holds(suite, study):
+    done = suite("validate", *study)
+    assert done.code == 0 and failures(done) == []
+    assert done.out.count("holds") == 6 and "nothing was found" in done.out
+    assert "evaluating" not in done.out
+
+
+def test_a_study_that_is_cut_holds_and_is_named(suite, study, tmp_path):
+    log = tmp_path / RUN / "rows.csv"
+    log.write_bytes(log.read_bytes()[:900])
+    (tmp_path / RUN / "end.json").unlink()
+    done = suite("validate", *study)
+    assert done.code == 0
+    assert f"note annealing on toy/small, seed 0: unfinished: {len(read_rows(log.parent)[0])} of 60" in done.out
+
+
+@pytest.mark.parametrize("place", [0, 5, 59])
+@pytest.mark.parametrize("change", [-1.0, 0.5])
+def test_an_edited_value_is_found_though_its_checksum_fits(suite, study, tmp_path, place, change):
+    folder = tmp_path / RUN
+    stored = read_rows(folder)[0][place].value
+    edit(folder, place, value=max(0.0, stored + change))
+    done = suite("validate", *study)
+    assert done.code == 1
+    assert any("annealing on toy/small, seed 0: " in line for line in failures(done))
+    assert "does NOT hold" in done.out and "1 of 2 runs do not hold" in done.out
+    assert [line for line in failures(done) if "pick" in line] == []
+
+
+def test_the_best_value_is_looked_at_without_a_sample(suite, study, tmp_path):
+    folder = tmp_path / RUN
+    rows, _ = read_rows(folder)
+    place = min(range(60), key=lambda i: rows[i].value)
+    edit(folder, place, value=rows[place].value / 2)
+    done = suite("validate", *study, "--sample", 0)
+    assert done.code == 1
+    (line,) = failures(done)
+    assert line.endswith(f"evaluation {place + 1} cost {rows[place].value / 2!r} and costs {rows[place].value!r} now")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"digest": "0" * 16}, "is another candidate than pick proposes"),
+        ({"config": "0000"}, "has another digest"),
+        ({"config": "zz"}, "cannot be read"),
+        ({"config": ""}, "is the best so far, but its configuration was not stored"),
+        ({"status": 4}, "has status timeout and value"),
+    ],
+)
+def test_other_edits(suite, study, tmp_path, changes, words):
+    from bbo_suite import Status
+
+    folder = tmp_path / RUN.replace("annealing", "pick")
+    rows, _ = read_rows(folder)
+    place = min(range(60), key=lambda i: rows[i].value)
+    edit(folder, place, **(changes | ({"status": Status.TIMEOUT} if "status" in changes else {})))
+    sample = 0 if "config" in changes else 60
+    done = suite("validate", *study, "--sample", sample)
+    assert done.code == 1 and any(words in line for line in failures(done)), done.out
+
+
+def test_damage_is_found(suite, study, tmp_path):
+    log = tmp_path / RUN / "rows.csv"
+    whole = log.read_text()
+    log.write_text(whole.replace(",ok,", ",no,", 1))
+    assert "line 2 is damaged" in failures(suite("validate", *study))[0]
+    log.write_text("".join(whole.splitlines(keepends=True)[:40]))
+    assert "end.json counts 60 evaluations, and 39 rows are there" in failures(suite("validate", *study))[0]
+    log.write_text(whole)
+    head = log.with_name("run.json")
+    stored = json.loads(head.read_text())
+    head.write_text(json.dumps(stored | {"default": 6.0}))
+    assert "the default cost 6.0 and costs 5.0 now" in failures(suite("validate", *study))[0]
+    head.write_text(json.dumps(stored | {"seed": 1}))
+    found = " ".join(failures(suite("validate", *study)))
+    assert "is not that of its run" in found and "is another candidate than annealing proposes" in found
+    head.write_text(json.dumps(stored | {"seed": "0"}))
+    assert "'seed' is no such thing" in failures(suite("validate", *study))[0]
+    head.write_text(json.dumps(stored))
+    end = log.with_name("end.json")
+    end.write_text("{")
+    assert "end.json is no JSON" in failures(suite("validate", *study))[0]
+    end.unlink()
+    head.unlink()
+    assert "rows but no run.json" in failures(suite("validate", *study))[0]
+
+
+def test_a_run_that_was_planned_and_is_missing_is_named(suite, study, tmp_path):
+    shutil.rmtree(tmp_path / RUN)
+    done = suite("validate", *study)
+    assert done.code == 0 and "1 could not be checked" in done.out
+    assert "note annealing on toy/small, seed 0: there is no such run" in done.out
+
+
+def test_notes_that_many_runs_share_are_one_line(suite, study, tmp_path):
+    names = [RunName("toy/small", name, seed) for name in ("pick", "annealing") for seed in range(200)]
+    add_planned(tmp_path / "results" / "s", names)
+    done = suite("validate", *study)
+    (line,) = [line for line in done.out.splitlines() if line.startswith("note ")]
+    assert line == (
+        "note pick on toy/small (199 repeats) and annealing on toy/small (199 repeats): there is no such run"
+    )
+    assert "398 could not be checked" in done.out and len(done.out.splitlines()) < 12
+
+
+def test_without_a_plan_every_strategy_is_expected_with_every_seed(suite, study, toy, tmp_path):
+    suite("run", *toy, "--strategy", "pick", "--budget", 60, "--batch", 8, "--study", "s", "--repeats", 2, "--json")
+    assert "there is no such run" not in suite("validate", *study).out
+    (tmp_path / "results/s/planned.jsonl").unlink()
+    assert "note annealing on toy/small, seed 1: there is no such run" in suite("validate", *study).out
+
+
+def test_a_problem_or_a_strategy_that_is_not_there_is_not_checked(suite, study, toy, tmp_path):
+    done = suite("validate", "s", *toy[:2], "--quiet")
+    assert done.code == 0 and "note pick on toy/small, seed 0: proposals cannot be checked" in done.out
+    done = suite("validate", "s", *toy[2:], "--quiet")
+    assert done.code == 0 and done.out.count("there is no problem 'toy/small'") == 1
+    changed = tmp_path / "toy.py"
+    changed.write_text(toy[1].read_text() + "\n# another\n")
+    assert suite("validate", "s", "--plugin", changed, *toy[2:], "--quiet").code == 0  # the class is the same
+    changed.write_text(toy[1].read_text().replace("1.0 + ", "2.0 + "))
+    done = suite("validate", "s", "--plugin", changed, *toy[2:], "--quiet")
+    assert done.code == 0 and done.out.count("the problem has changed since") == 1
+
+
+def test_what_ended_in_an_error_or_was_made_elsewhere_is_noted(suite, study, tmp_path):
+    (tmp_path / RUN / "error.txt").write_text("Traceback\nValueError: no more\n")
+    head = tmp_path / RUN / "run.json"
+    stored = json.loads(head.read_text())
+    stored["machine"]["cpu"], stored["versions"]["numpy"] = "Z80", "0.1"
+    head.write_text(json.dumps(stored))
+    done = suite("validate", *study)
+    assert done.code == 0
+    for words in ("an error ended it: ValueError: no more", "made on another machine: Z80", "numpy 0.1, now "):
+        assert words in done.out
+
+
+def test_of_noisy_problems_only_the_best_speedup_is_compared(suite, tmp_path):
+    plugin = ("--plugin", Path(__file__).parents[1] / "plugins" / "noisy.py")
+    suite("run", *plugin, "--strategy", "random", "--budget", 60, "--study", "s", "--json")
+    done = suite("validate", "s", *plugin, "--quiet")
+    assert done.code == 0 and "only the best speedup was compared" in done.out
+    folder = tmp_path / "results" / "s" / "noisy--a__random__0"
+    rows, _ = read_rows(folder)
+    place = min(range(60), key=lambda i: rows[i].value)
+    edit(folder, place, value=rows[place].value / 2)
+    (line,) = failures(suite("validate", "s", *plugin, "--quiet"))
+    assert "the best speedup was " in line
+
+
+@pytest.mark.parametrize(("strategy", "budget"), [("evolution", 150), ("mbo", 60)])
+def test_strategies_that_learn_are_replayed_exactly(suite, toy, strategy, budget):
+    command = ("run", *toy, "--strategy", strategy, "--problem", "toy/large", "--budget", budget, "--batch", 16)
+    suite(*command, "--study", "s", "--json")
+    done = suite("validate", "s", *toy, "--sample", budget, "--quiet")
+    assert done.code == 0 and done.out.count("holds") == 3
+
+
+def test_a_negative_sample_is_one_sentence(suite, study):
+    done = suite("validate", *study, "--sample", -1)
+    assert done.code == 1 and done.err == "error: sample must be 0 or more, not -1\n"
+
+
+def test_imported_runs_are_not_asked_again(suite, study, toy):
+    assert suite("export", "s", "--to", "csv", "--out", "all.csv").code == 0
+    assert suite("import", "all.csv", "--study", "i", *toy).code == 0
+    done = suite("validate", "i", *toy, "--quiet")
+    assert done.code == 0 and "imported from all.csv: its strategy cannot be asked again" in done.out
+    assert done.out.count("not checked") == 2 and done.out.count("holds") == 4
+    assert "the same" in suite("best", "i", *toy).out
+
+
+def test_a_table_without_candidates_has_a_best_that_nobody_can_paste(suite, toy, tmp_path):
+    (tmp_path / "few.csv").write_text("evaluation,value\n1,4\n2,3.5\n")
+    assert suite("import", "few.csv", "--study", "i", "--problem", "toy/small", *toy).code == 0
+    done = suite("best", "i", *toy)
+    assert (
+        done.code == 0 and "no (its configuration was not stored)" in done.out and "configuration unknown" in done.out
+    )
+    done = suite("validate", "i", *toy, "--quiet")
+    assert done.code == 0 and "the best candidate was not stored" in done.out

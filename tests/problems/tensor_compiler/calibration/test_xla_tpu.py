@@ -1,0 +1,243 @@
+"""Kernels read from hand-written text in XLA:TPU's format, their rows, and a report of made-up numbers."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bbo_problems.tensor_compiler.calibration import catalogue, report
+from bbo_problems.tensor_compiler.calibration.analysis import counts
+from bbo_problems.tensor_compiler.calibration.comparison import compare, half, scores
+from bbo_problems.tensor_compiler.calibration.compiler import Compiler
+from bbo_problems.tensor_compiler.calibration.flops import counted, ratios
+from bbo_problems.tensor_compiler.calibration.kernels import Buffer, kernels
+from bbo_problems.tensor_compiler.calibration.rows import COMMON, KINDS, row
+from bbo_problems.tensor_compiler.hardware import timing
+from bbo_suite import UserError
+
+LIBTPU = importlib.util.find_spec("libtpu") is not None
+
+
+def config(cycles: int, tile: str = '"64","1"', steps: str = '"2","1"') -> str:
+    window = f'"output_window_bounds":[{tile}],"estimated_cycles":"{cycles}","iteration_bounds":[{steps}]'
+    return f'backend_config={{"window_config":{{{window},"buffering_level":"2"}}}}'
+
+
+TEXT = f"""HloModule made_up, is_scheduled=true
+
+%product (a: bf16[512,100], b: f32[512]) -> bf16[512,200] {{
+  %a = bf16[512,100]{{1,0:T(8,128)(2,1)}} parameter(0)
+  %w = bf16[100,200]{{1,0:T(8,128)(2,1)S(1)}} parameter(1)
+  %d = bf16[512,200]{{1,0:T(8,128)(2,1)}} convolution(%a, %w), dim_labels=bf_io->bf
+  ROOT %t = bf16[512,200]{{1,0:T(8,128)(2,1)}} tanh(%d)
+}}
+
+%sum (x: f32[], y: f32[]) -> f32[] {{
+  %x = f32[] parameter(0)
+  %y = f32[] parameter(1)
+  ROOT %z = f32[] add(%x, %y)
+}}
+
+ENTRY %main (p: bf16[512,100], q: bf16[100,200], r: f32[256,1000]) -> f32[256] {{
+  %p = bf16[512,100]{{1,0:T(8,128)(2,1)}} parameter(0)
+  %q = bf16[100,200]{{1,0:T(8,128)(2,1)S(1)}} parameter(1)
+  %r = f32[256,1000]{{1,0:T(8,128)}} parameter(2)
+  %zero = f32[] constant(0)
+  %f = bf16[512,200]{{1,0:T(8,128)(2,1)}} fusion(%p, %q), kind=kOutput, calls=%product, {config(5000)}
+  %c = f32[256,1000]{{0,1:T(8,128)S(1)}} copy(%r), {config(7000)}
+  %n = f32[256,1000]{{1,0:T(8,128)}} negate(%r), {config(80)}
+  %g = f32[256,1000]{{1,0:T(8,128)}} negate(%n), {config(2**63 - 1)}
+  ROOT %s = f32[256]{{0:T(256)}} reduce(%r, %zero), dimensions={{1}}, to_apply=%sum, {config(3000)}
+}}
+"""
+
+
+def found() -> dict[str, tuple[np.ndarray, str]]:
+    return {kernel.name: row(kernel) for kernel in kernels(TEXT)}
+
+
+def test_every_kernel_with_an_estimate_is_read_and_placeholders_are_not() -> None:
+    read = {kernel.name: kernel for kernel in kernels(TEXT)}
+    assert {name: kernel.cycles for name, kernel in read.items()} == {"f": 5000.0, "c": 7000.0, "s": 3000.0}
+    assert read["f"].operands == (Buffer(512 * 128 * 2.0, False), Buffer(104 * 256 * 2.0, True))
+    assert read["c"].results == (Buffer(256 * 1000 * 4.0, True),)
+    assert (read["f"].tile, read["f"].steps, read["f"].buffers) == ((64, 1), 2, 2)
+
+
+def test_kinds() -> None:
+    assert {name: kind for name, (_, kind) in found().items()} == {"f": "matrix", "c": "copy", "s": "reduction"}
+
+
+def test_a_product_reads_what_is_not_in_the_scratchpad() -> None:
+    numbers = found()["f"][0]
+    assert numbers[timing.READ : timing.WORK].tolist() == [0, 512 * 128 * 2, 0]
+    assert numbers[timing.GROUPS : timing.SUMS].tolist() == [1, 512, 200, 100, 1]
+    assert numbers[timing.WRITTEN] == 512 * 256 * 2
+    assert numbers[timing.WORK] > 0
+
+
+def test_a_copy_to_the_scratchpad_reads_and_a_reduction_walks_its_input() -> None:
+    copy, reduction = found()["c"][0], found()["s"][0]
+    assert copy[timing.READ] == 256 * 1024 * 4
+    assert copy[timing.WRITTEN] == 0
+    assert reduction[timing.OUTER : timing.SIZE].tolist() == [1, 256, 1024]
+    assert reduction[timing.SUMS] == 4 * 256
+
+
+def test_common_memory_costs_less_in_a_product_and_the_same_in_a_loop() -> None:
+    moved = TEXT.replace("S(1)", "S(3)")
+    product = {kernel.name: row(kernel)[0] for kernel in kernels(moved)}["f"]
+    assert product[timing.READ : timing.WORK].tolist() == [0, 512 * 128 * 2, COMMON * 104 * 256 * 2]
+    copy = {kernel.name: row(kernel)[0] for kernel in kernels(moved)}["c"]
+    assert copy[timing.WRITTEN] == 1000 * 256 * 4
+
+
+def test_programs_that_fail_are_left_out_of_the_comparison() -> None:
+    def text(name: str, machine: str) -> str:
+        if name == "bad":
+            raise RuntimeError("no")
+        return TEXT
+
+    frame = compare("v5e", ["good", "bad"], text)
+    assert frame["program"].unique().tolist() == ["good"]
+    assert len(frame) == 3
+    assert np.isfinite(frame["cycles"]).all()
+
+
+@pytest.mark.parametrize(("pad", "stride", "dilate"), [(0, 1, 1), (1, 1, 1), (2, 2, 1), (1, 1, 2)])
+def test_taps_on_padding_are_no_operations(pad: int, stride: int, dilate: int) -> None:
+    size, taps = 7, 3
+    spread = np.zeros((size - 1) * dilate + 1)
+    spread[::dilate] = 1
+    line = np.convolve(np.pad(spread, pad), np.ones(taps), "valid")[::stride]
+    window = f"{{size=3 stride={stride} pad={pad}_{pad} lhs_dilate={dilate}}}"
+    text = f"""HloModule one
+
+ENTRY %main (x: f32[2,{size},5], w: f32[3,5,4]) -> f32[2,{len(line)},4] {{
+  %x = f32[2,{size},5] parameter(0)
+  %w = f32[3,5,4] parameter(1)
+  ROOT %c = f32[2,{len(line)},4] convolution(%x, %w), window={window}, dim_labels=b0f_0io->b0f
+}}
+"""
+    assert counted(text) == 2 * 2 * 5 * 4 * line.sum()
+    assert ratios("v5e", ["one"], lambda name, machine: f'// {{"flops": {counted(text)}}}\n' + text) == {"one": 1.0}
+
+
+def test_a_kernel_counts_what_xlas_own_analysis_of_it_alone_does() -> None:
+    frame = counts("v5e", ["one"], lambda name, machine: TEXT)
+    assert frame["flops"].tolist() == frame["xla flops"].tolist() == [2 * 512 * 200 * 100, 0, 256 * 999]
+    assert frame["bytes"].tolist()[1:] == frame["xla bytes"].tolist()[1:]
+    assert frame["xla bytes"][0] == 2 * (512 * 100 + 100 * 200 + 512 * 200)
+    assert frame["bytes"][0] == frame["xla bytes"][0]
+
+
+@pytest.mark.parametrize(
+    ("result", "window"),
+    [
+        pytest.param("8,15", "size=1x2 stride=1x2", id="pooling"),
+        pytest.param("8,30", "size=1x3 pad=0_0x1_1", id="padded"),
+        pytest.param("8,30", "size=1x30 pad=0_0x29_0", id="cumulative"),
+        pytest.param("8,30", "size=1x59 pad=0_0x29_29", id="line"),
+    ],
+)
+def test_windows_count_as_xla_counts_them(result: str, window: str) -> None:
+    xla_client = pytest.importorskip("jax._src.lib").xla_client
+    text = f"""HloModule windows
+
+%max (x: f32[], y: f32[]) -> f32[] {{
+  %x = f32[] parameter(0)
+  %y = f32[] parameter(1)
+  ROOT %z = f32[] maximum(%x, %y)
+}}
+
+ENTRY %main (p: f32[8,30]) -> f32[{result}] {{
+  %p = f32[8,30] parameter(0)
+  %low = f32[] constant(-inf)
+  ROOT %r = f32[{result}] reduce-window(%p, %low), window={{{window}}}, to_apply=%max
+}}
+"""
+    module, client = xla_client.hlo.hlo_module_from_text(text), xla_client.make_cpu_client()
+    assert counted(text) == xla_client._xla.hlo_module_cost_analysis(client, module)["flops"]
+
+
+def test_scores_of_a_perfect_model_and_of_one_that_is_off_by_a_half() -> None:
+    truth = np.geomspace(2e3, 1e6, 20)
+    frame = pd.DataFrame({"kind": "copy", "xla cycles": truth, "cycles": truth, "steps": 1, "xla steps": 1})
+    line = scores(frame).iloc[0]
+    assert (line["spearman"], line["median error"], line["same steps"]) == (1.0, 0.0, 1.0)
+    assert scores(frame.assign(cycles=1.5 * truth)).iloc[0]["median error"] == pytest.approx(0.5)
+
+
+def test_the_report_shows_the_half_that_nothing_was_fitted_on(tmp_path: Path) -> None:
+    rng, names = np.random.default_rng(0), [f"program {i}" for i in range(200)]
+    truth = rng.uniform(2e3, 1e6, 200)
+    halves = [half(name) for name in names]
+    ours = np.where(np.array(halves) == "report", truth, 2 * truth)
+    frame = pd.DataFrame({"program": names, "half": halves, "kind": rng.choice(KINDS, 200), "xla cycles": truth})
+    frame = frame.assign(cycles=ours, steps=1, **{"xla steps": 2})
+    alone = frame.assign(flops=ours, bytes=truth, **{"xla flops": 2 * ours, "xla bytes": truth})
+    report.write({"v5e": frame}, {"v5e": {names[0]: 1.0}}, {"v5e": alone}, tmp_path, "0")
+    assert f"flops 0.0 % of {halves.count('report')}, bytes 100.0 %" in (tmp_path / "report.md").read_text()
+    assert "| all | " in (tmp_path / "report.md").read_text()
+    assert " 100.0 % |" not in (tmp_path / "report.md").read_text()
+    assert (tmp_path / "v5e.png").stat().st_size > 10_000
+    summary = pd.read_csv(tmp_path / "summary.csv").set_index(["half", "kind"])
+    assert summary.loc[("report", "all"), "median error"] == 0
+    assert summary.loc[("fit", "all"), "median error"] == 1
+
+
+@given(st.text(max_size=20))
+def test_a_program_belongs_to_one_half(name: str) -> None:
+    assert half(name) in ("fit", "report")
+
+
+def test_about_half_of_the_programs_are_reported_on() -> None:
+    names = catalogue.names()
+    assert len(set(names)) == len(names)
+    assert 0.4 < np.mean([half(name) == "report" for name in names]) < 0.6
+
+
+def test_without_libtpu_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(UserError, match=r"pip install .bbo_suite\[tpu\]"):
+        Compiler()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not LIBTPU, reason="libtpu is not installed")
+def test_the_real_compiler_gives_kernels_and_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiler = Compiler(tmp_path)
+    text = compiler.text("dot-0", "v5e")
+    compiler.close()
+    assert [kind for kernel in kernels(text) for kind in [row(kernel)[1]]].count("matrix") >= 4
+    monkeypatch.setattr(compiler, "_started", None)
+    assert compiler.text("dot-0", "v5e") == text
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not LIBTPU, reason="libtpu is not installed")
+def test_a_compiler_that_dies_costs_one_program(tmp_path: Path) -> None:
+    compiler = Compiler(tmp_path)
+    killer = threading.Timer(0.5, compiler._started().kill)
+    killer.start()
+    with pytest.raises(RuntimeError, match="aborted"):
+        compiler.text("dot-1", "v5e")
+    idle = compiler._started()
+    idle.kill()
+    idle.wait()
+    assert compiler.text("reduce-0", "v5e")
+    compiler.close()
+
+
+def test_the_command_line_says_what_it_does() -> None:
+    command = [sys.executable, "-m", "bbo_problems.tensor_compiler.calibration", "--help"]
+    assert "--machines" in subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -1,0 +1,76 @@
+"""Settings of single kernels in the fusion pass: the same costs as the tile and flags tasks have."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bbo_suite
+from bbo_problems.tensor_compiler.hardware.kernel_settings import FLAG_SLOTS, SLOTS, TILE_SLOTS, compile_kernels
+from bbo_problems.tensor_compiler.hardware.machine import MACHINES
+from bbo_problems.tensor_compiler.tasks.fusion_problem import FusionProblem
+
+PROBLEM = FusionProblem("rnn")
+FUSION, DEFAULT = PROBLEM._fusion, PROBLEM.default
+NODES = len(PROBLEM._fusion.arrays.kind)
+KERNELS = FUSION.kernels(DEFAULT)
+COMPILED = compile_kernels(KERNELS.rows, KERNELS.runs, MACHINES["v5e"])
+PLAIN = FUSION.seconds(DEFAULT[None])[0]
+
+
+def number(value: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """Return the numbers of values: 0 for the chosen one, then the others in order."""
+    return np.where(value == chosen, 0, np.where(value < chosen, value + 1, value))
+
+
+def cost(rows: np.ndarray) -> tuple[float, int]:
+    """Return the cost of the default fusion with `(n, 9)` settings."""
+    seconds, overflowing = FUSION.tuned_seconds(DEFAULT[None], rows[None])
+    return float(seconds[0]), int(overflowing[0])
+
+
+@pytest.mark.parametrize("family", ["tile", "flags"])
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=25, deadline=None)
+def test_costs_are_those_of_the_task_that_tunes_kernels_alone(family: str, seed: int) -> None:
+    slots = TILE_SLOTS if family == "tile" else FLAG_SLOTS
+    alone = bbo_suite.problem(f"{family}/rnn")
+    rng = np.random.default_rng(seed)
+    row = np.where(rng.random(len(alone.space)) < 0.03, alone.space.sample(1, rng)[0], alone.default)
+    rows = np.zeros((NODES, len(SLOTS)), np.int8)
+    rows[np.ix_(alone._results, slots)] = number(row, alone.default).reshape(len(alone._results), -1)
+    seconds, overflowing = cost(rows)
+    found = alone.evaluate(row[None])
+    untuned = PLAIN - alone.evaluate(alone.default[None]).values[0]  # kernels that no tile fits
+    assert seconds == pytest.approx(found.values[0] + untuned, rel=1e-12)
+    assert (overflowing >= 0) == bool(found.status[0])
+    if overflowing >= 0:
+        assert PROBLEM._laid.name(overflowing) in found.reasons[0]
+
+
+def test_nothing_set_costs_what_the_compiler_chooses() -> None:
+    assert cost(np.zeros((NODES, 9), np.int8)) == (PLAIN, -1)
+
+
+def test_nodes_that_are_not_in_memory_ignore_what_is_set() -> None:
+    rows = np.full((NODES, 9), 3, np.int8)
+    rows[KERNELS.result] = 0
+    assert cost(rows) == (PLAIN, -1)
+
+
+def test_what_is_set_for_one_kernel_does_not_leak_to_others() -> None:
+    chosen = KERNELS.result[COMPILED.fits][::2]
+    alone, together = np.zeros((len(chosen), NODES, 9), np.int8), np.zeros((NODES, 9), np.int8)
+    alone[np.arange(len(chosen)), chosen, 4] = together[chosen, 4] = 1
+    gains = [cost(rows)[0] - PLAIN for rows in alone]
+    assert np.count_nonzero(gains) > 1
+    assert cost(together)[0] - PLAIN == pytest.approx(sum(gains), rel=1e-6)
+
+
+def test_the_first_kernel_that_overflows_fails_the_candidate() -> None:
+    rows = np.zeros((NODES, 9), np.int8)
+    tall = [k for k in np.flatnonzero(COMPILED.fits) if KERNELS.rows[k, :7].sum() > 1e9]
+    rows[KERNELS.result[tall], :3] = 127  # clipped to the whole extent
+    assert cost(rows) == (np.inf, KERNELS.result[tall[0]])

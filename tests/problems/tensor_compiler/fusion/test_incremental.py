@@ -1,0 +1,143 @@
+"""Updating the fusion pass from one candidate to the next gives what a sweep gives, bit for bit."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bbo_problems.tensor_compiler.fusion.fusion_pass import Fusion
+from bbo_problems.tensor_compiler.fusion.state import FILLED, KNOWN, MOST_COPIES, UNKNOWN
+from bbo_problems.tensor_compiler.graph.build import build, read_graph
+from bbo_problems.tensor_compiler.graph.graph import Graph
+from bbo_problems.tensor_compiler.hardware.machine import MACHINES
+from bbo_problems.tensor_compiler.hlo import reader as hlo
+from bbo_problems.tensor_compiler.layout.layout_pass import LayoutPass
+from bbo_problems.tensor_compiler.tasks.programs import program
+
+MATRIX, VECTOR = "f32[512,512]{1,0}", "f32[512]{0}"
+DOT = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+MOVES = st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=12)
+
+
+def graph_of(lines: list[str]) -> Graph:
+    sums = "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b)\n}\n"
+    given = ["z = f32[] constant(0)", f"p = {MATRIX} parameter(0)", f"q = {MATRIX} parameter(1)"]
+    body = "\n".join(f"  {line}" for line in [*given, *lines])
+    return build(hlo.parse(f"HloModule test\n\n{sums}\nENTRY main {{\n{body}\n}}\n"), "test")
+
+
+@cache
+def tangle(seed: int) -> Graph:
+    """Return a program in which many products and reductions compete for the kernels of few consumers."""
+    rng, lines, known = np.random.default_rng(seed), [], ["p", "q"]
+    for i in range(120):
+        a, b = (known[max(0, len(known) - 1 - int(rng.exponential(4)))] for _ in range(2))
+        if rng.random() < 0.25:
+            lines += [f"d{i} = {MATRIX} dot({a}, {b}), {DOT}"]
+        elif rng.random() < 0.15:
+            lines += [f"r{i} = {VECTOR} reduce({a}, z), dimensions={{1}}, to_apply=add"]
+            lines += [f"s{i} = {VECTOR} sqrt(r{i})", f"d{i} = {MATRIX} broadcast(s{i}), dimensions={{0}}"]
+        else:
+            lines += [f"d{i} = {MATRIX} {rng.choice(['add', 'multiply'])}({a}, {b})"]
+        known.append(f"d{i}")
+    return graph_of([*lines, f"ROOT t = ({MATRIX}, {MATRIX}) tuple({known[-1]}, {known[-2]})"])
+
+
+@cache
+def chain() -> Graph:
+    """Return a program that fills the largest kernel there may be more than once, in two ways."""
+    lines = [f"e0 = {MATRIX} add(p, q)"]
+    for i in range(1, 300):
+        lines += [f"f{i} = {MATRIX} negate(q)", f"e{i} = {MATRIX} multiply(e{i - 1}, f{i})"]
+    return graph_of([*lines, f"ROOT t = {MATRIX} negate(e299)"])
+
+
+@cache
+def fan() -> Graph:
+    """Return a program with a producer of as many kernels as may copy it, and a few more."""
+    lines = [f"e = {MATRIX} exponential(p)"]
+    lines += [f"m{i} = {MATRIX} multiply(e, q)" for i in range(MOST_COPIES + 3)]
+    lines += [f"s{i} = {MATRIX} add({f'm{i - 1}' if i == 1 else f's{i - 1}'}, m{i})" for i in range(1, MOST_COPIES + 3)]
+    return graph_of([*lines, f"ROOT t = {MATRIX} negate(s{MOST_COPIES + 2})"])
+
+
+def fusion_of(graph: Graph) -> Fusion:
+    """Return the fusion pass on the default layout of a graph."""
+    layout = LayoutPass(graph, MACHINES["v5e"])
+    return Fusion(layout.apply(layout.default()), MACHINES["v5e"])
+
+
+def swept(fusion: Fusion, config: np.ndarray, rows: np.ndarray) -> tuple[float, int]:
+    """Return what a sweep says that knows nothing of earlier candidates."""
+    fusion._state.counter[KNOWN] = UNKNOWN
+    seconds, overflowing = fusion.tuned_seconds(config[None], rows[None])
+    return float(seconds[0]), int(overflowing[0])
+
+
+def check(graph: Graph, moves: list[int], share: float, most: int) -> None:
+    """Compare on a walk from a random candidate, of at most so many changes a move."""
+    updated, fusion = fusion_of(graph), fusion_of(graph)
+    d, n, rng = len(fusion.columns), len(fusion.arrays.kind), np.random.default_rng(moves)
+    config, rows = (rng.random(d) < share).astype(np.int8), np.zeros((n, 9), np.int8)
+    for seed in moves:
+        move = np.random.default_rng(seed)
+        config[move.integers(0, d, move.integers(0, most + 1))] ^= 1
+        if seed % 3 == 0:
+            rows[move.integers(0, n), 3 + move.integers(0, 6)] = move.integers(0, 4)
+        seconds, overflowing = updated.tuned_seconds(config[None], rows[None])
+        assert (float(seconds[0]), int(overflowing[0])) == swept(fusion, config, rows)
+        for name in ("cycles", "sums"):
+            assert np.array_equal(getattr(updated._state, name), getattr(fusion._state, name))
+        stored = np.flatnonzero(fusion._state.cycles)
+        assert np.array_equal(updated._state.tally[stored], fusion._state.tally[stored])
+        assert np.array_equal(updated._state.load[stored], fusion._state.load[stored])
+
+
+@given(seed=st.integers(0, 20), moves=MOVES, share=st.sampled_from([0.0, 0.3, 0.7, 0.95, 1.0]))
+@settings(max_examples=300, deadline=None)
+def test_where_heavy_operations_compete(seed: int, moves: list[int], share: float) -> None:
+    check(tangle(seed), moves, share, 3)
+
+
+@given(moves=MOVES, share=st.sampled_from([0.95, 0.99, 1.0]))
+@settings(max_examples=50, deadline=None)
+def test_where_kernels_are_as_large_as_they_may_be(moves: list[int], share: float) -> None:
+    check(chain(), moves, share, 2)
+
+
+@given(moves=MOVES)
+@settings(max_examples=50, deadline=None)
+def test_where_a_producer_has_as_many_copies_as_it_may_have(moves: list[int]) -> None:
+    check(fan(), moves, 0.7, 2)
+
+
+@pytest.mark.parametrize("instance", ["rnn", "resnet50", "transformer"])
+@pytest.mark.parametrize("share", [0.5, 0.9])
+def test_on_real_programs(instance: str, share: float) -> None:
+    check(read_graph(program(instance)), list(range(60)), share, 12)
+
+
+def test_a_batch_costs_what_its_rows_cost() -> None:
+    fusion = fusion_of(tangle(0))
+    d = len(fusion.columns)
+    rng = np.random.default_rng(0)
+    rows = np.repeat(fusion.default()[None], 40, axis=0)
+    rows[np.arange(40), rng.integers(0, d, 40)] ^= 1
+    shuffled = rng.permutation(40)
+    assert np.array_equal(fusion.seconds(rows)[shuffled], fusion.seconds(rows[shuffled]))
+
+
+def test_updates_do_not_run_out_of_room() -> None:
+    """A node whose memberships grow moves to the end of their store, which a sweep tidies up."""
+    fusion = fusion_of(fan())
+    d, room = len(fusion.columns), len(fusion._state.member)
+    rows = np.ones((2 * room * d, d), np.int8)
+    flipped = np.repeat(np.arange(d), room)
+    rows[2 * np.arange(room * d), flipped] = 0
+    seconds = fusion.seconds(rows).reshape(d, -1, 2)
+    assert (seconds == seconds[:, :1]).all()
+    assert fusion._state.counter[FILLED] <= room

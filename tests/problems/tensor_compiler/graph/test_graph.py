@@ -1,0 +1,226 @@
+"""From text to graph: what is inlined, left out and counted, and work against XLA's own cost analysis."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax._src.lib import xla_client
+
+from bbo_problems.tensor_compiler.graph.build import build, read_graph
+from bbo_problems.tensor_compiler.graph.graph import Graph
+from bbo_problems.tensor_compiler.hardware.machine import MACHINES
+from bbo_problems.tensor_compiler.hlo import reader as hlo
+from bbo_problems.tensor_compiler.hlo.opcodes import KINDS, VECTOR_OPERATIONS, Kind
+from bbo_problems.tensor_compiler.layout.layout_pass import LayoutPass
+from bbo_problems.tensor_compiler.tasks.fusion_problem import FusionProblem
+from bbo_problems.tensor_compiler.tasks.programs import program
+from bbo_suite import UserError
+
+DATA = Path(__file__).parents[5] / "shared" / "data" / "hlo"
+
+
+def text_of(function, *arguments) -> str:
+    return jax.jit(function).lower(*arguments).compiler_ir("hlo").as_hlo_text()
+
+
+def graph_of(function, *arguments) -> Graph:
+    return build(hlo.parse(text_of(function, *arguments)), "test")
+
+
+def laid_opcodes(graph: Graph) -> list[str]:
+    layout = LayoutPass(graph, MACHINES["v5e"])
+    laid = layout.apply(layout.default())
+    return [laid.opcode(v) for v in range(len(laid.origin))]
+
+
+def xla_flops(text: str) -> float:
+    module = xla_client.hlo.hlo_module_from_text(text)
+    return xla_client._xla.hlo_module_cost_analysis(jax.devices("cpu")[0].client, module)["flops"]
+
+
+def ones(*shape: int, dtype=jnp.float32):
+    return jax.ShapeDtypeStruct(shape, dtype)
+
+
+def convolve(padding="VALID", **arguments):
+    def function(x, w):
+        numbers = ("NHWC", "HWIO", "NHWC")
+        strides = arguments.get("window_strides", (1, 1))
+        rest = {k: v for k, v in arguments.items() if k != "window_strides"}
+        return jax.lax.conv_general_dilated(x, w, strides, padding, dimension_numbers=numbers, **rest)
+
+    return function
+
+
+PRODUCTS = {
+    "dot": (jnp.dot, ones(64, 32), ones(32, 48)),
+    "batched dot": (lambda a, b: jnp.einsum("bij,bkj->bik", a, b), ones(3, 8, 16), ones(3, 24, 16)),
+    "two contracting": (lambda a, b: jnp.einsum("ijk,jkl->il", a, b), ones(4, 5, 6), ones(5, 6, 7)),
+    "matrix-vector": (jnp.dot, ones(64, 32), ones(32)),
+    "convolution": (convolve(), ones(2, 16, 16, 8), ones(3, 3, 8, 24)),
+    "strided": (convolve(window_strides=(2, 2)), ones(2, 17, 17, 8), ones(3, 3, 8, 24)),
+    "pointwise": (convolve(), ones(2, 16, 16, 8), ones(1, 1, 8, 24)),
+    "grouped": (convolve(feature_group_count=4), ones(2, 16, 16, 8), ones(3, 3, 2, 24)),
+    "depthwise": (convolve(feature_group_count=8), ones(2, 16, 16, 8), ones(3, 3, 1, 8)),
+    "dilated window": (convolve(rhs_dilation=(2, 2)), ones(2, 16, 16, 8), ones(3, 3, 8, 24)),
+}
+
+
+@pytest.mark.parametrize("case", PRODUCTS)
+def test_matrix_work_is_that_of_xla(case: str) -> None:
+    function, *arguments = PRODUCTS[case]
+    graph = graph_of(function, *arguments)
+    assert 2 * graph.matrix.prod(axis=1).sum() == pytest.approx(xla_flops(text_of(function, *arguments)), rel=1e-6)
+
+
+def test_padding_counts_as_work_for_us_and_not_for_xla() -> None:
+    function, arguments = convolve("SAME"), (ones(2, 16, 16, 8), ones(3, 3, 8, 24))
+    ours = 2 * graph_of(function, *arguments).matrix.prod(axis=1).sum()
+    assert 0.8 * ours < xla_flops(text_of(function, *arguments)) < ours
+
+
+def test_calls_are_inlined_and_dead_code_is_dropped() -> None:
+    def function(x):
+        jnp.sin(x)
+        return jax.nn.relu(x) + jax.nn.relu(2 * x)
+
+    graph = graph_of(function, ones(64, 128))
+    assert "call" not in graph.opcodes
+    assert "sine" not in graph.opcodes
+    assert graph.opcodes.count("maximum") == 2
+
+
+def test_changes_of_shape_that_move_nothing_are_no_operations() -> None:
+    moved = graph_of(lambda x: jnp.sin(x.reshape(1, 64, 128)).reshape(8, 8, 128), ones(64, 128))
+    assert laid_opcodes(moved) == ["parameter", "sine"]
+    really = graph_of(lambda x: jnp.sin(x.reshape(128, 64)), ones(64, 128))
+    assert "reshape" in laid_opcodes(really)
+
+
+def test_loop_bodies_count_with_their_trips() -> None:
+    def function(x):
+        return jax.lax.fori_loop(0, 7, lambda i, s: jnp.sin(s) @ s, x)
+
+    graph = graph_of(function, ones(64, 64))
+    assert graph.weight[graph.opcodes.index("sine")] == 7
+    nested = graph_of(lambda x: jax.lax.fori_loop(0, 3, lambda i, s: function(s), x), ones(64, 64))
+    assert nested.weight[nested.opcodes.index("sine")] == 21
+
+
+def test_trip_counts_noted_by_xla_are_read() -> None:
+    compiled = jax.jit(lambda x: jax.lax.fori_loop(0, 9, lambda i, s: jnp.sin(s) @ s, x)).lower(ones(64, 64)).compile()
+    graph = build(hlo.parse(compiled.as_text()), "test")
+    assert graph.weight.max() == 9
+
+
+def test_branches_run_equally_often() -> None:
+    graph = graph_of(lambda p, x: jax.lax.cond(p, jnp.sin, jnp.cos, x), ones(dtype=jnp.bool_), ones(64, 128))
+    assert graph.weight[graph.opcodes.index("sine")] == 0.5
+    assert graph.weight[graph.opcodes.index("cosine")] == 0.5
+
+
+def test_constants_cost_nothing() -> None:
+    graph = graph_of(lambda x: x * jnp.full((64, 128), 3.0) + jnp.arange(128.0), ones(64, 128))
+    assert set(graph.kind.tolist()) <= {Kind.SOURCE, Kind.FREE, Kind.ELEMENTWISE, Kind.BROADCAST}
+    assert graph.kind[graph.opcodes.index("broadcast")] == Kind.FREE
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_nothing_is_fused_over_a_barrier(several: bool) -> None:
+    def chain(x, barrier):
+        y = x * 2
+        made = barrier((y, y + 1)) if several else (barrier(y), y)
+        return made[0] + 3 * made[1]
+
+    barred = graph_of(lambda x: chain(x, jax.lax.optimization_barrier), ones(512, 512))
+    plain = graph_of(lambda x: chain(x, lambda value: value), ones(512, 512))
+    assert "opt-barrier" not in barred.opcodes
+    assert len(LayoutPass(barred, MACHINES["v5e"]).fused) < len(LayoutPass(plain, MACHINES["v5e"]).fused)
+
+
+def test_nodes_are_in_topological_order_and_edges_are_sorted() -> None:
+    graph = read_graph(program("transformer"))
+    assert (graph.producers < graph.users).all()
+    assert (np.diff(graph.producers) >= 0).all()
+    for v in (0, 7, len(graph) - 1):
+        assert (graph.producers[graph.user_starts[v] : graph.user_starts[v + 1]] == v).all()
+
+
+def test_every_opcode_of_a_kind_has_one_cost() -> None:
+    for opcode, kind in KINDS.items():
+        assert (opcode in VECTOR_OPERATIONS) == (kind in (Kind.ELEMENTWISE, Kind.BROADCAST, Kind.MOVE)), opcode
+
+
+STRANGE = """HloModule strange
+
+ENTRY main {
+  p = weird7[64,128]{1,0} parameter(0)
+  a = weird7[64,128]{1,0} frobnicate(p)
+  b = weird7[64,128]{1,0} negate(a)
+  ROOT c = weird7[64,128]{1,0} negate(b)
+}
+"""
+
+
+def test_an_unknown_opcode_and_type_have_a_stated_cost() -> None:
+    graph = build(hlo.parse(STRANGE), "test")
+    assert graph.kind[graph.opcodes.index("frobnicate")] == Kind.OPAQUE
+    assert graph.tables.bytes[graph.tables.array[graph.sort[0]]] == 64 * 128 * 4
+
+
+def test_dynamic_dimensions_count_as_their_bound() -> None:
+    text = STRANGE.replace("weird7[64,128]", "f32[<=64,128]").replace("frobnicate", "negate")
+    assert build(hlo.parse(text), "test").elements[0] == 64 * 128
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("HloModule m\n\nENTRY e {\n  ROOT p = f32[2]{0} parameter(0)\n}\n", "computes nothing"),
+        (STRANGE.replace("negate(b)", "dot(b)").replace("frobnicate(p)", "while(p)"), "not well-formed"),
+        (
+            "HloModule m\n\nENTRY e {\n  p = f32[2]{0} parameter(0)\n"
+            "  ROOT r = f32[]{} dot(p, p), lhs_contracting_dims={9}, rhs_contracting_dims={0}\n}\n",
+            "not well-formed",
+        ),
+    ],
+)
+def test_a_program_that_does_not_hang_together_is_one_sentence(text: str, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        build(hlo.parse(text), "test")
+
+
+def test_a_program_with_nothing_to_fuse_is_one_sentence(tmp_path: Path) -> None:
+    file = tmp_path / "one.hlo.gz"
+    file.write_bytes(gzip.compress(text_of(jnp.dot, ones(64, 32), ones(32, 48)).encode()))
+    with pytest.raises(UserError, match="nothing to tune"):
+        FusionProblem.from_file(str(file))
+
+
+def test_a_graph_that_grows_without_bound_is_refused() -> None:
+    calls = ["HloModule bomb\n", "c0 {\n  p = f32[8]{0} parameter(0)\n  ROOT r = f32[8]{0} negate(p)\n}\n"]
+    for i in range(1, 40):
+        body = f"  p = f32[8]{{0}} parameter(0)\n  a = f32[8]{{0}} call(p), to_apply=c{i - 1}\n"
+        calls.append(f"c{i} {{\n{body}  ROOT r = f32[8]{{0}} call(a), to_apply=c{i - 1}\n}}\n")
+    calls.append("ENTRY e {\n  p = f32[8]{0} parameter(0)\n  ROOT r = f32[8]{0} call(p), to_apply=c39\n}\n")
+    with pytest.raises(UserError, match="more than"):
+        build(hlo.parse("\n".join(calls)), "test")
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="the shared programs are not here")
+@pytest.mark.parametrize("path", sorted(DATA.glob("*.hlo.gz")), ids=lambda path: path.name.split(".")[0])
+def test_real_programs_load_and_tune(path: Path) -> None:
+    problem = FusionProblem.from_file(str(path))
+    default = problem.evaluate(problem.default[None]).values[0]
+    trials = np.repeat(problem.default[None], 400, axis=0)
+    flips = np.random.default_rng(0).choice(len(problem.space), 400, replace=False)
+    trials[np.arange(400), flips] ^= 1
+    values = problem.evaluate(trials).values
+    assert np.isfinite(values).all()
+    assert (values != default).any()
+    assert problem.evaluate(problem.space.sample(20, np.random.default_rng(0))).values.min() > default

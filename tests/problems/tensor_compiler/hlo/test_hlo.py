@@ -1,0 +1,347 @@
+from __future__ import annotations
+
+import gzip
+import re
+import time
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jax._src.lib import xla_client
+
+from bbo_problems.tensor_compiler.hlo.reader import Shape, parse, read
+from bbo_suite.errors import UserError
+
+DATA = Path(__file__).parents[5] / "shared/data/hlo"
+FILES = sorted(DATA.glob("*.hlo.gz"))
+
+SMALL = """HloModule small, entry_computation_layout={(f32[2]{0})->f32[2]{0}}, frontend_attributes={a="}"}
+
+FileNames
+1 "x{.py"
+
+StackFrames
+1 {file_location_id=1 parent_frame_id=1}
+
+
+%add.2 (a: f32[], b: f32[]) -> f32[] {
+  %a = f32[] parameter(0)
+  %b = f32[] parameter(1)
+  ROOT %sum-3 = f32[] add(f32[] %a, f32[] %b), metadata={op_name="jit(\\"}{)"}
+}, execution_thread="host"
+
+/* an untyped one */
+region_0.4 {
+  t = (f32[<=4,8]{1,0:T(8,128)S(1)}, /*index=1*/(s32[], token[]), ()) parameter(0)
+  ROOT c = weird9[3] constant({1,
+    2, /*i=2*/ 3})
+}
+
+ENTRY %main (x: f32[2], t: (f32[4,8], (s32[], token[]), ())) -> f32[2] {
+  %x = f32[2]{0} parameter(0), sharding={devices=[8,1]<=[8]}
+  %t = (f32[4,8]{1,0}, (s32[], token[]), ()) parameter(1) // the second
+  %y = f32[2] made-up(%late, f32[2]{0} %x,/*index=2*/ (f32[4,8]{1,0}, (s32[], token[]), ()) %t), opaque="a\\"}, b=c{",
+    branch_computations={%region_0.4, %add.2}, dim_labels=b01f_01io->b01f, to_apply=%add.2
+  ROOT %late = f32[2]{0} iota(), iota_dimension=0
+}
+
+FileNames
+1 "y"
+"""
+
+
+def model(x, w):
+    def step(carry, _):
+        return jnp.sin(carry @ carry), carry.sum()
+
+    image = jax.lax.conv_general_dilated(x, w, (1, 1), "SAME")
+    carry, sums = jax.lax.scan(step, image[0, 0], None, length=7)
+    chosen = jax.lax.cond(sums.sum() > 0, lambda v: v + 1, lambda v: v * jnp.arange(8.0), carry)
+    return jnp.sort(chosen), jnp.argmax(chosen), chosen.at[jnp.array([1, 2])].add(1.0)
+
+
+@pytest.fixture(scope="module")
+def lowered():
+    return jax.jit(model).lower(jnp.ones((1, 2, 8, 8)), jnp.ones((3, 2, 3, 3)))
+
+
+def printed(shape):
+    """The shape as XLA prints it."""
+    if shape.dtype == "tuple":
+        return "(" + ", ".join(map(printed, shape.elements)) + ")"
+    layout = "{" + ",".join(map(str, shape.layout)) + "}" if shape.layout else ""
+    return f"{shape.dtype}[{','.join(map(str, shape.dims))}]{layout}"
+
+
+def assert_agrees_with_xla(text):
+    ours = parse(text)
+    module = xla_client.hlo.hlo_module_from_text(text)
+    theirs = {each.name: each for each in module.computations()}
+    assert set(ours.computations) == set(theirs)
+    roots = {each.instructions[each.root].name for each in ours.computations.values()}
+    assert roots == set(re.findall(r"^ *ROOT %(\S+) =", module.to_string(), re.MULTILINE))
+    assert re.findall(r"^ENTRY %(\S+)", module.to_string(), re.MULTILINE) == [ours.entry]
+    for name, computation in ours.computations.items():
+        expected = {each.name: each for each in theirs[name].instructions()}
+        assert {each.name for each in computation.instructions} == set(expected)
+        for instruction in computation.instructions:
+            operands = [computation.instructions[operand].name for operand in instruction.operands]
+            assert operands == [operand.name for operand in expected[instruction.name].operands()]
+            assert_prints_alike(instruction, expected[instruction.name].to_string())
+
+
+def assert_prints_alike(instruction, text):
+    """XLA prints the same name, shape, opcode and attributes; operands are left to the caller."""
+    text = re.sub(r"/\*.*?\*/", "", text).replace("%", "")
+    assert text.startswith(f"{instruction.name} = {printed(instruction.shape)} {instruction.opcode}(")
+    for key, value in instruction.attributes.items():
+        assert f", {key}={re.sub('/[*].*?[*]/', '', value).replace('%', '')}" in text
+    if instruction.literal is not None:
+        assert f"constant({instruction.literal}" in text
+    if instruction.parameter_number is not None:
+        assert f"parameter({instruction.parameter_number})" in text
+
+
+@pytest.mark.skipif(not FILES, reason="the HLO files are not here")
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_files_agree_with_xla(path):
+    assert_agrees_with_xla(gzip.decompress(path.read_bytes()).decode())
+
+
+@pytest.mark.skipif(not FILES, reason="the HLO files are not here")
+def test_large_file_is_read_in_a_second():
+    start = time.process_time()
+    read(DATA / "gemma3_1b_flax_call.hlo.gz")
+    assert time.process_time() - start < 1
+
+
+def test_lowered_modules_agree_with_xla(lowered):
+    module = lowered.compiler_ir("hlo").as_hlo_module()
+    assert_agrees_with_xla(lowered.compiler_ir("hlo").as_hlo_text())
+    assert_agrees_with_xla(module.to_string())  # with types of parameters and tables of source positions
+    assert_agrees_with_xla(module.to_string(xla_client.hlo.HloPrintOptions.short_parsable()))
+
+
+def test_compiled_module_agrees_with_xla(lowered):
+    assert_agrees_with_xla(lowered.compile().as_text())
+
+
+def test_other_calls_agree_with_xla():
+    assert_agrees_with_xla("""HloModule calls
+    %t { ROOT %a.1 = f32[2]{0} parameter(0) }
+    %less { %l = f32[] parameter(0)
+      %r = f32[] parameter(1)
+      ROOT %c = pred[] compare(%l, %r), direction=GE }
+    %plus { %x.1 = f32[] parameter(0)
+      %y.1 = f32[] parameter(1)
+      ROOT %z.1 = f32[] add(%x.1, %y.1) }
+    ENTRY %e {
+      %p = pred[] parameter(0)
+      %x = f32[2]{0} parameter(1)
+      %zero = f32[] constant(0)
+      %q = f32[2]{0} conditional(%p, %x, %x), true_computation=%t, false_computation=%t
+      %s = f32[1]{0} custom-call(%x), custom_call_target="a{\\"(", called_computations={%t, %plus}
+      %v = f32[2]{0} select-and-scatter(%q, %s, %zero), window={size=2}, select=%less, scatter=%plus
+      ROOT %o = (f32[2]{0}, (f32[2]{0}, ())) custom-call(%v), custom_call_target="b", api_version=API_VERSION_TYPED_FFI
+    }""")
+
+
+def test_every_print_style_is_the_same_module(lowered):
+    module = lowered.compiler_ir("hlo").as_hlo_module()
+    options = xla_client.hlo.HloPrintOptions()
+    options.print_operand_shape = True
+    options.print_large_constants = True
+    assert parse(module.to_string(options)) == parse(module.to_string())
+
+
+def test_stablehlo_is_converted(lowered):
+    def structure(module):
+        """All but the names, which StableHLO text does not carry."""
+        return [
+            (each.opcode, each.shape, each.operands, each.literal, each.parameter_number)
+            for computation in module.computations.values()
+            for each in computation.instructions
+        ]
+
+    expected = structure(parse(lowered.compiler_ir("hlo").as_hlo_text()))
+    assert structure(parse(lowered.as_text())) == expected
+    assert structure(parse("// a comment\n" + lowered.as_text(debug_info=True))) == expected
+
+
+def test_parts_of_a_module():
+    module = parse(SMALL)
+    assert (module.name, module.entry, list(module.computations)) == ("small", "main", ["add.2", "region_0.4", "main"])
+    main = module.computations["main"]
+    assert [each.name for each in main.instructions] == ["x", "t", "y", "late"]
+    assert main.root == 3
+    assert main.instructions[0].attributes == {"sharding": "{devices=[8,1]<=[8]}"}
+    assert main.instructions[0].literal is None
+    assert main.instructions[1].parameter_number == 1
+    assert main.instructions[2].opcode == "made-up"
+    assert main.instructions[2].operands == (3, 0, 1)
+    assert main.instructions[2].attributes == {
+        "opaque": '"a\\"}, b=c{"',
+        "branch_computations": "{region_0.4, add.2}",
+        "dim_labels": "b01f_01io->b01f",
+        "to_apply": "add.2",
+    }
+    assert main.instructions[2].called_computations == ("region_0.4", "add.2", "add.2")
+    assert module.computations["add.2"].instructions[2].attributes == {}
+
+
+def test_shapes_and_constants():
+    parameter, constant = parse(SMALL).computations["region_0.4"].instructions
+    array, inner, empty = parameter.shape.elements
+    assert array == Shape("f32", (4, 8), layout=(1, 0))
+    assert inner == Shape("tuple", elements=(Shape("s32"), Shape("token")))
+    assert empty == Shape("tuple")
+    assert constant.shape == Shape("weird9", (3,))
+    assert constant.literal == "{1,\n    2, /*i=2*/ 3}"
+
+
+def test_long_constant_is_shortened():
+    text = f"HloModule m\nENTRY e {{ c = s32[999] constant({{{'1,' * 998}1}}) }}"
+    assert len(parse(text).computations["e"].instructions[0].literal) == 64
+
+
+def test_read_takes_plain_text_and_gzip_whatever_the_suffix(tmp_path):
+    (tmp_path / "plain.gz").write_text(SMALL)
+    (tmp_path / "packed.txt").write_bytes(gzip.compress(SMALL.encode()))
+    assert read(tmp_path / "plain.gz") == read(str(tmp_path / "packed.txt")) == parse(SMALL)
+
+
+@given(st.integers(0, len(SMALL)))
+def test_text_cut_anywhere_gives_a_module_or_a_user_error(length):
+    complete = SMALL.index("ROOT %late")
+    try:
+        parse(SMALL[:length])
+    except UserError:
+        return
+    assert length > complete
+
+
+@settings(max_examples=30)
+@given(st.floats(0, 1))
+def test_lowered_text_cut_anywhere_gives_a_module_or_a_user_error(lowered, part):
+    text = lowered.compiler_ir("hlo").as_hlo_text().rstrip()
+    if part < 1:
+        with pytest.raises(UserError):
+            parse(text[: int(part * len(text))])
+
+
+@given(st.integers(0, len(SMALL) - 1), st.text(max_size=3))
+def test_damaged_text_gives_a_module_or_a_user_error(position, damage):
+    try:
+        parse(SMALL[:position] + damage + SMALL[position + 1 :])
+    except UserError as error:
+        assert "; " in str(error)
+
+
+BODY = "x = f32[2]{0} parameter(0)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "HLO text is empty"),
+        (" \n", "HLO text is empty"),
+        ("hello", "line 1: expected a module that begins with `HloModule <name>`"),
+        ("HloModule", "expected a module"),
+        ("HloModule m", "line 1: the module has 0 ENTRY computations"),
+        (f"HloModule m\ne {{\n{BODY}}}", "line 4: the module has 0 ENTRY computations"),
+        (f"HloModule m\nENTRY e {{\n{BODY}}}\nENTRY f {{\n{BODY}}}", "the module has 2 ENTRY"),
+        (f"HloModule m\nENTRY e {{\n{BODY}}}\ne {{\n{BODY}}}", "line 5: the computation 'e' is defined twice"),
+        (f"HloModule m\nENTRY e {{\n{BODY}}}\n\njunk", "line 6: expected a computation"),
+        ("HloModule m\nENTRY e {\n}", "the computation 'e' has no instruction"),
+        (f"HloModule m\nENTRY e {{\n{BODY}", "line 2: the text ends within the computation 'e'"),
+        (f"HloModule m\nENTRY e {{\n{BODY}y = f32[2] negate(x", r"line 4: the '\(' is not closed"),
+        (f"HloModule m\nENTRY e {{\n{BODY}y = f32[2] f(x), a={{(}})", "line 4: the '{' is not closed"),
+        (f'HloModule m\nENTRY e {{\n{BODY}y = f32[2] f(x), a="', "line 4: the '\"' is not closed"),
+        (f"HloModule m\nENTRY e {{\n{BODY}y = f32[2] f(/* x", r"line 4: the '\(' is not closed"),
+        (f"HloModule m\nENTRY e {{\n{BODY}y = f32[2]", "line 4: the text ends where it should have an opcode"),
+        (f"HloModule m\nENTRY e {{\n{BODY}y =\n negate(x)}}", "line 5: expected a shape"),
+        (f"HloModule m\nENTRY e {{\n{BODY}y = )\n}}", "line 4: a tuple shape closes that was not open"),
+        (f"HloModule m\nENTRY e {{\n{BODY}y = f32[?] negate(x)}}", r"line 4: 'f32\[\?\]' is not a shape with bounded"),
+        (f"HloModule m\nENTRY e {{\n{BODY}y = f32[2]{{1}} negate(x)}}", "line 4: 'f32.*' is not a shape"),
+        (f"HloModule m\nENTRY e {{\n{BODY}y = f32[{'9' * 5000}] negate(x)}}", "line 4: 'f32.*' is not a shape"),
+        (f"HloModule m\nENTRY e {{\n{BODY}y = f32[2] negate(z)}}", "line 4: the operand 'z' of instruction 'y' is not"),
+        (f"HloModule m\nENTRY e {{\n{BODY}y = f32[2] add(x,)}}", "line 4: the operand '' of instruction 'y' is not"),
+        (f"HloModule m\nENTRY e {{\n{BODY}{BODY}}}", "line 4: the instruction 'x' is defined twice"),
+        (f"HloModule m\nENTRY e {{\nROOT {BODY}ROOT y = f32[] f()\n}}", "more than one ROOT"),
+        (f"HloModule m\nENTRY e {{\n{BODY}y = f32[2] negate(y)}}", "line 3: instructions of computation 'e' use each"),
+        (f"HloModule m\nENTRY e {{\n{BODY}y = f32[2] call(x), to_apply=e}}", "call each other in a circle"),
+        (
+            f"HloModule m\nENTRY e {{\n{BODY}y = f32[2] call(x), to_apply=%g}}",
+            "line 4: the called computation 'g' is not",
+        ),
+        ("HloModule m\nENTRY e {\nx = f32[] parameter(-1)}", "line 3: the parameter 'x' has no number"),
+        ("HloModule m\nENTRY e {\nx = f32[] parameter()}", "line 3: the parameter 'x' has no number"),
+        ("module @m {", "HLO text is StableHLO that jaxlib cannot convert"),
+        ("module @m { }", "line 1: conversion requires module with `main` function"),
+        ("module @m { func.func private @main(%a: tensor<f32>) -> tensor<f32> }", "it crashed"),
+        (
+            "module @m { func.func public @main(%a: tensor<?xf32>) -> tensor<?xf32> { return %a : tensor<?xf32> } }",
+            r"HLO text as HLO, line 4: 'f32\[\?\]\{0\}' is not a shape",
+        ),
+    ],
+)
+def test_mistakes_in_the_text(text, message):
+    with pytest.raises(UserError, match=message) as caught:
+        parse(text)
+    assert "\n" not in str(caught.value)
+    assert re.search(r"; (give|print) .*\.$", str(caught.value))
+
+
+@pytest.mark.parametrize("depth", [64, 10_000])
+def test_deep_tuples(depth):
+    text = f"HloModule m\nENTRY e {{\nx = {'(' * depth}f32[]{')' * depth} parameter(0)}}"
+    with pytest.raises(UserError, match="line 3: a tuple shape nests"):
+        parse(text)
+
+
+def test_deep_brackets_elsewhere_are_no_matter():
+    deep = "{" * 10_000 + "}" * 10_000
+    assert parse(f"HloModule m\nENTRY e {{ x = f32[] constant({deep}), a={deep} }}").entry == "e"
+
+
+@pytest.mark.parametrize("piece", ["/*", '"', '"/*', "{", "(", ", a=", "\\", "//", "=", "x = f32[] f(", "ROOT "])
+def test_hostile_text_takes_linear_time(piece):
+    start = time.process_time()
+    for head in ("", "HloModule m ", "HloModule m\nENTRY e { x = f32[] f(", 'HloModule m\nENTRY e { x = f32[] f("'):
+        for tail in ("", '")}'):
+            with pytest.raises(UserError):
+                parse(head + piece * 100_000 + tail)
+    assert time.process_time() - start < 5
+
+
+def test_unreadable_files(tmp_path):
+    def fails(path, message):
+        with pytest.raises(UserError, match=message) as caught:
+            read(path)
+        assert str(caught.value).startswith(str(path))
+
+    fails(tmp_path / "missing.hlo", "cannot be read .No such file")
+    fails(tmp_path, "cannot be read .Is a directory")
+    fails("a\0b", "cannot be read")
+    contents = {
+        "is empty": b"",
+        "is not text": b"\x80\x81\xff",
+        "is a damaged gzip file": gzip.compress(SMALL.encode())[:-20],
+        "damaged gzip": b"\x1f\x8bjunk",
+        "line 3: the parameter": b"HloModule m\nENTRY e {\nx = f32[] parameter()}",
+    }
+    for message, content in contents.items():
+        (tmp_path / "bad").write_bytes(content)
+        fails(tmp_path / "bad", message)
+
+
+def test_text_that_is_too_large(tmp_path, monkeypatch):
+    monkeypatch.setattr("bbo_problems.tensor_compiler.hlo.reader.MAX_BYTES", 1 << 20)
+    (tmp_path / "bomb").write_bytes(gzip.compress(bytes(1 << 21)))
+    with pytest.raises(UserError, match="holds more than 1 MiB"):
+        read(tmp_path / "bomb")
+    with pytest.raises(UserError, match="holds more than 1 MiB"):
+        read("/dev/zero")

@@ -1,0 +1,217 @@
+"""The layout pass: the program stays the same program, and layouts agree wherever data flows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bbo_suite
+from bbo_problems.tensor_compiler.fusion.fusion_pass import Fusion
+from bbo_problems.tensor_compiler.graph.build import build, read_graph
+from bbo_problems.tensor_compiler.hardware.machine import MACHINES
+from bbo_problems.tensor_compiler.hlo import reader as hlo
+from bbo_problems.tensor_compiler.hlo.opcodes import Kind
+from bbo_problems.tensor_compiler.layout.arrays import COLUMN, USER
+from bbo_problems.tensor_compiler.layout.layout_pass import Laid, LayoutPass
+from bbo_problems.tensor_compiler.tasks.layout_problem import LayoutProblem
+from bbo_problems.tensor_compiler.tasks.programs import program
+from bbo_suite import UserError
+
+V5E = MACHINES["v5e"]
+SHIPPED = ("mobilenet", "resnet50", "rnn", "transformer")
+
+
+@cache
+def shipped(name: str) -> LayoutPass:
+    return LayoutPass(read_graph(program(name)), V5E)
+
+
+def compiled(*lines: str) -> LayoutPass:
+    body = "\n".join(f"  {line}" for line in lines)
+    return LayoutPass(build(hlo.parse(f"HloModule m\n\nENTRY e {{\n{body}\n}}\n"), "test"), V5E)
+
+
+def drawn(layout: LayoutPass, seed: int, share: float) -> np.ndarray:
+    """Return the default with a share of its choices drawn anew."""
+    rng, config = np.random.default_rng(seed), layout.default()
+    changed = rng.random(len(config)) < share
+    config[changed] = rng.integers(0, layout.options)[changed]
+    return config
+
+
+def producers(laid: Laid) -> np.ndarray:
+    return np.repeat(np.arange(len(laid.origin)), np.diff(laid.arrays.starts))
+
+
+def contracted(laid: Laid) -> tuple[Counter, Counter]:
+    """Return the edges of the first graph without what only renames, and those of the laid-out one without copies."""
+    graph, there = laid.graph, set(laid.origin.tolist())
+    root = np.arange(len(graph))
+    for v in range(len(graph)):
+        if v not in there:
+            assert graph.renamed[v] >= 0, "only what renames may be left out"
+            root[v] = root[graph.renamed[v]]
+    first = zip(graph.producers.tolist(), graph.users.tolist(), strict=True)
+    before = Counter((int(root[p]), c) for p, c in first if c in there)
+    starts, users = producers(laid), laid.arrays.edge[:, USER]
+    given_by = {int(c): int(p) for p, c in zip(starts, users, strict=True) if laid.origin[c] < 0}
+    ends = zip(starts.tolist(), users.tolist(), strict=True)
+    pairs = ((given_by.get(p, p), c) for p, c in ends if laid.origin[c] >= 0)
+    return before, Counter((int(laid.origin[p]), int(laid.origin[c])) for p, c in pairs)
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.sampled_from(SHIPPED), st.integers(0, 99), st.sampled_from([0.0, 0.1, 1.0]))
+def test_a_laid_out_program_is_the_first_one_with_copies(name: str, seed: int, share: float) -> None:
+    layout = shipped(name)
+    laid = layout.apply(drawn(layout, seed, share))
+    before, after = contracted(laid)
+    assert before == after
+    assert (producers(laid) < laid.arrays.edge[:, USER]).all()
+    copies = np.flatnonzero(laid.origin < 0)
+    assert (np.bincount(laid.arrays.edge[:, USER], minlength=len(laid.origin))[copies] == 1).all()
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.sampled_from(SHIPPED), st.integers(0, 99), st.sampled_from([0.1, 1.0]))
+def test_layouts_agree_along_every_decided_edge_and_at_every_output(name: str, seed: int, share: float) -> None:
+    layout = shipped(name)
+    graph, tables, config = layout.graph, layout.graph.tables, drawn(layout, seed, share)
+    laid, state = layout.apply(config), layout.states(config)
+    assert (state[layout.nodes] == config).all()
+    lies = tables.result[tables.first[graph.sort] + state]
+    copied = {}
+    for i in np.flatnonzero(laid.origin < 0):
+        u = -1 - laid.origin[i]
+        copied[int(i)] = int(laid.arrays.row[i] - tables.array[graph.sort[u]])
+        assert copied[int(i)] != lies[u]
+    given_here = {(-1 - int(laid.origin[i]), lay): laid.arrays.output[i] for i, lay in copied.items()}
+    seen = 0
+    for p, (c, column, *_) in zip(producers(laid), laid.arrays.edge, strict=True):
+        if 0 <= column < len(layout.fused) and graph.renamed[laid.origin[c]] < 0:
+            e = layout.fused[column]
+            sort, v = graph.sort[graph.users[e]], graph.producers[e]
+            at = tables.wants[sort] + state[graph.users[e]] * tables.places[sort] + graph.operand[e]
+            seen += 1
+            assert tables.wanted[at] in (-1, copied.get(int(p), lies[v]))
+    for u in np.flatnonzero(graph.output & (graph.kind > Kind.FREE)):
+        compact = tables.compact[graph.sort[u]]
+        assert lies[u] == compact or given_here[int(u), int(compact)]
+    assert seen > 100
+
+
+CONVOLUTIONS = (
+    "x = f32[64,32,32,128]{3,2,1,0} parameter(0)",
+    "w = f32[3,3,128,128]{3,2,1,0} parameter(1)",
+    "a = f32[64,30,30,128]{3,2,1,0} convolution(x, w), window={size=3x3}, dim_labels=b01f_01io->b01f",
+    "n = f32[64,30,30,128]{3,2,1,0} negate(a)",
+    "b = f32[64,28,28,128]{3,2,1,0} convolution(n, w), window={size=3x3}, dim_labels=b01f_01io->b01f",
+    "c = f32[64,28,28,128]{3,2,1,0} convolution(n, w), window={size=3x3}, dim_labels=b01f_01io->b01f",
+    "ROOT s = f32[64,28,28,128]{3,2,1,0} add(b, c)",
+)
+
+
+def copies(layout: LayoutPass, config: list[int]) -> Counter:
+    laid = layout.apply(np.array(config))
+    return Counter(laid.name(i) for i in np.flatnonzero(laid.origin < 0))
+
+
+def test_consumers_that_want_the_same_share_a_copy() -> None:
+    layout = compiled(*CONVOLUTIONS)
+    texts = [layout.graph.choices[layout.graph.sort[v]] for v in layout.nodes]
+    features = [t.index("{3,0} from {3,0} {3,2}") for t in texts]
+    assert copies(layout, features) == {"copy of x": 1}
+    batch = texts[1].index("{0,3} from {0,3} {2,3}")
+    found = copies(layout, [features[0], batch, batch])
+    assert found["copy of a"] + found["copy of n"] == 1
+
+
+def test_the_decision_about_an_edge_stays_when_its_producer_turns_out_to_be_nothing() -> None:
+    layout = compiled(
+        "x = f32[128,256]{1,0} parameter(0)",
+        "n = f32[128,256]{1,0} negate(x)",
+        "t = f32[256,128]{1,0} transpose(n), dimensions={1,0}",
+        "w = f32[128,256]{1,0} parameter(1)",
+        "ROOT d = f32[256,256]{1,0} dot(t, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+    )
+    (choices,) = [layout.graph.choices[layout.graph.sort[v]] for v in layout.nodes]
+    turned = layout.apply(np.array([choices.index("{1,0} from {0,1} {1,0}")]))
+    plain = layout.apply(np.array([choices.index("{1,0} from {1,0} {1,0}")]))
+    names = [{layout.fusion_name(c) for c in laid.arrays.edge[:, COLUMN] if c >= 0} for laid in (turned, plain)]
+    assert "t" not in [turned.name(i) for i in range(len(turned.origin))]
+    assert names[0] == {"t -> d"}
+    assert names[1] >= {"t -> d"}
+    assert len(Fusion(turned, V5E).columns) == 1
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_default_layout_is_hard_to_beat(name: str) -> None:
+    problem = bbo_suite.problem(f"layout/{name}")
+    default = problem.evaluate(problem.default[None]).values[0]
+    rng = np.random.default_rng(0)
+    trials = np.repeat(problem.default[None], 60, axis=0)
+    columns = rng.integers(0, len(problem.space), len(trials))
+    trials[np.arange(len(trials)), columns] = rng.integers(0, problem.space.sizes[columns])
+    values = problem.evaluate(trials).values
+    assert (values < default * (1 - 1e-9)).mean() < 0.2
+    assert (values > default * (1 + 1e-9)).any()
+    assert (problem.evaluate(problem.space.sample(20, rng)).values > default).all()
+
+
+def test_the_default_layout_is_the_fusion_tasks_program() -> None:
+    layout, fusion = (bbo_suite.problem(f"{family}/rnn") for family in ("layout", "fusion"))
+    costs = [problem.evaluate(problem.default[None]).values[0] for problem in (layout, fusion)]
+    assert costs[0] == costs[1]
+
+
+def branches(rng: np.random.Generator) -> LayoutPass:
+    """Return a program of two branches of products, its text in some order."""
+    shape, dot = "f32[256,512]{1,0}", "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+    lines = []
+    steps = [
+        [
+            f"p{i} = {shape} parameter({2 * i})",
+            f"w{i} = f32[512,512]{{1,0}} parameter({2 * i + 1})",
+            f"d{i} = {shape} dot(p{i}, w{i}), {dot}",
+            f"e{i} = {shape} tanh(d{i})",
+            f"f{i} = {shape} dot(e{i}, w{i}), {dot}",
+        ]
+        for i in range(3)
+    ]
+    while any(steps):
+        lines.append(steps[rng.choice([i for i, s in enumerate(steps) if s])].pop(0))
+    return compiled(*lines, f"x = {shape} add(f0, f1)", f"ROOT y = {shape} add(x, f2)")
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 99), st.integers(0, 99))
+def test_the_cost_does_not_depend_on_the_order_of_the_text(order: int, choice: int) -> None:
+    costs = []
+    for seed in (0, order):
+        layout = branches(np.random.default_rng(seed))
+        names = [layout.graph.names[v] for v in layout.nodes]
+        picked = dict(zip(sorted(names), np.random.default_rng(choice).integers(0, 8, len(names)), strict=True))
+        fusion = Fusion(
+            layout.apply(np.array([picked[n] % o for n, o in zip(names, layout.options, strict=True)])), V5E
+        )
+        costs.append(fusion.seconds(fusion.default()[None])[0])
+    assert costs[0] == pytest.approx(costs[1], rel=1e-9)
+
+
+def test_a_program_without_choices_is_one_sentence(tmp_path) -> None:
+    file = tmp_path / "plain.hlo"
+    file.write_text(
+        "HloModule m\n\nENTRY e {\n  p = f32[8,128]{1,0} parameter(0)\n  ROOT n = f32[8,128]{1,0} negate(p)\n}\n"
+    )
+    with pytest.raises(UserError, match="nothing to tune"):
+        LayoutProblem.from_file(str(file))
+
+
+def test_tasks_on_other_machines_are_others() -> None:
+    fingerprints = {bbo_suite.problem(f"layout/rnn{suffix}").fingerprint() for suffix in ("", "@v4")}
+    assert len(fingerprints) == 2

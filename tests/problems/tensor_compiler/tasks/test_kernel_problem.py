@@ -1,0 +1,109 @@
+"""Tile and flag tasks: consistent with fusion, separable by kernel, and small enough to be solved one by one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bbo_suite
+from bbo_problems.tensor_compiler.hardware.machine import COST_MODEL
+from bbo_problems.tensor_compiler.tasks.programs import program
+from bbo_suite import Status, UserError
+
+
+@pytest.mark.parametrize("instance", ["resnet50", "rnn", "transformer@v4"])
+@pytest.mark.parametrize("family", ["tile", "flags"])
+def test_the_default_is_what_fusion_costs_by_default(family: str, instance: str) -> None:
+    kernels, fusion = (bbo_suite.problem(f"{f}/{instance}") for f in (family, "fusion"))
+    costs = [problem.evaluate(problem.default[None]).values[0] for problem in (kernels, fusion)]
+    assert costs[0] == pytest.approx(costs[1], rel=1e-12)
+
+
+@pytest.mark.parametrize("family", ["tile", "flags"])
+def test_a_program_costs_the_sum_of_its_kernels(family: str) -> None:
+    whole = bbo_suite.problem(f"{family}/rnn")
+    rng, slots = np.random.default_rng(0), len(whole.slots)
+    row, total = whole.default.copy(), 0.0
+    for k in range(len(whole._results)):
+        single = bbo_suite.problem(f"{family}/rnn#{k}")
+        trial = single.space.sample(20, rng)
+        costs = single.evaluate(trial)
+        pick = int(np.flatnonzero(costs.status == Status.OK)[0]) if (costs.status == Status.OK).any() else None
+        config = single.default if pick is None else trial[pick]
+        row[k * slots : (k + 1) * slots] = config
+        total += single.evaluate(config[None]).values[0] * whole._runs[k]
+    assert whole.evaluate(row[None]).values[0] == pytest.approx(total, rel=1e-9)
+
+
+@pytest.mark.parametrize("family", ["tile", "flags"])
+def test_exhaustive_search_proves_the_optimum_of_one_kernel(family: str, tmp_path: Path) -> None:
+    problem = bbo_suite.problem(f"{family}/resnet50#4")
+    size = problem.space.cardinality
+    assert 1 < size < 10_000
+    (run,) = bbo_suite.run("exhaustive", problem.id, budget=10_000, results=tmp_path)
+    assert run["evaluations"] == run["unique"] == size
+    every = problem.evaluate(bbo_suite.Enumeration(problem.space, np.random.default_rng(0)).rows(0, size)).values
+    assert run["best"] == every.min()
+
+
+def test_it_is_said_which_kernel_is_meant_and_which_is_the_slowest() -> None:
+    whole = bbo_suite.problem("tile/rnn")
+    singles = [bbo_suite.problem(f"tile/rnn#{k}") for k in range(len(whole._results))]
+    costs = [single.evaluate(single.default[None]).values[0] for single in singles] * whole._runs
+    slowest = int(np.argmax(costs))
+    name = singles[slowest].space.name(0).partition(": ")[0]
+    assert whole.facts()["slowest kernel"] == f"#{slowest} ({name})"
+    assert singles[slowest].facts()[f"kernel #{slowest}"] == name
+
+
+def test_a_tile_that_does_not_fit_is_a_compile_error_with_a_reason() -> None:
+    problem = bbo_suite.problem("tile/resnet50")
+    largest = (problem.space.sizes - 1)[None]
+    found = problem.evaluate(largest)
+    assert found.status[0] == Status.COMPILE_ERROR
+    assert np.isinf(found.values[0])
+    assert "scratchpad" in found.reasons[0]
+
+
+@pytest.mark.parametrize("family", ["tile", "flags"])
+@pytest.mark.parametrize("instance", ["resnet50", "transformer"])
+def test_the_default_is_hard_to_beat_but_not_unbeatable(family: str, instance: str) -> None:
+    problem = bbo_suite.problem(f"{family}/{instance}")
+    default = problem.evaluate(problem.default[None]).values[0]
+    rng = np.random.default_rng(0)
+    trials = np.repeat(problem.default[None], 2000, axis=0)
+    columns = rng.choice(np.flatnonzero(problem.space.sizes > 1), 2000)
+    trials[np.arange(2000), columns] = rng.integers(0, problem.space.sizes[columns])
+    values = problem.evaluate(trials).values
+    assert 0 < (values < default).mean() < 0.5
+    random = problem.evaluate(problem.space.sample(100, rng)).values
+    assert (random > default).all()
+
+
+@pytest.mark.parametrize("kernel", ["x", "-1", "100000"])
+def test_a_kernel_that_is_not_there_is_one_sentence(kernel: str) -> None:
+    with pytest.raises(UserError, match="kernels #0 to #"):
+        bbo_suite.problem(f"tile/rnn#{kernel}")
+
+
+def test_a_program_of_the_user(tmp_path: Path) -> None:
+    file = tmp_path / "a#b@c.hlo.gz"
+    file.write_bytes(program("rnn").read_bytes())
+    whole, single, other = (bbo_suite.problem(f"tile:{file}{suffix}") for suffix in ("", "#2", "#2@v4"))
+    assert len(single.space) == len(other.space) == 3 < len(whole.space)
+    assert len({problem.fingerprint() for problem in (whole, single, other)}) == 3
+
+
+GOLDEN = {"tile": 0.279589516, "flags": 0.0693844894}
+
+
+@pytest.mark.parametrize("family", sorted(GOLDEN))
+def test_costs_are_those_of_this_version_of_the_model(family: str) -> None:
+    """If this fails, costs have changed: raise COST_MODEL and put the new ones here."""
+    assert COST_MODEL == 5
+    problem = bbo_suite.problem(f"{family}/rnn")
+    row = problem.default.copy()
+    row[::7] = 0
+    assert problem.evaluate(row[None]).values[0] == pytest.approx(GOLDEN[family], rel=1e-6)

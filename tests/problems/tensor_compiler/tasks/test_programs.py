@@ -1,0 +1,72 @@
+"""Programs that do not ship are lowered when first used, once, and fail with a sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import bbo_suite
+from bbo_problems.tensor_compiler.graph.build import read_graph
+from bbo_problems.tensor_compiler.models import MODELS
+from bbo_problems.tensor_compiler.models.catalogue import PROGRAMS
+from bbo_problems.tensor_compiler.tasks import programs
+from bbo_suite import UserError
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path
+
+
+def test_there_are_at_least_150_programs_of_every_model_of_the_published_tables() -> None:
+    assert len(programs.names()) >= 150
+    assert programs.names()[: len(MODELS)] == tuple(sorted(MODELS))
+    for model in ("convdraw", "wavernn", "nmt", "ssd", "rnn", "resnet", "resnet_v2", "translate", "gpt2", "bert"):
+        assert any(name.startswith(f"{model}-") for name in programs.names()), model
+
+
+def test_a_program_is_lowered_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = programs.program("wavernn-infer-b1-f80")
+    assert cache in path.parents
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+    monkeypatch.setattr(programs, "_lower", None)
+    assert programs.program("wavernn-infer-b1-f80") == path
+    assert len(read_graph(path)) > 100
+
+
+def test_a_program_that_ships_needs_no_cache(cache: Path) -> None:
+    assert programs.program("resnet50").parent == programs.SHIPPED
+    assert list(cache.iterdir()) == []
+
+
+def test_a_cache_that_cannot_be_written_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with pytest.raises(UserError, match="XDG_CACHE_HOME"):
+        programs.program("wavernn-infer-b1-f80")
+
+
+def test_a_program_that_cannot_be_lowered_is_one_sentence(cache: Path) -> None:
+    with pytest.raises(UserError, match="cannot be lowered"):
+        programs._lower("no-such-program", cache / "x.hlo.gz")
+
+
+def test_a_lowered_program_is_a_task() -> None:
+    problem = bbo_suite.problem("fusion/dlrm-kaggle-infer-b64@v6e")
+    assert problem.evaluate(problem.default[None]).values[0] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in MODELS])
+def test_every_program_lowers_and_can_be_fused(name: str) -> None:
+    """Minutes: 166 programs are lowered if they are not in the cache."""
+    problem = bbo_suite.problem(f"fusion/{name}")
+    assert len(problem.space) > 10
+
+
+@pytest.mark.parametrize("name", ["fusion/resnet50#3", "tile/resnet50#", "tile/resnet50@v4#3", "fusion/rnn@v4@v5e"])
+def test_a_program_that_there_is_none_of_is_named(name: str) -> None:
+    with pytest.raises(UserError, match=r"there is no program '(resnet50#|rnn@|resnet50@).*Did you mean"):
+        bbo_suite.problem(name)
