@@ -67,6 +67,15 @@ def replacing(file: Path) -> Iterator[Path]:
         unfinished.unlink(missing_ok=True)
 
 
+def cache_folder(*parts: str) -> Path:
+    """Return a folder for what can be computed again: `$XDG_CACHE_HOME/bbo_suite/...`, or below `~/.cache`.
+
+    It need not exist yet.
+    """
+    home = os.environ.get("XDG_CACHE_HOME")
+    return (Path(home) if home else Path.home() / ".cache").joinpath("bbo_suite", *parts)
+
+
 def folder_name(*parts: str) -> str:
     """Return a folder's name that people can read, for any text at all, and another for any other text.
 

@@ -1,0 +1,58 @@
+"""Strategies tried out in memory: no problem, no folder, no budget meter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .core.space import Space
+from .core.strategy import Strategy
+from .core.task import Structure, Task
+
+Cost = Callable[[NDArray], NDArray]
+"""Takes `(n, d)` candidates and returns their `(n,)` costs."""
+
+
+def start(
+    strategy: type[Strategy],
+    space: Space,
+    budget: int,
+    seed: int = 0,
+    structure: Structure | None = None,
+    default: NDArray | None = None,
+    **options: object,
+) -> Strategy:
+    """Return a strategy at the beginning of a run on a space.
+
+    Args:
+      structure: what the task declares; a strategy that does not use structures is given none.
+      default: `(d,)` the default candidate; zeros when left out.
+      options: fields of the strategy's `Options`.
+    """
+    row = np.zeros(len(space), space.dtype) if default is None else default
+    task = Task("testing/task", space, row, "seconds", structure if strategy.uses_structure else None)
+    return strategy(task, budget, np.random.default_rng(seed), strategy.Options(**options))
+
+
+def play(strategy: Strategy, cost: Cost, batch: int = 100) -> Iterator[tuple[NDArray, NDArray[np.float64]]]:
+    """Let a strategy spend its budget on a cost function; yield each batch and its costs before they are told.
+
+    As in a run, forbidden candidates cost inf, the last batch is not told, and an empty batch ends it.
+
+    Raises:
+      ValueError: the strategy proposes what is no batch of the space.
+    """
+    left, space = strategy.budget, strategy.task.space
+    while left:
+        configs = space.check(strategy.ask(wanted := min(batch, left)))
+        if len(configs) > wanted:
+            raise ValueError(f"it returned {len(configs)} candidates when asked for {wanted}")
+        if not len(configs):
+            return
+        left -= len(configs)
+        values = np.where(space.allowed(configs), cost(configs), np.inf)
+        yield configs, values
+        if left:
+            strategy.tell(configs, values)
