@@ -11,7 +11,7 @@ from .errors import UserError
 from .registry import Registry
 from .runs.runner import perform_study
 from .runs.strategy_options import chosen_options
-from .runs.study import Study, default_name
+from .runs.study_plan import Study, default_name
 from .store import frames
 
 load = frames.load

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..runs.study import PlannedRun
+from ..runs.study_plan import PlannedRun
 from ..store.run_view import RunView
 
 REFRESH_SECONDS, PLAIN_SECONDS = 0.25, 30.0

@@ -14,7 +14,7 @@ from .study_options import StudyOptions, takes_study
 
 if TYPE_CHECKING:
     from ..runs.runner import Report
-    from ..runs.study import Study
+    from ..runs.study_plan import Study
 
 
 @app.command()

@@ -18,7 +18,7 @@ from .app import Plugins, Quiet, Results, pairs
 
 if TYPE_CHECKING:
     from ..registry import Registry
-    from ..runs.study import Study
+    from ..runs.study_plan import Study
 
 DEMONSTRATION = ("random", "annealing", "evolution")
 PROBLEM = "fusion/resnet50"
@@ -57,7 +57,7 @@ class StudyOptions:
         """
         from ..registry import Registry
         from ..runs.strategy_options import chosen_options
-        from ..runs.study import Study, default_name
+        from ..runs.study_plan import Study, default_name
 
         registry = Registry(tuple(self.plugin or ()))
         strategies = tuple(dict.fromkeys(self.strategy or _from_plugins(registry, "strategies") or DEMONSTRATION))

@@ -18,7 +18,7 @@ from ..core.evaluation import default_value
 from ..errors import UserError
 from ..files import disk_errors, folder_name, read_json, write_json
 from ..registry import Registry
-from ..runs.study import check_name
+from ..runs.study_plan import check_name
 from ..store.identity import IMPORTED, RUN, check_contents
 from ..store.run_folder import LOCK, RunFolder
 from . import recognised

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from ..errors import UserError, one_line
 from .machine import facts
 from .processes import Outcome, work
-from .study import STUDY, PlannedRun, Study
+from .study_plan import STUDY, PlannedRun, Study
 
 if TYPE_CHECKING:
     from distributed import Client, Future

@@ -17,7 +17,7 @@ from ..store.frames import summarise
 from ..store.run_folder import RunFolder
 from .interrupt import ignored
 from .loop import execute
-from .study import PlannedRun, Study
+from .study_plan import PlannedRun, Study
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ..files import disk_errors
 from ..store.run_folder import LOCK
 from .interrupt import StopFile
 from .processes import Outcome, default_jobs, perform
-from .study import PlannedRun, Study
+from .study_plan import PlannedRun, Study
 
 
 @dataclass(frozen=True)

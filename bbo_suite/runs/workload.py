@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..store.run_folder import END
-from .study import PlannedRun, Study
+from .study_plan import PlannedRun, Study
 
 ROW_BYTES = 80
 """A stored evaluation without its candidate; improvements, which keep theirs, are too few to count."""

@@ -8,7 +8,7 @@ from collections import Counter, deque
 from collections.abc import Iterable
 from pathlib import Path
 
-from ..runs.study import STUDY
+from ..runs.study_plan import STUDY
 from .frames import study_path
 from .identity import RUN
 from .plan import PLANNED, RunName, read_planned

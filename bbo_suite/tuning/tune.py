@@ -18,7 +18,7 @@ from ..files import disk_errors, write_json
 from ..libraries import quiet_optuna
 from ..registry import Registry
 from ..runs.runner import perform_study
-from ..runs.study import Study
+from ..runs.study_plan import Study
 from .knobs import Knob, knobs_of
 
 Gains = dict[str, float]

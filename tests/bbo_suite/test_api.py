@@ -10,7 +10,7 @@ import bbo_suite
 from bbo_suite import UserError
 from bbo_suite.registry import Registry
 from bbo_suite.runs.strategy_options import chosen_options
-from bbo_suite.runs.study import Study, default_name
+from bbo_suite.runs.study_plan import Study, default_name
 
 PLUGINS = [Path(__file__).with_name("plugins") / name for name in ("toy.py", "pick.py")]
 

@@ -13,7 +13,7 @@ import pytest
 from bbo_suite.cli import progress
 from bbo_suite.cli.progress import Watched, shown
 from bbo_suite.core.problem import Status
-from bbo_suite.runs.study import PlannedRun
+from bbo_suite.runs.study_plan import PlannedRun
 from bbo_suite.store.identity import Run
 from bbo_suite.store.rows import HEADER, Row
 

@@ -15,7 +15,7 @@ from bbo_toys import environment, rows_of
 from bbo_suite import UserError
 from bbo_suite.registry import Registry
 from bbo_suite.runs import cluster
-from bbo_suite.runs.study import Study
+from bbo_suite.runs.study_plan import Study
 
 
 def test_a_missing_extra_is_one_sentence(suite, toy, monkeypatch):

@@ -13,7 +13,7 @@ from bbo_toys import environment, rows_of
 
 from bbo_suite import UserError
 from bbo_suite.registry import Registry
-from bbo_suite.runs.study import Study
+from bbo_suite.runs.study_plan import Study
 from bbo_suite.store.plan import read_planned
 
 

@@ -12,7 +12,7 @@ from bbo_suite import UserError
 from bbo_suite.registry import Registry
 from bbo_suite.runs.machine import facts
 from bbo_suite.runs.processes import default_jobs, perform
-from bbo_suite.runs.study import Study
+from bbo_suite.runs.study_plan import Study
 from bbo_suite.store.run_folder import RunFolder
 
 PROBLEM = """
