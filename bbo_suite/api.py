@@ -9,9 +9,9 @@ from typing import Any
 from .core.problem import Problem
 from .errors import UserError
 from .registry import Registry
-from .runs.runner import perform_study
+from .runs.runner import run_study
 from .runs.strategy_options import chosen_options
-from .runs.study_plan import Study, default_name
+from .runs.study_plan import StudyPlan, default_name
 from .store import frames
 
 load = frames.load
@@ -71,8 +71,8 @@ def run(
     chosen = chosen_options(registry, names, option_texts or {})
     name = default_name(names, ids, chosen, budget, batch, seed) if study is None else study
     where = Path(results).absolute()
-    made = Study(name, where, registry, ids, chosen, repeats, seed, budget, batch, keep_all, workers, max_seconds)
-    report = perform_study(made, jobs, quiet, cluster)
+    made = StudyPlan(name, where, registry, ids, chosen, repeats, seed, budget, batch, keep_all, workers, max_seconds)
+    report = run_study(made, jobs, quiet, cluster)
     if report.errors:
         raise UserError("; ".join(report.errors))
     if report.stopped:

@@ -1,4 +1,4 @@
-"""The one exception for mistakes that a user can mend, and whom to blame for the others."""
+"""The one exception for mistakes that a user can fix, and the boundary that turns other exceptions into it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 @contextmanager
-def blame(owner: str, step: str) -> Iterator[None]:
+def error_boundary(owner: str, step: str) -> Iterator[None]:
     """Turn whatever a strategy or a problem raises into one sentence; the cause keeps the traceback."""
     try:
         yield

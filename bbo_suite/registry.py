@@ -13,7 +13,7 @@ from typing import Any
 
 from .core.problem import Problem
 from .core.strategy import Strategy
-from .errors import UserError, blame, did_you_mean, one_line
+from .errors import UserError, did_you_mean, error_boundary, one_line
 from .plugins import classes_of
 
 _FEW = 5
@@ -94,7 +94,7 @@ def _load_problem(registry: Registry, problem_id: str) -> Problem:
     family = families[family_name]()
     if not instance:
         raise UserError(f"problem {problem_id!r} names no instance; choose one of {_some(family, family_name)}")
-    with blame(f"problem {problem_id}", "loading"):
+    with error_boundary(f"problem {problem_id}", "loading"):
         problem = family.from_file(instance) if separator == ":" else _instance(family, family_name, instance)
     problem.id = problem_id
     return problem
@@ -123,12 +123,12 @@ def _variant(found: type[Strategy], owner: str, name: str) -> type[Strategy]:
         raise UserError(f"strategy {owner!r} stands for many: choose {some}; `show {owner}` names them")
     if f"{owner}:{name}" not in names:
         raise UserError(f"there is no strategy '{owner}:{name}'.{_hint(name, owner, names)}")
-    with blame(f"strategy {owner}:{name}", "loading"):
+    with error_boundary(f"strategy {owner}:{name}", "loading"):
         return found.variant(name)
 
 
 def _told(found: type[Strategy], owner: str) -> Iterable[str]:
-    with blame(f"strategy {owner}", "naming its variants"):
+    with error_boundary(f"strategy {owner}", "naming its variants"):
         return found.variants()
 
 

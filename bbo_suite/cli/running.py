@@ -13,8 +13,8 @@ from .app import INTERRUPTED, AsLines, app, draw, strict
 from .study_options import StudyOptions, takes_study
 
 if TYPE_CHECKING:
-    from ..runs.runner import Report
-    from ..runs.study_plan import Study
+    from ..runs.runner import StudyOutcome
+    from ..runs.study_plan import StudyPlan
 
 
 @app.command()
@@ -49,16 +49,16 @@ def run(
     raise typer.Exit(INTERRUPTED if report.stopped else 1 if report.errors else 0)
 
 
-def _elsewhere(study: Study) -> str:
+def _elsewhere(study: StudyPlan) -> str:
     """Return the option that says where the study is, if that is not the default."""
     return "" if study.results == Path("results") else f" --results {shlex.quote(str(study.results))}"
 
 
-def _perform(study: Study, options: StudyOptions, cluster: str | None) -> Report:
-    from ..runs.runner import perform_study
+def _perform(study: StudyPlan, options: StudyOptions, cluster: str | None) -> StudyOutcome:
+    from ..runs.runner import run_study
 
     try:
-        return perform_study(study, options.jobs, options.quiet, cluster)
+        return run_study(study, options.jobs, options.quiet, cluster)
     except KeyboardInterrupt:  # the second; typer would end without a word
         print(f"ended; what was stored in {study.path} is kept: run the same command to resume", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None

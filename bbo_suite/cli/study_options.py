@@ -18,7 +18,7 @@ from .app import Plugins, Quiet, Results, pairs
 
 if TYPE_CHECKING:
     from ..registry import Registry
-    from ..runs.study_plan import Study
+    from ..runs.study_plan import StudyPlan
 
 DEMONSTRATION = ("random", "annealing", "evolution")
 PROBLEM = "fusion/resnet50"
@@ -49,7 +49,7 @@ class StudyOptions:
     all_configs: Annotated[bool, typer.Option(help="Store every candidate in full, not only improvements.")] = False
     quiet: Quiet = False
 
-    def made(self) -> Study:
+    def made(self) -> StudyPlan:
         """Return the study.
 
         Raises:
@@ -57,7 +57,7 @@ class StudyOptions:
         """
         from ..registry import Registry
         from ..runs.strategy_options import chosen_options
-        from ..runs.study_plan import Study, default_name
+        from ..runs.study_plan import StudyPlan, default_name
 
         registry = Registry(tuple(self.plugin or ()))
         strategies = tuple(dict.fromkeys(self.strategy or _from_plugins(registry, "strategies") or DEMONSTRATION))
@@ -68,7 +68,7 @@ class StudyOptions:
         few = self.strategy or self.problem or self.plugin
         repeats = (1 if few else 3) if self.repeats is None else self.repeats
         numbers = (repeats, self.seed, self.budget, self.batch, self.all_configs, self.workers, self.max_seconds)
-        return Study(name, self.results, registry, problems, chosen, *numbers, _share(self.only))
+        return StudyPlan(name, self.results, registry, problems, chosen, *numbers, _share(self.only))
 
     def words(self) -> list[str]:
         """Return the words of the command line that ask for the same."""

@@ -8,7 +8,7 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import UserError, blame
+from ..errors import UserError, error_boundary
 from .problem import Evaluations, Problem, Status
 
 
@@ -42,7 +42,7 @@ def evaluate(problem: Problem, configs: NDArray) -> Evaluations:
 
 def _evaluate(problem: Problem, configs: NDArray) -> Evaluations:
     started = time.perf_counter()
-    with blame(f"problem {problem.id}", "evaluate"):
+    with error_boundary(f"problem {problem.id}", "evaluate"):
         answer = problem.evaluate(configs.copy())  # its own: neither side sees what the other does to its rows
     elapsed = time.perf_counter() - started
     try:

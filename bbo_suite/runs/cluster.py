@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UserError, one_line
+from ..store.plan import STUDY
 from .machine import facts
-from .processes import Outcome, work
-from .study_plan import STUDY, PlannedRun, Study
+from .processes import Outcome, run_planned
+from .study_plan import PlannedRun, StudyPlan
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -56,7 +57,7 @@ async def _identity(address: str) -> str:
         return (await remote.identity())["type"]
 
 
-def perform_on(address: str, study: Study, plan: list[PlannedRun], stop: Path) -> Iterator[Outcome]:
+def run_on_cluster(address: str, study: StudyPlan, plan: list[PlannedRun], stop: Path) -> Iterator[Outcome]:
     """Do the runs of a plan on a cluster and yield each outcome as it comes.
 
     A run whose worker dies is begun again on another, which replays what is stored. One that brings down several is
@@ -73,7 +74,7 @@ def perform_on(address: str, study: Study, plan: list[PlannedRun], stop: Path) -
         from distributed import as_completed
 
         here = Path.cwd()
-        planned = {client.submit(_work_there, bare, run, stop, here, pure=False): run for run in plan}
+        planned = {client.submit(_run_on_worker, bare, run, stop, here, pure=False): run for run in plan}
         for future in as_completed(planned, loop=client.loop):
             yield _outcome(future, planned.pop(future), address)
 
@@ -118,15 +119,15 @@ def _outcome(future: Future, planned: PlannedRun, address: str) -> Outcome:
         raise UserError(f"a worker cannot do a run ({type(error).__name__}: {one_line(error)}); {advice}") from None
 
 
-def _work_there(study: Study, planned: PlannedRun, stop: Path, folder: Path) -> Outcome:
+def _run_on_worker(study: StudyPlan, planned: PlannedRun, stop: Path, folder: Path) -> Outcome:
     """Do one run on a worker, from the folder in which the command was given, so that every path means the same."""
     _enter(folder, study)
     noted = dataclasses.replace(planned, facts=planned.facts | facts())
     with _ONE_RUN:  # a problem is one run's at a time
-        return work(study, noted, lambda: stop.exists() or not stop.parent.exists(), LOCK_SECONDS)
+        return run_planned(study, noted, lambda: stop.exists() or not stop.parent.exists(), LOCK_SECONDS)
 
 
-def _enter(folder: Path, study: Study) -> None:
+def _enter(folder: Path, study: StudyPlan) -> None:
     try:
         os.chdir(folder)
         (study.path / STUDY).stat()

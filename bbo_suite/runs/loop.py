@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from ..core.problem import Problem
 from ..core.strategy import Strategy
-from ..errors import UserError, blame
+from ..errors import UserError, error_boundary
 from ..store.diagnostics import Diagnostics
 from ..store.identity import Run
 from ..store.run_folder import RunFolder
 from .run_log import RunLog
 
 
-def execute(
+def run_loop(
     run: Run,
     problem: Problem,
     strategy: type[Strategy],
@@ -66,10 +66,10 @@ def _loop(
     """Return whether the run is complete; false if it was stopped."""
     owner = f"strategy {run.strategy}"
     log, diagnostics = RunLog(problem, folder, keep_all), Diagnostics(folder.path)
-    with blame(f"problem {run.problem}", "structure"):
+    with error_boundary(f"problem {run.problem}", "structure"):
         task = problem.task(strategy_class.uses_structure)
     clock = time.perf_counter()
-    with blame(owner, "its constructor"):
+    with error_boundary(owner, "its constructor"):
         options = strategy_class.Options(**run.options)
         strategy = strategy_class(task, run.budget, run.generator(), options)
     while log.done < run.budget:
@@ -79,7 +79,7 @@ def _loop(
             log.end("time")
             return True
         wanted = min(run.batch, run.budget - log.done)
-        with blame(owner, "ask"):
+        with error_boundary(owner, "ask"):
             proposed = strategy.ask(wanted)
         strategy_seconds = time.perf_counter() - clock
         configs = checked(problem, proposed, wanted, owner)
@@ -89,9 +89,9 @@ def _loop(
         values = log.values(configs, strategy_seconds)
         clock = time.perf_counter()
         if log.done < run.budget:
-            with blame(owner, "tell"):
+            with error_boundary(owner, "tell"):
                 strategy.tell(configs, values)
-            with blame(owner, "diagnostics"):
+            with error_boundary(owner, "diagnostics"):
                 numbers = strategy.diagnostics()
             diagnostics.take(log.done, numbers)
     log.end("budget")

@@ -16,8 +16,8 @@ from ..errors import UserError
 from ..store.frames import summarise
 from ..store.run_folder import RunFolder
 from .interrupt import ignored
-from .loop import execute
-from .study_plan import PlannedRun, Study
+from .loop import run_loop
+from .study_plan import PlannedRun, StudyPlan
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Outcome:
     summary: dict[str, Any] | None = None
 
 
-def work(study: Study, planned: PlannedRun, stopped: Callable[[], bool], patience: float = 0) -> Outcome:
+def run_planned(study: StudyPlan, planned: PlannedRun, stopped: Callable[[], bool], patience: float = 0) -> Outcome:
     """Do one run in this process, with one thread for linear algebra; errors come back as sentences.
 
     Args:
@@ -46,30 +46,30 @@ def work(study: Study, planned: PlannedRun, stopped: Callable[[], bool], patienc
         strategy = study.registry.strategy(planned.run.strategy)
         folder = RunFolder(planned.path, planned.run.identity(), planned.facts, patience)
         with folder, threadpool_limits(1):
-            complete = execute(planned.run, problem, strategy, folder, stopped, study.keep_all, study.max_seconds)
+            complete = run_loop(planned.run, problem, strategy, folder, stopped, study.keep_all, study.max_seconds)
         return Outcome(planned.path, complete, summary=summarise(planned.path))  # here, where it is done in parallel
     except UserError as error:
         return Outcome(planned.path, False, str(error))
 
 
-def _work_elsewhere(study: Study, planned: PlannedRun, stop: Path) -> Outcome:
+def _run_in_worker(study: StudyPlan, planned: PlannedRun, stop: Path) -> Outcome:
     """Do one run in a worker process, where Ctrl-C is the parent's business; without a parent, end after the batch."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = os.getppid()
-    outcome = work(study, planned, lambda: stop.exists() or os.getppid() != parent)
+    outcome = run_planned(study, planned, lambda: stop.exists() or os.getppid() != parent)
     if os.getppid() != parent:  # nobody wants the outcome; idle, this process would keep its compilers for minutes
         os._exit(1)
     return outcome
 
 
-def perform(study: Study, plan: list[PlannedRun], jobs: int, stop: Path) -> Iterator[Outcome]:
+def run_all(study: StudyPlan, plan: list[PlannedRun], jobs: int, stop: Path) -> Iterator[Outcome]:
     """Do the runs of a plan, `jobs` at a time, and yield each outcome as it comes.
 
     A file that appears at `stop` ends all runs after their current batch.
     """
     if jobs == 1 or len(plan) <= 1:
-        yield from (work(study, planned, stop.exists) for planned in plan)
+        yield from (run_planned(study, planned, stop.exists) for planned in plan)
         return
     from joblib import Parallel, delayed
 
@@ -77,7 +77,7 @@ def perform(study: Study, plan: list[PlannedRun], jobs: int, stop: Path) -> Iter
     bare = dataclasses.replace(study, strategies={})  # a plugin's options are of a class that a worker cannot import
     try:
         with ignored():  # workers that are just starting would die of Ctrl-C; from then on they leave it to us
-            outcomes = pool(delayed(_work_elsewhere)(bare, planned, stop) for planned in plan)
+            outcomes = pool(delayed(_run_in_worker)(bare, planned, stop) for planned in plan)
         yield from outcomes
     except BrokenProcessPool:
         advice = "out of memory, or a crash in native code; stored rows are kept: run the same command again"

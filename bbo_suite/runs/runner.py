@@ -14,12 +14,12 @@ from ..errors import UserError
 from ..files import disk_errors
 from ..store.run_folder import LOCK
 from .interrupt import StopFile
-from .processes import Outcome, default_jobs, perform
-from .study_plan import PlannedRun, Study
+from .processes import Outcome, default_jobs, run_all
+from .study_plan import PlannedRun, StudyPlan
 
 
 @dataclass(frozen=True)
-class Report:
+class StudyOutcome:
     """What came of a study: a summary of every run that did not fail, a sentence for each that did, and was it cut?"""
 
     summaries: list[dict[str, Any]]
@@ -27,7 +27,7 @@ class Report:
     stopped: bool
 
 
-def perform_study(study: Study, jobs: int | None, quiet: bool, cluster: str | None = None) -> Report:
+def run_study(study: StudyPlan, jobs: int | None, quiet: bool, cluster: str | None = None) -> StudyOutcome:
     """Do all that is left of a study.
 
     Raises:
@@ -44,12 +44,12 @@ def perform_study(study: Study, jobs: int | None, quiet: bool, cluster: str | No
             plan = study.prepare()
         study.announce()
         with shown(plan, quiet) as ended:
-            outcomes = list(_told(_performed(study, plan, jobs, stop.path, cluster), ended))
+            outcomes = list(_told(_outcomes(study, plan, jobs, stop.path, cluster), ended))
         stopped = stop.stopped
     order = {planned.path: place for place, planned in enumerate(plan)}
     outcomes.sort(key=lambda outcome: order[outcome.path])
     summaries = [outcome.summary for outcome in outcomes if outcome.summary]
-    return Report(summaries, [outcome.error for outcome in outcomes if outcome.error], stopped)
+    return StudyOutcome(summaries, [outcome.error for outcome in outcomes if outcome.error], stopped)
 
 
 def _check_cluster(address: str, jobs: int | None) -> None:
@@ -60,14 +60,14 @@ def _check_cluster(address: str, jobs: int | None) -> None:
     check_address(address)
 
 
-def _performed(
-    study: Study, plan: list[PlannedRun], jobs: int | None, stop: Path, cluster: str | None
+def _outcomes(
+    study: StudyPlan, plan: list[PlannedRun], jobs: int | None, stop: Path, cluster: str | None
 ) -> Iterator[Outcome]:
     if cluster is None:
-        return perform(study, plan, jobs or default_jobs(len(plan)), stop)
-    from .cluster import perform_on
+        return run_all(study, plan, jobs or default_jobs(len(plan)), stop)
+    from .cluster import run_on_cluster
 
-    return perform_on(cluster, study, plan, stop)
+    return run_on_cluster(cluster, study, plan, stop)
 
 
 def _told(outcomes: Iterable[Outcome], ended: Callable[[Path], None]) -> Iterator[Outcome]:
@@ -77,7 +77,7 @@ def _told(outcomes: Iterable[Outcome], ended: Callable[[Path], None]) -> Iterato
 
 
 @contextmanager
-def _alone(study: Study) -> Iterator[None]:
+def _alone(study: StudyPlan) -> Iterator[None]:
     """Keep a second process from the same study, or the same share of it, while this one writes it."""
     study.claim()
     name = LOCK if study.only is None else f"{LOCK}-{study.only[0]}-of-{study.only[1]}"

@@ -16,14 +16,14 @@ from typing import Any
 from filelock import FileLock
 
 from ..core.evaluation import default_value
-from ..errors import UserError, blame
+from ..errors import UserError, error_boundary
 from ..files import disk_errors, read_json, write_json
 from ..registry import Registry
 from ..store.identity import Run, check_contents, check_identity
-from ..store.plan import RunName, add_planned, share
+from ..store.plan import STUDY, RunName, add_planned, share
 from .machine import facts
 
-STUDY, CLAIM_LOCK, CLAIM_SECONDS = "study.json", ".claim.lock", 60
+CLAIM_LOCK, CLAIM_SECONDS = ".claim.lock", 60
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class PlannedRun:
 
 
 @dataclass(frozen=True)
-class Study:
+class StudyPlan:
     """A comparison: every strategy on every problem, `repeats` times, with equal budgets.
 
     A study may grow by strategies, problems and repeats; its budget and batch size, and the options and content of a
@@ -150,7 +150,7 @@ class Study:
         problem = self.registry.problem(problem_id)
         noted = {"default": default_value(problem), "optimum": problem.optimum, "unit": problem.unit}
         noted |= {"parameters": len(problem.space), **where}
-        with blame(f"problem {problem_id}", "fingerprint"):
+        with error_boundary(f"problem {problem_id}", "fingerprint"):
             fingerprint = problem.fingerprint()
         for name in runs:
             fields = dataclasses.asdict(self.strategies[name.strategy])

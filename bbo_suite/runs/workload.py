@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..store.run_folder import END
-from .study_plan import PlannedRun, Study
+from .study_plan import PlannedRun, StudyPlan
 
 ROW_BYTES = 80
 """A stored evaluation without its candidate; improvements, which keep theirs, are too few to count."""
 
 
-def workload(study: Study, plan: Sequence[PlannedRun]) -> Iterator[dict[str, Any]]:
+def workload(study: StudyPlan, plan: Sequence[PlannedRun]) -> Iterator[dict[str, Any]]:
     """Return for each strategy on each problem: runs, how many are done, parameters, evaluations, bytes to store."""
     for (problem_id, strategy), group in itertools.groupby(plan, key=lambda p: (p.run.problem, p.run.strategy)):
         problem, runs = study.registry.problem(problem_id), list(group)

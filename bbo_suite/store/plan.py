@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..files import folder_name
 
-PLANNED = "planned.jsonl"
+STUDY, PLANNED = "study.json", "planned.jsonl"
 
 
 class RunName(NamedTuple):

@@ -8,10 +8,9 @@ from collections import Counter, deque
 from collections.abc import Iterable
 from pathlib import Path
 
-from ..runs.study_plan import STUDY
 from .frames import study_path
 from .identity import RUN
-from .plan import PLANNED, RunName, read_planned
+from .plan import PLANNED, STUDY, RunName, read_planned
 from .run_view import RunView, State, read_object
 
 WINDOW_SECONDS, ENOUGH_SECONDS = 60.0, 5.0

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..core.evaluation import default_value, evaluate
 from ..core.task import Task
-from ..errors import UserError, blame
+from ..errors import UserError, error_boundary
 from ..registry import Registry
 
 
@@ -71,12 +71,12 @@ def pretrain(
     if budget < 1 or seed < 0:
         raise UserError(f"budget must be 1 or more and seed 0 or more, not {budget} and {seed}")
     lessons = [_lesson(registry, problem) for problem in problems]
-    with blame(f"strategy {strategy}", "pretrain"):
+    with error_boundary(f"strategy {strategy}", "pretrain"):
         learner(lessons, budget, np.random.default_rng(seed), options, out, progress)
 
 
 def _lesson(registry: Registry, problem_id: str) -> Lesson:
     problem = registry.load(problem_id)
-    with blame(f"problem {problem_id}", "structure"):
+    with error_boundary(f"problem {problem_id}", "structure"):
         task = problem.task(True)
     return Lesson(task, default_value(problem), lambda configs: evaluate(problem, problem.space.check(configs)).values)

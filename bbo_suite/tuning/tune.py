@@ -17,8 +17,8 @@ from ..errors import UserError
 from ..files import disk_errors, write_json
 from ..libraries import quiet_optuna
 from ..registry import Registry
-from ..runs.runner import perform_study
-from ..runs.study_plan import Study
+from ..runs.runner import run_study
+from ..runs.study_plan import StudyPlan
 from .knobs import Knob, knobs_of
 
 Gains = dict[str, float]
@@ -64,8 +64,8 @@ class Tuning:
         chosen = {self.strategy: options}
         folder = self.results / self.name
         runs = (repeats, seed, self.budget, self.batch)
-        report = perform_study(
-            Study(f"options-{digest}", folder, self.registry, self.problems, chosen, *runs), self.jobs, quiet
+        report = run_study(
+            StudyPlan(f"options-{digest}", folder, self.registry, self.problems, chosen, *runs), self.jobs, quiet
         )
         if report.stopped:
             print(f"stopped; everything is stored in {folder}: run the same command to resume", file=sys.stderr)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.problem import Problem
-from ..errors import UserError, blame
+from ..errors import UserError, error_boundary
 from ..registry import Registry
 from ..store.rows import Row
 from ..store.stored_run import StoredRun, readable, run_folders
@@ -132,7 +132,7 @@ def _best(registry: Registry, problem_id: str, runs: _Runs) -> Best:
     try:
         problem = fresh(registry, problem_id, run.run.fingerprint)
         config = problem.space.unpack(row.config)
-        with blame(f"problem {problem_id}", "paste"):
+        with error_boundary(f"problem {problem_id}", "paste"):
             paste = problem.paste(config)
         again, tried = measure(problem, config), _all_tried(problem, runs)
         return Best(*own, again, "", what_is_checked(problem), paste, tried)
@@ -153,6 +153,6 @@ def _all_tried(problem: Problem, runs: _Runs) -> int:
 
 def what_is_checked(problem: Problem) -> str:
     """Return what a problem looks at beside the cost, by the fact `results` that live compilers give."""
-    with blame(f"problem {problem.id}", "facts"):
+    with error_boundary(f"problem {problem.id}", "facts"):
         results = problem.facts().get("results", "")
     return f"the compiled program is {results}" if results else COST_ALONE

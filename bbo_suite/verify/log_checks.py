@@ -7,7 +7,7 @@ import math
 from ..core.problem import Status
 from ..files import folder_name, read_json
 from ..runs.machine import facts
-from ..runs.study_plan import STUDY
+from ..store.plan import STUDY
 from ..store.run_folder import END, ERROR
 from ..store.stored_run import StoredRun
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..core.evaluation import default_value, evaluate
 from ..core.problem import Problem, Status
-from ..errors import UserError, blame
+from ..errors import UserError, error_boundary
 from ..registry import Registry
 from ..store.identity import OTHER_CONTENT
 
@@ -67,7 +67,7 @@ def fresh(registry: Registry, problem_id: str, fingerprint: str) -> Problem:
     from ..supervised import LiveProblem
 
     problem = registry.load(problem_id)
-    with blame(f"problem {problem_id}", "fingerprint"):
+    with error_boundary(f"problem {problem_id}", "fingerprint"):
         content = problem.fingerprint()
     if content != fingerprint:
         now = f"its content was {fingerprint} and is {content}"

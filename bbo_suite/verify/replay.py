@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ..core.problem import Problem
 from ..core.strategy import Strategy
-from ..errors import UserError, blame
+from ..errors import UserError, error_boundary
 from ..runs.loop import checked
 from ..store.stored_run import StoredRun
 
@@ -19,14 +19,14 @@ def replay(run: StoredRun, problem: Problem, strategy_class: type[Strategy], mos
       UserError: the strategy fails, or proposes something else than what is stored.
     """
     owner, own = f"strategy {run.run.strategy}", run.run
-    with blame(f"problem {own.problem}", "structure"):
+    with error_boundary(f"problem {own.problem}", "structure"):
         task = problem.task(strategy_class.uses_structure)
-    with blame(owner, "its constructor"):
+    with error_boundary(owner, "its constructor"):
         strategy = strategy_class(task, own.budget, own.generator(), strategy_class.Options(**own.options))
     done, batches = 0, [np.empty((0, len(problem.space)), problem.space.dtype)]
     while done < min(most, len(run.rows)):
         wanted = min(own.batch, own.budget - done)
-        with blame(owner, "ask"):
+        with error_boundary(owner, "ask"):
             proposed = strategy.ask(wanted)
         configs = checked(problem, proposed, wanted, owner)
         known = run.rows[done : done + len(configs)]
@@ -34,7 +34,7 @@ def replay(run: StoredRun, problem: Problem, strategy_class: type[Strategy], mos
         batches.append(configs[: len(known)])
         done += len(configs)
         if done < len(run.rows):  # else there is nothing more to ask for, and the last batch may have been cut
-            with blame(owner, "tell"):
+            with error_boundary(owner, "tell"):
                 strategy.tell(configs, np.array([row.value for row in known]))
                 strategy.diagnostics()
     return np.concatenate(batches)

@@ -10,7 +10,7 @@ import bbo_suite
 from bbo_suite import UserError
 from bbo_suite.registry import Registry
 from bbo_suite.runs.strategy_options import chosen_options
-from bbo_suite.runs.study_plan import Study, default_name
+from bbo_suite.runs.study_plan import StudyPlan, default_name
 
 PLUGINS = [Path(__file__).with_name("plugins") / name for name in ("toy.py", "pick.py")]
 
@@ -135,6 +135,6 @@ def test_default_names_differ_exactly_when_settings_do():
 @pytest.mark.parametrize("problem", ["größe:日本/ü.hlo", "f:/" + "x" * 500, "f:../../etc", "-/-", "f/.", "[a]/$b"])
 def test_default_names_are_names_of_studies(tmp_path, problem):
     name = default_name(["pick"], [problem], {}, 1, 1, 0)
-    Study(name, tmp_path, Registry(), (problem,), {})
+    StudyPlan(name, tmp_path, Registry(), (problem,), {})
     assert len(name) < 100
     assert json.loads(json.dumps(name)) == name

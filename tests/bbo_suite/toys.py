@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bbo_suite import Constraint, Evaluations, Kind, Moves, Problem, Space, Status, Strategy, option
 
 from bbo_suite import choice, permutation, product, scale, sequence  # isort: skip
-from bbo_suite.runs.loop import execute
+from bbo_suite.runs.loop import run_loop
 from bbo_suite.store.identity import Run
 from bbo_suite.store.run_folder import RunFolder
 
@@ -82,7 +82,7 @@ def perform(path, problem=None, strategy=Climber, stopped=lambda: False, keep_al
     problem = problem or Toy()
     run = run_of(problem, strategy, **settings)
     with RunFolder(path, run.identity(), FACTS) as folder:
-        return execute(run, problem, strategy, folder, stopped, keep_all, max_seconds)
+        return run_loop(run, problem, strategy, folder, stopped, keep_all, max_seconds)
 
 
 FACTS = {"default": 4.0, "optimum": None, "unit": "seconds", "uses_structure": False}

@@ -10,7 +10,7 @@ import pytest
 import bbo_suite
 from bbo_suite import Evaluations, Problem, Space, Strategy, Task
 from bbo_suite.registry import Registry
-from bbo_suite.runs.loop import execute
+from bbo_suite.runs.loop import run_loop
 from bbo_suite.store.identity import Run
 from bbo_suite.store.run_folder import RunFolder
 
@@ -61,7 +61,7 @@ def test_engine(benchmark, tmp_path: Path, d: int) -> None:
     def run() -> None:
         identity = Run("free/free", "", "constant", {}, 0, 10_000, BATCH)
         with RunFolder(tmp_path / str(next(count)), identity.identity(), {}) as folder:
-            execute(identity, problem, Constant, folder, lambda: False)
+            run_loop(identity, problem, Constant, folder, lambda: False)
 
     benchmark.pedantic(run, rounds=5, warmup_rounds=1)
 

@@ -15,7 +15,7 @@ from bbo_toys import environment, rows_of
 from bbo_suite import UserError
 from bbo_suite.registry import Registry
 from bbo_suite.runs import cluster
-from bbo_suite.runs.study_plan import Study
+from bbo_suite.runs.study_plan import StudyPlan
 
 
 def test_a_missing_extra_is_one_sentence(suite, toy, monkeypatch):
@@ -198,7 +198,7 @@ def test_workers_that_have_threads(tmp_path, toy, dask):
 
 def test_a_worker_that_does_not_see_the_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    study = Study("s", Path("results"), Registry(), (), {})
+    study = StudyPlan("s", Path("results"), Registry(), (), {})
     for folder in (tmp_path, tmp_path / "none"):
         with pytest.raises(UserError, match=r"does not see /.*/results/s; a cluster needs one file system"):
             cluster._enter(folder, study)

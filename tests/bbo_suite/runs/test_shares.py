@@ -13,7 +13,7 @@ from bbo_toys import environment, rows_of
 
 from bbo_suite import UserError
 from bbo_suite.registry import Registry
-from bbo_suite.runs.study_plan import Study
+from bbo_suite.runs.study_plan import StudyPlan
 from bbo_suite.store.plan import read_planned
 
 
@@ -114,8 +114,8 @@ def test_more_shares_than_runs(suite, toy):
 def test_a_share_loads_only_its_own_problems(toy, tmp_path):
     registry = Registry(tuple(toy[1::2]))
     options = {"pick": registry.strategy("pick").Options()}
-    study = Study("s", tmp_path, registry, ("toy/small", "toy/none"), options, only=(1, 2))
-    other = Study("s", tmp_path, registry, ("toy/small", "toy/none"), options, only=(2, 2))
+    study = StudyPlan("s", tmp_path, registry, ("toy/small", "toy/none"), options, only=(1, 2))
+    other = StudyPlan("s", tmp_path, registry, ("toy/small", "toy/none"), options, only=(2, 2))
     with pytest.raises(UserError, match="toy/none"):
         study.prepare(), other.prepare()
     assert sum(isinstance(_prepared(each), list) for each in (study, other)) == 1

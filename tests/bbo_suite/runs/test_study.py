@@ -11,8 +11,8 @@ from bbo_toys import contents, environment, rows_of
 from bbo_suite import UserError
 from bbo_suite.registry import Registry
 from bbo_suite.runs.machine import facts
-from bbo_suite.runs.processes import default_jobs, perform
-from bbo_suite.runs.study_plan import Study
+from bbo_suite.runs.processes import default_jobs, run_all
+from bbo_suite.runs.study_plan import StudyPlan
 from bbo_suite.store.run_folder import RunFolder
 
 PROBLEM = """
@@ -71,12 +71,12 @@ def made(registry, tmp_path, name="s", problems=("mine/a",), strategies=("climb"
     if "climb" in options:
         options["climb"] = dataclasses.replace(options["climb"], changes=changes)
     settings = {"budget": 30, "batch": 7, "repeats": 2, **settings}
-    return Study(name, tmp_path / "results", registry, tuple(problems), options, **settings)
+    return StudyPlan(name, tmp_path / "results", registry, tuple(problems), options, **settings)
 
 
 def do(study, jobs=1, stop="stop"):
     study.claim()
-    outcomes = list(perform(study, study.prepare(), jobs, study.results.parent / stop))
+    outcomes = list(run_all(study, study.prepare(), jobs, study.results.parent / stop))
     assert not [outcome.error for outcome in outcomes if outcome.error]
     return outcomes
 
@@ -103,7 +103,7 @@ def test_a_worker_that_dies_is_one_sentence_and_the_study_resumes(registry, tmp_
 
     get_reusable_executor().shutdown()  # workers that are there already do not see the variable
     with pytest.raises(UserError, match=r"a worker process died .*run the same command again"):
-        list(perform(study, study.prepare(), 2, tmp_path / "stop"))
+        list(run_all(study, study.prepare(), 2, tmp_path / "stop"))
     monkeypatch.delenv("MINE")
     get_reusable_executor().shutdown()
     assert all(outcome.complete for outcome in do(study))
@@ -165,7 +165,7 @@ def test_one_failing_run_does_not_end_the_others(registry, tmp_path):
     registry = Registry((*registry.plugins, tmp_path / "bad.py"))
     study = made(registry, tmp_path, strategies=["bad", "climb"], repeats=1)
     study.claim()
-    bad, good = perform(study, study.prepare(), 1, tmp_path / "stop")
+    bad, good = run_all(study, study.prepare(), 1, tmp_path / "stop")
     assert not bad.complete and "strategy bad raised TypeError in ask (bad.py, line 19)" in bad.error
     assert good.complete and not good.error
     assert (bad.path / "error.txt").exists()
@@ -176,7 +176,7 @@ def test_a_run_that_another_process_writes_is_left_alone(registry, tmp_path):
     study.claim()
     plan = study.prepare()
     with RunFolder(plan[0].path, plan[0].run.identity(), plan[0].facts):
-        taken, free = perform(study, plan, 1, tmp_path / "stop")
+        taken, free = run_all(study, plan, 1, tmp_path / "stop")
     assert "another process is writing" in taken.error and free.complete
 
 

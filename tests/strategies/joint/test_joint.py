@@ -10,7 +10,7 @@ from bbo_strategies.joint import Joint, JointOptions
 from bbo_strategies.joint.store import Store
 from bbo_suite import Space, Task, UserError
 from bbo_suite.conformance.kit import strategy_rules
-from bbo_suite.runs.loop import execute
+from bbo_suite.runs.loop import run_loop
 from bbo_suite.store.identity import Run
 from bbo_suite.store.run_folder import RunFolder
 
@@ -170,7 +170,7 @@ def test_a_run_that_was_cut_resumes_to_the_same_candidates(tmp_path):
         facts = {"default": 1.0, "optimum": None, "unit": problem.unit, "uses_structure": True}
         answers = itertools.chain([False] * stops_after, itertools.repeat(True))
         with RunFolder(tmp_path / name, run.identity(), facts) as folder:
-            execute(run, problem, Joint, folder, lambda: next(answers))
+            run_loop(run, problem, Joint, folder, lambda: next(answers))
             return [(row.digest, row.value) for row in folder.rows]
 
     perform("whole", 1000)
