@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +14,8 @@ from bbo_suite import Evaluations, Problem, Status, product, sequence
 
 ALLOWED = 0.4
 """Share of the symbols, on either side of one, that may follow a symbol."""
+VERSION = Path(__file__).with_name("ehrlich_version_1.txt")
+"""The first version of the class, as text. Never edit it: the fingerprints of stored runs are hashes of this text."""
 
 
 class EhrlichProblem(Problem):
@@ -52,6 +56,12 @@ class EhrlichProblem(Problem):
         values = np.where(failed, np.inf, 2 - np.prod(shares, axis=0))
         status = np.where(failed, Status.COMPILE_ERROR, Status.OK).astype(np.int8)
         return Evaluations(values, status, {int(i): _reason(configs[i], bad[i]) for i in np.flatnonzero(failed)})
+
+    def fingerprint(self) -> str:
+        """Return a text that changes with the version, the space and the default."""
+        version = VERSION.read_text(encoding="utf-8")
+        content = f"{version}|{self.space.digest()}|{self.space.pack(self.default_row())}"
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def _found(self, configs: NDArray, motif: NDArray, offsets: NDArray) -> NDArray[np.float64]:
         """Return `(n,)` the largest share of the motif's elements that stand right, over all places for the motif."""

@@ -72,3 +72,18 @@ def test_every_symbol_can_be_reached_from_every_other() -> None:
     assert (reach > 0).all()
     assert PROBLEM.follows.diagonal().all()
     assert 0.1 < np.mean(~PROBLEM.follows) < 0.3
+
+
+@pytest.mark.parametrize(
+    ("instance", "stored"),
+    [
+        ("32x32-a", "6a4a933a382a0380"),
+        ("64x32-a", "f7a4532104b23ce6"),
+        ("128x32-a", "0220e7bf293cde58"),
+        ("32x32-a#1", "2c57a267ad833921"),
+        ("64x32-a#2", "6e81c49c8dddfb08"),
+        ("128x32-a#7", "a9fea645c3ded52e"),
+    ],
+)
+def test_fingerprints_are_those_of_stored_runs(instance: str, stored: str) -> None:
+    assert EhrlichProblem(instance).fingerprint() == stored
