@@ -1,98 +1,158 @@
-"""What every strategy must keep, on small made-up tasks of every kind of space."""
+"""The rules that every strategy must follow, on small tasks with every kind of space."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..core.strategy import Strategy
 from ..errors import UserError
-from .toy_tasks import COSTS, KINDS, Batches, play, spaces, uneven
+from .toy_tasks import COSTS, KINDS, Batches, play_task, spaces, uneven
 
-_SHORT = 20
-"""Budget of the plays that there are many of: a strategy that fits models needs a second for some."""
+LONG = 200
+"""Evaluations of one run on each kind of space: strategies fit their models within that."""
+SHORT = 20
+"""Evaluations of the runs of which there are many."""
+
+
+@dataclass(frozen=True)
+class LongRun:
+    """A strategy's run of `LONG` evaluations on one kind of space.
+
+    Attributes:
+      proposed: the candidates of each batch, as they were proposed.
+      touched: whether the strategy later changed an array that it proposed or was told.
+      drew: the global generators that it changed.
+    """
+
+    proposed: list[NDArray]
+    touched: bool
+    drew: tuple[str, ...]
 
 
 def every_space(strategy: type[Strategy]) -> None:
     """Proposes integer indices in range, on every kind of space."""
     for name, space in spaces().items():
-        _finish(name, play(strategy, space, uneven))
+        if name in KINDS:
+            _named(name, lambda name=name: _long_runs(strategy, name))  # type: ignore[misc]
+        else:
+            _finish(name, play_task(strategy, space, uneven))
 
 
 def only_allowed(strategy: type[Strategy]) -> None:
     """Proposes mostly candidates that the known constraints allow."""
-    for name in ("a permutation and constraints", "nine of ten forbidden"):
-        space = spaces()[name]
-        rows = np.concatenate([configs for configs, _ in play(strategy, space, uneven)])
-        share = space.allowed(rows).mean()
+    sparse = "nine of ten forbidden"
+    short = [configs for configs, _ in play_task(strategy, spaces()[sparse], uneven)]
+    tied = "a permutation and constraints"
+    for name, batches in ((tied, _long_runs(strategy, tied)[0].proposed), (sparse, short)):
+        share = spaces()[name].allowed(np.concatenate(batches)).mean()
         assert share >= 0.5, f"on {name}, only {share:.0%} of its candidates are allowed; see Space.allowed"
 
 
 def any_costs(strategy: type[Strategy]) -> None:
-    """Copes with costs that are equal, failing, huge, tiny or hardly different, on every kind of space."""
+    """Works with costs that are equal, failing, huge, tiny or hardly different, on every kind of space."""
     for i, kind in enumerate(KINDS):
         for j, (name, cost) in enumerate(COSTS.items()):
+            budget = LONG if j % len(KINDS) == i else SHORT  # each cost once in a run long enough to fit models
             batch = (8, 5, 12)[(i + j) % 3]
-            _finish(f"{kind}, costs {name}", play(strategy, spaces()[kind], cost, _SHORT, batch))
+            _finish(f"{kind}, costs {name}", play_task(strategy, spaces()[kind], cost, budget, batch))
 
 
 def any_batch(strategy: type[Strategy]) -> None:
-    """Copes with batches of one, of the whole budget, and larger than the budget or the space."""
+    """Works with batches of one, of the whole budget, and larger than the budget or the space."""
     for name in ("booleans", "one parameter"):
         for budget, batch in ((12, 1), (30, 7), (30, 30), (5, 100), (1, 1)):
-            _finish(f"{name}, budget {budget}, batch {batch}", play(strategy, spaces()[name], uneven, budget, batch))
+            batches = play_task(strategy, spaces()[name], uneven, budget, batch)
+            _finish(f"{name}, budget {budget}, batch {batch}", batches)
 
 
 def deterministic(strategy: type[Strategy]) -> None:
     """Proposes the same again, given the same generator and the same costs."""
     for name in KINDS:
-        first, second = (list(play(strategy, spaces()[name], uneven, _SHORT, 8)) for _ in range(2))
+        first, second = (run.proposed for run in _long_runs(strategy, name))
         assert len(first) == len(second), f"on {name}, it made {len(first)} batches, then {len(second)}"
-        for (configs, _), (again, _) in zip(first, second, strict=True):
-            assert np.array_equal(configs, again), f"on {name}, two runs with equal generators differ"
+        same = all(map(np.array_equal, first, second))
+        assert same, f"on {name}, two runs with equal generators differ"
 
 
 def isolated(strategy: type[Strategy]) -> None:
-    """Leaves numpy's global generator alone."""
-    before = np.random.get_state()  # noqa: NPY002 - it is what must not change
-    list(play(strategy, spaces()["booleans"], uneven, _SHORT, 8))
-    after = np.random.get_state()  # noqa: NPY002
-    same = all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
-    assert same, "it draws from numpy's global generator; draw from self.rng, or runs cannot be repeated"
+    """Leaves the global generators of Python and numpy alone."""
+    for name in KINDS:
+        drew = " and ".join(_long_runs(strategy, name)[1].drew)  # the first also imports libraries, some of which draw
+        assert not drew, f"on {name}, it changes the global state of {drew}; draw from self.rng, or runs differ"
 
 
 def leaves_arrays(strategy: type[Strategy]) -> None:
     """Does not change the arrays that it proposed or was told."""
-    for configs, values in play(strategy, spaces()["booleans"], uneven, _SHORT, 8):
-        configs.flags.writeable = values.flags.writeable = False
+    for name in KINDS:
+        assert not _long_runs(strategy, name)[0].touched, f"on {name}, it changes an array after `ask` or in `tell`"
 
 
 def without_structure(strategy: type[Strategy]) -> None:
-    """Copes with a problem that declares no structure, or says what it needs."""
+    """Works with a problem that declares no structure, or says what it needs."""
     if strategy.uses_structure:
         try:
             for name in ("booleans", "a sequence"):
-                _finish(name, play(strategy, spaces()[name], uneven, _SHORT, 8, declared=False))
+                _finish(name, play_task(strategy, spaces()[name], uneven, SHORT, 8, declared=False))
         except UserError as error:
             assert str(error), "its UserError is empty; say what it needs"
 
 
 def has_options(strategy: type[Strategy]) -> None:
-    """Describes its options in a frozen dataclass, each with a default and a meaning."""
+    """Describes its options in a frozen dataclass, each with a default and a help text."""
     options = strategy.Options
-    assert dataclasses.is_dataclass(options), "Options is no dataclass"
+    assert dataclasses.is_dataclass(options), "Options is not a dataclass"
     assert options.__dataclass_params__.frozen, "Options is not frozen"  # type: ignore[attr-defined]
     for field in dataclasses.fields(options):
-        assert field.metadata.get("help"), f"option {field.name} has no meaning; declare it with bbo_suite.option"
+        assert field.metadata.get("help"), f"option {field.name} has no help text; declare it with bbo_suite.option"
     options()
 
 
-def _finish(name: str, batches: Batches) -> None:
-    """Play to the end, and let an error say on what it came."""
+@functools.lru_cache(maxsize=len(KINDS))
+def _long_runs(strategy: type[Strategy], kind: str) -> tuple[LongRun, LongRun]:
+    """Return two runs with equal generators; several rules look at them."""
+    return _long_run(strategy, kind, 1), _long_run(strategy, kind, 2)
+
+
+def _long_run(strategy: type[Strategy], kind: str, global_seed: int) -> LongRun:
+    """Run the strategy while the global generators have a seed of their own."""
+    kept = random.getstate(), np.random.get_state()  # noqa: NPY002
+    random.seed(global_seed)
+    np.random.seed(global_seed)  # noqa: NPY002
+    before = _global_states()
+    arrays: list[NDArray] = []
+    copies: list[NDArray] = []
     try:
-        for _ in batches:
-            pass
+        for batch in play_task(strategy, spaces()[kind], uneven, LONG):
+            arrays += batch
+            copies += [array.copy() for array in batch]
+        after = _global_states()
+    finally:
+        random.setstate(kept[0])
+        np.random.set_state(kept[1])  # noqa: NPY002
+    touched = not all(map(np.array_equal, arrays, copies))
+    return LongRun(copies[::2], touched, tuple(name for name in before if before[name] != after[name]))
+
+
+def _global_states() -> dict[str, str]:
+    """Return the states of the global generators as text."""
+    return {"random": str(random.getstate()), "numpy.random": str(np.random.get_state())}  # noqa: NPY002
+
+
+def _finish(name: str, batches: Batches) -> None:
+    """Run to the end; an error names the task."""
+    _named(name, lambda: list(batches))
+
+
+def _named(name: str, run: Callable[[], object]) -> None:
+    try:
+        run()
     except UserError:
         raise
     except Exception as error:

@@ -1,8 +1,8 @@
-"""Small made-up tasks of every kind, on which strategies are checked."""
+"""Small tasks with every kind of space, on which strategies are checked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,17 +11,17 @@ from ..core.constraint import Constraint
 from ..core.parameters import choice, permutation, product, scale, sequence
 from ..core.space import Space
 from ..core.strategy import Strategy
-from ..core.task import Structure, Task
+from ..core.task import Structure
+from ..testing import Cost, play, start
 
-Cost = Callable[[NDArray], NDArray]
 Batches = Iterator[tuple[NDArray, NDArray]]
 
 KINDS = ("booleans", "choices and scales", "a sequence", "a permutation and constraints")
-"""The spaces that every kind of cost is tried on."""
+"""The names of one space of each kind; every cost function is tried on each of them."""
 
 
 def spaces() -> dict[str, Space]:
-    """Return small spaces, by what is particular about them; the last four have fewer candidates than a budget."""
+    """Return small spaces by a description; the last four have fewer candidates than the budget."""
     tenth = Constraint((0, 1), lambda rows: rows.sum(axis=1) % 10 == 3)
     single = Constraint((0, 1), lambda rows: rows.sum(axis=1) == 4)
     tied = Constraint((5, 6), lambda rows: rows.sum(axis=1) < 4)
@@ -42,7 +42,7 @@ def spaces() -> dict[str, Space]:
 
 
 def chain(space: Space) -> Structure:
-    """Return a structure for any space: each parameter interacts with the next."""
+    """Return a structure in which each parameter interacts with the next."""
     d = len(space)
     pairs = [[j for j in (i - 1, i + 1) if 0 <= j < d] for i in range(d)]
     starts = np.cumsum([0, *map(len, pairs)])
@@ -51,13 +51,13 @@ def chain(space: Space) -> Structure:
 
 
 def uneven(rows: NDArray) -> NDArray[np.float64]:
-    """Return costs that differ by parameter and between neighbours."""
+    """Return costs with a weight for each parameter and a term for each pair of neighbours that differ."""
     weights = np.linspace(1, 2, rows.shape[1])
     return 1 + rows @ weights + (rows[:, 1:] != rows[:, :-1]).sum(axis=1)
 
 
 def _mostly_failing(rows: NDArray) -> NDArray[np.float64]:
-    """Return uneven costs, and inf for nine of ten candidates, spread over the space."""
+    """Return uneven costs, but inf for nine of ten candidates, spread over the space."""
     scattered = rows.astype(np.int64) @ (7919 * np.arange(1, rows.shape[1] + 1) ** 2) % 10
     return np.where(scattered == 9, uneven(rows), np.inf)
 
@@ -68,27 +68,18 @@ COSTS: dict[str, Cost] = {
     "nine of ten failing": _mostly_failing,
     "huge": lambda rows: 1e300 * uneven(rows),
     "tiny": lambda rows: 1e-300 * uneven(rows),
-    "alike to the tenth digit": lambda rows: 1 + 1e-11 * uneven(rows),
+    "equal to ten digits": lambda rows: 1 + 1e-11 * uneven(rows),
 }
 
 
-def play(
+def play_task(
     strategy: type[Strategy], space: Space, cost: Cost, budget: int = 60, batch: int = 15, declared: bool = True
 ) -> Batches:
-    """Run a strategy with its default options and yield each batch with its costs, checked as the engine does."""
-    default = next(iter(space.sample(1, np.random.default_rng(1))))
-    structure = chain(space) if strategy.uses_structure and declared else None
-    task = Task("rules/made-up", space, default, "seconds", structure)
-    player = strategy(task, budget, np.random.default_rng(0), strategy.Options())
-    done = 0
-    while done < budget:
-        wanted = min(batch, budget - done)
-        configs = space.check(player.ask(wanted))
-        assert len(configs) <= wanted, f"it returned {len(configs)} candidates when asked for {wanted}"
-        if not len(configs):
-            return
-        done += len(configs)
-        values = np.where(space.allowed(configs), cost(configs), np.inf)
-        yield configs, values
-        if done < budget:
-            player.tell(configs, values)
+    """Run a strategy with its default options and yield each batch with its costs.
+
+    Args:
+      declared: whether a strategy that uses structures is given one.
+    """
+    default = space.sample(1, np.random.default_rng(1))[0]
+    started = start(strategy, space, budget, structure=chain(space) if declared else None, default=default)
+    return play(started, cost, batch)

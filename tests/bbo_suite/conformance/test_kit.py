@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from bbo_suite import Evaluations, Problem, Space, Strategy, UserError
 from bbo_suite.conformance.kit import check_plugin, problem_rules, strategy_rules
+from bbo_suite.conformance.strategy_rules import deterministic
 
 
 def broken(rules: list) -> list[str]:
@@ -47,6 +49,27 @@ class TooMany(Sound):
 class Global(Sound):
     def ask(self, n: int):
         return np.random.randint(0, self.task.space.sizes, (n, len(self.task.space)))  # noqa: NPY002
+
+
+class GlobalPython(Sound):
+    def ask(self, n: int):
+        random.random()
+        return super().ask(n)
+
+
+class Seeds(Sound):
+    def tell(self, configs, values) -> None:
+        np.random.seed(0)  # noqa: NPY002
+
+
+class BreaksLate(Sound):
+    """Fits a model from the hundredth evaluation on, and cannot."""
+
+    told = 0
+
+    def tell(self, configs, values) -> None:
+        self.told += len(values)
+        assert self.told < 100
 
 
 class Careless(Sound):
@@ -96,6 +119,10 @@ class NoHelp(Sound):
         (TooMany, "indices in range"),
         (Global, "global generator"),
         (Global, "same again"),
+        (GlobalPython, "global generator"),
+        (Seeds, "global generator"),
+        (BreaksLate, "every kind of space"),
+        (BreaksLate, "equal, failing"),
         (Careless, "told"),
         (Fragile, "equal, failing"),
         (Greedy, "equal, failing"),
@@ -173,6 +200,13 @@ def test_a_broken_problem_breaks_its_rule(problem: type[Toy], words: str) -> Non
 
 def test_a_sound_problem_breaks_none() -> None:
     assert broken(problem_rules(Toy)) == []
+
+
+def test_the_long_runs_leave_the_global_generators_as_they_were() -> None:
+    before = random.getstate(), str(np.random.get_state())  # noqa: NPY002
+    with pytest.raises(AssertionError, match="differ"):
+        deterministic(Global)
+    assert (random.getstate(), str(np.random.get_state())) == before  # noqa: NPY002
 
 
 def test_check_of_a_plugin_says_what_fails(tmp_path: Path) -> None:

@@ -12,14 +12,14 @@ from bbo_strategies.adapters.nevergrad_optimizers import NEEDS, SEQUENTIAL, UNUS
 from bbo_strategies.adapters.optuna_samplers import SAMPLERS
 from bbo_strategies.adapters.pymoo_algorithms import ALGORITHMS
 from bbo_suite import UserError
-from bbo_suite.conformance.strategy_rules import play, spaces, uneven
+from bbo_suite.conformance.toy_tasks import play_task, spaces, uneven
 from bbo_suite.registry import Registry
 
 SECONDS = 60
 
 
 def rows_of(strategy):
-    return np.concatenate([rows for rows, _ in play(strategy, spaces()["choices and scales"], uneven, 20, 5)])
+    return np.concatenate([rows for rows, _ in play_task(strategy, spaces()["choices and scales"], uneven, 20, 5)])
 
 
 def complaint(name):

@@ -8,7 +8,7 @@ from bbo_strategies.rl.proposals import compared, draw, log_softmax
 from bbo_strategies.rl.seen import Seen
 from bbo_strategies.rl.values import Values
 from bbo_suite import Kind, Moves, Space
-from bbo_suite.conformance.strategy_rules import spaces
+from bbo_suite.conformance.toy_tasks import spaces
 
 RNG = np.random.default_rng(0)
 
