@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from .core.problem import Problem
 from .errors import UserError
 from .registry import Registry
+from .runs.display import Display
 from .runs.runner import run_study
 from .runs.strategy_options import chosen_options
 from .runs.study_plan import StudyPlan, default_name
@@ -47,7 +49,7 @@ def run(
     workers: int = 1,
     max_seconds: float | None = None,
     cluster: str | None = None,
-    quiet: bool = True,
+    quiet: bool = False,
 ) -> list[dict[str, Any]]:
     """Run every strategy on every problem and return one summary a run (see `frames.summarise`).
 
@@ -61,7 +63,7 @@ def run(
       max_seconds: ends a run, beside the budget, once its evaluations and its strategy have taken so long.
       jobs: runs at a time, a process each; as many as cores when left out.
       cluster: the address of a Dask scheduler whose workers do the runs; they must see `results`.
-      quiet: show no progress on standard error.
+      quiet: show no progress; it is shown in a terminal and in a notebook.
 
     Raises:
       UserError: a mistake in the arguments, or a run that failed; the others are stored.
@@ -72,12 +74,18 @@ def run(
     name = default_name(names, ids, chosen, budget, batch, seed) if study is None else study
     where = Path(results).absolute()
     made = StudyPlan(name, where, registry, ids, chosen, repeats, seed, budget, batch, keep_all, workers, max_seconds)
-    report = run_study(made, jobs, quiet, cluster)
+    report = run_study(made, jobs, _display(quiet), cluster)
     if report.errors:
         raise UserError("; ".join(report.errors))
     if report.stopped:
         raise KeyboardInterrupt
     return report.summaries
+
+
+def _display(quiet: bool) -> Display:
+    from .cli.progress import display, in_notebook
+
+    return display(quiet or not (sys.stderr.isatty() or in_notebook()))
 
 
 def _ids(given: str | Sequence[str], word: str) -> tuple[str, ...]:

@@ -21,14 +21,14 @@ def plan(
 ) -> None:
     """Check what `run` with the same options would do, and say how much it is; nothing is run or written."""
     from ..runs.workload import workload
-    from .progress import preparing
+    from .progress import display
     from .tables import plan_table, reserved
 
     if as_list and options.only:
         raise UserError("--list makes the shares itself; leave out --only")
     with reserved(as_json or as_list):
         study = options.made()
-        with preparing(study.problems, options.quiet):
+        with display(options.quiet).preparing(study.problems):
             planned = study.prepare()
     command = shlex.join(["python", "-m", "bbo_suite", "run", *options.words()])
     for number in range(len(planned) if as_list else 0):

@@ -7,8 +7,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
+from ..runs.display import Display
 from ..runs.study_plan import PlannedRun
 from ..store.run_view import RunView
 
@@ -49,23 +51,57 @@ class Watched(RunView):
         super().look()
 
 
-@contextmanager
-def preparing(problems: Sequence[str], quiet: bool) -> Iterator[None]:
-    """Say on standard error what happens before the first evaluations."""
-    from rich.markup import escape
+def display(quiet: bool) -> Display:
+    """Return what shows the progress of a study: nothing if quiet."""
+    return Display() if quiet else StandardError()
 
-    text = f"loading {', '.join(problems[:3])}{' ...' if len(problems) > 3 else ''} and evaluating the default"
-    text += " (the first time on a machine this compiles code for up to a minute)"
-    if quiet:
-        yield
-    elif sys.stderr.isatty():
-        from rich.console import Console
 
-        with Console(stderr=True).status(escape(text)):
+def is_live() -> bool:
+    """Return True where lines can be drawn anew: in a terminal, and in a notebook that has ipywidgets."""
+    return sys.stderr.isatty() or (in_notebook() and find_spec("ipywidgets") is not None)
+
+
+def in_notebook() -> bool:
+    """Return True in a notebook's process."""
+    return "ipykernel" in sys.modules
+
+
+class StandardError(Display):
+    """Shows progress on standard error: lines that change in a terminal or a notebook, plain ones in a file."""
+
+    @contextmanager
+    def preparing(self, problems: Sequence[str]) -> Iterator[None]:
+        """Show, until the block ends, that these problems are loaded and their defaults evaluated."""
+        from rich.markup import escape
+
+        text = f"loading {', '.join(problems[:3])}{' ...' if len(problems) > 3 else ''} and evaluating the default"
+        text += " (the first time on a machine this compiles code for up to a minute)"
+        if is_live():
+            from rich.console import Console
+
+            with Console(stderr=True).status(escape(text)):
+                yield
+        else:
+            print(text, file=sys.stderr, flush=True)
             yield
-    else:
-        print(text, file=sys.stderr, flush=True)
-        yield
+
+    @contextmanager
+    def running(self, plan: Sequence[PlannedRun]) -> Iterator[Callable[[Path], None]]:
+        """Show the progress of the runs until the block ends; see `Display.running`."""
+        runs = {planned.path: Watched(planned) for planned in plan}
+
+        def over(path: Path) -> None:
+            runs[path].over = True
+
+        done = threading.Event()
+        show = _live if is_live() else _plain
+        thread = threading.Thread(target=show, args=(list(runs.values()), done), daemon=True)
+        thread.start()
+        try:
+            yield over
+        finally:
+            done.set()
+            thread.join()
 
 
 @contextmanager
@@ -86,33 +122,6 @@ def counted(what: str, total: int, quiet: bool, unit: str = "evaluations") -> It
                 print(f"{what}: {done:,}/{total:,} {unit}, {words}", file=sys.stderr, flush=True)
 
         yield show
-
-
-@contextmanager
-def shown(plan: Sequence[PlannedRun], quiet: bool) -> Iterator[Callable[[Path], None]]:
-    """Show the progress of the runs on standard error until the block ends: live lines, or plain ones for a file.
-
-    Yields what to call with the folder of a run that is over: files do not tell that a run failed.
-    """
-    runs = [] if quiet else [Watched(planned) for planned in plan]
-    by_path = {run.planned.path: run for run in runs}
-
-    def over(path: Path) -> None:
-        if path in by_path:
-            by_path[path].over = True
-
-    if quiet:
-        yield over
-        return
-    done = threading.Event()
-    show = _live if sys.stderr.isatty() else _plain
-    thread = threading.Thread(target=show, args=(runs, done), daemon=True)
-    thread.start()
-    try:
-        yield over
-    finally:
-        done.set()
-        thread.join()
 
 
 def _plain(runs: list[Watched], done: threading.Event) -> None:

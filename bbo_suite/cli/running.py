@@ -56,9 +56,10 @@ def _elsewhere(study: StudyPlan) -> str:
 
 def _perform(study: StudyPlan, options: StudyOptions, cluster: str | None) -> StudyOutcome:
     from ..runs.runner import run_study
+    from .progress import display
 
     try:
-        return run_study(study, options.jobs, options.quiet, cluster)
+        return run_study(study, options.jobs, display(options.quiet), cluster)
     except KeyboardInterrupt:  # the second; typer would end without a word
         print(f"ended; what was stored in {study.path} is kept: run the same command to resume", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None

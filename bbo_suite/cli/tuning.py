@@ -30,12 +30,13 @@ def tune_strategy(
     """Search a strategy's own options on training problems; the same command again resumes."""
     from ..registry import Registry
     from ..tuning import tune as tuning
+    from .progress import display
     from .tables import tuning_table
 
     registry = Registry(tuple(plugin or ()))
     problems = tuple(dict.fromkeys([*(problem or []), *tuning.read_problems(problems_from)]))
     name = tuning.default_name(strategy, problems, budget, batch, repeats, seed) if study is None else study
-    work = (trials, budget, repeats, seed, batch, jobs, quiet)
+    work = (trials, budget, repeats, seed, batch, jobs, display(quiet), quiet)
     plan = tuning.Tuning(name, results, registry, strategy, problems, *work)
     verdict = tuning.tune(plan)
     if out is not None:

@@ -13,6 +13,7 @@ from filelock import FileLock, Timeout
 from ..errors import UserError
 from ..files import disk_errors
 from ..store.run_folder import LOCK
+from .display import Display
 from .interrupt import StopFile
 from .processes import Outcome, default_jobs, run_all
 from .study_plan import PlannedRun, StudyPlan
@@ -27,23 +28,21 @@ class StudyOutcome:
     stopped: bool
 
 
-def run_study(study: StudyPlan, jobs: int | None, quiet: bool, cluster: str | None = None) -> StudyOutcome:
+def run_study(study: StudyPlan, jobs: int | None, display: Display, cluster: str | None = None) -> StudyOutcome:
     """Do all that is left of a study.
 
     Raises:
       UserError: the plan is wrong, or another process is at this study.
     """
-    from ..cli.progress import preparing, shown
-
     if jobs is not None and jobs < 1:
         raise UserError(f"jobs must be 1 or more, not {jobs}")
     if cluster is not None:
         _check_cluster(cluster, jobs)
     with _alone(study), StopFile(study.path if cluster else None) as stop:
-        with preparing(study.problems, quiet):
+        with display.preparing(study.problems):
             plan = study.prepare()
         study.announce()
-        with shown(plan, quiet) as ended:
+        with display.running(plan) as ended:
             outcomes = list(_told(_outcomes(study, plan, jobs, stop.path, cluster), ended))
         stopped = stop.stopped
     order = {planned.path: place for place, planned in enumerate(plan)}

@@ -9,7 +9,7 @@ import math
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from ..errors import UserError
 from ..files import disk_errors, write_json
 from ..libraries import quiet_optuna
 from ..registry import Registry
+from ..runs.display import Display
 from ..runs.runner import run_study
 from ..runs.study_plan import StudyPlan
 from .knobs import Knob, knobs_of
@@ -38,6 +39,8 @@ class Tuning:
       budget, batch: of each run.
       repeats: seeds from `seed` on, the same for every setting; the verdict takes twice as many, the next ones.
       jobs: runs at a time.
+      display: shows the progress of the runs with the shipped and the best options.
+      quiet: print no line for each setting.
     """
 
     name: str
@@ -51,9 +54,10 @@ class Tuning:
     seed: int = 0
     batch: int = 100
     jobs: int | None = None
+    display: Display = field(default_factory=Display)
     quiet: bool = False
 
-    def gains(self, options: Any, seed: int, repeats: int, quiet: bool) -> Gains:  # noqa: ANN401 - the strategy's own
+    def gains(self, options: Any, seed: int, repeats: int, display: Display) -> Gains:  # noqa: ANN401 - its own
         """Run the strategy with some options, as far as that is not stored already.
 
         Raises:
@@ -65,7 +69,7 @@ class Tuning:
         folder = self.results / self.name
         runs = (repeats, seed, self.budget, self.batch)
         report = run_study(
-            StudyPlan(f"options-{digest}", folder, self.registry, self.problems, chosen, *runs), self.jobs, quiet
+            StudyPlan(f"options-{digest}", folder, self.registry, self.problems, chosen, *runs), self.jobs, display
         )
         if report.stopped:
             print(f"stopped; everything is stored in {folder}: run the same command to resume", file=sys.stderr)
@@ -118,10 +122,10 @@ def tune(plan: Tuning) -> Verdict:
         raise UserError("no training problem is named; give --problem, or --problems-from a file")
     if plan.trials < 2:
         raise UserError(f"trials must be 2 or more, not {plan.trials}: the first is the shipped defaults")
-    reference = plan.gains(shipped, plan.seed, plan.repeats, plan.quiet)
+    reference = plan.gains(shipped, plan.seed, plan.repeats, plan.display)
     options, best = _searched(plan, shipped, knobs, reference)
     fresh = (plan.seed + plan.repeats, 2 * plan.repeats)
-    before, after = (plan.gains(each, *fresh, plan.quiet) for each in (shipped, options))
+    before, after = (plan.gains(each, *fresh, plan.display) for each in (shipped, options))
     return Verdict(options, best, score(after, before), before, after)
 
 
@@ -151,7 +155,7 @@ def _searched(plan: Tuning, shipped: Any, knobs: Sequence[Knob], reference: Gain
 def _tried(plan: Tuning, options: Any, reference: Gains) -> float | None:  # noqa: ANN401
     """Return a setting's score, or None if a run fails: that is the setting's fault, as the defaults did not."""
     try:
-        return score(plan.gains(options, plan.seed, plan.repeats, True), reference)
+        return score(plan.gains(options, plan.seed, plan.repeats, Display()), reference)
     except UserError as error:
         print(f"left out: {error}", file=sys.stderr)
         return None

@@ -51,6 +51,40 @@ def test_the_reader_of_imports_sees_all_kinds():
     assert list(imported(text, "p.q")) == ["a.b", "c", "p.q", "p.f", "i"]
 
 
+def engine():
+    """Return which rooms of the engine each room imports, wherever it does; a file of the root is a room of its own."""
+    found = {}
+    for path, own in files("bbo_suite"):
+        room = own.split(".")[1] if "." in own else path.stem
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.ImportFrom):
+                continue
+            (base,) = imported(ast.unparse(node), own)
+            names = [base, *(f"{base}.{alias.name}" for alias in node.names if base == "bbo_suite")]
+            rooms = {name.split(".")[1] for name in names if name.startswith("bbo_suite.")}
+            found.setdefault(room, set()).update(rooms - {room})
+    return {room: found.get(room, set()) for room in ROOMS}
+
+
+ROOMS = sorted(
+    path.stem for path in (ROOT / "bbo_suite").iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
+)
+
+
+def test_the_engine_has_no_circle_between_rooms():
+    left = engine()
+    assert left["runs"] >= {"core", "store"} and "cli" in left["__main__"]
+    left.pop("__init__")  # the public API: every import of anything runs it
+    while left:
+        free = {room for room, needs in left.items() if not needs & left.keys()}
+        assert free, f"a circle is among {left}"
+        left = {room: needs for room, needs in left.items() if room not in free}
+
+
+def test_the_root_of_the_engine_has_few_files():
+    assert len(list((ROOT / "bbo_suite").glob("*.py"))) <= 12
+
+
 def loaded_by(code):
     code = f"import sys\n{code}\nprint(*{{name.split('.')[0] for name in sys.modules}})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bbo_suite.cli import progress
-from bbo_suite.cli.progress import Watched, shown
+from bbo_suite.cli.progress import Watched, display
 from bbo_suite.core.problem import Status
 from bbo_suite.runs.study_plan import PlannedRun
 from bbo_suite.store.identity import Run
@@ -76,7 +76,7 @@ def test_pace_of_a_resumed_run_starts_at_its_turn(tmp_path, clock):
 def test_plain_lines(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(progress, "PLAIN_SECONDS", 0.02)
     plan = [planned(tmp_path), planned(tmp_path, "evolution")]
-    with shown(plan, quiet=False) as over:
+    with display(quiet=False).running(plan) as over:
         write(plan[0], 1, [5.0] * 250)
         time.sleep(0.15)
         over(plan[0].path)
@@ -94,7 +94,7 @@ def test_plain_lines(tmp_path, monkeypatch, capsys):
 def test_quiet_says_nothing(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(progress, "PLAIN_SECONDS", 0.01)
     plan = [planned(tmp_path)]
-    with progress.preparing(["a/b"], quiet=True), shown(plan, quiet=True) as over:
+    with display(True).preparing(["a/b"]), display(True).running(plan) as over:
         write(plan[0], 1, [5.0])
         time.sleep(0.05)
         over(plan[0].path)
@@ -103,7 +103,7 @@ def test_quiet_says_nothing(tmp_path, monkeypatch, capsys):
 
 def test_display_ends_when_the_work_raises(tmp_path):
     before = threading.active_count()
-    with pytest.raises(ZeroDivisionError), shown([planned(tmp_path)], quiet=False):
+    with pytest.raises(ZeroDivisionError), display(quiet=False).running([planned(tmp_path)]):
         raise ZeroDivisionError
     assert threading.active_count() == before
 
