@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from ..files import cache_folder
 
 _BYTES = 1 << 30
 
@@ -25,8 +26,7 @@ class Cache:
     """
 
     def __init__(self, compiler: str, content: str, folder: Path | None = None) -> None:
-        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        self._folder = (folder or home / "bbo_suite") / compiler
+        self._folder = (folder or cache_folder()) / compiler
         self._content = content
         self._store: Any = None
         self._broken = False

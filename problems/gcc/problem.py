@@ -34,8 +34,27 @@ class GccProblem(LiveProblem):
     instances: ClassVar[tuple[str, ...]] = names()
     unit = "bytes"
 
-    def __init__(self, instance: str) -> None:
-        self._load(FOLDER / f"{instance}.c")
+    def __init__(self, instance: str | Path) -> None:
+        """Find the compiler and read the program.
+
+        Args:
+          instance: the name of a program that ships, or the `Path` of a user's C file.
+
+        Raises:
+          UserError: the file cannot be read, or there is no GCC.
+        """
+        source = instance.absolute() if isinstance(instance, Path) else FOLDER / f"{instance}.c"
+        self._gcc, self._source = found(), str(source)
+        flags = [choice(name, (f"-fno-{name[2:]}", name)) for name in self._gcc.flags]
+        parameters = [scale(name, values) for name, (values, _) in self._gcc.parameters.items()]
+        self.space = product(*flags, *parameters)
+        chosen = [*self._gcc.flags.values(), *(place for _, place in self._gcc.parameters.values())]
+        self.default = np.array(chosen, np.int64)
+        self._content = self._digest(_read(source))
+        self._folder = tempfile.TemporaryDirectory(prefix="bbo_suite_gcc_")
+        arguments = (self._gcc.path, self._source, self._folder.name, SEEDS)
+        service = Service(f"{__package__}.worker:serve", arguments, name="GCC")
+        self._serve(service, Cache(f"gcc-{self._gcc.version}", self._content))
 
     @classmethod
     def from_file(cls, path: str) -> Self:
@@ -44,30 +63,12 @@ class GccProblem(LiveProblem):
         Raises:
           UserError: it cannot be read, or there is no GCC.
         """
-        problem = cls.__new__(cls)
-        problem._load(Path(path).absolute())
-        return problem
+        return cls(Path(path))
 
-    def _load(self, source: Path) -> None:
-        self._gcc, self._source = found(), str(source)
-        try:
-            text = source.read_bytes()
-        except OSError as error:
-            raise UserError(f"cannot read {source}: {error.strerror or error}") from None
-        flags = [choice(name, (f"-fno-{name[2:]}", name)) for name in self._gcc.flags]
-        parameters = [scale(name, values) for name, (values, _) in self._gcc.parameters.items()]
-        self.space = product(*flags, *parameters)
-        chosen = [*self._gcc.flags.values(), *(place for _, place in self._gcc.parameters.values())]
-        self.default = np.array(chosen, np.int64)
-        names_ = ",".join([*self._gcc.flags, *self._gcc.parameters])
-        content = f"{_FORMAT}|{self._gcc.version}|{self.space.digest()}|{names_}|".encode() + text
-        self._content = hashlib.sha256(content).hexdigest()[:16]
-        self._folder = tempfile.TemporaryDirectory(prefix="bbo_suite_gcc_")
-        arguments = (self._gcc.path, str(source), self._folder.name, SEEDS)
-        self._serve(
-            Service(f"{__package__}.worker:serve", arguments, name="GCC"),
-            Cache(f"gcc-{self._gcc.version}", self._content),
-        )
+    def _digest(self, program: bytes) -> str:
+        parameters = ",".join([*self._gcc.flags, *self._gcc.parameters])
+        content = f"{_FORMAT}|{self._gcc.version}|{self.space.digest()}|{parameters}|".encode() + program
+        return hashlib.sha256(content).hexdigest()[:16]
 
     def request(self, config: NDArray) -> tuple[str, ...]:
         """Return the flags by which a candidate differs from -Os."""
@@ -92,3 +93,10 @@ class GccProblem(LiveProblem):
         why_not = known["why not run"]
         results = f"NOT run: {why_not}" if why_not else "run and compared with those of -O0"
         return {"compiler": f"GCC {self._gcc.version}", **sizes, "results": results}
+
+
+def _read(source: Path) -> bytes:
+    try:
+        return source.read_bytes()
+    except OSError as error:
+        raise UserError(f"cannot read {source}: {error.strerror or error}") from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import os
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import UserError
 from bbo_suite.core.task import Structure
+from bbo_suite.libraries import require
 from bbo_suite.supervised import LiveProblem, Service
 
 from .knobs import default, space
@@ -56,8 +56,7 @@ class HalideProblem(LiveProblem):
         name, _, variant = instance.partition("@")
         if variant not in ("", "parallel"):
             raise UserError(f"{instance!r} names no variant; write {name} for one thread, or {name}@parallel")
-        if importlib.util.find_spec("halide") is None:
-            raise UserError(f'halide/{name} needs Halide; run `pip install "bbo_suite[halide]"`')
+        require("halide", f"halide/{name}", "bbo_suite[halide]")
         target, width = _machine()
         self._threads = (os.cpu_count() or 1) if variant else 1
         self._pipeline = PIPELINES[name]

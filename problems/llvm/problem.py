@@ -38,23 +38,17 @@ class LlvmProblem(LiveProblem):
 
     instances: ClassVar[tuple[str, ...]] = names()
 
-    def __init__(self, instance: str) -> None:
-        name, objective = _split(instance)
-        self._load(shipped(name), objective, name)
+    def __init__(self, instance: str | Path) -> None:
+        """Read the program and prepare the compiler.
 
-    @classmethod
-    def from_file(cls, path: str) -> Self:
-        """Return the task on a user's module, in LLVM's text, plain or gzipped.
+        Args:
+          instance: the name of a program that ships, or the `Path` of a user's module; with `@objective` behind it.
 
         Raises:
-          UserError: it cannot be read.
+          UserError: the file cannot be read, or there is no such objective.
         """
-        problem = cls.__new__(cls)
-        name, objective = _split(path)
-        problem._load(read(Path(name)), objective, name)
-        return problem
-
-    def _load(self, text: str, objective: str, name: str) -> None:
+        name, objective = _split(str(instance))
+        text = read(Path(name)) if isinstance(instance, Path) else shipped(name)
         self.unit = OBJECTIVES[objective]  # type: ignore[misc]
         self.space = product(sequence("pass", SLOTS, ACTIONS))
         self.default = np.full(SLOTS, ACTIONS.index(NOTHING))
@@ -68,6 +62,15 @@ class LlvmProblem(LiveProblem):
         seconds = 20 + 60 * len(text) / (1 << 20)  # hundreds of times what the default takes
         service = Service(target, arguments, seconds, name=f"LLVM on {name}")
         self._serve(service, None if objective == "time" else Cache(compiler, self._content))
+
+    @classmethod
+    def from_file(cls, path: str) -> Self:
+        """Return the task on a user's module, in LLVM's text, plain or gzipped.
+
+        Raises:
+          UserError: it cannot be read.
+        """
+        return cls(Path(path))
 
     def request(self, config: NDArray) -> tuple[str, ...]:
         """Return the names of a candidate's actions, without those that do nothing."""

@@ -16,7 +16,6 @@ from bbo_suite.core.constraint import listed, table
 from bbo_suite.recording.files import Measurements, t4_result
 
 from .files import read
-from .table import Recording
 
 FOLDER = Path(__file__).parent / "spaces"
 _SUFFIX = ".json.gz"
@@ -37,21 +36,16 @@ class RecordedProblem(Problem):
         sorted(p.name.removesuffix(_SUFFIX) for p in FOLDER.glob(f"*{_SUFFIX}"))
     )
 
-    def __init__(self, instance: str) -> None:
-        self._load(read(FOLDER / f"{instance}{_SUFFIX}"))
+    def __init__(self, instance: str | Path) -> None:
+        """Read the measurements.
 
-    @classmethod
-    def from_file(cls, path: str) -> Self:
-        """Return the task that a user's file records.
+        Args:
+          instance: the name of a space that ships, or the `Path` of a user's file.
 
         Raises:
-          UserError: it cannot be read, is of no known format, or damaged.
+          UserError: the file cannot be read, its format is unknown, or it is damaged.
         """
-        problem = cls.__new__(cls)
-        problem._load(read(Path(path)))
-        return problem
-
-    def _load(self, recorded: Recording) -> None:
+        recorded = read(instance if isinstance(instance, Path) else FOLDER / f"{instance}{_SUFFIX}")
         sizes = np.array([len(values) for values in recorded.values])
         whole = len(recorded.rows) == math.prod(sizes.tolist())
         kinds = np.where(recorded.ordered, Kind.SCALE, Kind.CHOICE)
@@ -65,6 +59,15 @@ class RecordedProblem(Problem):
         self.default = recorded.rows[recorded.default]
         self.optimum = float(self._costs.min())
         self._recorded = recorded
+
+    @classmethod
+    def from_file(cls, path: str) -> Self:
+        """Return the task that a user's file records.
+
+        Raises:
+          UserError: it cannot be read, its format is unknown, or it is damaged.
+        """
+        return cls(Path(path))
 
     def evaluate(self, configs: NDArray) -> Evaluations:
         """Return what `(n, d)` measured configurations cost."""

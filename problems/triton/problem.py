@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import importlib.metadata
+from importlib.metadata import version
 from pathlib import Path
 from typing import ClassVar
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import UserError, product, scale
+from bbo_suite.libraries import require
 from bbo_suite.supervised import LiveProblem, Service
 
 from .spaces import TUNED
@@ -36,7 +37,9 @@ class TritonProblem(LiveProblem):
     def __init__(self, instance: str) -> None:
         self._tuned = TUNED[instance]
         gpu = gpu_name()  # first: without one, the packages would be downloaded for nothing
-        self._place = "|".join((gpu, *(f"{name} {_version(name)}" for name in _NEEDED)))
+        for library in _NEEDED:
+            require(library, "triton/...", "bbo_suite[triton]")
+        self._place = "|".join((gpu, *(f"{library} {version(library)}" for library in _NEEDED)))
         self.space = product(*(scale(name, values) for name, values in self._tuned.values.items()))
         places = [v.index(x) for v, x in zip(self._tuned.values.values(), self._tuned.default, strict=True)]
         self.default = np.array(places, np.int64)
@@ -61,15 +64,6 @@ class TritonProblem(LiveProblem):
     def facts(self) -> dict[str, str]:
         """Return the GPU and the versions."""
         return self.ask("facts")
-
-
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        raise UserError(
-            f'triton/... needs the package {package}; install it with: pip install "bbo_suite[triton]"'
-        ) from None
 
 
 def gpu_name() -> str:

@@ -37,22 +37,16 @@ class XlaPassesProblem(LiveProblem):
     instances: ClassVar[tuple[str, ...]] = names()
     unit = "operations"
 
-    def __init__(self, instance: str) -> None:
-        self._load(named(instance), instance)
+    def __init__(self, instance: str | Path) -> None:
+        """Read the program and prepare the compiler.
 
-    @classmethod
-    def from_file(cls, path: str) -> Self:
-        """Return the task on a user's module, in HLO or StableHLO text, plain or gzipped.
+        Args:
+          instance: one of `instances`, or the `Path` of a user's module.
 
         Raises:
-          UserError: it cannot be read.
+          UserError: the file cannot be read, or JAX is not installed or too old.
         """
-        problem = cls.__new__(cls)
-        problem._load(Path(path), path)
-        return problem
-
-    def _load(self, path: Path, name: str) -> None:
-        text = read_hlo_text(path)
+        text = read_hlo_text(instance if isinstance(instance, Path) else named(instance))
         self.space = product(sequence("pass", SLOTS, ACTIONS))
         self.default = np.full(SLOTS, ACTIONS.index(NOTHING))
         self.default[0] = ACTIONS.index(PIPELINE)
@@ -61,8 +55,17 @@ class XlaPassesProblem(LiveProblem):
         content = "|".join((str(_FORMAT), compiler, self.space.digest(), ",".join((*ACTIONS, *EVERY)), text))
         self._content = hashlib.sha256(content.encode()).hexdigest()[:16]
         seconds = 30 + 600 * len(text) / (1 << 20)  # tens of times what a long sequence takes
-        service = Service(f"{__package__}.worker:serve", (text,), seconds, memory=MEMORY, name=f"XLA on {name}")
+        service = Service(f"{__package__}.worker:serve", (text,), seconds, memory=MEMORY, name=f"XLA on {instance}")
         self._serve(service, Cache(compiler, self._content))
+
+    @classmethod
+    def from_file(cls, path: str) -> Self:
+        """Return the task on a user's module, in HLO or StableHLO text, plain or gzipped.
+
+        Raises:
+          UserError: it cannot be read.
+        """
+        return cls(Path(path))
 
     def request(self, config: NDArray) -> tuple[str, ...]:
         """Return the names of a candidate's actions, without those that do nothing."""

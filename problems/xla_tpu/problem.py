@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 from importlib.metadata import version
 from pathlib import Path
 from typing import ClassVar, Self
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Structure, UserError
+from bbo_suite.libraries import require
 from bbo_suite.supervised import Cache, LiveProblem, Service
 
 from ..packages import installed
@@ -49,9 +49,27 @@ class XlaTpuProblem(LiveProblem):
     target: ClassVar[str] = f"{__package__}.worker:serve"
     """What the children serve."""
 
-    def __init__(self, instance: str) -> None:
-        name, machine = split(instance)
-        self._load(_BLOCKS, name, machine)
+    def __init__(self, instance: str | Path) -> None:
+        """Have the compiler's process trace the program.
+
+        Args:
+          instance: `block@machine`, or as a `Path` a user's function, `file.py:function@machine`.
+
+        Raises:
+          UserError: the file or the function is not there, JAX cannot trace it, or libtpu is not installed.
+        """
+        name, self._machine = split(str(instance))
+        self._path, self._name = _function(name) if isinstance(instance, Path) else (_BLOCKS, name)
+        self._libtpu = libtpu_version()
+        arguments = (str(self._path), self._name, self._machine)
+        self._serve(Service(self.target, arguments, memory=MEMORY, start_seconds=600, name=f"XLA:TPU on {self._name}"))
+        self._description: Description = self.ask(DESCRIBE)
+        self._decisions = decisions_of(self._description)
+        self.space, self.default = space_of(self._decisions)
+        compiler = f"xla-tpu-{self._libtpu}"
+        content = f"{_FORMAT}|{compiler}|{self._machine}|{self._description.digest}|{self._decisions}"
+        self._content = hashlib.sha256(content.encode()).hexdigest()[:16]
+        self._cache = Cache(compiler, self._content)
 
     @classmethod
     def from_file(cls, path: str) -> Self:
@@ -60,27 +78,7 @@ class XlaTpuProblem(LiveProblem):
         Raises:
           UserError: the file or the function is not there, JAX cannot trace it, or libtpu is not installed.
         """
-        problem = cls.__new__(cls)
-        whole, machine = split(path)
-        file, _, name = whole.rpartition(":")
-        if not file or not name:
-            raise UserError(f"{path!r} names no function; write --problem xla-tpu:my_module.py:my_function")
-        if not Path(file).is_file():
-            raise UserError(f"there is no file {file!r}; write --problem xla-tpu:my_module.py:my_function")
-        problem._load(Path(file).absolute(), name, machine)
-        return problem
-
-    def _load(self, path: Path, name: str, machine: str) -> None:
-        self._libtpu, self._path, self._name, self._machine = libtpu_version(), path, name, machine
-        arguments = (str(path), name, machine)
-        self._serve(Service(self.target, arguments, memory=MEMORY, start_seconds=600, name=f"XLA:TPU on {name}"))
-        self._description: Description = self.ask(DESCRIBE)
-        self._decisions = decisions_of(self._description)
-        self.space, self.default = space_of(self._decisions)
-        compiler = f"xla-tpu-{self._libtpu}"
-        content = f"{_FORMAT}|{compiler}|{machine}|{self._description.digest}|{self._decisions}"
-        self._content = hashlib.sha256(content.encode()).hexdigest()[:16]
-        self._cache = Cache(compiler, self._content)
+        return cls(Path(path))
 
     def request(self, config: NDArray) -> Decisions:
         """Return what a candidate decides, without what it leaves at the default."""
@@ -128,6 +126,16 @@ class XlaTpuProblem(LiveProblem):
         }
 
 
+def _function(path: str) -> tuple[Path, str]:
+    """Return the file and the function that `file.py:function` names."""
+    file, _, name = path.rpartition(":")
+    if not file or not name:
+        raise UserError(f"{path!r} names no function; write --problem xla-tpu:my_module.py:my_function")
+    if not Path(file).is_file():
+        raise UserError(f"there is no file {file!r}; write --problem xla-tpu:my_module.py:my_function")
+    return Path(file).absolute(), name
+
+
 def libtpu_version() -> str:
     """Return the version of the compiler.
 
@@ -136,6 +144,5 @@ def libtpu_version() -> str:
     """
     for package in ("jax", "jaxlib"):
         installed(package, "0.5", "xla-tpu/...")
-    if importlib.util.find_spec("libtpu") is None:
-        raise UserError('the XLA:TPU compiler is not installed; run `pip install "bbo_suite[tpu]"`')
+    require("libtpu", "xla-tpu/...", "bbo_suite[tpu]")
     return version("libtpu")

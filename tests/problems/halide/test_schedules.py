@@ -1,7 +1,5 @@
 """Spaces of schedules and their text, which need no Halide."""
 
-import importlib.util
-
 import numpy as np
 import pytest
 
@@ -10,7 +8,7 @@ from bbo_problems.halide.problem import HalideProblem
 from bbo_problems.halide.schedule import source
 from bbo_problems.halide.stages import PIPELINES
 from bbo_problems.halide.structure import structure
-from bbo_suite import UserError
+from bbo_suite import UserError, libraries
 
 LOOPS = {"root": 0, "tile": 1, "slide": 2, "row": 2}
 
@@ -110,8 +108,8 @@ def test_the_declared_structure_is_symmetric_and_tells_stages_apart(name):
 
 
 def test_without_halide_one_sentence_names_the_extra(monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(UserError, match=r'needs Halide; run `pip install "bbo_suite\[halide\]"`'):
+    monkeypatch.setattr(libraries, "find_spec", lambda name: None)
+    with pytest.raises(UserError, match=r'halide/blur needs halide, .* run: pip install "bbo_suite\[halide\]"'):
         HalideProblem("blur")
     with pytest.raises(UserError, match="names no variant; write blur for one thread"):
         HalideProblem("blur@gpu")

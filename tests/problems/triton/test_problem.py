@@ -7,15 +7,21 @@ import bbo_suite
 from bbo_problems.triton import problem as module
 from bbo_problems.triton.problem import TritonProblem
 from bbo_problems.triton.spaces import TUNED
-from bbo_suite import Evaluations, UserError
+from bbo_suite import Evaluations, UserError, libraries
 from bbo_suite.recording.record import record
 from bbo_suite.registry import Registry
 
 
+def pretend_gpu(monkeypatch):
+    """Make the problem load where there is neither a GPU nor Triton."""
+    monkeypatch.setattr(module, "gpu_name", lambda: "a GPU")
+    monkeypatch.setattr(module, "version", lambda library: "1.0")
+    monkeypatch.setattr(module, "require", lambda *arguments: None)
+
+
 @pytest.fixture
 def made(monkeypatch):
-    monkeypatch.setattr(module, "gpu_name", lambda: "a GPU")
-    monkeypatch.setattr(module, "_version", lambda package: "1.0")
+    pretend_gpu(monkeypatch)
     return TritonProblem("softmax-8192x4096")
 
 
@@ -29,14 +35,9 @@ def test_without_a_gpu_the_error_says_so_whether_or_not_triton_is_installed(monk
 
 
 def test_without_triton_the_error_names_the_extra(monkeypatch):
-    def absent(package):
-        raise module.importlib.metadata.PackageNotFoundError(package)
-
     monkeypatch.setattr(module, "gpu_name", lambda: "a GPU")
-    monkeypatch.setattr(module.importlib.metadata, "version", absent)
-    with pytest.raises(
-        UserError, match=r'needs the package triton; install it with: pip install "bbo_suite\[triton\]"'
-    ):
+    monkeypatch.setattr(libraries, "find_spec", lambda name: None)
+    with pytest.raises(UserError, match=r'needs triton, .* run: pip install "bbo_suite\[triton\]"'):
         bbo_suite.problem("triton/matmul-4096")
 
 
@@ -52,15 +53,13 @@ def test_another_gpu_is_another_problem(made, monkeypatch):
 
 @pytest.mark.parametrize("instance", TUNED)
 def test_defaults_are_candidates(instance, monkeypatch):
-    monkeypatch.setattr(module, "gpu_name", lambda: "a GPU")
-    monkeypatch.setattr(module, "_version", lambda package: "1.0")
+    pretend_gpu(monkeypatch)
     problem = TritonProblem(instance)
     assert problem.space.allowed(problem.default_row()[None])[0]
     assert problem.space.cardinality == np.prod([len(values) for values in TUNED[instance].values.values()])
 
 
 def test_a_recording_of_it_is_searched_without_a_gpu(made, monkeypatch, tmp_path):
-    monkeypatch.setattr(module, "_version", lambda package: "1.0")
     monkeypatch.setattr(TritonProblem, "facts", lambda self: {"GPU": "a GPU"})
     monkeypatch.setattr(TritonProblem, "evaluate", lambda self, rows: Evaluations.of(1e-3 * (1 + rows.sum(axis=1))))
     file, rows = tmp_path / "softmax.json.gz", made.space.sample(20, np.random.default_rng(0))

@@ -1,14 +1,13 @@
 """A compiler that aborts, hangs or eats memory costs one candidate, and contradicted estimates win nothing."""
 
 import ast
-import importlib.util
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from bbo_problems.xla_tpu.problem import XlaTpuProblem
-from bbo_suite import Status, UserError
+from bbo_suite import Status, UserError, libraries
 from bbo_suite.core.evaluation import default_value, evaluate
 from bbo_suite.registry import Registry
 
@@ -103,9 +102,9 @@ def test_the_default_and_the_structure_fit_the_space(fake):
 
 @pytest.mark.parametrize("problem", ["xla-tpu/mlp", "pallas/matmul"])
 def test_without_libtpu_it_is_listed_and_one_sentence_names_the_extra(problem, monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None)
+    monkeypatch.setattr(libraries, "find_spec", lambda name: None)
     assert problem in Registry().instances()
-    with pytest.raises(UserError, match=r'not installed; run `pip install "bbo_suite\[tpu\]"`'):
+    with pytest.raises(UserError, match=r'needs libtpu, .* run: pip install "bbo_suite\[tpu\]"'):
         Registry().load(problem)
     with pytest.raises(UserError, match="names no function"):
         Registry().load("xla-tpu:none.py")
