@@ -1,9 +1,10 @@
-"""Compiled code that stays on disk between runs, and is renewed when any source of this package changes."""
+"""Numba's decorator with our settings, and a cache of compiled code that is renewed when any source changes."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,34 +12,48 @@ from typing import Any
 import numba
 from numba import njit
 
-_PACKAGE = Path(__file__).parent
+from bbo_suite.files import cache_folder
+
 _CONFIG: Any = numba.config
+_KEPT = 8
+"""Folders of compiled code that stay: those of the sources in use, and of a few others, such as other versions."""
 
 
-def _cache_folder() -> Path | None:
-    """Return a folder named by the package's sources, None if nothing can be written.
+def sources_hash(package: Path) -> str:
+    """Return a hash of all Python sources of a package, subfolders included.
 
-    Numba compares only the file that a function stands in, so a change of what it calls elsewhere would go unseen.
+    Numba checks only the file in which a function is defined, and would miss a change of what the function calls.
     """
-    sources = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(_PACKAGE.rglob("*.py"))))
-    beside, at_home = _PACKAGE / "__pycache__", Path.home() / ".cache" / "bbo_suite"
-    folder = (beside if os.access(_PACKAGE, os.W_OK) else at_home) / f"compiled-{sources.hexdigest()[:12]}"
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(package.rglob("*.py")))).hexdigest()[:12]
+
+
+def prepare_folder(parent: Path, name: str) -> Path | None:
+    """Return the folder `compiled-<name>` after making it, or None if it cannot be made.
+
+    Of such folders in `parent` only those that were used last are kept.
+    """
+    folder = parent / f"compiled-{name}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return None
+        os.utime(folder)
+        by_use = sorted(parent.glob("compiled-*"), key=lambda path: path.stat().st_mtime)
+    except OSError:  # it is not writable, or another process removes a folder just now
+        return folder if os.access(folder, os.W_OK) else None
+    for old in by_use[:-_KEPT]:
+        shutil.rmtree(old, ignore_errors=True)
     return folder
 
 
-_FOLDER = _cache_folder()
+# $NUMBA_CACHE_DIR, if set, replaces the user's cache folder.
+_FOLDER = prepare_folder(Path(_CONFIG.CACHE_DIR or cache_folder()), sources_hash(Path(__file__).parent))
 
 
 def compiled(runtime: bool = True) -> Callable[[Callable[..., Any]], Any]:
     """Return numba's decorator with the settings of this package.
 
     Args:
-      runtime: False for code that allocates nothing: then no references to arrays are counted, which took a third of
-        the time of the hot loops, and it is inlined, since passing the arrays of a graph took another fifth.
+      runtime: False for code that allocates nothing. References to arrays are then not counted, which took a third of
+        the time of the hot loops, and the code is inlined, since passing the arrays of a graph took another fifth.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:  # noqa: ANN401 - numba's dispatcher

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import importlib.util
 import json
 import os
 import select
@@ -12,7 +11,8 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-from bbo_suite.errors import UserError
+from bbo_suite.files import cache_folder
+from bbo_suite.libraries import require
 
 from .worker import ENVIRONMENT
 
@@ -24,10 +24,8 @@ class Compiler:
     """Compiles programs one by one; restarts its child when that has aborted, hangs, or would never end."""
 
     def __init__(self, cache: Path | None = None) -> None:
-        if importlib.util.find_spec("libtpu") is None:
-            raise UserError('the XLA:TPU compiler is not installed; run `pip install "bbo_suite[tpu]"`')
-        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        self._cache = cache or home / "bbo_suite" / f"xla-tpu-{version('libtpu')}"
+        require("libtpu", "the calibration", "bbo_suite[tpu]")
+        self._cache = cache or cache_folder(f"xla-tpu-{version('libtpu')}")
         self._child: subprocess.Popen[str] | None = None
 
     def text(self, name: str, machine: str) -> str:

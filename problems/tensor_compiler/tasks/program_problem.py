@@ -27,37 +27,40 @@ class ProgramProblem(Problem):
     instances: ClassVar[tuple[str, ...]] = names()
     unit = "seconds"
 
-    def __init__(self, instance: str) -> None:
-        name, machine = split(instance)
-        self._load(program(self._without_kernel(name)), machine)
+    def __init__(self, instance: str | Path) -> None:
+        """Load a program and prepare its task.
+
+        Args:
+          instance: `program@machine`, or the path of a user's program, `path@machine`, as a `Path`.
+
+        Raises:
+          UserError: the file cannot be read, there is no such machine, or nothing in the program can be tuned.
+        """
+        from ..graph.build import build  # it imports numba, which is slow: only when a program is loaded
+        from ..hlo import reader as hlo
+        from ..hlo.unknown import unknown
+
+        name, self._machine_name = split(str(instance))
+        name = self._without_kernel(name)
+        path = Path(name) if isinstance(instance, Path) else program(name)
+        module = hlo.read(path)
+        self._graph: Graph = build(module, str(path))
+        self._unknown = unknown(module)
+        self._machine: Machine = MACHINES[self._machine_name]
+        self._prepare(path)
 
     @classmethod
     def from_file(cls, path: str) -> Self:
         """Return the task on a user's program, in HLO or StableHLO text, plain or gzipped.
 
         Raises:
-          UserError: the file cannot be read, there is no such machine, or nothing of the program can be tuned.
+          UserError: as the constructor does.
         """
-        problem = cls.__new__(cls)
-        name, machine = split(path)
-        problem._load(Path(problem._without_kernel(name)), machine)
-        return problem
+        return cls(Path(path))
 
     def _without_kernel(self, name: str) -> str:
-        """Return the name of the program in what stands before the machine."""
+        """Return the name of the program, from the part of an instance's name before the machine."""
         return name
-
-    def _load(self, path: Path, machine: str) -> None:
-        from ..graph.build import build  # numba comes with it: only where a program is really loaded
-        from ..hlo import reader as hlo
-        from ..hlo.unknown import unknown
-
-        module = hlo.read(path)
-        self._graph: Graph = build(module, str(path))
-        self._unknown = unknown(module)
-        self._machine: Machine = MACHINES[machine]
-        self._machine_name = machine
-        self._prepare(path)
 
     @abstractmethod
     def _prepare(self, path: Path) -> None:

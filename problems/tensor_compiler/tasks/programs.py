@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from bbo_suite.errors import UserError, did_you_mean
+from bbo_suite.files import cache_folder
 
 from ..models.catalogue import PROGRAMS
 
@@ -31,7 +32,7 @@ def program(name: str) -> Path:
     """
     if name not in (known := names()):
         raise UserError(f"there is no program {name!r}.{did_you_mean(name, known)}")
-    shipped, kept = SHIPPED / f"{name}.hlo.gz", _cache() / f"{name}.hlo.gz"
+    shipped, kept = SHIPPED / f"{name}.hlo.gz", cache_folder(f"programs-jax-{version('jax')}") / f"{name}.hlo.gz"
     for path in (shipped, kept):
         if path.exists():
             return path
@@ -43,11 +44,6 @@ def program(name: str) -> Path:
             f"cannot store the program {name} in {kept.parent}: {error.strerror}; set XDG_CACHE_HOME"
         ) from None
     return kept
-
-
-def _cache() -> Path:
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return home / "bbo_suite" / f"programs-jax-{version('jax')}"
 
 
 def _lower(name: str, target: Path) -> None:
