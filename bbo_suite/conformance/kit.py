@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache, partial
 from pathlib import Path
 
 from ..core.problem import Problem
 from ..core.strategy import Strategy
 from ..errors import UserError
 from ..registry import Registry, classes_of
-from .problem_rules import PROBLEM_RULES
+from .problem_rules import PROBLEM_RULES, loads_alike
 from .strategy_rules import STRATEGY_RULES
 
 Rule = tuple[str, Callable[[], None]]
@@ -25,8 +26,13 @@ def strategy_rules(strategy: type[Strategy]) -> list[Rule]:
 
 
 def problem_rules(load: Callable[[], Problem]) -> list[Rule]:
-    """Return the rules of a problem, each ready to call; `load` makes the problem anew."""
-    return [(_words(rule), lambda rule=rule: rule(load)) for rule in PROBLEM_RULES]  # type: ignore[misc]
+    """Return the rules of a problem, each ready to call.
+
+    Args:
+      load: makes the problem anew. It is called once for all rules, except for the rule that compares two loads.
+    """
+    once = cache(load)
+    return [(_words(rule), partial(rule, load if rule is loads_alike else once)) for rule in PROBLEM_RULES]
 
 
 def _words(rule: Callable[..., None]) -> str:

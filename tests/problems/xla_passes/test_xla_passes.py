@@ -227,7 +227,7 @@ def test_the_rules_of_problems_hold(tmp_path):
 
     def load():
         problem = Registry().load(f"xla-passes:{tmp_path / 'chain.hlo'}")
-        problem._cache = None
+        problem.leave_cache()
         return problem
 
     for _, rule in problem_rules(load):
