@@ -51,7 +51,7 @@ def run(
     cluster: str | None = None,
     quiet: bool = False,
 ) -> list[dict[str, Any]]:
-    """Run every strategy on every problem and return one summary a run (see `frames.summarise`).
+    """Run every strategy on every problem and return one summary a run (see `store.summary.summarise`).
 
     The same call again resumes what is unfinished and never overwrites. Ctrl-C finishes the batch, stores it and then
     raises `KeyboardInterrupt`.

@@ -48,7 +48,9 @@ def draw(study: str, results: Path) -> None:
     """Draw the first figures of a study and print their paths; `plot` draws all."""
     from .. import figures
     from ..store import frames
+    from ..store.diagnostics import load_diagnostics
+    from ..store.folders import study_path
 
-    folder, names = frames.study_path(study, results) / "figures", ("convergence", "speedup", figures.MODELS)
-    for path in figures.write(frames.load(study, results), folder, frames.diagnostics(study, results), names):
+    folder, names = study_path(study, results) / "figures", ("convergence", "speedup", figures.MODELS)
+    for path in figures.write(frames.load(study, results), folder, load_diagnostics(study, results), names):
         print(path)

@@ -38,7 +38,7 @@ def _text(best: Best) -> str:
     if best.run is None or best.row is None:
         runs = _many(best.runs, "run")
         return f"{best.problem}: no candidate succeeded, in {best.evaluations:,} evaluations of {runs}\n"
-    run, row = best.run.run, best.row
+    run, row = best.run.identity, best.row
     mark = " *" if best.run.head["uses_structure"] else ""
     budget = f"{row.evaluation:,} of {best.run.evaluations:,}"
     costs = f"{best.run.head['default']:.6g} -> {row.value:.6g} {best.run.head['unit']}"

@@ -63,9 +63,11 @@ def plot(
 def _study(study: str, results: Path, names: Sequence[str], formats: Sequence[str], for_paper: bool) -> Iterator[Path]:
     from .. import figures
     from ..store import frames
+    from ..store.diagnostics import load_diagnostics
+    from ..store.folders import study_path
 
-    folder = _folder(frames.study_path(study, results), for_paper)
-    frame, diagnostics = frames.load(study, results), frames.diagnostics(study, results)
+    folder = _folder(study_path(study, results), for_paper)
+    frame, diagnostics = frames.load(study, results), load_diagnostics(study, results)
     yield from figures.write(frame, folder, diagnostics, names, formats, for_paper)
     reasons = figures.left_out(frame, diagnostics, names)
     if reasons:
@@ -80,10 +82,11 @@ def _run(
     from ..figures.exploration import DRAWING, exploration
     from ..files import folder_name
     from ..store import frames
+    from ..store.folders import study_path
 
     parts = run.rsplit("/", 2)
     name = folder_name(*parts)
-    if not (frames.study_path(study, results) / name).exists():
+    if not (study_path(study, results) / name).exists():
         raise UserError(f"there is no run {run!r} in study {study!r}; write it as PROBLEM/STRATEGY/SEED")
     frame = frames.load(study, results, ["config"], only=name)
     if frame.empty or DRAWING.needs(frame):

@@ -29,7 +29,7 @@ class Watched(RunView):
         run = planned.run
         super().__init__(planned.path, planned.name, run.budget, planned.facts["default"])
         self.planned, self.over, self.since, self.already = planned, False, 0.0, -1
-        self.look()
+        self.refresh()
         self.already = self.evaluations
 
     @property
@@ -44,11 +44,11 @@ class Watched(RunView):
         left = self.budget - self.evaluations
         return (time.monotonic() - self.since) / done * left if done else None
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Read the rows that have come."""
         if self.evaluations <= self.already:  # a run that was begun before waits for its turn: its pace starts here
             self.since = time.monotonic()
-        super().look()
+        super().refresh()
 
 
 def display(quiet: bool) -> Display:
@@ -128,7 +128,7 @@ def _plain(runs: list[Watched], done: threading.Event) -> None:
     spoken = time.monotonic()
     while not done.wait(min(1.0, PLAIN_SECONDS)):  # a pace is known only of what was looked at before
         for run in runs:
-            run.look()
+            run.refresh()
         if time.monotonic() - spoken >= PLAIN_SECONDS:
             spoken = time.monotonic()
             for run in filter(lambda run: run.active, runs):
@@ -164,7 +164,7 @@ def _live(runs: list[Watched], done: threading.Event) -> None:
         while not finished:
             finished = done.wait(REFRESH_SECONDS)
             for run, task in zip(runs, lines, strict=True):
-                run.look()
+                run.refresh()
                 progress.update(task, completed=run.evaluations, visible=run.active, description=_live_line(run))
             over = sum(run.ended or run.over for run in runs)
             progress.update(total, completed=over, description=f"{over:,}/{len(runs):,} runs")

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from ..store.run_view import RunView, State
+from ..store.run_view import RunState, RunView
 from ..store.study_view import StudyView
 
 MOST_RUNS = 12
@@ -24,7 +24,7 @@ def screen(view: StudyView) -> RenderableType:
     if not runs:
         return f"{escape(view.path.name)}: no run is listed yet; its problems are being loaded"
     done, budget = sum(run.evaluations for run in runs), sum(map(_planned, runs))
-    states = ", ".join(f"{counts[state]:,} {state.value}" for state in reversed(State) if counts[state])
+    states = ", ".join(f"{counts[state]:,} {state.value}" for state in reversed(RunState) if counts[state])
     pace = f"{view.rate:,.0f} a second, {duration(view.seconds_left)} left"
     return Group(
         f"{escape(view.path.name)}: {len(runs):,} runs: {states}",
@@ -51,7 +51,7 @@ def _best(runs: list[RunView]) -> Table:
     for strategy in strategies:
         table.add_column(escape(strategy), justify="right", overflow="fold")
     for problem in problems:
-        states = [run.state is State.DONE for run in runs if run.name.problem == problem]
+        states = [run.state is RunState.DONE for run in runs if run.name.problem == problem]
         cells = (found.get((problem, strategy)) for strategy in strategies)
         table.add_row(
             escape(problem), f"{sum(states)}/{len(states)}", *(f"{max(cell):.4f}" if cell else "-" for cell in cells)
@@ -60,8 +60,8 @@ def _best(runs: list[RunView]) -> Table:
 
 
 def _lines(runs: list[RunView]) -> Iterator[str]:
-    shown = [run for run in runs if run.state in (State.FAILED, State.SILENT, State.RUNNING)]
-    shown.sort(key=lambda run: (run.state is not State.FAILED, -run.silence))
+    shown = [run for run in runs if run.state in (RunState.FAILED, RunState.SILENT, RunState.RUNNING)]
+    shown.sort(key=lambda run: (run.state is not RunState.FAILED, -run.silence))
     for run in shown[:MOST_RUNS]:
         yield f"{escape(run.name.label)}: {run.evaluations:,}/{run.budget:,}, {_doing(run)}"
     if len(shown) > MOST_RUNS:
@@ -70,9 +70,9 @@ def _lines(runs: list[RunView]) -> Iterator[str]:
 
 def _doing(run: RunView) -> str:
     best = "" if run.speedup is None else f"best {run.speedup:.4f}, "
-    if run.state is State.FAILED:
+    if run.state is RunState.FAILED:
         return f"failed: see {escape(str(run.path / 'error.txt'))}"
-    if run.state is State.SILENT:
+    if run.state is RunState.SILENT:
         return f"{best}silent for {duration(run.silence)}"
     return f"{best}{duration(None if run.pace is None else run.pace * (run.budget - run.evaluations))} left"
 

@@ -23,7 +23,7 @@ def validate(
 ) -> None:
     """Check a study: logs, values evaluated again, strategies asked again. Ends with 1 if something does not hold."""
     from ..registry import Registry
-    from ..store.stored_run import run_folders
+    from ..store.folders import run_folders
     from ..verify.validate import validate as validated
     from .progress import counted
     from .tables import reserved

@@ -33,7 +33,7 @@ def watch(
     from .screens import WIDE, screen
 
     view, here = StudyView(study, results), Console(highlight=False)
-    view.look()
+    view.refresh()
     if once or not here.is_terminal:
         here.width = here.width if here.is_terminal else WIDE
         here.print(screen(view))
@@ -52,6 +52,6 @@ def _live(view: StudyView, here: Console) -> None:
     with Live(screen(view), console=here, auto_refresh=False) as live:
         while not view.over:
             started = time.monotonic()
-            view.look()
+            view.refresh()
             live.update(screen(view), refresh=True)
             time.sleep(max(REFRESH_SECONDS, 4 * (time.monotonic() - started)))  # never more than a fifth of a core

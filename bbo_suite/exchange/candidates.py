@@ -9,12 +9,12 @@ from importlib.metadata import version
 import numpy as np
 import pandas as pd
 
-from ..core.problem import Problem, Status
+from ..core.problem import Problem
 from ..errors import UserError
 from ..recording.files import Measurements
-from .stored import StoredRun, StoredStudy
-
-_STATUS = {status.word: status for status in Status}
+from ..store.rows import STATUS
+from ..store.stored_run import StoredRun
+from .stored_study import StoredStudy
 
 
 @dataclass
@@ -36,14 +36,14 @@ class Candidates:
         self.told, self.left_out = self.told + len(known), self.left_out + len(frame) - len(known)
         configs = _configs(run, problem, known)
         words, costs, reasons = known["status"].astype(str), known["value"].tolist(), known["reason"].tolist()
-        outcomes = list(zip(costs, (int(_STATUS[word]) for word in words), reasons, strict=True))
+        outcomes = list(zip(costs, (int(STATUS[word]) for word in words), reasons, strict=True))
         columns, default = range(len(problem.space)), problem.default_row()
         there = default if (configs == default).all(axis=1).any() else None
         return known, Measurements(problem.space, columns, configs, outcomes, _metadata(run), problem.unit, there)
 
     def _problem(self, run: StoredRun) -> Problem:
-        problem = self.study.registry.problem(run.facts["problem"])
-        here, there = problem.fingerprint(), run.facts["fingerprint"]
+        problem = self.study.registry.problem(run.head["problem"])
+        here, there = problem.fingerprint(), run.head["fingerprint"]
         if here != there:
             raise UserError(
                 f"{run.path} is of {problem.id} with content {there}, but here it has {here}, so that its candidates "
@@ -72,6 +72,6 @@ def _configs(run: StoredRun, problem: Problem, known: pd.DataFrame) -> np.ndarra
 
 
 def _metadata(run: StoredRun) -> dict[str, object]:
-    seconds = {"timeunit": "seconds"} if run.facts["unit"] == "seconds" else {}
+    seconds = {"timeunit": "seconds"} if run.head["unit"] == "seconds" else {}
     keys = ("problem", "fingerprint", "strategy", "options", "seed", "budget", "batch")
-    return {key: run.facts[key] for key in keys} | seconds | {"made by": f"bbo_suite {version('bbo_suite')}"}
+    return {key: run.head[key] for key in keys} | seconds | {"made by": f"bbo_suite {version('bbo_suite')}"}

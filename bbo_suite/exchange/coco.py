@@ -20,8 +20,9 @@ import pandas as pd
 
 from ..errors import UserError
 from ..files import folder_name
+from ..store.stored_run import StoredRun
 from .formats import ForeignRun, Format
-from .stored import StoredRun, StoredStudy, unpacked
+from .stored_study import StoredStudy, unpacked
 
 _SUITE, MOST = "bbob-largescale", 24
 """What the data are given out as, and how many functions it has."""
@@ -43,18 +44,18 @@ def write(study: StoredStudy, path: Path) -> list[str]:
         reference, known = _reference(runs)
         for (strategy,), own in StoredStudy(study.name, tuple(runs), study.registry).by("strategy"):
             _write(path / folder_name(strategy), number, strategy, own, reference)
-        lines.append(f"f{number} {' '.join(problem.split())}: % above {known} {reference!r} {runs[0].facts['unit']}\n")
+        lines.append(f"f{number} {' '.join(problem.split())}: % above {known} {reference!r} {runs[0].head['unit']}\n")
     (path / "PROBLEMS.txt").write_text("".join(lines), encoding="utf-8")
     return []
 
 
 def _reference(runs: Sequence[StoredRun]) -> tuple[float, str]:
     """Return the cost that precision is measured from, and what it is."""
-    optimum = runs[0].facts["optimum"]
+    optimum = runs[0].head["optimum"]
     if optimum is not None and 0 < optimum < math.inf:
         return float(optimum), "the optimum"
     found = [cost for run in runs if 0 < (cost := run.frame()["value"].min()) < math.inf]
-    return float(min(found, default=runs[0].facts["default"])), "the best of the study"
+    return float(min(found, default=runs[0].head["default"])), "the best of the study"
 
 
 def _write(folder: Path, number: int, strategy: str, runs: Sequence[StoredRun], reference: float) -> None:
@@ -65,7 +66,7 @@ def _write(folder: Path, number: int, strategy: str, runs: Sequence[StoredRun], 
         for run in runs:
             if len(frame := run.frame()):
                 last = _append(file, frame, reference)
-                told.append(f"{run.facts['seed'] + 1}:{len(frame)}|{last:.1e}")
+                told.append(f"{run.head['seed'] + 1}:{len(frame)}|{last:.1e}")
                 dimension = max(dimension, _dimension(run, frame))
     if not told:
         return shutil.rmtree(data.parent)

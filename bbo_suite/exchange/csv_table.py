@@ -12,7 +12,7 @@ from typing import TextIO
 
 from . import records
 from .formats import ForeignRun, Format
-from .stored import StoredStudy
+from .stored_study import StoredStudy
 
 _LONGEST = 1 << 27
 """Most characters of a cell: packed candidates of very large spaces are long."""

@@ -9,7 +9,7 @@ from ..errors import UserError
 from ..files import disk_errors
 from ..registry import Registry
 from . import named
-from .stored import stored
+from .stored_study import stored_study
 
 
 def export(study: str, to: str, out: Path | None, results: Path, registry: Registry) -> tuple[Path, list[str]]:
@@ -23,7 +23,7 @@ def export(study: str, to: str, out: Path | None, results: Path, registry: Regis
     Raises:
       UserError: no such study, a damaged one, or something is there already.
     """
-    made, source = named(to), stored(study, results, registry)
+    made, source = named(to), stored_study(study, results, registry)
     path = results / study / "export" / f"{to if not made.suffix else study}{made.suffix}" if out is None else out
     part = path.with_name(f"{path.name}.part")
     if path.exists():

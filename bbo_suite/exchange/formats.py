@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 from ..store.rows import Row
 
 if TYPE_CHECKING:
-    from .stored import StoredStudy
+    from .stored_study import StoredStudy
+
+HEAD = (
+    *("problem", "fingerprint", "strategy", "options", "seed", "budget", "batch"),
+    *("unit", "default", "optimum", "uses_structure"),
+)
+"""The facts of a run that files hold beside its rows: what it is, and what its costs mean."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +24,7 @@ class ForeignRun:
     """A run as a file tells it.
 
     Attributes:
-      head: what it says of the run, by the names of `stored.HEAD`; what it does not say is absent.
+      head: what it says of the run, by the names of `HEAD`; what it does not say is absent.
       rows: the evaluations that it tells, numbers ascending; read on demand, before the next run is.
       evaluations: how many the run had, if the file says so: numbers beyond the last row are known to be no better.
       place: where it stands, in words.

@@ -16,15 +16,15 @@ from filelock import AcquireReturnProxy, FileLock, Timeout
 
 from ..core.evaluation import default_value
 from ..errors import UserError
-from ..files import disk_errors, folder_name, read_json, write_json
+from ..files import disk_errors, folder_name
 from ..registry import Registry
 from ..runs.study_plan import check_name
-from ..store.identity import IMPORTED, RUN, check_contents
-from ..store.run_folder import LOCK, RunFolder
+from ..store.folders import LOCK
+from ..store.identity import IMPORTED, check_contents, read_head
+from ..store.run_folder import RunFolder
 from . import recognised
 from .foreign import checked_head, contiguous
-from .formats import ForeignRun
-from .stored import HEAD
+from .formats import HEAD, ForeignRun
 
 _MEANING = ("problem", "fingerprint", "unit", "default")
 """What is not said of a run by a file that this suite did not write."""
@@ -110,8 +110,8 @@ class Import:
                 seconds += sum(row.strategy_seconds + row.evaluation_seconds for row in batch)
                 batch = list(islice(rows, _BATCH))
             _warn_below_optimum(best, head, found.place)
+            run.add_facts({"budget": count})
             run.end(IMPORTED, count, best, seconds)
-        write_json(path / RUN, {"budget": count} | head | told)
         return path
 
     def _head(self, found: ForeignRun) -> dict[str, Any]:
@@ -156,7 +156,7 @@ def _check(runs: list[Path], path: Path) -> None:
     for run in runs:
         if (path / run.name).exists():
             raise UserError(f"{path / run.name} is there already; nothing was imported: choose another --study")
-        head = read_json(run / RUN)
+        head = read_head(run)
         contents.setdefault(head["problem"], head["fingerprint"])
     for study in (path, runs[0].parent):
         check_contents(study, contents)

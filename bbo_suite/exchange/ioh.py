@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 from ..core.problem import Status
 from ..files import folder_name, write_json
 from ..store.rows import Row
+from ..store.stored_run import StoredRun
 from .formats import ForeignRun, Format
-from .stored import StoredRun, StoredStudy, unpacked
+from .stored_study import StoredStudy, facts, unpacked
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +60,7 @@ def _write(folder: Path, number: int, problem: str, strategy: str, runs: Sequenc
         "function_id": number,
         "function_name": problem,
         "maximization": False,
-        "algorithm": {"name": strategy, "info": json.dumps(runs[0].facts["options"])},
+        "algorithm": {"name": strategy, "info": json.dumps(runs[0].head["options"])},
         "attributes": list(_COLUMNS),
         "scenarios": [
             {"dimension": min(dimension, _LARGEST), "path": str(named.relative_to(folder).as_posix()), "runs": told}
@@ -80,7 +81,7 @@ def _told(run: StoredRun, frame: pd.DataFrame) -> dict[str, Any]:
     x = unpacked(run, best["config"], best["digest"]).tolist() if best["config"] else []
     value = float(best["value"])
     found = {"evals": place + 1, "y": value if math.isfinite(value) else None, "x": x}
-    return {"instance": 1, "evals": len(frame), "best": found, "bbo_suite": run.head}
+    return {"instance": 1, "evals": len(frame), "best": found, "bbo_suite": facts(run)}
 
 
 def recognises(path: Path, start: bytes) -> bool:

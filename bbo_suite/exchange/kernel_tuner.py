@@ -13,11 +13,11 @@ import pandas as pd
 from ..core.problem import Status
 from ..files import folder_name
 from ..recording.files import Measurements, Outcome
-from ..store.rows import ROWS
+from ..store.stored_run import StoredRun
 from . import t4
 from .candidates import Candidates
 from .formats import Format
-from .stored import StoredRun, StoredStudy
+from .stored_study import StoredStudy
 
 _FAILURES = {Status.FORBIDDEN: "InvalidConfig", Status.COMPILE_ERROR: "CompilationFailedConfig"}
 """Its word in the place of a time; all others are runtime failures."""
@@ -37,14 +37,14 @@ def write(study: StoredStudy, path: Path) -> list[str]:
 
 
 def _write(file: TextIO, problem: str, candidates: Candidates, runs: Sequence[StoredRun]) -> None:
-    objective = "time" if runs[0].facts["unit"] == "seconds" else runs[0].facts["unit"]
+    objective = "time" if runs[0].head["unit"] == "seconds" else runs[0].head["unit"]
     seen: set[str] = set()
     for number, run in enumerate(runs):
         known, made = candidates.of(run)
         names, values = _described(made, objective)
         if not number:
             file.write(f'{json.dumps(_head(run, problem, objective, names, values))[:-1]},\n"cache": {{')
-        written = str(datetime.fromtimestamp((run.path / ROWS).stat().st_mtime, UTC)) if len(known) else ""
+        written = str(datetime.fromtimestamp(run.modified, UTC)) if len(known) else ""
         for i, digest in enumerate(known["digest"].tolist()):
             if digest not in seen:
                 own = [values[column][index] for column, index in enumerate(made.configs[i].tolist())]
@@ -82,7 +82,7 @@ def _described(made: Measurements, objective: str) -> tuple[list[str], list[list
 
 def _head(run: StoredRun, problem: str, objective: str, names: list[str], values: list[list[Any]]) -> dict[str, Any]:
     return {
-        "device_name": str(run.facts.get("machine", {}).get("cpu", "")),
+        "device_name": str(run.head.get("machine", {}).get("cpu", "")),
         "kernel_name": problem,
         "problem_size": "",
         "tune_params_keys": names,

@@ -12,10 +12,11 @@ from urllib.parse import quote
 
 from ..core.problem import Status
 from ..libraries import quiet_optuna
-from ..store.rows import Row
+from ..store.rows import STATUS, Row
+from ..store.stored_run import StoredRun
 from .candidates import Candidates
 from .formats import ForeignRun, Format
-from .stored import StoredRun, StoredStudy
+from .stored_study import StoredStudy, facts
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 OWN = "bbo_suite"
 """The attribute of a study that says of which run it is."""
-_STATUS = {status.word: status for status in Status}
 _ROW = ("evaluation", "digest", "status", "reason", "strategy_seconds", "evaluation_seconds", "config")
 """The attributes of a trial: what a row says beside the candidate's parameters and its cost."""
 
@@ -77,7 +77,7 @@ def _write(journal: _Journal, run: StoredRun, candidates: Candidates) -> None:
     }
     made_by = create_study(storage=JournalStorage(journal), study_name=run.path.name)  # type: ignore[arg-type]
     counts = {"trials": len(known), "evaluations": len(known) + candidates.left_out - before}
-    made_by.set_user_attr(OWN, run.head | counts)
+    made_by.set_user_attr(OWN, facts(run) | counts)
     rows = zip(made.configs.tolist(), made.outcomes, known[list(_ROW)].itertuples(index=False), strict=True)
     for config, (cost, status, _), row in rows:
         params = {name: own[index] for name, own, index in zip(names, values, config, strict=True)}
@@ -156,7 +156,7 @@ def _row(place: str, number: int, trial: FrozenTrial) -> Row:
     known = trial.user_attrs
     spent = trial.duration.total_seconds() if trial.duration else 0.0
     try:
-        status = _STATUS[known.get("status", "ok" if math.isfinite(value) else "runtime_error")]
+        status = STATUS[known.get("status", "ok" if math.isfinite(value) else "runtime_error")]
         seconds = (float(known.get("strategy_seconds", 0)), float(known.get("evaluation_seconds", spent)))
         digest, config = (str(known.get(key, "")) for key in ("digest", "config"))
         reason = str(known.get("reason", "" if math.isfinite(value) else f"a trial that is {trial.state.name.lower()}"))

@@ -9,7 +9,7 @@ from typing import Any
 from ..recording.files import arrow
 from . import records
 from .formats import ForeignRun, Format
-from .stored import StoredStudy
+from .stored_study import StoredStudy
 
 _BATCH = 10_000
 

@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterator
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
 
-from ..core.problem import Status
-from ..store.rows import Row
-from .formats import ForeignRun
-from .stored import HEAD, StoredRun
+from ..store.rows import STATUS, Row
+from ..store.stored_run import StoredRun
+from .formats import HEAD, ForeignRun
+from .stored_study import facts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +20,6 @@ ROW = ("evaluation", "digest", "value", "status", "strategy_seconds", "evaluatio
 COLUMNS = (*HEAD, *ROW)
 NEEDED = ("evaluation", "value")
 """The columns without which a table holds no runs."""
-_STATUS = {status.word: status for status in Status}
 
 Record = tuple[str, dict[str, Any]]
 """The place of an evaluation in its file, and its cells by column."""
@@ -29,7 +28,7 @@ Record = tuple[str, dict[str, Any]]
 def table(run: StoredRun) -> pd.DataFrame:
     """Return a run's rows with the facts of its head beside each; `options` as JSON."""
     frame = run.frame()
-    for key, value in (run.head | {"options": json.dumps(run.head["options"])}).items():
+    for key, value in (facts(run) | {"options": json.dumps(run.head["options"])}).items():
         frame[key] = math.nan if value is None else value
     return frame[list(COLUMNS)]
 
@@ -92,14 +91,14 @@ def _fact(place: str, key: str, cell: Any) -> Any:  # noqa: ANN401 - a fact of a
 def _row(place: str, record: dict[str, Any]) -> Row:
     value = _number(place, record, "value", math.nan)
     word = record.get("status") or ("ok" if math.isfinite(value) else "runtime_error")
-    if word not in _STATUS:
+    if word not in STATUS:
         raise _wrong(place, "status", word)
     number = _number(place, record, "evaluation", math.nan)
     if not number.is_integer():
         raise _wrong(place, "evaluation", record["evaluation"])
     digest, config, reason = (str(record.get(key) or "") for key in ("digest", "config", "reason"))
     strategy, evaluation = (_number(place, record, f"{whose}_seconds", 0.0) for whose in ("strategy", "evaluation"))
-    return Row(int(number), digest, value, _STATUS[word], strategy, evaluation, config, reason)
+    return Row(int(number), digest, value, STATUS[word], strategy, evaluation, config, reason)
 
 
 def _number(place: str, record: dict[str, Any], key: str, otherwise: float) -> float:

@@ -9,7 +9,7 @@ from ..errors import UserError
 from ..recording.files import write_t4
 from .candidates import Candidates
 from .formats import ForeignRun, Format
-from .stored import StoredStudy
+from .stored_study import StoredStudy
 
 
 def write(study: StoredStudy, path: Path) -> list[str]:

@@ -50,7 +50,7 @@ FIGURES: tuple[Drawing, ...] = (
 
 
 MODELS = models.DRAWING.name
-"""The figure of diagnostics (see `bbo_suite.store.frames.diagnostics`), which not every strategy has."""
+"""The figure of diagnostics (see `bbo_suite.store.diagnostics.load_diagnostics`), which not every strategy has."""
 
 FORMATS = ("svg", "png")
 _UNDATED = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
@@ -67,7 +67,7 @@ def write(
 ) -> Iterator[Path]:
     """Draw the figures that a study's frame (see `bbo_suite.load`) supports into the folder; yield the paths.
 
-    Models are drawn where the diagnostics (see `bbo_suite.store.frames.diagnostics`) have scores of any.
+    Models are drawn where the diagnostics (see `bbo_suite.store.diagnostics.load_diagnostics`) have scores of any.
 
     Args:
       names: of the figures to draw; all when left out. What is not drawn is said by `left_out`.

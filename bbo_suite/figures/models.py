@@ -22,7 +22,7 @@ def scores_data(diagnostics: pd.DataFrame) -> pd.DataFrame:
     """Return the lines: problem, strategy, model, evaluation, score (median over the runs), runs.
 
     Args:
-      diagnostics: as `bbo_suite.store.frames.diagnostics` gives it; numbers other than scores are left out.
+      diagnostics: as `bbo_suite.store.diagnostics.load_diagnostics` gives it; numbers other than scores are left out.
     """
     scores = diagnostics[diagnostics["name"].str.startswith(_PREFIX)]
     scores = scores.assign(model=scores["name"].str.removeprefix(_PREFIX))

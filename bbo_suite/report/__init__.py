@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import UserError
 from ..files import disk_errors, replacing
 from ..registry import Registry
-from ..store.identity import RUN
+from ..store.folders import has_runs
 from . import beside, contest, failures, limits, optimum, origin, overall, results, times, words
 from .answer import Judgement, sentences
 from .evidence import Evidence, read
@@ -51,7 +51,7 @@ def write(
 
 def _other(name: str, results: Path) -> Evidence:
     for path in ((results / name).absolute(), Path(name).absolute()):
-        if list(path.glob(f"*/{RUN}")):
+        if has_runs(path):
             return read(path.name, path.parent)
     raise UserError(f"there is no study {name!r}: neither in {results} nor as a path to a study's folder")
 

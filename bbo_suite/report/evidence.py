@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import UserError
-from ..files import read_json
 from ..store import frames
-from ..store.identity import RUN, read_head
+from ..store.folders import has_begun, run_folders
+from ..store.identity import read_head
 from ..store.plan import RunName, read_planned
-from ..store.run_folder import END, ERROR, complete
+from ..store.run_folder import end_reason
+from ..store.stored_run import StoredRun
 from .naming import Naming
 from .record import Record, numbers
 
@@ -60,7 +61,7 @@ def read(study: str, results: Path) -> Evidence:
     import pandas as pd
 
     damaged: list[str] = []
-    heads = _heads(frames.study_path(study, results).glob(f"*/{RUN}"), damaged)
+    heads = _heads(run_folders(study, results), damaged)
     parts = dict(_parts(heads, damaged))
     naming = Naming([heads[path] for path in parts])
     described = {path: _described(path, heads[path], naming) for path in parts}
@@ -69,20 +70,20 @@ def read(study: str, results: Path) -> Evidence:
     runs = [(head, parts[path][0]) for path, head in described.items()]
     frame = frames.joined(runs) if runs else pd.DataFrame(columns=_KEY)
     planned = read_planned(results / study)
-    waiting = [run for run in planned if not (results / study / run.folder / RUN).exists()]
+    waiting = [run for run in planned if not has_begun(results / study / run.folder)]
     return Evidence(study, records, frame, damaged, len(planned), waiting)
 
 
-def _heads(files: Iterable[Path], damaged: list[str]) -> Heads:
+def _heads(paths: Iterable[Path], damaged: list[str]) -> Heads:
     heads: Heads = {}
     seen: dict[tuple, Path] = {}
-    for file in sorted(files):
+    for path in paths:
         try:
-            head = read_head(file.parent)
-            other = seen.setdefault(tuple(head[name] for name in _KEY), file.parent)
-            if other != file.parent:
-                raise UserError(f"{file.parent} holds the same run as {other}; delete one of them")
-            heads[file.parent] = head
+            head = read_head(path)
+            other = seen.setdefault(tuple(head[name] for name in _KEY), path)
+            if other != path:
+                raise UserError(f"{path} holds the same run as {other}; delete one of them")
+            heads[path] = head
         except UserError as error:
             damaged.append(str(error))
     return heads
@@ -107,14 +108,13 @@ def _described(path: Path, head: dict[str, Any], naming: Naming) -> dict[str, An
 def _record(
     path: Path, named: dict[str, Any], head: dict[str, Any], rows: pd.DataFrame, counted: dict[str, Any]
 ) -> Record:
-    error = (path / ERROR).read_text(encoding="utf-8", errors="replace") if (path / ERROR).exists() else ""
-    last = error.strip().splitlines()[-1] if error.strip() else ""
-    return Record(named["problem"], named["strategy"], head, _ended(path, len(rows)), last, **counted)
+    error = StoredRun(path, head).error
+    return Record(named["problem"], named["strategy"], head, _ended(path, len(rows)), error, **counted)
 
 
 def _ended(path: Path, evaluations: int) -> str:
     """Return why a run ended, nothing if it has not, or if that cannot be read."""
     try:
-        return str(read_json(path / END).get("reason", "")) if complete(path, evaluations) else ""
+        return end_reason(path, evaluations) or ""
     except UserError:
         return ""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UserError, one_line
-from ..store.plan import STUDY
+from ..store.folders import STUDY
 from .machine import facts
 from .processes import Outcome, run_planned
 from .study_plan import PlannedRun, StudyPlan

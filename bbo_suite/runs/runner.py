@@ -12,7 +12,7 @@ from filelock import FileLock, Timeout
 
 from ..errors import UserError
 from ..files import disk_errors
-from ..store.run_folder import LOCK
+from ..store.folders import LOCK
 from .display import Display
 from .interrupt import StopFile
 from .processes import Outcome, default_jobs, run_all

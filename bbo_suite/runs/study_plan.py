@@ -17,10 +17,11 @@ from filelock import FileLock
 
 from ..core.evaluation import default_value
 from ..errors import UserError, error_boundary
-from ..files import disk_errors, read_json, write_json
+from ..files import disk_errors, write_json
 from ..registry import Registry
+from ..store.folders import STUDY
 from ..store.identity import Run, check_contents, check_identity
-from ..store.plan import STUDY, RunName, add_planned, share
+from ..store.plan import RunName, add_planned, read_settings, share
 from .machine import facts
 
 CLAIM_LOCK, CLAIM_SECONDS = ".claim.lock", 60
@@ -127,7 +128,7 @@ class StudyPlan:
         with self._writing():
             if not (self.path / STUDY).exists():
                 write_json(self.path / STUDY, shared)
-        stored = read_json(self.path / STUDY)
+        stored = read_settings(self.path)
         for key, value in shared.items():
             if stored.get(key) != value:
                 advice = "choose another --study, or the same settings"

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..store.run_folder import END
+from ..store.folders import has_ended
 from .study_plan import PlannedRun, StudyPlan
 
 ROW_BYTES = 80
@@ -22,7 +22,7 @@ def workload(study: StudyPlan, plan: Sequence[PlannedRun]) -> Iterator[dict[str,
             "problem": problem_id,
             "strategy": strategy,
             "runs": len(runs),
-            "done": sum((run.path / END).exists() for run in runs),
+            "done": sum(has_ended(run.path) for run in runs),
             "parameters": len(problem.space),
             "evaluations": len(runs) * study.budget,
             "bytes": len(runs) * study.budget * row,

@@ -1,20 +1,28 @@
-"""What a strategy says of itself while it runs, kept beside its rows: one line a number when they change."""
+"""Numbers that a strategy reports about itself while it runs: `diagnostics.csv`, one line per number that changes."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from ..errors import UserError
 from ..files import disk_errors
+from .folders import DIAGNOSTICS, study_path
+from .frames import printable
+from .identity import read_head
 from .rows import damaged
 
-DIAGNOSTICS = "diagnostics.csv"
-_HEADER = "evaluation,name,value\n"
+if TYPE_CHECKING:
+    import pandas as pd
+
+_COLUMNS = ("evaluation", "name", "value")
+_HEADER = f"{','.join(_COLUMNS)}\n"
 
 
 class Diagnostics:
-    """The writer of one run's `diagnostics.csv`; what a run that is resumed says again is not written twice.
+    """The writer of one run's `diagnostics.csv`; numbers that a resumed run reports again are not written twice.
 
     Args:
       folder: of the run, whose lock is held.
@@ -33,16 +41,16 @@ class Diagnostics:
     def _read(self) -> None:
         data = self._file.read_bytes()
         whole = data[: data.rfind(b"\n") + 1]
-        os.truncate(self._file, len(whole))  # the torn end of a line that a crash cut
+        os.truncate(self._file, len(whole))  # a crash may have cut the last line
         for number, line in enumerate(whole.decode(errors="replace").splitlines()[1:], start=2):
             try:
                 evaluation, name, _ = line.split(",")
                 self._known.add((int(evaluation), name))
             except ValueError:
-                raise damaged(self._file, number, "it is not a number by name") from None
+                raise damaged(self._file, number, "it has other fields than evaluation, name and value") from None
 
     def take(self, evaluation: int, numbers: Mapping[str, float]) -> None:
-        """Append the numbers, known after so many evaluations, unless they are the same as before."""
+        """Append the numbers known after so many evaluations, unless they are the same as before."""
         if numbers == self._last:
             return
         self._last = dict(numbers)
@@ -50,3 +58,28 @@ class Diagnostics:
         lines = "".join(f"{evaluation},{name},{float(numbers[name])!r}\n" for name in new)
         with disk_errors(self._file.parent), self._file.open("a", encoding="utf-8", newline="") as file:
             file.write(lines if file.tell() else _HEADER + lines)
+
+
+def load_diagnostics(study: str, results: Path | str = "results") -> pd.DataFrame:
+    """Return the diagnostics of all runs of a study: problem, strategy, seed, evaluation, name, value.
+
+    Raises:
+      UserError: there is no such study, or a file of it is damaged.
+    """
+    import pandas as pd
+
+    files = sorted(study_path(study, results).glob(f"*/{DIAGNOSTICS}"))
+    empty = pd.DataFrame(columns=["problem", "strategy", "seed", *_COLUMNS])
+    return pd.concat([_frame(file) for file in files], ignore_index=True) if files else empty
+
+
+def _frame(file: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    try:
+        frame = pd.read_csv(file, dtype={"evaluation": int, "name": str, "value": float}, keep_default_na=False)
+    except ValueError as error:
+        raise UserError(f"{file} is damaged ({error}); restore it, or delete it") from None
+    head = read_head(file.parent)
+    names = {"problem": printable(head["problem"]), "strategy": printable(head["strategy"]), "seed": head["seed"]}
+    return frame.assign(**names)[[*names, *_COLUMNS]]

@@ -1,54 +1,30 @@
-"""Stored runs as tables: every evaluation in a pandas frame, and one summary a run."""
+"""Stored runs as pandas frames: the fast reader, which trusts the lines (`rows.read_rows` checks them)."""
 
 from __future__ import annotations
 
 import io
-import math
 from collections.abc import Collection, Sequence
 from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core.problem import Status
 from ..errors import UserError
-from ..files import read_json
-from .diagnostics import DIAGNOSTICS
-from .identity import RUN, read_head
-from .rows import HEADER, ROWS
-from .run_folder import END, complete
+from .folders import ROWS, run_folders
+from .identity import read_head
+from .rows import COLUMNS, HEADER, STATUS
 
 if TYPE_CHECKING:
     import pandas as pd
 
 TEXTS = ("digest", "config", "reason")
 """The columns of text: most of the memory of a large frame, and few readers need them."""
-
 _FIXED = ("problem", "strategy", "seed", "default", "budget", "unit", "uses_structure", "parameters")
+"""What is the same in all rows of a run."""
 _TYPES: dict[str, Any] = {
-    "evaluation": "int32",
-    "digest": "str",
-    "value": "float64",
-    "status": "category",
-    "strategy_seconds": "float32",
-    "evaluation_seconds": "float32",
-    "config": "str",
-    "reason": "str",
+    **dict.fromkeys(TEXTS, "str"),
+    **{"evaluation": "int32", "value": "float64", "strategy_seconds": "float32", "evaluation_seconds": "float32"},
 }
-
-
-def study_path(study: str, results: Path | str) -> Path:
-    """Return the folder of a study.
-
-    Raises:
-      UserError: there is no run in it.
-    """
-    path = Path(results) / study
-    if not list(path.glob(f"*/{RUN}")):
-        known = sorted({run.parents[1].name for run in Path(results).glob(f"*/*/{RUN}")})
-        hint = f"known: {', '.join(known)}" if known else "no study is there yet"
-        raise UserError(f"there is no study {study!r} in {results} ({hint}); make one with `run --study {study}`")
-    return path
 
 
 def rows(path: Path, texts: Collection[str] = TEXTS) -> pd.DataFrame:
@@ -56,14 +32,17 @@ def rows(path: Path, texts: Collection[str] = TEXTS) -> pd.DataFrame:
 
     Args:
       texts: which of the columns of text to read.
+
+    Raises:
+      UserError: the file is damaged.
     """
     import pandas as pd
 
     file = path / ROWS
     data = file.read_bytes() if file.exists() else b""
     whole = data[: data.rfind(b"\n") + 1] or HEADER.encode()
-    types = {name: kind for name, kind in _TYPES.items() if name not in TEXTS or name in texts}
-    types["status"] = pd.CategoricalDtype([status.word for status in Status])  # of all runs alike, so cheap to join
+    statuses = pd.CategoricalDtype(list(STATUS))  # the same for all runs, so cheap to join
+    types = {name: _TYPES.get(name, statuses) for name in COLUMNS[:-1] if name not in TEXTS or name in texts}
     try:
         how: dict[str, Any] = {"keep_default_na": False, "low_memory": False, **_exact()}
         frame = pd.read_csv(io.BytesIO(whole), usecols=list(types), dtype=types, **how)
@@ -74,7 +53,7 @@ def rows(path: Path, texts: Collection[str] = TEXTS) -> pd.DataFrame:
 
 @cache
 def _exact() -> dict[str, Any]:
-    """Return what makes pandas read floats to the last digit, as it does by itself since 3.1."""
+    """Return the options with which pandas reads floats to the last digit, its default since 3.1."""
     import pandas as pd
 
     new = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
@@ -90,24 +69,24 @@ def load(study: str, results: Path | str = "results", texts: Collection[str] = (
 
     Args:
       texts: which of digest, config and reason to read; they double the memory and the time of a large study.
-      only: the folder of one run; all when left out.
+      only: the folder of one run, or a pattern of folders; all by default.
 
     Raises:
       UserError: there is no such study, or a file of it is damaged.
     """
-    paths = [file.parent for file in sorted(study_path(study, results).glob(f"{only}/{RUN}"))]
+    paths = [path for path in run_folders(study, results) if path.match(only)]
     heads = [read_head(path) for path in paths]
     parts = [rows(path, texts) for path in paths]
     return joined([(described(path, head), part) for path, head, part in zip(paths, heads, parts, strict=True)])
 
 
 def described(path: Path, head: dict[str, Any]) -> dict[str, Any]:
-    """Return what a run's `run.json` says of it, with the number of parameters, which older ones do not tell."""
+    """Return the content of a run's `run.json` with the number of parameters, which older ones lack."""
     return {"parameters": _parameters(path), **head}
 
 
 def joined(runs: Sequence[tuple[dict[str, Any], pd.DataFrame]]) -> pd.DataFrame:
-    """Return the frame of a study from each run's description and rows, of which the columns are taken out."""
+    """Return the frame of a study from each run's description and rows, whose columns are taken out."""
     import pandas as pd
 
     heads, parts = [head for head, _ in runs], [part for _, part in runs]
@@ -120,7 +99,7 @@ def joined(runs: Sequence[tuple[dict[str, Any], pd.DataFrame]]) -> pd.DataFrame:
 
 
 def _joined(parts: list[pd.DataFrame], name: str) -> pd.Series:
-    """Take a column out of all parts, so that no more than one is in memory twice."""
+    """Take a column out of all parts, so that only one column at a time is in memory twice."""
     import pandas as pd
     from pandas.api.types import union_categoricals
 
@@ -143,57 +122,12 @@ def _repeated(values: list[Any], lengths: list[int]) -> Any:  # noqa: ANN401 - a
 
 
 def printable(text: str) -> str:
-    """Return text without the half characters that stand for the bytes of a strange file name: Arrow refuses them."""
+    """Return text without the lone surrogates that stand for the bytes of a strange file name: Arrow refuses them."""
     return text.encode(errors="backslashreplace").decode()
 
 
 def _parameters(path: Path) -> int:
-    """Return the number of parameters of a run's candidates by its first row; of older runs nothing else says it."""
+    """Return the number of parameters of a run's candidates by its first row, the only place in older runs."""
     with (path / ROWS).open(encoding="utf-8") if (path / ROWS).exists() else io.StringIO() as file:
-        config = next(islice(file, 1, None), ",,,,,,").split(",")[6]
+        config = next(islice(file, 1, None), "," * len(COLUMNS)).split(",")[COLUMNS.index("config")]
     return config.count("-") + 1 if "-" in config else len(config)
-
-
-def diagnostics(study: str, results: Path | str = "results") -> pd.DataFrame:
-    """Return what the strategies of a study said of themselves: problem, strategy, seed, evaluation, name, value.
-
-    Raises:
-      UserError: there is no such study, or a file of it is damaged.
-    """
-    import pandas as pd
-
-    columns = ["problem", "strategy", "seed"]
-    frames = [pd.DataFrame(columns=[*columns, "evaluation", "name", "value"])]
-    for file in sorted(study_path(study, results).glob(f"*/{DIAGNOSTICS}")):
-        try:
-            frame = pd.read_csv(file, dtype={"evaluation": int, "name": str, "value": float}, keep_default_na=False)
-        except ValueError as error:
-            raise UserError(f"{file} is damaged ({error}); restore it, or delete it") from None
-        head = read_json(file.parent / RUN)
-        names = {column: printable(head[column]) if column != "seed" else head[column] for column in columns}
-        frames.append(frame.assign(**names)[frames[0].columns])
-    return pd.concat(frames[1:] or frames, ignore_index=True)
-
-
-def summarise(path: Path) -> dict[str, Any]:
-    """Return one run in numbers, as `run --json` prints it; null where there is no number."""
-    head, frame = read_json(path / RUN), rows(path)
-    best = frame["value"].min() if len(frame) else math.inf
-    found = bool(math.isfinite(best))
-    ended = complete(path, len(frame))
-    return {
-        **{key: head[key] for key in ("problem", "strategy", "seed", "budget", "batch")},
-        "evaluations": len(frame),
-        "unique": int(frame["digest"].nunique()),
-        "failed": int((frame["status"] != "ok").sum()),
-        "default": head["default"],
-        "best": float(best) if found else None,
-        "speedup": float(head["default"] / best) if found and best > 0 else None,
-        "optimum": head["optimum"],
-        "strategy_seconds": float(frame["strategy_seconds"].sum()),
-        "evaluation_seconds": float(frame["evaluation_seconds"].sum()),
-        "uses_structure": head["uses_structure"],
-        "complete": ended,
-        "ended": read_json(path / END).get("reason") if ended else None,
-        "path": str(path),
-    }

@@ -1,4 +1,4 @@
-"""What a run is, and what may stand beside it in a study's folder."""
+"""What identifies a run (`run.json`), and the checks that no other run is in its place."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import numpy as np
 
 from ..errors import UserError
 from ..files import read_json
+from .folders import RUN, has_begun, runs_in
 
-RUN = "run.json"
 IMPORTED = "imported"
-"""The key of `run.json` under which stands where a run comes from that was not made here."""
+"""The key of `run.json` that says where a run was imported from."""
 
 _KINDS: dict[str, Any] = {
     **dict.fromkeys(("problem", "fingerprint", "strategy", "unit"), str),
@@ -26,8 +26,7 @@ _KINDS: dict[str, Any] = {
 }
 """What `run.json` must hold."""
 
-
-OTHER_CONTENT = "the program, or the version of what compiles it, is another"
+OTHER_CONTENT = "the program or its compiler's version has changed"
 """Why the fingerprint of a problem differs, for people."""
 
 
@@ -37,10 +36,11 @@ class Run:
 
     Attributes:
       problem: its id.
-      fingerprint: the hash of its content.
+      fingerprint: the hash of the problem's content.
       strategy: its id.
-      options: the fields of its options.
-      seed, budget, batch: of the run; `batch` candidates are asked for at a time.
+      options: the fields of the strategy's options.
+      seed, budget: of the run.
+      batch: the number of candidates that the strategy is asked for at a time.
     """
 
     problem: str
@@ -52,7 +52,7 @@ class Run:
     batch: int
 
     def identity(self) -> dict[str, Any]:
-        """Return the run as it is stored and compared: what JSON makes of it, so that a tuple equals its list."""
+        """Return the run as it is stored and compared, as JSON holds it, so that a tuple equals its list."""
         return json.loads(json.dumps(dataclasses.asdict(self)))
 
     def generator(self) -> np.random.Generator:
@@ -62,26 +62,26 @@ class Run:
 
 
 def read_head(path: Path) -> dict[str, Any]:
-    """Return what `run.json` says of the run in a folder.
+    """Return the content of the `run.json` in a run's folder.
 
     Raises:
-      UserError: it is missing or damaged, or does not say what it must.
+      UserError: it is missing or damaged, or lacks a required key.
     """
     head = read_json(path / RUN)
     for name, kind in _KINDS.items():
         if not isinstance(head.get(name), kind):
-            what = "is no such thing" if name in head else "is missing"
+            what = "has the wrong type" if name in head else "is missing"
             raise UserError(f"{name!r} {what} in {path / RUN}; restore it, or delete its folder to run it anew")
     return head
 
 
 def check_identity(path: Path, identity: Mapping[str, Any]) -> None:
-    """Check that a folder holds no run yet, or the same.
+    """Check that a folder holds no run yet, or the same one.
 
     Raises:
-      UserError: it holds another, and the message names what differs; or one that was imported.
+      UserError: it holds another run, and the message names what differs; or an imported run.
     """
-    if not (path / RUN).exists():
+    if not has_begun(path):
         return
     stored = read_json(path / RUN)
     if source := stored.get(IMPORTED):
@@ -95,17 +95,17 @@ def check_identity(path: Path, identity: Mapping[str, Any]) -> None:
 
 
 def check_contents(study: Path, fingerprints: Mapping[str, str]) -> None:
-    """Check that all runs in a study's folder that are of some problems are of these as they are.
+    """Check that the runs in a study's folder were made with the problems as they are now.
 
     Args:
-      fingerprints: of the problems, by id.
+      fingerprints: of the problems, by id; runs of other problems are not checked.
 
     Raises:
-      UserError: one is of another content.
+      UserError: a run was made with another content of its problem.
     """
-    for file in sorted(study.glob(f"*/{RUN}")):
-        stored = read_json(file)
+    for path in runs_in(study):
+        stored = read_json(path / RUN)
         here, there = fingerprints.get(stored.get("problem", "")), stored.get("fingerprint")
         if here not in (None, there):
             what = f"{stored['problem']} with content {there}, which is not comparable to content {here}"
-            raise UserError(f"{file.parent} is of {what}; choose another --study")
+            raise UserError(f"{path} is of {what}; choose another --study")

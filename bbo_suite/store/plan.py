@@ -1,4 +1,4 @@
-"""Which runs a study is made of: their list in its folder, for whoever watches it, and shares of it."""
+"""The runs that a study consists of: their list in its folder, for commands that watch it, and shares of it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ..files import folder_name
-
-STUDY, PLANNED = "study.json", "planned.jsonl"
+from ..files import folder_name, read_json
+from .folders import PLANNED, STUDY
 
 
 class RunName(NamedTuple):
-    """What tells a run from the others of its study."""
+    """What distinguishes a run from the others of its study."""
 
     problem: str
     strategy: str
@@ -33,7 +32,7 @@ class RunName(NamedTuple):
 
 
 def together(runs: Iterable[RunName]) -> list[str]:
-    """Return runs in words, those of one strategy on one problem in one: `mbo on fusion/rnn (10 repeats)`."""
+    """Return runs in words, the repeats of a strategy on a problem as one: `mbo on fusion/rnn (10 repeats)`."""
     groups: dict[str, list[RunName]] = defaultdict(list)
     for run in runs:
         groups[f"{run.strategy} on {run.problem}"].append(run)
@@ -41,29 +40,38 @@ def together(runs: Iterable[RunName]) -> list[str]:
 
 
 def share(runs: Sequence[RunName], number: int, shares: int) -> list[RunName]:
-    """Return share `number` of `shares`, counted from 1: disjoint, complete, and as many of each strategy in all.
+    """Return share `number` of `shares`, counted from 1; shares are disjoint, and together they are all runs.
 
-    Strategies differ most in cost, so each is dealt out evenly; by a hash, because every tenth of a list in order is
-    one problem's or one seed's.
+    Strategies differ most in cost, so the runs of each are spread evenly over the shares. They are ordered by a hash,
+    because every tenth run of the plan has the same problem or the same seed.
     """
     order = sorted(runs, key=lambda run: (run.strategy, hashlib.sha256(run.folder.encode()).digest()))
     mine = set(order[number - 1 :: shares])
     return [run for run in runs if run in mine]
 
 
+def read_settings(study: Path) -> dict[str, Any]:
+    """Return what all runs of a study share (`study.json`); empty if the file is missing.
+
+    Raises:
+      UserError: it is damaged.
+    """
+    return read_json(study / STUDY) if (study / STUDY).exists() else {}
+
+
 def read_planned(study: Path) -> list[RunName]:
-    """Return the runs that a study's folder lists, without a line that is still being written."""
+    """Return the runs listed in a study's folder, without a line that is still being written."""
     return _parsed(_content(study))
 
 
 def add_planned(study: Path, runs: Iterable[RunName]) -> None:
-    """Append the runs that are not listed yet; the caller sees to it that nobody else does so meanwhile."""
+    """Append the runs that are not listed yet; the caller holds a lock against other writers."""
     content = _content(study)
     known = set(_parsed(content))
     new = "".join(f"{json.dumps(run._asdict())}\n" for run in runs if run not in known)
     if new:
         with (study / PLANNED).open("ab") as file:
-            file.truncate(content.rfind(b"\n") + 1)  # the torn end of a line that a crash cut
+            file.truncate(content.rfind(b"\n") + 1)  # a crash may have cut the last line
             file.write(new.encode())
 
 
@@ -77,6 +85,6 @@ def _parsed(content: bytes) -> list[RunName]:
     for line in content[: content.rfind(b"\n") + 1].splitlines():
         try:
             runs.append(RunName(**json.loads(line)))
-        except (ValueError, TypeError):  # someone else's line: the list serves people who watch, no result needs it
+        except (ValueError, TypeError):  # a foreign line: no result depends on the list
             continue
     return runs

@@ -1,4 +1,7 @@
-"""A run's log: one evaluation, one line of text."""
+"""A run's log `rows.csv`: one evaluation per line, each with a checksum. Here are its columns and its exact reader.
+
+`frames` reads the same columns fast, without the checksums, and `tail` only what a growing log has new.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,15 @@ from typing import Self
 
 from ..core.problem import Status
 from ..errors import UserError
+from .folders import ROWS
 
-ROWS = "rows.csv"
-HEADER = "evaluation,digest,value,status,strategy_seconds,evaluation_seconds,config,reason,check\n"
+COLUMNS = (
+    *("evaluation", "digest", "value", "status", "strategy_seconds", "evaluation_seconds"),
+    *("config", "reason", "check"),
+)
+HEADER = f"{','.join(COLUMNS)}\n"
+STATUS = {status.word: status for status in Status}
 _CONFIG_AND_REASON = re.compile(r'("(?:[^"]|"")*"|[^,"]*),(.*),')
-_STATUS = {status.word: status for status in Status}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +32,7 @@ class Row:
       evaluation: its number in the run, from 1.
       digest: of the candidate.
       value: in the problem's unit; inf if it failed.
-      status: what became of it.
+      status: the outcome.
       strategy_seconds: its share of the time that the strategy took for the batch.
       evaluation_seconds: what the evaluation took.
       config: the candidate as packed text, for improvements and where every candidate is kept; else empty.
@@ -42,7 +49,7 @@ class Row:
     reason: str = ""
 
     def line(self) -> str:
-        """Return the row as a line of CSV that ends with a checksum of what stands before it."""
+        """Return the row as a line of CSV that ends with a checksum of the text before it."""
         times = f"{self.strategy_seconds:.6g},{self.evaluation_seconds:.6g}"
         start = f"{self.evaluation},{self.digest},{self.value!r},{self.status.word},{times}"
         text = f"{start},{_quote(self.config)},{_quote(self.reason)},"
@@ -60,11 +67,11 @@ class Row:
             raise ValueError("its checksum does not fit")
         evaluation, digest, value, status, strategy_seconds, evaluation_seconds, rest = text.split(",", 6)
         fields = _CONFIG_AND_REASON.fullmatch(rest)
-        if not fields or status not in _STATUS:
-            raise ValueError("it has other fields than a row")
+        if not fields or status not in STATUS:
+            raise ValueError("its fields are not those of a row")
         times = float(strategy_seconds), float(evaluation_seconds)
         texts = map(_unquote, fields.groups())
-        return cls(int(evaluation), digest, float(value), _STATUS[status], *times, *texts)
+        return cls(int(evaluation), digest, float(value), STATUS[status], *times, *texts)
 
 
 def _quote(text: str) -> str:
@@ -82,7 +89,7 @@ def read_rows(path: Path) -> tuple[list[Row], int]:
     """Return the complete rows of a run's folder and the length in bytes of the part of the file that holds them.
 
     Raises:
-      UserError: a byte that this suite did not write there; the file is left as it is.
+      UserError: the file holds a byte that this suite did not write; the file is left as it is.
     """
     file = path / ROWS
     data = file.read_bytes() if file.exists() else b""
@@ -105,6 +112,6 @@ def read_rows(path: Path) -> tuple[list[Row], int]:
 
 
 def damaged(file: Path, line: int, why: str) -> UserError:
-    """Return the error for a log that this suite did not write as it stands."""
+    """Return the error for a log with a line that this suite did not write."""
     remedy = "restore the file, delete its folder to run it anew, or choose another --study"
     return UserError(f"{file}, line {line} is damaged ({why}); nothing was changed: {remedy}")

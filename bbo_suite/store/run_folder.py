@@ -1,4 +1,4 @@
-"""A run on disk: one folder, one writer, append-only, flushed per batch, readable at any moment."""
+"""The writer of a run's folder: one at a time, append-only, flushed per batch, readable at any moment."""
 
 from __future__ import annotations
 
@@ -14,22 +14,21 @@ from filelock import FileLock, Timeout
 
 from ..errors import UserError
 from ..files import disk_errors, read_json, write_json
-from .identity import RUN, check_identity
-from .rows import HEADER, ROWS, Row, read_rows
-
-END, LOCK, ERROR = "end.json", ".lock", "error.txt"
+from .folders import END, ERROR, LOCK, ROWS, RUN, has_begun, has_ended
+from .identity import check_identity
+from .rows import HEADER, Row, read_rows
 
 
 class RunFolder:
     """The only writer of one run's folder; a context manager that holds the folder's lock.
 
-    `run.json` is what the run is (`identity`) and where it was made (`facts`), `rows.csv` the evaluations, `end.json`
-    says why it ended and is there only once it has, `error.txt` why the last attempt failed.
+    `run.json` holds the run's identity and the facts of where it was made, `rows.csv` the evaluations. `end.json` says
+    why the run ended and exists only once it has; `error.txt` says why the last attempt failed.
 
     Args:
       path: the folder; made if absent.
-      identity: what must be equal for stored rows to be continued.
-      facts: what is written beside it when the run starts: versions, machine, the default's cost.
+      identity: must equal the stored one for rows to be continued.
+      facts: written beside the identity when the run starts: versions, machine, the default's cost.
       patience: seconds to wait for another process that holds the folder.
 
     Raises:
@@ -63,7 +62,7 @@ class RunFolder:
         check_identity(self.path, self._identity)
         (self.path / ERROR).unlink(missing_ok=True)  # of an earlier attempt
         self.rows, length = read_rows(self.path)
-        if not (self.path / RUN).exists():
+        if not has_begun(self.path):
             if self.rows:
                 raise UserError(f"{self.path / RUN} is missing although rows are there; choose another --study")
             write_json(self.path / RUN, self._head)
@@ -76,13 +75,13 @@ class RunFolder:
 
     @property
     def ended(self) -> bool:
-        """Is the run complete, with every row still there?"""
+        """True if the run is complete and every row is still there."""
         return complete(self.path, len(self.rows))
 
     def has_time(self, max_seconds: float) -> bool:
-        """Did the run end for want of time, of which there is more now?"""
+        """Return whether the run ended because its time was up, and has more time now."""
         taken = sum(row.strategy_seconds + row.evaluation_seconds for row in self.rows)
-        return self.ended and read_json(self.path / END).get("reason") == "time" and taken < max_seconds
+        return end_reason(self.path, len(self.rows)) == "time" and taken < max_seconds
 
     def reopen(self) -> None:
         """Mark the run as not complete."""
@@ -90,27 +89,37 @@ class RunFolder:
             (self.path / END).unlink(missing_ok=True)
 
     def append(self, rows: Sequence[Row]) -> None:
-        """Write a batch; when this returns, it outlives any crash of the process."""
+        """Write a batch; once this returns, no crash of the process loses it."""
         with disk_errors(self.path):
             text = "".join(row.line() for row in rows)
-            if self._whole is not None:  # the torn end of a line that a crash cut was never acknowledged
+            if self._whole is not None:  # a line that a crash cut was never acknowledged
                 os.ftruncate(self._file, self._whole)
                 text = text if self._whole else HEADER + text
                 self._whole = None
             self._write(text)
 
     def end(self, reason: str, evaluations: int, best: float = math.inf, seconds: float = 0.0) -> None:
-        """Mark the run complete: `budget` spent, space `covered`, or `time` up.
+        """Mark the run complete.
 
-        What its rows come to, the best value and the seconds of all, is for readers of many runs.
+        Args:
+          reason: `budget` (spent), `covered` (the whole space) or `time` (up); `imported` for an imported run.
+          evaluations: the number of rows.
+          best: the least value; it and `seconds` spare readers of many runs the rows.
+          seconds: the total of all rows.
         """
         numbers = {"best": best if math.isfinite(best) else None, "seconds": seconds}
         with disk_errors(self.path):
             os.fsync(self._file)
             write_json(self.path / END, {"reason": reason, "evaluations": evaluations, **numbers})
 
+    def add_facts(self, facts: Mapping[str, Any]) -> None:
+        """Add facts to `run.json` that are known only now."""
+        self._head = {**facts, **self._head}
+        with disk_errors(self.path):
+            write_json(self.path / RUN, self._head)
+
     def note(self, error: BaseException) -> None:
-        """Keep the traceback of what stopped the run, for whoever mends it."""
+        """Keep the traceback of the error that stopped the run."""
         text = "".join(traceback.format_exception(error))
         with disk_errors(self.path):
             (self.path / ERROR).write_text(text, encoding="utf-8", errors="backslashreplace")
@@ -121,6 +130,20 @@ class RunFolder:
             data = data[os.write(self._file, data) :]
 
 
+def read_end(path: Path) -> dict[str, Any] | None:
+    """Return the content of the `end.json` in a run's folder; None if the run has not ended.
+
+    Raises:
+      UserError: it is damaged.
+    """
+    return read_json(path / END) if has_ended(path) else None
+
+
 def complete(path: Path, evaluations: int) -> bool:
-    """Has the run of a folder ended, and are all of its rows still there?"""
-    return (path / END).exists() and read_json(path / END).get("evaluations") == evaluations
+    """Return whether the run of a folder has ended and all of its rows are still there."""
+    return (read_end(path) or {}).get("evaluations") == evaluations
+
+
+def end_reason(path: Path, evaluations: int) -> str | None:
+    """Return why a complete run ended; None if it is not complete."""
+    return str((read_end(path) or {}).get("reason", "")) if complete(path, evaluations) else None

@@ -1,35 +1,60 @@
-"""A run as it stands on disk, read whole and with every checksum looked at."""
+"""One stored run: its identity, what its `run.json` says, and its rows, exact or as a frame."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
-from .frames import study_path
-from .identity import IMPORTED, RUN, Run, read_head
+from . import frames
+from .folders import ERROR, ROWS
+from .identity import IMPORTED, Run, read_head
+from .plan import RunName
 from .rows import Row, read_rows
 from .run_folder import complete
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
 class StoredRun:
-    """What a run's folder holds.
+    """A run's folder, which may still be written to.
 
     Attributes:
       path: of the folder.
-      run: what identifies it.
-      head: all of `run.json`.
-      rows: of the evaluations, in order.
+      head: the content of `run.json`.
     """
 
     path: Path
-    run: Run
     head: dict[str, Any]
-    rows: list[Row]
+
+    @cached_property
+    def identity(self) -> Run:
+        """What identifies the run."""
+        return Run(**{field.name: self.head[field.name] for field in fields(Run)})
+
+    @property
+    def name(self) -> RunName:
+        """What tells the run from the others of its study."""
+        return RunName(self.identity.problem, self.identity.strategy, self.identity.seed)
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """All complete rows in order, each with its checksum verified.
+
+        Raises:
+          UserError: the log is damaged.
+        """
+        return read_rows(self.path)[0]
+
+    def frame(self) -> pd.DataFrame:
+        """Return all complete rows as `frames.rows` reads them; they are not kept."""
+        return frames.rows(self.path)
 
     @property
     def best(self) -> Row | None:
@@ -39,43 +64,51 @@ class StoredRun:
 
     @property
     def evaluations(self) -> int:
-        """How many it made, or is to make if it has not ended."""
-        return len(self.rows) if complete(self.path, len(self.rows)) else self.run.budget
+        """The number of evaluations that the run made, or its budget if it has not ended."""
+        return len(self.rows) if complete(self.path, len(self.rows)) else self.identity.budget
 
     @property
     def source(self) -> str:
-        """The file of another tool that the run was imported from; empty for one that was made here."""
+        """The file of another tool that the run was imported from; empty for a run made by this suite."""
         told = self.head.get(IMPORTED)
         return str(told.get("source")) if isinstance(told, dict) else ""
 
+    @property
+    def error(self) -> str:
+        """The last line of the error that ended the last attempt; empty if there was none."""
+        file = self.path / ERROR
+        lines = file.read_text(encoding="utf-8", errors="replace").strip().splitlines() if file.exists() else [""]
+        return lines[-1] if lines else "without a message"
+
+    @property
+    def modified(self) -> float:
+        """When the rows were last written, in seconds since 1970.
+
+        Raises:
+          OSError: there are no rows.
+        """
+        return (self.path / ROWS).stat().st_mtime
+
     def __str__(self) -> str:
-        return f"{self.run.strategy} on {self.run.problem}, seed {self.run.seed}"
+        return self.name.label
 
 
-def read_run(path: Path) -> StoredRun:
-    """Return the run of a folder, which may be written meanwhile.
-
-    Raises:
-      UserError: a file is missing or damaged.
-    """
-    head = read_head(path)
-    rows, _ = read_rows(path)
-    return StoredRun(path, Run(**{field.name: head[field.name] for field in fields(Run)}), head, rows)
-
-
-def run_folders(study: str, results: Path | str) -> list[Path]:
-    """Return the folders of a study's runs, in the order of their names.
+def open_run(path: Path) -> StoredRun:
+    """Return the run of a folder, its rows not read yet.
 
     Raises:
-      UserError: there is no such study.
+      UserError: `run.json` is missing or damaged.
     """
-    return sorted(file.parent for file in study_path(study, results).glob(f"*/{RUN}"))
+    return StoredRun(path, read_head(path))
 
 
 def readable(folders: list[Path], complaints: list[str]) -> Iterator[StoredRun]:
-    """Yield the runs that can be read; a sentence for each other is appended to `complaints`."""
+    """Yield the runs whose files are sound; for each other one, a sentence is appended to `complaints`."""
     for folder in folders:
         try:
-            yield read_run(folder)
+            run = open_run(folder)
+            _ = run.rows
         except UserError as error:
             complaints.append(str(error))
+        else:
+            yield run

@@ -1,4 +1,4 @@
-"""A study as its files show it: how many runs are done, how fast it goes, and what is left."""
+"""The progress of a study as its files show it: how many runs are done, its speed, and the time left."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections import Counter, deque
 from collections.abc import Iterable
 from pathlib import Path
 
-from .frames import study_path
-from .identity import RUN
-from .plan import PLANNED, STUDY, RunName, read_planned
-from .run_view import RunView, State, read_object
+from .folders import PLANNED, RUN, STUDY, runs_in, study_path
+from .plan import RunName, read_planned
+from .run_view import RunState, RunView, read_object
 
 WINDOW_SECONDS, ENOUGH_SECONDS = 60.0, 5.0
+"""The speed is measured over the last so many seconds, once there are enough of them."""
 
 
 class StudyView:
-    """All runs that a study lists or holds; `look` reads what was added.
+    """All runs that a study lists or holds; `refresh` reads what was added.
 
     Raises:
       UserError: there is no such study.
@@ -37,62 +37,62 @@ class StudyView:
         """Every run, in the order of the plan."""
         return list(self._views.values())
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Read what was added."""
-        self._list()
+        self._list_runs()
         before = {folder: view.evaluations for folder, view in self._views.items()}
         for view in self._views.values():
-            view.look()
+            view.refresh()
         grown = [(view.evaluations - before[folder], view.pace or 0.0) for folder, view in self._views.items()]
         last = self._history[-1] if self._history else (0.0, 0, 0.0)
-        first = not self._history  # what is there already says nothing of the speed
+        first = not self._history  # rows from before say nothing about the speed
         done = 0 if first else sum(count for count, _ in grown)
         work = 0.0 if first else sum(count * pace for count, pace in grown)
         self._history.append((time.monotonic(), last[1] + done, last[2] + work))
         while self._history[-1][0] - self._history[0][0] > WINDOW_SECONDS:
             self._history.popleft()
 
-    def _list(self) -> None:
-        """List the runs anew if the plan or the folder has changed: a study may grow."""
+    def _list_runs(self) -> None:
+        """List the runs again if the plan or the folder has changed: a study may grow."""
         signature = [_changed(self.path / PLANNED), _changed(self.path)]
         if signature == self._signature:
             return
         self._signature = signature
         for name in read_planned(self.path):
             self._views.setdefault(name.folder, RunView(self.path / name.folder, name, self._budget))
-        for head in self.path.glob(f"*/{RUN}"):  # of a time when nothing was listed
-            if head.parent.name not in self._views:
-                facts = read_object(head)
-                name = RunName(*(facts.get(field, "?") for field in RunName._fields))
-                self._views[head.parent.name] = RunView(head.parent, name, self._budget)
+        for path in runs_in(self.path):  # studies of older versions list nothing
+            if path.name not in self._views:
+                head = read_object(path / RUN)
+                name = RunName(*(head.get(field, "?") for field in RunName._fields))
+                self._views[path.name] = RunView(path, name, self._budget)
 
     @property
-    def counts(self) -> Counter[State]:
-        """How many runs are in each state."""
+    def counts(self) -> Counter[RunState]:
+        """The number of runs in each state."""
         return Counter(view.state for view in self.runs)
 
     @property
     def over(self) -> bool:
-        """Is nothing left to be done? Before the runs are listed, problems are loaded."""
-        return bool(self._views) and all(view.state in (State.DONE, State.FAILED) for view in self.runs)
+        """True if every run has ended or failed; False while problems are loaded, before runs are listed."""
+        return bool(self._views) and all(view.state in (RunState.DONE, RunState.FAILED) for view in self.runs)
 
     def _measured(self) -> tuple[float, float] | None:
-        """Return evaluations, and seconds of their work, done in a second; None before something was seen to be."""
+        """Return evaluations, and seconds of their work, done per second; None before enough was seen."""
         (start, first, begun), (now, last, worked) = self._history[0], self._history[-1]
         seconds = now - start
         return ((last - first) / seconds, (worked - begun) / seconds) if seconds > ENOUGH_SECONDS else None
 
     @property
     def rate(self) -> float:
-        """Evaluations a second: as seen of late, or at first by the seconds that are stored with them."""
+        """Evaluations per second: as seen recently, or at first by the seconds stored with the rows."""
         measured = self._measured()
-        running = (view.pace for view in self.runs if view.state is State.RUNNING)
+        running = (view.pace for view in self.runs if view.state is RunState.RUNNING)
         return measured[0] if measured else sum(1 / pace for pace in running if pace)
 
     @property
     def seconds_left(self) -> float | None:
-        """The time that what is left takes at the pace of each strategy on each problem; None if nothing goes on."""
-        measured, running = self._measured(), [view for view in self.runs if view.state is State.RUNNING]
+        """Seconds until all is done, at the pace of each strategy on each problem; None if nothing is running."""
+        measured, running = self._measured(), [view for view in self.runs if view.state is RunState.RUNNING]
         speed = measured[1] if measured else len(running)
         paces = _Paces(self.runs)
         left = [paces.seconds_left(view) for view in self.runs if not (view.ended or view.failed)]
@@ -104,7 +104,7 @@ class StudyView:
 
 
 class _Paces:
-    """What an evaluation takes, by what is known of the run, of its like, or of its strategy."""
+    """Seconds per evaluation: of the run, else of its strategy on its problem, else of its strategy, else of all."""
 
     def __init__(self, runs: Iterable[RunView]) -> None:
         known: dict[object, list[float]] = {}

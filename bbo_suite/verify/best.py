@@ -10,8 +10,9 @@ from typing import Any
 from ..core.problem import Problem
 from ..errors import UserError, error_boundary
 from ..registry import Registry
+from ..store.folders import run_folders
 from ..store.rows import Row
-from ..store.stored_run import StoredRun, readable, run_folders
+from ..store.stored_run import StoredRun, readable
 from .remeasure import Remeasured, fresh, measure
 
 COST_ALONE = "nothing beside its cost"
@@ -74,9 +75,9 @@ class Best:
             "unit": self.run.head["unit"],
             "default": self.run.head["default"],
             "value": self.row.value,
-            "strategy": self.run.run.strategy,
+            "strategy": self.run.identity.strategy,
             "uses_structure": self.run.head["uses_structure"],
-            "seed": self.run.run.seed,
+            "seed": self.run.identity.seed,
             "evaluation": self.row.evaluation,
             "measured_again": asdict(self.again) if self.again else None,
             "why_not_measured": self.why_not or None,
@@ -100,7 +101,7 @@ def best_of(registry: Registry, study: str, results: Path | str, complaints: lis
     """
     by_problem: dict[tuple[str, str], _Runs] = {}
     for run in readable(run_folders(study, results), complaints):
-        by_problem.setdefault((run.run.problem, run.run.fingerprint), _Runs()).add(run)
+        by_problem.setdefault((run.identity.problem, run.identity.fingerprint), _Runs()).add(run)
     yield from (_best(registry, problem, runs) for (problem, _), runs in by_problem.items())
 
 
@@ -130,7 +131,7 @@ def _best(registry: Registry, problem_id: str, runs: _Runs) -> Best:
     if not row.config:
         return Best(*own, why_not="its configuration was not stored")
     try:
-        problem = fresh(registry, problem_id, run.run.fingerprint)
+        problem = fresh(registry, problem_id, run.identity.fingerprint)
         config = problem.space.unpack(row.config)
         with error_boundary(f"problem {problem_id}", "paste"):
             paste = problem.paste(config)

@@ -5,27 +5,24 @@ from __future__ import annotations
 import math
 
 from ..core.problem import Status
-from ..files import folder_name, read_json
 from ..runs.machine import facts
-from ..store.plan import STUDY
-from ..store.run_folder import END, ERROR
+from ..store.plan import read_settings
+from ..store.run_folder import read_end
 from ..store.stored_run import StoredRun
 
 
 def check_log(run: StoredRun) -> list[str]:
     """Return what contradicts itself; that lines have their checksums and numbers is known already."""
     found = _check_rows(run)
-    if run.path.name != folder_name(run.run.problem, run.run.strategy, str(run.run.seed)):
+    if run.path.name != run.name.folder:
         found.append(f"the folder's name is not that of its run, {run}")
-    if len(run.rows) > run.run.budget:
-        found.append(f"there are {len(run.rows):,} rows for a budget of {run.run.budget:,}")
-    end = read_json(run.path / END) if (run.path / END).exists() else None
+    if len(run.rows) > run.identity.budget:
+        found.append(f"there are {len(run.rows):,} rows for a budget of {run.identity.budget:,}")
+    end = read_end(run.path)
     if end is not None and end.get("evaluations") != len(run.rows):
-        found.append(f"{END} counts {end.get('evaluations')} evaluations, and {len(run.rows):,} rows are there")
-    shared = run.path.parent / STUDY
-    if shared.exists():
-        study = read_json(shared)
-        words = (("budget", run.run.budget), ("batch", run.run.batch))
+        found.append(f"end.json counts {end.get('evaluations')} evaluations, and {len(run.rows):,} rows are there")
+    if study := read_settings(run.path.parent):
+        words = (("budget", run.identity.budget), ("batch", run.identity.batch))
         found += [f"its {key} is {own}, the study's {study.get(key)}" for key, own in words if study.get(key) != own]
     return found
 
@@ -44,11 +41,10 @@ def _check_rows(run: StoredRun) -> list[str]:
 def remarks_on(run: StoredRun) -> list[str]:
     """Return what one should know of a run: is it unfinished, did it fail, was it made elsewhere?"""
     found, here = [], facts()
-    if not (run.path / END).exists():
-        found.append(f"unfinished: {len(run.rows):,} of {run.run.budget:,} evaluations")
-    if (run.path / ERROR).exists():
-        lines = (run.path / ERROR).read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        found.append(f"an error ended it: {lines[-1] if lines else 'without a message'}")
+    if read_end(run.path) is None:
+        found.append(f"unfinished: {len(run.rows):,} of {run.identity.budget:,} evaluations")
+    if run.error:
+        found.append(f"an error ended it: {run.error}")
     if run.source:
         found.append(f"imported from {run.source}: its strategy cannot be asked again")
     elif other_machine(run):

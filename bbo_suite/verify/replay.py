@@ -18,7 +18,7 @@ def replay(run: StoredRun, problem: Problem, strategy_class: type[Strategy], mos
     Raises:
       UserError: the strategy fails, or proposes something else than what is stored.
     """
-    owner, own = f"strategy {run.run.strategy}", run.run
+    owner, own = f"strategy {run.identity.strategy}", run.identity
     with error_boundary(f"problem {own.problem}", "structure"):
         task = problem.task(strategy_class.uses_structure)
     with error_boundary(owner, "its constructor"):
@@ -46,4 +46,4 @@ def _compare(configs: NDArray, run: StoredRun, problem: Problem, done: int) -> N
     known = run.rows[done : done + len(configs)]
     for row, digest in zip(known, problem.space.digests(configs), strict=False):
         if row.digest != digest:
-            raise UserError(f"evaluation {row.evaluation} is another candidate than {run.run.strategy} proposes")
+            raise UserError(f"evaluation {row.evaluation} is another candidate than {run.identity.strategy} proposes")

@@ -11,10 +11,9 @@ from pathlib import Path
 from ..core.problem import Problem
 from ..errors import UserError
 from ..registry import Registry
-from ..store.identity import RUN
+from ..store.folders import has_begun, run_folders, unnamed_runs
 from ..store.plan import RunName, read_planned
-from ..store.rows import ROWS
-from ..store.stored_run import StoredRun, read_run, run_folders
+from ..store.stored_run import StoredRun, open_run
 from .log_checks import check_log, remarks_on
 from .remeasure import fresh
 from .replay import replay
@@ -103,8 +102,8 @@ def _of_run(
 ) -> Verdict:
     verdict = Verdict(folder.name)
     try:
-        run = read_run(folder)
-        verdict.run, verdict.rows = RunName(run.run.problem, run.run.strategy, run.run.seed), len(run.rows)
+        run = open_run(folder)
+        verdict.run, verdict.rows = run.name, len(run.rows)
         verdict.log = verdict.judge(check_log(run))
     except UserError as error:
         verdict.log = verdict.judge([str(error)])
@@ -121,9 +120,9 @@ def _of_run(
 def _problem(
     registry: Registry, run: StoredRun, known: dict[tuple[str, str], Problem | UserError]
 ) -> Problem | UserError:
-    key = (run.run.problem, run.run.fingerprint)
+    key = (run.identity.problem, run.identity.fingerprint)
     if key not in known:
-        for other in [other for other in known if other[0] != run.run.problem]:
+        for other in [other for other in known if other[0] != run.identity.problem]:
             del known[other]  # one at a time is kept: runs come problem after problem
         try:
             known[key] = fresh(registry, *key)
@@ -135,9 +134,9 @@ def _problem(
 def _against_problem(registry: Registry, problem: Problem, run: StoredRun, sample: int, verdict: Verdict) -> None:
     from threadpoolctl import threadpool_limits
 
-    proposed = problem.space.sample(0, run.run.generator())
+    proposed = problem.space.sample(0, run.identity.generator())
     try:
-        strategy = None if run.source else registry.strategy(run.run.strategy)
+        strategy = None if run.source else registry.strategy(run.identity.strategy)
     except UserError as error:
         strategy = None
         verdict.remarks.append(f"proposals cannot be checked: {error}")
@@ -155,16 +154,15 @@ def _against_problem(registry: Registry, problem: Problem, run: StoredRun, sampl
 
 
 def _leftovers(study: Path) -> Iterator[Verdict]:
-    for rows in sorted(study.glob(f"*/{ROWS}")):
-        if not (rows.parent / RUN).exists():
-            verdict = Verdict(rows.parent.name)
-            verdict.log = verdict.judge([f"it has rows but no {RUN}, so nobody knows of what run"])
-            yield verdict
+    for path in unnamed_runs(study):
+        verdict = Verdict(path.name)
+        verdict.log = verdict.judge(["it has rows but no run.json, so nobody knows of which run they are"])
+        yield verdict
 
 
 def _missing(runs: list[RunName], study: Path) -> Iterator[Verdict]:
     """Yield what was planned, or what the runs let one expect: every strategy on every problem with every seed."""
     axes = [sorted(set(values)) for values in zip(*runs, strict=True)]
     for expected in read_planned(study) or itertools.starmap(RunName, itertools.product(*axes)):
-        if not (study / expected.folder / RUN).exists():
+        if not has_begun(study / expected.folder):
             yield Verdict(expected.folder, expected, remarks=["there is no such run"])

@@ -47,7 +47,7 @@ def _check(run: StoredRun, problem: Problem, proposed: NDArray, sample: int, rem
     chosen = np.random.default_rng(0).permutation(len(stored))[:sample]
     later = [stored[i] for i in sorted(chosen.tolist())] + ([best] if best is not None else [])
     configs = [*proposed, *(_unpacked(problem, row) for row in later)]
-    return _default(run, again) + list(dict.fromkeys(_again(problem, configs, [*first, *later], run.run.batch)))
+    return _default(run, again) + list(dict.fromkeys(_again(problem, configs, [*first, *later], run.identity.batch)))
 
 
 def _default(run: StoredRun, again: Remeasured) -> list[str]:

@@ -20,7 +20,7 @@ from scipy.stats import mannwhitneyu
 from study import HERE, TASKS
 
 import bbo_suite
-from bbo_suite.store.frames import summarise
+from bbo_suite.store.summary import summarise
 
 TRAINING = (
     "translate-base-decode-b64-s64",

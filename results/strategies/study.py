@@ -17,7 +17,7 @@ import typer
 
 import bbo_suite
 from bbo_suite import figures, report
-from bbo_suite.store.frames import summarise
+from bbo_suite.store.summary import summarise
 
 HERE = Path(__file__).parent
 TASKS = {

@@ -60,7 +60,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def test_first_look(benchmark, study: Path) -> None:
     def look() -> StudyView:
         view = StudyView(study.name, study.parent)
-        view.look()
+        view.refresh()
         return view
 
     view = benchmark.pedantic(look, rounds=3)
@@ -69,7 +69,7 @@ def test_first_look(benchmark, study: Path) -> None:
 
 def test_next_look(benchmark, study: Path) -> None:
     view, batch = StudyView(study.name, study.parent), lines(BUDGET // 2 + 1, BUDGET // 2 + BATCH + 1).encode()
-    view.look()
+    view.refresh()
     going = [run for run in view.runs if 0 < run.evaluations < BUDGET]
 
     def grow() -> None:
@@ -77,14 +77,14 @@ def test_next_look(benchmark, study: Path) -> None:
             with (run.path / "rows.csv").open("ab") as file:
                 file.write(batch)
 
-    benchmark.pedantic(view.look, setup=grow, rounds=5)
+    benchmark.pedantic(view.refresh, setup=grow, rounds=5)
     assert all(run.evaluations == BUDGET // 2 + 5 * BATCH for run in going)
     for run in going:
-        os.truncate(run.path / "rows.csv", run._offset - 5 * len(batch))
+        os.truncate(run.path / "rows.csv", run._tail.offset - 5 * len(batch))
 
 
 def test_screen(benchmark, study: Path) -> None:
     view = StudyView(study.name, study.parent)
-    view.look()
+    view.refresh()
     with open(os.devnull, "w") as nowhere:  # noqa: PTH123 - not a file
         benchmark(lambda: Console(file=nowhere, width=WIDE).print(screen(view)))

@@ -46,16 +46,16 @@ def test_a_run_is_read_as_it_grows(tmp_path, clock):
     watched = Watched(planned(tmp_path))
     assert (watched.evaluations, watched.speedup, watched.active, watched.seconds_left) == (0, None, False, None)
     write(watched.planned, 1, [])
-    watched.look()
+    watched.refresh()
     clock.append(102.0)
     write(watched.planned, 1, [20.0, float("inf"), 8.0], torn="4,0000")
-    watched.look()
+    watched.refresh()
     assert (watched.evaluations, watched.speedup, watched.active) == (3, 1.25, True)
     assert watched.seconds_left == 0.0  # the pace is measured from the last look at which nothing had come
     clock.append(105.0)
     assert watched.seconds_left == pytest.approx(3 / 3 * 997)
     (watched.planned.path / "end.json").write_text('{"evaluations": 3}')
-    watched.look()
+    watched.refresh()
     assert not watched.active
 
 
@@ -65,9 +65,9 @@ def test_pace_of_a_resumed_run_starts_at_its_turn(tmp_path, clock):
     watched = Watched(plan)
     assert (watched.already, watched.active) == (500, False)
     clock.append(10_000.0)  # other runs come first
-    watched.look()
+    watched.refresh()
     write(plan, 501, [4.0] * 100)
-    watched.look()
+    watched.refresh()
     clock.append(10_010.0)
     assert watched.active
     assert watched.seconds_left == pytest.approx(10 / 100 * 400)

@@ -53,7 +53,7 @@ def now(monkeypatch):
 
 def view_of(study):
     view = StudyView(study.name, study.parent)
-    view.look()
+    view.refresh()
     return view
 
 
@@ -67,13 +67,13 @@ def test_pace_and_time_left(study, now):
     write(study, FIRST[1], 10)  # two at a time, both slowed down by half
     now.append(now[-1] + 10)
     write(study, FIRST[0], 25)
-    view.look()
+    view.refresh()
     assert view.rate == pytest.approx(35 / 10)
     assert view.seconds_left == pytest.approx((35 + 90 + 100) * 0.2 / 0.7)
     write(study, FIRST[0], 35, ended=True)
     write(study, FIRST[1], 90, ended=True)
     write(study, FIRST[2], 100, ended=True)
-    view.look()
+    view.refresh()
     assert view.over
 
 
@@ -98,10 +98,10 @@ def test_a_study_grows_while_it_is_watched(study):
     view = view_of(study)
     for name in FIRST:
         write(study, name, 100, ended=True)
-    view.look()
+    view.refresh()
     assert view.over and len(view.runs) == 3
     add_planned(study, [RunName("toy/large", "pick", 0)])
-    view.look()
+    view.refresh()
     assert not view.over and [run.name.problem for run in view.runs] == ["toy/small"] * 3 + ["toy/large"]
 
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from bbo_suite import Status, UserError, load
 from bbo_suite.exchange.foreign import HELD
-from bbo_suite.exchange.stored import StoredRun
 from bbo_suite.files import read_json
 from bbo_suite.store.rows import Row, read_rows
+from bbo_suite.store.stored_run import StoredRun
 from bbo_suite.store.study_view import StudyView
 
 HOSTILE = st.text(min_size=1, max_size=20) | st.sampled_from(
@@ -122,7 +122,7 @@ def test_the_best_of_an_imported_run_without_candidates_is_seen_by_who_watches(t
     file.write_text("problem,fingerprint,unit,default,evaluation,value\np,f,seconds,5,1,4\np,f,seconds,5,2,2\n")
     imported(tmp_path, file, "t")
     view = StudyView("t", tmp_path)
-    view.look()
+    view.refresh()
     assert [run.speedup for run in view.runs] == [2.5]
 
 

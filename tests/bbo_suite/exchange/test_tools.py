@@ -17,10 +17,11 @@ from bbo_suite import Space, UserError, load
 from bbo_suite.cli.exchanging import To
 from bbo_suite.exchange import MODULES
 from bbo_suite.exchange.exporting import export
-from bbo_suite.exchange.stored import StoredRun, unpacked
+from bbo_suite.exchange.stored_study import unpacked
 from bbo_suite.files import read_json
 from bbo_suite.registry import Registry
 from bbo_suite.store.frames import TEXTS
+from bbo_suite.store.stored_run import StoredRun
 
 PLUGIN = Path(__file__).with_name("hostile.py")
 KEYS = ["strategy", "seed", "evaluation"]

@@ -5,7 +5,8 @@ from bbo_toys import frame
 
 from bbo_suite import UserError, figures
 from bbo_suite.figures.models import DRAWING, model_scores, scores_data
-from bbo_suite.store.diagnostics import DIAGNOSTICS, Diagnostics
+from bbo_suite.store.diagnostics import Diagnostics
+from bbo_suite.store.folders import DIAGNOSTICS
 
 NUMBERS = [(10, {}), (20, {"score/a": 0.5, "score/b": -1.0}), (30, {"score/a": 0.5, "score/b": -1.0}), (40, {"x": 0.1})]
 TEXT = "evaluation,name,value\n20,score/a,0.5\n20,score/b,-1.0\n40,x,0.1\n"

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bbo_suite import Status, UserError, load
-from bbo_suite.store.frames import rows, summarise
+from bbo_suite.store.frames import rows
 from bbo_suite.store.rows import HEADER, Row, read_rows
+from bbo_suite.store.summary import summarise
 
 ROWS = st.lists(
     st.builds(

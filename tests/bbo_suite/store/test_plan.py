@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbo_suite.store.plan import PLANNED, RunName, add_planned, read_planned, share
+from bbo_suite.store.folders import PLANNED
+from bbo_suite.store.plan import RunName, add_planned, read_planned, share
 
 RUNS = st.builds(
     lambda problems, strategies, seeds: [

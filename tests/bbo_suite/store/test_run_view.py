@@ -11,18 +11,19 @@ from bbo_toys import FACTS, Climber, Toy, run_of
 
 from bbo_suite import UserError
 from bbo_suite.core.problem import Status
-from bbo_suite.store import run_view
+from bbo_suite.store import tail
 from bbo_suite.store.plan import RunName
 from bbo_suite.store.rows import HEADER, Row, read_rows
 from bbo_suite.store.run_folder import RunFolder
-from bbo_suite.store.run_view import RunView, State, best_value
+from bbo_suite.store.run_view import RunState, RunView
+from bbo_suite.store.tail import best_value
 
 NAME = RunName("toy/small", "toy", 0)
 
 
 def viewed(path, budget=40):
     view = RunView(path, NAME, budget)
-    view.look()
+    view.refresh()
     return view
 
 
@@ -39,7 +40,7 @@ def test_the_best_is_that_of_all_rows(tmp_path, keep_all):
         assert any(row.reason for row in rows)  # quotes, commas and a line break among them
         assert best_value((path / "rows.csv").read_bytes()) == min(row.value for row in rows)
         view = viewed(path)
-        assert numbers(view) == (100, min(row.value for row in rows)) and view.state is State.DONE
+        assert numbers(view) == (100, min(row.value for row in rows)) and view.state is RunState.DONE
         assert view.speedup == FACTS["default"] / view.best
         assert view.pace == pytest.approx(
             sum(row.strategy_seconds + row.evaluation_seconds for row in rows) / 100, rel=1e-4
@@ -54,7 +55,7 @@ def test_a_log_read_as_it_grows_byte_by_byte_is_the_log(tmp_path, seed):
     view = RunView(tmp_path / "run", NAME, 60)
     for cut in [0, *sorted(rng.sample(range(len(data)), 10)), len(data)]:
         (tmp_path / "run" / "rows.csv").write_bytes(data[:cut])
-        view.look()
+        view.refresh()
         rows = read_rows(tmp_path / "run")[0]
         assert numbers(view) == (len(rows), min((row.value for row in rows), default=math.inf))
         assert numbers(viewed(tmp_path / "run")) == numbers(view)
@@ -62,30 +63,30 @@ def test_a_log_read_as_it_grows_byte_by_byte_is_the_log(tmp_path, seed):
 
 def test_states(tmp_path, monkeypatch):
     path = tmp_path / "run"
-    assert viewed(path).state is State.WAITING
+    assert viewed(path).state is RunState.WAITING
     problem, run = Toy(), run_of(Toy(), Climber)
     with RunFolder(path, run.identity(), FACTS):
-        assert viewed(path).state is State.RUNNING  # at its first batch
+        assert viewed(path).state is RunState.RUNNING  # at its first batch
     bbo_toys.perform(path, stopped=iter([False, False, True]).__next__)
     view = viewed(path)
-    assert view.state is State.RUNNING and view.evaluations == 14
+    assert view.state is RunState.RUNNING and view.evaluations == 14
     past = time.time() - 4000
     os.utime(path / "rows.csv", (past, past))
-    assert viewed(path).state is State.SILENT and viewed(path).silence == pytest.approx(4000, abs=60)
+    assert viewed(path).state is RunState.SILENT and viewed(path).silence == pytest.approx(4000, abs=60)
     bbo_toys.perform(path, stopped=iter([False] * 3 + [True]).__next__)
     os.utime(path / "rows.csv", (past, past))  # a file system whose clock is behind
-    view.look()
-    assert view.evaluations == 21 and view.state is State.RUNNING
+    view.refresh()
+    assert view.evaluations == 21 and view.state is RunState.RUNNING
     problem.evaluate = lambda configs: 1 / 0
     with pytest.raises(UserError):
         bbo_toys.perform(path, problem)
-    view.look()
-    assert view.state is State.FAILED and viewed(path).state is State.FAILED
+    view.refresh()
+    assert view.state is RunState.FAILED and viewed(path).state is RunState.FAILED
     bbo_toys.perform(path, stopped=iter([False] * 4 + [True]).__next__)  # a new attempt
-    assert viewed(path).state is State.RUNNING
+    assert viewed(path).state is RunState.RUNNING
     bbo_toys.perform(path)
-    view.look()
-    assert view.state is viewed(path).state is State.DONE
+    view.refresh()
+    assert view.state is viewed(path).state is RunState.DONE
     assert numbers(view) == numbers(viewed(path)) == (40, min(row.value for row in read_rows(path)[0]))
 
 
@@ -96,7 +97,7 @@ def test_every_failure_leaves_a_note(tmp_path, shared):
     problem.evaluate = answers[shared]
     with pytest.raises(UserError):
         bbo_toys.perform(tmp_path, problem)
-    assert viewed(tmp_path).state is State.FAILED
+    assert viewed(tmp_path).state is RunState.FAILED
 
 
 def test_the_end_is_believed_only_while_every_row_is_there(tmp_path):
@@ -104,13 +105,13 @@ def test_the_end_is_believed_only_while_every_row_is_there(tmp_path):
     log = tmp_path / "rows.csv"
     view = viewed(tmp_path)
     os.truncate(log, log.stat().st_size - 200)
-    view.look()
+    view.refresh()
     rows = read_rows(tmp_path)[0]
     assert numbers(view) == numbers(viewed(tmp_path)) == (len(rows), min(row.value for row in rows)) and len(rows) < 40
-    assert view.state is viewed(tmp_path).state is State.RUNNING
+    assert view.state is viewed(tmp_path).state is RunState.RUNNING
     bbo_toys.perform(tmp_path)
-    view.look()
-    assert view.state is State.DONE and view.evaluations == 40
+    view.refresh()
+    assert view.state is RunState.DONE and view.evaluations == 40
 
 
 def test_runs_of_before_the_end_had_numbers(tmp_path):
@@ -118,7 +119,7 @@ def test_runs_of_before_the_end_had_numbers(tmp_path):
     whole = viewed(tmp_path)
     (tmp_path / "end.json").write_text('{"reason": "budget", "evaluations": 40}')
     old = viewed(tmp_path)
-    assert old.state is State.DONE and numbers(old) == numbers(whole) and old.pace > 0
+    assert old.state is RunState.DONE and numbers(old) == numbers(whole) and old.pace > 0
 
 
 @pytest.mark.parametrize("file", ["run.json", "end.json", "rows.csv"])
@@ -128,8 +129,8 @@ def test_no_damage_is_an_error(tmp_path, file):
     for damage in (b"", b"\n", b"{", b"[]", b"\0" * 50, b"\n,,,\n,,,00000000\nx,y\n", rng.bytes(2000), whole[7:]):
         (tmp_path / file).write_bytes(damage)
         view = viewed(tmp_path)
-        view.look()
-        assert view.state in State and (view.speedup is None or view.speedup > 0)
+        view.refresh()
+        assert view.state in RunState and (view.speedup is None or view.speedup > 0)
 
 
 def test_the_pace_is_that_of_all_rows_not_of_the_last(tmp_path):
@@ -140,14 +141,14 @@ def test_the_pace_is_that_of_all_rows_not_of_the_last(tmp_path):
 
 def test_only_what_was_added_is_read(tmp_path, monkeypatch):
     read = []
-    monkeypatch.setattr(run_view, "best_value", lambda data: read.append(len(data)) or best_value(data))
+    monkeypatch.setattr(tail, "best_value", lambda data: read.append(len(data)) or best_value(data))
     bbo_toys.perform(tmp_path, stopped=iter([False, True]).__next__)
     view = viewed(tmp_path)
     first = (tmp_path / "rows.csv").stat().st_size
     bbo_toys.perform(tmp_path, stopped=iter([False, False, True]).__next__)
-    view.look()
-    view.look()
+    view.refresh()
+    view.refresh()
     assert read == [first, (tmp_path / "rows.csv").stat().st_size - first]
     bbo_toys.perform(tmp_path)
-    assert viewed(tmp_path).state is State.DONE and len(read) == 2
+    assert viewed(tmp_path).state is RunState.DONE and len(read) == 2
     assert json.loads((tmp_path / "end.json").read_text())["seconds"] > 0

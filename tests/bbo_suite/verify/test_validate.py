@@ -111,7 +111,7 @@ def test_damage_is_found(suite, study, tmp_path):
     found = " ".join(failures(suite("validate", *study)))
     assert "is not that of its run" in found and "is another candidate than annealing proposes" in found
     head.write_text(json.dumps(stored | {"seed": "0"}))
-    assert "'seed' is no such thing" in failures(suite("validate", *study))[0]
+    assert "'seed' has the wrong type" in failures(suite("validate", *study))[0]
     head.write_text(json.dumps(stored))
     end = log.with_name("end.json")
     end.write_text("{")

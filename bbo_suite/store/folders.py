@@ -1,0 +1,64 @@
+"""Where studies and their runs lie on disk: the names of all files, and how runs are found.
+
+A study is a folder `RESULTS/STUDY` with `study.json` (what all runs share) and `planned.jsonl` (the runs to be made);
+each run is a folder in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..errors import UserError
+
+STUDY, PLANNED = "study.json", "planned.jsonl"
+RUN, ROWS, END, ERROR, DIAGNOSTICS = "run.json", "rows.csv", "end.json", "error.txt", "diagnostics.csv"
+LOCK = ".lock"
+
+
+def study_path(study: str, results: Path | str) -> Path:
+    """Return the folder of a study.
+
+    Raises:
+      UserError: there is no run in it.
+    """
+    path = Path(results) / study
+    if not has_runs(path):
+        known = sorted({run.parents[1].name for run in Path(results).glob(f"*/*/{RUN}")})
+        hint = f"known: {', '.join(known)}" if known else "no study is there yet"
+        raise UserError(f"there is no study {study!r} in {results} ({hint}); make one with `run --study {study}`")
+    return path
+
+
+def run_folders(study: str, results: Path | str) -> list[Path]:
+    """Return the folders of a study's runs, sorted by name.
+
+    Raises:
+      UserError: there is no such study.
+    """
+    return runs_in(study_path(study, results))
+
+
+def runs_in(study: Path) -> list[Path]:
+    """Return the folders of the runs in a study's folder, sorted by name; none if there is no such folder."""
+    return sorted(file.parent for file in study.glob(f"*/{RUN}"))
+
+
+def has_runs(study: Path) -> bool:
+    """Return whether a study's folder holds a run."""
+    return any(study.glob(f"*/{RUN}"))
+
+
+def has_begun(run: Path) -> bool:
+    """Return whether a run's folder says what it is."""
+    return (run / RUN).exists()
+
+
+def has_ended(run: Path) -> bool:
+    """Return whether a run's folder says that the run is complete."""
+    return (run / END).exists()
+
+
+def unnamed_runs(study: Path) -> Iterator[Path]:
+    """Yield the folders that hold rows but no `run.json`, so that nobody knows of which run they are."""
+    yield from (rows.parent for rows in sorted(study.glob(f"*/{ROWS}")) if not has_begun(rows.parent))

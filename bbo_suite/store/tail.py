@@ -1,0 +1,101 @@
+"""A growing `rows.csv`, counted as it grows: only what was added is read, and few of its lines are parsed.
+
+Damage is passed over: whoever resumes the run or reads it whole (`rows.read_rows`) names it.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .rows import COLUMNS
+
+_TAIL, _SAMPLE, _FIELDS = 1 << 16, 500, 200
+"""Bytes in which the last line is looked for; lines of which the seconds are read; bytes of a line up to its times."""
+_COMMA, _NEWLINE = b",\n"
+_VALUE, _TIMES = COLUMNS.index("value"), [COLUMNS.index(f"{whose}_seconds") for whose in ("strategy", "evaluation")]
+
+
+class Tail:
+    """The evaluations that a log holds so far.
+
+    Attributes:
+      evaluations: their number.
+      best: the least value; inf before there is any.
+      seconds: about what all evaluations took, the strategy's share included.
+      offset: bytes that have been read.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._start_again()
+
+    def _start_again(self) -> None:
+        self.evaluations, self.best, self.seconds, self.offset = 0, math.inf, 0.0, 0
+
+    def skip(self, size: int, evaluations: int, best: float, seconds: float) -> None:
+        """Take a whole log of `size` bytes as read, of which the totals are known."""
+        self.offset, self.evaluations, self.best, self.seconds = size, evaluations, best, seconds
+
+    def read(self, size: int) -> None:
+        """Read what was added to a log that is `size` bytes long now; all of it if it was cut.
+
+        Raises:
+          OSError: the file cannot be read.
+        """
+        if size == self.offset:
+            return
+        if size < self.offset:
+            self._start_again()
+        with self._file.open("rb") as file:
+            file.seek(self.offset)
+            data = file.read()
+        data = data[: data.rfind(b"\n") + 1]
+        added = data.count(b"\n") - (self.offset == 0 and bool(data))  # one is the header's
+        self.evaluations += added
+        self.offset += len(data)
+        self.best = min(self.best, best_value(data))
+        self.seconds += added * mean_seconds(data)
+
+    def last_number(self, size: int) -> int:
+        """Return the number of the last evaluation; -1 if its line is not whole or too long to look at."""
+        with self._file.open("rb") as log:
+            log.seek(max(0, size - _TAIL))
+            line = log.read().rpartition(b"\n")[0].rpartition(b"\n")[2]
+        number = line.partition(b",")[0]
+        return int(number) if number.isdigit() else -1
+
+
+def best_value(data: bytes) -> float:
+    """Return the least value of some whole lines: every improvement keeps its candidate, so few need to be parsed."""
+    text = np.frombuffer(data, np.uint8)
+    starts, ends = _lines(text)
+    # without candidate and reason a line ends in three commas and the eight digits of its checksum
+    bare = (text[np.maximum(ends[:, None] - (9, 10, 11), 0)] == _COMMA).all(axis=1)
+    lines = (data[start : start + _FIELDS] for start in starts[~bare].tolist())
+    return min((_field(line, _VALUE) for line in lines), default=math.inf)
+
+
+def mean_seconds(data: bytes) -> float:
+    """Return about what an evaluation took among some whole lines, by a sample spread evenly over them."""
+    starts, _ = _lines(np.frombuffer(data, np.uint8))
+    chosen = starts[:: max(1, len(starts) // _SAMPLE)].tolist()
+    seconds = [sum(_field(line, at) for at in _TIMES) for line in (data[start : start + _FIELDS] for start in chosen)]
+    finite = [each for each in seconds if each < math.inf]
+    return sum(finite) / max(1, len(finite))
+
+
+def _lines(text: NDArray[np.uint8]) -> tuple[NDArray, NDArray]:
+    """Return the `(lines,)` places where the lines of a text begin and end."""
+    ends = np.flatnonzero(text == _NEWLINE)
+    return np.append(0, ends + 1)[:-1], ends
+
+
+def _field(line: bytes, column: int) -> float:
+    try:
+        return float(line.split(b",", column + 1)[column])
+    except (ValueError, IndexError):  # the header, or damage: the run itself will refuse it
+        return math.inf
