@@ -51,6 +51,6 @@ def draw(study: str, results: Path) -> None:
     from ..store.diagnostics import load_diagnostics
     from ..store.folders import study_path
 
-    folder, names = study_path(study, results) / "figures", ("convergence", "speedup", figures.MODELS)
+    folder, names = study_path(study, results) / "figures", ("convergence", "speedup", figures.MODELS.name)
     for path in figures.write(frames.load(study, results), folder, load_diagnostics(study, results), names):
         print(path)

@@ -79,7 +79,6 @@ def _run(
     study: str, results: Path, run: str, formats: Sequence[str], for_paper: bool, registry: Registry
 ) -> Iterator[Path]:
     from .. import figures
-    from ..figures.exploration import DRAWING, exploration
     from ..files import folder_name
     from ..store import frames
     from ..store.folders import study_path
@@ -89,11 +88,12 @@ def _run(
     if not (study_path(study, results) / name).exists():
         raise UserError(f"there is no run {run!r} in study {study!r}; write it as PROBLEM/STRATEGY/SEED")
     frame = frames.load(study, results, ["config"], only=name)
-    if frame.empty or DRAWING.needs(frame):
+    if frame.empty or figures.FIGURES["exploration"].missing(frame):
         raise UserError(f"there is nothing to draw of run {run!r} yet; run its command again")
-    drawn = exploration(frame, _parameters(registry, parts[0], int(frame["parameters"].iloc[0])))
+    names = _parameters(registry, parts[0], int(frame["parameters"].iloc[0]))
+    drawn = figures.FIGURES["exploration"](frame, names=names)
     folder = _folder(results / study, for_paper)
-    yield from figures.save([(f"{DRAWING.name}-{name}", *drawn)], folder, formats, for_paper)
+    yield from figures.save([(f"exploration-{name}", *drawn)], folder, formats, for_paper)
 
 
 def _folder(study: Path, for_paper: bool) -> Path:

@@ -61,7 +61,7 @@ def _print(verdicts: list[Verdict]) -> None:
 
 def _notes(verdicts: list[Verdict]) -> dict[str, str]:
     """Return each remark with the runs that it is about, those of a strategy on a problem in one."""
-    from ..report.words import listed
+    from ..report.formatting import listed
     from ..store.plan import together
 
     about: dict[str, list[Verdict]] = {}

@@ -1,4 +1,4 @@
-"""How good is the best candidate after so many evaluations?"""
+"""The best candidate after each number of evaluations."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ..stats import best_so_far, quartiles
-from . import curves, ends, style
-from .cast import cast
-from .drawing import Drawing, always
+from . import curves, final_values, style
+from .highlight import highlighted
 
 _COLUMNS = ["problem", "strategy", "seed", "value", "default", "uses_structure"]
 
@@ -20,14 +19,14 @@ _COLUMNS = ["problem", "strategy", "seed", "value", "default", "uses_structure"]
 def convergence_data(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the curves: problem, strategy, uses_structure, runs, evaluation, lower, median, upper (of the speedup).
 
-    A curve ends where the shortest of its runs does; of a long one 400 points are kept, even on a log scale.
+    A curve ends with its shortest run; a long one is thinned to 400 points that are even on a log scale.
     """
     made = []
     for (problem, strategy), group in frame[_COLUMNS].groupby(["problem", "strategy"], observed=True, sort=True):
         runs = [run.to_numpy() for _, run in group.groupby("seed")["value"]]
         shown = _thinned(min(map(len, runs)))
         best = np.array([best_so_far(run)[shown] for run in runs])
-        with np.errstate(divide="ignore", invalid="ignore"):  # a cost of nothing is an infinite speedup
+        with np.errstate(divide="ignore", invalid="ignore"):  # a cost of 0 is an infinite speedup
             lower, median, upper = quartiles(group["default"].iloc[0] / best)
         fixed = {"problem": problem, "strategy": strategy, "uses_structure": bool(group["uses_structure"].iloc[0])}
         numbers = {"evaluation": shown + 1, "lower": lower, "median": median, "upper": upper}
@@ -36,24 +35,19 @@ def convergence_data(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _thinned(length: int) -> np.ndarray:
-    """Return places that draw a log-scaled curve of any length."""
+    """Return the indices of the points of a log-scaled curve."""
     return np.unique(np.geomspace(1, length, curves.POINTS).astype(int)) - 1
 
 
 @mpl.rc_context(style.SETTINGS)
-def convergence(frame: pd.DataFrame, problems: Sequence[str] | None = None) -> tuple[Figure, pd.DataFrame]:
+def draw(frame: pd.DataFrame, problems: Sequence[str] | None = None) -> tuple[Figure, pd.DataFrame]:
     """Draw the median best speedup and its interquartile band against evaluations, a panel for each problem.
 
-    Returns the figure and the data it drew (see `convergence_data`).
+    Returns the figure and its data (see `convergence_data`).
     """
-    shown, who = style.chosen(frame, problems), cast(frame)
+    shown, highlight = style.chosen(frame, problems), highlighted(frame)
     data = convergence_data(shown)
-    figure = curves.draw(data, who, "evaluation", style.evaluations)
-    words = "One evaluation is one candidate; evaluations on a log scale."
-    style.caption(figure, curves.caption(data, who, words) + ends.cut_words(shown))
+    figure = curves.draw(data, highlight, "evaluation", style.evaluations)
+    x_text = "One evaluation is one candidate; log scale."
+    style.caption(figure, curves.caption(data, highlight, x_text) + final_values.cut_text(shown))
     return figure, data
-
-
-DRAWING = Drawing(
-    "convergence", "How good is the best candidate after so many evaluations?", convergence, always, paged=True
-)

@@ -1,4 +1,4 @@
-"""Which strategies differ, over all problems, by more than chance?"""
+"""The critical-difference diagram: which strategies differ significantly over all problems."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from ..stats import ranking
-from . import ends, style
-from .cast import labels
-from .drawing import Drawing
+from . import final_values, style
+from .highlight import labels
 
 
 def critical_data(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the strategies by mean rank: strategy, rank, groups, problems, friedman, difference.
 
-    A strategy's score on a problem is the mean speedup over the repeats. `groups` are the numbers of the bars that it
-    is under: a bar joins strategies whose mean ranks differ by less than `difference` (see `stats.Ranking`).
+    A strategy's score on a problem is the mean speedup over the repeats. `groups` are the numbers of the bars above
+    it: a bar joins strategies whose mean ranks differ by less than `difference` (see `stats.Ranking`).
 
     Args:
-      frame: of which the strategies and problems of `ends.shared` count.
+      frame: of a study; the strategies and problems of `final_values.complete_means` are used.
     """
-    means = ends.shared(frame)
+    means = final_values.complete_means(frame)
     found = ranking(means.to_numpy())
     order = np.argsort(found.ranks, kind="stable")
     ranks = found.ranks[order]
@@ -36,7 +35,7 @@ def critical_data(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _bars(ranks: NDArray[np.float64], difference: float) -> list[tuple[int, int]]:
-    """Return the first and last of each longest stretch of two or more of `(k,)` rising ranks that are not apart."""
+    """Return the first and last of each maximal group of two or more of `(k,)` sorted ranks within the difference."""
     bars: list[tuple[int, int]] = []
     for first, rank in enumerate(ranks):
         last = int(np.searchsorted(ranks, rank + difference, side="left")) - 1
@@ -46,8 +45,8 @@ def _bars(ranks: NDArray[np.float64], difference: float) -> list[tuple[int, int]
 
 
 @mpl.rc_context(style.SETTINGS)
-def critical(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
-    """Draw the critical-difference diagram (Demsar 2006); return also its data (`critical_data`)."""
+def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
+    """Draw the critical-difference diagram (Demsar 2006); return the figure and its data (`critical_data`)."""
     data = critical_data(frame)
     bars = sorted({group for groups in data["groups"] for group in groups})
     height = 0.13 * len(bars) + 0.26 * ((len(data) + 1) // 2)
@@ -61,7 +60,7 @@ def critical(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
         ax.plot([ranks.min() - 0.03, ranks.max() + 0.03], [-0.13 * (place + 1)] * 2, color="0.1", lw=3.2,
                 solid_capstyle="butt", clip_on=False)  # fmt: skip
     _names(ax, data, labels(frame), -0.13 * len(bars))
-    style.caption(figure, _caption(frame, data) + ends.absent_words(frame) + ends.cut_words(frame))
+    style.caption(figure, _caption(frame, data) + final_values.left_out_text(frame) + final_values.cut_text(frame))
     return figure, data
 
 
@@ -77,8 +76,8 @@ def _axis(ax: Axes) -> None:
     ax.spines["top"].set_visible(True)
 
 
-def _names(ax: Axes, data: pd.DataFrame, words: dict[str, str], start: float) -> None:
-    """Write the better half beside the left end and the other beside the right one, each joined to its rank."""
+def _names(ax: Axes, data: pd.DataFrame, names: dict[str, str], start: float) -> None:
+    """Write the better half at the left end and the other half at the right end, each joined to its rank."""
     half = (len(data) + 1) // 2
     for place, (name, rank) in enumerate(zip(data["strategy"], data["rank"], strict=True)):
         left = place < half
@@ -86,25 +85,22 @@ def _names(ax: Axes, data: pd.DataFrame, words: dict[str, str], start: float) ->
         y, x = start - 0.26 * (row + 0.75), 0.0 if left else 1.0
         end = ax.get_xlim()[not left]
         ax.plot([rank, rank, end], [0, y, y], color="0.45", lw=0.9, clip_on=False)
-        ax.annotate(f"{words[name]}  {rank:.2f}" if left else f"{rank:.2f}  {words[name]}", (x, y),
+        ax.annotate(f"{names[name]}  {rank:.2f}" if left else f"{rank:.2f}  {names[name]}", (x, y),
                     xycoords=("axes fraction", "data"), xytext=(-4 if left else 4, 0), textcoords="offset points",
                     ha="right" if left else "left", va="center", fontsize=9, annotation_clip=False)  # fmt: skip
 
 
 def _caption(frame: pd.DataFrame, data: pd.DataFrame) -> str:
-    used = ends.problems_words(frame, int(data["problems"].iloc[0]))
-    runs = ends.runs_words(ends.ends(frame).groupby(["problem", "strategy"]).size())
+    used = final_values.problems_text(frame, int(data["problems"].iloc[0]))
+    runs = final_values.runs_text(final_values.final_values(frame).groupby(["problem", "strategy"]).size())
     p = data["friedman"].iloc[0]
-    alike = f" That all are alike: p = {p:.2g} (Friedman)." if np.isfinite(p) else ""
+    friedman = f" Difference between any of them: p = {p:.2g} (Friedman)." if np.isfinite(p) else ""
     return (
-        f"Mean rank over {used} by mean speedup of {runs} runs, lower is better. A bar joins strategies that are not "
-        f"told apart at 5 %: their mean ranks differ by less than {data['difference'].iloc[0]:.2f} (Nemenyi).{alike}"
+        f"Mean rank over {used}, by mean speedup of {runs} runs; lower is better. A bar joins strategies that do not "
+        f"differ significantly at 5 %: mean ranks closer than {data['difference'].iloc[0]:.2f} (Nemenyi).{friedman}"
     )
 
 
-DRAWING = Drawing(
-    "critical",
-    "Which strategies differ, over all problems, by more than chance?",
-    critical,
-    lambda frame: ends.lacks(frame, strategies=3, problems=4),  # of fewer no pair can be told apart at 5 %
-)
+def missing(frame: pd.DataFrame) -> str | None:
+    """Return why a study does not support the figure: with fewer problems no pair can differ significantly."""
+    return final_values.too_few(frame, strategies=3, problems=4)

@@ -1,4 +1,4 @@
-"""Best speedup as curves with bands, a panel for each problem."""
+"""Curves of the best speedup with bands, one panel per problem."""
 
 from __future__ import annotations
 
@@ -9,48 +9,48 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from . import ends, style
-from .cast import Cast, legend
+from . import final_values, style
+from .highlight import Highlight, legend
 
 POINTS = 400
-"""Of a curve, at most."""
+"""Points of a curve, at most."""
 
 
-def draw(data: pd.DataFrame, who: Cast, x: str, axis: Callable[[Axes], None]) -> Figure:
+def draw(data: pd.DataFrame, highlight: Highlight, x: str, axis: Callable[[Axes], None]) -> Figure:
     """Draw curves of the best speedup against the column `x`.
 
     Args:
       data: problem, strategy, runs, lower, median, upper and `x`.
-      axis: makes the x axis.
+      axis: formats the x axis.
     """
     problems = list(dict.fromkeys(data["problem"]))
-    figure, axes = style.panels(len(problems), 4.2, 3.3, 1.1 + 0.2 * len(who.looks) / 3)
+    figure, axes = style.panels(len(problems), 4.2, 3.3, 1.1 + 0.2 * len(highlight.looks) / 3)
     for ax, problem in zip(axes.flat, problems, strict=False):
-        _panel(ax, data[data["problem"] == problem], who, x)
+        _panel(ax, data[data["problem"] == problem], highlight, x)
         axis(ax)
         style.title(ax, problem)
     for ax in axes[:, 0]:
         ax.set_ylabel("best speedup over the default")
-    legend(figure, who.legend)
+    legend(figure, highlight.legend)
     return figure
 
 
-def _panel(ax: Axes, data: pd.DataFrame, who: Cast, x: str) -> None:
+def _panel(ax: Axes, data: pd.DataFrame, highlight: Highlight, x: str) -> None:
     ax.axhline(1, color="0.35", lw=1, ls=(0, (1, 2)))
-    for place, strategy in enumerate(who.order(set(data["strategy"]))):
+    for place, strategy in enumerate(highlight.order(set(data["strategy"]))):
         curve = data[data["strategy"] == strategy]
-        _curve(ax, curve, who.look(strategy), x, place, named=strategy in who.looks)
+        _curve(ax, curve, highlight.look(strategy), x, place, named=strategy in highlight.looks)
     ax.annotate("default", (1, 1), xycoords=("axes fraction", "data"), xytext=(-2, -3), textcoords="offset points",
                 ha="right", va="top", fontsize=8.5, color="0.35",
                 bbox={"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 0.8})  # fmt: skip
     least, most = data[x].min(), data[x].max()
     edge = max(1.1, (most / least) ** 0.05)
-    ax.set(ylim=_limits(data), xscale="log", xlim=(least / edge, most * edge))  # also where no speedup is finite
+    ax.set(ylim=_limits(data), xscale="log", xlim=(least / edge, most * edge))  # set even if no speedup is finite
 
 
 def _curve(ax: Axes, curve: pd.DataFrame, look: style.Look, x: str, place: int, named: bool) -> None:
     many = np.isfinite(curve["median"]).sum() > 5
-    marks = (0.05 + 0.03 * (place % 6), 0.18) if many else 1  # shifted, so that they do not fall together
+    marks = (0.05 + 0.03 * (place % 6), 0.18) if many else 1  # shifted, so that markers do not coincide
     ax.plot(curve[x], curve["median"], color=look.colour, linestyle=look.dash, lw=1.6 if named else 0.9,
             marker=look.marker, markersize=4, markevery=marks)  # fmt: skip
     if named and curve["runs"].iloc[0] > 1:
@@ -58,7 +58,7 @@ def _curve(ax: Axes, curve: pd.DataFrame, look: style.Look, x: str, place: int, 
 
 
 def _limits(data: pd.DataFrame) -> tuple[float, float]:
-    """Return the range of speedups to show: what beats the default, and where each curve ends."""
+    """Return the range of speedups to show: above the default, and the end of each curve."""
     highest = data[["median", "upper"]].to_numpy()
     top = highest[np.isfinite(highest)].max(initial=1.001)
     last = data.groupby("strategy")["median"].last().to_numpy()
@@ -66,10 +66,10 @@ def _limits(data: pd.DataFrame) -> tuple[float, float]:
     return bottom - 0.03 * (top - bottom), top + 0.06 * (top - bottom)
 
 
-def caption(data: pd.DataFrame, who: Cast, x_words: str) -> str:
-    """Return the caption of such a figure."""
+def caption(data: pd.DataFrame, highlight: Highlight, x_text: str) -> str:
+    """Return the caption of a figure of curves."""
     counts = data["runs"]
-    band = "median and interquartile band" if counts.max() > 1 else "single runs, so no band"
+    band = "median and interquartile band" if counts.max() > 1 else "single runs, without a band"
     text = f"Best speedup so far over the compiler's default, higher is better; {band}"
-    text = f"{text}, {ends.runs_words(counts)} runs a strategy."
-    return f"{text}{who.words} Unit: default's cost / candidate's cost. {x_words}"
+    text = f"{text}, {final_values.runs_text(counts)} runs per strategy."
+    return f"{text}{highlight.caption} Speedup: default's cost / candidate's cost. {x_text}"

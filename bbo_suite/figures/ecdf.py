@@ -1,4 +1,4 @@
-"""How soon are targets reached, all problems together?"""
+"""The share of targets reached after each number of evaluations, over all problems."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from ..stats import LEAST_GAIN, LEAST_WORDS, best_so_far, first_hits, runtime_ecdf
-from . import ends, style
-from .cast import cast, draw_shares, legend
-from .drawing import Drawing
+from ..stats import SMALLEST_GAIN, SMALLEST_GAIN_TEXT, best_so_far, first_hits, runtime_ecdf
+from . import final_values, style
+from .highlight import draw_shares, highlighted, legend
 
 TARGETS = 50
 _COLUMNS = ["problem", "strategy", "seed", "value", "uses_structure"]
@@ -20,13 +19,13 @@ _COLUMNS = ["problem", "strategy", "seed", "value", "uses_structure"]
 def ecdf_data(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the curves: strategy, uses_structure, runs, problems, evaluation, share.
 
-    The targets of a problem are 50 costs, evenly spaced from below the default's to the best that any run of the study
-    found. The share of runs and targets reached is the mean over the problems of `ends.shared` on which a run beats the
-    default by `LEAST_GAIN` (Hansen et al. 2021, COCO, with targets of our own).
+    The targets of a problem are 50 costs, evenly spaced from below the default's cost to the best cost of any run. The
+    share of (run, target) pairs that were reached is averaged over the problems of `final_values.complete_means` on
+    which a run beats the default by `SMALLEST_GAIN` (Hansen et al. 2021, COCO; the targets are ours).
     """
     targets = _targets(frame)
     grid = np.unique(np.geomspace(1, frame["evaluation"].max(), 300).astype(int))
-    together = frame["strategy"].isin(ends.shared(frame).columns)
+    together = frame["strategy"].isin(final_values.complete_means(frame).columns)
     part = frame.loc[together & frame["problem"].isin(list(targets)), _COLUMNS]
     shares = []
     for (problem, strategy), group in part.groupby(["problem", "strategy"], observed=True):
@@ -40,46 +39,47 @@ def ecdf_data(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _targets(frame: pd.DataFrame) -> dict[str, NDArray[np.float64]]:
-    """Return the target costs of each problem that has any."""
-    problems = set(ends.shared(frame).index)
+    """Return the target costs of each problem on which a run beats the default."""
+    problems = set(final_values.complete_means(frame).index)
     part = frame[frame["problem"].isin(problems)].groupby("problem", observed=True)
     default, best = part["default"].first(), part["value"].min()
     steps = np.arange(1, TARGETS) / TARGETS
-    better = [str(problem) for problem in best.index[default / best - 1 >= LEAST_GAIN]]
+    better = [str(problem) for problem in best.index[default / best - 1 >= SMALLEST_GAIN]]
     return {name: np.append(default[name] - (default[name] - best[name]) * steps, best[name]) for name in better}
 
 
 @mpl.rc_context(style.SETTINGS)
-def ecdf(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
-    """Draw the share of runs and targets reached within so many evaluations; return also the data (`ecdf_data`)."""
+def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
+    """Draw the share of (run, target) pairs against evaluations; return the figure and its data (`ecdf_data`)."""
     data = ecdf_data(frame)
-    who = cast(frame).only(data["strategy"])
+    highlight = highlighted(frame).only(data["strategy"])
     figure, axes = style.panels(1, 9.4, 3.6, 0.6)
     ax = axes.flat[0]
-    draw_shares(ax, data, who, "evaluation")
+    draw_shares(ax, data, highlight, "evaluation")
     ax.set(ylim=(-0.02, 1.02), ylabel="share of runs and targets reached")
     style.evaluations(ax)
-    legend(figure, who.legend, beside=True)
-    style.caption(figure, _caption(frame, data) + who.words + ends.absent_words(frame) + ends.cut_words(frame))
+    legend(figure, highlight.legend, right=True)
+    style.caption(
+        figure,
+        _caption(frame, data) + highlight.caption + final_values.left_out_text(frame) + final_values.cut_text(frame),
+    )
     return figure, data
 
 
 def _caption(frame: pd.DataFrame, data: pd.DataFrame) -> str:
-    used, common = int(data["problems"].iloc[0]), len(ends.shared(frame))
-    words = ends.problems_words(frame, common)
+    used, common = int(data["problems"].iloc[0]), len(final_values.complete_means(frame))
+    over = final_values.problems_text(frame, common)
     if used < common:
-        words = f"{used} of {words}, those on which a run beats the default by {LEAST_WORDS} or more"
+        over = f"{used} of {over}, those on which a run beats the default by {SMALLEST_GAIN_TEXT} or more"
     last = data.groupby("strategy", observed=True)["runs"].first()
     return (
-        f"Share of all runs and targets that were reached within so many evaluations, higher is better; mean over "
-        f"{words}, {ends.runs_words(last)} runs a strategy in all. Targets: {TARGETS} costs a problem, evenly spaced "
-        f"from the default's to the best found in this study."
+        f"Share of all (run, target) pairs that were reached within a number of evaluations, higher is better; mean "
+        f"over {over}, {final_values.runs_text(last)} runs per strategy in total. Targets: {TARGETS} costs per "
+        f"problem, evenly spaced from the default's cost to the best cost found in this study."
     )
 
 
-def _needs(frame: pd.DataFrame) -> str | None:
-    none = f"needs a run that beats the default by {LEAST_WORDS} or more"
-    return ends.lacks(frame, 1, 1) or (None if _targets(frame) else none)
-
-
-DRAWING = Drawing("ecdf", "How soon are targets reached, all problems together?", ecdf, _needs)
+def missing(frame: pd.DataFrame) -> str | None:
+    """Return why a study does not support the figure, or None."""
+    none = f"needs a run that beats the default by {SMALLEST_GAIN_TEXT} or more"
+    return final_values.too_few(frame, 1, 1) or (None if _targets(frame) else none)

@@ -1,4 +1,4 @@
-"""What did one run explore: which parameters changed when it improved, and which of them matter?"""
+"""One run: which parameters changed when it improved, and which of them matter."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ..core.space import DIGITS
-from . import ends, style
-from .drawing import Drawing
+from . import final_values, style
 
 SHOWN = 20
 ROWS = 2000
-"""Candidates that a forest is fitted to, at most."""
+"""Candidates that the random forest is fitted to, at most."""
 _ENOUGH = 8
 
 Names = Callable[[int], str]
 
 
 def candidates(run: pd.DataFrame) -> tuple[pd.DataFrame, NDArray[np.int64]]:
-    """Return the rows of a run's frame that hold a full candidate, and these `(n, d)` candidates."""
+    """Return the rows of a run's frame that hold a full candidate, and these candidates `(n, d)`."""
     kept = run[run["config"].astype(str) != ""]
     texts = kept["config"].astype(str).tolist()
     if any("-" in text for text in texts):
@@ -35,7 +34,7 @@ def candidates(run: pd.DataFrame) -> tuple[pd.DataFrame, NDArray[np.int64]]:
 
 
 def changes(kept: pd.DataFrame, configs: NDArray) -> pd.DataFrame:
-    """Return what changed when the best improved: evaluation, parameter; a row for each parameter that changed."""
+    """Return what changed at each improvement: evaluation, parameter; a row for each parameter that changed."""
     values = kept["value"].to_numpy()
     better = values < np.minimum.accumulate(np.append(np.inf, values[:-1]))
     steps = configs[better]
@@ -44,9 +43,9 @@ def changes(kept: pd.DataFrame, configs: NDArray) -> pd.DataFrame:
 
 
 def importance(kept: pd.DataFrame, configs: NDArray) -> NDArray[np.float64]:
-    """Return `(d,)` how much of the rank of a cost each parameter explains to a random forest, of sum 1.
+    """Return the `(d,)` importances of the parameters for the rank of the cost, by a random forest; their sum is 1.
 
-    Nan where there are too few candidates or all cost the same. Failed ones are left out.
+    Nan if there are too few candidates or all cost the same. Failed candidates are left out.
     """
     from sklearn.ensemble import RandomForestRegressor
 
@@ -61,13 +60,13 @@ def importance(kept: pd.DataFrame, configs: NDArray) -> NDArray[np.float64]:
 
 
 def exploration_data(run: pd.DataFrame, names: Names | None = None) -> pd.DataFrame:
-    """Return the parameters that matter most, at most 20: parameter, name, importance, changed (at which evaluations).
+    """Return the 20 most important parameters: parameter, name, importance, changed (a tuple of evaluations).
 
-    Without importances, those that changed most often.
+    Without importances, the parameters that changed most often.
 
     Args:
-      run: a study's frame of one run.
-      names: the name of parameter i.
+      run: the frame of one run.
+      names: returns the name of parameter i.
     """
     kept, configs = candidates(run)
     moved, weight = changes(kept, configs), importance(kept, configs)
@@ -82,8 +81,8 @@ def exploration_data(run: pd.DataFrame, names: Names | None = None) -> pd.DataFr
 
 
 @mpl.rc_context(style.SETTINGS)
-def exploration(frame: pd.DataFrame, names: Names | None = None) -> tuple[Figure, pd.DataFrame]:
-    """Draw when the parameters of `exploration_data` changed in one run; return also this data."""
+def draw(frame: pd.DataFrame, names: Names | None = None) -> tuple[Figure, pd.DataFrame]:
+    """Draw when parameters changed in one run; return the figure and its data (`exploration_data`)."""
     data = exploration_data(frame, names)
     known = bool(data["importance"].notna().any())
     width = 5.2 if known else 8.0
@@ -92,9 +91,9 @@ def exploration(frame: pd.DataFrame, names: Names | None = None) -> tuple[Figure
     axes[0, 0].set_xlim(0.9, 1.1 * len(frame))
     if known:
         _importance(axes[0, 1], data)
-    words = [style.short(name, 44) for name in data["name"]]
-    axes[0, 0].set_yticks(range(len(words)), words, fontsize=8.5)
-    axes[0, 0].set_ylim(max(4, len(words)) - 0.4, -0.6)
+    labels = [style.short(name, 44) for name in data["name"]]
+    axes[0, 0].set_yticks(range(len(labels)), labels, fontsize=8.5)
+    axes[0, 0].set_ylim(max(4, len(labels)) - 0.4, -0.6)
     style.caption(figure, _caption(frame, data))
     return figure, data
 
@@ -103,12 +102,12 @@ def _changes(ax: Axes, data: pd.DataFrame) -> None:
     for place, at in enumerate(data["changed"]):
         ax.plot(at, [place] * len(at), "|", color=style.looks(["one"])["one"].colour, markersize=9, mew=1.6)
     style.evaluations(ax)
-    ax.set_title("changed when the best improved", fontsize=10)
+    ax.set_title("changed at an improvement", fontsize=10)
 
 
 def _importance(ax: Axes, data: pd.DataFrame) -> None:
     ax.barh(range(len(data)), data["importance"], 0.72, color="0.45")
-    ax.set(xlabel="importance, of 1 in all", xlim=(0, None))
+    ax.set(xlabel="importance (sum 1)", xlim=(0, None))
     ax.set_title("importance for the cost", fontsize=10)
     ax.tick_params(axis="y", length=0)
 
@@ -119,22 +118,20 @@ def _caption(run: pd.DataFrame, data: pd.DataFrame) -> str:
     what = style.short(f"{one['problem']}, {one['strategy']}, seed {one['seed']}", 120)
     known = f"all {len(kept):,} candidates" if len(kept) == len(run) else f"the {len(kept):,} candidates that improved"
     hint = "" if len(kept) == len(run) else ", a small and biased sample (`run --all-configs` keeps all)"
-    which, forest = "matter most", f"Importance: a random forest's, fitted to {known}{hint}."
+    which, forest = "matter most", f"Importance: of a random forest, fitted to {known}{hint}."
     if data["importance"].isna().all():
-        which, forest = "changed most often", f"No importance: {known} are too few, or cost the same."
+        which, forest = "changed most often", f"No importance: {known} are too few or have the same cost."
     return (
         f"One run: {what}; speedup {one['speedup']:.4g} after {len(run):,} evaluations. The {len(data)} parameters of "
-        f"{configs.shape[1]:,} that {which}; a mark where the best candidate became one with another value. "
+        f"{configs.shape[1]:,} that {which}; a mark: the parameter changed when the best candidate improved. "
         f"{forest}"
     )
 
 
-def _needs(frame: pd.DataFrame) -> str | None:
-    if len(ends.ends(frame)) > 1 or "config" not in frame:
+def missing(frame: pd.DataFrame) -> str | None:
+    """Return why a frame does not support the figure, or None."""
+    if len(final_values.final_values(frame)) > 1 or "config" not in frame:
         return "shows one run; name it by --run PROBLEM/STRATEGY/SEED"
     if not (frame["config"].astype(str) != "").any():
         return "needs a candidate that was stored in full"
     return None
-
-
-DRAWING = Drawing("exploration", "What did the run explore?", exploration, _needs)

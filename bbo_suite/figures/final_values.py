@@ -1,18 +1,18 @@
-"""Where each run ended: what most figures are made of."""
+"""The final value of each run, and what captions say of runs and problems."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 
-from ..stats import whole
+from ..stats import complete_block
 from .style import short
 
 RUN = ["problem", "strategy", "seed"]
 _KEPT = ["uses_structure", "budget", "evaluation", "default", "speedup"]
 
 
-def ends(frame: pd.DataFrame) -> pd.DataFrame:
+def final_values(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the last row of each run, sorted: problem, strategy, seed, uses_structure, budget, evaluation, default,
     speedup.
     """
@@ -26,58 +26,60 @@ def ends(frame: pd.DataFrame) -> pd.DataFrame:
     return last.astype({"problem": "str", "strategy": "str"}).sort_values(RUN, ignore_index=True)
 
 
-def table(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean speedup over the repeats: a row a problem, a column a strategy, nan where there is no run."""
-    return ends(frame).pivot_table(index="problem", columns="strategy", values="speedup", aggfunc=_mean)
+def mean_speedups(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return mean speedups over the repeats: one row per problem, one column per strategy, nan without a run."""
+    return final_values(frame).pivot_table(index="problem", columns="strategy", values="speedup", aggfunc=_mean)
 
 
 def _mean(values: pd.Series) -> float:
-    return float(np.sort(values).mean())  # inf where one is, where pandas says nan; sorted: ties stay ties
+    return float(np.sort(values).mean())  # pandas returns nan for inf; sorted, so that equal runs have equal means
 
 
-def shared(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the largest part of `table` without gaps: strategies that ran on most problems, and what they share."""
-    means = table(frame)
-    rows, columns = whole(means.notna())
+def complete_means(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the largest part of `mean_speedups` without a gap: problems on which the same strategies ran."""
+    means = mean_speedups(frame)
+    rows, columns = complete_block(means.notna())
     return means.loc[rows, columns]
 
 
-def by_rank(means: pd.DataFrame) -> list[str]:
-    """Return the strategies of a `table`, the best first by mean rank among those that ran a problem."""
+def by_mean_rank(means: pd.DataFrame) -> list[str]:
+    """Return the strategies of `mean_speedups` by mean rank on the problems that they ran, the best first."""
     places = means.rank(axis=1, ascending=False, pct=True).mean()
     return list(places.sort_values(kind="stable").index)
 
 
-def runs_words(counts: pd.Series) -> str:
-    """Return the numbers of runs of strategies on problems as a caption says them."""
+def runs_text(counts: pd.Series) -> str:
+    """Return the number of runs per strategy and problem for a caption."""
     low, high = counts.min(), counts.max()
     return f"n = {low}" if low == high else f"n = {low} to {high}"
 
 
-def cut_words(frame: pd.DataFrame) -> str:
-    """Return how many runs a figure shows for less than their budget, for the end of a caption; nothing if none."""
-    last = ends(frame)
+def cut_text(frame: pd.DataFrame) -> str:
+    """Return how many runs are shorter than their budget, for the end of a caption; empty if none."""
+    last = final_values(frame)
     cut = int((last["evaluation"] < last["budget"]).sum())
-    return f" Shown for less than their budget: {cut:,} of {len(last):,} runs." if cut else ""
+    return f" {cut:,} of {len(last):,} runs are shorter than their budget." if cut else ""
 
 
-def problems_words(frame: pd.DataFrame, used: int) -> str:
-    """Return how many problems a figure of those that are shared is about, for a caption."""
+def problems_text(frame: pd.DataFrame, used: int) -> str:
+    """Return how many problems a figure of `complete_means` covers, for a caption."""
     known = frame["problem"].nunique()
     if used == known:
         return "1 problem" if used == 1 else f"{used} problems"
     return f"the {used} of {known} problems that all of these strategies ran"
 
 
-def absent_words(frame: pd.DataFrame) -> str:
-    """Return which strategies a figure of what is shared leaves out, for the end of a caption; nothing if none."""
-    absent = sorted(set(table(frame).columns) - set(shared(frame).columns))
-    return f" Left out, as they ran too few of these problems: {', '.join(map(short, absent))}." if absent else ""
+def left_out_text(frame: pd.DataFrame) -> str:
+    """Return the strategies that `complete_means` leaves out, for the end of a caption; empty if none."""
+    absent = sorted(set(mean_speedups(frame).columns) - set(complete_means(frame).columns))
+    return (
+        f" Left out, because they did not run all of these problems: {', '.join(map(short, absent))}." if absent else ""
+    )
 
 
-def lacks(frame: pd.DataFrame, strategies: int, problems: int) -> str | None:
-    """Return why a study has too few strategies, or problems that they share, for a figure; None if enough."""
-    known, means = table(frame).shape[1], shared(frame)
+def too_few(frame: pd.DataFrame, strategies: int, problems: int) -> str | None:
+    """Return why a study has too few strategies or shared problems for a figure, or None."""
+    known, means = mean_speedups(frame).shape[1], complete_means(frame)
     if known < strategies:
         return f"needs {strategies} strategies or more, not {known}"
     least = max(strategies, min(2, known))

@@ -1,4 +1,4 @@
-"""How much is gained on which problem?"""
+"""The gain on each problem, sorted."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from . import ends, style
-from .bars import speedup_data
-from .cast import labels
-from .drawing import Drawing
+from . import final_values, style
+from .highlight import labels
+from .speedup import speedup_data
 
 PANELS = 6
 LARGE = 0.05
-"""A gain from which on a problem is named, as in XTAT (Phothilimthana et al. 2021, figure 7)."""
+"""Problems with at least this gain are named, as in XTAT (Phothilimthana et al. 2021, figure 7)."""
 
 
 def gains_data(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the bars: strategy, problem, runs, gain, low, high (mean speedup minus 1, 95 % interval of the mean).
 
-    The best six strategies by mean rank, the best first; of each, the problems by falling gain.
+    The best six strategies by mean rank, the best first; for each, the problems by falling gain.
     """
-    order = ends.by_rank(ends.table(frame))[:PANELS]
+    order = final_values.by_mean_rank(final_values.mean_speedups(frame))[:PANELS]
     data = speedup_data(frame)
     data = data[data["strategy"].isin(order)].assign(gain=lambda d: d["mean"] - 1)
     data[["low", "high"]] -= 1
@@ -33,21 +32,21 @@ def gains_data(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 @mpl.rc_context(style.SETTINGS)
-def gains(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
-    """Draw each problem's gain as a bar, sorted, a panel for each strategy; return also the data (`gains_data`)."""
-    data, words = gains_data(frame), labels(frame)
+def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
+    """Draw the sorted gains as bars, a panel for each strategy; return the figure and its data (`gains_data`)."""
+    data, shown = gains_data(frame), labels(frame)
     names = list(dict.fromkeys(data["strategy"]))
     most = data.groupby("strategy").size().max()
     figure, axes = style.panels(len(names), max(4.2, 1 + 0.13 * most), 3.4, 0.8, sharey=True)
     for ax, name in zip(axes.flat, names, strict=False):
         _panel(ax, data[data["strategy"] == name], most)
-        style.title(ax, words[name])
+        style.title(ax, shown[name])
     _heights(axes.flat[0], data)
     for ax in axes[:, 0]:
         ax.set_ylabel("gain over the default")
     low, high = axes.flat[0].get_ylim()
-    long = " Longer intervals end at the edge." if data["low"].min() < low or data["high"].max() > high else ""
-    style.caption(figure, _caption(frame, data) + long + ends.cut_words(frame))
+    long = " Longer intervals are cut at the edge." if data["low"].min() < low or data["high"].max() > high else ""
+    style.caption(figure, _caption(frame, data) + long + final_values.cut_text(frame))
     return figure, data
 
 
@@ -67,15 +66,15 @@ def _panel(ax: Axes, data: pd.DataFrame, most: int) -> None:
 
 
 def _names(ax: Axes, problems: list[str], gain: np.ndarray) -> None:
-    """Name the large gains under their bars, and what could not be drawn."""
+    """Name the problems of large gains, and those whose gain cannot be drawn."""
     odd = {-1.0: " (all failed)", np.inf: " (∞)"}
     named = [i for i, value in enumerate(gain) if value in odd or value >= LARGE]
-    words = [style.short(problems[i], 30) + odd.get(gain[i], "") for i in named]
-    ax.set_xticks(named, words, rotation=50, ha="right", rotation_mode="anchor", fontsize=7.5)
+    names = [style.short(problems[i], 30) + odd.get(gain[i], "") for i in named]
+    ax.set_xticks(named, names, rotation=50, ha="right", rotation_mode="anchor", fontsize=7.5)
 
 
 def _heights(ax: Axes, data: pd.DataFrame) -> None:
-    """Show all bars, and of the intervals, which two runs make very wide, no more than half a bar's length beyond."""
+    """Show all bars; cut intervals half a bar beyond them, since those of two runs are very wide."""
     gain, low, high = (data[column].to_numpy() for column in ("gain", "low", "high"))
     usual = gain[np.isfinite(gain) & (gain > -1)]
     least, most = usual.min(initial=0), usual.max(initial=0.001)
@@ -89,14 +88,11 @@ def _caption(frame: pd.DataFrame, data: pd.DataFrame) -> str:
     shown = f" Shown: the best {PANELS} of {known} strategies by mean rank." if known > PANELS else ""
     return (
         f"Gain over the compiler's default (mean speedup minus 1) on each problem, higher is better, with 95 % "
-        f"intervals (Student's t); {ends.runs_words(data['runs'])} runs. Gains of {100 * LARGE:g} % or more are named."
-        f"{shown}"
+        f"intervals (Student's t); {final_values.runs_text(data['runs'])} runs. Problems with a gain of "
+        f"{100 * LARGE:g} % or more are named.{shown}"
     )
 
 
-DRAWING = Drawing(
-    "gains",
-    "How much is gained on which problem?",
-    gains,
-    lambda frame: None if frame["problem"].nunique() > 2 else "needs three problems or more",
-)
+def missing(frame: pd.DataFrame) -> str | None:
+    """Return why a study does not support the figure, or None."""
+    return None if frame["problem"].nunique() > 2 else "needs three problems or more"

@@ -1,4 +1,4 @@
-"""On which problems is a strategy good, and on which not?"""
+"""A heat map: each strategy's share of the best gain on each problem."""
 
 from __future__ import annotations
 
@@ -8,31 +8,29 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..stats import LEAST_GAIN, LEAST_WORDS
-from . import ends, style
-from .cast import labels
-from .drawing import Drawing
+from ..stats import SMALLEST_GAIN, SMALLEST_GAIN_TEXT
+from . import final_values, style
+from .highlight import labels
 
 
 def heat_data(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the cells: strategy, problem, speedup (mean), share (of the best strategy's gain), best first.
 
-    The share is nan where nothing beats the default by `LEAST_GAIN`, and 1 beside a speedup without bounds for others
-    like it.
+    The share is nan on problems where no strategy beats the default by `SMALLEST_GAIN`, and 1 for an infinite speedup.
     """
-    means = ends.table(frame).T
+    means = final_values.mean_speedups(frame).T
     gains = means - 1
     best = gains.max()
-    shares = (gains / best.where(best >= LEAST_GAIN)).mask(np.isinf(gains), 1.0)
+    shares = (gains / best.where(best >= SMALLEST_GAIN)).mask(np.isinf(gains), 1.0)
     order = shares.clip(lower=0).mean(axis=1).fillna(0).sort_values(ascending=False, kind="stable").index
     cells = pd.DataFrame({"speedup": means.loc[order].stack(), "share": shares.loc[order].stack(future_stack=True)})
     return cells.dropna(subset="speedup").rename_axis(["strategy", "problem"]).reset_index()
 
 
 @mpl.rc_context(style.SETTINGS)
-def heat(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
-    """Draw each strategy's share of the best gain on each problem as a map; return also its data (`heat_data`)."""
-    data, words = heat_data(frame), labels(frame)
+def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
+    """Draw the share of the best gain by strategy and problem; return the figure and its data (`heat_data`)."""
+    data, names = heat_data(frame), labels(frame)
     rows, columns = list(dict.fromkeys(data["strategy"])), sorted(set(data["problem"]))
     size = (max(6.4, 2.6 + 0.46 * len(columns)), 2.8 + 0.28 * len(rows))
     figure = Figure(figsize=size, layout="constrained")
@@ -40,16 +38,16 @@ def heat(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     cells = data.pivot(index="strategy", columns="problem", values="share").loc[rows, columns]
     shown = np.clip(cells.to_numpy(np.float64), 0, 1)
     blues = mpl.colormaps["Blues"].with_extremes(bad="0.93")
-    ax.imshow(shown, cmap=blues, vmin=0, vmax=1.25, aspect="auto")  # the darkest would hide the numbers
+    ax.imshow(shown, cmap=blues, vmin=0, vmax=1.25, aspect="auto")  # a darker blue would hide the numbers
     for _, cell in data.iterrows():
         _write(ax, rows.index(cell["strategy"]), columns.index(cell["problem"]), cell["speedup"], cell["share"])
-    ax.set_yticks(range(len(rows)), [words[name] for name in rows], fontsize=9)
-    names = [style.short(name, 34) for name in columns]
-    ax.set_xticks(range(len(columns)), names, rotation=50, ha="right", rotation_mode="anchor", fontsize=8.5)
+    ax.set_yticks(range(len(rows)), [names[name] for name in rows], fontsize=9)
+    problems = [style.short(name, 34) for name in columns]
+    ax.set_xticks(range(len(columns)), problems, rotation=50, ha="right", rotation_mode="anchor", fontsize=8.5)
     ax.tick_params(length=0)
     ax.grid(visible=False)
     ax.spines[:].set_visible(False)
-    style.caption(figure, _caption(frame) + ends.cut_words(frame))
+    style.caption(figure, _caption(frame) + final_values.cut_text(frame))
     return figure, data
 
 
@@ -60,17 +58,15 @@ def _write(ax: Axes, row: int, column: int, speedup: float, share: float) -> Non
 
 
 def _caption(frame: pd.DataFrame) -> str:
-    runs = ends.runs_words(ends.ends(frame).groupby(["problem", "strategy"]).size())
+    runs = final_values.runs_text(final_values.final_values(frame).groupby(["problem", "strategy"]).size())
     return (
-        f"Gain over the compiler's default (mean speedup of {runs} runs, minus 1) as a percentage of the best "
-        f"strategy's on the same problem: 100 is the best, below 0 is slower than the default. Sorted by the mean of a "
-        f"row. A dash: no strategy beats the default by {LEAST_WORDS} or more. An empty cell: no run."
+        f"Gain over the compiler's default (mean speedup of {runs} runs, minus 1) in percent of the best "
+        f"strategy's gain on the same problem: 100 is the best, below 0 is slower than the default. Rows are sorted by "
+        f"their mean. Dash: no strategy beats the default by {SMALLEST_GAIN_TEXT} or more. Empty cell: no run."
     )
 
 
-DRAWING = Drawing(
-    "heat",
-    "On which problems is a strategy good, and on which not?",
-    heat,
-    lambda frame: None if min(ends.table(frame).shape) > 1 else "needs two strategies and two problems or more",
-)
+def missing(frame: pd.DataFrame) -> str | None:
+    """Return why a study does not support the figure, or None."""
+    enough = min(final_values.mean_speedups(frame).shape) > 1
+    return None if enough else "needs two strategies and two problems or more"

@@ -1,4 +1,4 @@
-"""Who is named in figures of many strategies: all of up to twelve, else the best few, with the others in grey."""
+"""Highlighted strategies: all if there are at most twelve, else the best eight; the others are grey."""
 
 from __future__ import annotations
 
@@ -11,83 +11,85 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.typing import DrawStyleType
 
-from . import ends, style
+from . import final_values, style
 
 _ALL, _BEST = 12, 8
 _GREY = style.Look("0.78", "-", "")
 
 
 @dataclass(frozen=True)
-class Cast:
-    """The strategies of a study.
+class Highlight:
+    """The strategies of a study, some of them highlighted.
 
     Attributes:
-      looks: of those that are named; the same on every page of a figure.
-      labels: of all, marked where one sees the problem's structure.
+      looks: of the highlighted strategies; the same in every figure of a study.
+      labels: of all strategies; those that use the problem's structure are marked.
     """
 
     looks: dict[str, style.Look]
     labels: dict[str, str]
 
     def look(self, strategy: str) -> style.Look:
-        """Return the look of any strategy."""
+        """Return the look of any strategy; grey if it is not highlighted."""
         return self.looks.get(strategy, _GREY)
 
     @property
     def legend(self) -> dict[str, style.Look]:
-        """What a legend names, and how it looks: those that are named, and how many others there are."""
+        """The entries of a legend: the highlighted strategies, and the number of the others."""
         others = len(self.labels) - len(self.looks)
         shown = {self.labels[name]: look for name, look in self.looks.items()}
         return shown | ({f"{others} others": _GREY} if others else {})
 
-    def only(self, strategies: Iterable[str]) -> Cast:
-        """Return those of the strategies that a figure shows, each with the look that it has in all figures."""
+    def only(self, strategies: Iterable[str]) -> Highlight:
+        """Return the highlight of the strategies that a figure shows; looks stay the same."""
         shown = set(strategies)
         looks = {name: look for name, look in self.looks.items() if name in shown}
-        return Cast(looks, {name: label for name, label in self.labels.items() if name in shown})
+        return Highlight(looks, {name: label for name, label in self.labels.items() if name in shown})
 
     def order(self, strategies: Iterable[str]) -> list[str]:
-        """Return strategies in the order of drawing: the grey ones below."""
+        """Return strategies in drawing order: grey ones first, so that they lie below."""
         return sorted(strategies, key=lambda name: (name in self.looks, name))
 
     @property
-    def words(self) -> str:
-        """What a caption says of those that are not named."""
+    def caption(self) -> str:
+        """The sentence of a caption about strategies that are not highlighted; empty if there are none."""
         others = len(self.labels) - len(self.looks)
         return (
-            f" Named: the {len(self.looks)} best by mean rank of the {len(self.labels)} strategies." if others else ""
+            f" Highlighted: the {len(self.looks)} best of {len(self.labels)} strategies by mean rank." if others else ""
         )
 
 
-def cast(frame: pd.DataFrame) -> Cast:
-    """Return who is named in figures of a study, and how they look."""
-    means = ends.table(frame)
+def highlighted(frame: pd.DataFrame) -> Highlight:
+    """Return which strategies the figures of a study highlight, and how they look."""
+    means = final_values.mean_speedups(frame)
     names = sorted(means.columns)
-    named = names if len(names) <= _ALL else sorted(ends.by_rank(means)[:_BEST])
-    return Cast(style.looks(named), labels(frame))
+    named = names if len(names) <= _ALL else sorted(final_values.by_mean_rank(means)[:_BEST])
+    return Highlight(style.looks(named), labels(frame))
 
 
 def labels(frame: pd.DataFrame) -> dict[str, str]:
-    """Return each strategy's words, no more shortened than tells all apart."""
-    last = ends.ends(frame)
+    """Return each strategy's label, shortened as far as labels stay different."""
+    last = final_values.final_values(frame)
     sees = dict(zip(last["strategy"], last["uses_structure"], strict=True))
     most = next((m for m in (40, 50, 60) if len({style.short(name, m) for name in sees}) == len(sees)), 200)
     return {name: style.label(name, own, most) for name, own in sees.items()}
 
 
-def draw_shares(ax: Axes, data: pd.DataFrame, who: Cast, x: str, drawstyle: DrawStyleType = "default") -> None:
-    """Draw each strategy's `share` over the column `x` of `data`; one that is not named is thin."""
-    for name in who.order(set(data["strategy"])):
-        curve, look = data[data["strategy"] == name], who.look(name)
+def draw_shares(
+    ax: Axes, data: pd.DataFrame, highlight: Highlight, x: str, drawstyle: DrawStyleType = "default"
+) -> None:
+    """Draw each strategy's `share` against the column `x` of `data`; grey ones are thin."""
+    for name in highlight.order(set(data["strategy"])):
+        curve, look = data[data["strategy"] == name], highlight.look(name)
         ax.plot(curve[x], curve["share"], color=look.colour, linestyle=look.dash, lw=1.6 if look.marker else 0.9,
                 marker=look.marker, markersize=4, markevery=0.1, drawstyle=drawstyle)  # fmt: skip
 
 
-def legend(figure: Figure, looks: dict[str, style.Look], beside: bool = False) -> None:
-    """Name the lines of a figure above all panels, or beside the only one."""
+def legend(figure: Figure, looks: dict[str, style.Look], right: bool = False) -> None:
+    """Add a legend above all panels, or at the right of the only one."""
     lines = [Line2D([], [], color=k.colour, linestyle=k.dash, marker=k.marker, markersize=4) for k in looks.values()]
-    columns = 1 if beside else max(1, int(figure.get_figwidth() * 11 / (max(map(len, looks)) + 8)))
+    columns = 1 if right else max(1, int(figure.get_figwidth() * 11 / (max(map(len, looks)) + 8)))
     made = figure.legend(lines, ["x" * len(name) for name in looks], ncols=columns, fontsize=8.5, handlelength=3.5,
-                         loc="outside right upper" if beside else "outside upper left")  # fmt: skip
+                         loc="outside right upper" if right else "outside upper left")  # fmt: skip
     for text, name in zip(made.get_texts(), looks, strict=True):
-        text.set_text(name)  # afterwards: a legend leaves out a name that starts with an underscore
+        text.set_text(name)  # set afterwards: a legend omits names that start with an underscore

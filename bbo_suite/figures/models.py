@@ -1,4 +1,4 @@
-"""How well do a strategy's models predict what they have not seen?"""
+"""How well a strategy's models predict unseen candidates."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from . import style
-from .cast import legend
-from .drawing import Drawing
+from .highlight import legend
 
 _PREFIX = "score/"
 _LEAST = -1.0
-"""A model that fails can score any negative number."""
+"""Lower scores are drawn here: a bad model can have any negative score."""
 
 
 def scores_data(diagnostics: pd.DataFrame) -> pd.DataFrame:
     """Return the lines: problem, strategy, model, evaluation, score (median over the runs), runs.
 
     Args:
-      diagnostics: as `bbo_suite.store.diagnostics.load_diagnostics` gives it; numbers other than scores are left out.
+      diagnostics: of a study (see `bbo_suite.store.diagnostics.load_diagnostics`); only scores are used.
     """
     scores = diagnostics[diagnostics["name"].str.startswith(_PREFIX)]
     scores = scores.assign(model=scores["name"].str.removeprefix(_PREFIX))
@@ -32,10 +31,10 @@ def scores_data(diagnostics: pd.DataFrame) -> pd.DataFrame:
 
 
 @mpl.rc_context(style.SETTINGS)
-def model_scores(diagnostics: pd.DataFrame, problems: Sequence[str] | None = None) -> tuple[Figure, pd.DataFrame]:
+def draw(diagnostics: pd.DataFrame, problems: Sequence[str] | None = None) -> tuple[Figure, pd.DataFrame]:
     """Draw each model's cross-validated score against evaluations, a panel for each problem and strategy.
 
-    Returns the figure and the data it drew (see `scores_data`).
+    Returns the figure and its data (see `scores_data`).
     """
     scores = scores_data(diagnostics)
     looks = style.looks(sorted(set(scores["model"])))
@@ -63,19 +62,15 @@ def _panel(ax: Axes, lines: pd.DataFrame, looks: dict[str, style.Look]) -> None:
 
 
 def _caption(data: pd.DataFrame) -> str:
-    runs = f"{data['runs'].max()} runs, or of those that fitted then" if data["runs"].max() > 1 else "one run"
-    cut = f" Drawn at {_LEAST:g}: all that is below." if data["score"].min() < _LEAST else ""
+    runs = f"{data['runs'].max()} runs, or of those that fitted at that point" if data["runs"].max() > 1 else "one run"
+    cut = f" Scores below {_LEAST:g} are drawn at {_LEAST:g}." if data["score"].min() < _LEAST else ""
     return (
-        f"Cross-validated R² of each model whenever it is fitted, higher is better; 1 is perfect, 0 a constant; median "
-        f"of {runs}. Evaluations on a log scale.{cut}"
+        f"Cross-validated R² of each model whenever it is fitted, higher is better; 1 is perfect, 0 is as good as "
+        f"predicting the mean; median of {runs}. Evaluations on a log scale.{cut}"
     )
 
 
-def _needs(diagnostics: pd.DataFrame) -> str | None:
-    told = len(scores_data(diagnostics))
-    return None if told else "needs a strategy that says how well its models predict, as mbo does"
-
-
-DRAWING = Drawing(
-    "models", "How well do a strategy's models predict what they have not seen?", model_scores, _needs, paged=True
-)
+def missing(diagnostics: pd.DataFrame) -> str | None:
+    """Return why diagnostics do not support the figure, or None."""
+    found = len(scores_data(diagnostics))
+    return None if found else "needs a strategy that reports how well its models predict, as mbo does"

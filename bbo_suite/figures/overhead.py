@@ -1,4 +1,4 @@
-"""What does a strategy's own thinking cost?"""
+"""The time that a strategy itself needs per candidate."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from . import ends, style
-from .cast import Cast, cast, labels, legend
-from .drawing import Drawing, always
+from . import final_values, style
+from .highlight import Highlight, highlighted, labels, legend
 
 _LEAST = 1e-9
-"""Seconds; less than a clock tells, for a log scale."""
+"""Seconds, below the resolution of a clock: the least that a log scale shows."""
 
 
 def overhead_data(frame: pd.DataFrame) -> pd.DataFrame:
@@ -22,7 +21,7 @@ def overhead_data(frame: pd.DataFrame) -> pd.DataFrame:
     evaluation_seconds (medians over the runs).
     """
     columns = ["strategy_seconds", "evaluation_seconds", "uses_structure", "parameters"]
-    runs = frame.groupby(ends.RUN, observed=True)[columns].mean().reset_index()
+    runs = frame.groupby(final_values.RUN, observed=True)[columns].mean().reset_index()
     by = runs.groupby(["problem", "parameters", "strategy"], observed=True)
     seconds = {name: (name, "median") for name in columns[:2]}
     data = by.agg(uses_structure=("uses_structure", "any"), runs=("seed", "size"), **seconds).reset_index()
@@ -30,50 +29,50 @@ def overhead_data(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 @mpl.rc_context(style.SETTINGS)
-def overhead(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
-    """Draw each strategy's seconds per candidate, against the number of parameters if problems differ in it.
+def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
+    """Draw each strategy's seconds per candidate; against the number of parameters, if problems differ in it.
 
-    Returns the figure and the data it drew (see `overhead_data`).
+    Returns the figure and its data (see `overhead_data`).
     """
     data = overhead_data(frame)
-    figure = _lines(data, cast(frame)) if data["parameters"].nunique() > 1 else _dots(data, labels(frame))
-    runs = ends.runs_words(data["runs"])
-    words = cast(frame).words if data["parameters"].nunique() > 1 else ""
+    figure = _lines(data, highlighted(frame)) if data["parameters"].nunique() > 1 else _dots(data, labels(frame))
+    runs = final_values.runs_text(data["runs"])
+    named = highlighted(frame).caption if data["parameters"].nunique() > 1 else ""
     style.caption(
         figure,
-        f"Time that a strategy takes for itself per candidate, on a log scale, lower is better; median of {runs} runs, "
-        f"as measured in each.{words} In grey: the time of an evaluation, which comes on top."
-        f"{ends.cut_words(frame)}",
+        f"The strategy's own time per candidate, on a log scale, lower is better; median of {runs} runs, as measured "
+        f"in each.{named} Grey: the time of an evaluation, which is not included."
+        f"{final_values.cut_text(frame)}",
     )
     return figure, data
 
 
-def _lines(data: pd.DataFrame, who: Cast) -> Figure:
+def _lines(data: pd.DataFrame, highlight: Highlight) -> Figure:
     figure, axes = style.panels(1, 9.4, 3.8, 0.6)
     ax = axes.flat[0]
     data = data.assign(parameters=_sizes(data["parameters"].to_numpy()))
     costs = data.groupby("parameters")["evaluation_seconds"].median()
     ax.plot(costs.index, np.maximum(_LEAST, costs), color="0.6", lw=4, alpha=0.5)
-    for name in who.order(set(data["strategy"])):
+    for name in highlight.order(set(data["strategy"])):
         part = data[data["strategy"] == name].groupby("parameters")["strategy_seconds"].median()
-        look = who.look(name)
+        look = highlight.look(name)
         ax.plot(part.index, np.maximum(_LEAST, part), color=look.colour, linestyle=look.dash, marker=look.marker,
-                markersize=4.5, lw=1.5 if name in who.looks else 0.8)  # fmt: skip
+                markersize=4.5, lw=1.5 if name in highlight.looks else 0.8)  # fmt: skip
     ax.set(yscale="log", ylabel="strategy's time per candidate")
     style.seconds(ax.yaxis)
     style.evaluations(ax)
     ax.set_xlabel("parameters")
-    legend(figure, who.legend, beside=True)
+    legend(figure, highlight.legend, right=True)
     return figure
 
 
 def _sizes(parameters: NDArray) -> NDArray:
-    """Return numbers of parameters, rounded to powers of two if they are too many to tell apart."""
+    """Return numbers of parameters, rounded to powers of two if there are more than 16 of them."""
     few = len(np.unique(parameters)) <= 16
     return parameters if few else 2.0 ** np.round(np.log2(np.maximum(1, parameters)))
 
 
-def _dots(data: pd.DataFrame, words: dict[str, str]) -> Figure:
+def _dots(data: pd.DataFrame, names: dict[str, str]) -> Figure:
     part = data.groupby("strategy")[["strategy_seconds", "evaluation_seconds"]].median()
     part = part.sort_values("strategy_seconds", kind="stable")
     figure, axes = style.panels(1, 7.0, 0.27 * len(part) + 0.7, 0.6)
@@ -84,11 +83,8 @@ def _dots(data: pd.DataFrame, words: dict[str, str]) -> Figure:
     for place, value in zip(y, x, strict=True):
         ax.annotate(style.duration(value), (value, place), xytext=(7, 0), textcoords="offset points", va="center",
                     fontsize=8)  # fmt: skip
-    ax.set_yticks(y, [words[name] for name in part.index])
+    ax.set_yticks(y, [names[name] for name in part.index])
     ax.set(ylim=(len(part) - 0.4, -0.6), xscale="log", xlabel="strategy's time per candidate")
     style.seconds(ax.xaxis)
     ax.margins(x=0.15)
     return figure
-
-
-DRAWING = Drawing("overhead", "What does a strategy's own thinking cost?", overhead, always)

@@ -1,4 +1,4 @@
-"""A figure as a paper takes it: as wide as a column or as the page, in 8 points, its caption beside it as text."""
+"""A figure for a paper: as wide as a column or a page, in at most 8 points, with its caption as separate text."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from matplotlib.text import Text
 from . import style
 
 COLUMN, PAGE = 3.4, 7.0
-"""Inches: a column and a page of the two-column styles of ACM and IEEE."""
+"""Inches: width of a column and of a page in the two-column styles of ACM and IEEE."""
 _WIDE, _HIGH = 1.3, 1.1
-"""Inches that a panel needs beside its labels; where a column leaves less, the figure takes the page."""
+"""Inches that a panel needs without its labels; if a column leaves less width, the figure takes the page."""
 _CELL = 0.24
-"""Inches that a cell with a number in it needs."""
+"""Inches that a cell with a number needs."""
 _LINE = 0.11
-"""Inches from one slanted name to the next, at least."""
+"""Inches from one slanted label to the next, at least."""
 _LETTER = 0.056
-"""Inches of width of a letter in 7 points, about."""
+"""Inches: approximate width of a letter in 7 points."""
 
 
 def fit(figure: Figure) -> str:
-    """Make a drawn figure one for a paper, and return the caption, which is no longer in it."""
+    """Resize a drawn figure for a paper, remove its caption and return the caption."""
     caption = next(text for text in figure.texts if text.get_gid() == style.CAPTION)
-    told = " ".join(caption.get_text().split())
+    removed = " ".join(caption.get_text().split())
     caption.set(visible=False, in_layout=False)
     height = 0.65 * (figure.get_figheight() - 0.13 * caption.get_text().count("\n"))
     for artist in figure.findobj():
@@ -39,7 +39,7 @@ def fit(figure: Figure) -> str:
         _fits(figure, PAGE, height)
     _turn(figure)
     _heighten(figure)
-    return told
+    return removed
 
 
 def _shrink(artist: Artist) -> None:
@@ -51,24 +51,24 @@ def _shrink(artist: Artist) -> None:
 
 
 def _fits(figure: Figure, width: float, height: float) -> bool:
-    """Resize a figure, and return whether that leaves its panels enough width."""
+    """Resize a figure; return True if its panels are wide enough."""
     rows = sum(_above(figure, legend, width) for legend in list(figure.legends))
     figure.set_size_inches(width, height + 0.13 * rows)
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        figure.draw_without_rendering()  # lays it out
+        figure.draw_without_rendering()  # computes the layout
     for ax in figure.axes:
         letters = int(width * ax.get_position().width / _LETTER)
         if title := str(ax.title.get_label()):
             style.wrapped(ax, title, max(12, letters))
             ax.title.set_fontsize(7.5)
-    collapsed = any("constrained_layout" in str(warning.message) for warning in told)
+    collapsed = any("constrained_layout" in str(warning.message) for warning in caught)
     needed = [max(_WIDE, _CELL * image.get_size()[1]) for ax in figure.axes for image in ax.images]
     return not collapsed and _least(figure, "width") * width >= max(needed, default=_WIDE)
 
 
 def _turn(figure: Figure) -> None:
-    """Set slanted names upright where they stand so close that they would lie on one another."""
+    """Make slanted labels vertical if they are so close that they would overlap."""
     for ax in figure.axes:
         close = figure.get_figwidth() * ax.get_position().width / float(np.ptp(ax.get_xlim())) < _LINE
         for name in ax.get_xticklabels():
@@ -78,7 +78,7 @@ def _turn(figure: Figure) -> None:
 
 
 def _heighten(figure: Figure) -> None:
-    """Give panels that labels below them left too little the height that they lack."""
+    """Make the figure higher if labels leave its panels too little height."""
     width, height = figure.get_size_inches()
     lacking = _HIGH - _least(figure, "height") * height
     if lacking > 0:
@@ -88,12 +88,12 @@ def _heighten(figure: Figure) -> None:
 
 
 def _least(figure: Figure, what: str) -> float:
-    """Return the least width or height of a panel, as a part of the figure's."""
+    """Return the smallest width or height of a panel, as a fraction of the figure's."""
     return min(getattr(ax.get_position(), what) for ax in figure.axes if ax.get_visible())
 
 
 def _above(figure: Figure, legend: Legend, width: float) -> int:
-    """Set a legend above the panels, in as many columns as fit, and return its number of rows."""
+    """Move a legend above the panels, in as many columns as fit; return its number of rows."""
     words, handles = [text.get_text() for text in legend.get_texts()], legend.legend_handles
     columns = max(1, int(width / (_LETTER * max(map(len, words)) + 0.45)))
     legend.remove()

@@ -1,4 +1,4 @@
-"""How often is a strategy within a factor of the best one?"""
+"""The performance profile: how often a strategy is within a factor of the best one."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ..stats import performance_profile
-from . import ends, style
-from .cast import cast, draw_shares, legend
-from .drawing import Drawing
+from . import final_values, style
+from .highlight import draw_shares, highlighted, legend
 
 
 def profile_data(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the curves: strategy, problems, factor, share.
 
-    A strategy's cost on a problem is the default's over its mean speedup (Dolan and More 2002).
+    A strategy's cost on a problem is the default's cost divided by its mean speedup (Dolan and More 2002).
     """
-    means = ends.shared(frame)
+    means = final_values.complete_means(frame)
     with np.errstate(divide="ignore"):
         costs = 1 / means.to_numpy()
     factors = np.linspace(1, _widest(costs), 300)
@@ -28,7 +27,7 @@ def profile_data(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _widest(costs: np.ndarray) -> float:
-    """Return the factor beyond which nothing changes, or at most 2."""
+    """Return the factor from which all curves are constant, at most 2."""
     best = costs.min(axis=1, keepdims=True)
     usual = np.isfinite(costs) & (best > 0)
     ratios = costs[usual] / np.broadcast_to(best, costs.shape)[usual]
@@ -36,29 +35,27 @@ def _widest(costs: np.ndarray) -> float:
 
 
 @mpl.rc_context(style.SETTINGS)
-def profile(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
-    """Draw the share of problems on which each strategy is within a factor of the best; return also the data."""
+def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
+    """Draw each strategy's performance profile; return the figure and its data (`profile_data`)."""
     data = profile_data(frame)
-    who = cast(frame).only(data["strategy"])
+    highlight = highlighted(frame).only(data["strategy"])
     figure, axes = style.panels(1, 9.4, 3.6, 0.6)
     ax = axes.flat[0]
-    draw_shares(ax, data, who, "factor", drawstyle="steps-post")
-    ax.set(ylim=(-0.02, 1.02), ylabel="share of problems", xlabel="cost, in multiples of the best strategy's")
-    legend(figure, who.legend, beside=True)
-    used = ends.problems_words(frame, int(data["problems"].iloc[0]))
-    runs = ends.runs_words(ends.ends(frame).groupby(["problem", "strategy"]).size())
+    draw_shares(ax, data, highlight, "factor", drawstyle="steps-post")
+    ax.set(ylim=(-0.02, 1.02), ylabel="share of problems", xlabel="cost / cost of the best strategy")
+    legend(figure, highlight.legend, right=True)
+    used = final_values.problems_text(frame, int(data["problems"].iloc[0]))
+    runs = final_values.runs_text(final_values.final_values(frame).groupby(["problem", "strategy"]).size())
     style.caption(
         figure,
-        f"Share of problems on which a strategy's cost is within a factor of the best strategy's, higher is better; at "
-        f"factor 1 it is the best. Over {used}; cost: the default's over the mean speedup of {runs} runs.{who.words}"
-        f"{ends.absent_words(frame)}{ends.cut_words(frame)}",
+        f"Share of problems on which a strategy's cost is within a factor of the lowest cost, higher is better; at "
+        f"factor 1 the strategy is the best. Over {used}; cost: that of the default / mean speedup of {runs} runs."
+        f"{highlight.caption}"
+        f"{final_values.left_out_text(frame)}{final_values.cut_text(frame)}",
     )
     return figure, data
 
 
-DRAWING = Drawing(
-    "profile",
-    "How often is a strategy within a factor of the best one?",
-    profile,
-    lambda frame: ends.lacks(frame, strategies=2, problems=3),
-)
+def missing(frame: pd.DataFrame) -> str | None:
+    """Return why a study does not support the figure, or None."""
+    return final_values.too_few(frame, strategies=2, problems=3)

@@ -1,47 +1,91 @@
-"""What a figure is to those who write files or reports of it."""
+"""The figures that a study may have. Their modules, which import matplotlib, are loaded when one is drawn."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from ..errors import UserError
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-PAGE = 9
-"""Panels that a page holds."""
+PANELS = 9
+"""Panels on a page, at most."""
 
 
 @dataclass(frozen=True)
-class Drawing:
-    """A figure that any study may have.
+class StudyFigure:
+    """A figure of a study: call it with the study's frame (see `bbo_suite.load`).
 
     Attributes:
       name: of its file, and on the command line.
-      question: that it answers, in a sentence.
-      function: takes a study's frame (see `bbo_suite.load`) and returns the figure and the data that it drew; of a
-        paged drawing also, as `problems`, the ids of the problems to draw.
-      needs: takes the frame and returns why it does not support the figure, or None.
-      paged: has a panel for each problem, so that a study of many needs several pages.
+      module: of this package. Its `draw(frame)` returns the matplotlib figure and the data that it shows; its
+        `missing(frame)`, if it has one, returns why a study does not support the figure, or None.
+      question: that the figure answers.
+      paged: True if it has a panel for each problem and `draw` takes `problems`, their ids; a study of many problems
+        then needs several pages.
     """
 
     name: str
+    module: str
     question: str
-    function: Callable[..., tuple[Figure, pd.DataFrame]]
-    needs: Callable[[pd.DataFrame], str | None]
     paged: bool = False
 
+    def __call__(self, frame: pd.DataFrame, **options: Any) -> tuple[Figure, pd.DataFrame]:  # noqa: ANN401 - of `draw`
+        """Return the figure and the data that it shows.
+
+        Args:
+          frame: of a study; of one run for `exploration`.
+          options: of the module's `draw`, such as `problems=["fusion/resnet50"]` for a figure with a panel for each.
+
+        Raises:
+          UserError: the study does not support the figure.
+        """
+        if reason := "needs an evaluation" if frame.empty else self.missing(frame):
+            raise UserError(f"the figure {self.name!r} cannot be drawn: it {reason}")
+        return self._loaded().draw(frame, **options)
+
+    def _loaded(self) -> ModuleType:
+        return import_module(f".{self.module}", __package__)
+
+    def missing(self, frame: pd.DataFrame) -> str | None:
+        """Return what the study lacks for this figure, or None if it can be drawn."""
+        check = getattr(self._loaded(), "missing", None)
+        return check(frame) if check else None
+
     def pages(self, frame: pd.DataFrame) -> Iterator[tuple[str, Figure, pd.DataFrame]]:
-        """Draw it, on as many pages as it takes; yield a file's stem, a figure and its data for each."""
+        """Draw the figure on as many pages as needed; yield the file stem, the figure and its data for each."""
         problems: Sequence[str] = sorted(frame["problem"].unique())
-        if not self.paged or len(problems) <= PAGE:
-            yield (self.name, *self.function(frame))
+        if not self.paged or len(problems) <= PANELS:
+            yield (self.name, *self(frame))
             return
-        for number, start in enumerate(range(0, len(problems), PAGE), start=1):
-            yield (f"{self.name}-{number}", *self.function(frame, problems=problems[start : start + PAGE]))
+        for number, start in enumerate(range(0, len(problems), PANELS), start=1):
+            yield (f"{self.name}-{number}", *self(frame, problems=problems[start : start + PANELS]))
 
 
-def always(frame: pd.DataFrame) -> None:
-    """Any study supports the figure."""
+FIGURES: dict[str, StudyFigure] = {
+    figure.name: figure
+    for figure in (
+        StudyFigure(
+            "convergence", "convergence", "How good is the best candidate after each number of evaluations?", paged=True
+        ),
+        StudyFigure("speedup", "speedup", "Which strategy is best after the whole budget?", paged=True),
+        StudyFigure("ecdf", "ecdf", "How soon are targets reached, over all problems?"),
+        StudyFigure("time", "total_time", "How good is the best candidate after a given time?", paged=True),
+        StudyFigure("overhead", "overhead", "How much time does a strategy itself need?"),
+        StudyFigure("profile", "profile", "How often is a strategy within a factor of the best one?"),
+        StudyFigure("critical", "critical", "Which strategies differ significantly over all problems?"),
+        StudyFigure("heat", "heat", "On which problems is a strategy good?"),
+        StudyFigure("gains", "gains", "How large is the gain on each problem?"),
+        StudyFigure("exploration", "exploration", "What did the run explore?"),
+    )
+}
+"""Every figure of a study's frame by name, in reading order: `FIGURES["heat"](frame)`."""
+
+MODELS = StudyFigure("models", "models", "How well do a strategy's models predict unseen candidates?", paged=True)
+"""The figure of a study's diagnostics (see `bbo_suite.store.diagnostics.load_diagnostics`)."""

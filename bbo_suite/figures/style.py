@@ -1,4 +1,4 @@
-"""One look for all figures: legible at column width, and told apart without colour."""
+"""One style for all figures: legible at column width, and distinguishable without colour."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SETTINGS: Any = {
     "axes.spines.right": False,
     "axes.grid": True,
     "axes.axisbelow": True,
-    "axes.formatter.useoffset": False,  # 1.0001 is read at once, 0.0001 beside a +1 is not
+    "axes.formatter.useoffset": False,  # 1.0001 is easier to read than 0.0001 with an offset of 1
     "grid.color": "0.9",
     "legend.frameon": False,
     "svg.fonttype": "none",
@@ -34,10 +34,10 @@ SETTINGS: Any = {
 }
 
 CAPTION = "caption"
-"""The id of a figure's text that is its caption."""
+"""The id of the text that is a figure's caption."""
 
-# Okabe and Ito's palette (2008), told apart by colour-blind eyes, and four colours no nearer to these than they are to
-# one another under simulated colour blindness (Machado et al. 2009); lines and markers carry the same in grey.
+# Okabe and Ito's palette (2008) for colour-blind readers, and four more colours that differ from these as much as these
+# differ from each other under simulated colour blindness (Machado et al. 2009); line styles and markers also differ.
 _COLOURS = (
     *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#666666", "#999933"),
     *("#000000", "#800000", "#B07AFF", "#4B0092"),
@@ -48,7 +48,7 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 @dataclass(frozen=True)
 class Look:
-    """How one strategy is drawn in every figure."""
+    """How a strategy is drawn in every figure."""
 
     colour: str
     dash: Any
@@ -56,7 +56,7 @@ class Look:
 
 
 def looks(strategies: Sequence[str]) -> dict[str, Look]:
-    """Return a look for each strategy; beyond eight, lines and markers combine anew, beyond twelve colours, too."""
+    """Return a different look for each strategy; line styles and markers are reused in new pairs beyond eight."""
     n, m = len(_COLOURS), len(_DASHES)
     return {
         name: Look(_COLOURS[i % n], _DASHES[i % m], _MARKERS[(i + i // m) % m]) for i, name in enumerate(strategies)
@@ -64,12 +64,12 @@ def looks(strategies: Sequence[str]) -> dict[str, Look]:
 
 
 def label(strategy: str, uses_structure: bool, most: int = 40) -> str:
-    """Return a strategy's words; one that sees the problem's structure is marked everywhere."""
+    """Return a strategy's label; it says if the strategy uses the problem's structure."""
     return f"{short(strategy, most)} (uses structure)" if uses_structure else short(strategy, most)
 
 
 def short(name: str, most: int = 40) -> str:
-    """Return a name with its middle left out if it has more characters than there is room for."""
+    """Return a name, with its middle left out if it has more than `most` characters."""
     name = printable(name)
     return name if len(name) <= most else f"{name[: most // 2]}…{name[1 - most // 2 :]}"
 
@@ -79,13 +79,13 @@ def panels(count: int, width: float, height: float, extra: float, sharey: bool =
 
     Args:
       width, height: of a panel, in inches.
-      extra: inches of height for what is not a panel.
-      sharey: draw all panels on one vertical axis.
+      extra: inches of height around the panels.
+      sharey: give all panels the same vertical axis.
     """
     columns = 2 if count == 4 else max(1, min(3, count, int(16 / width)))
-    rows = max(1, math.ceil(count / columns))  # none, say, where every default costs nothing
+    rows = max(1, math.ceil(count / columns))  # none if every default costs 0
     size = (max(6.4, width * columns), height * rows + extra)
-    figure = Figure(figsize=size, layout="constrained")  # not pyplot: no window, no global state, no memory kept
+    figure = Figure(figsize=size, layout="constrained")  # not pyplot: no window, no global state
     axes = figure.subplots(rows, columns, squeeze=False, sharey=sharey)
     for ax in axes.flat[count:]:
         ax.set_visible(False)
@@ -98,51 +98,51 @@ def chosen(frame: pd.DataFrame, problems: Sequence[str] | None) -> pd.DataFrame:
 
 
 def title(ax: Axes, text: str) -> None:
-    """Write a panel's title, on two lines if it is long."""
+    """Set a panel's title, on two lines if it is long."""
     wrapped(ax, short(text, 84), 44)
     ax.title.set_fontsize(10)
 
 
 def wrapped(ax: Axes, text: str, letters: int) -> None:
-    """Set a panel's title, so many letters a line, and keep it whole as the title's label."""
+    """Set a panel's title, wrapped to `letters` per line, and keep the unwrapped text as its label."""
     ax.set_title("\n".join(textwrap.wrap(text, letters)))
     ax.title.set_label(text)
 
 
 def evaluations(ax: Axes) -> None:
-    """Make the x axis one of evaluations on a log scale, in plain numbers."""
+    """Format the x axis for evaluations: log scale, plain numbers."""
     ax.set(xscale="log", xlabel="evaluations")
     _label(ax.xaxis, lambda value: f"{value:,.0f}" if value == round(value) else "")
 
 
 def seconds(axis: Axis) -> None:
-    """Make an axis of seconds, on a log scale, one of the units that people use."""
+    """Format a log-scaled axis of seconds with units such as ms."""
     _label(axis, duration)
 
 
-def _label(axis: Axis, words: Callable[[float], str]) -> None:
-    """Label an axis on a log scale: powers of ten, and what is between where there are fewer than two of them."""
+def _label(axis: Axis, text: Callable[[float], str]) -> None:
+    """Label a log-scaled axis at powers of ten; also between them, if there are fewer than two."""
 
     def between(value: float, _: float) -> str:
         low, high = axis.get_view_interval()
         if math.floor(math.log10(high)) > math.ceil(math.log10(low)):
             return ""
         round_number = f"{value:.3e}"[:5] in ("2.000", "3.000", "5.000")
-        return words(value) if round_number or high < 2.5 * low else ""
+        return text(value) if round_number or high < 2.5 * low else ""
 
-    axis.set_major_formatter(lambda value, _: words(value))
+    axis.set_major_formatter(lambda value, _: text(value))
     axis.set_minor_formatter(between)
 
 
 def duration(value: float) -> str:
-    """Return seconds in the unit that fits: `20 µs`, `1,000 s`."""
+    """Return seconds in a suitable unit: `20 µs`, `1,000 s`."""
     units = (("s", 1), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
-    word, size = next(((word, size) for word, size in units if value >= 0.999 * size), units[-1])
+    unit, size = next(((unit, size) for unit, size in units if value >= 0.999 * size), units[-1])
     number = value / size
-    return f"{number:,.0f} {word}" if number >= 100 else f"{number:.3g} {word}"
+    return f"{number:,.0f} {unit}" if number >= 100 else f"{number:.3g} {unit}"
 
 
 def caption(figure: Figure, text: str) -> None:
-    """Write the caption under the axes, wrapped to the figure's width."""
+    """Set the caption below the axes, wrapped to the figure's width."""
     lines = textwrap.wrap(text, int(figure.get_figwidth() * 14.5))
     figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=8.5, color="0.25").set_gid(CAPTION)

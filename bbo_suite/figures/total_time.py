@@ -1,4 +1,4 @@
-"""How good is the best candidate after so much time, the strategy's own included?"""
+"""The best candidate against total time: that of the strategy and of the evaluations."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ..stats import quartiles
-from . import curves, ends, style
-from .cast import cast
-from .drawing import Drawing, always
+from . import curves, final_values, style
+from .highlight import highlighted
 
 _COLUMNS = ["problem", "strategy", "seed", "speedup", "strategy_seconds", "evaluation_seconds", "uses_structure"]
 _LEAST = 1e-6
-"""Seconds; no clock tells less, and a log scale needs some."""
+"""Seconds, the resolution of a clock: the least that a log scale shows."""
 
 
 def total_time_data(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the curves: problem, strategy, uses_structure, runs, seconds, lower, median, upper (of the speedup).
 
-    A curve begins when all of its runs have a first candidate and ends where the shortest of them does.
+    A curve begins when all of its runs have a candidate and ends with the shortest of them.
     """
     made = []
     for (problem, strategy), group in frame[_COLUMNS].groupby(["problem", "strategy"], observed=True, sort=True):
@@ -41,28 +40,25 @@ def total_time_data(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _run(run: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return when each candidate of a run was known, and the best speedup then."""
+    """Return the seconds at which each candidate of a run was known, and the best speedup at that time."""
     spent = run["strategy_seconds"].to_numpy(np.float64) + run["evaluation_seconds"].to_numpy(np.float64)
     return np.maximum(_LEAST, np.cumsum(spent)), run["speedup"].to_numpy()
 
 
 @mpl.rc_context(style.SETTINGS)
-def total_time(frame: pd.DataFrame, problems: Sequence[str] | None = None) -> tuple[Figure, pd.DataFrame]:
+def draw(frame: pd.DataFrame, problems: Sequence[str] | None = None) -> tuple[Figure, pd.DataFrame]:
     """Draw the median best speedup and its interquartile band against seconds, a panel for each problem.
 
-    Returns the figure and the data it drew (see `total_time_data`).
+    Returns the figure and its data (see `total_time_data`).
     """
-    shown, who = style.chosen(frame, problems), cast(frame)
+    shown, highlight = style.chosen(frame, problems), highlighted(frame)
     data = total_time_data(shown)
-    figure = curves.draw(data, who, "seconds", _axis)
-    words = "Seconds of the strategy and of the evaluations together, as measured in each run, on a log scale."
-    style.caption(figure, curves.caption(data, who, words) + ends.cut_words(shown))
+    figure = curves.draw(data, highlight, "seconds", _axis)
+    x_text = "Time of the strategy plus time of the evaluations, as measured in each run, on a log scale."
+    style.caption(figure, curves.caption(data, highlight, x_text) + final_values.cut_text(shown))
     return figure, data
 
 
 def _axis(ax: Axes) -> None:
     ax.set(xscale="log", xlabel="total time")
     style.seconds(ax.xaxis)
-
-
-DRAWING = Drawing("time", "How good is the best candidate after so much time?", total_time, always, paged=True)

@@ -13,13 +13,24 @@ from ..errors import UserError
 from ..files import disk_errors, replacing
 from ..registry import Registry
 from ..store.folders import has_runs
-from . import beside, contest, failures, limits, optimum, origin, overall, results, times, words
+from . import (
+    compare_text,
+    evaluations,
+    formatting,
+    leaderboard,
+    limits,
+    optimum,
+    over_problems,
+    per_problem,
+    provenance,
+    targets,
+)
 from .answer import Judgement, sentences
-from .evidence import Evidence, read
 from .page import Page, html
 from .pictures import judged, pictures
-from .record import Record
+from .run_summary import RunSummary
 from .scores import scores
+from .study_data import StudyData, read_study
 from .table import Table
 
 __all__ = ["judge", "page", "write"]
@@ -38,9 +49,9 @@ def write(
       UserError: there is no such study, the file cannot be written, a plugin cannot be read, or the other study's
         problems are not the same.
     """
-    evidence = read(study, results)
+    data = read_study(study, results)
     other = _other(compare, results) if compare else None
-    text = html(page(evidence, other, Registry(tuple(plugins))))
+    text = html(page(data, other, Registry(tuple(plugins))))
     path = out or results / study / "report.html"
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -49,22 +60,22 @@ def write(
     return path
 
 
-def _other(name: str, results: Path) -> Evidence:
+def _other(name: str, results: Path) -> StudyData:
     for path in ((results / name).absolute(), Path(name).absolute()):
         if has_runs(path):
-            return read(path.name, path.parent)
+            return read_study(path.name, path.parent)
     raise UserError(f"there is no study {name!r}: neither in {results} nor as a path to a study's folder")
 
 
-def judge(evidence: Evidence, rng: np.random.Generator) -> Judgement:
-    """Return every contest of a study."""
-    made = scores(evidence.records)
-    problems = {problem: contest.on_problem(made, problem) for problem in made.at}
-    together = contest.over_problems(made, rng) if len(problems) > 1 else next(iter(problems.values()), None)
+def judge(study: StudyData, rng: np.random.Generator) -> Judgement:
+    """Return every board of a study."""
+    made = scores(study.records)
+    problems = {problem: leaderboard.on_problem(made, problem) for problem in made.cutoffs}
+    together = leaderboard.over_problems(made, rng) if len(problems) > 1 else next(iter(problems.values()), None)
     return Judgement(made, together, problems)
 
 
-def page(evidence: Evidence, other: Evidence | None = None, registry: Registry | None = None) -> Page:
+def page(study: StudyData, other: StudyData | None = None, registry: Registry | None = None) -> Page:
     """Return what a study's report says, beside another study if there is one.
 
     Args:
@@ -73,19 +84,24 @@ def page(evidence: Evidence, other: Evidence | None = None, registry: Registry |
     Raises:
       UserError: the other study's problems are not the same.
     """
-    compared = beside.beside(evidence, other) if other else None
+    compared = compare_text.compare(study, other) if other else None
     rng = np.random.default_rng(0)
-    judgement = judge(evidence, rng)
+    judgement = judge(study, rng)
     optima, notes = optimum.optima(judgement.scores, registry or Registry())
-    tables = [*_found(judgement, rng), optima, times.running_times(judgement.scores), times.spending(judgement.scores)]
-    failed = [failures.failures(judgement.scores), failures.reasons(judgement.scores)]
-    made = [origin.settings(evidence.records), origin.problems(evidence.records), origin.places(evidence.records)]
-    doubts = [*limits.limits(evidence, judgement), *origin.doubts(evidence.records), *notes]
-    drawn = list(pictures(judged(evidence.frame, judgement.scores))) if judgement.problems else []
+    tables = [
+        *_found(judgement, rng),
+        optima,
+        targets.running_times(judgement.scores),
+        evaluations.spending(judgement.scores),
+    ]
+    failed = [evaluations.failures(judgement.scores), evaluations.reasons(judgement.scores)]
+    made = [provenance.settings(study.records), provenance.problems(study.records), provenance.places(study.records)]
+    doubts = [*limits.limits(study, judgement), *provenance.doubts(study.records), *notes]
+    drawn = list(pictures(judged(study.frame, judgement.scores))) if judgement.problems else []
     answers = list(sentences(judgement))
     return Page(
-        evidence.name,
-        _summary(evidence.records),
+        study.name,
+        _summary(study.records),
         answers,
         doubts,
         compared,
@@ -96,17 +112,17 @@ def page(evidence: Evidence, other: Evidence | None = None, registry: Registry |
 
 
 def _found(judgement: Judgement, rng: np.random.Generator) -> Iterator[Table]:
-    yield from filter(None, [overall.overall(judgement, rng)])
-    yield results.winners(judgement)
-    yield results.speedups(judgement.scores)
-    yield from filter(None, [overall.duels(judgement)])
+    yield from filter(None, [over_problems.overview(judgement, rng)])
+    yield per_problem.winners(judgement)
+    yield per_problem.speedups(judgement.scores)
+    yield from filter(None, [over_problems.pairwise(judgement)])
 
 
 def _filled(tables: Sequence[Table]) -> list[Table]:
     return [table for table in tables if table.rows]
 
 
-def _summary(records: Sequence[Record]) -> str:
+def _summary(records: Sequence[RunSummary]) -> str:
     if not records:
         return "No run can be read."
     problems = sorted({record.problem for record in records})
@@ -116,9 +132,11 @@ def _summary(records: Sequence[Record]) -> str:
     blind = {record.strategy for record in records} - seeing
     kinds = ((blind, "only costs"), (seeing, "the structure that a problem declares"))
     shown = [
-        f"{words.listed(sorted(names))} {'sees' if len(names) == 1 else 'see'} {it}" for names, it in kinds if names
+        f"{formatting.listed(sorted(names))} {'sees' if len(names) == 1 else 'see'} {it}"
+        for names, it in kinds
+        if names
     ]
-    size = f"{words.counted(len(blind | seeing), 'strategy')} on {words.counted(len(problems), 'problem')}"
-    budgets = words.span([int(record.head["budget"]) for record in records])
-    spent = f"{words.counted(len(records), 'run')} of {budgets} evaluations"
-    return f"{size} ({words.listed(what)}): {spent}. {'; '.join(shown)}."
+    size = f"{formatting.counted(len(blind | seeing), 'strategy')} on {formatting.counted(len(problems), 'problem')}"
+    budgets = formatting.span([int(record.head["budget"]) for record in records])
+    spent = f"{formatting.counted(len(records), 'run')} of {budgets} evaluations"
+    return f"{size} ({formatting.listed(what)}): {spent}. {'; '.join(shown)}."

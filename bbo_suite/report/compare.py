@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import UserError
-from . import words
-from .evidence import Evidence
-from .record import Record
+from . import formatting
+from .run_summary import RunSummary
 from .scores import scores
+from .study_data import StudyData
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Row:
     theirs: NDArray[np.float64]
 
 
-def rows_of(ours: Evidence, theirs: Evidence) -> list[Row]:
+def rows_of(ours: StudyData, theirs: StudyData) -> list[Row]:
     """Return what both studies hold, after equally many evaluations of each problem.
 
     Raises:
@@ -41,8 +41,8 @@ def rows_of(ours: Evidence, theirs: Evidence) -> list[Row]:
     _check_contents(ours, theirs)
     mine, other = scores(ours.records), scores(theirs.records)
     rows = []
-    for problem in sorted(set(mine.at) & set(other.at)):
-        at = min(mine.at[problem], other.at[problem])
+    for problem in sorted(set(mine.cutoffs) & set(other.cutoffs)):
+        at = min(mine.cutoffs[problem], other.cutoffs[problem])
         here, there = (_speedups(one.used, problem, at) for one in (mine, other))
         rows += [Row(problem, name, at, here[name], there[name]) for name in sorted(set(here) & set(there))]
     if not rows:
@@ -50,25 +50,25 @@ def rows_of(ours: Evidence, theirs: Evidence) -> list[Row]:
     return rows
 
 
-def _check_contents(ours: Evidence, theirs: Evidence) -> None:
-    here, there = (_contents(evidence.records) for evidence in (ours, theirs))
+def _check_contents(ours: StudyData, theirs: StudyData) -> None:
+    here, there = (_contents(study.records) for study in (ours, theirs))
     changed = sorted(name for name in set(here) & set(there) if here[name] != there[name])
     if changed:
         what = "is not the same problem" if len(changed) == 1 else "are not the same problems"
         raise UserError(
-            f"studies {ours.name!r} and {theirs.name!r} cannot be compared: {words.listed(changed, 100)} {what} in "
-            "both (the fingerprints in run.json differ); run one of them again"
+            f"studies {ours.name!r} and {theirs.name!r} cannot be compared: {formatting.listed(changed, 100)} {what} "
+            "in both (the fingerprints in run.json differ); run one of them again"
         )
 
 
-def _contents(records: Sequence[Record]) -> dict[str, set[str]]:
+def _contents(records: Sequence[RunSummary]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = defaultdict(set)
     for record in records:
         found[str(record.head["problem"])].add(str(record.head["fingerprint"]))
     return found
 
 
-def _speedups(records: Sequence[Record], problem: str, at: int) -> dict[str, NDArray[np.float64]]:
+def _speedups(records: Sequence[RunSummary], problem: str, at: int) -> dict[str, NDArray[np.float64]]:
     found: dict[str, list[float]] = defaultdict(list)
     for record in records:
         if record.problem == problem:

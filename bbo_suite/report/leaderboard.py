@@ -9,8 +9,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ..stats import bootstrap_interval
-from . import pairs, words
+from ..stats import bootstrap_interval, smallest_rank_sum_p, smallest_signed_rank_p
+from . import formatting, pairs
 from .pairs import Pair
 from .scores import Scores
 
@@ -19,13 +19,13 @@ _SAMPLES = 1000
 
 
 @dataclass(frozen=True)
-class Contest:
+class Leaderboard:
     """Strategies, best first, and every pair of them.
 
     Attributes:
       means: mean speedup of each strategy and its 95 % interval; over problems their geometric mean.
       pairs: told from either side.
-      scope: in words.
+      scope: in formatting.
       reachable: the smallest corrected p-value that so many runs or problems could give; nan without a test.
     """
 
@@ -76,44 +76,32 @@ class Contest:
 
     def gap(self, first: str, second: str) -> str:
         """Return by how much the first is better, with its interval."""
-        return words.gap(self.pair(first, second), ", 95 % interval {} to {}")
+        return formatting.gap(self.pair(first, second), ", 95 % interval {} to {}")
 
 
-def on_problem(scores: Scores, problem: str) -> Contest:
-    """Return the contest on one problem; pairs are tested over their runs."""
+def on_problem(scores: Scores, problem: str) -> Leaderboard:
+    """Return the board on one problem; pairs are tested over their runs."""
     means = {mean.strategy: (mean.mean, mean.low, mean.high) for mean in scores.means if mean.problem == problem}
     runs = [len(part) for (name, _), part in scores.speedups.items() if name == problem]
     found = pairs.within(scores, problem)
     tested = sum(not np.isnan(pair.p) for pair in found)
-    reachable = tested * smallest_rank_sum(*sorted(runs)[-2:]) if tested else np.nan
-    return Contest(_sorted(means), found, f"on {problem}", reachable)
+    reachable = tested * smallest_rank_sum_p(*sorted(runs)[-2:]) if tested else np.nan
+    return Leaderboard(_sorted(means), found, f"on {problem}", reachable)
 
 
-def smallest_rank_sum(n: int, m: int) -> float:
-    """Return the smallest p-value that a two-sided Mann-Whitney test can give of n and m runs."""
-    from scipy.special import comb
-
-    return float(2 / comb(n + m, n))
-
-
-def smallest_signed_rank(n: int) -> float:
-    """Return the smallest p-value that a two-sided Wilcoxon signed-rank test can give of n problems."""
-    return float(2.0 ** (1 - n))
-
-
-def over_problems(scores: Scores, rng: Generator) -> Contest:
-    """Return the contest over the problems that all its strategies share; pairs are tested over problems."""
+def over_problems(scores: Scores, rng: Generator) -> Leaderboard:
+    """Return the board over the problems that all its strategies share; pairs are tested over problems."""
     means = {}
-    for name in scores.whole.columns:
-        runs = [scores.speedups[problem, name] for problem in scores.whole.index]
+    for name in scores.complete.columns:
+        runs = [scores.speedups[problem, name] for problem in scores.complete.index]
         repeated = min(map(len, runs)) > 1
         with np.errstate(invalid="ignore"):  # an infinite mean has no interval
             low, high = bootstrap_interval(runs, geometric, rng, samples=_SAMPLES) if repeated else (np.nan, np.nan)
         means[name] = (geometric(runs), low, high)
     found = pairs.across(scores)
     tested = [pair.problems for pair in found if not np.isnan(pair.p)]
-    reachable = len(tested) * smallest_signed_rank(max(tested)) if tested else np.nan
-    return Contest(_sorted(means), found, f"over {words.counted(len(scores.whole), 'problem')}", reachable)
+    reachable = len(tested) * smallest_signed_rank_p(max(tested)) if tested else np.nan
+    return Leaderboard(_sorted(means), found, f"over {formatting.counted(len(scores.complete), 'problem')}", reachable)
 
 
 def geometric(runs: Sequence[NDArray[np.float64]]) -> float:

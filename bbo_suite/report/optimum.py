@@ -16,9 +16,9 @@ from ..errors import UserError
 from ..registry import Registry
 from ..stats import expected_best, fraction_of_optimum, mean_interval, over_random
 from ..supervised import LiveProblem
-from . import table, words
-from .record import Record
-from .results import marked
+from . import formatting, table
+from .per_problem import marked
+from .run_summary import RunSummary
 from .scores import Scores
 from .table import Cell, Table
 
@@ -26,7 +26,7 @@ _LARGEST, _SECONDS, _CHUNK = 200_000, 10.0, 4096
 _POINTS = 50
 
 
-def whole_space(record: Record, registry: Registry) -> NDArray[np.float64] | None:
+def whole_space(record: RunSummary, registry: Registry) -> NDArray[np.float64] | None:
     """Return the cost of every candidate of a run's problem, None where that is too much or cannot be had.
 
     Only of problems that declare their optimum, are small, are still the same, and drive no real compiler; a failed
@@ -67,8 +67,10 @@ def optima(scores: Scores, registry: Registry) -> tuple[Table, list[str]]:
         if costs is None:
             blind.append(problem)
         for strategy, runs in groupby(records, key=lambda record: record.strategy):
-            rows.append([table.text(problem), marked(scores, strategy), *_row(list(runs), scores.at[problem], costs)])
-    unknown = sorted(set(scores.at) - {record.problem for record in known})
+            rows.append(
+                [table.text(problem), marked(scores, strategy), *_row(list(runs), scores.cutoffs[problem], costs)]
+            )
+    unknown = sorted(set(scores.cutoffs) - {record.problem for record in known})
     if unknown:
         notes.append(f"The optimum is not known on {_some(unknown)}: how much is left to gain there is open.")
     if blind:
@@ -95,10 +97,10 @@ the space is not enumerated, or random search has the optimum by then. * sees th
 
 
 def _some(names: Sequence[str]) -> str:
-    return words.listed(names, 5)
+    return formatting.listed(names, 5)
 
 
-def _row(runs: list[Record], at: int, costs: NDArray[np.float64] | None) -> Iterator[Cell]:
+def _row(runs: list[RunSummary], at: int, costs: NDArray[np.float64] | None) -> Iterator[Cell]:
     optimum = float(runs[0].head["optimum"])
     best = np.array([run.best(at) for run in runs])
     found = int((best <= optimum).sum())

@@ -7,53 +7,53 @@ import math
 import numpy as np
 from numpy.random import Generator
 
-from ..stats import LEAST_WORDS, Ranking, bootstrap_interval, interquartile_mean, ranking
-from . import table, words
+from ..stats import SMALLEST_GAIN_TEXT, Ranking, bootstrap_interval, interquartile_mean, ranking
+from . import formatting, table
 from .answer import Judgement
 from .pairs import Pair
-from .results import gain_share, marked
+from .per_problem import gain_share, marked
 from .scores import Scores
 from .table import Cell, Table
 
 _SAMPLES = 1000
 
 
-def overall(judgement: Judgement, rng: Generator) -> Table | None:
+def overview(judgement: Judgement, rng: Generator) -> Table | None:
     """Return the strategies over the problems that they share; None for fewer than two problems."""
-    scores, contest = judgement.scores, judgement.overall
-    whole = scores.whole if judgement.problems else None
-    if contest is None or whole is None or len(whole) < 2:
+    scores, board = judgement.scores, judgement.overall
+    whole = scores.complete if judgement.problems else None
+    if board is None or whole is None or len(whole) < 2:
         return None
     found = ranking(np.nan_to_num(whole.to_numpy(), posinf=1e300))
     ranks = dict(zip(whole.columns, found.ranks.tolist(), strict=True))
     rows = []
-    for name, mean in contest.means.items():
+    for name, mean in board.means.items():
         cells = [table.speedup(*mean), _middle(scores, name, rng), table.number(-ranks[name], f"{ranks[name]:.2f}")]
         wins = int((whole[name] == whole.max(axis=1)).sum())
         rows.append([marked(scores, name), *cells, table.count(wins)])
     columns = ["strategy", "geometric mean speedup (95 %)", "interquartile mean of gain shares (95 %)", "mean rank"]
-    title = f"Over {words.counted(len(whole), 'problem')}"
+    title = f"Over {formatting.counted(len(whole), 'problem')}"
     return Table("overall", title, _OVERALL + _friedman(found), [*columns, "best on"], rows)
 
 
 _OVERALL = f"""Problems on which all of these ran. Intervals: percentile bootstrap, runs drawn again within each
 problem. A gain share is a run's gain over the default as a part of the best strategy's mean gain on that problem: 1
-is as good, 0 is the default; problems on which that is below {LEAST_WORDS} have none. Their interquartile mean leaves
-out the lowest and the highest quarter of all runs. Rank 1 is best. * sees the structure."""
+is as good, 0 is the default; problems on which that is below {SMALLEST_GAIN_TEXT} have none. Their interquartile
+mean leaves out the lowest and the highest quarter of all runs. Rank 1 is best. * sees the structure."""
 
 
 def _friedman(found: Ranking) -> str:
     if math.isnan(found.p):
         return ""
     return (
-        f" That all are alike: {words.p_equals(found.p)} (Friedman). Mean ranks closer than {found.difference:.2f} are "
-        "not told apart (Nemenyi, 5 %)."
+        f" That all are alike: {formatting.p_equals(found.p)} (Friedman). Mean ranks closer than "
+        f"{found.difference:.2f} are not told apart (Nemenyi, 5 %)."
     )
 
 
 def _middle(scores: Scores, name: str, rng: Generator) -> Cell:
     """Return the interquartile mean of a strategy's gain shares, of the problems where anybody gains."""
-    runs = [(scores.speedups[problem, name], scores.highest(problem)) for problem in scores.whole.index]
+    runs = [(scores.speedups[problem, name], scores.best_mean(problem)) for problem in scores.complete.index]
     shares = [np.array([gain_share(x, best) for x in part]) for part, best in runs]
     shares = [part for part in shares if not np.isnan(part).any()]
     if not shares:
@@ -65,22 +65,22 @@ def _middle(scores: Scores, name: str, rng: Generator) -> Cell:
     return table.number(value, f"{value:.2f} ({low:.2f} to {high:.2f})")
 
 
-def duels(judgement: Judgement) -> Table | None:
+def pairwise(judgement: Judgement) -> Table | None:
     """Return every pair of strategies, over problems where there are several; None if there is no pair."""
-    contest = judgement.overall
-    if contest is None or not contest.pairs:
+    board = judgement.overall
+    if board is None or not board.pairs:
         return None
-    pairs = sorted((pair.from_better() for pair in contest.pairs), key=lambda pair: (math.isnan(pair.p), pair.p))
+    pairs = sorted((pair.from_better() for pair in board.pairs), key=lambda pair: (math.isnan(pair.p), pair.p))
     several = len(judgement.problems) > 1
-    rows = [_duel(judgement.scores, pair, several) for pair in pairs]
+    rows = [_pair_row(judgement.scores, pair, several) for pair in pairs]
     on_problems = ["won–tied–lost", "probability of improvement"] if several else []
     columns = ["better", "worse", *on_problems, "by (95 %)", "p", "p (Holm)"]
     return Table("pairs", "Pair by pair", _OVER_PROBLEMS if several else _ON_ONE, columns, rows)
 
 
-def _duel(scores: Scores, pair: Pair, several: bool) -> list[Cell]:
+def _pair_row(scores: Scores, pair: Pair, several: bool) -> list[Cell]:
     names = [marked(scores, pair.first), marked(scores, pair.second)]
-    tests = [table.number(pair.gap, words.gap(pair)), table.p_value(pair.p), table.p_value(pair.holm)]
+    tests = [table.number(pair.gap, formatting.gap(pair)), table.p_value(pair.p), table.p_value(pair.holm)]
     if not several:
         return [*names, *tests]
     record = f"{pair.wins}–{pair.ties}–{pair.problems - pair.wins - pair.ties}"

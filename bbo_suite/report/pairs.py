@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..stats import adjusted, mean_interval, paired, probability_of_improvement
+from ..stats import (
+    difference_interval,
+    holm,
+    mean_interval,
+    probability_of_improvement,
+    rank_sum_p,
+    signed_rank_p,
+    signed_rank_sum,
+)
 from .scores import Scores
 
 _LARGEST = 1e300  # in the place of an infinite speedup, of which there is no difference
-
-_FEW = 1000
-"""Ways to deal runs out to two strategies that are all gone through: six runs each."""
 
 
 @dataclass(frozen=True)
@@ -75,42 +79,7 @@ def within(scores: Scores, problem: str) -> list[Pair]:
 def _within(first: str, second: str, runs: Mapping[str, NDArray]) -> Pair:
     ours, theirs = runs[first], runs[second]
     lead = probability_of_improvement([ours], [theirs]) - 0.5
-    return Pair(first, second, *difference(ours, theirs), rank_sum(ours, theirs), lead=lead)
-
-
-def difference(ours: NDArray, theirs: NDArray) -> tuple[float, float, float]:
-    """Return the difference of two means and its 95 % interval (Welch 1947); nan bounds for single runs."""
-    from scipy.stats import t
-
-    if not np.isfinite([*ours, *theirs]).all():
-        return np.nan, np.nan, np.nan
-    gap = float(ours.mean() - theirs.mean())
-    n, m = len(ours), len(theirs)
-    if min(n, m) < 2:
-        return gap, np.nan, np.nan
-    a, b = ours.var(ddof=1) / n, theirs.var(ddof=1) / m
-    freedom = (a + b) ** 2 / (a**2 / (n - 1) + b**2 / (m - 1)) if a + b > 0 else 1.0
-    half = float(t.ppf(0.975, freedom) * np.sqrt(a + b))
-    return gap, gap - half, gap + half
-
-
-def rank_sum(ours: NDArray, theirs: NDArray) -> float:
-    """Return the p-value that two samples differ by chance (Mann and Whitney 1947, two-sided); nan for single runs.
-
-    Exact for small samples, with ties too: scipy's approximation finds three equal runs against three others
-    significant, where nothing can be.
-    """
-    from scipy.stats import PermutationMethod, mannwhitneyu
-
-    if min(len(ours), len(theirs)) < 2:
-        return np.nan
-    together = np.concatenate([ours, theirs])
-    levels = len(np.unique(together))
-    if levels == 1:
-        return 1.0
-    few = levels < len(together) and math.comb(len(together), len(ours)) <= _FEW
-    exact = PermutationMethod(n_resamples=_FEW)
-    return float((mannwhitneyu(ours, theirs, method=exact) if few else mannwhitneyu(ours, theirs)).pvalue)
+    return Pair(first, second, *difference_interval(ours, theirs), rank_sum_p(ours, theirs), lead=lead)
 
 
 def across(scores: Scores) -> list[Pair]:
@@ -119,7 +88,7 @@ def across(scores: Scores) -> list[Pair]:
     return _corrected(
         _across(scores, one, other, shared)
         for one, other in itertools.combinations(strategies, 2)
-        if (shared := [name for name in scores.at if {(name, one), (name, other)} <= set(scores.speedups)])
+        if (shared := [name for name in scores.cutoffs if {(name, one), (name, other)} <= set(scores.speedups)])
     )
 
 
@@ -129,21 +98,14 @@ def _across(scores: Scores, first: str, second: str, problems: Sequence[str]) ->
     some = np.all([(side > 0) & (side < _LARGEST) for side in (ours, theirs)], axis=0)  # the others have no ratio
     ratio = np.exp(mean_interval(np.log(ours[some] / theirs[some])) if some.any() else np.full(3, np.nan))
     gap, low, high = ratio.tolist()
-    p = paired(ours, theirs) if len(problems) > 1 else np.nan
+    p = signed_rank_p(ours, theirs) if len(problems) > 1 else np.nan
     wins, ties = int((ours > theirs).sum()), int((ours == theirs).sum())
     pair = Pair(first, second, gap, low, high, p, problems=len(problems), wins=wins, ties=ties)
-    return replace(pair, improvement=probability_of_improvement(*runs), lead=_signed_ranks(ours - theirs))
-
-
-def _signed_ranks(differences: NDArray) -> float:
-    """Return Wilcoxon's sum of the ranks of the positive differences less that of the negative ones."""
-    from scipy.stats import rankdata
-
-    return float(rankdata(np.abs(differences)) @ np.sign(differences))
+    return replace(pair, improvement=probability_of_improvement(*runs), lead=signed_rank_sum(ours - theirs))
 
 
 def _corrected(pairs: Iterable[Pair]) -> list[Pair]:
     listed = list(pairs)
     tested = [pair for pair in listed if not np.isnan(pair.p)]
-    holm = dict(zip(map(id, tested), adjusted([pair.p for pair in tested]), strict=True))
-    return [replace(pair, holm=float(holm.get(id(pair), np.nan))) for pair in listed]
+    corrected = dict(zip(map(id, tested), holm([pair.p for pair in tested]), strict=True))
+    return [replace(pair, holm=float(corrected.get(id(pair), np.nan))) for pair in listed]

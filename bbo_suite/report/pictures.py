@@ -35,7 +35,7 @@ class Picture:
 
 def judged(frame: pd.DataFrame, scores: Scores) -> pd.DataFrame:
     """Return the rows that the tables judge: those of the runs used, as far as their problems are compared."""
-    at: dict[object, int] = {(run.problem, run.strategy, run.seed): scores.at[run.problem] for run in scores.used}
+    at: dict[object, int] = {(run.problem, run.strategy, run.seed): scores.cutoffs[run.problem] for run in scores.used}
     evaluation, kept = frame["evaluation"].to_numpy(), np.zeros(len(frame), bool)
     for run, rows in frame.groupby(["problem", "strategy", "seed"], observed=True, sort=False).indices.items():
         kept[rows] = evaluation[rows] <= at.get(run, 0)
@@ -50,12 +50,12 @@ def pictures(frame: pd.DataFrame) -> Iterator[Picture]:
 
     with mpl.rc_context(style.SETTINGS), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")
-        for drawing in FIGURES:
-            reason = drawing.needs(frame)
+        for figure in FIGURES.values():
+            reason = figure.missing(frame)
             if reason is None:
-                yield Picture(drawing.question, tuple(_source(figure) for _, figure, _ in drawing.pages(frame)))
+                yield Picture(figure.question, tuple(_source(drawn) for _, drawn, _ in figure.pages(frame)))
             else:
-                yield Picture(drawing.question, missing=reason)
+                yield Picture(figure.question, missing=reason)
 
 
 def _source(figure: Figure) -> str:

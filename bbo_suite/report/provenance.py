@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from . import table, words
-from .record import Record
+from . import formatting, table
+from .run_summary import RunSummary
 from .table import Table
 
 
-def settings(records: Sequence[Record]) -> Table:
+def settings(records: Sequence[RunSummary]) -> Table:
     """Return every strategy's options, budget and batch size."""
     rows = []
     for strategy in sorted({record.strategy for record in records}):
@@ -20,7 +20,7 @@ def settings(records: Sequence[Record]) -> Table:
         options = runs[0].head["options"]
         shown = ", ".join(f"{name} = {_text(value)}" for name, value in options.items()) if options else "none"
         sees = "yes" if runs[0].head["uses_structure"] else "no"
-        sizes = [words.span([int(run.head[name]) for run in runs]) for name in ("budget", "batch")]
+        sizes = [formatting.span([int(run.head[name]) for run in runs]) for name in ("budget", "batch")]
         rows.append([table.text(strategy), table.text(sees), *map(table.text, sizes), table.text(shown)])
     columns = ["strategy", "sees the structure", "budget", "batch", "options"]
     note = "As stored with the runs; the same strategy with other options is a strategy of its own here."
@@ -31,7 +31,7 @@ def _text(value: Any) -> str:  # noqa: ANN401 - whatever JSON holds
     return value if value and isinstance(value, str) else json.dumps(value)
 
 
-def problems(records: Sequence[Record]) -> Table:
+def problems(records: Sequence[RunSummary]) -> Table:
     """Return every problem: what its default costs, its optimum and its fingerprint."""
     rows = []
     for problem in sorted({record.problem for record in records}):
@@ -47,7 +47,7 @@ def problems(records: Sequence[Record]) -> Table:
     return Table("problems", "Problems", "Runs of different fingerprints are never mixed.", columns, rows)
 
 
-def places(records: Sequence[Record]) -> Table:
+def places(records: Sequence[RunSummary]) -> Table:
     """Return the versions and machines that made the runs, and how many runs each made."""
     kinds: Counter[tuple[str, str]] = Counter()
     for record in records:
@@ -61,7 +61,7 @@ def places(records: Sequence[Record]) -> Table:
     )
 
 
-def doubts(records: Sequence[Record]) -> Iterator[str]:
+def doubts(records: Sequence[RunSummary]) -> Iterator[str]:
     """Yield what follows from runs that were made differently."""
     several = Counter(record.head["strategy"] for record in {r.strategy: r for r in records}.values())
     for name, number in several.items():

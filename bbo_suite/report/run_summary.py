@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Record:
+class RunSummary:
     """One run.
 
     Attributes:
@@ -66,8 +66,8 @@ class Record:
         return 1.0 if default == best else np.inf if best == 0 else default / best
 
 
-def numbers(rows: pd.DataFrame) -> dict[str, Any]:
-    """Return the fields of a `Record` that its rows, in their order, determine."""
+def from_rows(rows: pd.DataFrame) -> dict[str, Any]:
+    """Return the fields of a `RunSummary` that its rows, in their order, determine."""
     values, failed = rows["value"].to_numpy(), (rows["status"] != "ok").to_numpy()
     best = np.minimum.accumulate(values)
     better = np.append(np.isfinite(best[:1]), best[1:] < best[:-1])

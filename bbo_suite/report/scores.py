@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..stats import mean_interval, whole
-from .record import Record
+from ..stats import complete_block, mean_interval
+from .run_summary import RunSummary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,16 +40,16 @@ class Scores:
 
     Attributes:
       records: all runs.
-      at: the evaluations after which each problem is compared.
+      cutoffs: the evaluations after which each problem is compared.
       used: the runs that reach them.
     """
 
-    records: Sequence[Record]
-    at: dict[str, int]
-    used: list[Record]
+    records: Sequence[RunSummary]
+    cutoffs: dict[str, int]
+    used: list[RunSummary]
 
     @cached_property
-    def seeing(self) -> set[str]:
+    def structured(self) -> set[str]:
         """The strategies that see the declared structure."""
         return {record.strategy for record in self.records if record.head["uses_structure"]}
 
@@ -58,7 +58,7 @@ class Scores:
         """The `(runs,)` speedups of each problem and strategy, sorted, so that equal runs have equal means."""
         found: dict[tuple[str, str], list[float]] = defaultdict(list)
         for record in self.used:
-            found[record.problem, record.strategy].append(record.speedup(self.at[record.problem]))
+            found[record.problem, record.strategy].append(record.speedup(self.cutoffs[record.problem]))
         return {key: np.sort(found[key]) for key in sorted(found)}
 
     @cached_property
@@ -77,20 +77,20 @@ class Scores:
         return frame.pivot(index="problem", columns="strategy", values="mean")
 
     @cached_property
-    def whole(self) -> pd.DataFrame:
+    def complete(self) -> pd.DataFrame:
         """The largest part of `table` without gaps: strategies that ran on most problems, and what they share."""
-        rows, columns = whole(self.table.notna())
+        rows, columns = complete_block(self.table.notna())
         return self.table.loc[rows, columns]
 
-    def started(self, problem: str) -> dict[str, list[Record]]:
+    def started(self, problem: str) -> dict[str, list[RunSummary]]:
         """Return all runs of a problem that evaluated anything, by strategy."""
-        found: dict[str, list[Record]] = defaultdict(list)
+        found: dict[str, list[RunSummary]] = defaultdict(list)
         for record in self.records:
             if record.problem == problem and record.evaluations:
                 found[record.strategy].append(record)
         return dict(sorted(found.items()))
 
-    def highest(self, problem: str) -> float:
+    def best_mean(self, problem: str) -> float:
         """Return the largest mean speedup on a problem."""
         return max(mean.mean for mean in self.means if mean.problem == problem)
 
@@ -101,7 +101,7 @@ def interval(runs: NDArray[np.float64]) -> tuple[float, float, float]:
         return mean_interval(runs)
 
 
-def scores(records: Sequence[Record]) -> Scores:
+def scores(records: Sequence[RunSummary]) -> Scores:
     """Return the runs of a study, compared after equally many evaluations of each problem."""
     started = [record for record in records if record.evaluations]
     at = {}

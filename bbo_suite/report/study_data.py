@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import json
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +18,7 @@ from ..store.identity import read_head
 from ..store.plan import RunName, read_planned
 from ..store.run_folder import end_reason
 from ..store.stored_run import StoredRun
-from .naming import Naming
-from .record import Record, numbers
+from .run_summary import RunSummary, from_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +33,7 @@ Heads = dict[Path, dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Evidence:
+class StudyData:
     """What a study holds.
 
     Attributes:
@@ -45,14 +45,14 @@ class Evidence:
     """
 
     name: str
-    records: list[Record]
+    records: list[RunSummary]
     frame: pd.DataFrame
     damaged: list[str]
     planned: int = 0
     waiting: Sequence[RunName] = ()
 
 
-def read(study: str, results: Path) -> Evidence:
+def read_study(study: str, results: Path) -> StudyData:
     """Return what a study's folder holds.
 
     Raises:
@@ -71,7 +71,7 @@ def read(study: str, results: Path) -> Evidence:
     frame = frames.joined(runs) if runs else pd.DataFrame(columns=_KEY)
     planned = read_planned(results / study)
     waiting = [run for run in planned if not has_begun(results / study / run.folder)]
-    return Evidence(study, records, frame, damaged, len(planned), waiting)
+    return StudyData(study, records, frame, damaged, len(planned), waiting)
 
 
 def _heads(paths: Iterable[Path], damaged: list[str]) -> Heads:
@@ -98,7 +98,7 @@ def _parts(heads: Heads, damaged: list[str]) -> Iterator[tuple[Path, tuple[pd.Da
         except UserError as error:
             damaged.append(str(error))
         else:
-            yield path, (rows.drop(columns=["digest", "reason"]), numbers(rows) if len(rows) else _NOTHING)
+            yield path, (rows.drop(columns=["digest", "reason"]), from_rows(rows) if len(rows) else _NOTHING)
 
 
 def _described(path: Path, head: dict[str, Any], naming: Naming) -> dict[str, Any]:
@@ -107,9 +107,9 @@ def _described(path: Path, head: dict[str, Any], naming: Naming) -> dict[str, An
 
 def _record(
     path: Path, named: dict[str, Any], head: dict[str, Any], rows: pd.DataFrame, counted: dict[str, Any]
-) -> Record:
+) -> RunSummary:
     error = StoredRun(path, head).error
-    return Record(named["problem"], named["strategy"], head, _ended(path, len(rows)), error, **counted)
+    return RunSummary(named["problem"], named["strategy"], head, _ended(path, len(rows)), error, **counted)
 
 
 def _ended(path: Path, evaluations: int) -> str:
@@ -118,3 +118,32 @@ def _ended(path: Path, evaluations: int) -> str:
         return end_reason(path, evaluations) or ""
     except UserError:
         return ""
+
+
+class Naming:
+    """Names of problems and strategies, with a number or a hash where one name stands for several."""
+
+    def __init__(self, heads: list[dict[str, Any]]) -> None:
+        self._contents: dict[str, list[str]] = defaultdict(list)
+        self._settings: dict[str, list[str]] = defaultdict(list)
+        for head in heads:
+            for known, name, what in (
+                (self._contents, head["problem"], str(head["fingerprint"])),
+                (self._settings, head["strategy"], _json(head["options"])),
+            ):
+                if what not in known[name]:
+                    known[name].append(what)
+
+    def problem(self, head: dict[str, Any]) -> str:
+        """Return a problem's id, with its fingerprint if the study holds several of that id."""
+        name, known = frames.printable(head["problem"]), self._contents[head["problem"]]
+        return f"{name} [{head['fingerprint']}]" if len(known) > 1 else name
+
+    def strategy(self, head: dict[str, Any]) -> str:
+        """Return a strategy's id, with a number if the study holds several settings of it."""
+        name, known = frames.printable(head["strategy"]), self._settings[head["strategy"]]
+        return f"{name} #{known.index(_json(head['options'])) + 1}" if len(known) > 1 else name
+
+
+def _json(options: Any) -> str:  # noqa: ANN401 - whatever JSON holds
+    return json.dumps(options, sort_keys=True)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from . import words
+from . import formatting
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,10 @@ def number(value: float, shown: str) -> Cell:
 
 def speedup(value: float, low: float = math.nan, high: float = math.nan) -> Cell:
     """Return a cell with a speedup and its interval, if there is one."""
-    bounds = words.interval(low, high)
-    return number(value, words.speedup(value) if bounds == "–" else f"{words.speedup(value)} ({bounds})")
+    bounds = formatting.interval(low, high)
+    return number(value, formatting.speedup(value) if bounds == "–" else f"{formatting.speedup(value)} ({bounds})")
 
 
 def p_value(p: float) -> Cell:
     """Return a cell with a p-value."""
-    return Cell(words.p_value(p), 2.0 if math.isnan(p) else p)
+    return Cell(formatting.p_value(p), 2.0 if math.isnan(p) else p)

@@ -1,17 +1,16 @@
-"""When targets are reached, and what a run costs in candidates and seconds."""
+"""The expected number of evaluations to reach targets."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..stats import LEAST_GAIN, LEAST_WORDS, expected_running_time, first_hits
-from . import table, words
-from .record import Record
-from .results import marked
+from ..stats import SMALLEST_GAIN, SMALLEST_GAIN_TEXT, expected_running_time, first_hits
+from . import table
+from .per_problem import marked
+from .run_summary import RunSummary
 from .scores import Scores
 from .table import Cell, Table
 
@@ -19,7 +18,7 @@ SHARES = (0.5, 0.9, 0.99)
 """Targets, as parts of the largest gain that any run found."""
 
 
-def hits(records: Sequence[Record], targets: NDArray[np.float64]) -> NDArray[np.float64]:
+def hits(records: Sequence[RunSummary], targets: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the `(runs, targets)` evaluations at which each run first costs no more than each target; else inf."""
     found = np.full((len(records), len(targets)), np.inf)
     for row, record in zip(found, records, strict=True):
@@ -33,10 +32,10 @@ def hits(records: Sequence[Record], targets: NDArray[np.float64]) -> NDArray[np.
 def running_times(scores: Scores) -> Table:
     """Return the expected running time to each target, a row a problem and strategy."""
     rows = []
-    for problem in scores.at:
+    for problem in scores.cutoffs:
         started = scores.started(problem)
         best = max(record.speedup(record.evaluations) for runs in started.values() for record in runs)
-        if LEAST_GAIN <= best - 1 < np.inf:
+        if SMALLEST_GAIN <= best - 1 < np.inf:
             for strategy, runs in started.items():
                 targets = float(runs[0].head["default"]) / (1 + np.array(SHARES) * (best - 1))
                 cells = _running_times(runs, targets)
@@ -53,49 +52,12 @@ def running_times(scores: Scores) -> Table:
 _TIMES = f"""Expected running time (ERT): evaluations to reach the target if an unlucky run is started again, that is,
 all evaluations before the target over the runs that reached it; in brackets how many of the runs did. Fewer is
 better; a dash: none reached it. A target is a part of the largest gain over the default that any run of this study
-found. Problems on which no run beats the default by {LEAST_WORDS} or more are left out. * sees the structure."""
+found. Problems on which no run beats the default by {SMALLEST_GAIN_TEXT} or more are left out. * sees the structure."""
 
 
-def _running_times(runs: Sequence[Record], targets: NDArray[np.float64]) -> Iterator[Cell]:
+def _running_times(runs: Sequence[RunSummary], targets: NDArray[np.float64]) -> Iterator[Cell]:
     reached = hits(runs, targets)
     expected = expected_running_time(reached, [run.evaluations for run in runs])
     for time, number in zip(expected, np.isfinite(reached).sum(axis=0), strict=True):
         text = f"{time:,.0f} ({number}/{len(runs)})" if np.isfinite(time) else f"– (0/{len(runs)})"
         yield table.number(time, text)
-
-
-def spending(scores: Scores) -> Table:
-    """Return candidates and seconds, a row a problem and strategy."""
-    rows = []
-    for problem in scores.at:
-        for strategy, runs in scores.started(problem).items():
-            rows.append([table.text(problem), marked(scores, strategy), *_spent(runs)])
-    columns = ["problem", "strategy", "runs", "candidates", "unique", "failed", "strategy s", "evaluation s"]
-    return Table("spending", "Candidates and seconds", _SPENDING, [*columns, "strategy ms a candidate"], rows)
-
-
-_SPENDING = """Candidates of all runs together. Unique: how many of them differed, each run by itself; a dash: an
-imported run does not tell. Seconds are the mean of a run: what the strategy took to propose and to learn, and what the
-evaluations took. * sees the structure."""
-
-
-def _spent(runs: Sequence[Record]) -> Iterator[Cell]:
-    total = sum(run.evaluations for run in runs)
-    yield table.count(len(runs))
-    yield table.count(total)
-    yield _part(sum(run.unique for run in runs), total)
-    yield _part(sum(run.failures.total() for run in runs), total)
-    thinking = sum(run.strategy_seconds for run in runs)
-    for seconds in (
-        thinking / len(runs),
-        sum(run.evaluation_seconds for run in runs) / len(runs),
-        1000 * thinking / total,
-    ):
-        yield table.number(seconds, words.seconds(seconds))
-
-
-def _part(some: float, total: int) -> Cell:
-    share = some / total
-    if math.isnan(share):
-        return table.number(share, "–")
-    return table.number(share, words.share(share))

@@ -1,4 +1,4 @@
-"""What random search finds in a space whose costs are all known, in closed form."""
+"""The expected result of random search in a space whose costs are all known, in closed form."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 def expected_best(costs: ArrayLike, budgets: ArrayLike) -> NDArray[np.float64]:
     """Return the `(b,)` expected best cost of random candidates without replacement, exactly.
 
-    Of N costs in rising order the best of n lies behind place k with probability C(N - k, n) / C(N, n). The value at
-    the expected rank, which others use, is not the expected value.
+    With N costs sorted, the best of n draws lies at or behind place k with probability C(N - k, n) / C(N, n). (The cost
+    at the expected rank, which is often used instead, is not the expected cost.)
 
     Args:
-      costs: `(N,)` of the whole space, finite.
-      budgets: `(b,)` numbers of candidates, 1 or more; beyond N the space is covered.
+      costs: `(N,)` costs of the whole space, finite.
+      budgets: `(b,)` numbers of candidates, 1 or more; above N the whole space is evaluated.
     """
     rising = np.sort(np.asarray(costs, np.float64))
     steps = np.append(rising[0], np.diff(rising))
@@ -25,7 +25,7 @@ def _all_behind(size: int, n: int) -> NDArray[np.float64]:
     """Return the `(size,)` probabilities that all n draws lie at or behind each place."""
     from scipy.special import gammaln
 
-    k = np.arange(size - n + 1)  # further on there are fewer than n places left
+    k = np.arange(size - n + 1)  # beyond, fewer than n places are left
     logs = gammaln(size - k + 1) - gammaln(size - k - n + 1) - gammaln(size + 1) + gammaln(size - n + 1)
     return np.append(np.exp(logs), np.zeros(n - 1))
 
@@ -37,7 +37,7 @@ def over_random(best: ArrayLike, random: ArrayLike, optimum: float) -> NDArray[n
 
     Args:
       best: `(n,)` best cost so far.
-      random: `(n,)` of `expected_best` after as many evaluations. Where it is the optimum already the answer is nan.
+      random: `(n,)` of `expected_best` after as many evaluations. The result is nan where it equals the optimum.
     """
     base, found = np.asarray(random, np.float64), np.asarray(best, np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -1,9 +1,14 @@
-"""Runs as curves: the best cost so far at each evaluation."""
+"""Runs as curves: the best cost so far at each evaluation, and its gain."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+SMALLEST_GAIN = 1e-4
+"""Smallest best gain of which shares are computed: below it, noise would make one strategy 100 % and all others 0 %."""
+
+SMALLEST_GAIN_TEXT = f"{100 * SMALLEST_GAIN:g} %"
 
 
 def best_so_far(values: ArrayLike) -> NDArray[np.float64]:
@@ -17,9 +22,9 @@ def quartiles(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def area_under(values: ArrayLike, length: int) -> NDArray[np.float64]:
-    """Return the mean over `length` evaluations of `(..., n)` curves, the last value held where a run ended before.
+    """Return the mean over `length` evaluations of `(..., n)` curves, holding the last value of shorter ones.
 
-    The normalised area under the curve (any-time performance): of speedups so far, large is good.
+    The normalised area under the curve (any-time performance); for speedups, higher is better.
 
     Raises:
       ValueError: a curve has no value, or more than `length`.
@@ -32,9 +37,9 @@ def area_under(values: ArrayLike, length: int) -> NDArray[np.float64]:
 
 
 def fraction_of_optimum(costs: ArrayLike, optimum: float) -> NDArray[np.float64]:
-    """Return optimum / cost, elementwise: 1 where the optimum was found, 0 where nothing was (cost inf).
+    """Return optimum / cost, elementwise: 1 where the optimum was found, 0 where every candidate failed (cost inf).
 
-    Of an optimum of 0 only 0 itself is a fraction: 1 where it was found, else 0.
+    For an optimum of 0 the fraction is 1 where it was found, else 0.
     """
     known = np.asarray(costs, np.float64)
     if optimum == 0:

@@ -1,4 +1,4 @@
-"""When targets are reached."""
+"""Hitting times: after how many evaluations runs reach targets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def first_hits(curves: ArrayLike, targets: ArrayLike) -> NDArray[np.float64]:
 
     Args:
       curves: `(runs, n)` best cost so far.
-      targets: `(t,)` costs. A target that was not reached is hit at inf.
+      targets: `(t,)` costs; inf is returned for a target that was not reached.
     """
     best, wanted = np.asarray(curves, np.float64), np.asarray(targets, np.float64)
     hits = np.empty((len(best), len(wanted)))
@@ -22,13 +22,13 @@ def first_hits(curves: ArrayLike, targets: ArrayLike) -> NDArray[np.float64]:
 
 
 def expected_running_time(hits: ArrayLike, spent: ArrayLike) -> NDArray[np.float64]:
-    """Return the `(t,)` evaluations to each target when unlucky runs are started again (Hansen et al. 2021, COCO).
+    """Return the `(t,)` expected running time to each target with restarts (ERT; Hansen et al. 2021, COCO).
 
-    All evaluations of all runs before the target, over the number of runs that reached it; inf where none did.
+    The evaluations of all runs before the target, divided by the number of runs that reached it; inf if none did.
 
     Args:
       hits: `(runs, t)` of `first_hits`.
-      spent: `(runs,)` evaluations of each run in all.
+      spent: `(runs,)` total evaluations of each run.
     """
     reached = np.asarray(hits, np.float64)
     used = np.where(np.isfinite(reached), reached, np.asarray(spent, np.float64)[:, None]).sum(axis=0)
@@ -37,6 +37,6 @@ def expected_running_time(hits: ArrayLike, spent: ArrayLike) -> NDArray[np.float
 
 
 def runtime_ecdf(hits: ArrayLike, evaluations: ArrayLike) -> NDArray[np.float64]:
-    """Return the `(n,)` share of all runs and targets that were reached within each of `(n,)` evaluations."""
+    """Return the `(n,)` share of all (run, target) pairs that were reached within each of `(n,)` evaluations."""
     sorted_hits = np.sort(np.asarray(hits, np.float64), axis=None)
     return np.searchsorted(sorted_hits, np.asarray(evaluations, np.float64), side="right") / len(sorted_hits)

@@ -1,4 +1,4 @@
-"""How sure a mean is."""
+"""Confidence intervals of means and of differences, and robust means over tasks."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 Statistic = Callable[[Sequence[NDArray[np.float64]]], float]
-"""Takes the scores of each task, `(n_i,)` one a run, and returns one number."""
+"""Takes the scores of each task, `(n_i,)`, one per run, and returns one number."""
 
 
 def mean_interval(values: ArrayLike, confidence: float = 0.95) -> tuple[float, float, float]:
     """Return the mean of `(n,)` independent numbers and the bounds of its confidence interval (Student's t).
 
-    One number has no interval: both bounds are nan.
+    A single number has no interval: both bounds are nan.
     """
     from scipy.stats import t
 
@@ -27,6 +27,26 @@ def mean_interval(values: ArrayLike, confidence: float = 0.95) -> tuple[float, f
     return mean, mean - float(half), mean + float(half)
 
 
+def difference_interval(ours: ArrayLike, theirs: ArrayLike) -> tuple[float, float, float]:
+    """Return the difference of the means of `(n,)` and `(m,)` numbers and its 95 % interval (Welch 1947).
+
+    The bounds are nan if a sample has one number, and all three are nan if a number is infinite.
+    """
+    from scipy.stats import t
+
+    a, b = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        return np.nan, np.nan, np.nan
+    gap = float(a.mean() - b.mean())
+    n, m = len(a), len(b)
+    if min(n, m) < 2:
+        return gap, np.nan, np.nan
+    u, v = a.var(ddof=1) / n, b.var(ddof=1) / m
+    freedom = (u + v) ** 2 / (u**2 / (n - 1) + v**2 / (m - 1)) if u + v > 0 else 1.0
+    half = float(t.ppf(0.975, freedom) * np.sqrt(u + v))
+    return gap, gap - half, gap + half
+
+
 def interquartile_mean(scores: Sequence[ArrayLike]) -> float:
     """Return the mean of the middle half of all runs of all tasks (Agarwal et al. 2021, section 4.2)."""
     from scipy.stats import trim_mean
@@ -35,9 +55,9 @@ def interquartile_mean(scores: Sequence[ArrayLike]) -> float:
 
 
 def probability_of_improvement(ours: Sequence[ArrayLike], theirs: Sequence[ArrayLike]) -> float:
-    """Return how likely a run of ours is better than one of theirs on a task drawn at random; ties count half.
+    """Return the probability that a run of ours beats one of theirs on a random task; ties count half.
 
-    Agarwal et al. 2021, section 4.3: the mean over tasks of the Mann-Whitney statistic over its largest value.
+    Agarwal et al. 2021, section 4.3: the mean over tasks of the Mann-Whitney statistic, divided by its largest value.
 
     Args:
       ours, theirs: the scores of each task, `(n_i,)` and `(m_i,)`, large is better.
@@ -55,11 +75,11 @@ def _superiority(ours: NDArray, theirs: NDArray) -> float:
 def bootstrap_interval(
     scores: Sequence[ArrayLike], statistic: Statistic, rng: Generator, confidence: float = 0.95, samples: int = 2000
 ) -> tuple[float, float]:
-    """Return the bounds of the percentile bootstrap, runs drawn again within each task (Agarwal et al. 2021).
+    """Return the bounds of the percentile bootstrap, which resamples the runs of each task (Agarwal et al. 2021).
 
     Args:
-      scores: of each task, `(n_i,)` one a run.
-      statistic: of all tasks together, such as `interquartile_mean`.
+      scores: the scores of each task, `(n_i,)`, one per run.
+      statistic: computed from all tasks together, such as `interquartile_mean`.
       rng: draws the samples; the same generator gives the same bounds.
     """
     tasks = [np.asarray(task, np.float64) for task in scores]

@@ -67,9 +67,9 @@ def frame(results: Path):
     return load("large", results)
 
 
-@pytest.mark.parametrize("drawing", figures.FIGURES, ids=lambda drawing: drawing.name)
-def test_draw(benchmark, frame, drawing: figures.Drawing) -> None:
+@pytest.mark.parametrize("drawing", figures.FIGURES.values(), ids=lambda drawing: drawing.name)
+def test_draw(benchmark, frame, drawing: figures.StudyFigure) -> None:
     """One figure of it, on all its pages."""
-    if drawing.needs(frame):
-        pytest.skip(drawing.needs(frame))
+    if drawing.missing(frame):
+        pytest.skip(drawing.missing(frame))
     benchmark.pedantic(lambda: list(drawing.pages(frame)), rounds=1)

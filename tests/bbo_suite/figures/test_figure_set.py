@@ -11,22 +11,20 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
 from bbo_suite import UserError, figures
-from bbo_suite.figures import paper
-from bbo_suite.figures.bars import speedup_bars
-from bbo_suite.figures.cast import cast, labels
-from bbo_suite.figures.convergence import convergence
+from bbo_suite.figures import FIGURES, paper
 from bbo_suite.figures.critical import critical_data
-from bbo_suite.figures.ecdf import TARGETS, ecdf, ecdf_data
-from bbo_suite.figures.ends import ends
-from bbo_suite.figures.exploration import exploration, exploration_data
+from bbo_suite.figures.ecdf import TARGETS, ecdf_data
+from bbo_suite.figures.exploration import exploration_data
+from bbo_suite.figures.final_values import final_values
 from bbo_suite.figures.gains import gains_data
-from bbo_suite.figures.heat import heat, heat_data
+from bbo_suite.figures.heat import heat_data
+from bbo_suite.figures.highlight import highlighted, labels
 from bbo_suite.figures.overhead import overhead_data
 from bbo_suite.figures.profile import profile_data
 from bbo_suite.figures.style import duration
 from bbo_suite.figures.total_time import total_time_data
 
-NAMES = [drawing.name for drawing in figures.FIGURES]
+NAMES = list(figures.FIGURES)
 
 
 def study(cost, problems=4, strategies=3, seeds=2):
@@ -62,8 +60,8 @@ def test_awkward_studies_are_drawn_without_a_warning(name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", "Glyph .* missing")
-        for drawing in figures.FIGURES:
-            if drawing.needs(made) is None:
+        for drawing in figures.FIGURES.values():
+            if drawing.missing(made) is None:
                 for _, figure, data in drawing.pages(made):
                     FigureCanvasAgg(figure).draw()
                     drawn += len(data) > 0
@@ -96,11 +94,11 @@ def caption_of(figure):
     return figure.get_supxlabel().replace("\n", " ")
 
 
-@pytest.mark.parametrize("drawing", figures.FIGURES, ids=NAMES)
+@pytest.mark.parametrize("drawing", figures.FIGURES.values(), ids=NAMES)
 def test_a_caption_says_runs_and_what_is_better(drawing):
     if drawing.name == "exploration":
         pytest.skip("shows one run")
-    figure, _ = drawing.function(frame(study(lambda p, s, r: [8 - s - p / 9], seeds=3), structured=("s1",)))
+    figure, _ = drawing(frame(study(lambda p, s, r: [8 - s - p / 9], seeds=3), structured=("s1",)))
     assert "n = " in caption_of(figure) and drawing.question.endswith("?")
     assert "better" in caption_of(figure) or "the best" in caption_of(figure)
     FigureCanvasAgg(figure).draw()
@@ -108,21 +106,21 @@ def test_a_caption_says_runs_and_what_is_better(drawing):
     assert any("s1 (uses structure)" in text for text in words)
 
 
-@pytest.mark.parametrize("drawing", figures.FIGURES, ids=NAMES)
+@pytest.mark.parametrize("drawing", figures.FIGURES.values(), ids=NAMES)
 def test_a_caption_says_how_many_runs_are_cut_short(drawing):
     if drawing.name == "exploration":
         pytest.skip("shows one run")
     made = frame(study(lambda p, s, r: [8 - s - p / 9] * (4 if s else 3)))
-    assert "Shown for less than their budget: 8 of 24 runs." in caption_of(drawing.function(made)[0])
+    assert "8 of 24 runs are shorter than their budget." in caption_of(drawing(made)[0])
     whole = made[made["strategy"] != "s0"]
-    assert drawing.needs(whole) or "their budget" not in caption_of(drawing.function(whole)[0])
+    assert drawing.missing(whole) or "their budget" not in caption_of(drawing(whole)[0])
 
 
 def test_ends_of_runs_that_are_interleaved():
     made = frame({("p", "a", 0): [4.0, 2.0], ("p", "a", 1): [8.0], ("p", "b", 0): [16.0, 8.0]})
     mixed = made.iloc[[0, 2, 3, 1, 4]]
     for rows in (made, mixed):
-        assert ends(rows)[["strategy", "seed", "speedup"]].to_numpy().tolist() == [
+        assert final_values(rows)[["strategy", "seed", "speedup"]].to_numpy().tolist() == [
             ["a", 0, 4],
             ["a", 1, 1],
             ["b", 0, 1],
@@ -143,7 +141,7 @@ def test_ecdf_by_hand():
 
 def test_ecdf_says_that_problems_without_a_gain_are_left_out():
     made = frame({("p", "a", 0): [8.0, 6.0], ("q", "a", 0): [9.0, 9.0], ("p", "b", 0): [8.0] * 2, ("q", "b", 0): [9.0]})
-    (caption,) = (t.get_text() for t in ecdf(made)[0].findobj(Text) if "Share of all runs" in t.get_text())
+    (caption,) = (t.get_text() for t in FIGURES["ecdf"](made)[0].findobj(Text) if "Share of all (run" in t.get_text())
     assert "1 of 2 problems, those on which a run beats the default" in caption.replace("\n", " ")
 
 
@@ -187,7 +185,7 @@ def test_critical_differences_against_scikit_posthocs():
     rng = np.random.default_rng(0)
     made = frame(study(lambda p, s, r: [8.0 - s * 0.3 - rng.random()], problems=12, strategies=7, seeds=1))
     data = critical_data(made)
-    table = ends(made).pivot(index="problem", columns="strategy", values="speedup")
+    table = final_values(made).pivot(index="problem", columns="strategy", values="speedup")
     p = posthocs.posthoc_nemenyi_friedman(table).loc[data["strategy"], data["strategy"]].to_numpy()
     groups = [set(group) for group in data["groups"]]
     joined = np.array([[bool(a & b) or i == j for j, b in enumerate(groups)] for i, a in enumerate(groups)])
@@ -209,7 +207,7 @@ def test_a_gain_that_is_next_to_nothing_is_none():
     shares = heat_data(made).pivot(index="problem", columns="strategy", values="share")
     assert shares.loc["p"].isna().all() and shares.loc["q"].tolist() == pytest.approx([1 / 3, 1])
     assert set(ecdf_data(made)["problems"]) == {1}
-    assert "no strategy beats the default by 0.01 % or more" in caption_of(heat(made)[0])
+    assert "no strategy beats the default by 0.01 % or more" in caption_of(FIGURES["heat"](made)[0])
 
 
 def test_gains_are_sorted_and_of_the_best_six():
@@ -225,7 +223,7 @@ def test_what_a_run_explored_by_hand():
     data = exploration_data(made, names=["x", "y", "z"].__getitem__).set_index("name")
     assert data["changed"].to_dict() == {"y": (3,), "x": (4,)}
     assert data["importance"].isna().all()  # of three candidates there is none
-    figure, _ = exploration(made)
+    figure, _ = FIGURES["exploration"](made)
     assert "The 2 parameters of 3 that changed most often;" in caption_of(figure) and len(figure.axes) == 1
     dashes = frame({("p", "a", 0): [8.0, 6.0]}, configs=["0-99", "0-100"])
     assert exploration_data(dashes)["name"].tolist() == ["x1"]
@@ -237,14 +235,14 @@ def test_importance_finds_what_matters(tmp_path):
     made = frame({("p", "a", 0): 4.0 + rows[:, 7] + 0.2 * rows[:, 3]}, configs=["".join(map(str, r)) for r in rows])
     data = exploration_data(made)
     assert data["parameter"].tolist()[:2] == [7, 3] and data["importance"].iloc[0] > 0.6 and len(data) == 20
-    figure, _ = exploration(made)
+    figure, _ = FIGURES["exploration"](made)
     assert "all 300 candidates" in caption_of(figure)
     assert "The 20 parameters of 30 that matter most;" in caption_of(figure) and len(figure.axes) == 2
     assert [path.name for path in figures.write(made, tmp_path, names=["exploration"], formats=["svg"])] == [
         "exploration.svg"
     ]
     made.loc[1::2, "config"] = ""
-    assert "the 150 candidates that improved, a small and biased sample" in caption_of(exploration(made)[0])
+    assert "the 150 candidates that improved, a small and biased sample" in caption_of(FIGURES["exploration"](made)[0])
 
 
 @pytest.fixture(scope="module")
@@ -257,31 +255,31 @@ def test_who_ran_on_few_problems_does_not_keep_the_others_from_being_compared(na
     made = frame(
         study(lambda p, s, r: [7.0 - s / 9] if s < 3 or p == 0 else [], strategies=4) | {("q", "s1", 0): [7.0]}
     )
-    drawing = figures.FIGURES[NAMES.index(name)]
-    assert drawing.needs(made) is None
-    figure, data = drawing.function(made)
+    drawing = figures.FIGURES[name]
+    assert drawing.missing(made) is None
+    figure, data = drawing(made)
     assert set(data["strategy"]) == {"s0", "s1", "s2"} and set(data["problems"]) == {4}
     assert "the 4 of 5 problems that all of these strategies ran" in caption_of(figure)
-    assert "Left out, as they ran too few of these problems: s3." in caption_of(figure)
+    assert "Left out, because they did not run all of these problems: s3." in caption_of(figure)
     for legend in figure.legends:
         assert {text.get_text() for text in legend.get_texts()} == {"s0", "s1", "s2"}
 
 
 def test_a_crowd_is_drawn_in_grey_with_the_best_named(crowd):
-    who = cast(crowd)
+    who = highlighted(crowd)
     best = {f"s{s}" for s in range(40) if s * 7 % 40 >= 32}
     assert set(who.looks) == best and len(who.labels) == 40
-    figure, _ = convergence(crowd, problems=["p/0", "p/1"])
+    figure, _ = FIGURES["convergence"](crowd, problems=["p/0", "p/1"])
     colours = [line.get_color() for line in figure.axes[0].lines[1:]]
     assert len(colours) == 40 and colours[:32] == ["0.78"] * 32 and len(set(colours[32:])) == 8
     assert [text.get_text() for text in figure.legends[0].get_texts()][-1] == "32 others"
-    assert "Named: the 8 best by mean rank of the 40 strategies." in caption_of(figure)
-    figure, data = speedup_bars(crowd, problems=["p/0"])
+    assert "Highlighted: the 8 best of 40 strategies by mean rank." in caption_of(figure)
+    figure, data = FIGURES["speedup"](crowd, problems=["p/0"])
     assert len(figure.axes[0].patches) == len(data) == 12 and "best 12 of 40" in caption_of(figure)
 
 
 def test_many_problems_take_pages(crowd):
-    drawing = figures.FIGURES[NAMES.index("speedup")]
+    drawing = figures.FIGURES["speedup"]
     pages = list(drawing.pages(crowd[crowd["strategy"].isin(["s1", "s2"])]))
     assert [stem for stem, _, _ in pages] == ["speedup-1", "speedup-2"]
     shown = [set(data["problem"]) for _, _, data in pages]
@@ -325,7 +323,7 @@ def test_a_figure_for_a_paper_fits_a_column_or_a_page_and_its_caption_stands_bes
 
 @pytest.mark.parametrize(("problems", "width"), [(4, paper.COLUMN), (16, paper.PAGE)])
 def test_a_heat_map_for_a_paper_takes_the_width_that_its_numbers_need(problems, width):
-    drawing = next(each for each in figures.FIGURES if each.name == "heat")
+    drawing = figures.FIGURES["heat"]
     _, figure, _ = next(drawing.pages(frame(study(lambda p, s, r: [8.0 - s, 7.0 - p / 9], problems))))
     paper.fit(figure)
     assert figure.get_figwidth() == width
@@ -337,8 +335,8 @@ def test_awkward_studies_fit_a_paper(name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", "Glyph .* missing")
-        for drawing in figures.FIGURES[:3]:
-            if drawing.needs(made) is None:
+        for drawing in list(figures.FIGURES.values())[:3]:
+            if drawing.missing(made) is None:
                 _, figure, _ = next(drawing.pages(made))
                 assert paper.fit(figure)
                 sizes = [text.get_fontsize() for text in figure.findobj(Text) if text.get_visible()]

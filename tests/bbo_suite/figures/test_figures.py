@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from bbo_suite import UserError, figures
-from bbo_suite.figures import paper
-from bbo_suite.figures.bars import speedup_bars, speedup_data
-from bbo_suite.figures.convergence import convergence, convergence_data
+from bbo_suite.figures import FIGURES, paper
+from bbo_suite.figures.convergence import convergence_data
+from bbo_suite.figures.speedup import speedup_data
 from bbo_suite.figures.style import looks, seconds
 
 STRATEGIES = ["annealing", "evolution", "exhaustive", "joint", "mbo", "nevergrad.de", "optuna.tpe", "random", "rl"]
@@ -67,22 +67,22 @@ def test_speedup_data_by_hand(three):
 
 
 def test_figures_return_what_they_drew(three):
-    figure, data = convergence(three)
+    figure, data = FIGURES["convergence"](three)
     pd.testing.assert_frame_equal(data, convergence_data(three))
     lines = [line for line in figure.axes[0].lines if len(line.get_xdata()) == 3]
     assert [line.get_ydata().tolist() for line in lines] == [[0.5, 1.0, 2.0]]
-    figure, data = speedup_bars(three)
+    figure, data = FIGURES["speedup"](three)
     pd.testing.assert_frame_equal(data, speedup_data(three))
     assert [bar.get_x() + bar.get_width() for bar in figure.axes[0].patches] == pytest.approx([8 / 3])
 
 
 def test_captions_say_n_unit_and_what_is_better(three):
-    for draw in (convergence, speedup_bars):
+    for draw in (FIGURES["convergence"], FIGURES["speedup"]):
         caption = max(texts(draw(three)[0]), key=len)
-        assert all(words in caption for words in ("n = 1 to 3", "higher is better", "Unit: default's cost / "))
+        assert all(words in caption for words in ("n = 1 to 3", "higher is better", "Speedup: default's cost / "))
         assert "y (uses structure)" in texts(draw(three)[0])
-    assert "the shortest so far: 2" in max(texts(speedup_bars(three)[0]), key=len)
-    whole = max(texts(speedup_bars(frame({("p/a", "x", 0): [1, 2, 3, 4]}))[0]), key=len)
+    assert "fewest so far: 2" in max(texts(FIGURES["speedup"](three)[0]), key=len)
+    whole = max(texts(FIGURES["speedup"](frame({("p/a", "x", 0): [1, 2, 3, 4]}))[0]), key=len)
     assert "4 evaluations each" in whole and "without intervals" in whole
 
 
@@ -110,7 +110,7 @@ def test_a_default_that_costs_nothing_has_no_speedup_and_is_drawn(tmp_path):
 
 
 def test_failed_runs_are_named_as_such():
-    assert "all failed" in texts(speedup_bars(frame(ODD[2]))[0])
+    assert "all failed" in texts(FIGURES["speedup"](frame(ODD[2]))[0])
 
 
 NAMES = ["<b>", "$x$", "_x", "a_b^2", r"\alpha", "&amp;", "größe", "100%", "{x}"]
@@ -118,7 +118,7 @@ NAMES = ["<b>", "$x$", "_x", "a_b^2", r"\alpha", "&amp;", "größe", "100%", "{x
 
 def test_names_are_literal_text(tmp_path):
     data = frame({(f"{name}/$y$", name, 0): [4.0, 2.0] for name in NAMES})
-    for draw in (convergence, speedup_bars):
+    for draw in (FIGURES["convergence"], FIGURES["speedup"]):
         found = texts(draw(data)[0])
         assert set(NAMES) <= set(found)
         assert {f"{name}/$y$" for name in NAMES} <= set(found)
@@ -142,18 +142,20 @@ def crowded(strategies, problems):
 
 
 @pytest.mark.parametrize(("strategies", "problems"), [(1, 1), (12, 1), (1, 9), (5, 4), (12, 9)])
-@pytest.mark.parametrize("draw", [convergence, speedup_bars])
+@pytest.mark.parametrize("draw", [FIGURES["convergence"], FIGURES["speedup"]])
 def test_labels_do_not_overlap(monkeypatch, draw, strategies, problems):
     figure, _ = draw(crowded(strategies, problems))
     assert len(apart(monkeypatch, figure)) > strategies + problems
 
 
-OTHERS = [drawing for drawing in figures.FIGURES if drawing.name not in ("convergence", "speedup", "exploration")]
+OTHERS = [
+    drawing for drawing in figures.FIGURES.values() if drawing.name not in ("convergence", "speedup", "exploration")
+]
 
 
 @pytest.mark.parametrize("drawing", OTHERS, ids=lambda drawing: drawing.name)
 def test_labels_of_other_figures_do_not_overlap(monkeypatch, drawing):
-    figure, _ = drawing.function(crowded(12, 9))
+    figure, _ = drawing(crowded(12, 9))
     assert len(apart(monkeypatch, figure)) > 12
 
 
@@ -191,9 +193,21 @@ def test_figures_are_the_same_bytes_again(tmp_path, three):
 
 def test_no_window_system_is_touched():
     code = "import matplotlib; matplotlib.use = None\n" \
-           "from bbo_suite.figures import bars, convergence\n" \
+           "from bbo_suite.figures import convergence, speedup\n" \
            "import sys; assert 'matplotlib.pyplot' not in sys.modules"  # fmt: skip
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_importing_the_package_loads_no_plotting_library():
+    code = "import bbo_suite.figures, sys; assert not {'matplotlib', 'pandas'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_figure_that_a_study_does_not_support_is_refused_with_the_reason(three):
+    with pytest.raises(UserError, match="'critical' cannot be drawn: it needs 3 strategies or more, not 2"):
+        FIGURES["critical"](three)
+    with pytest.raises(UserError, match="'heat' cannot be drawn: it needs an evaluation"):
+        FIGURES["heat"](three.iloc[:0])
 
 
 def test_nothing_to_draw_and_nowhere_to_write(tmp_path, three):
@@ -239,7 +253,7 @@ def test_labels_of_a_page_for_a_paper_do_not_lie_on_one_another(name):
         (f"family/a-program-{p}", f"s{s}", r): [8.0, 7.4 - p / 99 - r / 9] for p in range(20) for s in range(6)
         for r in (0, 1)
     }  # fmt: skip
-    drawing = next(each for each in figures.FIGURES if each.name == name)
+    drawing = figures.FIGURES[name]
     _, figure, _ = next(drawing.pages(frame(runs)))
     paper.fit(figure)
     FigureCanvasAgg(figure).draw()

@@ -8,9 +8,9 @@ import pytest
 
 from bbo_suite import Status, figures
 from bbo_suite.files import folder_name
-from bbo_suite.report import contest, judge, overall, page
-from bbo_suite.report.evidence import read
+from bbo_suite.report import judge, leaderboard, over_problems, page
 from bbo_suite.report.page import html
+from bbo_suite.report.study_data import read_study
 from bbo_suite.store.rows import HEADER, Row
 
 DEFAULT = 8.0
@@ -53,14 +53,14 @@ class Studies:
     def folder(self, problem, strategy, seed=0, name="s"):
         return self.path / name / folder_name(problem, strategy, str(seed))
 
-    def evidence(self, name="s"):
-        return read(name, self.path)
+    def data(self, name="s"):
+        return read_study(name, self.path)
 
     def judgement(self, name="s"):
-        return judge(self.evidence(name), np.random.default_rng(0))
+        return judge(self.data(name), np.random.default_rng(0))
 
     def page(self, name="s", other=None):
-        return page(self.evidence(name), self.evidence(other) if other else None)
+        return page(self.data(name), self.data(other) if other else None)
 
     def html(self, name="s"):
         return html(self.page(name))
@@ -92,6 +92,6 @@ def drawn():
 def quick(monkeypatch, request):
     """Draw few bootstrap samples, and no figure, which takes seconds, unless a test says so."""
     if "drawn" not in request.fixturenames:
-        monkeypatch.setattr(figures, "FIGURES", ())
-    for module in (contest, overall):
+        monkeypatch.setattr(figures, "FIGURES", {})
+    for module in (leaderboard, over_problems):
         monkeypatch.setattr(module, "_SAMPLES", 100)

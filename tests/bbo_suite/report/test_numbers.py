@@ -6,18 +6,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bbo_suite.figures import ends
+from bbo_suite.figures import final_values
 from bbo_suite.figures.heat import heat_data
-from bbo_suite.report import contest, pairs, results, times
-from bbo_suite.report.comparison import rows_of
-from bbo_suite.report.overall import duels, overall
+from bbo_suite.report import evaluations, per_problem, targets
+from bbo_suite.report.compare import rows_of
+from bbo_suite.report.over_problems import overview, pairwise
 from bbo_suite.report.pictures import judged
 from bbo_suite.report.scores import scores
+from bbo_suite.stats import difference_interval, rank_sum_p, smallest_rank_sum_p, smallest_signed_rank_p
 
 
 def test_a_record_holds_what_its_rows_add_up_to(studies):
     studies.add({("p/a", "x", 0): [9, np.inf, 4, 9, 4, 2]}, budget=10, ended="")
-    (record,) = studies.evidence().records
+    (record,) = studies.data().records
     assert (record.evaluations, record.unique, record.ended) == (6, 4, "")
     assert (dict(record.failures), dict(record.reasons)) == ({"timeout": 1}, {"took too long": 1})
     assert (record.strategy_seconds, record.evaluation_seconds) == (3.0, 1.5)
@@ -33,7 +34,7 @@ def test_noise_is_how_much_one_candidate_differs(studies, monkeypatch):
         lines = [line.split(",") for line in log.read_text().splitlines()]
         lines[2][1] = lines[1][1]  # the digest
         log.write_text("".join(",".join(line) + "\n" for line in lines))
-    x, y, z = studies.evidence().records
+    x, y, z = studies.data().records
     assert (x.noise, y.noise) == (pytest.approx(0.25), np.inf)
     assert np.isnan(z.noise)
 
@@ -45,7 +46,7 @@ def test_of_candidates_without_digests_neither_noise_nor_repeats_are_claimed(stu
     for line in lines[1:]:
         line[1] = ""
     log.write_text("".join(",".join(line) + "\n" for line in lines))
-    (record,) = studies.evidence().records
+    (record,) = studies.data().records
     assert np.isnan(record.noise) and np.isnan(record.unique)
     page = studies.page()
     assert not any("noisy" in sentence for sentence in page.limits)
@@ -67,41 +68,41 @@ def test_of_candidates_without_digests_neither_noise_nor_repeats_are_claimed(stu
 def test_everybody_is_judged_after_equally_many_evaluations(studies, lengths, ended, budgets, at, used):
     for seed, (length, reason, budget) in enumerate(zip(lengths, ended, budgets, strict=True)):
         studies.add({("p/a", "x", seed): [8.0] * length}, ended=reason, budget=budget)
-    found = scores(studies.evidence().records)
-    assert (found.at, len(found.used)) == ({"p/a": at}, used)
+    found = scores(studies.data().records)
+    assert (found.cutoffs, len(found.used)) == ({"p/a": at}, used)
 
 
 def test_welch_and_mann_whitney_are_scipys():
     rng = np.random.default_rng(0)
     ours, theirs = rng.normal(1.1, 0.1, 7), rng.normal(1.0, 0.3, 5)
     welch = stats.ttest_ind(ours, theirs, equal_var=False).confidence_interval()
-    assert pairs.difference(ours, theirs) == pytest.approx((ours.mean() - theirs.mean(), welch.low, welch.high))
-    assert pairs.rank_sum(ours, theirs) == stats.mannwhitneyu(ours, theirs).pvalue
-    assert pairs.rank_sum(np.ones(3), np.ones(4)) == 1
-    assert pairs.difference(np.ones(3), np.full(3, 2.0)) == (-1, -1, -1)
-    assert np.isnan(pairs.difference(np.ones(1), np.ones(3))[1:]).all()
-    assert np.isnan(pairs.difference(np.array([np.inf, 1]), np.ones(2))).all()
-    assert np.isnan(pairs.rank_sum(np.ones(1), np.ones(3)))
+    assert difference_interval(ours, theirs) == pytest.approx((ours.mean() - theirs.mean(), welch.low, welch.high))
+    assert rank_sum_p(ours, theirs) == stats.mannwhitneyu(ours, theirs).pvalue
+    assert rank_sum_p(np.ones(3), np.ones(4)) == 1
+    assert difference_interval(np.ones(3), np.full(3, 2.0)) == (-1, -1, -1)
+    assert np.isnan(difference_interval(np.ones(1), np.ones(3))[1:]).all()
+    assert np.isnan(difference_interval(np.array([np.inf, 1]), np.ones(2))).all()
+    assert np.isnan(rank_sum_p(np.ones(1), np.ones(3)))
 
 
 def test_small_samples_with_ties_are_tested_exactly():
-    assert pairs.rank_sum(np.ones(3), np.full(3, 2.0)) == pytest.approx(0.1)  # 1 of 20 ways to deal them, two-sided
+    assert rank_sum_p(np.ones(3), np.full(3, 2.0)) == pytest.approx(0.1)  # 1 of 20 ways to deal them, two-sided
     ours, theirs = np.array([1.0, 1, 2, 3]), np.array([2.0, 3, 3, 4, 5])
     ranks = stats.rankdata([*ours, *theirs])
     sums = np.array([ranks[list(dealt)].sum() for dealt in itertools.combinations(range(9), 4)])
-    assert pairs.rank_sum(ours, theirs) == pytest.approx(2 * np.mean(sums <= ranks[:4].sum()))
+    assert rank_sum_p(ours, theirs) == pytest.approx(2 * np.mean(sums <= ranks[:4].sum()))
 
 
 @pytest.mark.parametrize(("n", "m"), [(2, 2), (3, 3), (4, 5), (6, 6), (7, 5)])
 def test_no_difference_is_more_significant_than_the_report_says_it_can_be(n, m):
-    assert pairs.rank_sum(np.ones(n), np.full(m, 2.0)) >= contest.smallest_rank_sum(n, m) - 1e-12
+    assert rank_sum_p(np.ones(n), np.full(m, 2.0)) >= smallest_rank_sum_p(n, m) - 1e-12
 
 
 @pytest.mark.parametrize(("n", "m"), [(2, 2), (3, 5), (5, 5), (7, 4)])
 def test_no_test_gives_less_than_the_smallest(n, m):
     apart = stats.mannwhitneyu(np.arange(n), np.arange(m) + n, method="exact").pvalue
-    assert contest.smallest_rank_sum(n, m) == pytest.approx(apart)
-    assert contest.smallest_signed_rank(n) == pytest.approx(stats.wilcoxon(1.0 + np.arange(n), method="exact").pvalue)
+    assert smallest_rank_sum_p(n, m) == pytest.approx(apart)
+    assert smallest_signed_rank_p(n) == pytest.approx(stats.wilcoxon(1.0 + np.arange(n), method="exact").pvalue)
 
 
 def test_a_better_mean_that_ranks_contradict_is_not_significant(studies):
@@ -134,7 +135,7 @@ def test_pairs_over_problems_against_scipy(studies):
     assert found.p == pytest.approx(stats.wilcoxon(table["x"], table["y"]).pvalue)
     assert (found.problems, found.wins, found.ties) == (7, (table["x"] > table["y"]).sum(), 0)
     speedups = judged.scores.speedups
-    better = [[a > b for a in speedups[p, "x"] for b in speedups[p, "y"]] for p in judged.scores.at]
+    better = [[a > b for a in speedups[p, "x"] for b in speedups[p, "y"]] for p in judged.scores.cutoffs]
     assert found.improvement == pytest.approx(np.mean(better))
     turned = judged.overall.pair("y", "x")
     assert (turned.gap, turned.low, turned.high) == pytest.approx((1 / found.gap, 1 / found.high, 1 / found.low))
@@ -151,7 +152,7 @@ def test_the_same_runs_in_another_order_are_a_tie(studies):
     orders = {f"s{i}": list(order) for i, order in enumerate(itertools.permutations(costs))}
     studies.add(studies.finals("p/a", **orders))
     assert len({mean.mean for mean in studies.judgement().scores.means}) == 1
-    assert ends.table(studies.evidence().frame).nunique(axis=1).tolist() == [1]
+    assert final_values.mean_speedups(studies.data().frame).nunique(axis=1).tolist() == [1]
 
 
 def test_the_table_over_problems_leaves_no_gaps(studies):
@@ -159,17 +160,17 @@ def test_the_table_over_problems_leaves_no_gaps(studies):
         studies.add(studies.finals(f"p/{number}", x=[4, 4], y=[5, 4]))
     studies.add(studies.finals("p/0", z=[2, 2]))
     judged = studies.judgement()
-    assert judged.scores.whole.shape == (3, 2)
-    rows = overall(judged, np.random.default_rng(0)).rows
+    assert judged.scores.complete.shape == (3, 2)
+    rows = overview(judged, np.random.default_rng(0)).rows
     assert [(row[0].text, row[3].text, row[4].text) for row in rows] == [("x", "1.00", "3"), ("y", "2.00", "0")]
     # x's gain is a third of z's on p/0 and the best elsewhere: of 1/3 1/3 1 1 1 1 one is left out at each end
     assert rows[0][2].text == "0.83 (0.83 to 0.83)"
-    assert [row[2].text for row in duels(judged).rows if row[0].text == "z"] == ["1–0–0", "1–0–0"]
+    assert [row[2].text for row in pairwise(judged).rows if row[0].text == "z"] == ["1–0–0", "1–0–0"]
 
 
 def test_expected_running_times_by_hand(studies):
     studies.add({("p/a", "x", 0): [8, 4, 4, 4], ("p/a", "x", 1): [8, 8, 8, 6], ("p/a", "y", 0): [8, 8, 8, 8]})
-    x, y = times.running_times(studies.judgement().scores).rows
+    x, y = targets.running_times(studies.judgement().scores).rows
     # the best speedup is 2, so half of its gain is 1.5, a cost of 5.33: after 2 evaluations, and never of 4
     assert [cell.text for cell in x[2:]] == ["2.0000", "6 (1/2)", "6 (1/2)", "6 (1/2)"]
     assert [cell.text for cell in y[3:]] == ["– (0/1)"] * 3
@@ -178,19 +179,19 @@ def test_expected_running_times_by_hand(studies):
 def test_a_gain_that_is_next_to_nothing_has_no_shares(studies):
     studies.add(studies.finals("p/a", x=[8 / (1 + 2e-7), 8], y=[8, 8]) | studies.finals("p/b", x=[6, 6], y=[4, 4]))
     judged = studies.judgement()
-    rows = results.speedups(judged.scores).rows
+    rows = per_problem.speedups(judged.scores).rows
     assert [row[-1].text for row in rows] == ["–", "–", "33 %", "100 %"]
-    middles = {row[0].text: row[2].text for row in overall(judged, np.random.default_rng(0)).rows}
+    middles = {row[0].text: row[2].text for row in overview(judged, np.random.default_rng(0)).rows}
     assert middles == {"x": "0.33 (0.33 to 0.33)", "y": "1.00 (1.00 to 1.00)"}
-    assert {row[0].text for row in times.running_times(judged.scores).rows} == {"p/b"}
+    assert {row[0].text for row in targets.running_times(judged.scores).rows} == {"p/b"}
     assert "On p/a no run gains 0.01 %: gain shares and targets leave that out." in studies.page().limits
 
 
 def test_figures_show_what_the_tables_judge(studies):
     studies.add({("p/a", "x", 0): [8, 4, 4], ("p/b", "x", 0): [8, 4]})
     studies.add({("p/a", "x", 1): [8], ("p/a", "y", 0): [8, 6, 5, 2]}, ended="", budget=9)
-    evidence, found = studies.evidence(), studies.judgement()
-    shown = judged(evidence.frame, found.scores)
+    data, found = studies.data(), studies.judgement()
+    shown = judged(data.frame, found.scores)
     kept = {key: run["value"].tolist() for key, run in shown.groupby(["problem", "strategy", "seed"], observed=True)}
     assert kept == {("p/a", "x", 0): [8, 4, 4], ("p/a", "y", 0): [8, 6, 5], ("p/b", "x", 0): [8, 4]}
     drawn = {(c.problem, c.strategy): c.speedup for c in heat_data(shown).itertuples()}
@@ -207,13 +208,13 @@ def test_the_page_draws_no_more_than_the_tables_judge(studies, monkeypatch):
 
 def test_candidates_and_seconds_by_hand(studies):
     studies.add({("p/a", "x", 0): [8, 4, 4, np.inf], ("p/a", "x", 1): [8, 7]}, structure=("x",))
-    (row,) = times.spending(studies.judgement().scores).rows
+    (row,) = evaluations.spending(studies.judgement().scores).rows
     assert [cell.text for cell in row] == ["p/a", "x *", "2", "6", "83.3 %", "16.7 %", "1.5", "0.75", "500"]
 
 
 def test_two_studies_are_compared_after_equally_many_evaluations(studies):
     studies.add({("p/a", "x", i): [8, 4] for i in (0, 1)} | {("p/b", "x", 0): [8, 4]})
     studies.add({("p/a", "x", i): [8, 5, 1, 1] for i in (0, 1, 2)} | {("p/a", "y", 0): [8, 8, 8, 8]}, name="t")
-    (row,) = rows_of(studies.evidence(), studies.evidence("t"))
+    (row,) = rows_of(studies.data(), studies.data("t"))
     assert (row.problem, row.strategy, row.at) == ("p/a", "x", 2)
     assert (row.ours.tolist(), row.theirs.tolist()) == ([2, 2], [1.6, 1.6, 1.6])

@@ -68,7 +68,7 @@ def test_large_spaces_are_left_alone(studies):
     ehrlich = next(name for name in Registry().instances() if name.startswith("ehrlich/"))
     made = problem(ehrlich)
     studies.add({(ehrlich, "x", 0): [2.0, 1.0]}, fingerprint=made.fingerprint(), optimum=1.0)
-    assert whole_space(studies.evidence().records[0], Registry()) is None
+    assert whole_space(studies.data().records[0], Registry()) is None
 
 
 def test_unknown_optima_are_said(studies):

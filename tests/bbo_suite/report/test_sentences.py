@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-from bbo_suite.report import words
+from bbo_suite.report import formatting
 from bbo_suite.report.answer import sentences
 from bbo_suite.store.plan import RunName, add_planned
 
@@ -180,9 +180,9 @@ def test_damaged_runs_are_left_out(studies):
     log.write_text(log.read_text().replace("4.0", "four"))
     (studies.folder("p/a", "y") / "run.json").write_text("{")
     (studies.folder("p/a", "z") / "run.json").write_text('{"problem": "p/a"}')
-    evidence = studies.evidence()
-    assert [record.strategy for record in evidence.records] == ["v", "w"]
-    assert len(evidence.frame) == 4
+    data = studies.data()
+    assert [record.strategy for record in data.records] == ["v", "w"]
+    assert len(data.frame) == 4
     text = limits(studies)
     assert text.count("A run is left out: ") == 3
     assert "is damaged" in text and "is no JSON" in text and "is missing in " in text
@@ -192,7 +192,7 @@ def test_a_run_that_is_there_twice_counts_once(studies):
     studies.add({("p/a", "x", 0): [8, 4]})
     shutil.copytree(studies.folder("p/a", "x"), studies.path / "s" / "a copy")
     assert "holds the same run as" in limits(studies)
-    assert len(studies.evidence().records) == 1 and len(studies.evidence().frame) == 2
+    assert len(studies.data().records) == 1 and len(studies.data().frame) == 2
 
 
 def test_an_end_that_cannot_be_read_is_none(studies):
@@ -257,10 +257,10 @@ def test_what_is_not_the_same_has_names_of_its_own(studies):
     studies.add({("p/a", "x", 0): [8, 4], ("p/b", "x", 0): [8, 4]})
     studies.add({("p/a", "x", 1): [8, 5]}, options={"heat": 3})
     studies.add({("p/b", "x", 1): [8, 5]}, fingerprint="f1", machine={"cpu": "y"})
-    evidence = studies.evidence()
-    assert {record.strategy for record in evidence.records} == {"x #1", "x #2"} == set(evidence.frame["strategy"])
-    assert set(evidence.frame["problem"]) == {"p/a", "p/b [f0]", "p/b [f1]"}
-    rows = {(row.problem, row.strategy, row.seed) for row in evidence.frame.itertuples()}
+    data = studies.data()
+    assert {record.strategy for record in data.records} == {"x #1", "x #2"} == set(data.frame["strategy"])
+    assert set(data.frame["problem"]) == {"p/a", "p/b [f0]", "p/b [f1]"}
+    rows = {(row.problem, row.strategy, row.seed) for row in data.frame.itertuples()}
     assert ("p/a", "x #2", 1) in rows and ("p/b [f1]", "x #1", 1) in rows
     text = limits(studies)
     assert "x was run with 2 settings" in text and "p/b changed while the study was made" in text
@@ -280,15 +280,20 @@ def test_what_is_not_the_same_has_names_of_its_own(studies):
     ],
 )
 def test_percent(ratio, text):
-    assert words.percent(ratio) == text
+    assert formatting.percent(ratio) == text
 
 
 def test_words():
-    assert [words.listed(names) for names in ([], ["a"], ["a", "b"], "abc")] == ["none", "a", "a and b", "a, b and c"]
-    assert words.listed(map(str, range(9)), 3) == "0, 1 and 7 more"
-    assert [words.counted(n, "strategy") for n in (1, 1000)] == ["1 strategy", "1,000 strategies"]
-    assert [words.p_value(p) for p in (np.nan, 1e-9, 0.0123, 1.0)] == ["–", "< 0.001", "0.012", "1"]
-    assert [words.speedup(x) for x in (np.inf, np.nan, 1.00012, 123.4, 1e9)] == [
+    assert [formatting.listed(names) for names in ([], ["a"], ["a", "b"], "abc")] == [
+        "none",
+        "a",
+        "a and b",
+        "a, b and c",
+    ]
+    assert formatting.listed(map(str, range(9)), 3) == "0, 1 and 7 more"
+    assert [formatting.counted(n, "strategy") for n in (1, 1000)] == ["1 strategy", "1,000 strategies"]
+    assert [formatting.p_value(p) for p in (np.nan, 1e-9, 0.0123, 1.0)] == ["–", "< 0.001", "0.012", "1"]
+    assert [formatting.speedup(x) for x in (np.inf, np.nan, 1.00012, 123.4, 1e9)] == [
         "infinite",
         "–",
         "1.0001",
@@ -309,14 +314,14 @@ def test_planned_runs_that_nobody_began_are_named(studies):
     ("value", "shown"), [(-0.00001, "0.0000"), (-0.00006, "-0.0001"), (1.04037, "1.0404"), (-0.0, "0.0000")]
 )
 def test_nothing_is_never_below_nothing(value, shown):
-    assert words.decimals(value) == shown
+    assert formatting.decimals(value) == shown
 
 
 @pytest.mark.parametrize(
     ("part", "shown"), [(0, "none"), (1, "all"), (9990 / 10_000, "99.9 %"), (9999 / 10_000, "99.9 %"), (1e-5, "0.1 %")]
 )
 def test_only_all_is_all_and_only_none_is_none(part, shown):
-    assert words.share(part) == shown
+    assert formatting.share(part) == shown
 
 
 def test_an_interval_that_holds_no_difference_beside_a_small_p_is_explained(studies):

@@ -4,7 +4,7 @@ import pytest
 from bbo_toys import frame
 
 from bbo_suite import UserError, figures
-from bbo_suite.figures.models import DRAWING, model_scores, scores_data
+from bbo_suite.figures.models import scores_data
 from bbo_suite.store.diagnostics import Diagnostics
 from bbo_suite.store.folders import DIAGNOSTICS
 
@@ -48,7 +48,7 @@ def said():
 
 
 def test_the_figure_of_the_models_returns_medians_over_the_runs(said):
-    figure, data = model_scores(said)
+    figure, data = figures.MODELS(said)
     assert data["model"].tolist() == ["forest", "ridge", "ridge"] and set(data["runs"]) == {2}
     np.testing.assert_allclose(data["score"], [0.3, 0.2, 0.6])
     ax, named = figure.axes[0], [text.get_text() for text in figure.legends[0].get_texts()]
@@ -61,7 +61,7 @@ def test_the_figure_of_the_models_returns_medians_over_the_runs(said):
 def test_models_of_many_problems_take_pages_and_look_alike_on_all(said):
     lonely = said[said["name"] == "score/ridge"].assign(problem="q")
     many = pd.concat([*(said.assign(problem=f"p{i}") for i in range(9)), lonely])
-    pages = list(DRAWING.pages(many))
+    pages = list(figures.MODELS.pages(many))
     assert [stem for stem, _, _ in pages] == ["models-1", "models-2"]
     assert [data["problem"].nunique() for _, _, data in pages] == [9, 1]
     ridge = [figure.axes[0].lines[-1].get_color() for _, figure, _ in pages]

@@ -1,4 +1,4 @@
-"""Who is best when the whole budget is spent?"""
+"""Bars of the mean speedup after the whole budget."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
 from ..stats import mean_interval
-from . import ends, style
-from .cast import Cast, cast
-from .drawing import Drawing, always
+from . import final_values, style
+from .highlight import Highlight, highlighted
 
 MOST, BEST = 20, 12
 
@@ -26,8 +25,8 @@ def speedup_data(frame: pd.DataFrame) -> pd.DataFrame:
     interval of the mean).
     """
     bars = []
-    for (problem, strategy), group in ends.ends(frame).groupby(["problem", "strategy"], sort=True):
-        with np.errstate(invalid="ignore"):  # a cost of nothing is an infinite speedup, without an interval
+    for (problem, strategy), group in final_values.final_values(frame).groupby(["problem", "strategy"], sort=True):
+        with np.errstate(invalid="ignore"):  # a cost of 0 is an infinite speedup, without an interval
             mean, low, high = mean_interval(group["speedup"])
         fixed = {"problem": problem, "strategy": strategy, "uses_structure": bool(group["uses_structure"].iloc[0])}
         counts = {"budget": int(group["budget"].iloc[0]), "evaluations": int(group["evaluation"].min())}
@@ -36,51 +35,50 @@ def speedup_data(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 @mpl.rc_context(style.SETTINGS)
-def speedup_bars(frame: pd.DataFrame, problems: Sequence[str] | None = None) -> tuple[Figure, pd.DataFrame]:
+def draw(frame: pd.DataFrame, problems: Sequence[str] | None = None) -> tuple[Figure, pd.DataFrame]:
     """Draw the mean speedup over the repeats with its 95 % interval, for each problem and strategy.
 
-    Bars start at 1, the default, so that their length is the gain, and stand beside their names, so that no colour is
-    needed to read them. Returns the figure and the data (`speedup_data`).
+    Bars start at 1, the default, so that their length is the gain. Returns the figure and its data (`speedup_data`).
     """
     strategies = _shown(frame)
     shown = style.chosen(frame, problems)
     data = speedup_data(shown)
     data = data[data["strategy"].isin(strategies)].reset_index(drop=True)
     problems = list(dict.fromkeys(data["problem"]))
-    who = cast(frame)
-    names = [who.labels[name] for name in strategies]
+    highlight = highlighted(frame)
+    names = [highlight.labels[name] for name in strategies]
     figure, axes = style.panels(len(problems), 4.0, 0.29 * len(strategies) + 1.0, 0.6, sharey=True)
     for ax, problem in zip(axes.flat, problems, strict=False):
-        _panel(ax, data[data["problem"] == problem], strategies, who)
+        _panel(ax, data[data["problem"] == problem], strategies, highlight)
         style.title(ax, problem)
     axes.flat[0].set_yticks(range(len(names)), names)
-    axes.flat[0].set_ylim(len(names) - 0.4, -0.6)  # the first on top
-    known = len(who.labels)
+    axes.flat[0].set_ylim(len(names) - 0.4, -0.6)  # the first at the top
+    known = len(highlight.labels)
     few = "" if known == len(names) else f" Shown: the best {BEST} of {known} strategies by mean rank."
-    gaps = " No number: no run." if len(data) < len(strategies) * len(problems) else ""
-    style.caption(figure, _caption(data) + gaps + few + ends.cut_words(shown))
+    gaps = " No bar: no run." if len(data) < len(strategies) * len(problems) else ""
+    style.caption(figure, _caption(data) + gaps + few + final_values.cut_text(shown))
     return figure, data
 
 
 def _shown(frame: pd.DataFrame) -> list[str]:
-    """Return the strategies that have a bar: all of up to twenty, else the best by mean rank."""
-    order = ends.by_rank(ends.table(frame))
+    """Return the strategies that have a bar: all if there are at most 20, else the best 12 by mean rank."""
+    order = final_values.by_mean_rank(final_values.mean_speedups(frame))
     return sorted(order if len(order) <= MOST else order[:BEST])
 
 
-def _panel(ax: Axes, data: pd.DataFrame, strategies: list[str], who: Cast) -> None:
+def _panel(ax: Axes, data: pd.DataFrame, strategies: list[str], highlight: Highlight) -> None:
     y = np.array([strategies.index(name) for name in data["strategy"]])
     mean, low, high = (data[column].to_numpy() for column in ("mean", "low", "high"))
     drawn = np.where(np.isfinite(mean), mean, 1)
-    ax.barh(y, drawn - 1, 0.72, left=1, color=[who.look(name).colour for name in data["strategy"]])
+    ax.barh(y, drawn - 1, 0.72, left=1, color=[highlight.look(name).colour for name in data["strategy"]])
     known = np.isfinite(low)
     reach = np.vstack([mean - low, high - mean])[:, known]
     whiskers = ax.errorbar(mean[known], y[known], xerr=reach, fmt="none", ecolor="0.15", capsize=2.5, lw=1.1)
     for line in whiskers.get_children():
-        line.set_path_effects([withStroke(linewidth=2.6, foreground="white")])  # to be seen on dark bars
+        line.set_path_effects([withStroke(linewidth=2.6, foreground="white")])  # visible on dark bars
     ends = np.fmax(1, np.where(known, high, drawn))
     for place, value, end in zip(y, mean, ends, strict=True):
-        ax.annotate(_words(value), (end, place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
+        ax.annotate(_text(value), (end, place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
     least, most = min(1, np.where(known, low, drawn).min()), ends.max()
     width = max(most - least, 1e-3)
     ax.set_xlim(least - 0.04 * width, most + 0.27 * width)  # room for the numbers
@@ -90,7 +88,7 @@ def _panel(ax: Axes, data: pd.DataFrame, strategies: list[str], who: Cast) -> No
     ax.grid(axis="y", visible=False)
 
 
-def _words(mean: float) -> str:
+def _text(mean: float) -> str:
     if mean == 0:
         return "all failed"
     return f"{mean:.4f}" if mean < 10 else f"{mean:,.0f}" if 100 <= mean < 1e6 else f"{mean:.3g}"
@@ -98,14 +96,10 @@ def _words(mean: float) -> str:
 
 def _caption(data: pd.DataFrame) -> str:
     counts, budget, fewest = data["runs"], data["budget"].max(), data["evaluations"].min()
-    bars = "with 95 % intervals (Student's t)" if counts.max() > 1 else "of single runs, so without intervals"
+    bars = "with 95 % intervals (Student's t)" if counts.max() > 1 else "of single runs, without intervals"
     spent = f"{budget:,} evaluations each"
+    runs = f"{final_values.runs_text(counts)} runs"
     if fewest < budget:
-        spent = f"at most {budget:,} evaluations each (the shortest so far: {fewest:,})"
-    text = (
-        f"Mean speedup over the compiler's default {bars}, higher is better; {ends.runs_words(counts)} runs of {spent}."
-    )
-    return f"{text} Unit: default's cost / best candidate's cost. Bars start at the default, 1."
-
-
-DRAWING = Drawing("speedup", "Who is best when the whole budget is spent?", speedup_bars, always, paged=True)
+        spent = f"at most {budget:,} evaluations each (fewest so far: {fewest:,})"
+    text = f"Mean speedup over the compiler's default {bars}, higher is better; {runs} of {spent}."
+    return f"{text} Speedup: default's cost / best candidate's cost. Bars start at 1, the default."
