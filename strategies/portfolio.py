@@ -10,6 +10,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bbo_suite import Strategy, Task, UserError, option
+from bbo_suite.core.task import Strategies
 from bbo_suite.registry import Registry
 
 _HALF_LIFE = 0.1
@@ -44,12 +45,17 @@ class Portfolio(Strategy):
 
     def __init__(self, task: Task, budget: int, rng: Generator, options: PortfolioOptions) -> None:
         super().__init__(task, budget, rng, options)
-        classes = _classes(options.members)
+        classes = _classes(self.members(options), task.strategies or Registry())
         owned = zip(classes, rng.spawn(len(classes)), strict=True)
         self._members = [member(task, budget, own, member.Options()) for member, own in owned]
         self._open = np.ones(len(classes), bool)  # has something left to try
         self._lag, self._given, self._gains = np.zeros((3, len(classes)))
         self._best, self._asked = np.inf, 0
+
+    @classmethod
+    def members(cls, options: PortfolioOptions) -> list[str]:
+        """Return the ids of the members."""
+        return [name.strip() for name in options.members.split(",") if name.strip()]
 
     def ask(self, n: int) -> NDArray:
         """Return the next batch of the member that lags most; none when every member is covered."""
@@ -86,13 +92,13 @@ class Portfolio(Strategy):
         return floor + (1 - len(rates) * floor) * rates / rates.sum()
 
 
-def _classes(members: str) -> list[type[Strategy]]:
+def _classes(names: list[str], known: Strategies) -> list[type[Strategy]]:
     """Return the classes of the members.
 
     Raises:
       UserError: there is none, one twice, an unknown one, or the portfolio itself.
     """
-    names = [name.strip() for name in members.split(",") if name.strip()]
     if not names or len(set(names)) < len(names) or "portfolio" in names:
-        raise UserError(f"members of portfolio must be different strategies other than itself, not {members!r}")
-    return [Registry().strategy(name) for name in names]
+        given = ", ".join(names) or "none"
+        raise UserError(f"members of portfolio must be different strategies other than itself, not {given}")
+    return [known.strategy(name) for name in names]

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import UserError
 from .space import Space
-from .task import Structure, Task
+from .task import Strategies, Structure, Task
 
 NO_CHANGE = "# the default"
 """What `paste` gives for a row that changes nothing, where only changes are written."""
@@ -129,6 +129,11 @@ class Problem(ABC):
         lines = [f"{self.space.name(i)} = {self.space.values(i)[config[i]]}" for i in differing]
         return "\n".join(lines) or NO_CHANGE
 
-    def task(self, uses_structure: bool = True) -> Task:
-        """Return what a strategy may know; without the structure for one that does not say that it uses it."""
-        return Task(self.id, self.space, self.default_row(), self.unit, self.structure() if uses_structure else None)
+    def task(self, uses_structure: bool = True, strategies: Strategies | None = None) -> Task:
+        """Return what a strategy may know; without the structure for one that does not say that it uses it.
+
+        Args:
+          strategies: for a strategy that runs others.
+        """
+        structure = self.structure() if uses_structure else None
+        return Task(self.id, self.space, self.default_row(), self.unit, structure, strategies)

@@ -62,6 +62,11 @@ class Strategy(ABC):
         """
 
     @classmethod
+    def members(cls, options: Any) -> Collection[str]:  # noqa: ANN401 - its own Options
+        """Return the ids of the other strategies that it runs with these options, found by `task.strategies`."""
+        return ()
+
+    @classmethod
     def variants(cls) -> Collection[str]:
         """Return the names of the strategies that a class with variants stands for."""
         return ()

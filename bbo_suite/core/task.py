@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .multipass import MultiPass
 from .space import Space
+
+if TYPE_CHECKING:
+    from .strategy import Strategy
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,22 @@ class Structure:
     passes: MultiPass | None = None
 
 
+class Strategies(Protocol):
+    """Finds strategies by id, for a strategy that runs others; `bbo_suite.registry.Registry` is one."""
+
+    def strategies(self) -> Mapping[str, Callable[[], type[Strategy]]]:
+        """Return the loader of each strategy by id."""
+        ...
+
+    def strategy(self, name: str) -> type[Strategy]:
+        """Return a strategy's class by its id.
+
+        Raises:
+          UserError: there is none.
+        """
+        ...
+
+
 @dataclass(frozen=True)
 class Task:
     """A problem as a strategy sees it.
@@ -61,6 +82,8 @@ class Task:
       default: `(d,)` what the compiler does on its own.
       unit: of the values, which are minimised.
       structure: what the problem declares about itself; None if it declares nothing or the strategy is black-box.
+      strategies: those that the study knows, plugins included, for a strategy that runs others; None for those that
+        are installed.
     """
 
     problem: str
@@ -68,3 +91,4 @@ class Task:
     default: NDArray
     unit: str
     structure: Structure | None = None
+    strategies: Strategies | None = None

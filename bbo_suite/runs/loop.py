@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..core.problem import Problem
 from ..core.strategy import Strategy
+from ..core.task import Strategies
 from ..errors import UserError, error_boundary
 from ..store.diagnostics import Diagnostics
 from ..store.identity import Run
@@ -26,6 +27,7 @@ def run_loop(
     stopped: Callable[[], bool],
     keep_all: bool = False,
     max_seconds: float | None = None,
+    strategies: Strategies | None = None,
 ) -> bool:
     """Spend what is left of the run's budget and return whether the run is complete.
 
@@ -37,6 +39,7 @@ def run_loop(
       keep_all: store every candidate, not only improvements.
       max_seconds: ends the run after the batch in which the seconds of its rows exceed it; a longer limit, or none,
         continues a run that ended so.
+      strategies: for a strategy that runs others; None for those that are installed.
 
     Raises:
       UserError: the strategy or the problem breaks its contract, or the stored rows are not of this run.
@@ -47,7 +50,7 @@ def run_loop(
     if folder.ended:
         return True
     try:
-        return _loop(run, problem, strategy, folder, stopped, keep_all, limit)
+        return _loop(run, problem, strategy, folder, stopped, keep_all, limit, strategies)
     except UserError as error:
         with suppress(UserError):  # where the disk is full there is no room for this either
             folder.note(error.__cause__ or error)
@@ -62,12 +65,13 @@ def _loop(
     stopped: Callable[[], bool],
     keep_all: bool,
     max_seconds: float,
+    strategies: Strategies | None,
 ) -> bool:
     """Return whether the run is complete; false if it was stopped."""
     owner = f"strategy {run.strategy}"
     log, diagnostics = RunLog(problem, folder, keep_all), Diagnostics(folder.path)
     with error_boundary(f"problem {run.problem}", "structure"):
-        task = problem.task(strategy_class.uses_structure)
+        task = problem.task(strategy_class.uses_structure, strategies)
     clock = time.perf_counter()
     with error_boundary(owner, "its constructor"):
         options = strategy_class.Options(**run.options)

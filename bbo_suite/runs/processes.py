@@ -46,7 +46,8 @@ def run_planned(study: StudyPlan, planned: PlannedRun, stopped: Callable[[], boo
         strategy = study.registry.strategy(planned.run.strategy)
         folder = RunFolder(planned.path, planned.run.identity(), planned.facts, patience)
         with folder, threadpool_limits(1):
-            complete = run_loop(planned.run, problem, strategy, folder, stopped, study.keep_all, study.max_seconds)
+            limits = study.keep_all, study.max_seconds
+            complete = run_loop(planned.run, problem, strategy, folder, stopped, *limits, study.registry)
         return Outcome(planned.path, complete, summary=summarise(planned.path))  # here, where it is done in parallel
     except UserError as error:
         return Outcome(planned.path, False, str(error))

@@ -7,20 +7,26 @@ from numpy.typing import NDArray
 
 from ..core.problem import Problem
 from ..core.strategy import Strategy
+from ..core.task import Strategies
 from ..errors import UserError, error_boundary
 from ..runs.loop import checked
 from ..store.stored_run import StoredRun
 
 
-def replay(run: StoredRun, problem: Problem, strategy_class: type[Strategy], most: int) -> NDArray:
+def replay(
+    run: StoredRun, problem: Problem, strategy_class: type[Strategy], most: int, strategies: Strategies
+) -> NDArray:
     """Return `(k, d)` the candidates of the first rows, `most` of them or up to a batch more; none is evaluated.
+
+    Args:
+      strategies: for a strategy that runs others.
 
     Raises:
       UserError: the strategy fails, or proposes something else than what is stored.
     """
     owner, own = f"strategy {run.identity.strategy}", run.identity
     with error_boundary(f"problem {own.problem}", "structure"):
-        task = problem.task(strategy_class.uses_structure)
+        task = problem.task(strategy_class.uses_structure, strategies)
     with error_boundary(owner, "its constructor"):
         strategy = strategy_class(task, own.budget, own.generator(), strategy_class.Options(**own.options))
     done, batches = 0, [np.empty((0, len(problem.space)), problem.space.dtype)]

@@ -143,7 +143,7 @@ def _against_problem(registry: Registry, problem: Problem, run: StoredRun, sampl
     if strategy is not None:
         try:
             with threadpool_limits(1):
-                proposed = replay(run, problem, strategy, sample)
+                proposed = replay(run, problem, strategy, sample, registry)
             verdict.replayed = Finding.HOLDS
         except UserError as error:
             verdict.replayed = verdict.judge([str(error)])

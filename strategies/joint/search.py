@@ -40,7 +40,7 @@ class Search:
         start = np.minimum(base.row[part.targets[: len(part.sizes)]], part.sizes - 1)
         self._start = start.astype(self._space.dtype)
         structure = task.structure if self._space is task.space else None
-        own_task = Task(task.problem, self._space, self._start, task.unit, structure)
+        own_task = Task(task.problem, self._space, self._start, task.unit, structure, task.strategies)
         self._strategy = strategy(own_task, budget + 1, rng, strategy.Options())
         self._base_met = False
         self._configs = np.empty((0, len(part.sizes)), self._space.dtype)

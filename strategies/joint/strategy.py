@@ -53,14 +53,19 @@ class Joint(Strategy):
         passes = task.structure.passes if task.structure else None
         self._compiler = passes or OnePass(task)
         self._chain = Chain(task, self._compiler, options.store)
-        known = Registry().strategies().keys() - {"joint"}
-        text = options.schedule
-        self._schedule = schedule.parse(text, self._compiler, known) if text else schedule.default(self._compiler)
-        self._strategies = {step.strategy: Registry().strategy(step.strategy) for step in self._schedule}
+        known, text = task.strategies or Registry(), options.schedule
+        ids = known.strategies().keys() - {"joint"}
+        self._schedule = schedule.parse(text, self._compiler, ids) if text else schedule.default(self._compiler)
+        self._strategies = {step.strategy: known.strategy(step.strategy) for step in self._schedule}
         self._best = self._chain.start()
         self._left = budget
         self._searches = self._all_searches()
         self._search: Search | None = None
+
+    @classmethod
+    def members(cls, options: JointOptions) -> list[str]:
+        """Return the ids of the strategies that the schedule names; none where it is left to the default."""
+        return [part.partition(":")[2].strip() for part in options.schedule.split(";") if ":" in part]
 
     def ask(self, n: int) -> NDArray:
         """Return at most `n` well-formed candidates of the flat space; none when every step is covered."""

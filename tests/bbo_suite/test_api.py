@@ -11,6 +11,7 @@ from bbo_suite import UserError
 from bbo_suite.registry import Registry
 from bbo_suite.runs.strategy_options import chosen_options
 from bbo_suite.runs.study_plan import StudyPlan, default_name
+from bbo_suite.verify.validate import Finding, validate
 
 PLUGINS = [Path(__file__).with_name("plugins") / name for name in ("toy.py", "pick.py")]
 
@@ -94,6 +95,16 @@ def test_interrupt_in_a_program_ends_the_program(run, tmp_path):
         run("nosy", plugins=[*PLUGINS, nosy], study="s", batch=10)
     assert len(bbo_suite.load("s", tmp_path)) == 10
     assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.parametrize("option", ["portfolio.members=pick,random", "joint.schedule=all: pick"])
+def test_a_plugin_is_a_member_and_a_step(run, tmp_path, option):
+    key, _, value = option.partition("=")
+    strategy = key.partition(".")[0]
+    first, again = (run(strategy, study="s", option_texts={key: value}, batch=10, jobs=jobs) for jobs in (1, 2))
+    assert first == again and first[0]["evaluations"] == 50
+    (verdict,) = validate(Registry(tuple(PLUGINS)), "s", tmp_path, 50, lambda number, words: None)
+    assert verdict.replayed is Finding.HOLDS
 
 
 def test_options_of_one_and_of_all():

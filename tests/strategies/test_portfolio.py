@@ -46,7 +46,7 @@ class Covered(Stays):
 
 
 def made(monkeypatch, *members, budget=400, **options) -> Portfolio:
-    monkeypatch.setattr(portfolio, "_classes", lambda text: list(members))
+    monkeypatch.setattr(portfolio, "_classes", lambda names, known: list(members))
     task = Task("made-up", SPACE, np.zeros(30, SPACE.dtype), "seconds")
     return Portfolio(task, budget, np.random.default_rng(0), PortfolioOptions(**options))
 
@@ -101,7 +101,7 @@ def test_the_budget_goes_on_without_members_that_are_covered(monkeypatch):
 @pytest.mark.parametrize("members", ["", "portfolio", "random,random", "nosuch"])
 def test_wrong_members_are_refused(members):
     with pytest.raises(UserError):
-        portfolio._classes(members)
+        portfolio._classes(Portfolio.members(PortfolioOptions(members)), Registry())
 
 
 @pytest.mark.parametrize("name", ["annealing", "evolution", "mbo"])
