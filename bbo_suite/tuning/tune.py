@@ -20,7 +20,7 @@ from ..registry import Registry
 from ..runs.display import Display
 from ..runs.runner import run_study
 from ..runs.study_plan import StudyPlan
-from .knobs import Knob, knobs_of
+from .search_space import Knob, knobs_of
 
 Gains = dict[str, float]
 """The mean log speedup over the seeds, by problem."""

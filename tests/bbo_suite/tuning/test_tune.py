@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 
 from bbo_suite import UserError, option
-from bbo_suite.tuning.knobs import knobs_of
+from bbo_suite.tuning.search_space import knobs_of
 from bbo_suite.tuning.tune import read_problems, score
 
 FLAKY = """
