@@ -16,7 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from ..tuning.tune import Tuning, Verdict
+    from ..tuning.tune import Tuning, TuningResult
 
 _SPARE = ("evaluation s", "strategy s", "failed", "unique", "default", "best", "evaluations", "seed")
 """The columns of the summary that a narrow terminal can do without, the most dispensable first."""
@@ -106,22 +106,22 @@ def plan_table(items: Sequence[dict[str, Any]]) -> None:
     wide_console().print(table)
 
 
-def tuning_table(plan: Tuning, verdict: Verdict) -> None:
-    """Print what tuning found, beside the shipped defaults on fresh seeds, and how to use it."""
-    from ..tuning.tune import changed, words
+def tuning_table(plan: Tuning, result: TuningResult) -> None:
+    """Print the tuned setting next to the shipped defaults, and the command that uses it."""
+    from ..tuning.tune import changed, option_text
 
     table = Table("problem", "shipped defaults", "tuned")
-    for problem, gain in verdict.shipped.items():
-        table.add_row(escape(problem), f"{math.exp(gain):.4f}", f"{math.exp(verdict.tuned[problem]):.4f}")
+    for problem, gain in result.shipped.items():
+        table.add_row(escape(problem), f"{math.exp(gain):.4f}", f"{math.exp(result.tuned[problem]):.4f}")
     seeds = f"{2 * plan.repeats} fresh seeds"
     table.caption = f"speedup after {plan.budget:,} evaluations, geometric mean of {seeds}; higher is better"
-    console, setting = wide_console(), changed(verdict)
+    console, setting = wide_console(), changed(result)
     console.print(table)
-    print(f"score {verdict.score:.4f} in the search, {verdict.fresh_score:.4f} on {seeds}; the shipped defaults have 1")
-    if not setting or verdict.fresh_score <= 1:
-        print(f"keep the shipped defaults: nothing better was found in {plan.trials} settings")
+    print(f"score: {result.score:.4f} in the search, {result.fresh_score:.4f} on {seeds}; the shipped defaults score 1")
+    if not setting or result.fresh_score <= 1:
+        print(f"keep the shipped defaults: none of {plan.trials} settings is better")
         return
-    options = " ".join(f"--option {plan.strategy}.{word}" for word in words(setting).split(" "))
+    options = " ".join(f"--option {plan.strategy}.{text}" for text in option_text(setting).split(" "))
     print(f"python -m bbo_suite run --strategy {plan.strategy} {options}")
 
 

@@ -1,4 +1,4 @@
-"""Pre-training: one strategy learns on several problems what it will start from on others."""
+"""Pre-training: a strategy trains on some problems and later starts from what it learned on others."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from ..registry import Registry
 
 @dataclass(frozen=True)
 class Lesson:
-    """A problem to learn on: unlike in a run, the learner itself spends the evaluations.
+    """A training problem: unlike in a run, the strategy itself calls `evaluate`.
 
     Attributes:
-      task: all that may be known of the problem.
-      default: what the default costs.
+      task: the problem as a strategy sees it.
+      default: the cost of the default candidate.
       evaluate: takes `(n, d)` candidates and returns their `(n,)` costs.
     """
 
@@ -33,7 +33,7 @@ class Lesson:
 
 
 Progress = Callable[[int, str], None]
-"""Called with the number of evaluations so far and a few words."""
+"""Called with the number of evaluations so far and a short description."""
 
 
 def pretrain(
@@ -43,14 +43,14 @@ def pretrain(
     out: Path,
     budget: int,
     seed: int,
-    options: Any,  # noqa: ANN401 - the strategy's own
+    options: Any,  # noqa: ANN401 - an instance of the strategy's Options
     progress: Progress,
 ) -> None:
-    """Train a strategy on problems and write what it learned to `out`.
+    """Train a strategy on problems and write the result to `out`.
 
     Args:
-      budget: evaluations in all, shared by the problems.
-      options: of the strategy, an instance of its `Options`.
+      budget: total evaluations, shared by the problems.
+      options: an instance of the strategy's `Options`.
 
     Raises:
       UserError: the strategy cannot be pre-trained, a problem does not load, or the file cannot be written.
@@ -58,16 +58,16 @@ def pretrain(
     learner = registry.strategy(strategy).pretrain
     if learner is None:
         able = [name for name, load in sorted(registry.strategies().items()) if load().pretrain]
-        hint = f"; these can: {', '.join(able)}" if able else ""
-        raise UserError(f"strategy {strategy} learns nothing that it could keep from one problem to the next{hint}")
+        hint = f"; choose one of {', '.join(able)}" if able else ""
+        raise UserError(f"strategy {strategy} cannot be pre-trained{hint}")
     if not problems:
-        raise UserError("no problem is named to learn on; give at least one --problem")
+        raise UserError("no training problem is given; use --problem")
     if not out.parent.is_dir():
-        raise UserError(f"there is no folder {out.parent} to write {out.name} to; make it first")
-    if out.is_dir() or not os.access(out.parent, os.W_OK):  # said before the work, not after
-        raise UserError(f"{out} cannot be written; give --out another file")
-    if out.exists():  # runs made with it would refuse to resume with another
-        raise UserError(f"{out} is there already; give --out another file, or delete it if no run needs it any more")
+        raise UserError(f"there is no folder {out.parent} for {out.name}; create it first")
+    if out.is_dir() or not os.access(out.parent, os.W_OK):  # fail before the work, not after it
+        raise UserError(f"{out} cannot be written; choose another file with --out")
+    if out.exists():  # runs that used it could not resume with another file
+        raise UserError(f"{out} exists already; choose another file with --out, or delete it if no run needs it")
     if budget < 1 or seed < 0:
         raise UserError(f"budget must be 1 or more and seed 0 or more, not {budget} and {seed}")
     lessons = [_lesson(registry, problem) for problem in problems]

@@ -1,4 +1,4 @@
-"""Searching a strategy's own options on training problems, and judging what was found on fresh seeds."""
+"""Search for a strategy's best options on training problems, and compare them with the defaults on fresh seeds."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from ..registry import Registry
 from ..runs.display import Display
 from ..runs.runner import run_study
 from ..runs.study_plan import StudyPlan
-from .search_space import Knob, knobs_of
+from .search_space import Dimension, search_space
 
 Gains = dict[str, float]
 """The mean log speedup over the seeds, by problem."""
 
-_LEAST = 0.01
+_LEAST_REFERENCE = 0.01
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """What is tuned, on what, and with how much work.
+    """What is tuned, on which problems, and with how much work.
 
     Attributes:
       strategy: its id.
-      problems: ids of the training problems; what is reported later should not be among them.
-      trials: settings to try, the shipped defaults included.
+      problems: ids of the training problems; leave out the problems that are reported later.
+      trials: settings to try, including the shipped defaults.
       budget, batch: of each run.
-      repeats: seeds from `seed` on, the same for every setting; the verdict takes twice as many, the next ones.
-      jobs: runs at a time.
+      repeats: number of seeds for every setting, from `seed` on; the final comparison uses the next `2 * repeats`.
+      jobs: number of runs at the same time; None for one per core.
       display: shows the progress of the runs with the shipped and the best options.
       quiet: print no line for each setting.
     """
@@ -58,7 +58,7 @@ class Tuning:
     quiet: bool = False
 
     def gains(self, options: Any, seed: int, repeats: int, display: Display) -> Gains:  # noqa: ANN401 - its own
-        """Run the strategy with some options, as far as that is not stored already.
+        """Run the strategy with some options; stored runs are not repeated.
 
         Raises:
           UserError: a run failed.
@@ -88,18 +88,26 @@ def _mean_gains(summaries: Sequence[Mapping[str, Any]]) -> Gains:
 
 
 def score(gains: Gains, reference: Gains) -> float:
-    """Return the mean over problems of the gain in multiples of the reference's; 1 is as good as the reference.
+    """Return the mean over problems of the gain relative to the reference's gain; 1 is as good as the reference.
 
-    A gain is the logarithm of the speedup, so a problem with little to gain counts as much as one with a lot. Where
-    the reference gains less than 1 %, or loses, a difference counts in multiples of 1 %: of next to nothing, any gain
-    is a thousandfold.
+    A gain is the logarithm of the speedup. Relative gains give a problem with little to gain the same weight as one
+    with a lot. Where the reference gains less than 1 %, differences are divided by 1 %: relative to a gain close to
+    zero, any difference would be huge.
     """
-    return 1 + sum((gain - reference[p]) / max(reference[p], _LEAST) for p, gain in gains.items()) / len(gains)
+    relative = ((gain - reference[p]) / max(reference[p], _LEAST_REFERENCE) for p, gain in gains.items())
+    return 1 + sum(relative) / len(gains)
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """The best setting found, and how it and the shipped defaults do on seeds that the search did not see."""
+class TuningResult:
+    """The best setting found, compared with the shipped defaults.
+
+    Attributes:
+      options: the best setting, an instance of the strategy's `Options`.
+      score: its score on the seeds of the search.
+      fresh_score: its score on seeds that the search did not use.
+      shipped, tuned: the gains of the shipped defaults and of the setting on the fresh seeds.
+    """
 
     options: Any
     score: float
@@ -108,52 +116,53 @@ class Verdict:
     tuned: Gains
 
 
-def tune(plan: Tuning) -> Verdict:
-    """Search by Optuna's TPE, seeded, the shipped defaults first.
+def tune(plan: Tuning) -> TuningResult:
+    """Search with Optuna's TPE sampler, seeded, starting from the shipped defaults.
 
-    There is no storage beside the runs': the same call again replays the search over the stored runs and goes on.
+    Only the runs are stored: the same call again replays the search on the stored runs and continues it.
 
     Raises:
-      UserError: the strategy has no option that can be searched, a wrong argument, or the defaults fail.
+      UserError: the strategy has no option that can be searched, an argument is wrong, or the defaults fail.
     """
     shipped = plan.registry.strategy(plan.strategy).Options()
-    knobs = knobs_of(type(shipped), f"strategy {plan.strategy}")
+    dimensions = search_space(type(shipped), f"strategy {plan.strategy}")
     if not plan.problems:
-        raise UserError("no training problem is named; give --problem, or --problems-from a file")
+        raise UserError("no training problem is given; use --problem or --problems-from")
     if plan.trials < 2:
-        raise UserError(f"trials must be 2 or more, not {plan.trials}: the first is the shipped defaults")
+        raise UserError(f"trials must be 2 or more, not {plan.trials}: the first trial is the shipped defaults")
     reference = plan.gains(shipped, plan.seed, plan.repeats, plan.display)
-    options, best = _searched(plan, shipped, knobs, reference)
+    options, best = _searched(plan, shipped, dimensions, reference)
     fresh = (plan.seed + plan.repeats, 2 * plan.repeats)
     before, after = (plan.gains(each, *fresh, plan.display) for each in (shipped, options))
-    return Verdict(options, best, score(after, before), before, after)
+    return TuningResult(options, best, score(after, before), before, after)
 
 
-def _searched(plan: Tuning, shipped: Any, knobs: Sequence[Knob], reference: Gains) -> tuple[Any, float]:  # noqa: ANN401
+def _searched(plan: Tuning, shipped: Any, dimensions: Sequence[Dimension], reference: Gains) -> tuple[Any, float]:  # noqa: ANN401
     import optuna
 
-    distributions = {knob.name: knob.distribution() for knob in knobs}
+    distributions = {dimension.name: dimension.distribution() for dimension in dimensions}
     best, options = 1.0, shipped
     with quiet_optuna():
         sampler = optuna.samplers.TPESampler(seed=plan.seed, n_startup_trials=8)
         study = optuna.create_study(sampler=sampler, direction="maximize")
-        start = {knob.name: knob.coded(getattr(shipped, knob.name)) for knob in knobs}
+        start = {dimension.name: dimension.encode(getattr(shipped, dimension.name)) for dimension in dimensions}
         study.add_trial(optuna.trial.create_trial(params=start, distributions=distributions, value=best))
         for number in range(1, plan.trials):
             trial = study.ask(distributions)
-            setting = {knob.name: knob.option(trial.params[knob.name]) for knob in knobs}
+            setting = {dimension.name: dimension.decode(trial.params[dimension.name]) for dimension in dimensions}
             tried = dataclasses.replace(shipped, **setting)
             reached = _tried(plan, tried, reference)
             study.tell(trial, reached, state=optuna.trial.TrialState.FAIL if reached is None else None)
             best, options = max((best, options), (reached or -math.inf, tried), key=lambda pair: pair[0])
             if not plan.quiet:
                 now = "failed" if reached is None else f"{reached:.4f}"
-                print(f"setting {number + 1}/{plan.trials}: {now}, best {best:.4f}; {words(setting)}", file=sys.stderr)
+                line = f"setting {number + 1}/{plan.trials}: {now}, best {best:.4f}; {option_text(setting)}"
+                print(line, file=sys.stderr)
     return options, best
 
 
 def _tried(plan: Tuning, options: Any, reference: Gains) -> float | None:  # noqa: ANN401
-    """Return a setting's score, or None if a run fails: that is the setting's fault, as the defaults did not."""
+    """Return a setting's score, or None if a run fails: the defaults work, so the setting is at fault."""
     try:
         return score(plan.gains(options, plan.seed, plan.repeats, Display()), reference)
     except UserError as error:
@@ -161,29 +170,29 @@ def _tried(plan: Tuning, options: Any, reference: Gains) -> float | None:  # noq
         return None
 
 
-def words(setting: Mapping[str, Any]) -> str:
-    """Return a setting as it is given on the command line."""
+def option_text(setting: Mapping[str, Any]) -> str:
+    """Return a setting as text for the command line."""
     return " ".join(f"{name}={value:.6g}" if isinstance(value, float) else f"{name}={value}"
                     for name, value in setting.items())  # fmt: skip
 
 
-def changed(verdict: Verdict) -> dict[str, Any]:
-    """Return the options in which the verdict differs from what ships."""
-    shipped = dataclasses.asdict(type(verdict.options)())
-    return {name: value for name, value in dataclasses.asdict(verdict.options).items() if value != shipped[name]}
+def changed(result: TuningResult) -> dict[str, Any]:
+    """Return the options that differ from the shipped defaults."""
+    shipped = dataclasses.asdict(type(result.options)())
+    return {name: value for name, value in dataclasses.asdict(result.options).items() if value != shipped[name]}
 
 
-def write(plan: Tuning, verdict: Verdict, file: Path) -> None:
-    """Write what was found, and on what, as JSON."""
+def write(plan: Tuning, result: TuningResult, file: Path) -> None:
+    """Write the result and the settings of the search as JSON."""
     about = {"strategy": plan.strategy, "problems": plan.problems, "trials": plan.trials, "budget": plan.budget}
     about |= {"batch": plan.batch, "repeats": plan.repeats, "seed": plan.seed}
     with disk_errors(file):
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_json(file, {**about, **dataclasses.asdict(verdict)})
+        write_json(file, {**about, **dataclasses.asdict(result)})
 
 
 def read_problems(file: Path | None) -> list[str]:
-    """Return the ids in a file, one a line; what follows a `#` is left out.
+    """Return the problem ids in a file, one per line; `#` starts a comment.
 
     Raises:
       UserError: the file cannot be read.
@@ -198,10 +207,10 @@ def read_problems(file: Path | None) -> list[str]:
 
 
 def _reason(error: OSError | UnicodeDecodeError) -> str:
-    return error.strerror or str(error) if isinstance(error, OSError) else "it is no text"
+    return error.strerror or str(error) if isinstance(error, OSError) else "it is not a text file"
 
 
 def default_name(strategy: str, problems: Sequence[str], *settings: int) -> str:
-    """Return a folder's name that the settings but the number of trials determine, so that these can grow."""
+    """Return a folder name that depends on all settings but the number of trials, so that trials can be added."""
     digest = hashlib.sha256(json.dumps([strategy, sorted(problems), settings]).encode()).hexdigest()[:6]
     return f"tune-{re.sub('[^A-Za-z0-9]+', '-', strategy).strip('-')}-{digest}"

@@ -1,4 +1,4 @@
-"""The command `pretrain`: what it passes on, and its sentences."""
+"""The command `pretrain`: what it writes, and its errors."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def test_what_was_learned_is_not_overwritten(suite, toy, tmp_path):
     (tmp_path / "w.txt").write_text("precious")
     given = ("--strategy", "learner", "--problem", "toy/small", "--out", "w.txt", "--budget", 50)
     done = suite("pretrain", *toy[:2], "--plugin", "learner.py", *given)
-    assert done.code == 1 and "w.txt is there already; give --out another file, or delete it" in done.err
+    assert done.code == 1 and "w.txt exists already; choose another file with --out, or delete it" in done.err
     assert Path("w.txt").read_text() == "precious"
 
 
@@ -39,10 +39,10 @@ def test_what_cannot_be_done_is_said(suite, toy):
     given = ("--problem", "toy/small", "--out")
     done = suite("pretrain", *toy, "--strategy", "pick", *given, "w.txt")
     assert done.code == 1
-    assert "strategy pick learns nothing that it could keep" in done.err and "rl" in done.err
+    assert "strategy pick cannot be pre-trained" in done.err and "rl" in done.err
     done = suite("pretrain", *toy, "--strategy", "rl", *given, "no/w.txt")
     assert done.code == 1 and "there is no folder no" in done.err
     done = suite("pretrain", *toy, "--strategy", "rl", *given, "w.txt", "--budget", 0)
     assert done.code == 1 and "budget must be 1 or more" in done.err
     done = suite("pretrain", *toy, "--strategy", "rl", *given, ".")
-    assert done.code == 1 and "cannot be written; give --out another file" in done.err
+    assert done.code == 1 and "cannot be written; choose another file with --out" in done.err

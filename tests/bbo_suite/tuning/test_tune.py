@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 
 from bbo_suite import UserError, option
-from bbo_suite.tuning.search_space import knobs_of
+from bbo_suite.tuning.search_space import search_space
 from bbo_suite.tuning.tune import read_problems, score
 
 FLAKY = """
@@ -38,30 +38,34 @@ class Options:
     heat: float = option(2.0, "has no bounds")
 
 
-def test_every_option_with_bounds_is_a_knob_and_values_come_back():
-    knobs = {knob.name: knob for knob in knobs_of(Options, "it")}
-    assert set(knobs) == {"population", "tail", "share", "step", "rate", "kick", "deep", "mode"}
-    for name in knobs:
+def test_every_option_with_bounds_is_a_dimension_and_values_come_back():
+    dimensions = {dimension.name: dimension for dimension in search_space(Options, "it")}
+    assert set(dimensions) == {"population", "tail", "share", "step", "rate", "kick", "deep", "mode"}
+    for name in dimensions:
         default = getattr(Options(), name)
-        assert knobs[name].option(knobs[name].coded(default)) == default
-    assert [knobs["population"].option(knobs["population"].coded(x)) for x in (0, 7, 100_000)] == [0, 7, 100_000]
+        assert dimensions[name].decode(dimensions[name].encode(default)) == default
+    assert [dimensions["population"].decode(dimensions["population"].encode(x)) for x in (0, 7, 100_000)] == [
+        0,
+        7,
+        100_000,
+    ]
 
 
 def test_the_ends_of_a_range_are_in_reach_and_wide_ranges_are_logarithmic():
-    knobs = {knob.name: knob for knob in knobs_of(Options, "it")}
+    dimensions = {dimension.name: dimension for dimension in search_space(Options, "it")}
     for name, low, high in (("population", 0, 100_000), ("tail", 1.01, 10), ("share", 0, 1), ("step", 1e-6, 0.009)):
-        found = knobs[name].distribution()
-        assert (knobs[name].option(found.low), knobs[name].option(found.high)) == (low, high)
+        found = dimensions[name].distribution()
+        assert (dimensions[name].decode(found.low), dimensions[name].decode(found.high)) == (low, high)
     middle = (math.log(1e-3) + math.log(0.1)) / 2
-    assert knobs["rate"].option(middle) == pytest.approx(1e-2)
-    assert knobs["share"].coded(0.3) == 0.3
+    assert dimensions["rate"].decode(middle) == pytest.approx(1e-2)
+    assert dimensions["share"].encode(0.3) == 0.3
 
 
 def test_where_a_range_reaches_far_beyond_the_default_the_search_stays_within_ten_times_of_it():
-    knobs = {knob.name: knob for knob in knobs_of(Options, "it")}
+    dimensions = {dimension.name: dimension for dimension in search_space(Options, "it")}
     for name, low, high in (("rate", 0.001, 0.1), ("kick", 1, 30)):
-        found = knobs[name].distribution()
-        assert (knobs[name].option(found.low), knobs[name].option(found.high)) == (low, high)
+        found = dimensions[name].distribution()
+        assert (dimensions[name].decode(found.low), dimensions[name].decode(found.high)) == (low, high)
 
 
 def test_score_is_one_for_the_reference_and_does_not_depend_on_a_problem_s_scale():
@@ -124,7 +128,7 @@ def test_adapters_are_tuned_like_any_strategy(suite, toy):
     [
         (["random", "--problem", "toy/small"], "strategy random has no options, so there is nothing to tune"),
         (["joint", "--problem", "toy/small", "--trials", "1"], "trials must be 2 or more"),
-        (["evolution"], "no training problem is named"),
+        (["evolution"], "no training problem is given"),
         (["evolution", "--problems-from", "none.txt"], "cannot read the problems in none.txt: No such file"),
         (["evolutoin", "--problem", "toy/small"], "Did you mean 'evolution'?"),
         (["optuna", "--problem", "toy/small"], "stands for many"),
