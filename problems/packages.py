@@ -1,4 +1,4 @@
-"""The packages that compilers come in."""
+"""Versions of the Python packages that contain compilers."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from bbo_suite import UserError
 
 
 def installed(package: str, least: str, owner: str) -> str:
-    """Return the version of a package that a family of problems needs.
+    """Return the version of an installed package.
 
     Args:
-      least: the oldest version that works, in numbers and dots.
-      owner: the family, for the error.
+      least: the oldest version that works, such as `0.10`.
+      owner: the family of problems that needs it, for the error.
 
     Raises:
       UserError: it is not installed, or older.

@@ -1,4 +1,4 @@
-"""Live compilers: supervised child processes that may abort, hang or eat memory at the cost of one candidate."""
+"""Live compilers in supervised child processes: an abort, a hang or too much memory costs one candidate."""
 
 from .cache import Cache
 from .live_problem import RUN, LiveProblem

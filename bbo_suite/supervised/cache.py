@@ -1,4 +1,4 @@
-"""Results of compilers on disk: what was compiled once is not compiled again, by any run."""
+"""Results of compilers on disk: what one run has compiled, no other run compiles again."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _BYTES = 1 << 30
 
 
 class Cache:
-    """Outcomes by content, shared by all processes, the least recently stored dropped beyond a gigabyte.
+    """Outcomes by content, shared by all processes. Beyond one gigabyte the oldest are dropped.
 
-    A cache that cannot be read or written, say because the disk is full, is left alone with one warning: it only saves
-    time.
+    The cache only saves time, so if it cannot be read or written, for example because the disk is full, it prints one
+    warning and is not used any more.
 
     Args:
-      compiler: name and version; every compiler has a folder of its own.
+      compiler: name and version; each compiler has its own folder.
       content: digest of the program and of what is measured.
-      folder: the place of all caches; `~/.cache/bbo_suite` when left out.
+      folder: of all caches (default: `files.cache_folder()`).
     """
 
     def __init__(self, compiler: str, content: str, folder: Path | None = None) -> None:
@@ -32,7 +32,7 @@ class Cache:
         self._broken = False
 
     def get(self, requests: Sequence[Any]) -> list[Any]:
-        """Return what is known of each request, None where nothing is."""
+        """Return the outcome of each request, None where it is not known."""
         found: list[Any] = [None] * len(requests)
         try:
             store = self._opened()
@@ -43,11 +43,11 @@ class Cache:
         return found
 
     def put(self, requests: Sequence[Any], outcomes: Sequence[Any]) -> None:
-        """Keep the outcomes of requests."""
+        """Store the outcomes of requests."""
         try:
             store = self._opened() if requests else None
             if store is not None:
-                with store.transact():  # one write to disk for the batch
+                with store.transact():  # one write to the disk for the batch
                     for request, outcome in zip(requests, outcomes, strict=True):
                         store.set(self._key(request), outcome)
         except Exception as error:
@@ -55,7 +55,7 @@ class Cache:
 
     def _opened(self) -> Any:  # noqa: ANN401 - diskcache has no types
         if self._store is None and not self._broken:
-            from diskcache import Cache as Store  # its import takes a while, and not every problem has a cache
+            from diskcache import Cache as Store  # slow to import, and not every problem has a cache
 
             self._store = Store(str(self._folder), size_limit=_BYTES, timeout=10)
         return None if self._broken else self._store
@@ -65,4 +65,4 @@ class Cache:
 
     def _give_up(self, error: Exception) -> None:
         self._broken = True
-        print(f"going on without the cache in {self._folder}: {error}", file=sys.stderr)
+        print(f"warning: continuing without the cache in {self._folder}: {error}", file=sys.stderr)

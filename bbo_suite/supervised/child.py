@@ -1,7 +1,7 @@
-"""The child's side: a process that answers requests one by one, and that its parent may lose at any of them.
+"""The child's side: a process that answers requests one by one, and may die at any of them.
 
-Started as a script with the standard library alone, so that a compiler's process starts fast. What it talks through is
-a socket that it inherits: whatever a compiler prints goes to a file, whose end explains a death.
+It is started as a script and imports the standard library alone, so that it starts fast. It talks to its parent through
+a socket that it inherits. What a compiler prints goes to a file, whose last lines explain a crash.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ Handler = Callable[[Any, Enter], Any]
 _SPARE_SECONDS = 5.0
 _PR_SET_PDEATHSIG = 1
 _FILE = 64 << 20
-"""Bytes of a file that a child may write: what it prints must not fill the disk."""
+"""Largest file in bytes that a child may write: its output must not fill the disk."""
 
 
 def main() -> None:
-    """Read what to serve, make its handler, say `ready`, then answer until the parent is gone."""
+    """Receive what to serve, make the handler, send `ready`, then answer requests until the parent is gone."""
     connection = Connection(int(sys.argv[1]))
     os.set_inheritable(connection.fileno(), False)
-    _die_with(int(sys.argv[2]))
+    _end_with(int(sys.argv[2]))
     try:
         _serve(connection)
     except (EOFError, BrokenPipeError, ConnectionResetError):
-        os._exit(0)  # the parent has closed its end; nothing here is worth a clean-up
+        os._exit(0)  # the parent has closed the socket; there is nothing to clean up
 
 
-def _die_with(parent: int) -> None:
-    """Have the kernel end this process with its parent, where it can; a closed socket ends it everywhere."""
+def _end_with(parent: int) -> None:
+    """Ask Linux to kill this process when its parent ends; on other systems the closed socket ends it."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -50,22 +50,22 @@ def _serve(connection: Connection) -> None:
     sys.path[:] = path
 
     def enter(stage: str, seconds: float) -> None:
-        """Tell the parent what is done from now on and for how long; the alarm is for when the parent is gone."""
+        """Tell the parent which stage begins and its time limit; the alarm ends this process if the parent is gone."""
         connection.send(("stage", stage, seconds))
         signal.setitimer(signal.ITIMER_REAL, seconds + _SPARE_SECONDS)
 
-    _limit(memory)  # first: what a target reads is somebody's program, and may eat memory too
+    _limit(memory)  # before the target starts: it reads a user's program, which may need much memory too
     try:
         module, _, name = target.partition(":")
         handler: Handler = getattr(importlib.import_module(module), name)(*arguments)
     except Exception as error:
-        connection.send(("unfit", _words(error)))
+        connection.send(("unfit", _message(error)))
         return
     connection.send(("ready",))
     while True:
         request = connection.recv()
         os.lseek(1, 0, os.SEEK_SET)
-        os.ftruncate(1, 0)  # what earlier candidates printed explains nothing about this one
+        os.ftruncate(1, 0)  # drop what earlier candidates printed
         connection.send(_answer(handler, request, enter))
         signal.setitimer(signal.ITIMER_REAL, 0)
 
@@ -74,10 +74,10 @@ def _answer(handler: Handler, request: Any, enter: Enter) -> tuple[str, Any]:  #
     try:
         return "done", handler(request, enter)
     except Exception as error:
-        return "raised", _words(error)
+        return "raised", _message(error)
 
 
-def _words(error: Exception) -> str:
+def _message(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "out of memory"
     text = " ".join(str(error).split())

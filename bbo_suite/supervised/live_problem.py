@@ -17,36 +17,37 @@ from .process import Service
 from .workers import Answer, Workers
 
 RUN = "run the result"
-"""The stage in which a death is a runtime error."""
+"""The stage in which the death of a child is a runtime error."""
 Outcome = tuple[float, int, str]
-"""Cost, status, reason: plain numbers and text, for the cache."""
-_WORDS = {status.word: status for status in Status}
+"""Cost, status and reason, as plain numbers and text for the cache."""
+_STATUS = {status.word: status for status in Status}
 
 
 class LiveProblem(Problem):
-    """A problem whose constructor calls `_serve`, and that says what to ask for a candidate.
+    """A problem whose candidates are evaluated by child processes.
 
-    The handler in the child (see `Service`) returns a cost, a pair of a cost and a remark, which stands in the row's
-    reason, or a pair of a status in words and a reason; what it raises is a compile error, and so is its death, unless
-    it had entered the stage `run the result`.
+    A subclass calls `_serve` in its constructor, and defines `request`, which turns a candidate into what a child is
+    asked. The handler in the child (see `Service`) returns a cost, or a pair of a cost and a remark, which becomes the
+    row's reason, or a pair of a status as text and a reason. An exception is a compile error. So is the death of the
+    child, unless it has entered the stage `run the result`: then it is a runtime error.
     """
 
     def _serve(self, service: Service, cache: Cache | None = None) -> None:
-        """Set what answers requests; a cache is only for costs that never differ."""
+        """Set the service that answers requests. Give a cache only if a candidate always costs the same."""
         self._workers, self._cache = Workers(service), cache
 
     def leave_cache(self) -> None:
-        """Have every candidate compiled from now on: what the cache holds is neither used nor changed."""
+        """Compile every candidate from now on: the cache is neither read nor written."""
         self._cache = None
 
     @abstractmethod
     def request(self, config: NDArray) -> Any:  # noqa: ANN401 - whatever the handler takes
-        """Return what to ask a child for a candidate: hashable, with a `repr` that tells its content."""
+        """Return the request for a `(d,)` candidate: hashable, and with a `repr` that shows its whole content."""
 
     def evaluate(self, configs: NDArray) -> Evaluations:
         """Return the costs of `(n, d)` candidates, from the cache or from `workers` children.
 
-        `seconds` are shares of the time that the batch took, so they add up to it for any number of children.
+        The `seconds` of a batch add up to the time that it took, for any number of children.
         """
         started = time.perf_counter()
         requests = [self.request(config) for config in configs]
@@ -61,7 +62,7 @@ class LiveProblem(Problem):
         return Evaluations(values, status, reasons, shares / shares.sum() * (time.perf_counter() - started))
 
     def _outcomes(self, requests: Sequence[Any]) -> tuple[list[Outcome], NDArray[np.float64]]:
-        """Return what becomes of each request and the seconds that it took a child; none if it was known."""
+        """Return the outcome of each request, and the seconds that a child took: zero if the cache had it."""
         found: list[Any] = self._cache.get(requests) if self._cache else [None] * len(requests)
         missing = [i for i, outcome in enumerate(found) if outcome is None]
         answers = self._workers.map([requests[i] for i in missing], self.workers)
@@ -69,16 +70,16 @@ class LiveProblem(Problem):
         seconds[missing] = [answer.seconds for answer in answers]
         for i, answer in zip(missing, answers, strict=True):
             found[i] = _outcome(answer)
-        if self._cache:  # a child's death or delay may have been the machine's fault
+        if self._cache:  # failures are not stored: a crash or a delay may be the machine's fault
             lasting = [i for i, answer in zip(missing, answers, strict=True) if not answer.failure]
             self._cache.put([requests[i] for i in lasting], [found[i] for i in lasting])
         return found, seconds
 
     def ask(self, request: Any) -> Any:  # noqa: ANN401 - whatever the handler knows
-        """Return a child's answer to a request that is no candidate.
+        """Return a child's answer to a request that is not a candidate.
 
         Raises:
-          UserError: it has none.
+          UserError: the child failed.
         """
         (answer,) = self._workers.map([request])
         if answer.failure:
@@ -91,7 +92,7 @@ def _outcome(answer: Answer) -> Outcome:
         word, reason = answer.value
         if not isinstance(word, str):
             return float(word), int(Status.OK), str(reason)
-        return np.inf, int(_WORDS[word]), str(reason)
+        return np.inf, int(_STATUS[word]), str(reason)
     if not answer.failure:
         return float(answer.value), int(Status.OK), ""
     died = Status.RUNTIME_ERROR if answer.stage == RUN else Status.COMPILE_ERROR

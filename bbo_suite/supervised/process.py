@@ -1,4 +1,4 @@
-"""The parent's side of one child process: started, asked, watched and buried."""
+"""The parent's side of one child process: start it, send requests, receive answers, end it."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ from typing import Any
 
 _SCRIPT = Path(__file__).with_name("child.py")
 _TAIL = 4000
+"""Bytes at the end of the output that are searched for an explanation."""
 
 
 @dataclass(frozen=True)
 class Service:
-    """What children do, and what they may use.
+    """What children do, and their limits.
 
     Attributes:
-      target: `module:function`; called with `arguments` once in each child, it returns a handler, which is called with
-        a request and `enter(stage, seconds)` and returns the answer.
-      arguments: of the target; anything that pickles.
-      seconds: a candidate may take before it enters a stage that says otherwise.
-      memory: bytes of address space of a child.
-      start_seconds: a child may take until it is ready.
-      name: of what is served, for errors; the target when left out.
+      target: `module:function`. Each child calls it once with `arguments`. It returns a handler, which is called with a
+        request and a function `enter(stage, seconds)`, and returns the answer.
+      arguments: of the target; anything that can be pickled.
+      seconds: time limit of a request, until it enters a stage, which has its own limit.
+      memory: largest address space of a child, in bytes.
+      start_seconds: time limit of a child until it is ready.
+      name: for error messages (default: the target).
     """
 
     target: str
@@ -43,13 +44,21 @@ class Service:
 
     @property
     def title(self) -> str:
-        """What is served, in words."""
+        """The name for error messages."""
         return self.name or self.target
 
 
 @dataclass
 class Child:
-    """One process; `task` is the number of the request that it works on, None when it is idle or starting."""
+    """One process.
+
+    Attributes:
+      ready: whether it has started.
+      task: number of the request that it works on, None while it is idle or starts.
+      stage: the last stage that it entered for this request.
+      since: when the request was sent.
+      limit: seconds that it may take now, until `deadline`.
+    """
 
     service: Service
     ready: bool = False
@@ -70,37 +79,37 @@ class Child:
                 command, pass_fds=[theirs.fileno()], start_new_session=True, env=environment, **quiet
             )
         self.connection = Connection(ours.detach())
-        self.allow(self.service.start_seconds)
-        with contextlib.suppress(OSError):  # it is dead already: whoever waits for it will see that
+        self.set_limit(self.service.start_seconds)
+        with contextlib.suppress(OSError):  # it is dead already, which whoever waits for it will notice
             self.connection.send((self.service.target, self.service.arguments, self.service.memory, sys.path))
 
     def ask(self, task: int, request: Any) -> bool:  # noqa: ANN401 - the target's own
-        """Send a request and return true, or false if the child has died meanwhile."""
+        """Send a request; return False if the child has died."""
         try:
             self.connection.send(request)
         except OSError:
             return False
         self.task, self.stage, self.since = task, "", time.monotonic()
-        self.allow(self.service.seconds)
+        self.set_limit(self.service.seconds)
         return True
 
-    def allow(self, seconds: float) -> None:
-        """Give it so many seconds from now on."""
+    def set_limit(self, seconds: float) -> None:
+        """Set the deadline, in seconds from now."""
         self.limit, self.deadline = seconds, time.monotonic() + seconds
 
-    def hear(self) -> tuple[Any, ...] | None:
-        """Return the next message; None when the child is dead, or talks nonsense."""
+    def receive(self) -> tuple[Any, ...] | None:
+        """Return the next message, None if the child is dead or sends something else."""
         try:
             message = self.connection.recv()
-        except Exception:  # an end of file, or bytes that are no pickle
+        except Exception:  # an end of file, or bytes that are not a pickle
             return None
         return message if isinstance(message, tuple) and message and isinstance(message[0], str) else None
 
     def end(self, dying: bool = False) -> str:
-        """Kill the child with all that it started, and return how it ended, in words.
+        """Kill the child and all that it started, and return how it ended, as text.
 
         Args:
-          dying: it is about to end by itself, so let it: its exit code tells why.
+          dying: wait a second first: it is about to end by itself, and its exit code tells why.
         """
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(1.0 if dying else 0.0)
@@ -109,13 +118,13 @@ class Child:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         self.connection.close()
-        said = self._last_words()
+        line = self._explanation()
         self._printed.close()
         ending = "was killed" if code is None else _ending(code)
-        return f"{ending}: {said}" if said else ending
+        return f"{ending}: {line}" if line else ending
 
-    def _last_words(self) -> str:
-        """Return the line that explains most of what the child printed for its last request."""
+    def _explanation(self) -> str:
+        """Return the most telling line that the child printed during its last request."""
         size = self._printed.seek(0, os.SEEK_END)
         self._printed.seek(max(0, size - _TAIL))
         lines = [line.strip() for line in self._printed.read().decode(errors="replace").splitlines() if line.strip()]

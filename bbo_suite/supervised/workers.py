@@ -1,8 +1,7 @@
 """Several supervised children that serve one batch.
 
-Why not a library's pool: those of the standard library and loky give up on the whole pool when one process dies, and
-neither ends a task that takes too long; here a death is everyday and must cost one candidate. Messages are framed by
-`multiprocessing.connection`.
+Why not a library's pool: those of the standard library and loky give up the whole pool when one process dies, and
+cannot end a task that takes too long. Compilers crash and hang often, and each time it must cost one candidate only.
 """
 
 from __future__ import annotations
@@ -21,16 +20,17 @@ from ..errors import UserError
 from .process import Child, Service
 
 _TRIES = 2
-"""A request whose child dies is tried again in a fresh one, because the child may have been killed from outside."""
+"""How often a request is tried if the child dies: it may have been killed from outside, so a new child tries again."""
 _FAILED_STARTS = 3
+"""After so many starts in a row that failed, the service cannot start."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of one request.
+    """The outcome of one request.
 
     Attributes:
-      value: what the handler returned; None if it did not.
+      value: what the handler returned; None if it failed.
       failure: empty, or `raised`, `died` or `timeout`.
       stage: the last stage that the handler entered.
       reason: why it failed.
@@ -45,7 +45,7 @@ class Answer:
 
 
 class Workers:
-    """Children of one service; started when first needed, ended with this object or this process, whatever ends it."""
+    """Children of one service. They start when first needed, and end with this object or this process."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -59,43 +59,43 @@ class Workers:
         _end_all(self._children, self._owner)
 
     def map(self, requests: Sequence[Any], workers: int = 1) -> list[Answer]:
-        """Return the answers to requests, in their order, from `workers` children at a time.
+        """Return the answers to requests, in their order, from at most `workers` children at a time.
 
         Raises:
           UserError: children cannot be started, or the target refuses its arguments.
         """
-        if os.getpid() != self._owner:  # this process is a fork: the children belong to the other
+        if os.getpid() != self._owner:  # this process is a fork, and the children belong to its parent
             self.__init__(self._service)  # type: ignore[misc]
         answers: list[Answer | None] = [None] * len(requests)
         queue, tries = deque(range(len(requests))), [0] * len(requests)
         try:
             while left := len(queue) + sum(child.task is not None for child in self._children):
-                self._hire(min(workers, left), workers)
-                self._give(queue, requests, tries)
-                for child in self._heard():
-                    self._take(child, queue, answers, tries)
-        except BaseException:  # Ctrl-C too: what the children are at now is nobody's answer later
+                self._resize(min(workers, left), workers)
+                self._assign(queue, requests, tries)
+                for child in self._wait():
+                    self._handle(child, queue, answers, tries)
+        except BaseException:  # Ctrl-C too: answers that are under way now must not be taken for later ones
             self.close()
             raise
         return [answer for answer in answers if answer is not None]
 
-    def _hire(self, least: int, most: int) -> None:
+    def _resize(self, least: int, most: int) -> None:
         while len(self._children) < least:
             self._children.append(Child(self._service))
         for child in [child for child in self._children if child.task is None][: max(0, len(self._children) - most)]:
-            self._bury(child, dying=False)
+            self._end(child, dying=False)
 
-    def _give(self, queue: deque[int], requests: Sequence[Any], tries: list[int]) -> None:
+    def _assign(self, queue: deque[int], requests: Sequence[Any], tries: list[int]) -> None:
         for child in [child for child in self._children if child.ready and child.task is None]:
             if not queue:
                 return
             if child.ask(queue[0], requests[queue[0]]):
                 tries[queue.popleft()] += 1
-            else:  # it died while it was idle, which is nobody's fault
-                self._bury(child)
+            else:  # it died while it was idle: the request is not to blame
+                self._end(child)
 
-    def _heard(self) -> list[Child]:
-        """Wait until children have something to say or are late, and return those."""
+    def _wait(self) -> list[Child]:
+        """Wait until children have sent something or are late, and return those."""
         busy = [child for child in self._children if child.task is not None or not child.ready]
         patience = min((child.deadline for child in busy), default=math.inf) - time.monotonic()
         speaking: set[Connection] = set()
@@ -104,16 +104,16 @@ class Workers:
         now = time.monotonic()
         return [child for child in busy if child.connection in speaking or child.deadline <= now]
 
-    def _take(self, child: Child, queue: deque[int], answers: list[Answer | None], tries: list[int]) -> None:
+    def _handle(self, child: Child, queue: deque[int], answers: list[Answer | None], tries: list[int]) -> None:
         late = not child.connection.poll()
-        message = None if late else child.hear()
+        message = None if late else child.receive()
         if message is None:
-            self._lost(child, late, queue, answers, tries)
+            self._handle_end(child, late, queue, answers, tries)
         elif message[0] == "stage":
             child.stage = message[1]
-            child.allow(message[2])
+            child.set_limit(message[2])
         elif child.task is None:
-            self._started(child, message)
+            self._handle_start(child, message)
         else:
             done = message[0] == "done"
             seconds = time.monotonic() - child.since
@@ -121,19 +121,19 @@ class Workers:
             answers[child.task] = Answer(value, "" if done else "raised", child.stage, reason, seconds)
             child.task = None
 
-    def _started(self, child: Child, message: tuple[Any, ...]) -> None:
+    def _handle_start(self, child: Child, message: tuple[Any, ...]) -> None:
         if message[0] == "unfit":
             raise UserError(f"{self._service.title} cannot start: {message[1]}")
         child.ready, self._failed_starts = True, 0
 
-    def _lost(
+    def _handle_end(
         self, child: Child, late: bool, queue: deque[int], answers: list[Answer | None], tries: list[int]
     ) -> None:
         task, stage, seconds = child.task, child.stage, time.monotonic() - child.since
-        ending = self._bury(child, dying=not late)
+        ending = self._end(child, dying=not late)
         if task is None:
             self._failed_starts += 1
-            if late or self._failed_starts == _FAILED_STARTS:  # what took too long once would again
+            if late or self._failed_starts == _FAILED_STARTS:  # a start that took too long would do so again
                 why = f"took more than {child.limit:g} s" if late else ending
                 raise UserError(f"{self._service.title} cannot start: its process {why}")
         elif late:
@@ -144,7 +144,7 @@ class Workers:
         else:
             answers[task] = Answer(None, "died", stage, f"the process {ending}", seconds)
 
-    def _bury(self, child: Child, dying: bool = True) -> str:
+    def _end(self, child: Child, dying: bool = True) -> str:
         self._children.remove(child)
         return child.end(dying)
 

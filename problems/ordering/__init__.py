@@ -1,1 +1,1 @@
-"""Made-up problems of order: which pass next, and sequences with forbidden transitions."""
+"""Synthetic ordering problems: the order of compiler passes, and sequences with forbidden transitions."""

@@ -1,4 +1,4 @@
-"""Ehrlich functions: sequences with forbidden transitions and hidden motifs, whose optimum is known."""
+"""Ehrlich functions: sequences with forbidden transitions and hidden motifs; the optimum is known."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from numpy.typing import NDArray
 from bbo_suite import Evaluations, Problem, Status, product, sequence
 
 ALLOWED = 0.4
-"""Share of the symbols, on either side of one, that may follow a symbol."""
+"""Width of the band of symbols that may follow a symbol, on each side, as a share of all symbols."""
 VERSION = Path(__file__).with_name("ehrlich_version_1.txt")
 """The first version of the class, as text. Never edit it: the fingerprints of stored runs are hashes of this text."""
 
 
 class EhrlichProblem(Problem):
-    """A sequence that must contain motifs, elements of each at fixed distances, and no forbidden transition.
+    """A sequence that should contain several motifs, and must not contain a forbidden transition.
 
-    Ehrlich functions, after Stanton et al. 2024 (arXiv 2407.00236); transitions are drawn as in their `holo-bench`. The
-    value is the product over motifs of the largest share of the motif that is found at one place; the cost is two less
-    the value, so that one is the optimum. A sequence with a forbidden transition fails, and so do nearly all random
-    ones. The default is a random sequence without. `32x32-a` has 32 slots of 32 symbols; `32x32-a#7` is drawn like it.
+    Ehrlich functions, after Stanton et al. 2024 (arXiv 2407.00236); transitions are drawn as in their `holo-bench`. A
+    motif is a few symbols at fixed distances from each other. Its quality is the largest share of its symbols that is
+    found at any one place. The value is the product of the qualities of all motifs, and the cost is 2 minus the value,
+    so the optimum is 1. A sequence with a forbidden transition fails, as nearly all random sequences do. The default is
+    a random sequence that does not fail. `32x32-a` has 32 slots and 32 symbols; `32x32-a#7` is another draw of it.
     """
 
     shapes: ClassVar[dict[str, tuple[int, int, int, int]]] = {  # slots, symbols, motifs, elements of a motif
@@ -41,7 +42,7 @@ class EhrlichProblem(Problem):
         rng = np.random.default_rng(list(instance.encode()))
         self.follows = _draw_transitions(symbols, rng)
         chain = _draw_chain(self.follows, motifs * elements, elements, rng)
-        self.motifs = chain.reshape(motifs, elements)  # parts of one chain: they can stand one after another
+        self.motifs = chain.reshape(motifs, elements)  # parts of one chain, so one motif may follow another
         room = np.arange(1, slots // motifs)
         drawn = [np.sort(rng.choice(room, elements - 1, replace=False)) for _ in range(motifs)]
         self.offsets = np.array([[0, *places] for places in drawn])
@@ -49,11 +50,11 @@ class EhrlichProblem(Problem):
         self.space = product(sequence("symbol", slots, range(symbols)))
 
     def evaluate(self, configs: NDArray) -> Evaluations:
-        """Return two less the value of each sequence; one with a forbidden transition is a compile error."""
+        """Return 2 minus the value of each sequence; a forbidden transition is a compile error."""
         bad = ~self.follows[configs[:, :-1], configs[:, 1:]]
         failed = bad.any(axis=1)
-        shares = [self._found(configs, *motif) for motif in zip(self.motifs, self.offsets, strict=True)]
-        values = np.where(failed, np.inf, 2 - np.prod(shares, axis=0))
+        qualities = [self._quality(configs, *motif) for motif in zip(self.motifs, self.offsets, strict=True)]
+        values = np.where(failed, np.inf, 2 - np.prod(qualities, axis=0))
         status = np.where(failed, Status.COMPILE_ERROR, Status.OK).astype(np.int8)
         return Evaluations(values, status, {int(i): _reason(configs[i], bad[i]) for i in np.flatnonzero(failed)})
 
@@ -63,24 +64,24 @@ class EhrlichProblem(Problem):
         content = f"{version}|{self.space.digest()}|{self.space.pack(self.default_row())}"
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
-    def _found(self, configs: NDArray, motif: NDArray, offsets: NDArray) -> NDArray[np.float64]:
-        """Return `(n,)` the largest share of the motif's elements that stand right, over all places for the motif."""
+    def _quality(self, configs: NDArray, motif: NDArray, offsets: NDArray) -> NDArray[np.float64]:
+        """Return `(n,)` the largest share of the motif's elements that is found at one place, over all places."""
         places = configs.shape[1] - int(offsets[-1])
-        right = np.zeros((len(configs), places), np.int8)
+        matches = np.zeros((len(configs), places), np.int8)
         for element, offset in zip(motif, offsets, strict=True):
-            right += configs[:, offset : offset + places] == element
-        return right.max(axis=1) / len(motif)
+            matches += configs[:, offset : offset + places] == element
+        return matches.max(axis=1) / len(motif)
 
 
 def _draw_transitions(symbols: int, rng: Generator) -> NDArray[np.bool_]:
-    """Return which symbol (column) may follow which (row): itself, and a band of symbols that lies elsewhere each."""
-    band, around = int(ALLOWED * symbols), rng.permutation(symbols)
-    distance = np.abs(np.arange(symbols) - around[:, None])
+    """Return which symbol (column) may follow which (row): itself, and a band of symbols around a random centre."""
+    band, centres = int(ALLOWED * symbols), rng.permutation(symbols)
+    distance = np.abs(np.arange(symbols) - centres[:, None])
     return (np.minimum(distance, symbols - distance) <= band) | np.eye(symbols, dtype=bool)
 
 
 def _draw_chain(follows: NDArray[np.bool_], length: int, distinct: int, rng: Generator) -> NDArray[np.int64]:
-    """Return symbols that may follow one another; within each part of `distinct` symbols, none comes twice."""
+    """Return `(length,)` symbols that may follow one another; none occurs twice in a part of `distinct` symbols."""
     chain = [int(rng.integers(len(follows)))]
     while len(chain) < length:
         part = chain[len(chain) - len(chain) % distinct :]

@@ -1,4 +1,4 @@
-"""Which pass next: the phase ordering of a made-up compiler, in microseconds a candidate."""
+"""The order of passes of a synthetic compiler; a candidate takes microseconds."""
 
 from __future__ import annotations
 
@@ -20,19 +20,21 @@ SHAPES = {
     "100x60-a": (100, 60, 300),
     "once-50-a": (50, 50, 200),
 }
-"""Slots, passes (one does nothing) and sites of each instance."""
+"""Slots, passes (one of which does nothing) and sites of each instance."""
 OTHER_SITES = 1200
-"""Sites of the other programs that the default is tuned on, together."""
+"""Sites of all programs together that the default is tuned on."""
 
 
 class OrderingProblem(Problem):
     """Which pass a synthetic compiler runs in each slot of its pipeline.
 
-    A program has hundreds of sites. Each needs a chain of passes of its own: a canonical form first, perhaps copies of
-    it (unrolled, inlined) that pay only when cleaned up afterwards and not when made too early, then what shrinks it;
-    some wait for another site. What lowers a site shrinks it a little and ends its chain. The default is one pipeline
-    that was tuned on other programs of the same compiler, as `-O2` is. `once` is an order of all passes; the `train`
-    instances are there to tune strategies on; `40x50-a#7` is drawn like `40x50-a`, as is any number.
+    A program has hundreds of sites, places that passes can rewrite. Each site needs its own chain of passes: first one
+    that makes it canonical, then perhaps one that copies it (unrolling, inlining), then those that shrink it. Copies
+    pay only if they are cleaned up afterwards, and not if they are made too early. Some sites can only be rewritten
+    after another site. A pass that lowers a site shrinks it a little and ends its chain. The cost is the number of
+    instructions that are left. The default is one pipeline that was tuned on other programs of the same compiler, as
+    `-O2` is. In `once` every pass runs exactly once. Use the `train` instances to tune strategies. `40x50-a#7`, with
+    any number, is another draw of `40x50-a`.
     """
 
     instances = tuple(SHAPES)
@@ -40,7 +42,7 @@ class OrderingProblem(Problem):
     optima: ClassVar[dict[str, float]] = {"small-a": 7334.0}
 
     def __init__(self, instance: str) -> None:
-        from .pipeline import pipeline  # numba comes with it: only where a program is really drawn
+        from .pipeline import pipeline  # it imports numba, which is slow: only when a problem is made
         from .program import draw_program
         from .rewrites import draw_rewrites
 
@@ -56,11 +58,11 @@ class OrderingProblem(Problem):
         self.optimum = self.optima.get(instance)
 
     def evaluate(self, configs: NDArray) -> Evaluations:
-        """Return the instructions that each order of passes leaves."""
+        """Return the instructions that are left after each order of passes."""
         return Evaluations.of(self.program.run(configs))
 
     def paste(self, config: NDArray) -> str:
-        """Return the passes in their order."""
+        """Return the names of the passes in order, separated by commas."""
         return ",".join(self.space.describe(config).values())
 
     def fingerprint(self) -> str:
@@ -69,6 +71,6 @@ class OrderingProblem(Problem):
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def facts(self) -> dict[str, str]:
-        """Return the size of the program, and what it has without any pass."""
+        """Return the number of sites, and the instructions before any pass."""
         written = int(self.program.run(self.default[None, :0])[0])
         return {"sites": f"{len(self.program.kinds):,}", "instructions as written": f"{written:,}"}

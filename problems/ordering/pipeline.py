@@ -1,4 +1,4 @@
-"""The order of passes that the made-up compiler uses for every program, as `-O2` does."""
+"""The order of passes that the synthetic compiler uses for every program, as `-O2` does."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .program import Program
 def pipeline(programs: Sequence[Program], slots: int, once: bool) -> NDArray[np.int64]:
     """Return `(slots,)` passes that shrink the programs on average.
 
-    The passes are taken in turns, and each is inserted where it shrinks the programs most (Nawaz, Enscore and Ham
-    1983), or left out for this turn where it does not; what is left empty does nothing. With `once` there is a single
-    turn, and every pass has to be inserted.
+    The passes are taken one after another, round after round. Each is inserted where it shrinks the programs most
+    (Nawaz, Enscore and Ham 1983), or skipped in this round if it does not shrink them. Slots that stay empty do
+    nothing. With `once` there is a single round, and every pass is inserted.
     """
     order = np.zeros(0, np.int64)
     turns = range(len(programs[0].rewrites.names))
@@ -36,5 +36,5 @@ def _inserted(programs: Sequence[Program], order: NDArray[np.int64], p: int, alw
 
 
 def _shares(programs: Sequence[Program], orders: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return `(b,)` instructions after each order, as a share of each program as written, summed over programs."""
+    """Return `(b,)` the instructions after each order as a share of those before, summed over programs."""
     return np.sum([p.run(orders) / p.run(orders[:1, :0]) for p in programs], axis=0)

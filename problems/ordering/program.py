@@ -1,4 +1,4 @@
-"""Made-up programs: many sites that passes can rewrite, and which of them wait for which."""
+"""Synthetic programs: many sites that passes can rewrite, some of them only after another one."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Program:
     Attributes:
       rewrites: what the passes do.
       kinds: `(n,)` the kind of each site.
-      weights: `(n,)` how often the site occurs.
-      enablers: `(n,)` the earlier site that has to be opened before this one can be rewritten, -1 for none.
+      weights: `(n,)` how often each site occurs.
+      enablers: `(n,)` the earlier site that must be open before this one can be rewritten, -1 for none.
     """
 
     rewrites: Rewrites
@@ -32,26 +32,26 @@ class Program:
 
     @cached_property
     def _visits(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The sites that each pass can change, ascending, as compressed sparse rows."""
+        """The sites that each pass can change, in ascending order, as compressed sparse rows."""
         changes = (self.rewrites.after != np.arange(self.rewrites.after.shape[2])).any(axis=2)[:, self.kinds]
         return np.cumsum([0, *changes.sum(axis=1)]), np.nonzero(changes)[1]
 
     def run(self, orders: NDArray) -> NDArray[np.int64]:
-        """Return the `(b,)` instructions that are left after `(b, l)` orders of passes."""
+        """Return `(b,)` the instructions that are left after each of `(b, l)` orders of passes."""
         counts = np.empty(len(orders), np.int64)
         tables = (self.rewrites.after, self.rewrites.size, self.rewrites.opens)
         simulate(np.ascontiguousarray(orders), *self._visits, self.kinds, self.weights, self.enablers, *tables, counts)
         return counts
 
     def digest(self) -> str:
-        """Return a text that changes with the sites or with what passes do to them."""
+        """Return a digest of the sites and of what passes do to them."""
         tables = (self.rewrites.after, self.rewrites.size, self.rewrites.opens)
         arrays = (*tables, self.kinds, self.weights, self.enablers)
         return hashlib.sha256(b"|".join(a.astype("<i8").tobytes() for a in arrays)).hexdigest()[:16]
 
 
 def draw_program(rewrites: Rewrites, sites: int, rng: Generator) -> Program:
-    """Return a program: few of its sites are heavy, as in real code, and four of ten wait for an earlier one."""
+    """Return a random program: few sites have a large weight, as in real code, and 40 % wait for an earlier site."""
     kinds = rng.integers(0, len(rewrites.size), sites)
     weights = np.minimum(1 + rng.pareto(1.2, sites) * 2, 60).astype(np.int64)
     enablers = (rng.random(sites) * np.arange(sites)).astype(np.int64)

@@ -1,8 +1,8 @@
-"""What the passes of a made-up compiler do to the sites of a program, the places that they can rewrite.
+"""What the passes of a synthetic compiler do to the sites of a program, the places that they can rewrite.
 
 Modelled on what is known of the phase ordering problem (Almagor et al. 2004, "Finding effective compilation sequences";
 Kulkarni et al. 2009, "Practical exhaustive optimization phase order exploration and evaluation"): passes enable and
-disable one another, a pass that follows itself is idle, and whole orders end in the same code.
+disable one another, a pass that follows itself does nothing, and many orders give the same code.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from numpy.typing import NDArray
 MOST_STEPS = 5
 STATES = 2 * (MOST_STEPS + 1) + 2
 ROLES = {"lower": 0.15, "canonicalize": 0.2, "expand": 0.1}
-"""Share of the passes that has each role; the others optimize."""
+"""Share of the passes with each role; the others have the role `optimize`."""
 
 
 @dataclass(frozen=True)
 class Rewrites:
-    """The passes as tables: every kind of site is a small automaton that they drive.
+    """The passes as tables. A site of each kind is a finite automaton, and passes are its inputs.
 
     Attributes:
       names: `p` names of passes; the first does nothing.
-      after: `(p, kinds, STATES)` the state that a pass leaves a site in.
+      after: `(p, kinds, STATES)` the state of a site after a pass.
       size: `(kinds, STATES)` instructions of a site.
-      opens: `(kinds, STATES)` whether a site in this state lets those that wait for it be rewritten.
+      opens: `(kinds, STATES)` whether the sites that wait for a site in this state can be rewritten.
     """
 
     names: tuple[str, ...]
@@ -41,7 +41,7 @@ class Rewrites:
 
 
 def draw_rewrites(kinds: int, passes: int, rng: Generator) -> Rewrites:
-    """Return the automata of as many kinds of sites, over as many passes, the one that does nothing included."""
+    """Return random automata for a number of kinds of sites; `passes` includes the pass that does nothing."""
     names = pass_names(passes)
     unchanged = np.tile(np.arange(STATES, dtype=np.int8), (passes, kinds, 1))
     rewrites = Rewrites(names, unchanged, np.zeros((kinds, STATES), np.int64), np.zeros((kinds, STATES), bool))
@@ -51,7 +51,7 @@ def draw_rewrites(kinds: int, passes: int, rng: Generator) -> Rewrites:
 
 
 def pass_names(passes: int) -> tuple[str, ...]:
-    """Return a name for every pass, by its role."""
+    """Return a name for every pass: its role and a number."""
     counts = {role: max(1, round(share * (passes - 1))) for role, share in ROLES.items()}
     counts["optimize"] = passes - 1 - sum(counts.values())
     return ("none", *(f"{role}-{i}" for role, count in counts.items() for i in range(count)))
@@ -60,8 +60,8 @@ def pass_names(passes: int) -> tuple[str, ...]:
 def _draw_kind(rewrites: Rewrites, kind: int, rng: Generator) -> None:
     """Draw one automaton.
 
-    States 0 to m are the steps of a chain of passes, m + 1 + j is step j lowered, the last two are expanded too early
-    and cleaned up after that.
+    States 0 to m are the steps of a chain of passes. State m + 1 + j is step j lowered. The last two states are a site
+    that was expanded too early, and the same after it was cleaned up.
     """
     after, size = rewrites.after[:, kind], rewrites.size[kind]
     chain, expanding = _draw_chain(rewrites, rng)
@@ -74,11 +74,11 @@ def _draw_kind(rewrites: Rewrites, kind: int, rng: Generator) -> None:
     size[lowered] = size[steps] * 0.9
     for p in rng.choice(rewrites.role("lower"), rng.integers(1, 3)):
         after[p, steps] = lowered
-    if expanding > 0:  # copies of what was not simplified before have to be simplified one by one
+    if expanding > 0:  # copies of a site that was not simplified before must be simplified one by one
         after[chain[expanding], :expanding] = bloated
         after[chain[-1], bloated] = cleaned
         size[bloated], size[cleaned] = size[0] * 1.5, size[0] * 0.95
-    if m > 2 and rng.random() < 0.4:  # a canonical form that an earlier step had left
+    if m > 2 and rng.random() < 0.4:  # another canonical form undoes an earlier step
         undoing = np.setdiff1d(rewrites.role("canonicalize"), chain)
         back = int(rng.integers(1, m - 1))
         after[undoing[:1], back + 1] = back
@@ -87,7 +87,7 @@ def _draw_kind(rewrites: Rewrites, kind: int, rng: Generator) -> None:
 
 
 def _draw_chain(rewrites: Rewrites, rng: Generator) -> tuple[NDArray[np.int64], int]:
-    """Return the passes that a site needs, in order, and which of them expands it (-1 for none)."""
+    """Return the passes that a site needs, in order, and the position of the one that expands it (-1 for none)."""
     length = int(rng.integers(1, MOST_STEPS))
     chain = _popular(rewrites.role("optimize"), length, rng)
     if rng.random() < 0.6:
@@ -100,12 +100,12 @@ def _draw_chain(rewrites: Rewrites, rng: Generator) -> tuple[NDArray[np.int64], 
 
 
 def _popular(passes: NDArray[np.int64], count: int, rng: Generator) -> NDArray[np.int64]:
-    """Return distinct passes, the first ones most often: a few passes of a compiler are good for nearly everything."""
+    """Return distinct passes, the first ones most often: in a compiler a few passes help nearly everywhere."""
     chances = 1 / (2.0 + np.arange(len(passes)))
     return rng.choice(passes, min(count, len(passes)), replace=False, p=chances / chances.sum())
 
 
 def _factor(name: str, expanded: bool, rng: Generator) -> float:
-    """Return what a step multiplies the size of its site by: expansion pays only with what follows."""
+    """Return the factor by which a step changes the size of its site: expansion pays only with the steps after it."""
     low, high = {"canonicalize": (0.97, 1.0), "expand": (1.1, 1.5)}.get(name.partition("-")[0], (0.6, 0.95))
     return float(rng.uniform(low, high)) * (0.75 if expanded else 1.0)

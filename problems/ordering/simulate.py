@@ -1,4 +1,4 @@
-"""The passes at work on a program, for thousands of orders in one call."""
+"""Simulates thousands of orders of passes on one program in one call."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ def simulate(
     opens: NDArray,
     counts: NDArray,
 ) -> None:
-    """Apply each of `(b, l)` orders to the program as written and count the instructions that are left, `(b,)`.
+    """Apply each of `(b, l)` orders to the program and store the instructions that are left in `counts`, `(b,)`.
 
-    Pass p visits the sites `sites[starts[p]:starts[p + 1]]` in turn, so what it opens it may rewrite in the same visit.
+    Pass p visits the sites `sites[starts[p]:starts[p + 1]]` in this order, so it can rewrite a site that it has opened
+    during the same visit. The tables are those of `Rewrites`.
     """
     state = np.empty(len(kinds), np.int8)
     for b in range(len(orders)):

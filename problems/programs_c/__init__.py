@@ -1,7 +1,7 @@
-"""Small C programs without a library, for the compilers of C and of what clang makes of C.
+"""Small C programs that use no library, for GCC, and for LLVM after clang has lowered them.
 
-Each defines `uint64_t run(uint64_t seed)`, which does its work on inputs made from the seed and returns a sum over the
-results; everything else is static. Equal sums for a few seeds say that a compiler kept a program's meaning.
+Each defines `uint64_t run(uint64_t seed)`, which makes its inputs from the seed and returns a checksum of its results;
+everything else is static. If the checksums for a few seeds stay the same, the compiler has kept the program's meaning.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 SEEDS = (1, 2, 12345678901)
-"""What programs are run with to compare results."""
+"""Arguments of `run` when results are compared."""
 
 
 def names() -> tuple[str, ...]:

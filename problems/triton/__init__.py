@@ -1,1 +1,1 @@
-"""GPU kernels written in Triton: their tiles, warps and stages, measured on the NVIDIA GPU that is here."""
+"""GPU kernels written in Triton: tiles, warps and stages, measured on this machine's NVIDIA GPU."""

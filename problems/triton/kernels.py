@@ -1,7 +1,7 @@
-"""A matrix product and a softmax in Triton. Imported where Triton is installed only.
+"""A matrix product and a softmax in Triton. Import this only where Triton is installed.
 
-Follows the usual form of such kernels: a grouped order of the tiles of a product, so that neighbours find the same rows
-in the cache (Tillet, Kung and Cox 2019, "Triton", section 5), and one or two sweeps of an online softmax (Milakov and
+They have the usual form: the tiles of a product are visited in groups, so that neighbours find the same rows in the
+cache (Tillet, Kung and Cox 2019, "Triton", section 5), and one or two sweeps of an online softmax (Milakov and
 Gimelshein 2018, "Online normalizer calculation for softmax", algorithm 3).
 """
 
@@ -38,7 +38,7 @@ def matmul(  # noqa: ANN201
 
 @triton.jit
 def softmax(x, y, rows: int, columns: int, ROWS: tl.constexpr, COLUMNS: tl.constexpr):  # noqa: ANN001, ANN201
-    """Write the softmax of each row of float32 `x` to `y`; one sweep where a row fits into a tile, else two."""
+    """Write the softmax of each row of float32 `x` to `y`; one sweep if a row fits into a tile, else two."""
     i = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     j = tl.arange(0, COLUMNS)
     most = tl.full((ROWS,), float("-inf"), tl.float32)

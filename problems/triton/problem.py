@@ -1,4 +1,4 @@
-"""A Triton kernel on the GPU that is here, as a task."""
+"""The tuning of a Triton kernel on this machine's GPU as a problem."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from .spaces import TUNED
 
 _NEEDED = ("triton", "torch")
 _ADDRESSES = 1 << 46
-"""Bytes of address space: CUDA reserves as much as the GPUs and the machine have together."""
+"""Bytes of address space of a child: CUDA reserves as much as the GPUs and the machine have together."""
 
 
 class TritonProblem(LiveProblem):
-    """Tiles, warps and pipeline stages of a matrix product and a softmax in Triton, on the NVIDIA GPU that is here.
+    """Tiles, warps and pipeline stages of a matrix product and a softmax in Triton, on this machine's NVIDIA GPU.
 
-    The cost is the median of the seconds of a run over 100 ms of runs, with the cache emptied between them. Each
-    configuration's result is compared with one in float32; one that is wrong is no win. What needs more shared memory
-    or registers than the GPU has is a compile error. The default is that of the well-known tutorial kernels. Times vary
-    from run to run, so nothing is cached; another GPU or another Triton is another problem.
+    The cost is the median time of a run, measured over 100 ms of runs; the GPU's cache is emptied between them. Each
+    result is compared with one computed in float32, and a difference is a wrong result. A candidate that needs more
+    shared memory or registers than the GPU has is a compile error. The default is that of the well-known tutorial
+    kernels. Times vary from run to run, so nothing is cached. Another GPU or another Triton is another problem.
     """
 
     instances: ClassVar[tuple[str, ...]] = tuple(TUNED)
@@ -36,10 +36,10 @@ class TritonProblem(LiveProblem):
 
     def __init__(self, instance: str) -> None:
         self._tuned = TUNED[instance]
-        gpu = gpu_name()  # first: without one, the packages would be downloaded for nothing
+        gpu = gpu_name()  # first: without a GPU there is no use in installing the packages
         for library in _NEEDED:
             require(library, "triton/...", "bbo_suite[triton]")
-        self._place = "|".join((gpu, *(f"{library} {version(library)}" for library in _NEEDED)))
+        self._environment = "|".join((gpu, *(f"{library} {version(library)}" for library in _NEEDED)))
         self.space = product(*(scale(name, values) for name, values in self._tuned.values.items()))
         places = [v.index(x) for v, x in zip(self._tuned.values.values(), self._tuned.default, strict=True)]
         self.default = np.array(places, np.int64)
@@ -47,11 +47,11 @@ class TritonProblem(LiveProblem):
         self._serve(service)
 
     def request(self, config: NDArray) -> tuple[int, ...]:
-        """Return the values of a candidate."""
+        """Return the value of each parameter of a candidate."""
         return tuple(int(values[i]) for values, i in zip(self._tuned.values.values(), config, strict=True))
 
     def paste(self, config: NDArray) -> str:
-        """Return the configuration as Triton's autotuner takes it."""
+        """Return the candidate as a `triton.Config`, for Triton's autotuner."""
         chosen = dict(zip(self._tuned.values, self.request(config), strict=True))
         warps, stages = chosen.pop("warps"), chosen.pop("stages")
         return f"triton.Config({chosen}, num_warps={warps}, num_stages={stages})"
@@ -59,7 +59,7 @@ class TritonProblem(LiveProblem):
     def fingerprint(self) -> str:
         """Return a text that changes with the kernels, the GPU and the versions."""
         content = "".join(Path(__file__).with_name(f"{name}.py").read_text() for name in ("kernels", "worker"))
-        return hashlib.sha256(f"{content}|{self._place}|{self.space.digest()}".encode()).hexdigest()[:16]
+        return hashlib.sha256(f"{content}|{self._environment}|{self.space.digest()}".encode()).hexdigest()[:16]
 
     def facts(self) -> dict[str, str]:
         """Return the GPU and the versions."""
@@ -67,7 +67,7 @@ class TritonProblem(LiveProblem):
 
 
 def gpu_name() -> str:
-    """Return the name of the first NVIDIA GPU, by the driver's own library.
+    """Return the name of the first NVIDIA GPU, as the driver gives it.
 
     Raises:
       UserError: there is none.
@@ -79,5 +79,5 @@ def gpu_name() -> str:
     except OSError:
         failed = True
     if failed:
-        raise UserError("triton/... needs an NVIDIA GPU and its driver, and finds none; recorded/... needs no GPU")
+        raise UserError("triton/... needs an NVIDIA GPU and its driver; none was found. recorded/... needs no GPU")
     return name.value.decode(errors="replace")

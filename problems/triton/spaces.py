@@ -1,4 +1,4 @@
-"""What can be chosen for each kernel. Imports neither Triton nor PyTorch, so that a list of problems is quick."""
+"""The parameters of each kernel. Imports neither Triton nor PyTorch, so that problems are listed quickly."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ WARPS, STAGES = "warps", "stages"
 
 @dataclass(frozen=True)
 class Tuned:
-    """A kernel of certain sizes and its choices.
+    """A kernel with its sizes and parameters.
 
     Attributes:
       kernel: its name in `kernels`.
-      shape: rows, columns and, of a product, depth.
-      values: of each parameter, ascending; all but `warps` and `stages` are the kernel's own.
-      default: what the published tutorial kernels begin with, as values.
+      shape: rows, columns and, for a product, depth.
+      values: of each parameter, ascending; all but `warps` and `stages` are arguments of the kernel.
+      default: values of the published tutorial kernels.
     """
 
     kernel: str

@@ -1,4 +1,4 @@
-"""The child that compiles and times one kernel: a configuration in, seconds out. Imports nothing of the suite."""
+"""The child process that compiles and times one kernel: it takes a configuration and returns seconds."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from . import kernels
 from .spaces import STAGES, TUNED, WARPS, Tuned
 
 FACTS = "facts"
-"""The request for what is known of the GPU; any other is a tuple of values."""
+"""The request for facts about the GPU; any other request is a tuple of values."""
 _RUN = "run the result"
 _RUN_SECONDS = 30.0
 _WARM, _MEASURED = 25, 100
-"""Milliseconds of runs before those that count, and of those."""
+"""Milliseconds of warm-up runs, and of measured runs."""
 _TOLERANCE = {"matmul": 2e-2, "softmax": 1e-5}
-"""Of the largest difference, in multiples of the largest right value."""
+"""Largest error allowed, as a share of the largest correct value."""
 Enter = Callable[[str, float], None]
 
 
@@ -29,7 +29,7 @@ def serve(instance: str) -> Callable[[Any, Enter], Any]:
 
 
 class Kernel:
-    """One kernel with its operands on a device, and the right result, computed in float32."""
+    """One kernel with its operands on a device, and the correct result, computed in float32."""
 
     def __init__(self, tuned: Tuned, device: str) -> None:
         self._tuned = tuned
@@ -41,11 +41,11 @@ class Kernel:
         self._operands = [x.half() for x in drawn] if product else drawn
         full = [x.float() for x in self._operands]
         torch.backends.cuda.matmul.allow_tf32 = False
-        self._right = full[0] @ full[1] if product else torch.softmax(full[0], 1)
+        self._correct = full[0] @ full[1] if product else torch.softmax(full[0], 1)
         self._result = torch.empty((rows, columns), dtype=self._operands[0].dtype, device=device)
 
     def answer(self, request: Any, enter: Enter) -> Any:  # noqa: ANN401 - facts, seconds, or why there are none
-        """Return the facts, or for a configuration the median seconds of a run, or a status and a reason."""
+        """Return the facts, or the median seconds of a run of a configuration, or a status and a reason."""
         if request == FACTS:
             return {"GPU": torch.cuda.get_device_name(), "Triton": triton.__version__, "PyTorch": torch.__version__}
         try:
@@ -66,7 +66,7 @@ class Kernel:
             return "compile_error", str(error)[:200]
 
     def run(self, request: tuple[int, ...]) -> None:
-        """Compute the result once."""
+        """Run the kernel once."""
         chosen = dict(zip(self._tuned.values, request, strict=True))
         warps, stages = chosen.pop(WARPS), chosen.pop(STAGES)
         tiles = triton.cdiv(self._tuned.shape[0], chosen["ROWS"])
@@ -76,11 +76,11 @@ class Kernel:
         launch(*self._operands, self._result, *self._tuned.shape, **chosen, num_warps=warps, num_stages=stages)
 
     def clear(self) -> None:
-        """Overwrite the last result with nan, so that what the next run does not write is not right."""
+        """Overwrite the result with NaN, so that an element that the next run does not write is wrong."""
         self._result.fill_(float("nan"))
 
     def wrong(self) -> str:
-        """Return by how much the last result is wrong, empty if it is right."""
-        most = (self._result.float() - self._right).abs().max() / self._right.abs().max()
+        """Return by how much the result is wrong, empty if it is correct."""
+        most = (self._result.float() - self._correct).abs().max() / self._correct.abs().max()
         allowed = _TOLERANCE[self._tuned.kernel]
         return "" if most <= allowed else f"differs by {float(most):.3g} of the largest value, not {allowed:g} at most"
