@@ -111,7 +111,7 @@ def _instance(family: type[Problem], name: str, instance: str) -> Problem:
     if base not in family.instances:
         hint = did_you_mean(f"{name}/{instance}", [f"{name}/{known}" for known in family.instances])
         raise UserError(f"there is no problem '{name}/{instance}'.{hint}")
-    return family(instance)  # type: ignore[call-arg]
+    return family(instance)
 
 
 def _variant(found: type[Strategy], owner: str, name: str) -> type[Strategy]:

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import UserError
 from .space import Space
 from .task import Strategies, Structure, Task
+from .versions import arguments_version, code_version, is_ours
 
 NO_CHANGE = "# the default"
 """What `paste` gives for a row that changes nothing, where only changes are written."""
@@ -75,6 +76,14 @@ class Problem(ABC):
     id: str = ""
     workers: int = 1
     """Processes that a problem with a live compiler may use for a batch; no cost depends on it."""
+    constructed_with: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
+    """The arguments of the constructor, from which another process builds the same problem."""
+
+    def __new__(cls, *arguments: object, **keywords: object) -> Self:
+        """Keep the constructor's arguments."""
+        made = super().__new__(cls)
+        made.constructed_with = arguments, keywords
+        return made
 
     @classmethod
     def from_file(cls, path: str) -> Self:
@@ -94,15 +103,29 @@ class Problem(ABC):
         return None
 
     def fingerprint(self) -> str:
-        """Return a text that changes when the problem does: rows of different fingerprints are never mixed."""
-        try:
-            source = inspect.getsource(type(self))
-        except (OSError, TypeError) as error:
-            raise UserError(
-                f"{type(self).__name__} has no source to tell its version by; define fingerprint()"
-            ) from error
-        content = f"{source}|{self.space.digest()}|{self.space.pack(self.default_row())}"
+        """Return a text that changes when the problem does: rows of different fingerprints are never mixed.
+
+        By default it covers the space, the default, the source of the class's module and the constructor's arguments.
+        """
+        content = f"{self._version()}|{self.space.digest()}|{self.space.pack(self.default_row())}"
         return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+    def _version(self) -> str:
+        made = type(self)
+        if is_ours(made):  # its release covers the rest of its module
+            return inspect.getsource(made)
+        return f"{made.__qualname__}|{code_version(made)}|{arguments_version(*self.constructed_with)}"
+
+    def why_unversioned(self) -> str:
+        """Return why the fingerprint would not show a change of the problem, so that a run cannot be resumed, or ""."""
+        made = type(self)
+        if is_ours(made) or made.fingerprint is not Problem.fingerprint:
+            return ""
+        if not code_version(made):
+            return f"problem {self.id} has no source file"
+        if not arguments_version(*self.constructed_with):
+            return f"problem {self.id} has an argument whose content cannot be compared"
+        return ""
 
     def default_row(self) -> NDArray:
         """Return a copy of the default as a `(d,)` row of the space.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import itertools
 import json
@@ -20,9 +21,10 @@ from ..errors import UserError, error_boundary
 from ..files import disk_errors, write_json
 from ..registry import Registry
 from ..store.folders import STUDY
-from ..store.identity import Run, check_contents, check_identity
+from ..store.identity import CODE, UNVERSIONED, Run, check_contents, check_identity
 from ..store.plan import RunName, add_planned, read_settings, share
 from .machine import facts
+from .strategy_code import code_facts
 
 CLAIM_LOCK, CLAIM_SECONDS = ".claim.lock", 60
 
@@ -114,9 +116,14 @@ class StudyPlan:
         by_problem = itertools.groupby(self.share, key=lambda run: run.problem)
         plan = [run for problem, runs in by_problem for run in self._of_problem(problem, runs, where)]
         for planned in plan:
-            check_identity(planned.path, planned.run.identity())
+            check_identity(planned.path, planned.run.identity(), planned.facts.get(CODE))
         check_contents(self.path, {planned.run.problem: planned.run.fingerprint for planned in plan})
         return plan
+
+    @functools.cached_property
+    def _code(self) -> dict[str, dict[str, str]]:
+        """What is noted of the code of each strategy."""
+        return {name: code_facts(self.registry, name, options) for name, options in self.strategies.items()}
 
     def claim(self) -> None:
         """Write what all runs of the study share, or compare it with what is there.
@@ -153,11 +160,13 @@ class StudyPlan:
         noted |= {"parameters": len(problem.space), **where}
         with error_boundary(f"problem {problem_id}", "fingerprint"):
             fingerprint = problem.fingerprint()
+        why = problem.why_unversioned()
+        noted |= {UNVERSIONED: why} if why else {}
         for name in runs:
             fields = dataclasses.asdict(self.strategies[name.strategy])
-            uses_structure = self.registry.strategy(name.strategy).uses_structure
+            noted["uses_structure"] = self.registry.strategy(name.strategy).uses_structure
             run = Run(problem_id, fingerprint, name.strategy, fields, name.seed, self.budget, self.batch)
-            yield PlannedRun(run, self.path / name.folder, {**noted, "uses_structure": uses_structure})
+            yield PlannedRun(run, self.path / name.folder, noted | self._code[name.strategy])
 
 
 def check_name(study: str) -> None:

@@ -19,6 +19,9 @@ from .folders import RUN, has_begun, runs_in
 IMPORTED = "imported"
 """The key of `run.json` that says where a run was imported from."""
 
+CODE, UNVERSIONED = "code", "unversioned"
+"""Keys of `run.json`: the version of a strategy's code that is not part of this distribution; why there is none."""
+
 _KINDS: dict[str, Any] = {
     **dict.fromkeys(("problem", "fingerprint", "strategy", "unit"), str),
     **dict.fromkeys(("seed", "budget", "batch"), int),
@@ -75,11 +78,14 @@ def read_head(path: Path) -> dict[str, Any]:
     return head
 
 
-def check_identity(path: Path, identity: Mapping[str, Any]) -> None:
+def check_identity(path: Path, identity: Mapping[str, Any], code: str | None = None) -> None:
     """Check that a folder holds no run yet, or the same one.
 
+    Args:
+      code: the version of the strategy's code, where it is not part of this distribution.
+
     Raises:
-      UserError: it holds another run, and the message names what differs; or an imported run.
+      UserError: it holds another run, and the message names what differs; or a run that cannot be resumed.
     """
     if not has_begun(path):
         return
@@ -92,6 +98,17 @@ def check_identity(path: Path, identity: Mapping[str, Any]) -> None:
             why = f" ({OTHER_CONTENT})" if key == "fingerprint" else ""
             what = f"a run with {key} {there}, not {here}{why}"
             raise UserError(f"{path} holds {what}; choose another --study, or delete it")
+    _check_code(path, stored, code)
+
+
+def _check_code(path: Path, stored: Mapping[str, Any], code: str | None) -> None:
+    advice = "its rows can be read, but not continued: choose another --study, or delete it"
+    if why := stored.get(UNVERSIONED):
+        raise UserError(f"{path} cannot be resumed, because {why}; {advice}")
+    if code is not None and CODE not in stored:
+        raise UserError(f"{path} was stored before the code of strategy {stored['strategy']} was noted; {advice}")
+    if code is not None and stored[CODE] != code:
+        raise UserError(f"{path} was made with other code of strategy {stored['strategy']}; {advice}")
 
 
 def check_contents(study: Path, fingerprints: Mapping[str, str]) -> None:

@@ -15,7 +15,7 @@ from filelock import FileLock, Timeout
 from ..errors import UserError
 from ..files import disk_errors, read_json, write_json
 from .folders import END, ERROR, LOCK, ROWS, RUN, has_begun, has_ended
-from .identity import check_identity
+from .identity import CODE, check_identity
 from .rows import HEADER, Row, read_rows
 
 
@@ -59,7 +59,7 @@ class RunFolder:
             raise UserError(f"another process is writing {self.path}; wait for it or choose another --study") from None
 
     def _enter(self) -> None:
-        check_identity(self.path, self._identity)
+        check_identity(self.path, self._identity, self._head.get(CODE))
         (self.path / ERROR).unlink(missing_ok=True)  # of an earlier attempt
         self.rows, length = read_rows(self.path)
         if not has_begun(self.path):

@@ -8,7 +8,9 @@ import threading
 import pytest
 from bbo_toys import contents, environment, rows_of
 
+import bbo_suite
 from bbo_suite import UserError
+from bbo_suite.files import read_json, write_json
 from bbo_suite.registry import Registry
 from bbo_suite.runs.machine import facts
 from bbo_suite.runs.processes import default_jobs, run_all
@@ -146,8 +148,28 @@ def test_a_problem_that_changed_is_refused(registry, tmp_path):
         (tmp_path / "new" / name).write_text(text, encoding="utf-8")
     changed = made(Registry((tmp_path / "new" / "mine.py", tmp_path / "new" / "climb.py")), tmp_path)
     contents = r'fingerprint "[0-9a-f]{16}", not "[0-9a-f]{16}"'
-    with pytest.raises(UserError, match=rf"holds a run with {contents} \(the program, or .* is another\); choose"):
+    with pytest.raises(UserError, match=rf"holds a run with {contents} \(the program or .* has changed\); choose"):
         do(changed)
+
+
+def test_a_strategy_whose_code_changed_is_refused(registry, tmp_path):
+    options = {"strategies": ["portfolio"], "repeats": 1}
+    study = made(registry, tmp_path, **options)
+    chosen = {"portfolio": dataclasses.replace(study.strategies["portfolio"], members="climb,random")}
+    study = dataclasses.replace(study, strategies=chosen)
+    (outcome,) = do(study)
+    head = read_json(outcome.path / "run.json")
+    assert set(head["code"].partition("=")[0].split()) == {"climb"} and "code" not in study.prepare()[0].run.identity()
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "climb.py").write_text(f"HELPER = 1\n{STRATEGY}", encoding="utf-8")
+    changed = Registry((tmp_path / "mine.py", tmp_path / "new" / "climb.py"))
+    with pytest.raises(UserError, match="made with other code of strategy portfolio; its rows can be read"):
+        do(dataclasses.replace(study, registry=changed))
+    del head["code"]
+    write_json(outcome.path / "run.json", head)
+    with pytest.raises(UserError, match="stored before the code of strategy portfolio was noted; its rows can be read"):
+        do(study)
+    assert len(bbo_suite.load("s", study.results)) == 30
 
 
 def test_the_same_study_again_does_nothing_and_a_stopped_one_goes_on(registry, tmp_path):
