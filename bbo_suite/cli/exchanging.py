@@ -11,7 +11,7 @@ import typer
 from .app import Plugins, Results, app
 
 # mirrors exchange.MODULES, which a test compares
-To = Literal["ioh", "coco", "t4", "kernel-tuner", "parquet", "csv", "optuna"]
+To = Literal["ioh", "coco", "t4", "kernel-tuner", "parquet", "csv", "optuna", "digests"]
 
 
 @app.command()

@@ -10,6 +10,7 @@ import typer
 from .app import Plugins, Quiet, Results, app
 
 if TYPE_CHECKING:
+    from ..verify.same_runs import Comparison
     from ..verify.validate import Verdict
 
 
@@ -18,10 +19,53 @@ def validate(
     study: str,
     results: Results = Path("results"),
     sample: Annotated[int, typer.Option(help="Rows of each run that are proposed and evaluated again.")] = 100,
+    digests: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Only compare the runs with a file that `export --to digests` wrote."),
+    ] = None,
     plugin: Plugins = None,
     quiet: Quiet = False,
 ) -> None:
-    """Check a study: logs, values evaluated again, strategies asked again. Ends with 1 if something does not hold."""
+    """Check a study: logs, values evaluated again, strategies asked again. Exit code 1 if something does not hold.
+
+    With --digests: check that runs made again are those of a published study. Runs that only one of the two has, or
+    that are not complete, are named; exit code 1 if a run differs or is damaged, or if no run could be compared.
+    """
+    holds = _check(study, results, sample, plugin, quiet) if digests is None else _same(study, results, digests, quiet)
+    raise typer.Exit(0 if holds else 1)
+
+
+def _same(study: str, results: Path, digests: Path, quiet: bool) -> bool:
+    from ..store.digests import read_digests
+    from ..store.folders import run_folders
+    from ..verify.same_runs import compare
+    from .progress import counted
+
+    published, total = read_digests(digests), len(run_folders(study, results))
+    with counted("comparing", total, quiet, "runs") as shown:
+        found = compare(study, results, published, shown)
+        shown(total, "done")
+    _print_comparison(found, len(published))
+    return found.holds
+
+
+def _print_comparison(found: Comparison, published: int) -> None:
+    from ..report.words import listed
+    from ..store.plan import together
+
+    for sentence in found.damaged:
+        print(f"FAIL {sentence}")
+    for name, sentence in found.different.items():
+        print(f"FAIL {name.label}: {sentence}")
+    notes = {"missing": found.missing, "not complete": found.unfinished, "not published": found.extra}
+    for what, names in notes.items():
+        if names:
+            print(f"note {what}: {listed(together(names))}")
+    result = f"{len(found.different):,} differ" if found.different else "all are the same"
+    print(f"{found.compared:,} of {published:,} published runs compared" + (f": {result}" if found.compared else ""))
+
+
+def _check(study: str, results: Path, sample: int, plugin: list[Path] | None, quiet: bool) -> bool:
     from ..registry import Registry
     from ..store.folders import run_folders
     from ..verify.validate import validate as validated
@@ -33,7 +77,7 @@ def validate(
         verdicts = list(validated(Registry(tuple(plugin or ())), study, results, sample, shown))
         shown(total, "done")
     _print(verdicts)
-    raise typer.Exit(1 if any(verdict.complaints for verdict in verdicts) else 0)
+    return not any(verdict.complaints for verdict in verdicts)
 
 
 def _print(verdicts: list[Verdict]) -> None:

@@ -16,6 +16,7 @@ MODULES = {
     "parquet": "parquet_table",
     "csv": "csv_table",
     "optuna": "optuna_journal",
+    "digests": "digest_table",
 }
 """The module of each format by the name that `--to` takes; one is added by a line here and a file beside this one."""
 

@@ -65,7 +65,11 @@ class StoredRun:
     @property
     def evaluations(self) -> int:
         """The number of evaluations that the run made, or its budget if it has not ended."""
-        return len(self.rows) if complete(self.path, len(self.rows)) else self.identity.budget
+        return len(self.rows) if self.is_complete(len(self.rows)) else self.identity.budget
+
+    def is_complete(self, evaluations: int) -> bool:
+        """Return whether the run has ended with so many evaluations."""
+        return complete(self.path, evaluations)
 
     @property
     def source(self) -> str:
