@@ -50,7 +50,7 @@ def _same(study: str, results: Path, digests: Path, quiet: bool) -> bool:
 
 
 def _print_comparison(found: Comparison, published: int) -> None:
-    from ..report.words import listed
+    from ..report.formatting import listed
     from ..store.plan import together
 
     for sentence in found.damaged:
