@@ -1,4 +1,4 @@
-"""Which flags and parameters the GCC at hand has, and which of them a search may touch."""
+"""Which flags and parameters the installed GCC has, and which of them a search may set."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ _FORBIDDEN = re.compile(
     r"|finite-loops|inline-atomics|printf-return-value|loop-(parallelize-all|nest-optimize)|sched-spec-load-dangerous"
     r"|toplevel-reorder)"
 )
-"""Flags that change a program's meaning, its interface or its unwind tables, that need a profile, or that only report.
+"""Flags that a search must not set.
 
-Unwind tables above all: `size` counts them as text, and leaving them out is no optimisation.
+They change a program's meaning, its interface or its unwind tables, need a profile, or only write reports. Unwind
+tables matter most: `size` counts them as code, and to leave them out is not an optimisation.
 """
 _PARAMETERS = re.findall(
     r"\S+",
@@ -40,20 +41,19 @@ _PARAMETERS = re.findall(
 _FLAG = re.compile(r"\s+(-f[\w-]+)\s+\[(enabled|disabled)\]")
 _PARAMETER = re.compile(r"\s+--param=([\w-]+)=(?:<(\d+),(\d+)>)?\s+(\d+)\s*$")
 
-
 _SECONDS = 60
-"""GCC may take so long to say what it knows."""
+"""Time limit for GCC to list its flags."""
 
 
 @dataclass(frozen=True)
 class Gcc:
-    """The compiler that was found.
+    """The compiler that was installed_gcc.
 
     Attributes:
-      path: of the program.
+      path: of its executable.
       version: its number and its target.
-      flags: whether -Os sets each on/off flag, by name.
-      parameters: values to try of each parameter, in order, and the place of the default among them, by name.
+      flags: for each on/off flag, by name, whether -Os sets it.
+      parameters: for each parameter, by name, the values to try in ascending order, and the index of the default.
     """
 
     path: str
@@ -63,11 +63,11 @@ class Gcc:
 
 
 @lru_cache(maxsize=1)
-def found() -> Gcc:
+def installed_gcc() -> Gcc:
     """Return the GCC on the path.
 
     Raises:
-      UserError: there is none, it does not run, or what is called gcc is another compiler.
+      UserError: there is none, it does not run, or the program called gcc is another compiler.
     """
     paths = {name: shutil.which(name) for name in ("gcc", "size")}
     if missing := [name for name, path in paths.items() if path is None]:
@@ -78,7 +78,7 @@ def found() -> Gcc:
     listed, parameters = (_ask(path, "-Os", f"--help={what}", "-Q") for what in ("optimizers", "params"))
     number, machine = (_ask(path, f"-dump{what}") for what in ("fullversion", "machine"))
     if not (flags := dict(_flags(listed))):
-        raise UserError(f"{path} is no GCC (clang goes by that name on macOS); put a GCC first on the path")
+        raise UserError(f"{path} is not GCC (on macOS it is clang); put a GCC first on the path")
     return Gcc(path, f"{number}-{machine}", flags, dict(_parameters(parameters)))
 
 
@@ -90,7 +90,7 @@ def _ask(path: str, *arguments: str) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         done, why = None, str(error)
     if done is None or done.returncode:
-        raise UserError(f"{path} does not work, or is no GCC ({why}); put a GCC first on the path")
+        raise UserError(f"{path} does not work, or is not GCC ({why}); put a GCC first on the path")
     return done.stdout.strip("\n")
 
 

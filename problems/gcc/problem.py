@@ -1,4 +1,4 @@
-"""The flags of GCC as a task."""
+"""The choice of GCC's flags as a problem."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from bbo_suite import UserError, choice, product, scale
 from bbo_suite.supervised import Cache, LiveProblem, Service
 
 from ..programs_c import FOLDER, SEEDS, names
-from .flags import found
+from .flags import installed_gcc
 from .worker import FLAGS
 
 _FORMAT = 1
-"""Raised when the same candidate would cost something else."""
+"""Increase it when the cost of a candidate changes."""
 
 
 class GccProblem(LiveProblem):
-    """Which flags GCC gets to make small code: `gcc/program`, or `gcc:file.c`.
+    """Which flags make GCC's code smallest: `gcc/program`, or `gcc:file.c`.
 
-    A candidate is every on/off flag of optimisation and some numeric parameters of the GCC that is installed, without
-    those that change the program's meaning, interface or unwind tables. The cost is the bytes of its text sections,
-    the default is -Os. Every program that results is run, and one that does not return what it returns at -O0 is a
+    A candidate sets all on/off flags for optimisation and some numeric parameters of the installed GCC, except those
+    that change the program's meaning, interface or unwind tables. The cost is the size of the code (the text sections)
+    in bytes. The default is -Os. Every compiled program is run, and if its results differ from those at -O0, it is a
     wrong result. Another version of GCC is another problem.
     """
 
@@ -44,7 +44,7 @@ class GccProblem(LiveProblem):
           UserError: the file cannot be read, or there is no GCC.
         """
         source = instance.absolute() if isinstance(instance, Path) else FOLDER / f"{instance}.c"
-        self._gcc, self._source = found(), str(source)
+        self._gcc, self._source = installed_gcc(), str(source)
         flags = [choice(name, (f"-fno-{name[2:]}", name)) for name in self._gcc.flags]
         parameters = [scale(name, values) for name, (values, _) in self._gcc.parameters.items()]
         self.space = product(*flags, *parameters)
@@ -72,14 +72,14 @@ class GccProblem(LiveProblem):
 
     def request(self, config: NDArray) -> tuple[str, ...]:
         """Return the flags by which a candidate differs from -Os."""
-        return tuple(self._word(i, int(config[i])) for i in np.flatnonzero(config != self.default).tolist())
+        return tuple(self._flag(i, int(config[i])) for i in np.flatnonzero(config != self.default).tolist())
 
-    def _word(self, i: int, index: int) -> str:
+    def _flag(self, i: int, index: int) -> str:
         value = self.space.values(i)[index]
         return str(value) if i < len(self._gcc.flags) else f"--param={self.space.name(i)}={value}"
 
     def paste(self, config: NDArray) -> str:
-        """Return the command line that compiles the program so."""
+        """Return the command line that compiles the program with a candidate's flags."""
         return shlex.join([Path(self._gcc.path).name, *FLAGS, "-Os", *self.request(config), "-c", self._source])
 
     def fingerprint(self) -> str:
@@ -87,7 +87,7 @@ class GccProblem(LiveProblem):
         return self._content
 
     def facts(self) -> dict[str, str]:
-        """Return the compiler, the sizes at other levels, and whether results are compared."""
+        """Return the compiler, the sizes at other optimisation levels, and whether results are compared."""
         known: dict[str, Any] = self.ask("facts")
         sizes = {f"bytes at {level}": size for level, size in known["sizes"].items()}
         why_not = known["why not run"]

@@ -1,4 +1,4 @@
-"""The child that runs GCC: flags in, the bytes of the code out. Imports nothing of the suite."""
+"""The child process that runs GCC: it takes flags and returns the size of the code. Imports nothing of the suite."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 FACTS = "facts"
-"""The request for what is known of the program; any other is a tuple of flags."""
+"""The request for facts about the program; any other request is a tuple of flags."""
 _RUN = "run the result"
 _RUN_SECONDS = 10.0
-"""A program may run so long, as it came or as a candidate."""
+"""Time limit of one run of a program."""
 _CPU_SECONDS = 60
+"""Limit on the processor time of every command."""
 FLAGS = ("-std=c17", "-ffp-contract=off")
-"""What every candidate is compiled with."""
+"""Flags of every candidate."""
 _FULL = "No space left on device"
 _MAIN = """
 #include <stdio.h>
@@ -40,17 +41,17 @@ def serve(gcc: str, source: str, folder: str, seeds: tuple[int, ...]) -> Callabl
     Args:
       gcc: the path of the compiler.
       source: the path of the C file.
-      folder: for its files; whoever asks removes it.
-      seeds: what `run` is called with to compare results.
+      folder: for object files; the caller removes it.
+      seeds: arguments of `run` when results are compared.
 
     Raises:
-      ValueError: the program does not compile, or does not return.
+      ValueError: the program does not compile, or does not end.
     """
     return Program(gcc, source, Path(folder), seeds).answer
 
 
 class Program:
-    """One C file, its right results, and the code that was made of it."""
+    """One C file, its correct results, and the outcomes of the codes that were made of it."""
 
     def __init__(self, gcc: str, source: str, folder: Path, seeds: tuple[int, ...]) -> None:
         self._gcc, self._source, self._seeds = gcc, source, seeds
@@ -61,34 +62,34 @@ class Program:
         if error := self._compile(("-O0",)):
             raise ValueError(f"{source} does not compile: {error}")
         if not self._bytes():
-            raise ValueError(f"{source} has no function, so there is no code to make small")
-        status, self._right = self._right_results()
-        self._why_not = self._right if status else ""
+            raise ValueError(f"{source} has no function, so there is no code to make smaller")
+        status, self._correct = self._correct_results()
+        self._why_not = self._correct if status else ""
         self._known: dict[bytes, Any] = {}
 
     def answer(self, request: Any, enter: Enter) -> Any:  # noqa: ANN401 - facts, a cost, or why there is none
-        """Return the facts, or for flags the bytes of code, or a status and a reason."""
+        """Return the facts, or the bytes of code with the flags, or a status and a reason."""
         if request == FACTS:
             return self._facts()
         if error := self._compile(("-Os", *request)):
             return "compile_error", error
         content = hashlib.blake2b(self._object.read_bytes(), digest_size=16).digest()
         if content not in self._known:  # many flags change nothing
-            self._known[content] = self._judged(enter)
+            self._known[content] = self._outcome(enter)
         return self._known[content]
 
-    def _judged(self, enter: Enter) -> Any:  # noqa: ANN401 - a cost, or why there is none
+    def _outcome(self, enter: Enter) -> Any:  # noqa: ANN401 - a cost, or why there is none
         if not self._why_not:
             enter(_RUN, _RUN_SECONDS)
             status, results = self._results()
             if status:
                 return "runtime_error", results
-            if results != self._right:
-                return "wrong_result", f"run({', '.join(map(str, self._seeds))}) gives {results}, not {self._right}"
+            if results != self._correct:
+                return "wrong_result", f"run({', '.join(map(str, self._seeds))}) gives {results}, not {self._correct}"
         return float(self._bytes())
 
     def _compile(self, flags: Sequence[str]) -> str:
-        """Return what the compiler complains of, empty if it made an object."""
+        """Return the compiler's error, empty if it made an object file."""
         done = _run([self._gcc, "-pipe", "-w", *FLAGS, *flags, "-c", "-x", "c", self._source, "-o", str(self._object)])
         if _FULL in done.stderr:
             raise OSError(done.stderr.strip()[-200:])  # the machine's fault, not the candidate's
@@ -101,7 +102,7 @@ class Program:
         return sum(int(size) for _, size, *_ in fields)
 
     def _results(self, seconds: float | None = None) -> tuple[int, str]:
-        """Return zero and what the linked program prints, or what is not zero and why it prints nothing."""
+        """Link and run the program; return 0 and what it prints, or 1 and why it prints nothing."""
         linked = _run([self._gcc, str(self._main), str(self._object), "-o", str(self._linked)])
         if _FULL in linked.stderr:
             raise OSError(linked.stderr.strip()[-200:])
@@ -113,7 +114,7 @@ class Program:
         printed = done.stdout.strip()
         return (0, printed) if printed else (1, "the program ended before it had a result")
 
-    def _right_results(self) -> tuple[int, str]:
+    def _correct_results(self) -> tuple[int, str]:
         try:
             return self._results(_RUN_SECONDS)
         except subprocess.TimeoutExpired as error:
@@ -123,7 +124,7 @@ class Program:
     def _facts(self) -> dict[str, Any]:
         sizes = {}
         for level in ("-Oz", "-O2", "-O3"):
-            sizes[level] = "not known to it" if self._compile((level,)) else f"{self._bytes():,}"
+            sizes[level] = "this GCC does not have it" if self._compile((level,)) else f"{self._bytes():,}"
         return {"why not run": self._why_not, "sizes": sizes}
 
 
@@ -140,7 +141,7 @@ def _run(command: Sequence[str], seconds: float | None = None) -> subprocess.Com
 
 
 def _bound() -> None:
-    """Have a command end with this process, and in any case after some time of computing."""
+    """Limit a command: it ends with this process, or after `_CPU_SECONDS` of processor time."""
     with contextlib.suppress(OSError, AttributeError, ValueError):
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
         resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS))

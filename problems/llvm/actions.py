@@ -1,13 +1,13 @@
-"""What a slot of the sequence may hold: the passes of LLVM that llvmlite offers, and whole pipelines.
+"""The values of a slot of the sequence: the passes of LLVM that llvmlite offers, and whole pipelines.
 
-Left out are passes that abort (loop-reduce), that break a program on purpose (internalize, loop-extract), that only
-print, strip or undo (reg2mem, mergereturn), and new-gvn: `newgvn,dse,newgvn` miscompiles 12 of the 27 programs.
+Some passes are left out: those that abort (loop-reduce), that change what a program offers (internalize, loop-extract),
+that only print, strip or undo (reg2mem, mergereturn), and new-gvn: `newgvn,dse,newgvn` miscompiles 12 of 27 programs.
 """
 
 from __future__ import annotations
 
 NOTHING = "nothing"
-LEAVES = (
+PASSES = (
     "aggressive_dce",
     "aggressive_instcombine",
     "always_inliner",
@@ -42,8 +42,8 @@ LEAVES = (
     "tail_call_elimination",
 )
 FUNCTIONS = "functions"
-"""The pipeline that simplifies one function after another; with early-cse, gvn, licm, indvars, which are no leaves."""
+"""The pipeline that simplifies each function; it has early-cse, gvn, licm and indvars, which llvmlite lacks."""
 MODULE = "module"
-"""The whole default pipeline, with the inliner."""
-ACTIONS = (NOTHING, *LEAVES, FUNCTIONS, MODULE)
+"""The whole default pipeline, inliner included."""
+ACTIONS = (NOTHING, *PASSES, FUNCTIONS, MODULE)
 SLOTS = 16

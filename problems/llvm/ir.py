@@ -1,4 +1,4 @@
-"""Programs in LLVM's text: those that ship, and what is made of a user's."""
+"""Programs as LLVM text: those that ship, and a user's."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def read(path: Path) -> str:
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from None
     except (UnicodeDecodeError, EOFError, gzip.zlib.error):  # type: ignore[attr-defined]
-        raise UserError(f"{path} is no LLVM text; make it with clang -S -emit-llvm") from None
+        raise UserError(f"{path} is not LLVM text; make it with clang -S -emit-llvm") from None
 
 
 def without_size(text: str) -> str:
-    """Return a module whose functions no longer ask for small code."""
+    """Return a module without the attributes of functions that ask for small code."""
 
     def plain(group: re.Match[str]) -> str:
         kept = re.sub(r"\b(minsize|optsize)\b ?", "", group[2])

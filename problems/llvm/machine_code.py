@@ -1,4 +1,4 @@
-"""What LLVM makes of a module: its size, and its results and time when it runs in this process."""
+"""The machine code of a module: its size, and its results and time when it runs in this process."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ _SAMPLE_SECONDS = 5e-4
 
 
 def instructions(text: str) -> int:
-    """Return the number of instructions in a module's text: what stands two blanks deep, but no order of uses."""
+    """Return the number of instructions in a module's text: lines indented by two blanks, except `uselistorder`."""
     return text.count("\n  ") - text.count("\n   ") - text.count("\n  ]") - text.count("\n  uselistorder")
 
 
 def code_bytes(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> int:
-    """Return the bytes of the text sections of the object; the module is left alone."""
-    copy = llvm.parse_bitcode(module.as_bitcode())  # emitting changes what it emits
+    """Return the bytes of the object's text sections; the module is not changed."""
+    copy = llvm.parse_bitcode(module.as_bitcode())  # emitting code changes the module
     sections = llvm.ObjectFileRef.from_data(machine.emit_object(copy)).sections()
     return sum(section.size() for section in sections if section.is_text())
 
 
 class Running:
-    """A module compiled into this process, and used up by it; the context keeps the code alive.
+    """A module compiled into this process. The module cannot be used afterwards; leaving the context frees the code.
 
     Args:
-      effort: of the code generator; 0 for results only, 2 for time.
+      effort: optimisation level of the code generator: 0 to compare results, 2 to measure time.
     """
 
     def __init__(self, module: llvm.ModuleRef, effort: int) -> None:
@@ -43,21 +43,20 @@ class Running:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
-        if kind is None:  # else the code may be running still
+        if kind is None:  # otherwise the code may still be running
             self._engine.close()
 
     def results(self, seeds: Sequence[int]) -> tuple[int, ...]:
-        """Return what the program returns for each seed."""
+        """Return the result for each seed."""
         return tuple(self._run(seed) for seed in seeds)
 
     def first_results(self, seeds: Sequence[int], seconds: float) -> tuple[int, ...]:
-        """Return what a program that has never been run returns for each seed.
+        """Return the result for each seed of a program that has never run before and may not end.
 
-        Nothing but the end of this process ends a call that does not return, so it is made in a thread of its own,
-        which keeps the code alive.
+        A call that does not return ends only with this process, so the calls are made in a thread.
 
         Raises:
-          ValueError: it has not returned after so many seconds.
+          ValueError: it has not returned after `seconds`.
         """
         found: list[int] = []
 
@@ -73,7 +72,7 @@ class Running:
         return tuple(found)
 
     def seconds(self, seed: int) -> float:
-        """Return the seconds of one call: the least of several samples of many calls."""
+        """Return the seconds of one call: the least of several samples of many calls each."""
         once = self._sample(seed, 1)
         calls = max(1, int(_SAMPLE_SECONDS / max(once, 1e-7)))
         return min(self._sample(seed, calls) for _ in range(_SAMPLES))
@@ -86,7 +85,7 @@ class Running:
 
 
 def runnable(module: llvm.ModuleRef) -> bool:
-    """Can the module's `run` be called here: is it `i64 (i64)`, for this processor, and does all it needs exist?"""
+    """True if `run` can be called here: it is `i64 (i64)`, for this processor, and all that it needs exists."""
     functions = {function.name: function for function in module.functions}
     run = functions.get("run")
     if run is None or run.is_declaration or str(run.global_value_type) != "i64 (i64)":

@@ -1,8 +1,8 @@
 """Makes the shipped LLVM text from the C programs: `python -m bbo_problems.llvm.make_ir CLANG...`.
 
-Needs a clang no newer than the LLVM of llvmlite; the shipped text is of clang 22.1.8, from `pip install ziglang`:
-`python -m bbo_problems.llvm.make_ir python -m ziglang clang`. Minimal size is asked for and nothing is optimised yet;
-the target is fixed, so that every machine optimises the same program.
+Needs a clang that is not newer than the LLVM of llvmlite. The shipped text was made by clang 22.1.8, from `pip install
+ziglang`: `python -m bbo_problems.llvm.make_ir python -m ziglang clang`. Functions ask for minimal size, and nothing is
+optimised yet. The target is fixed, so that every machine optimises the same program.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ COMMAND = shlex.split("""-target x86_64-linux-gnu -std=c17 -ffp-contract=off -fn
  -fno-asynchronous-unwind-tables -fno-ident -g0 -Oz -Xclang -disable-llvm-passes -S -emit-llvm -o -""")
 
 
-def made(clang: Sequence[str], name: str) -> bytes:
+def lowered(clang: Sequence[str], name: str) -> bytes:
     """Return the LLVM text of a program."""
     return subprocess.run([*clang, *COMMAND, f"{name}.c"], cwd=FOLDER, stdout=subprocess.PIPE, check=True).stdout
 
@@ -28,7 +28,7 @@ def made(clang: Sequence[str], name: str) -> bytes:
 def main() -> None:
     """Write the text of every program."""
     for name in names():
-        (TARGET / f"{name}.ll.gz").write_bytes(gzip.compress(made(sys.argv[1:], name), 9, mtime=0))
+        (TARGET / f"{name}.ll.gz").write_bytes(gzip.compress(lowered(sys.argv[1:], name), 9, mtime=0))
 
 
 if __name__ == "__main__":

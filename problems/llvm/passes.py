@@ -1,4 +1,4 @@
-"""Runs sequences of passes on one module; what was run from the same state before is not run again."""
+"""Runs sequences of passes on one module, and remembers the results of pipelines."""
 
 from __future__ import annotations
 
@@ -19,23 +19,24 @@ _SWAPPED = """define i64 @f(i64 %x) {
   uselistorder i64 %x, { 1, 0 }
 }"""
 State = tuple[bytes, tuple[str, ...]]
-"""Bitcode, and the leaves that are still to be run on it: all that the result depends on."""
+"""Bitcode, and the single passes that are still to be run on it: all that the result depends on."""
 
 
 class Passes:
     """Applies actions to a module that is given as bitcode.
 
-    A module goes through bitcode after every pipeline, whether or not the result is known: what follows must not depend
-    on what was run before (bitcode does not keep the order of uses). So sequences that meet in a state share the rest.
+    After every pipeline the module is written to bitcode and read again, even if the result is known already. Bitcode
+    does not keep the order of uses, so without this the later passes would depend on what was remembered. Sequences
+    that reach the same state share the rest.
 
     Args:
-      level: of the pipelines; on functions that ask for minimal size, 2 gives what clang -Oz gives.
+      level: optimisation level of the pipelines; 2, with functions that ask for minimal size, is clang's -Oz.
     """
 
     def __init__(self, bitcode: bytes, machine: llvm.TargetMachine, level: int) -> None:
         self._bitcode, self._machine = bitcode, machine
         self._tuning = llvm.create_pipeline_tuning_options(level)
-        self._tuning.slp_vectorization = True  # as clang has it: with this, counts are clang's, to the instruction
+        self._tuning.slp_vectorization = True  # as in clang: with it the counts agree to the instruction
         self._builder = self._new_builder()
         self._after = lru_cache(_KEPT)(self._piped)
         self._shared: dict[bytes, bytes] | None = {} if text_is_whole() else None
@@ -45,7 +46,7 @@ class Passes:
         return self.finish(self.state(actions))
 
     def state(self, actions: Sequence[str]) -> State:
-        """Return what the actions up to the last pipeline leave, and the leaves behind it."""
+        """Return the bitcode after the last pipeline of the actions, and the single passes after it."""
         bitcode, waiting = self._bitcode, list[str]()
         for action in actions:
             if action in (FUNCTIONS, MODULE):
@@ -55,9 +56,9 @@ class Passes:
         return bitcode, tuple(waiting)
 
     def finish(self, state: State) -> llvm.ModuleRef:
-        """Return a new module: the state with its leaves run."""
+        """Return a new module: the state after its single passes have run."""
         bitcode, names = state
-        module = llvm.parse_bitcode(bitcode, llvm.create_context())  # the global one would keep the constants of all
+        module = llvm.parse_bitcode(bitcode, llvm.create_context())  # the global one would keep all constants
         if names:
             manager = llvm.create_new_module_pass_manager()
             for name in names:
@@ -71,7 +72,7 @@ class Passes:
         if self._shared is None:
             return self._through(module, pipeline)
         text = hashlib.blake2b(f"{pipeline} {module}".encode(), digest_size=16).digest()
-        if text not in self._shared:  # different leaves often leave the same
+        if text not in self._shared:  # different passes often give the same module
             if len(self._shared) * len(self._bitcode) > _SHARED_BYTES:
                 self._shared.clear()
             self._shared[text] = self._through(module, pipeline)
@@ -90,15 +91,15 @@ class Passes:
         return module.as_bitcode()
 
     def _new_builder(self) -> llvm.PassBuilder:
-        """Return a builder to run with, once: each run adds callbacks to its builder that all later passes call."""
+        """Return a builder for one run: each run adds callbacks to its builder, which all later passes would call."""
         return llvm.create_pass_builder(self._machine, self._tuning)
 
 
 @cache
 def text_is_whole() -> bool:
-    """Ask LLVM to write the order of uses, in this process from now on, and return whether it does.
+    """Make LLVM write the order of uses in this process from now on, and return whether it does.
 
-    With it a module's text is all that passes depend on; without it 1 of 116 modules of equal text gave another result.
+    With it, passes depend on a module's text alone; without it, 1 of 116 modules of equal text gave another result.
     """
     llvm.set_option("", "-preserve-ll-uselistorder")
     return "uselistorder" in str(llvm.parse_assembly(_SWAPPED))

@@ -1,4 +1,4 @@
-"""The order of LLVM's passes as a task."""
+"""The order of LLVM's passes as a problem."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from .ir import names, read, shipped, without_size
 from .textual import command
 
 OBJECTIVES = {"instructions": "instructions", "bytes": "bytes", "time": "seconds"}
-"""What can be minimised, and its unit."""
+"""Each objective and its unit."""
 OLDEST = "0.49"
-"""The first llvmlite whose LLVM runs the programs that ship without an abort."""
+"""The first llvmlite whose LLVM compiles the shipped programs without an abort."""
 _FORMAT = 1
-"""Raised when the same candidate would cost something else."""
+"""Increase it when the cost of a candidate changes."""
 
 
 class LlvmProblem(LiveProblem):
-    """Which passes LLVM runs and in what order: `llvm/program`, or `llvm:file.ll`; `@bytes` or `@time` behind it.
+    """Which passes LLVM runs, and in what order: `llvm/program`, or `llvm:file.ll`, also with `@bytes` or `@time`.
 
-    A candidate is a sequence of passes, of the pipeline that simplifies functions and of the whole default pipeline.
-    Counted are the instructions of the optimised module, the bytes of its machine code, or the seconds of a call. The
-    default is the default pipeline alone: -Oz, and -O3 for time. Every optimised program is run, and one that does not
-    return what the unoptimised program returns is a wrong result.
+    A candidate is a sequence. Each slot holds a pass, the pipeline that simplifies functions, or the whole default
+    pipeline. The cost is the number of instructions of the optimised module, the bytes of its machine code, or the
+    seconds of a call. The default is the default pipeline alone: -Oz, or -O3 for time. Every optimised program is run,
+    and if its results differ from those of the unoptimised program, it is a wrong result.
     """
 
     instances: ClassVar[tuple[str, ...]] = names()
@@ -42,7 +42,7 @@ class LlvmProblem(LiveProblem):
         """Read the program and prepare the compiler.
 
         Args:
-          instance: the name of a program that ships, or the `Path` of a user's module; with `@objective` behind it.
+          instance: the name of a program that ships, or the `Path` of a user's module; optionally with `@objective`.
 
         Raises:
           UserError: the file cannot be read, or there is no such objective.
@@ -59,7 +59,7 @@ class LlvmProblem(LiveProblem):
         self._content = hashlib.sha256(content.encode()).hexdigest()[:16]
         target = f"{__package__}.worker:serve"
         arguments = (text, without_size(text), objective, SEEDS)
-        seconds = 20 + 60 * len(text) / (1 << 20)  # hundreds of times what the default takes
+        seconds = 20 + 60 * len(text) / (1 << 20)  # hundreds of times as long as the default takes
         service = Service(target, arguments, seconds, name=f"LLVM on {name}")
         self._serve(service, None if objective == "time" else Cache(compiler, self._content))
 
@@ -79,7 +79,7 @@ class LlvmProblem(LiveProblem):
     def paste(self, config: NDArray) -> str:
         """Return the command line of LLVM's `opt` that runs the same passes.
 
-        `opt` does not write the module and read it again between pipelines, as is done here, so a count may differ.
+        A count may differ, because `opt` does not write and read the module between pipelines, as this problem does.
         """
         program = self._name if self._name.endswith((".ll", ".gz")) else f"{self._name}.ll"
         return command(self.request(config), self._objective == "time", program)
@@ -104,5 +104,5 @@ class LlvmProblem(LiveProblem):
 def _split(instance: str) -> tuple[str, str]:
     name, _, objective = instance.partition("@")
     if (objective or "instructions") not in OBJECTIVES:
-        raise UserError(f"{instance!r} names no objective; write one of @{', @'.join(OBJECTIVES)}")
+        raise UserError(f"{instance!r} names an unknown objective; write one of @{', @'.join(OBJECTIVES)}")
     return name, objective or "instructions"

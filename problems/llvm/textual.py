@@ -1,4 +1,4 @@
-"""A sequence of actions in the words of LLVM's own tool: `opt -passes=...`."""
+"""Writes a sequence of actions as the command line of LLVM's tool: `opt -passes=...`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FUNCTION = {
     "break_critical_edges": "break-crit-edges",
     "dead_code_elimination": "dce",
     "dead_store_elimination": "dse",
-    "instruction_combine": "instcombine<no-verify-fixpoint>",  # opt alone verifies, and gives up
+    "instruction_combine": "instcombine<no-verify-fixpoint>",  # opt alone verifies the fixpoint, and fails
     "jump_threading": "jump-threading",
     "lcssa": "lcssa",
     "loop_deletion": "loop(loop-deletion)",
@@ -45,7 +45,7 @@ _FUNCTION = {
     "tail_call_elimination": "tailcallelim",
 }
 NAMES = _MODULE | {action: f"function({name})" for action, name in _FUNCTION.items()}
-"""Each pass as `opt` of LLVM 22 names it, within what it works on."""
+"""The name of each pass in `opt` of LLVM 22, inside the adaptor for what it works on."""
 
 _UNSWITCH = {2: "no-nontrivial", 3: "nontrivial"}
 _CFG = "no-hoist-loads-stores-with-cond-faulting;{};speculate-blocks;simplify-cond-branch;no-speculate-unpredictables"
@@ -67,18 +67,18 @@ move-auto-init,loop-mssa(licm<allowspeculation>),coro-elide,LATE,COMBINE"""
 
 
 def function_pipeline(level: int) -> str:
-    """Return what simplifies a function at -O2 or -O3, as `clang -mllvm -print-pipeline-passes` of LLVM 22.1 has it."""
+    """Return the passes that simplify a function at -O2 or -O3: clang 22.1's `-mllvm -print-pipeline-passes`."""
     words = _WORDS | {"UNSWITCH": _UNSWITCH[level]}
     return re.sub("[A-Z]{3,}", lambda word: words[word[0]], _PIPELINE.replace("\n", ""))
 
 
 def command(actions: Sequence[str], fast: bool, program: str) -> str:
-    """Return the command line of LLVM 22 that runs actions; the pipeline of functions stands in a variable before it.
+    """Return the command line of LLVM 22 that runs actions; a shell variable holds the pipeline of functions.
 
     Args:
-      actions: those of a candidate.
-      fast: is time the objective? Then functions are no longer to ask for small code, else all are to.
-      program: the file.
+      actions: of a candidate.
+      fast: whether time is the objective: then no function asks for small code, otherwise all do.
+      program: path of the file.
     """
     level = 3 if fast else 2
     known = NAMES | {MODULE: f"default<O{level}>", FUNCTIONS: "function($functions)"}

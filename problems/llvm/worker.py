@@ -1,4 +1,4 @@
-"""The child that runs LLVM: a sequence of actions in, a cost out. Imports nothing of the suite but what is light."""
+"""The child process that runs LLVM: it takes a sequence of actions and returns a cost."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from .machine_code import Running, code_bytes, instructions, runnable
 from .passes import Passes
 
 FACTS = "facts"
-"""The request for what is known of the program; any other is a tuple of actions."""
+"""The request for facts about the program; any other request is a tuple of actions."""
 _RUN = "run the result"
 _FIRST_SECONDS = 10.0
-"""The program may run so long as it came: it is run for nearly every candidate."""
+"""Time limit of the unoptimised program: nearly every candidate is run, too."""
 _RUN_SECONDS = 5.0
+"""Least time limit of an optimised program."""
 _REMEMBERED = 4096
+"""Outcomes that are kept in memory."""
 Enter = Callable[[str, float], None]
 
 
@@ -28,12 +30,12 @@ def serve(text: str, fast_text: str, objective: str, seeds: tuple[int, ...]) -> 
 
     Args:
       text: the module.
-      fast_text: the same, without functions that ask for small code.
+      fast_text: the same, without attributes that ask for small code.
       objective: `instructions`, `bytes` or `time`.
-      seeds: what `run` is called with to compare results.
+      seeds: arguments of `run` when results are compared.
 
     Raises:
-      ValueError: the program cannot be optimised, or does not return.
+      ValueError: the program cannot be optimised, or does not end.
     """
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
@@ -42,7 +44,7 @@ def serve(text: str, fast_text: str, objective: str, seeds: tuple[int, ...]) -> 
 
 
 class Optimiser:
-    """One program, its right results, and the costs of the modules that were made of it."""
+    """One program, its correct results, and the outcomes of the modules that were made of it."""
 
     def __init__(self, text: str, fast_text: str, objective: str, seeds: tuple[int, ...]) -> None:
         self._objective, self._seeds, self._fast_text = objective, seeds, fast_text
@@ -51,31 +53,31 @@ class Optimiser:
         if objective != "time":
             _ask_for_size(module)
         target = llvm.Target.from_triple(module.triple)
-        self._machine = target.create_target_machine(opt=2, reloc="pic", codemodel="default")  # as clang -c has it
+        self._machine = target.create_target_machine(opt=2, reloc="pic", codemodel="default")  # as in clang -c
         self._passes = Passes(module.as_bitcode(), self._machine, 3 if objective == "time" else 2)
         self._before = instructions(str(module))
-        self._right = self._right_results(module) if runnable(module) else None
-        if objective == "time" and self._right is None:
+        self._correct = self._correct_results(module) if runnable(module) else None
+        if objective == "time" and self._correct is None:
             raise ValueError("its time cannot be measured: it defines no i64 @run(i64) that can be called here")
         self._known: dict[bytes, Any] = {}
 
-    def _right_results(self, module: llvm.ModuleRef) -> tuple[int, ...]:
+    def _correct_results(self, module: llvm.ModuleRef) -> tuple[int, ...]:
         started = time.perf_counter()
-        print("while it ran the program as it came", flush=True)  # the last words, should it die of that
+        print("while it ran the unoptimised program", flush=True)  # explains a death of this process
         with Running(module, 0) as running:
             results = running.first_results(self._seeds, _FIRST_SECONDS)
-        self._patience = max(_RUN_SECONDS, 50 * (time.perf_counter() - started))
+        self._run_limit = max(_RUN_SECONDS, 50 * (time.perf_counter() - started))
         return results
 
     def answer(self, request: Any, enter: Enter) -> Any:  # noqa: ANN401 - facts, a cost, or why there is none
-        """Return the facts, or for a sequence of actions its cost, or a status and a reason."""
+        """Return the facts, or the cost of a sequence of actions, or a status and a reason."""
         if request == FACTS:
             return self._facts()
         if self._objective == "time":
             return self._timed(self._passes.run(request), enter)
         state = self._passes.state(request)
         key = _digest(state[0] + repr(state[1]).encode())
-        if key not in self._known:  # many sequences meet in a state
+        if key not in self._known:  # many sequences reach the same state
             self._keep(key, self._of_content(self._passes.finish(state), enter))
         return self._known[key]
 
@@ -83,7 +85,7 @@ class Optimiser:
         module.verify()
         text = str(module)
         content = _digest(text.encode())
-        if content not in self._known:  # or end in the same module
+        if content not in self._known:  # and many states give the same module
             self._keep(content, self._sized(module, text, enter))
         return self._known[content]
 
@@ -95,32 +97,32 @@ class Optimiser:
     def _sized(self, module: llvm.ModuleRef, text: str, enter: Enter) -> Any:  # noqa: ANN401 - a cost, or why not
         counted = self._objective == "instructions"
         cost = float(instructions(text) if counted else code_bytes(module, self._machine))
-        if self._right is not None:
-            enter(_RUN, self._patience)
+        if self._correct is not None:
+            enter(_RUN, self._run_limit)
             with Running(module, 0) as running:
-                if (results := running.results(self._seeds)) != self._right:
+                if (results := running.results(self._seeds)) != self._correct:
                     return self._wrong(results)
         return cost
 
     def _timed(self, module: llvm.ModuleRef, enter: Enter) -> Any:  # noqa: ANN401 - a cost, or why there is none
         module.verify()
-        enter(_RUN, 10 * self._patience)
+        enter(_RUN, 10 * self._run_limit)
         with Running(llvm.parse_bitcode(module.as_bitcode()), 2) as running:
-            if (results := running.results(self._seeds)) != self._right:
+            if (results := running.results(self._seeds)) != self._correct:
                 return self._wrong(results)
             return running.seconds(self._seeds[0])
 
     def _wrong(self, results: tuple[int, ...]) -> tuple[str, str]:
-        assert self._right is not None
-        pairs = zip(self._seeds, results, self._right, strict=True)
+        assert self._correct is not None
+        pairs = zip(self._seeds, results, self._correct, strict=True)
         seed, got, wanted = next(triple for triple in pairs if triple[1] != triple[2])
         return "wrong_result", f"run({seed}) returns {got}, not {wanted}"
 
     def _facts(self) -> dict[str, Any]:
-        """Return what `show` says beside the default."""
+        """Return facts for `show`."""
         module = _parsed(self._fast_text)
         fastest = Passes(module.as_bitcode(), self._machine, 3).run([MODULE])
-        return {"instructions": self._before, "-O3": instructions(str(fastest)), "executed": self._right is not None}
+        return {"instructions": self._before, "-O3": instructions(str(fastest)), "executed": self._correct is not None}
 
 
 def _digest(content: bytes) -> bytes:

@@ -1,1 +1,1 @@
-"""Spaces in which every configuration was measured before: the file answers, in microseconds."""
+"""Spaces in which every configuration was measured before; a file gives the cost of a candidate in microseconds."""

@@ -28,7 +28,7 @@ Column = Sequence[Any] | NDArray | Codes
 def coded(column: Column, place: str) -> tuple[NDArray[np.int64], list[Any], bool]:
     """Return the `(n,)` indices of a column, its distinct values, and whether these are numbers in ascending order.
 
-    Other values come in the order of their texts, so that nothing depends on the order of measurements.
+    Other values are sorted by their text, so that nothing depends on the order of measurements.
 
     Raises:
       ValueError: a value is NaN or infinite; `place` says where.
@@ -51,7 +51,7 @@ def coded(column: Column, place: str) -> tuple[NDArray[np.int64], list[Any], boo
 
 
 def key_of(value: Any, place: str) -> tuple[str, Any]:  # noqa: ANN401 - whatever JSON holds
-    """Return what tells a value from others: to Python, `1 == True`; in a space they are two."""
+    """Return a key that is different for different values: Python says `1 == True`, a space has both."""
     if isinstance(value, bool) or value is None or isinstance(value, (str, list, dict)):
         return type(value).__name__, shown(value)
     if isinstance(value, float) and not math.isfinite(value):
@@ -60,7 +60,7 @@ def key_of(value: Any, place: str) -> tuple[str, Any]:  # noqa: ANN401 - whateve
 
 
 def shown(value: Any) -> Hashable:  # noqa: ANN401 - whatever JSON holds
-    """Return a value as it stands in the space: lists and objects as text, 16.0 as 16."""
+    """Return a value as it is shown in the space: lists and objects as text, 16.0 as 16."""
     if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
         return int(value)
     return json.dumps(value, sort_keys=True) if isinstance(value, (list, dict)) else value

@@ -1,4 +1,4 @@
-"""From a file to a recording: the format is told from the content, never from the name, and nothing is executed."""
+"""Reads files of measurements. The format is recognised by the content, not by the name, and nothing is executed."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from . import kernel_tuner, ktt, parquet, t4, tpu_graphs
 from .table import Recording, with_some_default
 
 LARGEST = 1 << 30
-"""Most bytes that a text may have, unpacked; some 4 million configurations."""
+"""Largest text in bytes after unpacking; about 4 million configurations."""
 _LARGEST_ARRAYS = 1 << 32
 FORMATS = "a Kernel Tuner cache, T4, KTT output, TpuGraphs npz, or Parquet written by `record`"
 
 
 def read(path: Path) -> Recording:
-    """Return what a file records, with a default.
+    """Return the measurements in a file, with a default.
 
     Raises:
-      UserError: it cannot be read, is of no known format, or damaged; one sentence says what and where.
+      UserError: it cannot be read, its format is unknown, or it is damaged; one sentence says what and where.
     """
     try:
         return with_some_default(_recording(path.read_bytes()))
@@ -48,7 +48,7 @@ def _recording(data: bytes) -> Recording:
     if data[:2] == b"PK":
         return tpu_graphs.read(_arrays(data))
     if not data.strip():
-        raise ValueError(f"it is empty; it has to be {FORMATS}")
+        raise ValueError(f"it is empty; it must be {FORMATS}")
     return _from_json(_text(data))
 
 
@@ -57,7 +57,7 @@ def _unpacked(data: bytes) -> bytes:
         with gzip.open(io.BytesIO(data)) as file:
             text = file.read(LARGEST + 1)
     except (EOFError, OSError, zlib.error):
-        raise ValueError("it is a gzip file that is cut off or damaged; copy it again") from None
+        raise ValueError("it is a gzip file that is truncated or damaged; copy it again") from None
     if len(text) > LARGEST:
         raise ValueError(f"it unpacks to more than {LARGEST >> 30} GiB; split it")
     return text
@@ -65,9 +65,9 @@ def _unpacked(data: bytes) -> bytes:
 
 def _text(data: bytes) -> str:
     try:
-        return getincrementaldecoder("utf-8-sig")().decode(data)  # a character that is cut in two is dropped
+        return getincrementaldecoder("utf-8-sig")().decode(data)  # half a character at the end is dropped
     except UnicodeDecodeError as error:
-        raise ValueError(f"it is no text in UTF-8 (byte {error.start}); it has to be {FORMATS}") from None
+        raise ValueError(f"it is not text in UTF-8 (byte {error.start}); it must be {FORMATS}") from None
 
 
 def _from_json(text: str) -> Recording:
@@ -77,15 +77,15 @@ def _from_json(text: str) -> Recording:
         document = kernel_tuner.rescued(text)
         if document is None:
             where = f"line {error.lineno}, column {error.colno}"
-            raise ValueError(f"it is no JSON, cut off or damaged ({where}: {error.msg}); copy it again") from None
+            raise ValueError(f"it is not JSON, or truncated or damaged ({where}: {error.msg}); copy it again") from None
     if not isinstance(document, dict):
-        raise ValueError(f"its JSON is {'a list' if isinstance(document, list) else 'a value'}; it has to be {FORMATS}")
+        raise ValueError(f"its JSON is {'a list' if isinstance(document, list) else 'a value'}; it must be {FORMATS}")
     for key, reader in (("cache", kernel_tuner), ("results", t4), ("Results", ktt)):
         if key in document:
             return reader.read(document)
     if "ConfigurationSpace" in document:
         raise ValueError("it describes a space (T1) but holds no measurements; give the file of results")
-    raise ValueError(f"its JSON has none of 'cache', 'results' and 'Results'; it has to be {FORMATS}")
+    raise ValueError(f"its JSON has none of 'cache', 'results' and 'Results'; it must be {FORMATS}")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -93,12 +93,12 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(made) < len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise ValueError(f"key {twice[:60]!r} is twice in one object; drop one of the two")
+        raise ValueError(f"key {twice[:60]!r} occurs twice in one object; drop one of the two")
     return made
 
 
 def _arrays(data: bytes) -> dict[str, np.ndarray]:
-    """Return the arrays that matter of an npz file; objects, which could run code when unpickled, are refused."""
+    """Return the arrays of an npz file that are used; Python objects are refused, because unpickling may run code."""
     wanted = ("config_feat", "config_runtime", "config_runtime_normalizers", "node_config_feat", "node_config_ids")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as packed:
@@ -107,8 +107,8 @@ def _arrays(data: bytes) -> dict[str, np.ndarray]:
         with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
             return {name: arrays[name] for name in wanted if name in arrays.files}
     except (zipfile.BadZipFile, EOFError, OSError, zlib.error, NotImplementedError, SyntaxError, TypeError):
-        raise ValueError("it is an npz file that is cut off or damaged; copy it again") from None
+        raise ValueError("it is an npz file that is truncated or damaged; copy it again") from None
     except ValueError as error:
         if "allow_pickle" in str(error):
-            raise ValueError("it holds Python objects, which could run code; save arrays of numbers") from None
+            raise ValueError("it holds Python objects, which may run code; save arrays of numbers instead") from None
         raise

@@ -1,4 +1,4 @@
-"""Kernel Tuner's cache: JSON that grows while it measures, so that an interrupted one has no end."""
+"""Kernel Tuner's cache: JSON that is appended to during tuning, so that an interrupted one is not complete."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from .fields import get, is_failure, noise, number, texts, version
 from .table import Measured, Recording, recording
 
 _FAILURES = {"CompilationFailedConfig": Status.COMPILE_ERROR, "InvalidConfig": Status.FORBIDDEN}
-"""What class names mean that stand in the place of a time; others, as RuntimeFailedConfig, are runtime errors."""
+"""Class names that replace a time, and their status; others, such as RuntimeFailedConfig, are runtime errors."""
 _CUT = "bbo_suite: cut off"
 
 
 def read(document: dict[str, Any]) -> Recording:
-    """Return the recording of a cache (schema 1, and what came before it had a version); times are milliseconds.
+    """Return the recording of a cache (schema 1, or older without a version); times are milliseconds.
 
     Raises:
-      ValueError: it is none, or damaged; the message says where.
+      ValueError: it is not a cache, or damaged; the message says where.
     """
     version(document, "1.0.0")
     names = texts(get(document, "tune_params_keys", list, "the file"), "'tune_params_keys'")
     cache = get(document, "cache", dict, "the file")
     if document.get("objective", "time") != "time":
         wanted = str(document["objective"])[:40]
-        raise ValueError(f"its objective is {wanted!r}; set it to 'time', which is what is read, if its rows hold that")
+        raise ValueError(f"its objective is {wanted!r}, not 'time'; set it to 'time' if its rows have times")
     outcomes = [_outcome(row, f"row {key[:60]!r}") for key, row in cache.items()]
     columns = [[_value(row, name, key) for key, row in cache.items()] for name in names]
     costs, status, reasons = zip(*outcomes, strict=True) if outcomes else ((), (), ())
     facts = {
         "format": "Kernel Tuner cache",
         **{word: str(document[key]) for word, key in _FACTS.items() if document.get(key)},
-        **({"cut off": "yes; the last row, which was not whole, is left out"} if document.get(_CUT) else {}),
+        **({"cut off": "yes; the last row is incomplete and left out"} if document.get(_CUT) else {}),
         **noise([row.get("times") for row in cache.values()], "the 'times' of a row"),
     }
     return recording(names, columns, Measured(np.array(costs), np.array(status, np.int8), reasons), facts=facts)
@@ -53,7 +53,7 @@ def _value(row: dict[str, Any], name: str, key: str) -> Any:  # noqa: ANN401 - J
 
 def _outcome(row: Any, place: str) -> tuple[float, int, str]:  # noqa: ANN401 - JSON
     if not isinstance(row, dict):
-        raise ValueError(f"{place} is no object")
+        raise ValueError(f"{place} is not an object")
     failure = row.get("__error__") or row.get("time")
     if isinstance(failure, str):
         if not failure.isidentifier():
@@ -66,7 +66,7 @@ def _outcome(row: Any, place: str) -> tuple[float, int, str]:  # noqa: ANN401 - 
 
 
 def rescued(text: str) -> dict[str, Any] | None:
-    """Return what is whole of a cache that is cut off; None if the text is something else, or damaged inside."""
+    """Return the complete rows of a truncated cache; None if the text is something else, or damaged elsewhere."""
     start = re.search(r'"cache"\s*:\s*\{', text)
     if start is None:
         return None
@@ -79,9 +79,9 @@ def rescued(text: str) -> dict[str, Any] | None:
             key, _ = decoder.raw_decode(entry[1])
             rows[key], at = decoder.raw_decode(text, entry.end())
     except ValueError:
-        pass  # the end of what can be read; whether that is a cut is judged by what is left
+        pass  # nothing more can be read; the rest tells whether the file is truncated or damaged
     rest = text[at:].strip("}, \n\r\t")
-    if not document or (rest and "}" in text[at:]):  # more than the beginning of one row is unreadable
+    if not document or (rest and "}" in text[at:]):  # more than one incomplete row is unreadable
         return None
     return document | {"cache": rows, _CUT: True}
 

@@ -21,10 +21,10 @@ _STATUS = {
 
 
 def read(document: dict[str, Any]) -> Recording:
-    """Return the recording of an output file; what it costs is the total duration, here in seconds.
+    """Return the recording of an output file; the cost is the total duration, in seconds.
 
     Raises:
-      ValueError: it is none, or damaged; the message says where.
+      ValueError: it is not output of KTT, or damaged; the message says where.
     """
     metadata, results = (get(document, key, kind, "the file") for key, kind in (("Metadata", dict), ("Results", list)))
     divisor = per_second(get(metadata, "TimeUnit", str, "'Metadata'"), "'TimeUnit'")
@@ -32,7 +32,7 @@ def read(document: dict[str, Any]) -> Recording:
     names = list(configs[0]) if configs else []
     for i, config in enumerate(configs):
         if config.keys() != configs[0].keys():
-            raise ValueError(f"result {i} has other parameters than result 0; every result names all of them")
+            raise ValueError(f"result {i} has other parameters than result 0; give all results the same parameters")
     outcomes = [_outcome(row, f"result {i}", divisor) for i, row in enumerate(results)]
     measured = Measured(
         np.array([cost for cost, *_ in outcomes]), np.array([o[1] for o in outcomes], np.int8), [o[2] for o in outcomes]

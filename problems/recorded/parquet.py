@@ -1,4 +1,4 @@
-"""Parquet, as `record` writes it."""
+"""Parquet files as `record` writes them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def read(data: bytes) -> Recording:
 
     Raises:
       UserError: pyarrow is not installed.
-      ValueError: it is none, or damaged.
+      ValueError: it is another file, or damaged.
     """
     pyarrow, parquet = arrow()
     try:
@@ -30,7 +30,7 @@ def read(data: bytes) -> Recording:
         raise ValueError(f"it is damaged ({str(error).splitlines()[0][:80]}); copy it again") from None
     told = (found.schema.metadata or {}).get(KEY)
     if told is None or not set(COLUMNS) <= set(found.column_names):
-        raise ValueError(f"it has no columns {', '.join(COLUMNS)}; Parquet is read as `record` writes it")
+        raise ValueError(f"it has no columns {', '.join(COLUMNS)}; give a Parquet file that `record` wrote")
     metadata = json.loads(told)
     unit, default = get(metadata, "unit", str, "its metadata"), get(metadata, "default", dict, "its metadata")
     names = [name for name in found.column_names if name not in COLUMNS]
@@ -43,7 +43,7 @@ def read(data: bytes) -> Recording:
     status = np.array([_STATUS.get(word, -1) for word in words], np.int8)
     values = np.where(status == Status.OK, np.array(costs, float), np.inf)
     if (status < 0).any() or not (values >= 0).all() or (np.isinf(values) & (status == Status.OK)).any():
-        raise ValueError("a row of it has no cost although its status is ok, or an unknown status")
+        raise ValueError("one of its rows has an unknown status, or status ok without a cost")
     facts = {"format": "Parquet", "recorded problem": str(metadata.get("problem"))}
     measured = Measured(values, status, [reason or "" for reason in reasons])
     return recording(names, columns, measured, unit, default, facts)

@@ -1,4 +1,4 @@
-"""A recorded space as a task."""
+"""A space of recorded measurements as a problem."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from .files import read
 FOLDER = Path(__file__).parent / "spaces"
 _SUFFIX = ".json.gz"
 _FORMAT = 1
-"""Raised when the same file would cost something else."""
+"""Increase it when the costs of a file change."""
 
 
 class RecordedProblem(Problem):
-    """Configurations that were measured before: `recorded/NAME`, or `recorded:FILE` for a file of yours.
+    """Configurations that were measured before: `recorded/NAME`, or `recorded:FILE` for your own file.
 
-    A file is a Kernel Tuner cache, T4, KTT output, an npz of TpuGraphs, or what `record` wrote; plain or gzipped. A
-    parameter takes the values that occur, ordered where they are numbers; what was not measured is forbidden. What
-    failed when it was measured fails. The optimum is the cheapest row. The default is what the file names, else the
-    configuration of median cost.
+    A file is a Kernel Tuner cache, T4, KTT output, an npz of TpuGraphs, or written by `record`; plain or gzipped. A
+    parameter has the values that occur in the file, ordered if they are numbers. A configuration that was not measured
+    is forbidden, and one that failed then fails again. The optimum is the lowest cost. The default is the one that the
+    file names, otherwise the configuration of median cost.
     """
 
     instances: ClassVar[tuple[str, ...]] = tuple(
@@ -70,26 +70,26 @@ class RecordedProblem(Problem):
         return cls(Path(path))
 
     def evaluate(self, configs: NDArray) -> Evaluations:
-        """Return what `(n, d)` measured configurations cost."""
+        """Return the recorded costs of `(n, d)` configurations."""
         places = self._table.places(configs)
         status = self._status[places]
         reasons = {i: self._reasons[places[i]] for i in np.flatnonzero(status).tolist()}
         return Evaluations(self._costs[places], status, reasons)
 
     def paste(self, config: NDArray) -> str:
-        """Return the measurement as a result of T4, on one line of JSON."""
+        """Return the measurement as a T4 result, on one line of JSON."""
         found = self.evaluate(config[None])
         outcome = (float(found.values[0]), int(found.status[0]), found.reasons.get(0, ""))
         made = Measurements(self.space, range(len(self.space)), config[None], [outcome], {}, self.unit, self.default)
         return json.dumps(t4_result(made, *made.described(), 0))
 
     def fingerprint(self) -> str:
-        """Return a text that changes with what the file says, not with how it is written."""
+        """Return a text that changes with the measurements, not with the format of the file."""
         recorded = self._recorded
         words = (_FORMAT, self.space.digest(), recorded.names, recorded.values, recorded.unit, self.default.tolist())
         content = repr(words).encode() + self._costs.tobytes() + self._status.tobytes()
         return hashlib.sha256(content).hexdigest()[:16]
 
     def facts(self) -> dict[str, str]:
-        """Return the format, what was measured, how noisy it was, and where the default comes from."""
+        """Return the format, what was measured, the noise, and where the default comes from."""
         return dict(self._recorded.facts)

@@ -1,4 +1,4 @@
-"""T4, the results format of the auto-tuning community (schema 1.0.0, github.com/odgaard/TuningSchema); ours too."""
+"""T4, the results format of the auto-tuning community (schema 1.0.0, github.com/odgaard/TuningSchema)."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ _STATUS = {word: status for status, word in INVALIDITY.items()}
 
 
 def read(document: dict[str, Any]) -> Recording:
-    """Return the recording of results; of several objectives the first. Times become seconds.
+    """Return the recording of a results file. Only the first objective is read. Times become seconds.
 
     Raises:
-      ValueError: it is none, or damaged; the message says where.
+      ValueError: it is another file, or damaged; the message says where.
     """
     version(document, "1.0.0")
     results, metadata = get(document, "results", list, "the file"), document.get("metadata", {})
     if not isinstance(metadata, dict):
-        raise ValueError("'metadata' of the file is no object")
+        raise ValueError("'metadata' of the file is not an object")
     configs = [get(row, "configuration", dict, f"result {i}") for i, row in enumerate(results)]
     names = list(configs[0]) if configs else []
     for i, config in enumerate(configs):
         if config.keys() != configs[0].keys():
-            raise ValueError(f"result {i} has other parameters than result 0; every result names all of them")
+            raise ValueError(f"result {i} has other parameters than result 0; give all results the same parameters")
     outcomes = [_outcome(row, f"result {i}") for i, row in enumerate(results)]
     units = {unit for cost, _, _, unit in outcomes if np.isfinite(cost)} or {""}
     if len(units) > 1:
-        raise ValueError(f"its results are in several units, {sorted(units)}; convert them to one")
+        raise ValueError(f"its results have several units, {sorted(units)}; convert them to one")
     costs = np.array([cost for cost, *_ in outcomes])
     divisor, unit = _unit(units.pop(), metadata) if np.isfinite(costs).any() else (1.0, "seconds")
     costs /= divisor
@@ -54,14 +54,14 @@ def _provenance(metadata: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _unit(unit: str, metadata: Mapping[str, Any]) -> tuple[float, str]:
-    """Return what divides a cost, and the unit that results: seconds for times, others as they are."""
+    """Return the divisor of costs and their unit after it: seconds for times, other units unchanged."""
     if unit and unit.strip().lower() not in SECONDS:
         return 1.0, unit
     named = unit or metadata.get("timeunit")
     if named is None and isinstance(metadata.get("unit"), str) and metadata["unit"]:
         return _unit(metadata["unit"], metadata)
     if not isinstance(named, str):
-        raise ValueError('it says no unit of its times; add "metadata": {"timeunit": "milliseconds"}, or what it is')
+        raise ValueError('it has no unit of time; add "metadata": {"timeunit": "milliseconds"}, or another unit')
     return per_second(named, "'timeunit'"), "seconds"
 
 
@@ -77,10 +77,10 @@ def _outcome(row: dict[str, Any], place: str) -> tuple[float, int, str, str]:
     if row.get("correctness", 1) == 0:
         return np.inf, Status.WRONG_RESULT, "its correctness is 0", ""
     if not isinstance(unit, str):
-        raise ValueError(f"the unit of {place} is no text")
+        raise ValueError(f"the unit of {place} is not a text")
     if not unit and measurement.get("name", "time") != "time":
         raise ValueError(
-            f"{place} measures {str(measurement['name'])[:40]!r} without a unit; name one: lower is better"
+            f"{place} measures {str(measurement['name'])[:40]!r} without a unit; name a unit in which lower is better"
         )
     cost = number(value, f"the value of {place}")
     if is_failure(cost):
@@ -89,7 +89,7 @@ def _outcome(row: dict[str, Any], place: str) -> tuple[float, int, str, str]:
 
 
 def _measurement(row: dict[str, Any], place: str) -> dict[str, Any]:
-    """Return the measurement of the first objective; the mean of the run times where there is none."""
+    """Return the measurement of the first objective; if there is none, the mean of the run times."""
     found = get(row, "measurements", list, place) if "measurements" in row else []
     wanted = get(row, "objectives", list, place)[:1] if "objectives" in row else []
     for measurement in found:
@@ -101,5 +101,5 @@ def _measurement(row: dict[str, Any], place: str) -> dict[str, Any]:
     if not times:
         return {}
     if not isinstance(times, list):
-        raise ValueError(f"'runtimes' of {place} is no list")
+        raise ValueError(f"'runtimes' of {place} is not a list")
     return {"value": float(np.mean([number(time, f"a run time of {place}") for time in times]))}

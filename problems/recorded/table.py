@@ -1,4 +1,4 @@
-"""What a file of measurements says, in one shape whatever its format."""
+"""The content of a file of measurements, independent of its format."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from .columns import Column, coded, key_of
 
 @dataclass(frozen=True)
 class Recording:
-    """Measured configurations of d parameters, n of them, each once.
+    """Measurements of n different configurations of d parameters.
 
     Attributes:
       names: of the parameters.
-      values: those that occur of each parameter, in ascending order where they are numbers.
-      ordered: `(d,)` are they numbers?
+      values: of each parameter those that occur, in ascending order if they are numbers.
+      ordered: `(d,)` whether the values are numbers.
       rows: `(n, d)` indices into `values`.
-      costs: `(n,)` in `unit`; inf for what failed.
+      costs: `(n,)` in `unit`; inf for a failure.
       status: `(n,)` of `Status`.
-      reasons: n texts, empty for what did not fail.
+      reasons: n texts, empty for a configuration that did not fail.
       unit: seconds, unless the file measures something else.
-      default: the row of the default configuration.
+      default: index of the row of the default configuration, -1 if the file names none.
       facts: what else `show` prints.
     """
 
@@ -46,7 +46,7 @@ class Recording:
 
 @dataclass(frozen=True)
 class Measured:
-    """What came of n measurements: `(n,)` costs with inf for failures, `(n,)` statuses, and n reasons."""
+    """The outcomes of n measurements: `(n,)` costs with inf for failures, `(n,)` statuses, and n reasons."""
 
     costs: NDArray[np.float64]
     status: NDArray[np.int8]
@@ -63,19 +63,19 @@ def recording(
 ) -> Recording:
     """Return the recording of n measurements.
 
-    A configuration measured more than once costs the median of the times that it worked, and failed if it never did.
-    What a known constraint forbade is left out: it is no configuration.
+    The cost of a configuration that was measured more than once is the median of its successful measurements; if there
+    is none, it failed. Configurations that a known constraint forbade are left out.
 
     Args:
       columns: the n values of each parameter.
       default: the value of each parameter in the default configuration, if the file names one.
 
     Raises:
-      ValueError: there is nothing to search, or the default is none of the configurations.
+      ValueError: there is nothing to search, or the default is not among the configurations.
     """
     if len(set(names)) < len(names):
         twice = next(name for name in names if list(names).count(name) > 1)
-        raise ValueError(f"parameter {twice!r} is there twice; give each its own name")
+        raise ValueError(f"parameter {twice!r} occurs twice; give each parameter its own name")
     if not len(names) or not len(measured.costs):
         raise ValueError(f"it holds {len(measured.costs)} measurements of {len(names)} parameters; record some first")
     parts = [coded(column, f"parameter {name!r}") for name, column in zip(names, columns, strict=True)]
@@ -85,21 +85,25 @@ def recording(
     rows, costs, status = rows[known], once.costs[known], once.status[known]
     reasons = tuple(reason for reason, kept in zip(once.reasons, known, strict=True) if kept)
     if not (status == Status.OK).any():
-        raise ValueError("none of its configurations has a cost: all failed; there is nothing to search")
+        raise ValueError("all of its configurations failed, so there is nothing to search")
     counted = _counted(measured, len(rows), int((~known).sum()), status)
     made = Recording(tuple(names), values, ordered, rows, costs, status, reasons, unit, -1, counted | dict(facts or {}))
     return made if default is None else with_default(made, _place(made, default), "the one that the file names")
 
 
 def with_default(made: Recording, place: int, why: str) -> Recording:
-    """Return the recording with another default, which must have worked."""
+    """Return the recording with another default.
+
+    Raises:
+      ValueError: it failed.
+    """
     if made.status[place] != Status.OK:
         raise ValueError(f"its default configuration failed ({made.reasons[place]}); name one that works")
     return replace(made, default=place, facts=made.facts | {"default is": why})
 
 
 def with_some_default(made: Recording) -> Recording:
-    """Return the recording with a default: the configuration of median cost where the file names none."""
+    """Return the recording with a default: the configuration of median cost if the file names none."""
     if made.default >= 0:
         return made
     order = np.argsort(made.costs, kind="stable")
@@ -130,8 +134,8 @@ def _counted(measured: Measured, kept: int, forbidden: int, status: NDArray[np.i
     return {
         "configurations": f"{kept:,} measured",
         "failed": ", ".join(f"{count:,} {word}" for word, count in counts.items()) or "none",
-        **({"left out": f"{forbidden:,} that a known constraint forbade"} if forbidden else {}),
-        **({"repeated": f"{repeated:,} measurements more; a configuration costs their median"} if repeated else {}),
+        **({"left out": f"{forbidden:,} that a known constraint forbids"} if forbidden else {}),
+        **({"repeated": f"{repeated:,} measurements more; the cost is the median"} if repeated else {}),
     }
 
 

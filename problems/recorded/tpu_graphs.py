@@ -19,20 +19,23 @@ def read(arrays: Mapping[str, NDArray]) -> Recording:
     """Return the recording of a tile or a layout file; run times are nanoseconds.
 
     Raises:
-      ValueError: it is neither, or its arrays do not fit each other.
+      ValueError: it is neither, or its arrays do not fit together.
     """
     if "config_feat" in arrays:
         return _tile(arrays)
     if "node_config_feat" in arrays:
         return _layout(arrays)
-    raise ValueError("it has neither 'config_feat' (tiles) nor 'node_config_feat' (layouts), so it is not of TpuGraphs")
+    raise ValueError(
+        "it has neither 'config_feat' (tiles) nor 'node_config_feat' (layouts), so it is not from TpuGraphs"
+    )
 
 
 def _tile(arrays: Mapping[str, NDArray]) -> Recording:
-    """Tile sizes: run times come from several machines and count in runs of the default on the same one.
+    """Read tile sizes.
 
-    Seconds are these ratios times the median run of the default, and the default is the configuration whose ratio is
-    nearest to 1. Sums and products of sizes are left out where the sizes tell all configurations apart.
+    Run times come from several machines, so each is divided by the run time of the default on the same machine. These
+    ratios are multiplied by the median run time of the default. The default is the configuration whose ratio is nearest
+    to 1. Sums and products of sizes are left out if the sizes alone distinguish all configurations.
     """
     features = _array(arrays, "config_feat", 2)
     runtime, default = (_array(arrays, key, 1) for key in ("config_runtime", "config_runtime_normalizers"))
@@ -53,15 +56,15 @@ def _tile(arrays: Mapping[str, NDArray]) -> Recording:
 
 
 def _layout(arrays: Mapping[str, NDArray]) -> Recording:
-    """Layouts: a parameter a node that can be configured, its values the vectors that occur, told by content.
+    """Read layouts: one parameter per configurable node; its values are the vectors that occur.
 
-    The default leaves all to the compiler (-1 everywhere), if that was measured.
+    The default leaves every layout to the compiler (-1 everywhere), if that was measured.
     """
     features, runtime = _array(arrays, "node_config_feat", 3), _array(arrays, "config_runtime", 1)
     ids = _array(arrays, "node_config_ids", 1)
     _fit(features, runtime)
     if len(ids) != features.shape[1]:
-        raise ValueError(f"'node_config_ids' has {len(ids)} nodes, 'node_config_feat' {features.shape[1]}; both count")
+        raise ValueError(f"'node_config_ids' has {len(ids)} nodes, 'node_config_feat' {features.shape[1]}")
     columns = [_vectors(features[:, node]) for node in range(len(ids))]
     names = [f"node {node}" for node in ids.tolist()]
     facts = {"format": "TpuGraphs layouts", "nodes configured": f"{len(ids):,}"}
@@ -73,9 +76,9 @@ def _layout(arrays: Mapping[str, NDArray]) -> Recording:
 
 
 def _vectors(features: NDArray) -> Codes:
-    """Return each of `(c, f)` vectors as text: minor-to-major of output, input and kernel."""
+    """Return `(c, f)` vectors as codes of texts: minor-to-major orders of output, input and kernel."""
     plain = (features == np.floor(features)).all() and features.min() >= -1 and features.max() <= 6
-    if plain and features.shape[1] <= 20:  # three bits a number: one integer tells a vector
+    if plain and features.shape[1] <= 20:  # three bits a number: one integer identifies a vector
         keys = (features.astype(np.int64) + 1) @ (8 ** np.arange(features.shape[1], dtype=np.int64))
         _, first, indices = np.unique(keys, return_index=True, return_inverse=True)
         distinct = features[first]
@@ -90,9 +93,9 @@ def _array(arrays: Mapping[str, NDArray], name: str, dimensions: int) -> NDArray
         raise ValueError(f"it has no array {name!r}")
     array = np.asarray(arrays[name])
     if array.ndim != dimensions or not array.size:
-        raise ValueError(f"array {name!r} has shape {array.shape}; it has {dimensions} dimensions, none empty")
+        raise ValueError(f"array {name!r} has shape {array.shape}; it must have {dimensions} dimensions, none empty")
     if array.dtype.kind not in "iuf":
-        raise ValueError(f"array {name!r} is of {array.dtype}, not of numbers")
+        raise ValueError(f"array {name!r} has type {array.dtype}, not numbers")
     if not np.isfinite(array).all():
         raise ValueError(f"array {name!r} holds NaN or infinity at {np.argwhere(~np.isfinite(array))[0].tolist()}")
     return array

@@ -54,10 +54,10 @@ def fake_gcc(tmp_path, monkeypatch):
         file.write_text(f"#!/bin/sh\n{script}\n")
         file.chmod(0o755)
         monkeypatch.setenv("PATH", f"{file.parent}:{os.environ['PATH']}")
-        flags.found.cache_clear()
+        flags.installed_gcc.cache_clear()
 
     yield put
-    flags.found.cache_clear()
+    flags.installed_gcc.cache_clear()
 
 
 def test_flags_that_keep_the_meaning_are_offered_and_no_others():
@@ -74,22 +74,22 @@ def test_parameters_are_tried_around_their_default_and_within_their_range():
 
 
 def test_without_gcc_one_sentence_says_what_to_install(monkeypatch):
-    flags.found.cache_clear()
+    flags.installed_gcc.cache_clear()
     for there, missing in ((set(), "gcc"), ({"gcc"}, "size")):
         monkeypatch.setattr(shutil, "which", lambda name, there=there: name if name in there else None)
         with pytest.raises(UserError, match=f"{missing} is not installed; install it"):
             GccProblem("hash")
-    flags.found.cache_clear()
+    flags.installed_gcc.cache_clear()
 
 
 @pytest.mark.parametrize(
     ("script", "words"),
     [
-        ('echo "clang version 17"; [ "$2" = "--help=optimizers" ] && exit 1; exit 0', r"is no GCC \(exit code 1\)"),
-        ("exit 0", "is no GCC"),
-        ('echo "cannot execute as" >&2; exit 1', r"does not work, or is no GCC \(cannot execute as\)"),
-        ("kill -9 $$", r"does not work, or is no GCC \(exit code -9\)"),
-        ("sleep 60", r"does not work, or is no GCC \(.* timed out after 0.2 seconds\)"),
+        ('echo "clang version 17"; [ "$2" = "--help=optimizers" ] && exit 1; exit 0', r"is not GCC \(exit code 1\)"),
+        ("exit 0", "is not GCC"),
+        ('echo "cannot execute as" >&2; exit 1', r"does not work, or is not GCC \(cannot execute as\)"),
+        ("kill -9 $$", r"does not work, or is not GCC \(exit code -9\)"),
+        ("sleep 60", r"does not work, or is not GCC \(.* timed out after 0.2 seconds\)"),
     ],
 )
 def test_what_is_called_gcc_and_is_none_or_broken_is_refused(fake_gcc, monkeypatch, script, words):
@@ -119,7 +119,7 @@ def test_the_cost_is_the_text_of_the_object_and_results_are_compared(tmp_path):
     assert program.answer(("-funwind-tables",), entered) == small
     facts = program.answer("facts", entered)
     assert not facts["why not run"] and set(facts["sizes"]) == {"-Oz", "-O2", "-O3"}
-    program._right, program._known = "1 2 3", {}
+    program._correct, program._known = "1 2 3", {}
     assert program.answer((), entered)[0] == "wrong_result"
     assert program.answer(("-fno-such-flag",), entered)[0] == "compile_error"
 
@@ -148,7 +148,7 @@ def test_a_compiler_that_crashes_or_hangs_costs_one_candidate(fake_gcc, tmp_path
     fake_gcc(f'case "$*" in *-fgcse*) kill -SEGV $$;; *-ftracer*) sleep 60;; esac; exec {GCC} "$@"')
     problem = GccProblem("hash")
     problem._workers._service = type(problem._workers._service)(
-        problem._workers._service.target, problem._workers._service.arguments, seconds=8
+        problem._workers._service.target, problem._workers._service.arguments, seconds=3
     )
     answers = problem._workers.map([(), ("-fgcse",), ("-ftracer",), ()])
     assert answers[0].value == answers[3].value > 0
@@ -206,8 +206,8 @@ def test_another_version_is_another_problem(monkeypatch):
     import dataclasses
 
     here = GccProblem("hash").fingerprint()
-    other = dataclasses.replace(flags.found(), version="99")
-    monkeypatch.setattr("bbo_problems.gcc.problem.found", lambda: other)
+    other = dataclasses.replace(flags.installed_gcc(), version="99")
+    monkeypatch.setattr("bbo_problems.gcc.problem.installed_gcc", lambda: other)
     assert GccProblem("hash").fingerprint() != here
 
 

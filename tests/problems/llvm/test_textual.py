@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bbo_problems.llvm import textual
-from bbo_problems.llvm.actions import ACTIONS, FUNCTIONS, LEAVES
+from bbo_problems.llvm.actions import ACTIONS, FUNCTIONS, PASSES
 from bbo_problems.llvm.problem import LlvmProblem
 
 RENAMED = {
@@ -20,7 +20,7 @@ RENAMED = {
 
 
 def test_every_pass_has_a_name():
-    assert set(textual.NAMES) == set(LEAVES)
+    assert set(textual.NAMES) == set(PASSES)
 
 
 def test_the_default_is_the_default_pipeline():
