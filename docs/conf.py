@@ -1,0 +1,78 @@
+"""How Sphinx builds these pages: `sphinx-build -W docs docs/_build`."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from importlib import metadata
+from pathlib import Path
+from weakref import WeakSet
+
+from matplotlib.figure import Figure
+from sphinx_gallery.scrapers import figure_rst
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+from generate import write_pages  # noqa: E402 - it stands beside this file
+
+project = "bbo_suite"
+copyright = "the authors of bbo_suite; Apache-2.0"
+version = release = metadata.version(project)
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "generated/*.md", "gallery", "sg_execution_times.rst"]
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+highlight_language = "none"
+copybutton_prompt_text = r"^\$ "
+copybutton_prompt_is_regexp = True
+
+autodoc_typehints = "signature"
+autodoc_member_order = "bysource"
+napoleon_numpy_docstring = False
+napoleon_use_ivar = True
+
+html_theme = "pydata_sphinx_theme"
+html_title = "bbo_suite"
+html_theme_options = {"navbar_align": "left", "show_toc_level": 2, "secondary_sidebar_items": ["page-toc"]}
+html_show_sourcelink = False
+
+
+def forget_runs(conf: dict, file: str) -> None:
+    """Delete what an earlier example or build stored, so that each example starts with an empty folder."""
+    shutil.rmtree(HERE / "gallery" / "results", ignore_errors=True)
+
+
+def draw_figures(block: tuple, variables: dict, conf: dict) -> str:
+    """Save the figures that a block of an example has made, wherever they come from, and return how to show them."""
+    paths = []
+    for value in variables["example_globals"].values():
+        if isinstance(value, Figure) and value not in drawn:
+            drawn.add(value)
+            paths.append(next(variables["image_path_iterator"]))
+            value.savefig(paths[-1], dpi=120)
+    return figure_rst(paths, conf["src_dir"])
+
+
+drawn = WeakSet()
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "examples",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_memory": False,
+    "within_subsection_order": "FileNameSortKey",
+    "image_scrapers": (draw_figures,),
+    "reset_modules": ("matplotlib", forget_runs),
+}
+
+suppress_warnings = ["config.cache"]  # the configuration of the gallery holds a function
+
+write_pages(HERE / "generated")

@@ -1,0 +1,24 @@
+"""
+Compare strategies
+==================
+
+Three strategies tune the tiles of a program's kernels on the simulated compiler, five times each.
+"""
+
+import bbo_suite
+from bbo_suite.figures import FIGURES
+
+bbo_suite.run(["random", "annealing", "evolution"], "tile/rnn", budget=2000, repeats=5, study="compare")
+frame = bbo_suite.load("compare")
+print(frame.groupby("strategy", observed=True)["speedup"].max())
+
+# %%
+# How good is the best candidate after so many evaluations? The line is the median of five runs, the band holds the
+# middle half of them.
+
+figure, _ = FIGURES["convergence"](frame)
+
+# %%
+# And at the end, with 95 % intervals of the mean:
+
+figure, _ = FIGURES["speedup"](frame)

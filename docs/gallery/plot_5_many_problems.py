@@ -1,0 +1,24 @@
+"""
+Many problems: who is good at what?
+===================================
+
+One problem says nothing about others. Here three strategies run on six problems of four families, five times each.
+"""
+
+import bbo_suite
+from bbo_suite.figures import FIGURES
+
+problems = ["tile/rnn", "flags/rnn", "fusion/rnn", "ordering/40x50-a", "ordering/40x50-b", "ehrlich/32x32-a"]
+bbo_suite.run(["random", "annealing", "evolution"], problems, budget=500, repeats=5, study="many")
+frame = bbo_suite.load("many")
+
+# %%
+# The heat map shows each strategy's share of the best gain on each problem.
+
+figure, _ = FIGURES["heat"](frame)
+
+# %%
+# Mean ranks over the problems. Strategies whose ranks differ by less than the critical difference are not told apart:
+# six problems are few.
+
+figure, _ = FIGURES["critical"](frame)
