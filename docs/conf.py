@@ -38,6 +38,10 @@ autodoc_typehints = "signature"
 autodoc_member_order = "bysource"
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
+napoleon_attr_annotations = False  # attributes say their shapes and types in words
+autodoc_type_aliases = {"NDArray": "NDArray", "ArrayLike": "ArrayLike"}
+python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 100
 
 html_theme = "pydata_sphinx_theme"
 html_title = "bbo_suite"
