@@ -1,9 +1,7 @@
-"""A study as one HTML page: the answer first, then what it rests on, and what it does not support."""
+"""A study as one HTML page: the answer first, then its limits, and the results that it is based on."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -13,37 +11,27 @@ from ..errors import UserError
 from ..files import disk_errors, replacing
 from ..registry import Registry
 from ..store.folders import has_runs
-from . import (
-    compare_text,
-    evaluations,
-    formatting,
-    leaderboard,
-    limits,
-    optimum,
-    over_problems,
-    per_problem,
-    provenance,
-    targets,
-)
-from .answer import Judgement, sentences
+from . import answer, evaluations, limits, optimum, over_problems, per_problem, power, provenance, targets
+from .compare_text import comparison
+from .judgement import Judgement, judge
+from .limits import Limit
 from .page import Page, html
-from .pictures import judged, pictures
-from .run_summary import RunSummary
-from .scores import scores
+from .pictures import compared_rows, pictures
 from .study_data import StudyData, read_study
 from .table import Table
 
-__all__ = ["judge", "page", "write"]
+__all__ = ["judge", "page", "read_study", "write"]
 
 
 def write(
     study: str, results: Path, out: Path | None = None, compare: str | None = None, plugins: Sequence[Path] = ()
 ) -> Path:
-    """Write the report of a study and return its path: `report.html` in the study's folder, if none is given.
+    """Write the report of a study and return its path.
 
     Args:
-      compare: another study to set beside it: a name in `results`, or a path to its folder.
-      plugins: files that define problems of the study; of a small one all candidates are costed, for a baseline.
+      out: the file (default: `report.html` in the study's folder).
+      compare: another study to compare with: a name in `results`, or a path to its folder.
+      plugins: files that define problems of the study; small ones are enumerated for an exact random-search baseline.
 
     Raises:
       UserError: there is no such study, the file cannot be written, a plugin cannot be read, or the other study's
@@ -67,76 +55,63 @@ def _other(name: str, results: Path) -> StudyData:
     raise UserError(f"there is no study {name!r}: neither in {results} nor as a path to a study's folder")
 
 
-def judge(study: StudyData, rng: np.random.Generator) -> Judgement:
-    """Return every board of a study."""
-    made = scores(study.records)
-    problems = {problem: leaderboard.on_problem(made, problem) for problem in made.cutoffs}
-    together = leaderboard.over_problems(made, rng) if len(problems) > 1 else next(iter(problems.values()), None)
-    return Judgement(made, together, problems)
-
-
 def page(study: StudyData, other: StudyData | None = None, registry: Registry | None = None) -> Page:
-    """Return what a study's report says, beside another study if there is one.
+    """Return the content of a study's report.
 
     Args:
-      registry: of the problems; the one without plugins when left out.
+      other: a study to compare with.
+      registry: of the problems (default: without plugins).
 
     Raises:
       UserError: the other study's problems are not the same.
     """
-    compared = compare_text.compare(study, other) if other else None
+    compared = comparison(study, other) if other else None
     rng = np.random.default_rng(0)
-    judgement = judge(study, rng)
-    optima, notes = optimum.optima(judgement.scores, registry or Registry())
-    tables = [
-        *_found(judgement, rng),
-        optima,
-        targets.running_times(judgement.scores),
-        evaluations.spending(judgement.scores),
-    ]
-    failed = [evaluations.failures(judgement.scores), evaluations.reasons(judgement.scores)]
-    made = [provenance.settings(study.records), provenance.problems(study.records), provenance.places(study.records)]
-    doubts = [*limits.limits(study, judgement), *provenance.doubts(study.records), *notes]
-    drawn = list(pictures(judged(study.frame, judgement.scores))) if judgement.problems else []
-    answers = list(sentences(judgement))
+    judgement = judge(study.runs, rng)
+    scores = judgement.scores
+    results = list(_results(judgement, rng))
+    optima, unknown = optimum.optima(scores, registry or Registry())
+    tables = [*results, optima, targets.running_times(scores), evaluations.spending(scores)]
     return Page(
-        study.name,
-        _summary(study.records),
-        answers,
-        doubts,
-        compared,
-        _filled(tables),
-        drawn,
-        _filled([*failed, *made]),
+        title=study.name,
+        summary=answer.summary(study.runs),
+        answers=list(answer.sentences(judgement)),
+        limits=[*_limits(study, judgement), *provenance.limits(study.runs), *unknown],
+        compared=compared,
+        tables=_filled(tables),
+        pictures=list(pictures(compared_rows(study.frame, scores))) if judgement.problems else [],
+        provenance=_filled(_provenance(study, judgement)),
     )
 
 
-def _found(judgement: Judgement, rng: np.random.Generator) -> Iterator[Table]:
+def _results(judgement: Judgement, rng: np.random.Generator) -> Iterator[Table]:
     yield from filter(None, [over_problems.overview(judgement, rng)])
     yield per_problem.winners(judgement)
     yield per_problem.speedups(judgement.scores)
     yield from filter(None, [over_problems.pairwise(judgement)])
 
 
-def _filled(tables: Sequence[Table]) -> list[Table]:
+def _limits(study: StudyData, judgement: Judgement) -> Iterator[Limit]:
+    yield from (Limit("damaged", (sentence,), f"A run is left out: {sentence}.") for sentence in study.damaged)
+    if judgement.problems:
+        yield from limits.not_started(study.waiting, study.planned)
+        yield from limits.missing(study.runs)
+        yield from limits.unfinished(study.runs)
+        if not judgement.all_failed:
+            yield from power.sizes(judgement)
+            yield from power.tests(judgement)
+        yield from limits.budgets(judgement.scores)
+        yield from limits.hopeless(judgement.scores)
+        yield from limits.noise(study.runs)
+
+
+def _provenance(study: StudyData, judgement: Judgement) -> Iterator[Table]:
+    yield evaluations.failures(judgement.scores)
+    yield evaluations.reasons(judgement.scores)
+    yield provenance.settings(study.runs)
+    yield provenance.problems(study.runs)
+    yield provenance.places(study.runs)
+
+
+def _filled(tables: Iterator[Table] | Sequence[Table]) -> list[Table]:
     return [table for table in tables if table.rows]
-
-
-def _summary(records: Sequence[RunSummary]) -> str:
-    if not records:
-        return "No run can be read."
-    problems = sorted({record.problem for record in records})
-    families = Counter(re.split("[/:]", problem)[0] for problem in problems)
-    what = problems if len(problems) < 4 else [f"{number} of {family}" for family, number in families.items()]
-    seeing = {record.strategy for record in records if record.head["uses_structure"]}
-    blind = {record.strategy for record in records} - seeing
-    kinds = ((blind, "only costs"), (seeing, "the structure that a problem declares"))
-    shown = [
-        f"{formatting.listed(sorted(names))} {'sees' if len(names) == 1 else 'see'} {it}"
-        for names, it in kinds
-        if names
-    ]
-    size = f"{formatting.counted(len(blind | seeing), 'strategy')} on {formatting.counted(len(problems), 'problem')}"
-    budgets = formatting.span([int(record.head["budget"]) for record in records])
-    spent = f"{formatting.counted(len(records), 'run')} of {budgets} evaluations"
-    return f"{size} ({formatting.listed(what)}): {spent}. {'; '.join(shown)}."

@@ -14,18 +14,18 @@ from .table import Cell, Table
 
 
 def spending(scores: Scores) -> Table:
-    """Return candidates and seconds, a row a problem and strategy."""
+    """Return candidates and seconds, one row per problem and strategy."""
     rows = []
     for problem in scores.cutoffs:
         for strategy, runs in scores.started(problem).items():
             rows.append([table.text(problem), marked(scores, strategy), *_spent(runs)])
     columns = ["problem", "strategy", "runs", "candidates", "unique", "failed", "strategy s", "evaluation s"]
-    return Table("spending", "Candidates and seconds", _SPENDING, [*columns, "strategy ms a candidate"], rows)
+    return Table("spending", "Candidates and seconds", _SPENDING, [*columns, "strategy ms per candidate"], rows)
 
 
-_SPENDING = """Candidates of all runs together. Unique: how many of them differed, each run by itself; a dash: an
-imported run does not tell. Seconds are the mean of a run: what the strategy took to propose and to learn, and what the
-evaluations took. * sees the structure."""
+_SPENDING = """Candidates of all runs together. Unique: the share of different candidates within a run; a dash: an
+imported run does not tell. Seconds are means over runs: of the strategy (to propose and to learn) and of the
+evaluations. * uses the structure."""
 
 
 def _spent(runs: Sequence[RunSummary]) -> Iterator[Cell]:
@@ -34,11 +34,11 @@ def _spent(runs: Sequence[RunSummary]) -> Iterator[Cell]:
     yield table.count(total)
     yield _part(sum(run.unique for run in runs), total)
     yield _part(sum(run.failures.total() for run in runs), total)
-    thinking = sum(run.strategy_seconds for run in runs)
+    own = sum(run.strategy_seconds for run in runs)
     for seconds in (
-        thinking / len(runs),
+        own / len(runs),
         sum(run.evaluation_seconds for run in runs) / len(runs),
-        1000 * thinking / total,
+        1000 * own / total,
     ):
         yield table.number(seconds, formatting.seconds(seconds))
 
@@ -61,15 +61,15 @@ def failures(scores: Scores) -> Table:
                 named = [table.text(problem), marked(scores, strategy), table.text(status.replace("_", " "))]
                 share = table.number(number / total, formatting.share(number / total))
                 rows.append([*named, table.count(number), share])
-    note = "A candidate that fails costs inf and stays in the record. * sees the structure."
-    return Table("failures", "What failed", note, ["problem", "strategy", "status", "candidates", "of all"], rows)
+    note = "A failed candidate has an infinite cost and counts as an evaluation. * uses the structure."
+    return Table("failures", "Failed candidates", note, ["problem", "strategy", "status", "candidates", "of all"], rows)
 
 
 def reasons(scores: Scores, most: int = 20) -> Table:
     """Return the most frequent reasons that problems gave for failures."""
     counts: Counter[tuple[str, str]] = Counter()
-    for record in scores.records:
-        counts.update({(record.problem, reason): number for reason, number in record.reasons.items()})
+    for run in scores.runs:
+        counts.update({(run.problem, reason): number for reason, number in run.reasons.items()})
     rows = [[table.text(problem), table.count(n), table.text(why)] for (problem, why), n in counts.most_common(most)]
     note = f"The {most} most frequent of {len(counts):,}." if len(counts) > most else ""
-    return Table("reasons", "Reasons given for failures", note, ["problem", "candidates", "reason"], rows)
+    return Table("reasons", "Reasons of failures", note, ["problem", "candidates", "reason"], rows)

@@ -1,4 +1,4 @@
-"""Numbers and lists as people read them."""
+"""Numbers and lists as text."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ if TYPE_CHECKING:
 
 
 def speedup(value: float) -> str:
-    """Return a speedup; gains of a tenth of a percent matter, so it has four decimals."""
+    """Return a speedup, with four decimals because gains of 0.1 % matter."""
     if not math.isfinite(value):
         return "infinite" if value > 0 else "–"
     return decimals(value) if value < 100 else f"{value:,.0f}" if value < 1e6 else f"{value:.3g}"
 
 
 def decimals(value: float) -> str:
-    """Return a number with four decimals; nothing is never below nothing."""
+    """Return a number with four decimals, never "-0.0000"."""
     return f"{round(value, 4) + 0:.4f}"
 
 
 def interval(low: float, high: float) -> str:
-    """Return the bounds of an interval of speedups, or a dash where there is none."""
+    """Return the bounds of an interval of speedups, or a dash if there is none."""
     return f"{speedup(low)} to {speedup(high)}" if math.isfinite(low) and math.isfinite(high) else "–"
 
 
 def percent(ratio: float) -> str:
-    """Return by how much a ratio is above 1, in percent with two digits: 1.012 is `1.2 %`."""
+    """Return how much a ratio exceeds 1, in percent with two digits: 1.012 is `1.2 %`."""
     if not math.isfinite(ratio):
         return "–"
     value = 100 * (ratio - 1)
@@ -39,7 +39,7 @@ def percent(ratio: float) -> str:
 
 
 def p_value(p: float) -> str:
-    """Return a p-value, or a dash where there is no test."""
+    """Return a p-value, or a dash without a test."""
     return "–" if math.isnan(p) else "< 0.001" if p < 0.001 else f"{p:.2g}" if p < 0.995 else "1"
 
 
@@ -50,16 +50,16 @@ def p_equals(p: float) -> str:
 
 
 def gap(pair: Pair, bounds: str = " ({} to {})") -> str:
-    """Return by how much the first of a pair is better, with its interval: percent over problems, else a speedup."""
+    """Return the gap of a pair with its interval: in percent over problems, else as a difference of speedups."""
     if not math.isfinite(pair.gap):
         return "–"
     shown = [percent(x) if pair.problems else decimals(x) for x in (pair.gap, pair.low, pair.high)]
     return shown[0] + (bounds.format(*shown[1:]) if math.isfinite(pair.low) else "")
 
 
-def share(part: float) -> str:
-    """Return a part of all in percent: none and all are said of nothing else."""
-    return "none" if part == 0 else "all" if part == 1 else f"{min(99.9, max(0.1, 100 * part)):.1f} %"
+def share(fraction: float) -> str:
+    """Return a fraction in percent; "none" and "all" only if exact."""
+    return "none" if fraction == 0 else "all" if fraction == 1 else f"{min(99.9, max(0.1, 100 * fraction)):.1f} %"
 
 
 def seconds(value: float) -> str:
@@ -68,11 +68,11 @@ def seconds(value: float) -> str:
 
 
 def listed(names: Iterable[str], most: int = 12) -> str:
-    """Return names as English lists them; beyond `most` their number stands for the rest."""
-    words = list(names)
-    if len(words) > most:
-        words = [*words[: most - 1], f"{len(words) - most + 1} more"]
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else "none"
+    """Return names as an English list; beyond `most`, the number of the others."""
+    shown = list(names)
+    if len(shown) > most:
+        shown = [*shown[: most - 1], f"{len(shown) - most + 1} more"]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}" if shown else "none"
 
 
 def counted(number: int, noun: str) -> str:

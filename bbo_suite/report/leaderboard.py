@@ -1,4 +1,4 @@
-"""Strategies held against each other in one way: on one problem, or over several."""
+"""Strategies by mean speedup, on one problem or over several, and which of the differences are significant."""
 
 from __future__ import annotations
 
@@ -11,86 +11,110 @@ from numpy.typing import NDArray
 
 from ..stats import bootstrap_interval, smallest_rank_sum_p, smallest_signed_rank_p
 from . import formatting, pairs
-from .pairs import Pair
+from .pairs import LEVEL, Pair
 from .scores import Scores
 
-LEVEL = 0.05
 _SAMPLES = 1000
+"""Bootstrap samples of an interval over problems."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How the best of some strategies compares with the others.
+
+    Attributes:
+      best: the strategy of the highest mean.
+      tied: others of exactly the same mean.
+      beaten: others that are significantly worse.
+      contrary: others of a lower mean that are significantly better by rank.
+      undecided: the rest, each without a significant difference.
+    """
+
+    best: str
+    tied: list[str]
+    beaten: list[str]
+    contrary: list[str]
+    undecided: list[str]
+
+    @property
+    def clear(self) -> bool:
+        """True if the best is significantly better than every other strategy."""
+        return not (self.tied or self.contrary or self.undecided)
 
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """Strategies, best first, and every pair of them.
+    """Strategies, the best first, and every pair of them.
 
     Attributes:
       means: mean speedup of each strategy and its 95 % interval; over problems their geometric mean.
-      pairs: told from either side.
-      scope: in formatting.
-      reachable: the smallest corrected p-value that so many runs or problems could give; nan without a test.
+      pairs: each pair once.
+      scope: "on PROBLEM" or "over N problems".
+      smallest_p: the smallest corrected p-value that the number of runs or problems permits; nan without a test.
     """
 
     means: dict[str, tuple[float, float, float]]
     pairs: list[Pair]
     scope: str
-    reachable: float
+    smallest_p: float
 
     @property
     def testable(self) -> bool:
-        """Could any difference be significant?"""
-        return bool(self.reachable <= LEVEL)
+        """True if a difference could be significant."""
+        return bool(self.smallest_p <= LEVEL)
 
     @property
     def tested(self) -> int:
-        """How many pairs are corrected for."""
+        """The number of pairs that p-values are corrected for."""
         return sum(not np.isnan(pair.p) for pair in self.pairs)
 
     @property
     def samples(self) -> str:
-        """What pairs are tested over, in a word."""
+        """What tests compare: "problems" or "runs"."""
         return "problems" if any(pair.problems for pair in self.pairs) else "runs"
 
-    def best(self, names: Iterable[str]) -> list[str]:
-        """Return those of the named strategies that take part, the best first."""
+    def ranked(self, names: Iterable[str]) -> list[str]:
+        """Return those of the named strategies that are compared here, the best first."""
         wanted = set(names)
         return [name for name in self.means if name in wanted]
 
     def pair(self, first: str, second: str) -> Pair:
-        """Return two strategies, told from the first one's side."""
+        """Return two strategies as a pair, seen from the first.
+
+        Raises:
+          KeyError: they were not compared.
+        """
         for pair in self.pairs:
             if {pair.first, pair.second} == {first, second}:
-                return pair if pair.first == first else pair.turned()
-        raise KeyError(f"{first} and {second} did not meet")
-
-    def significant(self, first: str, second: str) -> bool:
-        """Is the first better than the second beyond chance, corrected for all pairs?"""
-        pair = self.pair(first, second)
-        return bool(pair.holm <= LEVEL and pair.lead > 0)
-
-    def contrary(self, first: str, second: str) -> bool:
-        """Does the test say that the second is better, although the first has the better mean?"""
-        return self.significant(second, first)
+                return pair if pair.first == first else pair.reversed()
+        raise KeyError(f"{first} and {second} were not compared")
 
     def tied(self, first: str, second: str) -> bool:
-        """Have both the same mean, to the last digit?"""
+        """Return True if both have exactly the same mean."""
         return self.means[first][0] == self.means[second][0]
 
-    def gap(self, first: str, second: str) -> str:
-        """Return by how much the first is better, with its interval."""
-        return formatting.gap(self.pair(first, second), ", 95 % interval {} to {}")
+    def verdict(self, ranked: Sequence[str]) -> Verdict:
+        """Return how the first of some strategies, the best first, compares with the others."""
+        best, others = ranked[0], ranked[1:]
+        tied = [name for name in others if self.tied(best, name)]
+        rest = [name for name in others if name not in tied]
+        beaten = [name for name in rest if self.pair(best, name).significant]
+        contrary = [name for name in rest if self.pair(name, best).significant]
+        return Verdict(best, tied, beaten, contrary, [name for name in rest if name not in {*beaten, *contrary}])
 
 
 def on_problem(scores: Scores, problem: str) -> Leaderboard:
-    """Return the board on one problem; pairs are tested over their runs."""
+    """Return the leaderboard of one problem; pairs are tested over runs."""
     means = {mean.strategy: (mean.mean, mean.low, mean.high) for mean in scores.means if mean.problem == problem}
     runs = [len(part) for (name, _), part in scores.speedups.items() if name == problem]
-    found = pairs.within(scores, problem)
+    found = pairs.on_problem(scores, problem)
     tested = sum(not np.isnan(pair.p) for pair in found)
-    reachable = tested * smallest_rank_sum_p(*sorted(runs)[-2:]) if tested else np.nan
-    return Leaderboard(_sorted(means), found, f"on {problem}", reachable)
+    smallest = tested * smallest_rank_sum_p(*sorted(runs)[-2:]) if tested else np.nan
+    return Leaderboard(_sorted(means), found, f"on {problem}", smallest)
 
 
 def over_problems(scores: Scores, rng: Generator) -> Leaderboard:
-    """Return the board over the problems that all its strategies share; pairs are tested over problems."""
+    """Return the leaderboard over the problems that all its strategies ran; pairs are tested over problems."""
     means = {}
     for name in scores.complete.columns:
         runs = [scores.speedups[problem, name] for problem in scores.complete.index]
@@ -98,10 +122,10 @@ def over_problems(scores: Scores, rng: Generator) -> Leaderboard:
         with np.errstate(invalid="ignore"):  # an infinite mean has no interval
             low, high = bootstrap_interval(runs, geometric, rng, samples=_SAMPLES) if repeated else (np.nan, np.nan)
         means[name] = (geometric(runs), low, high)
-    found = pairs.across(scores)
+    found = pairs.over_problems(scores)
     tested = [pair.problems for pair in found if not np.isnan(pair.p)]
-    reachable = len(tested) * smallest_signed_rank_p(max(tested)) if tested else np.nan
-    return Leaderboard(_sorted(means), found, f"over {formatting.counted(len(scores.complete), 'problem')}", reachable)
+    smallest = len(tested) * smallest_signed_rank_p(max(tested)) if tested else np.nan
+    return Leaderboard(_sorted(means), found, f"over {formatting.counted(len(scores.complete), 'problem')}", smallest)
 
 
 def geometric(runs: Sequence[NDArray[np.float64]]) -> float:

@@ -3,130 +3,143 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..stats import SMALLEST_GAIN, SMALLEST_GAIN_TEXT
 from ..store.plan import RunName, together
-from . import formatting, power
-from .answer import Judgement
+from . import formatting
 from .run_summary import RunSummary
 from .scores import Scores
-from .study_data import StudyData
 
 
-def limits(study: StudyData, judgement: Judgement) -> Iterator[str]:
-    """Yield a sentence for each thing that the study does not support."""
-    yield from (f"A run is left out: {sentence}." for sentence in study.damaged)
-    if not judgement.problems:
-        return
-    if study.waiting:
-        names = formatting.listed(together(study.waiting))
-        yield f"Not begun: {len(study.waiting):,} of {formatting.counted(study.planned, 'planned run')}. {names}."
-    yield from _missing(study.records)
-    yield from _unfinished(study.records)
-    if any(mean.mean > 0 for mean in judgement.scores.means):
-        yield from power.sizes(judgement)
-        yield from power.tests(judgement)
-    yield from _budgets(judgement.scores)
-    yield from _hopeless(judgement.scores)
-    yield from _noise(study.records)
+@dataclass(frozen=True)
+class Limit:
+    """Something that a study does not support.
+
+    Attributes:
+      kind: of the limit, a key such as "noise".
+      about: the strategies, problems or runs that it concerns.
+      text: the sentence of the report.
+    """
+
+    kind: str
+    about: tuple[str, ...]
+    text: str
 
 
-def _missing(records: Sequence[RunSummary]) -> Iterator[str]:
-    there = {(r.problem, r.strategy, r.seed) for r in records}
-    problems, strategies, seeds = (sorted({key[i] for key in there}) for i in range(3))
-    gaps: dict[tuple[str, str], list[str]] = defaultdict(list)
+def not_started(waiting: Sequence[RunName], planned: int) -> Iterator[Limit]:
+    """Yield the planned runs that have not started."""
+    if waiting:
+        names = tuple(together(waiting))
+        of_all = f"{len(waiting):,} of {formatting.counted(planned, 'planned run')}"
+        yield Limit("not started", names, f"Not started: {of_all}. {formatting.listed(names)}.")
+
+
+def missing(runs: Sequence[RunSummary]) -> Iterator[Limit]:
+    """Yield the strategies that have fewer runs on a problem than others."""
+    present = {(run.problem, run.strategy, run.seed) for run in runs}
+    problems, strategies, seeds = (sorted({key[i] for key in present}) for i in range(3))
+    gaps: dict[tuple[int, str], list[str]] = defaultdict(list)
     for strategy in map(str, strategies):
         where: dict[int, list[str]] = defaultdict(list)
         for problem in map(str, problems):
-            where[sum((problem, strategy, seed) in there for seed in seeds)].append(problem)
-        for got, names in where.items():
-            if got < len(seeds):
-                gaps[f"{got} of {len(seeds)} runs" if got else "no run", formatting.listed(names, 5)].append(strategy)
-    for (what, where_), who in gaps.items():
-        yield f"{formatting.listed(who)} {'has' if len(who) == 1 else 'have'} {what} on {where_}."
+            where[sum((problem, strategy, seed) in present for seed in seeds)].append(problem)
+        for number, names in where.items():
+            if number < len(seeds):
+                gaps[number, formatting.listed(names, 5)].append(strategy)
+    for (number, place), who in gaps.items():
+        has = "has" if len(who) == 1 else "have"
+        count = f"{number} of {len(seeds)} runs" if number else "no run"
+        yield Limit("missing", tuple(who), f"{formatting.listed(who)} {has} {count} on {place}.")
 
 
-def _unfinished(records: Sequence[RunSummary]) -> Iterator[str]:
-    some = [record for record in records if not record.ended]
-    if some:
-        names = formatting.listed(_unfinished_names(some))
-        yield (
-            f"Not finished: {len(some):,} of {formatting.counted(len(records), 'run')}. {names}. "
-            "The same command resumes."
-        )
+def unfinished(runs: Sequence[RunSummary]) -> Iterator[Limit]:
+    """Yield the runs that have not ended, those of a strategy on a problem in the same state together."""
+    states: dict[str, list[RunName]] = defaultdict(list)
+    for run in runs:
+        if not run.ended:
+            states[_state(run)].append(_name(run))
+    if states:
+        names = tuple(f"{name} ({state})" for state, some in states.items() for name in together(some))
+        of_all = f"{sum(map(len, states.values())):,} of {formatting.counted(len(runs), 'run')}"
+        text = f"Not finished: {of_all}. {formatting.listed(names)}. The same command resumes."
+        yield Limit("unfinished", names, text)
 
 
-def _unfinished_names(some: Sequence[RunSummary]) -> Iterator[str]:
-    """Yield runs in words, those of a strategy on a problem that are in the same state in one."""
-    groups: dict[str, list[RunName]] = defaultdict(list)
-    for record in some:
-        groups[_state(record)].append(_name(record))
-    yield from (f"{name} ({state})" for state, runs in groups.items() for name in together(runs))
+def _name(run: RunSummary) -> RunName:
+    return RunName(run.problem, run.strategy, run.seed)
 
 
-def _name(record: RunSummary) -> RunName:
-    return RunName(record.problem, record.strategy, record.seed)
+def _state(run: RunSummary) -> str:
+    done = formatting.counted(run.evaluations, "evaluation") if run.evaluations else "nothing evaluated yet"
+    return f"{done}, stopped by {run.error}" if run.error else done
 
 
-def _state(record: RunSummary) -> str:
-    done = formatting.counted(record.evaluations, "evaluation") if record.evaluations else "nothing evaluated yet"
-    return f"{done}, stopped by {record.error}" if record.error else done
-
-
-def _budgets(scores: Scores) -> Iterator[str]:
-    budgets = sorted({int(record.head["budget"]) for record in scores.records})
-    if len(budgets) > 1:
-        sizes = formatting.listed(f"{budget:,}" for budget in budgets)
-        planning = "a strategy that plans by its budget is at a disadvantage where a longer run is cut"
-        yield f"Budgets are unequal ({sizes} evaluations): {planning}."
-    cut: dict[tuple[int, int], list[str]] = defaultdict(list)
-    for problem, at in scores.cutoffs.items():
-        budget = max(int(record.head["budget"]) for record in scores.records if record.problem == problem)
-        if at < budget:
-            cut[at, budget].append(problem)
-    for (at, budget), names in cut.items():
-        where = f"{formatting.listed(names, 5)} {'is' if len(names) == 1 else 'are'} compared after {at:,} evaluations"
-        yield f"{where} of {budget:,}, where the shortest of {'its' if len(names) == 1 else 'their'} runs ends."
-    short = [record for record in scores.records if 0 < record.reach < scores.cutoffs.get(record.problem, 0)]
+def budgets(scores: Scores) -> Iterator[Limit]:
+    """Yield where runs have different lengths."""
+    sizes = sorted({int(run.head["budget"]) for run in scores.runs})
+    if len(sizes) > 1:
+        text = f"Budgets differ ({formatting.listed(f'{size:,}' for size in sizes)} evaluations)"
+        why = "a strategy that plans for its budget is at a disadvantage if its run is cut short"
+        yield Limit("budgets differ", tuple(f"{size:,}" for size in sizes), f"{text}: {why}.")
+    yield from _cut(scores)
+    short = [run for run in scores.runs if 0 < run.reach < scores.cutoffs.get(run.problem, 0)]
     if short:
-        names_ = formatting.listed(together(map(_name, short)))
-        yield f"Too short to be compared with the others, and left out: {names_}."
-    if any(record.ended == "time" for record in scores.records):
-        yield "Some runs ended because their time was up: how far they came depends on the machine."
+        names = tuple(together(map(_name, short)))
+        yield Limit("too short", names, f"Too short for the comparison, and left out: {formatting.listed(names)}.")
+    timed = [run for run in scores.runs if run.ended == "time"]
+    if timed:
+        text = "Some runs ended at their time limit: how far they got depends on the machine."
+        yield Limit("time limit", tuple(together(map(_name, timed))), text)
 
 
-def _hopeless(scores: Scores) -> Iterator[str]:
+def _cut(scores: Scores) -> Iterator[Limit]:
+    """Yield the problems that are compared after fewer evaluations than the largest budget."""
+    cut: dict[tuple[int, int], list[str]] = defaultdict(list)
+    for problem, cutoff in scores.cutoffs.items():
+        budget = max(int(run.head["budget"]) for run in scores.runs if run.problem == problem)
+        if cutoff < budget:
+            cut[cutoff, budget].append(problem)
+    for (cutoff, budget), names in cut.items():
+        are, their = ("is", "its") if len(names) == 1 else ("are", "their")
+        when = f"after {cutoff:,} of {budget:,} evaluations, where {their} shortest run ends"
+        yield Limit("cut", tuple(names), f"{formatting.listed(names, 5)} {are} compared {when}.")
+
+
+def hopeless(scores: Scores) -> Iterator[Limit]:
+    """Yield the problems on which no run found anything better than the default."""
     best: dict[str, float] = defaultdict(float)
     for mean in scores.means:
         best[mean.problem] = max(best[mean.problem], mean.best)
-    failed = [problem for problem, top in best.items() if top == 0]
-    if failed:
-        yield f"On {formatting.listed(failed)} every candidate failed, so nothing is compared there."
-    level = [problem for problem, top in best.items() if 0 < top <= 1]
-    if level:
-        yield f"On {formatting.listed(level)} no run beats the default."
-    tiny = [problem for problem, top in best.items() if 0 < top - 1 < SMALLEST_GAIN]
-    if tiny:
-        yield f"On {formatting.listed(tiny)} no run gains {SMALLEST_GAIN_TEXT}: gain shares and targets leave that out."
+    if failed := [problem for problem, top in best.items() if top == 0]:
+        text = f"On {formatting.listed(failed)} every candidate failed, so nothing is compared there."
+        yield Limit("all failed", tuple(failed), text)
+    if level := [problem for problem, top in best.items() if 0 < top <= 1]:
+        yield Limit("no gain", tuple(level), f"On {formatting.listed(level)} no run beats the default.")
+    if tiny := [problem for problem, top in best.items() if 0 < top - 1 < SMALLEST_GAIN]:
+        text = f"On {formatting.listed(tiny)} no run gains {SMALLEST_GAIN_TEXT}: gain shares and targets omit this."
+        yield Limit("tiny gain", tuple(tiny), text)
 
 
-def _noise(records: Sequence[RunSummary]) -> Iterator[str]:
+def noise(runs: Iterable[RunSummary]) -> Iterator[Limit]:
+    """Yield the problems on which the same candidate has different costs."""
     noisy: dict[str, float] = defaultdict(float)
-    for record in records:
-        if record.noise > 0:
-            noisy[record.problem] = max(noisy[record.problem], record.noise)
+    for run in runs:
+        if run.noise > 0:
+            noisy[run.problem] = max(noisy[run.problem], run.noise)
     if noisy:
-        names = formatting.listed(f"{name} ({_apart(most)})" for name, most in noisy.items())
-        yield (
+        names = formatting.listed(f"{name} ({_difference(most)})" for name, most in noisy.items())
+        text = (
             f"Costs are noisy on {names}. The best of many noisy costs looks better than it is: measure the best "
             "candidates again before you rely on them."
         )
+        yield Limit("noise", tuple(noisy), text)
 
 
-def _apart(most: float) -> str:
+def _difference(most: float) -> str:
     if np.isinf(most):
         return "the same candidate failed once and worked once"
-    return f"the same candidate differed by up to {formatting.percent(1 + most)}"
+    return f"costs of the same candidate differ by up to {formatting.percent(1 + most)}"

@@ -1,4 +1,4 @@
-"""How near the optimum, where it is known, and how far beyond random search, where the whole space is."""
+"""How close to a known optimum, and how much better than random search in an enumerated space."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from ..registry import Registry
 from ..stats import expected_best, fraction_of_optimum, mean_interval, over_random
 from ..supervised import LiveProblem
 from . import formatting, table
+from .limits import Limit
 from .per_problem import marked
 from .run_summary import RunSummary
 from .scores import Scores
@@ -26,15 +27,15 @@ _LARGEST, _SECONDS, _CHUNK = 200_000, 10.0, 4096
 _POINTS = 50
 
 
-def whole_space(record: RunSummary, registry: Registry) -> NDArray[np.float64] | None:
-    """Return the cost of every candidate of a run's problem, None where that is too much or cannot be had.
+def whole_space(run: RunSummary, registry: Registry) -> NDArray[np.float64] | None:
+    """Return the cost of every candidate of a run's problem, or None if there are too many or they cannot be evaluated.
 
-    Only of problems that declare their optimum, are small, are still the same, and drive no real compiler; a failed
-    candidate counts as the costliest that works.
+    Only for problems that declare their optimum, are small, have not changed, and drive no real compiler. A failed
+    candidate gets the highest cost of those that work.
     """
     try:
-        problem = registry.problem(str(record.head["problem"]))
-        same = problem.fingerprint() == record.head["fingerprint"]
+        problem = registry.problem(str(run.head["problem"]))
+        same = problem.fingerprint() == run.head["fingerprint"]
     except UserError:
         return None
     if not same or problem.optimum is None or isinstance(problem, LiveProblem) or problem.space.cardinality > _LARGEST:
@@ -57,28 +58,30 @@ def _evaluated(problem: Problem) -> NDArray[np.float64] | None:
     return np.concatenate(parts)
 
 
-def optima(scores: Scores, registry: Registry) -> tuple[Table, list[str]]:
-    """Return how near each strategy came, and a sentence on each problem whose random baseline is not known exactly."""
-    rows, notes, blind = [], [], []
-    known = [record for record in scores.used if record.head.get("optimum") is not None]
-    for problem, group in groupby(known, key=lambda record: record.problem):
-        records = list(group)
-        costs = whole_space(records[0], registry)
+def optima(scores: Scores, registry: Registry) -> tuple[Table, list[Limit]]:
+    """Return how close each strategy came, and which problems lack a known optimum or an exact random baseline."""
+    rows, notes, not_enumerated = [], [], []
+    known = [run for run in scores.compared if run.head.get("optimum") is not None]
+    for problem, group in groupby(known, key=lambda run: run.problem):
+        of_problem = list(group)
+        costs = whole_space(of_problem[0], registry)
         if costs is None:
-            blind.append(problem)
-        for strategy, runs in groupby(records, key=lambda record: record.strategy):
+            not_enumerated.append(problem)
+        for strategy, runs in groupby(of_problem, key=lambda run: run.strategy):
             rows.append(
                 [table.text(problem), marked(scores, strategy), *_row(list(runs), scores.cutoffs[problem], costs)]
             )
-    unknown = sorted(set(scores.cutoffs) - {record.problem for record in known})
+    unknown = sorted(set(scores.cutoffs) - {run.problem for run in known})
     if unknown:
-        notes.append(f"The optimum is not known on {_some(unknown)}: how much is left to gain there is open.")
-    if blind:
-        notes.append(
-            f"The space of {_some(blind)} is not enumerated here, so there is no exact random-search baseline: "
-            "compare with runs of the strategy random."
+        text = f"The optimum of {_some(unknown)} is unknown, and so is the remaining gain."
+        notes.append(Limit("unknown optimum", tuple(unknown), text))
+    if not_enumerated:
+        text = (
+            f"The space of {_some(not_enumerated)} is not enumerated here, so there is no exact baseline of random "
+            "search: compare with runs of the strategy random."
         )
-    return Table("optima", "Where the optimum is known", _NOTE, _COLUMNS, rows), notes
+        notes.append(Limit("no random baseline", tuple(not_enumerated), text))
+    return Table("optima", "Known optima", _NOTE, _COLUMNS, rows), notes
 
 
 _COLUMNS = [
@@ -89,11 +92,11 @@ _COLUMNS = [
     "over random (95 %)",
     "over random, mean",
 ]
-_NOTE = """Fraction of optimum: the optimum over the best cost found, 1 is the optimum. Over random: what is won over
+_NOTE = """Fraction of optimum: optimal cost / best cost found; 1 is the optimum. Over random: the improvement over
 random search without repeats, whose expected best is exact because every cost of the space is known. 0 is as good as
-random, 1 is the optimum, below 0 is worse (Willemsen et al. 2024); a failed candidate counts as the costliest that
-works, for both. At the end, and in the mean over the run. A dash:
-the space is not enumerated, or random search has the optimum by then. * sees the structure."""
+random search, 1 is the optimum, below 0 is worse (Willemsen et al. 2024); for both, a failed candidate has the highest
+cost of those that work. At the end, and as mean over the run. A dash: the space is not enumerated, or random search has
+found the optimum by then. * uses the structure."""
 
 
 def _some(names: Sequence[str]) -> str:

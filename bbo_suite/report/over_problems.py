@@ -1,4 +1,4 @@
-"""What was found over the problems, and pair by pair."""
+"""Tables of what was found over all problems, and for each pair of strategies."""
 
 from __future__ import annotations
 
@@ -9,50 +9,51 @@ from numpy.random import Generator
 
 from ..stats import SMALLEST_GAIN_TEXT, Ranking, bootstrap_interval, interquartile_mean, ranking
 from . import formatting, table
-from .answer import Judgement
+from .judgement import Judgement
 from .pairs import Pair
 from .per_problem import gain_share, marked
 from .scores import Scores
 from .table import Cell, Table
 
 _SAMPLES = 1000
+"""Bootstrap samples of an interval."""
 
 
 def overview(judgement: Judgement, rng: Generator) -> Table | None:
-    """Return the strategies over the problems that they share; None for fewer than two problems."""
+    """Return the strategies over the problems that all of them ran; None for fewer than two problems."""
     scores, board = judgement.scores, judgement.overall
-    whole = scores.complete if judgement.problems else None
-    if board is None or whole is None or len(whole) < 2:
+    means = scores.complete if judgement.problems else None
+    if board is None or means is None or len(means) < 2:
         return None
-    found = ranking(np.nan_to_num(whole.to_numpy(), posinf=1e300))
-    ranks = dict(zip(whole.columns, found.ranks.tolist(), strict=True))
+    found = ranking(np.nan_to_num(means.to_numpy(), posinf=1e300))
+    ranks = dict(zip(means.columns, found.ranks.tolist(), strict=True))
     rows = []
     for name, mean in board.means.items():
-        cells = [table.speedup(*mean), _middle(scores, name, rng), table.number(-ranks[name], f"{ranks[name]:.2f}")]
-        wins = int((whole[name] == whole.max(axis=1)).sum())
-        rows.append([marked(scores, name), *cells, table.count(wins)])
+        rank = table.number(-ranks[name], f"{ranks[name]:.2f}")
+        wins = table.count(int((means[name] == means.max(axis=1)).sum()))
+        rows.append([marked(scores, name), table.speedup(*mean), _gain_shares(scores, name, rng), rank, wins])
     columns = ["strategy", "geometric mean speedup (95 %)", "interquartile mean of gain shares (95 %)", "mean rank"]
-    title = f"Over {formatting.counted(len(whole), 'problem')}"
-    return Table("overall", title, _OVERALL + _friedman(found), [*columns, "best on"], rows)
+    title = f"Over {formatting.counted(len(means), 'problem')}"
+    return Table("overall", title, _OVERVIEW + _friedman(found), [*columns, "best on"], rows)
 
 
-_OVERALL = f"""Problems on which all of these ran. Intervals: percentile bootstrap, runs drawn again within each
-problem. A gain share is a run's gain over the default as a part of the best strategy's mean gain on that problem: 1
-is as good, 0 is the default; problems on which that is below {SMALLEST_GAIN_TEXT} have none. Their interquartile
-mean leaves out the lowest and the highest quarter of all runs. Rank 1 is best. * sees the structure."""
+_OVERVIEW = f"""Problems that all of these strategies ran. Intervals: percentile bootstrap over the runs of each
+problem. A gain share is a run's gain over the default as a fraction of the best strategy's mean gain on the problem: 1
+is as good, 0 is the default; problems where that gain is below {SMALLEST_GAIN_TEXT} have none. The interquartile mean
+leaves out the lowest and the highest quarter of all runs. Rank 1 is best. * uses the structure."""
 
 
 def _friedman(found: Ranking) -> str:
     if math.isnan(found.p):
         return ""
     return (
-        f" That all are alike: {formatting.p_equals(found.p)} (Friedman). Mean ranks closer than "
-        f"{found.difference:.2f} are not told apart (Nemenyi, 5 %)."
+        f" Difference between any of them: {formatting.p_equals(found.p)} (Friedman). Mean ranks closer than "
+        f"{found.difference:.2f} do not differ significantly (Nemenyi, 5 %)."
     )
 
 
-def _middle(scores: Scores, name: str, rng: Generator) -> Cell:
-    """Return the interquartile mean of a strategy's gain shares, of the problems where anybody gains."""
+def _gain_shares(scores: Scores, name: str, rng: Generator) -> Cell:
+    """Return the interquartile mean of a strategy's gain shares on problems where a strategy gains."""
     runs = [(scores.speedups[problem, name], scores.best_mean(problem)) for problem in scores.complete.index]
     shares = [np.array([gain_share(x, best) for x in part]) for part, best in runs]
     shares = [part for part in shares if not np.isnan(part).any()]
@@ -66,16 +67,16 @@ def _middle(scores: Scores, name: str, rng: Generator) -> Cell:
 
 
 def pairwise(judgement: Judgement) -> Table | None:
-    """Return every pair of strategies, over problems where there are several; None if there is no pair."""
+    """Return every pair of strategies, over problems if there are several; None if there is no pair."""
     board = judgement.overall
     if board is None or not board.pairs:
         return None
-    pairs = sorted((pair.from_better() for pair in board.pairs), key=lambda pair: (math.isnan(pair.p), pair.p))
+    pairs = sorted((pair.better_first() for pair in board.pairs), key=lambda pair: (math.isnan(pair.p), pair.p))
     several = len(judgement.problems) > 1
     rows = [_pair_row(judgement.scores, pair, several) for pair in pairs]
     on_problems = ["won–tied–lost", "probability of improvement"] if several else []
     columns = ["better", "worse", *on_problems, "by (95 %)", "p", "p (Holm)"]
-    return Table("pairs", "Pair by pair", _OVER_PROBLEMS if several else _ON_ONE, columns, rows)
+    return Table("pairs", "Pairs of strategies", _OVER_PROBLEMS if several else _ON_ONE, columns, rows)
 
 
 def _pair_row(scores: Scores, pair: Pair, several: bool) -> list[Cell]:
@@ -88,9 +89,9 @@ def _pair_row(scores: Scores, pair: Pair, several: bool) -> list[Cell]:
     return [*names, table.number(pair.wins, record), chance, *tests]
 
 
-_OVER_PROBLEMS = """Over all problems on which both ran; won, tied and lost by the mean speedup. Probability of
-improvement: that a run of the better is better than one of the worse on a problem drawn at random; ties count half.
-By: geometric mean of the ratio of mean speedups, Student's interval over problems. Wilcoxon signed-rank test over
-problems, two-sided; p is corrected by Holm's method for all pairs shown. * sees the structure."""
-_ON_ONE = """By: difference of the mean speedups with Welch's interval. Wilcoxon rank-sum test (Mann-Whitney) over
-runs, two-sided; p is corrected by Holm's method for all pairs shown. * sees the structure."""
+_OVER_PROBLEMS = """Over all problems that both ran; won, tied and lost by mean speedup. Probability of improvement:
+that a run of the better strategy beats a run of the worse one on a random problem; ties count half. By: geometric mean
+of the ratio of mean speedups, with Student's t interval over problems. Two-sided Wilcoxon signed-rank test over
+problems; p is corrected for all pairs in the table (Holm). * uses the structure."""
+_ON_ONE = """By: difference of the mean speedups with Welch's interval. Two-sided Wilcoxon rank-sum test (Mann-Whitney)
+over runs; p is corrected for all pairs in the table (Holm). * uses the structure."""

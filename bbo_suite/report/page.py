@@ -1,4 +1,4 @@
-"""The page: one HTML file that needs nothing else."""
+"""The page: one HTML file without external resources."""
 
 from __future__ import annotations
 
@@ -8,40 +8,42 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
+from .limits import Limit
 from .pictures import Picture
 from .table import Table
 
 
 @dataclass(frozen=True)
 class Page:
-    """What stands on the page, in its order.
+    """The content of the page, in reading order.
 
     Attributes:
       title: the study's name.
-      summary: what was compared on what.
-      answers, limits: sentences.
+      summary: which strategies ran on which problems.
+      answers: sentences.
+      limits: what cannot be concluded.
       compared: sentences and the table of `--compare`, if there is another study.
       tables, pictures: results.
-      origin: where they come from.
+      provenance: where the numbers come from.
     """
 
     title: str
     summary: str
     answers: Sequence[str]
-    limits: Sequence[str]
+    limits: Sequence[Limit]
     compared: tuple[Sequence[str], Table] | None
     tables: Sequence[Table]
     pictures: Sequence[Picture]
-    origin: Sequence[Table]
+    provenance: Sequence[Table]
 
 
 def html(page: Page) -> str:
-    """Return the page as HTML; every name in it is text, whatever it looks like."""
+    """Return the page as HTML; every name in it is escaped."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     loader = PackageLoader("bbo_suite.report")
     environment = Environment(loader=loader, autoescape=True, trim_blocks=True, undefined=StrictUndefined)
-    environment.filters["whole"] = lambda text: text.replace(" %", "\u00a0%")  # no line ends before a percent sign
+    environment.filters["whole"] = lambda text: text.replace(" %", "\u00a0%")  # no line break before a percent sign
     script = _file("page.js")
     allowed = f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
     return environment.get_template("page.html").render(

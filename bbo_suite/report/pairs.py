@@ -1,4 +1,4 @@
-"""Is one strategy better than another: on one problem over its runs, and over all problems?"""
+"""Two strategies compared: on one problem over its runs, and over problems."""
 
 from __future__ import annotations
 
@@ -20,24 +20,26 @@ from ..stats import (
 )
 from .scores import Scores
 
-_LARGEST = 1e300  # in the place of an infinite speedup, of which there is no difference
+LEVEL = 0.05
+"""Corrected p-values up to this are significant."""
+_LARGEST = 1e300  # replaces an infinite speedup, so that differences are defined
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two strategies.
+    """Two strategies, seen from the first.
 
     Attributes:
-      gap, low, high: by how much the first is better and its 95 % interval. On one problem the difference of the mean
-        speedups (Welch 1947); over problems the geometric mean of their ratios (Student, over problems).
-      p: that they differ by chance, nan without a test. On one problem Mann-Whitney over runs, over problems Wilcoxon
-        signed-rank over their mean speedups; two-sided.
-      holm: the same, corrected for all pairs that were tested.
-      problems: over how many; 0 if on one.
-      wins, ties: of the first, on these problems, by the mean.
+      gap, low, high: by how much the first is better, and the 95 % interval. On one problem the difference of the mean
+        speedups (Welch 1947); over problems the geometric mean of their ratios (Student's t, over problems).
+      p: two-sided p-value of a difference, nan without a test. On one problem Mann-Whitney over runs, over problems
+        Wilcoxon signed-rank over mean speedups.
+      holm: `p`, corrected for all pairs that were tested.
+      problems: the number of problems that both ran; 0 for a pair on one problem.
+      wins, ties: of the first on these problems, by mean speedup.
       improvement: probability that a run of the first is better (Agarwal et al. 2021).
-      lead: above 0 where the test's ranks speak for the first, below where for the second. A mean that rests on few
-        runs or problems may say the opposite, and then no test says that it is better.
+      rank_lead: positive if the ranks that are tested favour the first, negative if they favour the second. They may
+        contradict the gap, when a mean depends on few runs or problems; the first is then not significantly better.
     """
 
     first: str
@@ -51,48 +53,54 @@ class Pair:
     wins: int = 0
     ties: int = 0
     improvement: float = np.nan
-    lead: float = 0.0
+    rank_lead: float = 0.0
 
     @property
-    def open(self) -> bool:
-        """Does the interval hold no difference?"""
+    def significant(self) -> bool:
+        """True if the first is significantly better, corrected for all pairs."""
+        return bool(self.holm <= LEVEL and self.rank_lead > 0)
+
+    @property
+    def interval_includes_equality(self) -> bool:
+        """True if the interval of the gap contains no difference."""
         return self.low <= (1 if self.problems else 0) <= self.high
 
-    def turned(self) -> Pair:
-        """Return the pair told from the second one's side."""
+    def reversed(self) -> Pair:
+        """Return the pair, seen from the second."""
         bounds = (self.low, self.gap, self.high)
         high, gap, low = (1 / x for x in bounds) if self.problems else (-x for x in bounds)
-        other = replace(self, first=self.second, second=self.first, gap=gap, low=low, high=high, lead=-self.lead)
-        return replace(other, wins=self.problems - self.wins - self.ties, improvement=1 - self.improvement)
+        losses = self.problems - self.wins - self.ties
+        other = replace(self, first=self.second, second=self.first, gap=gap, low=low, high=high, wins=losses)
+        return replace(other, improvement=1 - self.improvement, rank_lead=-self.rank_lead)
 
-    def from_better(self) -> Pair:
-        """Return the pair told from the better one's side."""
-        return self.turned() if self.gap < (1 if self.problems else 0) else self
+    def better_first(self) -> Pair:
+        """Return the pair, seen from the strategy of the better mean."""
+        return self.reversed() if self.gap < (1 if self.problems else 0) else self
 
 
-def within(scores: Scores, problem: str) -> list[Pair]:
+def on_problem(scores: Scores, problem: str) -> list[Pair]:
     """Return every pair of strategies on one problem."""
     runs = {strategy: part for (name, strategy), part in scores.speedups.items() if name == problem}
-    return _corrected(_within(one, other, runs) for one, other in itertools.combinations(runs, 2))
+    return _corrected(_on_problem(one, other, runs) for one, other in itertools.combinations(runs, 2))
 
 
-def _within(first: str, second: str, runs: Mapping[str, NDArray]) -> Pair:
+def _on_problem(first: str, second: str, runs: Mapping[str, NDArray]) -> Pair:
     ours, theirs = runs[first], runs[second]
     lead = probability_of_improvement([ours], [theirs]) - 0.5
-    return Pair(first, second, *difference_interval(ours, theirs), rank_sum_p(ours, theirs), lead=lead)
+    return Pair(first, second, *difference_interval(ours, theirs), rank_sum_p(ours, theirs), rank_lead=lead)
 
 
-def across(scores: Scores) -> list[Pair]:
-    """Return every pair of strategies over the problems on which both ran."""
+def over_problems(scores: Scores) -> list[Pair]:
+    """Return every pair of strategies over the problems that both ran."""
     strategies = scores.table.columns
     return _corrected(
-        _across(scores, one, other, shared)
+        _over_problems(scores, one, other, shared)
         for one, other in itertools.combinations(strategies, 2)
         if (shared := [name for name in scores.cutoffs if {(name, one), (name, other)} <= set(scores.speedups)])
     )
 
 
-def _across(scores: Scores, first: str, second: str, problems: Sequence[str]) -> Pair:
+def _over_problems(scores: Scores, first: str, second: str, problems: Sequence[str]) -> Pair:
     runs = [[scores.speedups[problem, name] for problem in problems] for name in (first, second)]
     ours, theirs = (np.minimum([part.mean() for part in side], _LARGEST) for side in runs)
     some = np.all([(side > 0) & (side < _LARGEST) for side in (ours, theirs)], axis=0)  # the others have no ratio
@@ -101,7 +109,7 @@ def _across(scores: Scores, first: str, second: str, problems: Sequence[str]) ->
     p = signed_rank_p(ours, theirs) if len(problems) > 1 else np.nan
     wins, ties = int((ours > theirs).sum()), int((ours == theirs).sum())
     pair = Pair(first, second, gap, low, high, p, problems=len(problems), wins=wins, ties=ties)
-    return replace(pair, improvement=probability_of_improvement(*runs), lead=signed_rank_sum(ours - theirs))
+    return replace(pair, improvement=probability_of_improvement(*runs), rank_lead=signed_rank_sum(ours - theirs))
 
 
 def _corrected(pairs: Iterable[Pair]) -> list[Pair]:

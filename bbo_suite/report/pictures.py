@@ -1,4 +1,4 @@
-"""The figures of a study, as text that stands in a page."""
+"""The figures of a study, embedded in a page as data URIs."""
 
 from __future__ import annotations
 
@@ -33,17 +33,19 @@ class Picture:
     missing: str = ""
 
 
-def judged(frame: pd.DataFrame, scores: Scores) -> pd.DataFrame:
-    """Return the rows that the tables judge: those of the runs used, as far as their problems are compared."""
-    at: dict[object, int] = {(run.problem, run.strategy, run.seed): scores.cutoffs[run.problem] for run in scores.used}
+def compared_rows(frame: pd.DataFrame, scores: Scores) -> pd.DataFrame:
+    """Return the rows that the tables use: of the compared runs, up to the cutoff of their problem."""
+    cutoffs: dict[object, int] = {
+        (run.problem, run.strategy, run.seed): scores.cutoffs[run.problem] for run in scores.compared
+    }
     evaluation, kept = frame["evaluation"].to_numpy(), np.zeros(len(frame), bool)
     for run, rows in frame.groupby(["problem", "strategy", "seed"], observed=True, sort=False).indices.items():
-        kept[rows] = evaluation[rows] <= at.get(run, 0)
-    return frame if kept.all() else frame[kept]  # no copy of a large one
+        kept[rows] = evaluation[rows] <= cutoffs.get(run, 0)
+    return frame if kept.all() else frame[kept]  # without a copy of a large frame
 
 
 def pictures(frame: pd.DataFrame) -> Iterator[Picture]:
-    """Yield every figure of the suite, drawn, or with the reason why this study does not support it."""
+    """Yield every figure, drawn or with the reason why this study does not support it."""
     import matplotlib as mpl
 
     from ..figures import FIGURES, style
@@ -59,7 +61,7 @@ def pictures(frame: pd.DataFrame) -> Iterator[Picture]:
 
 
 def _source(figure: Figure) -> str:
-    """Return a figure as a data URI: an image, so that nothing in it is ever run."""
+    """Return a figure as the data URI of an image, which cannot contain scripts."""
     file = io.BytesIO()
     figure.savefig(file, format="png")
     return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"

@@ -1,90 +1,97 @@
-"""What so few runs and problems cannot show."""
+"""Statistical power: what so few runs and problems cannot show, and how many would be enough."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from ..stats import smallest_rank_sum_p, smallest_signed_rank_p
 from . import formatting
-from .answer import Judgement
-from .leaderboard import LEVEL
+from .judgement import Judgement
+from .limits import Limit
+from .pairs import LEVEL
 
 _MOST = 200
 _FEW = 5
-"""Repeats below which a percentile bootstrap over runs is said to be too narrow: of 5 it covers some 88 %."""
+"""With fewer repeats a percentile bootstrap over runs is too narrow: with 5 it covers about 88 %."""
 
 
-def sizes(judgement: Judgement) -> Iterator[str]:
-    """Yield what a lone run, strategy, repeat or problem leaves open."""
+def sizes(judgement: Judgement) -> Iterator[Limit]:
+    """Yield what a single run, strategy, repeat or problem leaves open."""
     scores = judgement.scores
-    if len(scores.used) < 2:
-        yield "There is one run to judge: it shows what one strategy found on one problem, and compares nothing."
+    strategies, problems = tuple(scores.table.columns), tuple(scores.table.index)
+    if len(scores.compared) < 2:
+        text = "There is only one run: it shows what one strategy found on one problem, and compares nothing."
+        yield Limit("one run", strategies, text)
         return
-    strategies, problems = list(scores.table.columns), list(scores.table.index)
     if len(strategies) == 1:
-        yield f"Only {strategies[0]} ran, so it is compared with the default alone; random search is the least."
-    single = [mean for mean in scores.means if mean.runs == 1]
-    if single:
-        names = sorted({mean.strategy for mean in single})
-        who = "Every strategy" if len(single) == len(scores.means) else formatting.listed(names)
-        where = "" if len(problems) == 1 or len(single) == len(scores.means) else _on(mean.problem for mean in single)
-        alone = "" if len(problems) == 1 else " on a single problem"
-        yield f"{who}: one run only{where}, so there is no interval and no test{alone}; ask for more with --repeats."
+        text = f"Only {strategies[0]} ran, so it is compared with the default only; run random search, too."
+        yield Limit("one strategy", strategies, text)
+    yield from _single_runs(judgement)
     yield from _narrow(judgement)
     if len(problems) == 1:
-        yield f"With one problem nothing can be said about others than {problems[0]}."
-    left = [name for name in strategies if name not in scores.complete.columns]
-    left += [name for name in problems if name not in scores.complete.index]
-    if left:
-        yield f"Not all ran everywhere: means over problems leave out {formatting.listed(left)}."
+        yield Limit("one problem", problems, f"One problem says nothing about problems other than {problems[0]}.")
+    absent = tuple(str(name) for name in strategies if name not in scores.complete.columns)
+    absent += tuple(str(name) for name in problems if name not in scores.complete.index)
+    if absent:
+        text = f"Not every strategy ran on every problem: means over problems leave out {formatting.listed(absent)}."
+        yield Limit("left out", absent, text)
 
 
-def _narrow(judgement: Judgement) -> Iterator[str]:
-    """Say that bootstrapped intervals are too narrow; the shares are of simulated studies of 2 to 40 problems."""
+def _single_runs(judgement: Judgement) -> Iterator[Limit]:
+    means, several = judgement.scores.means, len(judgement.problems) > 1
+    single = [mean for mean in means if mean.runs == 1]
+    if single:
+        names = tuple(sorted({mean.strategy for mean in single}))
+        every = len(single) == len(means)
+        who = "Every strategy" if every else formatting.listed(names)
+        on = formatting.listed(sorted({mean.problem for mean in single}), 5)
+        where = f" on {on}" if several and not every else ""
+        alone = " on a single problem" if several else ""
+        text = f"{who}: only one run{where}, so there is no interval and no test{alone}; add runs with --repeats."
+        yield Limit("single runs", names, text)
+
+
+def _narrow(judgement: Judgement) -> Iterator[Limit]:
+    """Yield bootstrap intervals that are too narrow; the coverage is that of simulated studies of 2 to 40 problems."""
     scores = judgement.scores
-    whole = scores.complete if len(judgement.problems) > 1 else scores.complete[:0]
-    repeats = [min((len(scores.speedups[p, name]) for p in whole.index), default=0) for name in whole.columns]
+    block = scores.complete if len(judgement.problems) > 1 else scores.complete[:0]
+    repeats = [min((len(scores.speedups[p, name]) for p in block.index), default=0) for name in block.columns]
     few = [number for number in repeats if 1 < number < _FEW]
     if few:
-        yield (
-            f"Intervals over problems are bootstrapped from {formatting.span(few)} repeats, and too narrow: of 2 they "
-            f"hold the true value in some 75 % of studies, of 3 in some 85 %, not in 95 %."
+        text = (
+            f"Intervals over problems are bootstrapped from {formatting.span(few)} repeats and are too narrow: with 2 "
+            "repeats they contain the true value in about 75 % of studies, with 3 in about 85 %, instead of 95 %."
         )
+        yield Limit("narrow intervals", tuple(str(name) for name in block.columns), text)
 
 
-def _on(problems: Iterable[str]) -> str:
-    return f" on {formatting.listed(sorted(set(problems)), 5)}"
-
-
-def tests(judgement: Judgement) -> Iterator[str]:
-    """Yield where no test can be significant, whatever was found, and how much more would do."""
+def tests(judgement: Judgement) -> Iterator[Limit]:
+    """Yield where no test can be significant, whatever was found, and how many runs or problems would be enough."""
     overall, count = judgement.overall, len(judgement.problems)
     if overall is None:
         return
-    if count > 1 and np.isfinite(overall.reachable) and not overall.testable:
+    if count > 1 and np.isfinite(overall.smallest_p) and not overall.testable:
         needed = _needed(lambda n: smallest_signed_rank_p(n) * overall.tested)
-        yield (
-            f"{count} problems are too few for a test over problems: {_floor(overall.tested, overall.reachable)}; "
-            f"{needed} problems would do."
-        )
+        text = f"{count} problems are too few for a test over problems: {_floor(overall.tested, overall.smallest_p)}"
+        yield Limit("few problems", tuple(judgement.problems), f"{text}; {needed} problems would be enough.")
     weak: dict[tuple[int, float], list[str]] = defaultdict(list)
     for problem, board in judgement.problems.items():
-        if np.isfinite(board.reachable) and not board.testable:
-            weak[board.tested, board.reachable].append(problem)
-    for (tested, reachable), problems in weak.items():
-        needed = _repeats(tested)
-        where = formatting.listed(problems, 5)
-        yield f"On {where} no difference can be significant: {_floor(tested, reachable)}; {needed} repeats would do."
+        if np.isfinite(board.smallest_p) and not board.testable:
+            weak[board.tested, board.smallest_p].append(problem)
+    for (tested, smallest), problems in weak.items():
+        text = f"On {formatting.listed(problems, 5)} no difference can be significant: {_floor(tested, smallest)}"
+        yield Limit("few repeats", tuple(problems), f"{text}; {enough_repeats(tested)} repeats would be enough.")
 
 
-def _floor(tested: int, reachable: float) -> str:
-    return f"corrected for {formatting.counted(tested, 'pair')}, p cannot fall below {min(1, reachable):.2g}"
+def _floor(tested: int, smallest: float) -> str:
+    return f"corrected for {formatting.counted(tested, 'pair')}, p is at least {min(1, smallest):.2g}"
 
 
-def _repeats(tested: int) -> int:
+def enough_repeats(tested: int) -> int:
+    """Return with how many runs of each strategy a difference can be significant, corrected for `tested` pairs."""
     return _needed(lambda n: smallest_rank_sum_p(n, n) * tested)
 
 

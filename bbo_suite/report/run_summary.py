@@ -1,4 +1,4 @@
-"""What a report keeps of a run: not its rows, only what they add up to."""
+"""A run without its rows: the numbers that a report needs."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ class RunSummary:
     """One run.
 
     Attributes:
-      problem, strategy: as the report names them.
-      head: `run.json`.
+      problem, strategy: their names in the report.
+      head: the content of `run.json`.
       ended: why it ended (budget, covered, time); empty if it has not.
-      error: what stopped it, if something did.
-      evaluations, unique: all candidates, and how many differed; nan where an imported run does not tell them.
+      error: that stopped its last attempt; empty if none did.
+      evaluations, unique: number of candidates, and of different ones; nan if an imported run does not tell them.
       failures: by status.
-      reasons: how often each reason for a failure was given.
-      steps, costs: `(m,)` evaluations at which it improved, and the best cost from there on.
-      strategy_seconds, evaluation_seconds: in all.
-      noise: the largest relative difference between two values of one candidate; nan if none came twice.
+      reasons: how often each reason for a failure occurred.
+      steps, costs: `(m,)` evaluations at which it improved, and the best cost from then on.
+      strategy_seconds, evaluation_seconds: totals.
+      noise: the largest relative difference between two costs of the same candidate; nan if none was repeated.
     """
 
     problem: str
@@ -52,7 +52,7 @@ class RunSummary:
 
     @property
     def reach(self) -> int:
-        """After how many evaluations its best is known; a run that covered its space has nothing more to find."""
+        """The evaluations up to which its best is known: the budget, if it covered its space."""
         return max(self.evaluations, int(self.head["budget"])) if self.ended == "covered" else self.evaluations
 
     def best(self, evaluations: int) -> float:
@@ -61,13 +61,13 @@ class RunSummary:
         return float(self.costs[place - 1]) if place else np.inf
 
     def speedup(self, evaluations: int) -> float:
-        """Return the default's cost over the best so far: 0 if all failed."""
+        """Return the default's cost / the best cost so far: 0 if all failed."""
         default, best = float(self.head["default"]), self.best(evaluations)
         return 1.0 if default == best else np.inf if best == 0 else default / best
 
 
 def from_rows(rows: pd.DataFrame) -> dict[str, Any]:
-    """Return the fields of a `RunSummary` that its rows, in their order, determine."""
+    """Return the fields of a `RunSummary` that follow from its rows, which are in order."""
     values, failed = rows["value"].to_numpy(), (rows["status"] != "ok").to_numpy()
     best = np.minimum.accumulate(values)
     better = np.append(np.isfinite(best[:1]), best[1:] < best[:-1])
@@ -86,10 +86,10 @@ def from_rows(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def _repeated(digests: pd.Series, values: NDArray[np.float64]) -> tuple[float, float]:
-    """Return how many candidates differed, and how much the values of one candidate did; nan where none is told."""
+    """Return the number of different candidates, and the largest difference of a repeated one; nan if unknown."""
     import pandas as pd
 
-    if (digests == "").any():  # an import, of which this is not known
+    if (digests == "").any():  # an imported run without digests
         return np.nan, np.nan
     codes, names = pd.factorize(digests)
     if len(names) == len(values):

@@ -1,4 +1,4 @@
-"""Who found what after equally many evaluations."""
+"""What each strategy found on each problem after equally many evaluations."""
 
 from __future__ import annotations
 
@@ -35,30 +35,30 @@ class Mean:
 class Scores:
     """The runs of a study, compared after equally many evaluations of each problem.
 
-    That many are what its shortest finished run has (all that it has, where none is finished), so that nobody is
-    judged by more than the others. Unfinished runs that are shorter are left out.
+    This number, the cutoff, is the length of the shortest finished run, or of the shortest run if none is finished.
+    Unfinished runs that are shorter are left out.
 
     Attributes:
-      records: all runs.
+      runs: all runs.
       cutoffs: the evaluations after which each problem is compared.
-      used: the runs that reach them.
+      compared: the runs that reach them.
     """
 
-    records: Sequence[RunSummary]
+    runs: Sequence[RunSummary]
     cutoffs: dict[str, int]
-    used: list[RunSummary]
+    compared: list[RunSummary]
 
     @cached_property
     def structured(self) -> set[str]:
-        """The strategies that see the declared structure."""
-        return {record.strategy for record in self.records if record.head["uses_structure"]}
+        """The strategies that use the declared structure."""
+        return {run.strategy for run in self.runs if run.head["uses_structure"]}
 
     @cached_property
     def speedups(self) -> dict[tuple[str, str], NDArray[np.float64]]:
         """The `(runs,)` speedups of each problem and strategy, sorted, so that equal runs have equal means."""
         found: dict[tuple[str, str], list[float]] = defaultdict(list)
-        for record in self.used:
-            found[record.problem, record.strategy].append(record.speedup(self.cutoffs[record.problem]))
+        for run in self.compared:
+            found[run.problem, run.strategy].append(run.speedup(self.cutoffs[run.problem]))
         return {key: np.sort(found[key]) for key in sorted(found)}
 
     @cached_property
@@ -68,7 +68,7 @@ class Scores:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """Mean speedups, a row a problem and a column a strategy; nan where a strategy has no run."""
+        """Mean speedups, one row per problem and one column per strategy; nan without a run."""
         import pandas as pd
 
         frame = pd.DataFrame(
@@ -78,16 +78,16 @@ class Scores:
 
     @cached_property
     def complete(self) -> pd.DataFrame:
-        """The largest part of `table` without gaps: strategies that ran on most problems, and what they share."""
+        """The largest part of `table` without a gap: problems that the same strategies ran."""
         rows, columns = complete_block(self.table.notna())
         return self.table.loc[rows, columns]
 
     def started(self, problem: str) -> dict[str, list[RunSummary]]:
-        """Return all runs of a problem that evaluated anything, by strategy."""
+        """Return all runs of a problem with an evaluation, by strategy."""
         found: dict[str, list[RunSummary]] = defaultdict(list)
-        for record in self.records:
-            if record.problem == problem and record.evaluations:
-                found[record.strategy].append(record)
+        for run in self.runs:
+            if run.problem == problem and run.evaluations:
+                found[run.strategy].append(run)
         return dict(sorted(found.items()))
 
     def best_mean(self, problem: str) -> float:
@@ -96,17 +96,17 @@ class Scores:
 
 
 def interval(runs: NDArray[np.float64]) -> tuple[float, float, float]:
-    """Return the mean and its 95 % interval; a cost of nothing is an infinite speedup, without an interval."""
+    """Return the mean speedup and its 95 % interval; an infinite speedup (cost 0) has no interval."""
     with np.errstate(invalid="ignore"):
         return mean_interval(runs)
 
 
-def scores(records: Sequence[RunSummary]) -> Scores:
+def scores(runs: Sequence[RunSummary]) -> Scores:
     """Return the runs of a study, compared after equally many evaluations of each problem."""
-    started = [record for record in records if record.evaluations]
-    at = {}
-    for problem in sorted({record.problem for record in started}):
-        runs = [record for record in started if record.problem == problem]
-        finished = [record for record in runs if record.ended] or runs
-        at[problem] = min(record.reach for record in finished)
-    return Scores(records, at, [record for record in started if record.reach >= at[record.problem]])
+    started = [run for run in runs if run.evaluations]
+    cutoffs = {}
+    for problem in sorted({run.problem for run in started}):
+        own = [run for run in started if run.problem == problem]
+        finished = [run for run in own if run.ended] or own
+        cutoffs[problem] = min(run.reach for run in finished)
+    return Scores(runs, cutoffs, [run for run in started if run.reach >= cutoffs[run.problem]])

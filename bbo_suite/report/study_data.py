@@ -1,4 +1,4 @@
-"""A study's folder, read as it is: damaged, unfinished and empty runs are noted and the others used."""
+"""A study's folder as it is: damaged, unfinished and empty runs are noted, the others are used."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ Heads = dict[Path, dict[str, Any]]
 
 @dataclass(frozen=True)
 class StudyData:
-    """What a study holds.
+    """What a study contains.
 
     Attributes:
       name: of the study.
-      records: its runs, by problem, strategy and seed.
-      frame: every evaluation (see `bbo_suite.load`), of a single run with its candidates.
+      runs: by problem, strategy and seed.
+      frame: every evaluation (see `bbo_suite.load`); with candidates if there is one run only.
       damaged: a sentence for each run that cannot be read.
-      planned, waiting: how many runs the study lists, and those of them that have not begun.
+      planned, waiting: the number of planned runs, and those that have not started.
     """
 
     name: str
-    records: list[RunSummary]
+    runs: list[RunSummary]
     frame: pd.DataFrame
     damaged: list[str]
     planned: int = 0
@@ -53,7 +53,7 @@ class StudyData:
 
 
 def read_study(study: str, results: Path) -> StudyData:
-    """Return what a study's folder holds.
+    """Return what a study's folder contains.
 
     Raises:
       UserError: there is no such study.
@@ -65,13 +65,13 @@ def read_study(study: str, results: Path) -> StudyData:
     parts = dict(_parts(heads, damaged))
     naming = Naming([heads[path] for path in parts])
     described = {path: _described(path, heads[path], naming) for path in parts}
-    records = [_record(path, head, heads[path], *parts[path]) for path, head in described.items()]
-    records.sort(key=lambda record: (record.problem, record.strategy, record.seed))
+    summaries = [_summary(path, head, heads[path], *parts[path]) for path, head in described.items()]
+    summaries.sort(key=lambda run: (run.problem, run.strategy, run.seed))
     runs = [(head, parts[path][0]) for path, head in described.items()]
     frame = frames.joined(runs) if runs else pd.DataFrame(columns=_KEY)
     planned = read_planned(results / study)
     waiting = [run for run in planned if not has_begun(results / study / run.folder)]
-    return StudyData(study, records, frame, damaged, len(planned), waiting)
+    return StudyData(study, summaries, frame, damaged, len(planned), waiting)
 
 
 def _heads(paths: Iterable[Path], damaged: list[str]) -> Heads:
@@ -82,7 +82,7 @@ def _heads(paths: Iterable[Path], damaged: list[str]) -> Heads:
             head = read_head(path)
             other = seen.setdefault(tuple(head[name] for name in _KEY), path)
             if other != path:
-                raise UserError(f"{path} holds the same run as {other}; delete one of them")
+                raise UserError(f"{path} contains the same run as {other}; delete one of them")
             heads[path] = head
         except UserError as error:
             damaged.append(str(error))
@@ -90,8 +90,8 @@ def _heads(paths: Iterable[Path], damaged: list[str]) -> Heads:
 
 
 def _parts(heads: Heads, damaged: list[str]) -> Iterator[tuple[Path, tuple[pd.DataFrame, dict[str, Any]]]]:
-    """Yield each run's rows and what they add up to, for which digests and reasons are needed, and nothing else."""
-    texts = frames.TEXTS if len(heads) == 1 else ("digest", "reason")  # what one run explored is drawn
+    """Yield each run's rows, and their numbers, for which digests and reasons are read."""
+    texts = frames.TEXTS if len(heads) == 1 else ("digest", "reason")  # candidates are drawn for a single run only
     for path in heads:
         try:
             rows = frames.rows(path, texts)
@@ -105,7 +105,7 @@ def _described(path: Path, head: dict[str, Any], naming: Naming) -> dict[str, An
     return frames.described(path, head) | {"problem": naming.problem(head), "strategy": naming.strategy(head)}
 
 
-def _record(
+def _summary(
     path: Path, named: dict[str, Any], head: dict[str, Any], rows: pd.DataFrame, counted: dict[str, Any]
 ) -> RunSummary:
     error = StoredRun(path, head).error
@@ -113,7 +113,7 @@ def _record(
 
 
 def _ended(path: Path, evaluations: int) -> str:
-    """Return why a run ended, nothing if it has not, or if that cannot be read."""
+    """Return why a run ended; empty if it has not, or if that cannot be read."""
     try:
         return end_reason(path, evaluations) or ""
     except UserError:

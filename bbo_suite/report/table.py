@@ -1,4 +1,4 @@
-"""Tables as the page shows and sorts them."""
+"""Tables of the page: cells with text and a sort key."""
 
 from __future__ import annotations
 
@@ -11,24 +11,23 @@ from . import formatting
 
 @dataclass(frozen=True)
 class Cell:
-    """What stands in a table, and the number it is sorted by; text sorts by itself."""
+    """The text of a cell, and the number that it is sorted by; None for text, which is sorted by itself."""
 
     text: str
     number: float | None = None
 
     @property
     def key(self) -> str:
-        """What a browser sorts by: a number, or nothing for text."""
+        """The sort key for a browser: a number, or empty for text."""
         return "" if self.number is None else f"{self.number:.17g}"
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table with a heading and what one has to know to read it.
+    """A table with a heading and a note that explains it.
 
     Attributes:
-      name: of the anchor.
-      numeric: is a column set to the right? By column.
+      name: of its anchor in the page.
     """
 
     name: str
@@ -39,27 +38,27 @@ class Table:
 
     @property
     def numeric(self) -> list[bool]:
-        """Is a column one of numbers?"""
+        """For each column, True if it contains numbers."""
         return [any(row[i].number is not None for row in self.rows) for i in range(len(self.columns))]
 
 
-def text(words_: object) -> Cell:
+def text(value: object) -> Cell:
     """Return a cell of text."""
-    return Cell(str(words_))
+    return Cell(str(value))
 
 
 def count(value: int) -> Cell:
-    """Return a cell with a whole number."""
+    """Return a cell with an integer."""
     return Cell(f"{value:,}", value)
 
 
 def number(value: float, shown: str) -> Cell:
-    """Return a cell that is sorted by a number; a missing one comes last."""
+    """Return a cell that is sorted by a number; nan is sorted last."""
     return Cell(shown, -math.inf if math.isnan(value) else value)
 
 
 def speedup(value: float, low: float = math.nan, high: float = math.nan) -> Cell:
-    """Return a cell with a speedup and its interval, if there is one."""
+    """Return a cell with a speedup, and its interval if there is one."""
     bounds = formatting.interval(low, high)
     return number(value, formatting.speedup(value) if bounds == "–" else f"{formatting.speedup(value)} ({bounds})")
 

@@ -15,26 +15,26 @@ from .scores import Scores
 from .table import Cell, Table
 
 SHARES = (0.5, 0.9, 0.99)
-"""Targets, as parts of the largest gain that any run found."""
+"""Targets, as fractions of the largest gain of any run."""
 
 
-def hits(records: Sequence[RunSummary], targets: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the `(runs, targets)` evaluations at which each run first costs no more than each target; else inf."""
-    found = np.full((len(records), len(targets)), np.inf)
-    for row, record in zip(found, records, strict=True):
-        if len(record.costs):
-            places = first_hits(record.costs[None], targets)[0]
+def hits(runs: Sequence[RunSummary], targets: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the `(runs, targets)` evaluations at which each run first reaches each target cost; inf if it does not."""
+    found = np.full((len(runs), len(targets)), np.inf)
+    for row, run in zip(found, runs, strict=True):
+        if len(run.costs):
+            places = first_hits(run.costs[None], targets)[0]
             reached = np.isfinite(places)
-            row[reached] = record.steps[places[reached].astype(int) - 1]
+            row[reached] = run.steps[places[reached].astype(int) - 1]
     return found
 
 
 def running_times(scores: Scores) -> Table:
-    """Return the expected running time to each target, a row a problem and strategy."""
+    """Return the expected running time to each target, one row per problem and strategy."""
     rows = []
     for problem in scores.cutoffs:
         started = scores.started(problem)
-        best = max(record.speedup(record.evaluations) for runs in started.values() for record in runs)
+        best = max(run.speedup(run.evaluations) for runs in started.values() for run in runs)
         if SMALLEST_GAIN <= best - 1 < np.inf:
             for strategy, runs in started.items():
                 targets = float(runs[0].head["default"]) / (1 + np.array(SHARES) * (best - 1))
@@ -49,10 +49,10 @@ def running_times(scores: Scores) -> Table:
     return Table("times", "Evaluations to reach a target", _TIMES, columns, rows)
 
 
-_TIMES = f"""Expected running time (ERT): evaluations to reach the target if an unlucky run is started again, that is,
-all evaluations before the target over the runs that reached it; in brackets how many of the runs did. Fewer is
-better; a dash: none reached it. A target is a part of the largest gain over the default that any run of this study
-found. Problems on which no run beats the default by {SMALLEST_GAIN_TEXT} or more are left out. * sees the structure."""
+_TIMES = f"""Expected running time (ERT): evaluations to reach the target with restarts, that is, the evaluations of all
+runs before the target / the number of runs that reached it; in brackets how many runs did. Fewer is better; a dash:
+no run reached it. A target is a fraction of the largest gain over the default of any run in this study. Problems on
+which no run beats the default by {SMALLEST_GAIN_TEXT} or more are left out. * uses the structure."""
 
 
 def _running_times(runs: Sequence[RunSummary], targets: NDArray[np.float64]) -> Iterator[Cell]:

@@ -8,9 +8,8 @@ import pytest
 
 from bbo_suite import Status, figures
 from bbo_suite.files import folder_name
-from bbo_suite.report import judge, leaderboard, over_problems, page
+from bbo_suite.report import judge, leaderboard, over_problems, page, read_study
 from bbo_suite.report.page import html
-from bbo_suite.report.study_data import read_study
 from bbo_suite.store.rows import HEADER, Row
 
 DEFAULT = 8.0
@@ -57,7 +56,7 @@ class Studies:
         return read_study(name, self.path)
 
     def judgement(self, name="s"):
-        return judge(self.data(name), np.random.default_rng(0))
+        return judge(self.data(name).runs, np.random.default_rng(0))
 
     def page(self, name="s", other=None):
         return page(self.data(name), self.data(other) if other else None)

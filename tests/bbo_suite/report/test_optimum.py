@@ -26,7 +26,7 @@ def recorded(studies, tiles, costs, strategy="x", **head):
 
 def test_every_cost_of_a_recorded_space_is_found(studies, tiles):
     scores = recorded(studies, tiles, [[tiles.optimum] * 3])
-    costs = whole_space(scores.records[0], Registry())
+    costs = whole_space(scores.runs[0], Registry())
     assert len(costs) == tiles.space.cardinality
     assert costs.min() == tiles.optimum and np.isfinite(costs).all()
 
@@ -36,7 +36,7 @@ def test_over_random_is_what_a_simulation_gives(studies, tiles):
     scores = recorded(studies, tiles, [[second] * 4 + [best] * 2, [best] * 6])
     table, notes = optima(scores, Registry())
     (row,) = table.rows
-    rng, costs = np.random.default_rng(0), whole_space(scores.records[0], Registry())
+    rng, costs = np.random.default_rng(0), whole_space(scores.runs[0], Registry())
     drawn = np.mean([np.minimum.accumulate(rng.permutation(costs)[:6]) for _ in range(4000)], axis=0)
     curves = np.array([[second] * 4 + [best] * 2, [best] * 6])
     over = ((drawn - curves) / (drawn - best)).mean()
@@ -48,7 +48,7 @@ def test_over_random_is_what_a_simulation_gives(studies, tiles):
 
 def test_failures_count_as_the_costliest_for_a_strategy_as_for_random_search(studies, tiles):
     scores = recorded(studies, tiles, [[np.inf] * 5 + [tiles.optimum]])
-    costs = whole_space(scores.records[0], Registry())
+    costs = whole_space(scores.runs[0], Registry())
     ((*_, mean),) = optima(scores, Registry())[0].rows
     random = expected_best(costs, range(1, 7))
     over = over_random([costs.max()] * 5 + [tiles.optimum], random, tiles.optimum)
@@ -58,24 +58,24 @@ def test_failures_count_as_the_costliest_for_a_strategy_as_for_random_search(stu
 @pytest.mark.parametrize("head", [{"fingerprint": "another"}, {"problem": "none/such"}])
 def test_without_the_same_problem_there_is_no_baseline(studies, tiles, head):
     scores = recorded(studies, tiles, [[tiles.optimum] * 3], **head)
-    assert whole_space(scores.records[0], Registry()) is None
+    assert whole_space(scores.runs[0], Registry()) is None
     table, notes = optima(scores, Registry())
     assert [cell.text for cell in table.rows[0][-2:]] == ["–", "–"]
-    assert "no exact random-search baseline" in notes[0]
+    assert [note.kind for note in notes] == ["no random baseline"]
 
 
 def test_large_spaces_are_left_alone(studies):
     ehrlich = next(name for name in Registry().instances() if name.startswith("ehrlich/"))
     made = problem(ehrlich)
     studies.add({(ehrlich, "x", 0): [2.0, 1.0]}, fingerprint=made.fingerprint(), optimum=1.0)
-    assert whole_space(studies.data().records[0], Registry()) is None
+    assert whole_space(studies.data().runs[0], Registry()) is None
 
 
 def test_unknown_optima_are_said(studies):
     studies.add(studies.finals("p/a", x=[4, 5]))
     table, notes = optima(studies.judgement().scores, Registry())
     assert not table.rows
-    assert notes == ["The optimum is not known on p/a: how much is left to gain there is open."]
+    assert [(note.kind, note.about) for note in notes] == [("unknown optimum", ("p/a",))]
 
 
 def test_runs_that_found_nothing(studies, tiles):
@@ -87,4 +87,4 @@ def test_a_plugins_space_is_enumerated_too(suite, toy):
     run = ("run", *toy[:2], "--problem", "toy/small", "--strategy", "annealing", "--budget", 20, "--study", "s")
     assert suite(*run, "--json").code == 0
     pages = [Path(suite("report", "s", *given).out.removesuffix("\n")).read_text() for given in ((), toy[:2])]
-    assert ["no exact random-search baseline" in page for page in pages] == [True, False]
+    assert ["there is no exact baseline of random search" in page for page in pages] == [True, False]

@@ -1,0 +1,162 @@
+"""Who is best, by how much, and how sure that is: as values, of ordinary and of awkward studies."""
+
+import numpy as np
+import pytest
+
+from bbo_suite.report.answer import sentences
+from bbo_suite.report.judgement import BLACK_BOX, STRUCTURED
+from bbo_suite.report.per_problem import winners
+
+
+def verdicts(board, judgement):
+    """Return the verdict of each group of strategies, by the group's short name."""
+    ranked = {group: board.ranked(names) for group, names in judgement.groups()}
+    return {group: board.verdict(names) for group, names in ranked.items() if names}
+
+
+def overall(studies):
+    judgement = studies.judgement()
+    return judgement.overall, verdicts(judgement.overall, judgement)
+
+
+def answer(studies):
+    return " ".join(sentences(studies.judgement()))
+
+
+def words_for_winners(studies):
+    return [row[-1].text for row in winners(studies.judgement()).rows]
+
+
+def test_a_clear_winner_on_one_problem(studies):
+    studies.add(studies.finals("p/a", x=[4, 4.1, 4.2, 4.3, 4.4], y=[6, 6.1, 6.2, 6.3, 6.4]))
+    board, found = overall(studies)
+    assert found[BLACK_BOX].best == "x" and found[BLACK_BOX].beaten == ["y"] and found[BLACK_BOX].clear
+    pair = board.pair("x", "y")
+    assert (board.means["x"][0], pair.gap) == (pytest.approx(1.9069, abs=5e-5), pytest.approx(0.6159, abs=5e-5))
+    assert pair.holm == pytest.approx(2 / 252)  # 10 choose 5
+    assert board.scope == "on p/a" and words_for_winners(studies) == ["significantly better than all others"]
+
+
+def test_a_mean_that_depends_on_one_run_is_not_called_better(studies):
+    studies.add(studies.finals("p/a", lucky=[7.9] * 9 + [0.1], steady=[6.0] * 10, slow=[7.99] * 10))
+    _, found = overall(studies)
+    verdict = found[BLACK_BOX]
+    assert (verdict.best, verdict.beaten, verdict.contrary) == ("lucky", ["slow"], ["steady"]) and not verdict.clear
+    assert words_for_winners(studies) == ["only by the mean: significantly worse by rank than steady"]
+    assert "only because of a few runs: by rank it is significantly worse" in answer(studies)
+
+
+def test_a_winner_over_problems_and_one_that_does_not_differ(studies):
+    rng = np.random.default_rng(0)
+    for number in range(8):
+        x = 4 + 0.1 * rng.random(3)
+        studies.add(studies.finals(f"p/{number}", x=x, y=x + (-1) ** number * 0.01 * rng.random(3), z=x * 1.5))
+    board, found = overall(studies)
+    best, other = list(board.means)[:2]
+    assert {best, other} == {"x", "y"} and 1.9 < board.means[best][0] < 2
+    assert (found[BLACK_BOX].beaten, found[BLACK_BOX].undecided) == (["z"], [other])
+    assert board.pair(best, "z").holm == pytest.approx(3 / 2**7) and board.pair(best, "z").gap == pytest.approx(
+        1.5, abs=0.01
+    )
+    judgement = studies.judgement()
+    assert not any(verdicts(each, judgement)[BLACK_BOX].clear for each in judgement.problems.values())
+
+
+def test_strategies_that_use_structure_are_judged_apart(studies):
+    runs = studies.finals("p/a", blind=[6, 6.1, 6.2, 6.3], other=[7, 7.1, 7.2, 7.3], seeing=[4, 4.1, 4.2, 4.3])
+    studies.add(runs, structure=("seeing",))
+    board, found = overall(studies)
+    assert (found[BLACK_BOX].best, found[STRUCTURED].best) == ("blind", "seeing")
+    assert found[STRUCTURED].clear and board.pair("seeing", "blind").gap == pytest.approx(0.6279, abs=5e-5)
+    assert not board.testable and board.smallest_p == pytest.approx(3 * 2 / 70)  # three pairs, 8 choose 4
+    assert "seeing *" in studies.html() and "too little data for a test" in answer(studies)
+
+
+def test_all_strategies_use_structure(studies):
+    studies.add(studies.finals("p/a", one=[4, 4], two=[5, 5]), structure=("one", "two"))
+    _, found = overall(studies)
+    assert set(found) == {STRUCTURED} and found[STRUCTURED].best == "one"
+
+
+def test_ties_everywhere(studies):
+    for problem in ("p/a", "p/b"):
+        studies.add(studies.finals(problem, x=[4, 4], y=[4, 4], z=[4, 4]))
+    _, found = overall(studies)
+    assert [found[BLACK_BOX].best, *found[BLACK_BOX].tied] == ["x", "y", "z"] and not found[BLACK_BOX].clear
+    assert words_for_winners(studies) == ["tied with y and z"] * 2
+    assert "By problem (2 with several black-box strategies): 2 ties." in answer(studies)
+
+
+def test_one_run(studies):
+    studies.add({("p/a", "x", 0): [8, 4]})
+    board, found = overall(studies)
+    assert list(found) == [BLACK_BOX] and (found[BLACK_BOX].best, board.means["x"][0], board.pairs) == ("x", 2, [])
+    assert words_for_winners(studies) == ["no other"]
+
+
+@pytest.mark.parametrize("problems", [1, 4])
+def test_one_repeat_cannot_be_tested(studies, problems):
+    for number in range(problems):
+        studies.add(studies.finals(f"p/{number}", x=[4 + 0.1 * number], y=[5]))
+    board, found = overall(studies)
+    assert not board.testable and found[BLACK_BOX].undecided == ["y"]
+    assert board.tested == (problems > 1)
+
+
+def test_a_strategy_without_runs_on_a_problem_is_not_among_the_best(studies):
+    studies.add(studies.finals("p/a", x=[4, 5, 6], y=[4]) | studies.finals("p/b", x=[4, 5, 6]))
+    board, found = overall(studies)
+    assert board.scope == "over 1 problem" and found[BLACK_BOX].best == "y" and board.means["y"][0] == 2
+
+
+def test_pairs_are_compared_on_all_problems_that_both_ran(studies):
+    for number in range(4):
+        studies.add(studies.finals(f"p/{number}", x=[4, 5], y=[5, 6], **({"z": [4, 5]} if number else {})))
+    board, _ = overall(studies)
+    assert board.scope == "over 3 problems"
+    assert (board.pair("x", "y").problems, board.pair("x", "z").problems) == (4, 3)
+    assert "all problems that both ran, 3 to 4; the means cover the 3 problems" in answer(studies)
+    studies.add(studies.finals("p/0", z=[4, 5]))
+    assert "that both ran" not in answer(studies)
+
+
+def test_nothing_evaluated(studies):
+    studies.add({("p/a", "x", 0): []}, ended="", budget=3)
+    assert studies.judgement().overall is None
+    html = studies.html()
+    assert "There is nothing to draw." in html and "Nothing has been evaluated yet" in html
+
+
+def test_all_failed(studies):
+    for problem in ("p/a", "p/b"):
+        studies.add({(problem, name, i): [np.inf, np.inf] for name in "xy" for i in (0, 1)})
+    assert studies.judgement().all_failed and "Every candidate of every run failed" in answer(studies)
+    failed = next(table for table in studies.page().provenance if table.name == "failures")
+    assert [cell.text for cell in failed.rows[0]] == ["p/a", "x", "timeout", "4", "all"]
+
+
+def test_all_failed_on_one_problem_of_two(studies):
+    studies.add({("p/a", name, i): [np.inf, np.inf] for name in "xy" for i in (0, 1)})
+    studies.add(studies.finals("p/b", x=[4, 5], y=[5, 6]))
+    assert words_for_winners(studies)[0] == "all failed"
+    assert "nan" not in studies.html().split()
+
+
+def test_a_cost_of_0_is_an_infinite_speedup(studies):
+    studies.add(studies.finals("p/a", x=[0.0, 0.0], y=[0.0, 4]) | studies.finals("p/b", x=[0.0, 4], y=[4, 4]))
+    assert np.isinf(studies.judgement().overall.means["x"][0]) and "infinite" in studies.html()
+
+
+def test_an_interval_that_includes_zero_beside_a_small_p_is_explained(studies):
+    for number in range(8):
+        studies.add(studies.finals(f"p/{number}", x=[6.9 if number else 1.0] * 2, y=[7.0] * 2))
+    board, found = overall(studies)
+    assert found[BLACK_BOX].beaten == ["y"] and board.pair("x", "y").interval_includes_equality
+    assert "the interval of the mean gap to y includes zero, because a few problems differ much" in answer(studies)
+
+
+def test_the_gain_of_structure_without_a_test_is_not_called_chance(studies):
+    studies.add(studies.finals("p/a", x=[4, 5], y=[6, 7]), structure=["x"])
+    board, found = overall(studies)
+    assert not board.testable and (found[BLACK_BOX].best, found[STRUCTURED].best) == ("y", "x")
+    assert "may be chance" not in answer(studies) and "too little data for a test" in answer(studies)
