@@ -10,9 +10,9 @@ from .errors import UserError
 
 
 def main() -> None:
-    """Run the command line; a user's mistake is one sentence on standard error and exit code 1."""
+    """Run the command line; a `UserError` prints one sentence on standard error and gives exit code 1."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a name that the terminal cannot show must not end the program
+        if isinstance(stream, io.TextIOWrapper):  # a character that the terminal cannot show must not end the program
             stream.reconfigure(errors="backslashreplace")
     try:
         _run()
@@ -21,7 +21,7 @@ def main() -> None:
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
-    except BrokenPipeError:  # the reader, say `head`, has had enough
+    except BrokenPipeError:  # the reader, such as `head`, has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
 
@@ -29,10 +29,11 @@ def main() -> None:
 def _run() -> None:
     from .cli import app
 
+    completion = {"--install-completion", "--show-completion"} & set(sys.argv)
     try:
-        app()
+        app(prog_name="bbo-suite" if completion else None)  # shells complete the script, not `python -m bbo_suite`
     finally:
-        sys.stdout.flush()  # here, where a broken pipe can still be caught
+        sys.stdout.flush()  # inside the `try` of `main`, which handles a broken pipe
 
 
 if __name__ == "__main__":

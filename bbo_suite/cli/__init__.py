@@ -1,4 +1,4 @@
-"""The command line, a file a command; importing one adds it, and help lists them in this order."""
+"""The command line: one file per command. Importing a file adds its command; the help lists them in this order."""
 
 # ruff: noqa: F401, I001
 from .app import app

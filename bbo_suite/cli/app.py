@@ -1,8 +1,9 @@
-"""What the commands share."""
+"""The application, and the options and helpers that several commands share."""
 
 from __future__ import annotations
 
 import json
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,28 +11,45 @@ import typer
 
 from ..errors import UserError
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    help="Compare search strategies on compiler tuning problems.",
-)
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 
-Results = Annotated[Path, typer.Option(help="The folder that holds studies.")]
+StudyName = Annotated[str, typer.Argument(help="Name of the study.")]
+Results = Annotated[Path, typer.Option(help="The folder of all studies.")]
 Plugins = Annotated[
-    list[Path] | None, typer.Option("--plugin", help="A file with a strategy or a problem; its stem is the id.")
+    list[Path] | None,
+    typer.Option("--plugin", help="Python file with a strategy or a problem, named like its id. May be repeated."),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output and nothing else there.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, to standard output.")]
 AsLines = Annotated[
-    bool, typer.Option("--json", help="Print JSON, one object a line, and nothing else on standard output.")
+    bool, typer.Option("--json", help="Print JSON, one object per line, and nothing else, to standard output.")
 ]
-Quiet = Annotated[bool, typer.Option(help="Show no progress.")]
+Quiet = Annotated[bool, typer.Option(help="Do not show progress.")]
 
 INTERRUPTED = 130
+"""The exit code after Ctrl-C."""
 
 
-def pairs(texts: list[str]) -> dict[str, str]:
-    """Return options by key, from `key=value`."""
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"bbo_suite {metadata.version('bbo_suite')}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Compare search strategies on compiler tuning problems."""
+
+
+def key_values(texts: list[str]) -> dict[str, str]:
+    """Return a dictionary of texts `key=value`.
+
+    Raises:
+      UserError: a text has no `=`.
+    """
     found = dict(text.partition("=")[::2] for text in texts)
     for text in texts:
         if "=" not in text:
@@ -39,13 +57,13 @@ def pairs(texts: list[str]) -> dict[str, str]:
     return found
 
 
-def strict(facts: dict[str, Any]) -> str:
-    """Return one line of JSON; what JSON has no number for is null."""
+def json_line(facts: dict[str, Any]) -> str:
+    """Return one line of JSON; infinities and NaN, which JSON does not have, become null."""
     return json.dumps(json.loads(json.dumps(facts, default=str), parse_constant=lambda word: None))
 
 
-def draw(study: str, results: Path) -> None:
-    """Draw the first figures of a study and print their paths; `plot` draws all."""
+def draw_main_figures(study: str, results: Path) -> None:
+    """Draw the main figures of a study and print their paths; `plot` draws all figures."""
     from .. import figures
     from ..store import frames
     from ..store.diagnostics import load_diagnostics

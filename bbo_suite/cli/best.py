@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from .app import AsLines, Plugins, Results, app, strict
+from .app import AsLines, Plugins, Results, StudyName, app, json_line
 
 if TYPE_CHECKING:
     from ..verify.best import Best
 
 
 @app.command()
-def best(study: str, results: Results = Path("results"), plugin: Plugins = None, as_json: AsLines = False) -> None:
+def best(
+    study: StudyName, results: Results = Path("results"), plugin: Plugins = None, as_json: AsLines = False
+) -> None:
     """Print the best configuration of each problem, ready to paste, with its speedup measured again."""
     from ..registry import Registry
     from ..verify.best import best_of
@@ -24,11 +26,11 @@ def best(study: str, results: Results = Path("results"), plugin: Plugins = None,
     complaints: list[str] = []
     found = best_of(Registry(tuple(plugin or ())), study, results, complaints)
     while True:
-        with reserved(True):  # what problems print while they measure is no part of what is pasted
+        with reserved(True):  # what problems print must not be pasted
             one = next(found, None)
         if one is None:
             break
-        print(strict(one.facts()) if as_json else _text(one), flush=True)
+        print(json_line(one.facts()) if as_json else _text(one), flush=True)
     for complaint in complaints:
         print(f"error: {complaint}", file=sys.stderr)
     raise typer.Exit(1 if complaints else 0)
@@ -37,26 +39,26 @@ def best(study: str, results: Results = Path("results"), plugin: Plugins = None,
 def _text(best: Best) -> str:
     if best.run is None or best.row is None:
         runs = _many(best.runs, "run")
-        return f"{best.problem}: no candidate succeeded, in {best.evaluations:,} evaluations of {runs}\n"
+        return f"{best.problem}: no candidate succeeded in {best.evaluations:,} evaluations ({runs})\n"
     run, row = best.run.identity, best.row
     mark = " *" if best.run.head["uses_structure"] else ""
     budget = f"{row.evaluation:,} of {best.run.evaluations:,}"
     costs = f"{best.run.head['default']:.6g} -> {row.value:.6g} {best.run.head['unit']}"
     lines = [
-        f"{best.problem}: speedup {_number(best.speedup)}{'' if _beaten(best) else ', the default is not beaten'}",
+        f"{best.problem}: speedup {_number(best.speedup)}{'' if _beats_default(best) else ', no improvement'}",
         f"  found by {run.strategy}{mark}, seed {run.seed}, at evaluation {budget}: {costs}",
-        *([f"  all {best.all_tried:,} candidates were tried{_optimal(best)}"] if best.all_tried else []),
-        f"  measured again: {_again(best)}",
+        *([f"  all {best.all_tried:,} candidates were tried{_optimum_note(best)}"] if best.all_tried else []),
+        f"  measured again: {_remeasured(best)}",
         f"  checked: {best.checked or 'nothing'}",
     ]
     return "\n".join([*lines, "", best.paste or f"configuration {row.config or 'unknown'}", ""])
 
 
-def _optimal(best: Best) -> str:
+def _optimum_note(best: Best) -> str:
     return ": this is the optimum" if best.is_optimum else ""
 
 
-def _again(best: Best) -> str:
+def _remeasured(best: Best) -> str:
     assert best.row is not None
     again = best.again
     if again is None:
@@ -72,7 +74,7 @@ def _again(best: Best) -> str:
     return f"{again.value:.6g}, NOT what was stored ({best.row.value:.6g})"
 
 
-def _beaten(best: Best) -> bool:
+def _beats_default(best: Best) -> bool:
     return best.speedup is None or best.speedup > 1
 
 

@@ -1,4 +1,4 @@
-"""What strategies and problems there are, and the facts about one of them, as plain data."""
+"""The lists of strategies and problems, and the facts about one of them, as plain data."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ..registry import Registry
 
 
 def strategies(registry: Registry) -> list[dict[str, str]]:
-    """Return id, kind and a line on each strategy; one that has variants stands for them all."""
+    """Return id, kind and a one-line description of each strategy; variants are listed as one `id:NAME`."""
     known = _loadable(registry.strategies())
     return [_item("strategy", f"{name}:NAME" if found.has_variants else name, found) for name, found in known]
 
 
 def problems(registry: Registry) -> list[dict[str, str]]:
-    """Return id, kind and a line on each problem; a family that has no instances takes files."""
+    """Return id, kind and a one-line description of each problem; `family:path` where a family reads files only."""
     items = []
     for family, found in _loadable(registry.families()):
         ids = [f"{family}/{instance}" for instance in found.instances] or [f"{family}:path"]
@@ -31,7 +31,7 @@ def problems(registry: Registry) -> list[dict[str, str]]:
 
 
 def _loadable(known: Mapping[str, Callable[[], Any]]) -> Iterator[tuple[str, Any]]:
-    """Yield what can be imported; what cannot must not hide the others."""
+    """Yield the classes that can be imported; report the others on standard error."""
     for name, load in sorted(known.items()):
         try:
             yield name, load()
@@ -47,7 +47,7 @@ def facts(registry: Registry, name: str) -> dict[str, Any]:
     """Return the facts about a strategy or a problem by its id.
 
     Raises:
-      UserError: there is none of that id.
+      UserError: there is no strategy and no problem with that id.
     """
     known, families = registry.strategies(), registry.families()
     owner = name.partition(":")[0]

@@ -12,8 +12,8 @@ from .app import app
 
 
 @app.command()
-def check(file: Annotated[Path, typer.Argument(help="A plugin file.")]) -> None:
-    """Run the conformance kit on a plugin: does it keep the contract of a strategy or a problem?"""
+def check(file: Annotated[Path, typer.Argument(help="The plugin file to check.")]) -> None:
+    """Check that a plugin follows the rules for strategies and problems."""
     from ..conformance.kit import check_plugin
 
     failed = 0
@@ -21,4 +21,4 @@ def check(file: Annotated[Path, typer.Argument(help="A plugin file.")]) -> None:
         print(f"{'FAIL' if complaint else 'ok  '} {subject}: {rule}{f': {complaint}' if complaint else ''}")
         failed += bool(complaint)
     if failed:
-        raise UserError(f"{file} breaks {failed} rules of the contract; see the lines marked FAIL")
+        raise UserError(f"{file} breaks {failed} of the rules; see the lines marked FAIL")

@@ -8,21 +8,23 @@ from typing import Annotated, Literal
 
 import typer
 
-from .app import Plugins, Results, app
+from .app import Plugins, Results, StudyName, app
 
-# mirrors exchange.MODULES, which a test compares
+# the keys of exchange.MODULES; a test compares them
 To = Literal["ioh", "coco", "t4", "kernel-tuner", "parquet", "csv", "optuna", "digests"]
 
 
 @app.command()
 def export(
-    study: Annotated[str, typer.Argument(metavar="STUDY", help="The name of a study.")],
-    to: Annotated[To, typer.Option(help="The format.")],
-    out: Annotated[Path | None, typer.Option(help="The file or folder; in the study's folder when left out.")] = None,
+    study: StudyName,
+    to: Annotated[To, typer.Option(help="The format to write.")],
+    out: Annotated[
+        Path | None, typer.Option(help="The file or folder to write (default: in the study's folder).")
+    ] = None,
     results: Results = Path("results"),
     plugin: Plugins = None,
 ) -> None:
-    """Write a study for another tool: IOHanalyzer, cocopp, Kernel Tuner, Optuna's dashboard, pandas, ..."""
+    """Write a study in the format of another tool: IOHanalyzer, cocopp, Kernel Tuner, Optuna, pandas, ..."""
     from ..exchange.exporting import export as write
     from ..registry import Registry
 
@@ -34,18 +36,18 @@ def export(
 
 @app.command("import")
 def import_(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `export` wrote as csv, parquet, ioh or optuna.")],
-    study: Annotated[str | None, typer.Option(help="Name of the study; the file's when left out.")] = None,
-    problem: Annotated[
-        str | None, typer.Option(help="Which problem its runs are of, if the file does not say.")
-    ] = None,
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A file written by `export` as csv, parquet, ioh or optuna.")
+    ],
+    study: Annotated[str | None, typer.Option(help="Name of the new study (default: taken from the file).")] = None,
+    problem: Annotated[str | None, typer.Option(help="The problem of the runs, if the file does not name it.")] = None,
     results: Results = Path("results"),
     plugin: Plugins = None,
 ) -> None:
-    """Bring the runs of a file of another tool into a study, so that `plot` shows them beside its own."""
+    """Import runs from another tool's file into a study; `plot` then shows them next to other runs."""
     from ..exchange.importing import Import
     from ..registry import Registry
 
     made = Import(file, study, results, Registry(tuple(plugin or ())), problem)
-    print(f"{len(made.perform()):,} runs brought in", file=sys.stderr)
+    print(f"{len(made.perform()):,} runs imported", file=sys.stderr)
     print(made.path)

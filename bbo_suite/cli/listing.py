@@ -7,15 +7,17 @@ from typing import Annotated, Literal
 
 import typer
 
-from .app import AsJson, Plugins, app, strict
+from .app import AsJson, Plugins, app, json_line
 
 LARGEST = 10**1000
-"""The largest integer that `show --json` prints in full: Python refuses to print more than 4,300 digits."""
+"""The largest integer that `show --json` prints; Python cannot print more than 4,300 digits."""
 
 
 @app.command("list")
 def list_(
-    what: Annotated[Literal["strategies", "problems"] | None, typer.Argument(help="What to list; both.")] = None,
+    what: Annotated[
+        Literal["strategies", "problems"] | None, typer.Argument(help="What to list (default: both).")
+    ] = None,
     plugin: Plugins = None,
     as_json: AsJson = False,
 ) -> None:
@@ -33,11 +35,11 @@ def list_(
 
 @app.command()
 def show(
-    name: Annotated[str, typer.Argument(metavar="ID", help="A strategy or a problem.")],
+    name: Annotated[str, typer.Argument(metavar="ID", help="Id of a strategy or a problem.")],
     plugin: Plugins = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a strategy or a problem is, with its options, or its space and its default's cost."""
+    """Describe a strategy with its options, or a problem with its search space and the cost of its default."""
     from ..registry import Registry
     from . import catalogue
     from .tables import fact_table, reserved
@@ -47,4 +49,4 @@ def show(
         facts = catalogue.facts(registry, name)
     if as_json and facts.get("candidates", 0) > LARGEST:
         facts["candidates"] = None
-    print(strict(facts)) if as_json else fact_table(facts)
+    print(json_line(facts)) if as_json else fact_table(facts)

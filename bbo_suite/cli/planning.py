@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..errors import UserError
-from .app import AsLines, app, strict
+from .app import AsLines, app, json_line
 from .study_options import StudyOptions, takes_study
 
 
@@ -16,24 +16,24 @@ from .study_options import StudyOptions, takes_study
 @takes_study
 def plan(
     options: StudyOptions,
-    as_list: Annotated[bool, typer.Option("--list", help="Print a command a run, for a batch system.")] = False,
+    as_list: Annotated[bool, typer.Option("--list", help="Print one command per run, for a batch system.")] = False,
     as_json: AsLines = False,
 ) -> None:
-    """Check what `run` with the same options would do, and say how much it is; nothing is run or written."""
+    """Check the options of `run` and show the amount of work. Nothing is run or written."""
     from ..runs.workload import workload
     from .progress import display
     from .tables import plan_table, reserved
 
     if as_list and options.only:
-        raise UserError("--list makes the shares itself; leave out --only")
+        raise UserError("--list divides the runs itself; leave out --only")
     with reserved(as_json or as_list):
-        study = options.made()
+        study = options.to_study()
         with display(options.quiet).preparing(study.problems):
             planned = study.prepare()
-    command = shlex.join(["python", "-m", "bbo_suite", "run", *options.words()])
+    command = shlex.join(["python", "-m", "bbo_suite", "run", *options.to_arguments()])
     for number in range(len(planned) if as_list else 0):
         print(f"{command} --only {number + 1}/{len(planned)}")
     for item in workload(study, planned) if as_json else ():
-        print(strict(item))
+        print(json_line(item))
     if not (as_list or as_json):
         plan_table(list(workload(study, planned)))

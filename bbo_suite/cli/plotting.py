@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import UserError
-from .app import Plugins, Results, app
+from .app import Plugins, Results, StudyName, app
 
 if TYPE_CHECKING:
     from ..figures.exploration import Names
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Format(StrEnum):
-    """Of a figure's file."""
+    """File format of a figure."""
 
     SVG = "svg"
     PNG = "png"
@@ -27,7 +27,7 @@ class Format(StrEnum):
 
 
 class Style(StrEnum):
-    """What figures are for."""
+    """What a figure is made for."""
 
     SCREEN = "screen"
     PAPER = "paper"
@@ -35,19 +35,22 @@ class Style(StrEnum):
 
 @app.command()
 def plot(
-    study: str,
-    figure: Annotated[list[str] | None, typer.Option(help="Draw only this one; may be repeated.")] = None,
+    study: StudyName,
+    figure: Annotated[list[str] | None, typer.Option(help="Draw only this figure. May be repeated.")] = None,
     format_: Annotated[
-        list[Format] | None, typer.Option("--format", help="May be repeated; svg and png, of a paper pdf.")
+        list[Format] | None,
+        typer.Option("--format", help="File format (default: svg and png; pdf with --style paper). May be repeated."),
     ] = None,
-    style: Annotated[Style, typer.Option(help="paper: of a column's width, captions beside them.")] = Style.SCREEN,
+    style: Annotated[
+        Style, typer.Option(help="paper: one column wide, with the captions in files of their own.")
+    ] = Style.SCREEN,
     run: Annotated[
-        str | None, typer.Option(metavar="PROBLEM/STRATEGY/SEED", help="Draw what this run explored.")
+        str | None, typer.Option(metavar="PROBLEM/STRATEGY/SEED", help="Draw the candidates that this run explored.")
     ] = None,
     results: Results = Path("results"),
     plugin: Plugins = None,
 ) -> None:
-    """Draw a study's figures and print their paths; what it is too small for is said on standard error."""
+    """Draw a study's figures and print their paths. Standard error lists the figures that need more data."""
     from ..registry import Registry
 
     for_paper = style is Style.PAPER
@@ -89,7 +92,7 @@ def _run(
         raise UserError(f"there is no run {run!r} in study {study!r}; write it as PROBLEM/STRATEGY/SEED")
     frame = frames.load(study, results, ["config"], only=name)
     if frame.empty or figures.FIGURES["exploration"].missing(frame):
-        raise UserError(f"there is nothing to draw of run {run!r} yet; run its command again")
+        raise UserError(f"run {run!r} has no evaluations to draw yet; run its command again")
     names = _parameters(registry, parts[0], int(frame["parameters"].iloc[0]))
     drawn = figures.FIGURES["exploration"](frame, names=names)
     folder = _folder(results / study, for_paper)
@@ -101,7 +104,7 @@ def _folder(study: Path, for_paper: bool) -> Path:
 
 
 def _parameters(registry: Registry, problem_id: str, count: int) -> Names | None:
-    """Return the names of a problem's parameters, if it is here and still has so many."""
+    """Return the names of a problem's parameters; None if it is not available or their number has changed."""
     try:
         space = registry.problem(problem_id).space
     except UserError:

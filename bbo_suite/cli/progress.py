@@ -1,4 +1,4 @@
-"""What a person sees while runs go on, read from the runs' files alone."""
+"""The progress of the runs of a command, read from the files of the runs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ..store.run_view import RunView
 REFRESH_SECONDS, PLAIN_SECONDS = 0.25, 30.0
 
 
-class Watched(RunView):
-    """A run of this command; its pace is counted from its turn on.
+class WatchedRun(RunView):
+    """A run of this command; its pace is measured from the moment it starts.
 
     Attributes:
-      already: evaluations that were stored before.
-      over: has this command done with it, be it in vain?
+      already: evaluations that were stored before this command.
+      over: True once the run has finished, successfully or not.
     """
 
     def __init__(self, planned: PlannedRun) -> None:
@@ -34,30 +34,30 @@ class Watched(RunView):
 
     @property
     def active(self) -> bool:
-        """Is the run going on, as far as its files tell?"""
+        """True if the run has new rows and has not finished."""
         return self.evaluations > self.already and not self.ended and not self.over
 
     @property
     def seconds_left(self) -> float | None:
-        """The time left at the pace so far; None before there is a pace."""
+        """Seconds left at the pace so far; None before the first new row."""
         done = self.evaluations - self.already
         left = self.budget - self.evaluations
         return (time.monotonic() - self.since) / done * left if done else None
 
     def refresh(self) -> None:
-        """Read the rows that have come."""
-        if self.evaluations <= self.already:  # a run that was begun before waits for its turn: its pace starts here
+        """Read new rows."""
+        if self.evaluations <= self.already:  # not started yet in this command: its pace starts here
             self.since = time.monotonic()
         super().refresh()
 
 
 def display(quiet: bool) -> Display:
-    """Return what shows the progress of a study: nothing if quiet."""
+    """Return the display of a study's progress; it shows nothing if quiet."""
     return Display() if quiet else StandardError()
 
 
 def is_live() -> bool:
-    """Return True where lines can be drawn anew: in a terminal, and in a notebook that has ipywidgets."""
+    """Return True where lines can be redrawn: in a terminal, and in a notebook that has ipywidgets."""
     return sys.stderr.isatty() or (in_notebook() and find_spec("ipywidgets") is not None)
 
 
@@ -67,7 +67,7 @@ def in_notebook() -> bool:
 
 
 class StandardError(Display):
-    """Shows progress on standard error: lines that change in a terminal or a notebook, plain ones in a file."""
+    """Shows progress on standard error: live lines in a terminal or a notebook, plain lines in a file."""
 
     @contextmanager
     def preparing(self, problems: Sequence[str]) -> Iterator[None]:
@@ -88,7 +88,7 @@ class StandardError(Display):
     @contextmanager
     def running(self, plan: Sequence[PlannedRun]) -> Iterator[Callable[[Path], None]]:
         """Show the progress of the runs until the block ends; see `Display.running`."""
-        runs = {planned.path: Watched(planned) for planned in plan}
+        runs = {planned.path: WatchedRun(planned) for planned in plan}
 
         def over(path: Path) -> None:
             runs[path].over = True
@@ -106,7 +106,7 @@ class StandardError(Display):
 
 @contextmanager
 def counted(what: str, total: int, quiet: bool, unit: str = "evaluations") -> Iterator[Callable[[int, str], None]]:
-    """Yield what to call with a number of evaluations, or of others, and a few words, shown on standard error."""
+    """Show a progress bar on standard error; yields a function of the count so far and a short description."""
     from rich.console import Console
     from rich.progress import Progress
 
@@ -124,9 +124,9 @@ def counted(what: str, total: int, quiet: bool, unit: str = "evaluations") -> It
         yield show
 
 
-def _plain(runs: list[Watched], done: threading.Event) -> None:
+def _plain(runs: list[WatchedRun], done: threading.Event) -> None:
     spoken = time.monotonic()
-    while not done.wait(min(1.0, PLAIN_SECONDS)):  # a pace is known only of what was looked at before
+    while not done.wait(min(1.0, PLAIN_SECONDS)):  # often, because the pace starts at the last look without new rows
         for run in runs:
             run.refresh()
         if time.monotonic() - spoken >= PLAIN_SECONDS:
@@ -135,20 +135,20 @@ def _plain(runs: list[Watched], done: threading.Event) -> None:
                 print(_line(run), file=sys.stderr, flush=True)
 
 
-def _line(run: Watched) -> str:
+def _line(run: WatchedRun) -> str:
     count = f"{run.evaluations:,}/{run.budget:,}"
     return f"{run.name.label}: {count} evaluations, best {_best(run)}, {_left(run)} left"
 
 
-def _best(run: Watched) -> str:
+def _best(run: WatchedRun) -> str:
     return "-" if run.speedup is None else f"{run.speedup:.3f}x"
 
 
-def _left(run: Watched) -> str:
+def _left(run: WatchedRun) -> str:
     return "?" if run.seconds_left is None else f"{run.seconds_left:,.0f} s"
 
 
-def _live(runs: list[Watched], done: threading.Event) -> None:
+def _live(runs: list[WatchedRun], done: threading.Event) -> None:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
     from rich.table import Column
@@ -171,5 +171,5 @@ def _live(runs: list[Watched], done: threading.Event) -> None:
             progress.refresh()
 
 
-def _live_line(run: Watched) -> str:
+def _live_line(run: WatchedRun) -> str:
     return f"{run.evaluations:,}/{run.budget:,}  {_best(run)}  {_left(run)} left  {run.name.label}"

@@ -13,18 +13,22 @@ from .app import INTERRUPTED, Plugins, Quiet, app
 
 @app.command()
 def record(
-    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="family/instance, or family:path of your file.")],
+    problem: Annotated[
+        str, typer.Argument(metavar="PROBLEM", help="Id of the problem: family/instance, or family:path for a file.")
+    ],
     out: Annotated[Path, typer.Option(help="The file to write: .json or .json.gz (T4), or .parquet.")],
-    sample: Annotated[int | None, typer.Option(help="Measure so many candidates, drawn at random; all.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the sample, and of the order.")] = 0,
-    parameter: Annotated[
-        list[str] | None, typer.Option(help="Vary only this one; may be repeated. Others keep their default.")
+    sample: Annotated[
+        int | None, typer.Option(help="Number of candidates to measure, drawn at random (default: all).")
     ] = None,
-    workers: Annotated[int, typer.Option(help="Processes that compile, where a compiler is live.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the sample and of the order.")] = 0,
+    parameter: Annotated[
+        list[str] | None, typer.Option(help="Vary only this parameter; the others keep their default. May be repeated.")
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Compiler processes, for problems with a live compiler.")] = 1,
     plugin: Plugins = None,
     quiet: Quiet = False,
 ) -> None:
-    """Measure a problem's candidates once, into a file; `--problem recorded:FILE` searches it in microseconds."""
+    """Measure a problem's candidates into a file; `run --problem recorded:FILE` searches it in microseconds."""
     from contextlib import ExitStack
 
     from ..recording import record as recording
@@ -40,6 +44,6 @@ def record(
         try:
             recording.record(registry, problem, out, sample, seed, names, workers, shown)
         except KeyboardInterrupt:
-            print(f"stopped; what was measured is kept in {out}.part: run the same command to go on", file=sys.stderr)
+            print(f"stopped; the measurements are kept in {out}.part: run the same command to resume", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
     print(out)

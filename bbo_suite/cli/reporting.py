@@ -7,20 +7,20 @@ from typing import Annotated
 
 import typer
 
-from .app import Plugins, Results, app
+from .app import Plugins, Results, StudyName, app
 
 
 @app.command()
 def report(
-    study: str,
+    study: StudyName,
     results: Results = Path("results"),
-    out: Annotated[Path | None, typer.Option(help="The file; report.html in the study's folder when left out.")] = None,
-    compare: Annotated[
-        str | None, typer.Option(help="Another study to set beside it: its name, or its folder.")
+    out: Annotated[
+        Path | None, typer.Option(help="The file to write (default: report.html in the study's folder).")
     ] = None,
+    compare: Annotated[str | None, typer.Option(help="Another study to compare with: its name or its folder.")] = None,
     plugin: Plugins = None,
 ) -> None:
-    """Write a study's results, tests, figures and limits as one HTML page and print its path."""
+    """Write a study's results, statistical tests, figures and limits as one HTML page, and print its path."""
     from ..report import write
     from .tables import reserved
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .app import INTERRUPTED, AsLines, app, draw, strict
+from .app import INTERRUPTED, AsLines, app, draw_main_figures, json_line
 from .study_options import StudyOptions, takes_study
 
 if TYPE_CHECKING:
@@ -22,35 +22,36 @@ if TYPE_CHECKING:
 def run(
     options: StudyOptions,
     cluster: Annotated[
-        str | None, typer.Option(metavar="tcp://HOST:PORT", help="Do the runs on the workers of a Dask scheduler.")
+        str | None,
+        typer.Option(metavar="tcp://HOST:PORT", help="Run on the workers of a Dask scheduler at this address."),
     ] = None,
     as_json: AsLines = False,
 ) -> None:
-    """Run strategies on problems; the same command again resumes. Without arguments: a short demonstration."""
+    """Run strategies on problems. The same command again resumes. Without arguments: a short demonstration."""
     from .tables import reserved, summary_table
 
     with reserved(as_json):
-        made = options.made()
-        report = _perform(made, options, cluster)
-    if made.only and not made.share:
-        print(f"share {made.only[0]}/{made.only[1]} holds no run: the study has {len(made.runs)}", file=sys.stderr)
+        study = options.to_study()
+        report = _perform(study, options, cluster)
+    if study.only and not study.share:
+        print(f"share {study.only[0]}/{study.only[1]} is empty: the study has {len(study.runs)} runs", file=sys.stderr)
     for error in report.errors:
         print(f"error: {error}", file=sys.stderr)
     for summary in report.summaries if as_json else ():
-        print(strict(summary), flush=True)
+        print(json_line(summary), flush=True)
     if report.summaries and not as_json:
         summary_table(report.summaries)
-        if made.only:
-            print(f"when all shares are done: python -m bbo_suite plot {made.name}{_elsewhere(made)}")
+        if study.only:
+            print(f"when all shares are done: python -m bbo_suite plot {study.name}{_results_option(study)}")
         elif not report.stopped:
-            draw(made.name, made.results)
+            draw_main_figures(study.name, study.results)
     if report.stopped:
-        print(f"stopped; everything is stored in {made.path}: run the same command to resume", file=sys.stderr)
+        print(f"stopped; everything is stored in {study.path}: run the same command to resume", file=sys.stderr)
     raise typer.Exit(INTERRUPTED if report.stopped else 1 if report.errors else 0)
 
 
-def _elsewhere(study: StudyPlan) -> str:
-    """Return the option that says where the study is, if that is not the default."""
+def _results_option(study: StudyPlan) -> str:
+    """Return ` --results FOLDER`, or nothing for the default folder."""
     return "" if study.results == Path("results") else f" --results {shlex.quote(str(study.results))}"
 
 
@@ -60,6 +61,9 @@ def _perform(study: StudyPlan, options: StudyOptions, cluster: str | None) -> St
 
     try:
         return run_study(study, options.jobs, display(options.quiet), cluster)
-    except KeyboardInterrupt:  # the second; typer would end without a word
-        print(f"ended; what was stored in {study.path} is kept: run the same command to resume", file=sys.stderr)
+    except KeyboardInterrupt:  # the second Ctrl-C: typer would exit without a message
+        print(
+            f"stopped at once; stored evaluations are kept in {study.path}: run the same command to resume",
+            file=sys.stderr,
+        )
         raise typer.Exit(INTERRUPTED) from None

@@ -1,4 +1,4 @@
-"""A study's progress as a person sees it, on a terminal or in a file."""
+"""The progress of a study as text, for a terminal or a file."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ..store.run_view import RunState, RunView
 from ..store.study_view import StudyView
 
 MOST_RUNS = 12
-"""Lines of single runs; the quietest come first."""
+"""The most runs that get a line of their own; runs without new rows for the longest time come first."""
 WIDE = 160
-"""Columns where there is no terminal."""
+"""Width in characters where there is no terminal."""
 
 
 def screen(view: StudyView) -> RenderableType:
     """Return what `watch` shows."""
     runs, counts = view.runs, view.counts
     if not runs:
-        return f"{escape(view.path.name)}: no run is listed yet; its problems are being loaded"
+        return f"{escape(view.path.name)}: no run has started yet; the problems are being loaded"
     done, budget = sum(run.evaluations for run in runs), sum(map(_planned, runs))
     states = ", ".join(f"{counts[state]:,} {state.value}" for state in reversed(RunState) if counts[state])
     pace = f"{view.rate:,.0f} a second, {duration(view.seconds_left)} left"
@@ -35,7 +35,7 @@ def screen(view: StudyView) -> RenderableType:
 
 
 def _planned(run: RunView) -> int:
-    """Return how many evaluations the run comes to; one that covered its space or its time has no more."""
+    """Return the run's final number of evaluations; a run may end before its budget is spent."""
     return run.evaluations if run.ended else run.budget
 
 
@@ -45,7 +45,7 @@ def _best(runs: list[RunView]) -> Table:
     found: dict[tuple[str, str], list[float]] = {}
     for run in runs:
         found.setdefault(run.name[:2], []).extend([] if run.speedup is None else [run.speedup])
-    table = Table(caption="best speedup of all seeds so far: the default's cost / the best; higher is better")
+    table = Table(caption="best speedup over all seeds so far: cost of the default / best cost; higher is better")
     table.add_column("problem", overflow="fold")
     table.add_column("done", justify="right", no_wrap=True)
     for strategy in strategies:
@@ -73,12 +73,12 @@ def _doing(run: RunView) -> str:
     if run.state is RunState.FAILED:
         return f"failed: see {escape(str(run.path / 'error.txt'))}"
     if run.state is RunState.SILENT:
-        return f"{best}silent for {duration(run.silence)}"
+        return f"{best}no new rows for {duration(run.silence)}"
     return f"{best}{duration(None if run.pace is None else run.pace * (run.budget - run.evaluations))} left"
 
 
 def duration(seconds: float | None) -> str:
-    """Return a time in one or two units; a question mark where it is not known."""
+    """Return a time in one or two units; a question mark if it is unknown."""
     if seconds is None or not math.isfinite(seconds):
         return "?"
     whole = math.ceil(seconds)

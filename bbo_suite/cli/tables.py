@@ -1,4 +1,4 @@
-"""Tables for people, on standard output."""
+"""Tables on standard output."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from ..tuning.tune import Tuning, TuningResult
 
 _SPARE = ("evaluation s", "strategy s", "failed", "unique", "default", "best", "evaluations", "seed")
-"""The columns of the summary that a narrow terminal can do without, the most dispensable first."""
+"""The columns of the summary that are left out on a narrow terminal, in this order."""
 _SINGLE_BREAK = re.compile(r"(?<!\n)\n(?!\n)")
 
 
 @contextmanager
 def reserved(wanted: bool) -> Iterator[None]:
-    """Keep standard output for JSON: what plugins and compilers print meanwhile goes to standard error."""
+    """Keep standard output for the command: what plugins and compilers print goes to standard error."""
     if not wanted:
         yield
         return
@@ -41,13 +41,13 @@ def reserved(wanted: bool) -> Iterator[None]:
 
 
 def wide_console() -> Console:
-    """Return the terminal as wide as it is; a file is wide."""
+    """Return a console with the terminal's width; at least 160 characters for a file."""
     console = Console()
     return console if console.is_terminal else Console(width=max(console.width, 160))
 
 
 def summary_table(summaries: Sequence[dict[str, Any]]) -> None:
-    """Print one line a run: how much better than the default, from how many evaluations, in what time."""
+    """Print one line per run with its speedup, evaluations and time."""
     console, lines = wide_console(), [_cells(summary) for summary in summaries]
     names = _fitting(lines, console.width)
     table = Table(caption="speedup: cost of the compiler's default / best cost found; higher is better")
@@ -59,7 +59,7 @@ def summary_table(summaries: Sequence[dict[str, Any]]) -> None:
     if any(s["uses_structure"] for s in summaries):
         table.caption = f"{table.caption}; * uses the declared structure"
     if any(s["ended"] == "covered" for s in summaries):
-        table.caption = f"{table.caption}; covered: nothing was left to try"
+        table.caption = f"{table.caption}; covered: no candidate was left to try"
     if len(names) < len(lines[0]):
         table.caption = f"{table.caption}; a wider terminal shows more columns"
     console.print(table)
@@ -80,7 +80,7 @@ def _cells(s: dict[str, Any]) -> dict[str, str]:
 
 
 def _fitting(lines: Sequence[dict[str, str]], width: int) -> list[str]:
-    """Return the columns that fit, without the spare ones that do not."""
+    """Return the columns to show; spare columns are dropped until the rest fits."""
     names, space = list(lines[0]), {}
     for name in names:
         space[name] = 3 + max(cell_len(text) for text in (name, *(line[name] for line in lines)))
@@ -91,8 +91,8 @@ def _fitting(lines: Sequence[dict[str, str]], width: int) -> list[str]:
 
 
 def plan_table(items: Sequence[dict[str, Any]]) -> None:
-    """Print how much work a plan is, one line for each strategy on each problem, and their sum."""
-    table = Table(caption="stored: about, at the full budget; a run that is done is not done again")
+    """Print the amount of work in a plan: one line per strategy and problem, and the total."""
+    table = Table(caption="stored MB: estimate at the full budget; finished runs are not repeated")
     for name in ("problem", "strategy", "runs", "done", "parameters", "evaluations", "stored MB"):
         table.add_column(name, justify="left" if name in ("problem", "strategy") else "right", overflow="fold")
     for item in items:
@@ -102,7 +102,7 @@ def plan_table(items: Sequence[dict[str, Any]]) -> None:
         sum(item[key] for item in items) for key in ("runs", "done", "evaluations", "bytes")
     )
     table.add_section()
-    table.add_row("all", "", f"{runs:,}", f"{done:,}", "", f"{evaluations:,}", f"{size / 1e6:,.1f}")
+    table.add_row("total", "", f"{runs:,}", f"{done:,}", "", f"{evaluations:,}", f"{size / 1e6:,.1f}")
     wide_console().print(table)
 
 
@@ -126,7 +126,7 @@ def tuning_table(plan: Tuning, result: TuningResult) -> None:
 
 
 def list_table(items: Sequence[dict[str, str]]) -> None:
-    """Print what there is, one line each."""
+    """Print strategies and problems, one line each."""
     table = Table()
     for name in ("id", "kind", "what"):
         table.add_column(name, overflow="fold")
@@ -136,12 +136,12 @@ def list_table(items: Sequence[dict[str, str]]) -> None:
 
 
 def fact_table(facts: dict[str, Any]) -> None:
-    """Print facts by name; options become a table of their own."""
+    """Print facts by name; options get a table of their own."""
     table = Table(show_header=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     for name, fact in facts.items():
-        if name not in ("options", "log10_candidates"):  # the one has its own table, the other is for programs
+        if name not in ("options", "log10_candidates"):  # options have a table; the logarithm is for programs
             table.add_row(escape(name.replace("_", " ")), escape(_text(fact)))
     wide_console().print(table)
     options = Table("option", "type", "default", "meaning")
@@ -151,7 +151,7 @@ def fact_table(facts: dict[str, Any]) -> None:
         wide_console().print(options)
 
 
-def _text(fact: Any) -> str:  # noqa: ANN401 - whatever a problem wants to say
+def _text(fact: Any) -> str:  # noqa: ANN401 - problems add facts of any type
     if fact is None:
         return "unknown"
     if isinstance(fact, list):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .app import Plugins, Quiet, Results, app
+from .app import Plugins, Quiet, Results, StudyName, app
 
 if TYPE_CHECKING:
     from ..verify.same_runs import Comparison
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 @app.command()
 def validate(
-    study: str,
+    study: StudyName,
     results: Results = Path("results"),
-    sample: Annotated[int, typer.Option(help="Rows of each run that are proposed and evaluated again.")] = 100,
+    sample: Annotated[int, typer.Option(help="Rows per run to propose and evaluate again.")] = 100,
     digests: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Only compare the runs with a file that `export --to digests` wrote."),
+        typer.Option(metavar="FILE", help="Only compare the runs with a file written by `export --to digests`."),
     ] = None,
     plugin: Plugins = None,
     quiet: Quiet = False,
 ) -> None:
-    """Check a study: logs, values evaluated again, strategies asked again. Exit code 1 if something does not hold.
+    """Check a study's logs, evaluate candidates again and replay strategies. The exit code is 1 if a check fails.
 
-    With --digests: check that runs made again are those of a published study. Runs that only one of the two has, or
-    that are not complete, are named; exit code 1 if a run differs or is damaged, or if no run could be compared.
+    With --digests: compare the runs with those of a published study. Runs that only one of the two has, or that are
+    not complete, are listed. The exit code is 1 if a run differs or is damaged, or if no run can be compared.
     """
     holds = _check(study, results, sample, plugin, quiet) if digests is None else _same(study, results, digests, quiet)
     raise typer.Exit(0 if holds else 1)
@@ -99,12 +99,12 @@ def _print(verdicts: list[Verdict]) -> None:
         print(f"note {who}: {sentence}")
     broken = sum(bool(verdict.complaints) for verdict in verdicts)
     unchecked = sum(verdict.unchecked for verdict in verdicts)
-    said = f"{broken} of {len(verdicts)} runs do not hold" if broken else "nothing was found that does not hold"
+    said = f"{broken} of {len(verdicts)} runs failed a check" if broken else "all checks passed"
     print(f"{said}; {unchecked} could not be checked: see the notes" if unchecked else said)
 
 
 def _notes(verdicts: list[Verdict]) -> dict[str, str]:
-    """Return each remark with the runs that it is about, those of a strategy on a problem in one."""
+    """Return each remark with a list of its runs; runs of one strategy on one problem are listed together."""
     from ..report.formatting import listed
     from ..store.plan import together
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .app import Results, app
+from .app import Results, StudyName, app
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,13 +20,13 @@ REFRESH_SECONDS = 1.0
 
 @app.command()
 def watch(
-    study: Annotated[str, typer.Argument(help="Its name.")],
+    study: StudyName,
     results: Results = Path("results"),
     once: Annotated[
-        bool, typer.Option("--once", help="Say once how it stands; so it is where output is a file.")
+        bool, typer.Option("--once", help="Print the status once and exit (default when output is not a terminal).")
     ] = False,
 ) -> None:
-    """Watch a study from its files, here or on another machine that sees them, until all of its runs are done."""
+    """Show the progress of a study until all runs are done, on any machine that can read its files."""
     from rich.console import Console
 
     from ..store.study_view import StudyView
@@ -41,7 +41,7 @@ def watch(
     try:
         _live(view, here)
     except KeyboardInterrupt:
-        here.show_cursor()  # rich does not if it comes while the first screen is drawn
+        here.show_cursor()  # rich does not when interrupted while it draws the first screen
 
 
 def _live(view: StudyView, here: Console) -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -184,11 +185,24 @@ def test_a_closed_pipe_is_quiet(tmp_path, toy):
 )
 def test_poor_terminals(tmp_path, toy, environment):
     (tmp_path / "größe.py").write_text(toy[3].read_text(), encoding="utf-8")
-    command = f"BBO run {toy[0]} {toy[1]} --plugin gr*.py --budget 10 --jobs 1; BBO list --plugin gr*.py"
+    run = f"BBO run {toy[0]} {toy[1]} --plugin gr*.py --budget 10 --jobs 1 --only 1/1"  # a share draws no figures
+    command = f"{run}; BBO list --plugin gr*.py"
     done = process(tmp_path, command, **environment)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     assert "2.5000" in done.stdout or "speedup" in done.stdout
+
+
+def test_version(suite):
+    assert suite("--version").out == f"bbo_suite {version('bbo_suite')}\n"
+
+
+def test_a_shell_completes_commands_and_options():
+    code = "import sys; sys.argv = ['bbo-suite']; from bbo_suite.__main__ import main; main()"
+    for typed, expected in (("bbo-suite val", "validate"), ("bbo-suite run --strat", "--strategy")):
+        words = {"COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" ")), "_BBO_SUITE_COMPLETE": "complete_bash"}
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | words)
+        assert done.stdout.split() == [expected], done.stderr
 
 
 @pytest.mark.slow

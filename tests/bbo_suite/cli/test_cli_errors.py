@@ -79,7 +79,7 @@ def test_bad_usage(suite, arguments):
 
 def test_study_name_of_other_letters(suite, toy):
     assert suite("run", *toy, "--budget", 10, "--study", "größe-日本").code == 0
-    assert suite("plot", "größe-日本").code == 0
+    assert suite("plot", "größe-日本", "--figure", "time", "--format", "svg").code == 0
 
 
 def test_option_for_all_that_have_it_and_for_one(suite, toy):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bbo_suite.cli import progress
-from bbo_suite.cli.progress import Watched, display
+from bbo_suite.cli.progress import WatchedRun, display
 from bbo_suite.core.problem import Status
 from bbo_suite.runs.study_plan import PlannedRun
 from bbo_suite.store.identity import Run
@@ -43,7 +43,7 @@ def clock(monkeypatch):
 
 
 def test_a_run_is_read_as_it_grows(tmp_path, clock):
-    watched = Watched(planned(tmp_path))
+    watched = WatchedRun(planned(tmp_path))
     assert (watched.evaluations, watched.speedup, watched.active, watched.seconds_left) == (0, None, False, None)
     write(watched.planned, 1, [])
     watched.refresh()
@@ -62,7 +62,7 @@ def test_a_run_is_read_as_it_grows(tmp_path, clock):
 def test_pace_of_a_resumed_run_starts_at_its_turn(tmp_path, clock):
     plan = planned(tmp_path)
     write(plan, 1, [5.0] * 500)
-    watched = Watched(plan)
+    watched = WatchedRun(plan)
     assert (watched.already, watched.active) == (500, False)
     clock.append(10_000.0)  # other runs come first
     watched.refresh()

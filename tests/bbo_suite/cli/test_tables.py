@@ -38,7 +38,7 @@ def test_a_run_that_covered_its_space_says_so(capsys):
     assert "covered" not in capsys.readouterr().out
     summary_table([SUMMARY, {**SUMMARY, "evaluations": 343, "ended": "covered"}])
     out = capsys.readouterr().out
-    assert "343 covered" in out and "10,000 covered" not in out and "nothing was left to try" in out
+    assert "343 covered" in out and "10,000 covered" not in out and "no candidate was left" in out
 
 
 @pytest.mark.parametrize("columns", [40, 60, 80, 200])

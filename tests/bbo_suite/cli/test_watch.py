@@ -108,7 +108,7 @@ def test_a_study_grows_while_it_is_watched(study):
 def test_a_study_that_is_being_prepared_is_not_over(suite, study):
     (study / "planned.jsonl").unlink()
     assert not view_of(study).over
-    assert suite("watch", "s").out == "s: no run is listed yet; its problems are being loaded\n"
+    assert suite("watch", "s").out == "s: no run has started yet; the problems are being loaded\n"
 
 
 def test_a_study_of_before_runs_were_listed(study):
@@ -136,7 +136,7 @@ def test_printed_once(suite, study):
     assert "s: 3 runs: 1 done, 1 silent, 1 waiting" in done.out
     assert "110/300 evaluations (37%)" in done.out
     assert re.search(r"toy/small +│ +1/3 +│ +2\.0000", done.out)
-    assert "pick on toy/small, seed 1: 10/100, best 2.0000, silent for 10 min" in done.out
+    assert "pick on toy/small, seed 1: 10/100, best 2.0000, no new rows for 10 min" in done.out
 
 
 def test_a_study_that_is_not_there(suite, study):

@@ -200,7 +200,7 @@ def test_the_commands(suite, tmp_path, study):
     again = suite("export", "s", "--to", "csv", "--results", results, "--out", tmp_path / "x.csv")
     assert again.code == 1 and "is there already; remove it or choose another --out" in again.err
     done = suite("import", tmp_path / "x.csv")
-    assert (done.code, done.out, done.err) == (0, f"{Path('results', 'x')}\n", "4 runs brought in\n")
+    assert (done.code, done.out, done.err) == (0, f"{Path('results', 'x')}\n", "4 runs imported\n")
     resumed = suite("run", "--study", "x", "--plugin", PLUGIN, "--strategy", "random", "--budget", 60, "--batch", 20)
     assert resumed.code == 1 and "was imported from" in resumed.err and "cannot be resumed" in resumed.err
     (tmp_path / "y.csv").write_text((tmp_path / "x.csv").read_text().replace(fingerprint(results), "other"))

@@ -79,7 +79,7 @@ def test_second_interrupt_ends_at_once_and_leaves_no_process(tmp_path, toy, jobs
     _, err = process.communicate(timeout=30)
     assert time.monotonic() - started < 2.5, err
     assert process.returncode == 130
-    assert "ended; what was stored in results/s is kept: run the same command to resume" in err
+    assert "stopped at once; stored evaluations are kept in results/s: run the same command to resume" in err
     assert "Traceback" not in err
     for _ in range(100):
         if not others_in_group(process.pid):

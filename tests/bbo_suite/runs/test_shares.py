@@ -87,7 +87,7 @@ def test_a_plan_says_how_much_it_is(suite, toy):
     assert one["runs"] == one["done"] == 1
     empty = suite("run", *given, "--only", "9/9")
     assert empty.code == 0 and empty.out == ""
-    assert "share 9/9 holds no run: the study has 6" in empty.err
+    assert "share 9/9 is empty: the study has 6 runs" in empty.err
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_plan_says_how_much_it_is(suite, toy):
     [
         (("run", "--only", "0/3"), "there is no share 0/3; shares are counted from 1"),
         (("run", "--only", "4/3"), "there is no share 4/3"),
-        (("plan", "--only", "half"), "--only 'half' is no share; write K/N, as 1/10"),
+        (("plan", "--only", "half"), "--only 'half' is not a share; write K/N, such as 1/10"),
         (("plan", "--only", "1/2", "--list"), "leave out --only"),
         (("plan", "--problem", "toy/smal"), "Did you mean 'toy/small'?"),
     ],

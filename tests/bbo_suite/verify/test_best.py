@@ -103,7 +103,7 @@ def test_a_study_without_a_success_says_so(suite, tmp_path):
     suite("run", *plugins, "--budget", 20, "--study", "s", "--json")
     done = suite("best", "s", *plugins)
     assert done.code == 0
-    assert done.out == "failing/a: no candidate succeeded, in 20 evaluations of 1 run\n\n"
+    assert done.out == "failing/a: no candidate succeeded in 20 evaluations (1 run)\n\n"
     (found,) = printed(suite("best", "s", *plugins, "--json"))
     assert found["speedup"] is None and found["paste"] is None
 
@@ -174,4 +174,4 @@ def test_what_fails_now_is_told():
 @pytest.mark.parametrize("command", ["best", "run", "plan"])
 def test_the_help_says_how_json_is_separated(suite, command, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    assert "one object a line" in suite(command, "--help").out
+    assert "one object per line" in suite(command, "--help").out

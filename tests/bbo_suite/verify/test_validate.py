@@ -36,7 +36,7 @@ def failures(done):
 def test_a_study_that_holds(suite, study):
     done = suite("validate", *study)
     assert done.code == 0 and failures(done) == []
-    assert done.out.count("holds") == 6 and "nothing was found" in done.out
+    assert done.out.count("holds") == 6 and "all checks passed" in done.out
     assert "evaluating" not in done.out
 
 
@@ -58,7 +58,7 @@ def test_an_edited_value_is_found_though_its_checksum_fits(suite, study, tmp_pat
     done = suite("validate", *study)
     assert done.code == 1
     assert any("annealing on toy/small, seed 0: " in line for line in failures(done))
-    assert "does NOT hold" in done.out and "1 of 2 runs do not hold" in done.out
+    assert "does NOT hold" in done.out and "1 of 2 runs failed a check" in done.out
     assert [line for line in failures(done) if "pick" in line] == []
 
 
