@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from ..compiled import compiled
 from ..hardware.timing import HERTZ
 from ..layout.arrays import Arrays
-from .cycles import first_overflow, time_kernels
-from .gather import Inputs
 from .incremental import update
+from .kernel_timing import first_overflow, time_kernels
+from .kernel_totals import Inputs
 from .state import FUSED, KNOWN, PLAIN, TOUCHED, TUNED, State
 from .sweep import sweep
 

@@ -18,9 +18,9 @@ from ..hardware.machine import Machine
 from ..hardware.timing import KERNEL_WIDTH, OPERANDS, OPERATIONS, READ, WORK
 from ..layout.arrays import COLUMN, WEIGHT, effective_costs
 from ..layout.layout_pass import Laid
-from .cycles import describe_kernels
 from .evaluation import evaluate
-from .gather import NO_INPUTS, Inputs, inputs
+from .kernel_timing import describe_kernels
+from .kernel_totals import NO_INPUTS, Inputs, inputs
 from .state import FUSED, KNOWN, UNKNOWN, Memory, State
 from .sweep import decide
 

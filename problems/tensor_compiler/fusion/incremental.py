@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..compiled import compiled
 from ..layout.arrays import FREE, SOURCE, USER, Arrays
-from .gather import Inputs, gather, touch
+from .kernel_totals import Inputs, gather, touch
 from .queue import clear, pop, push
 from .state import FILLED, FUSED, HEAVY, KERNEL, LARGEST_KERNEL, MOST_COPIES, PLACE, REACHED, TOUCHED, State, is_heavy
 from .sweep import join, legal, uses

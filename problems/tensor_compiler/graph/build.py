@@ -16,7 +16,7 @@ from ..hlo.opcodes import Kind, bytes_of
 from . import shapes
 from .flatten import Flattener, Node
 from .graph import Graph
-from .node_kinds import NodeKinds
+from .signatures import NodeKinds
 from .states import renames
 
 

@@ -18,8 +18,8 @@ from ..graph.graph import Graph
 from ..hardware.kernel_settings import compile_kernels
 from ..hardware.machine import Machine
 from ..layout.layout_pass import Laid, LayoutPass
-from .columns import PASSES, SETTINGS, Columns
-from .recent import Recent
+from .flat_row import PASSES, SETTINGS, Columns
+from .lru_cache import Recent
 
 _KEPT_NODES = 2_000_000
 """Nodes of laid-out programs that are kept, to be found again when their layout is asked for again."""

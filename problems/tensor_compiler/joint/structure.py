@@ -11,7 +11,7 @@ from ..fusion import structure as fusion_structure
 from ..graph.interactions import interactions
 from ..layout import structure as layout_structure
 from ..layout.node_features import NODE_FEATURES, node_features
-from .columns import PASSES, SETTINGS
+from .flat_row import PASSES, SETTINGS
 from .passes import LaidOut, Passes
 
 FEATURES = (*(f"pass is {name}" for name in PASSES), *NODE_FEATURES, "log values")

@@ -12,7 +12,7 @@ from ..graph.graph import Read, Tables
 from ..graph.states import RELAYOUT, RESTACK
 from ..hlo.opcodes import Kind
 from .arrays import ALIGNED, FREE, OPAQUE, PRODUCT, REDUCE, SOURCE, Arrays
-from .tables import MODE, USER, Program, layout_of, wanted_of
+from .graph_arrays import MODE, USER, Program, layout_of, wanted_of
 
 MOVE = int(Kind.MOVE)
 _RESULT, _NOTHING = int(Read.RESULT), int(Read.NOTHING)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..compiled import compiled
 from ..graph.graph import Graph, Tables
-from .tables import USER, Program
+from .graph_arrays import USER, Program
 
 
 def grouped(graph: Graph, program: Program, joins: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -12,8 +12,8 @@ from ..hardware.machine import Machine
 from ..hlo.opcodes import Kind
 from .arrays import ALIGNED, LEFT, LOOPING, RIGHT, Arrays
 from .copies import Facts, Plan, fill, number_nodes
+from .graph_arrays import program
 from .propagation import propagate
-from .tables import program
 from .variables import variables
 
 

@@ -16,8 +16,8 @@ from ..graph.states import RELAYOUT, RESTACK
 from ..hardware.machine import Machine
 from ..hardware.timing import LAUNCH, MATRIX, MEMORY, VECTOR
 from ..hlo.opcodes import Kind
+from .graph_arrays import Program
 from .groups import grouped, joining
-from .tables import Program
 
 FUSED = 0.25
 """Share of the bytes, and of the start of a kernel, that what can be fused is taken to cost."""

@@ -12,7 +12,7 @@ from bbo_problems.tensor_compiler.fusion.kernel_choices import number_of_choices
 from bbo_problems.tensor_compiler.fusion.state import KNOWN, UNKNOWN
 from bbo_problems.tensor_compiler.hardware.kernel_settings import SLOTS, compile_kernels
 from bbo_problems.tensor_compiler.hardware.machine import MACHINES
-from bbo_problems.tensor_compiler.joint.columns import PASSES
+from bbo_problems.tensor_compiler.joint.flat_row import PASSES
 from bbo_problems.tensor_compiler.joint.passes import content
 from bbo_suite import Status
 
