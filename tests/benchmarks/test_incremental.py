@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from bbo_problems.tensor_compiler.fusion.fusion_pass import Fusion
-from bbo_problems.tensor_compiler.fusion.state import KNOWN, UNKNOWN
+from bbo_problems.tensor_compiler.fusion.state import Counter, Known
 from bbo_problems.tensor_compiler.graph.build import build, read_graph
-from bbo_problems.tensor_compiler.graph.graph import Graph
+from bbo_problems.tensor_compiler.graph.graph import ProgramGraph
 from bbo_problems.tensor_compiler.hardware.machine import MACHINES
 from bbo_problems.tensor_compiler.hlo import reader as hlo
 from bbo_problems.tensor_compiler.layout.layout_pass import LayoutPass
@@ -47,7 +47,7 @@ _PARAMETERS = """
 _NODES = _LAYER.count("=") - _LAYER.count("dims=") - _LAYER.count("dimensions=") - _LAYER.count("to_apply=")
 
 
-def layers(nodes: int) -> Graph:
+def layers(nodes: int) -> ProgramGraph:
     """Return a program of about so many nodes; one broadcast is shared by all layers."""
     count = max(1, nodes // _NODES)
     body = "".join(_LAYER.format(i=i, next=i + 1) for i in range(count))
@@ -87,7 +87,7 @@ def test_sweeps(benchmark, which: str | int) -> None:
 
     def anew() -> None:
         for config in configs:
-            fusion._state.counter[KNOWN] = UNKNOWN
+            fusion._state.counter[Counter.KNOWN] = Known.NOTHING
             fusion.seconds(config[None])
 
     benchmark.pedantic(anew, rounds=5, warmup_rounds=1)

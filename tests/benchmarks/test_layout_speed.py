@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bbo_problems.tensor_compiler.fusion.fusion_pass import Fusion
-from bbo_problems.tensor_compiler.fusion.state import KNOWN, UNKNOWN, Memory
+from bbo_problems.tensor_compiler.fusion.state import Counter, Known, StateBuffer
 from bbo_problems.tensor_compiler.graph.build import build
 from bbo_problems.tensor_compiler.hardware.machine import MACHINES
 from bbo_problems.tensor_compiler.hlo import reader as hlo
@@ -55,18 +55,18 @@ def test_layout_and_fusion(benchmark, part: str, nodes: int) -> None:
     """One candidate whose layouts are drawn at random, with its default fusion."""
     layout = layers(nodes)
     config = np.random.default_rng(0).integers(0, layout.options)
-    memory = Memory()  # as a task over layouts keeps it
-    fusion = Fusion(layout.apply(config), V5E, memory)
+    buffer = StateBuffer()  # as a task over layouts keeps it
+    fusion = Fusion(layout.apply(config), V5E, buffer)
     row = fusion.default()[None]
     benchmark.extra_info["nodes"] = len(fusion.arrays.kind)
 
     def sweep() -> None:
-        fusion._state.counter[KNOWN] = UNKNOWN  # else nothing has changed
+        fusion._state.counter[Counter.KNOWN] = Known.NOTHING  # else nothing has changed
         fusion.seconds(row)
 
     run = {
         "layout": lambda: layout.apply(config),
         "fusion": sweep,
-        "both": lambda: Fusion(layout.apply(config), V5E, memory).seconds(row),
+        "both": lambda: Fusion(layout.apply(config), V5E, buffer).seconds(row),
     }
     benchmark.pedantic(run[part], rounds=10, warmup_rounds=1)

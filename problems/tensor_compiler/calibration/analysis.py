@@ -14,12 +14,12 @@ from dataclasses import replace
 
 import pandas as pd
 
-from ..hardware import timing
+from ..hardware.kernel_row import Kernel
 from ..hlo.module import Shape
 from ..hlo.opcodes import bytes_of
 from . import flops
 from .comparison import half
-from .kernels import DEFINITION, PLACEHOLDER, Buffer, Kernel, kernels
+from .kernels import DEFINITION, PLACEHOLDER, Buffer, ScheduledKernel, kernels
 from .rows import row
 
 _COMPUTATION = re.compile(r"^%([\w.\-]+) \(.*\{\n(?:.*\n)*?\}$", re.MULTILINE)
@@ -49,14 +49,14 @@ def counts(machine: str, names: Iterable[str], text: Callable[[str, str], str]) 
     return pd.DataFrame(lines, columns=["program", "half", "kind", "flops", "bytes", "xla flops", "xla bytes"])
 
 
-def traffic(kernel: Kernel) -> tuple[float, str]:
+def traffic(kernel: ScheduledKernel) -> tuple[float, str]:
     """Return the bytes that a kernel moves by its row, but as if nothing were padded nor on the chip; and its kind."""
     entry = kernel.module.computations[kernel.module.entry]
     taken = sorted((i for i in entry.instructions if i.opcode == "parameter"), key=lambda i: i.parameter_number or 0)
     operands = tuple(buffer for i in taken for buffer in _plain(i.shape))
     results = tuple(_plain(entry.instructions[entry.root].shape))
     numbers, kind = row(replace(kernel, operands=operands, results=results))
-    return float(numbers[timing.READ : timing.WORK].sum() + numbers[timing.WRITTEN]), kind
+    return float(numbers[Kernel.READ : Kernel.WORK].sum() + numbers[Kernel.WRITTEN]), kind
 
 
 def _plain(shape: Shape) -> list[Buffer]:

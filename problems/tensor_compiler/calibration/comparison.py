@@ -9,9 +9,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ..hardware.kernel_row import Kernel
 from ..hardware.kernel_settings import compile_kernels
 from ..hardware.machine import Machine, one_core
-from ..hardware.timing import OUTER, SIZE, SUMS, kernel_cycles, squeeze
+from ..hardware.tile_choice import squeeze
+from ..hardware.timing import kernel_cycles
 from .kernels import PLACEHOLDER, kernels
 from .rows import row
 
@@ -57,7 +59,8 @@ def _timed(rows: NDArray[np.float64], machine: Machine) -> tuple[list[float], li
 
 
 def _steps(numbers: NDArray[np.float64], chosen: NDArray[np.float64]) -> float:
-    extents = numbers[OUTER:SIZE] if not numbers[SUMS - 1] else numbers[SUMS - 4 : SUMS - 1]
+    product = numbers[Kernel.TAPS] > 0
+    extents = numbers[Kernel.ROWS : Kernel.TAPS] if product else numbers[Kernel.OUTER : Kernel.SIZE]
     return float(np.prod(np.ceil(extents / chosen[:3])))
 
 

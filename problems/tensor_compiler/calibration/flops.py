@@ -15,7 +15,7 @@ import numpy as np
 from ..graph.shapes import numbers
 from ..hlo import reader as hlo
 from ..hlo.module import Computation, Instruction, Module
-from .kernels import Kernel
+from .kernels import ScheduledKernel
 
 _LIGHT = [
     "abs",
@@ -77,7 +77,7 @@ def counted(text: str) -> float:
     return float(sum(_alone(module, computation, instruction) for computation, instruction in parts))
 
 
-def of_kernel(kernel: Kernel) -> float:
+def of_kernel(kernel: ScheduledKernel) -> float:
     """Return our count of one kernel."""
     return _nested(kernel.module, kernel.module.computations[kernel.module.entry])
 

@@ -39,7 +39,7 @@ class Buffer:
 
 
 @dataclass(frozen=True)
-class Kernel:
+class ScheduledKernel:
     """One kernel of a scheduled program.
 
     Attributes:
@@ -62,7 +62,7 @@ class Kernel:
     buffers: int
 
 
-def kernels(text: str) -> Iterator[Kernel]:
+def kernels(text: str) -> Iterator[ScheduledKernel]:
     """Yield the kernels that have an estimate, those of loop bodies once; raises UserError if the text is no HLO."""
     module = hlo.parse(text, "scheduled HLO")
     buffers = buffers_of(text)
@@ -86,9 +86,9 @@ def _kernel(
     instruction: Instruction,
     window: dict[str, Any],
     buffers: dict[str, tuple[Buffer, ...]],
-) -> Kernel:
+) -> ScheduledKernel:
     operands = [computation.instructions[i] for i in instruction.operands]
-    return Kernel(
+    return ScheduledKernel(
         name=instruction.name,
         module=_alone(module, instruction, operands),
         operands=tuple(buffer for operand in operands for buffer in buffers[operand.name]),

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph import shapes
-from ..graph.flatten import Flattener, Node
+from ..graph.flatten import Flattener, Operation
 from ..graph.layouts import Layout, extents, minor_dims, padded_bytes
-from ..hardware import timing
+from ..hardware.kernel_row import KERNEL_WIDTH, Kernel
 from ..hlo.module import Computation, Instruction, Module, Shape
 from ..hlo.opcodes import Kind, bytes_of
-from ..layout.arrays import LEFT, LOOPING, RIGHT
-from .kernels import Buffer, Kernel
+from ..layout.arrays import Place
+from .kernels import Buffer, ScheduledKernel
 
 KINDS = ("matrix", "convolution", "reduction", "elementwise", "copy")
 COMMON = 0.2
@@ -24,28 +24,28 @@ COMMON = 0.2
 _OF_COPIES = ("copy", "select", "compare", "bitcast-convert")
 
 
-def row(kernel: Kernel) -> tuple[NDArray[np.float64], str]:
+def row(kernel: ScheduledKernel) -> tuple[NDArray[np.float64], str]:
     """Return the `(KERNEL_WIDTH,)` row (see `timing`), with bytes by the layouts in the text, and one of `KINDS`."""
     nodes, _ = Flattener(_with_real_copies(kernel.module)).entry()
-    places, numbers = _places(nodes), np.zeros(timing.KERNEL_WIDTH)
+    places, numbers = _places(nodes), np.zeros(KERNEL_WIDTH)
     heavy = _heaviest(nodes, places)
     for node, where in zip(nodes, places, strict=True):
         for place in range(3):
             if where & (1 << place):
-                numbers[timing.WORK + place] += shapes.operations(node)
-        numbers[timing.OPERATIONS] += where > 0 and node.kind > Kind.FREE
-    numbers[timing.GROUPS : timing.SUMS] = shapes.matrix(heavy)
-    numbers[timing.ROWS] *= _all_products(nodes, places) / max(1.0, math.prod(shapes.matrix(heavy)))
+                numbers[Kernel.WORK + place] += shapes.operations(node)
+        numbers[Kernel.OPERATIONS] += where > 0 and node.kind > Kind.FREE
+    numbers[Kernel.GROUPS : Kernel.SUMS] = shapes.matrix(heavy)
+    numbers[Kernel.ROWS] *= _all_products(nodes, places) / max(1.0, math.prod(shapes.matrix(heavy)))
     _add_bytes(numbers, kernel, nodes, places)
-    numbers[timing.OUTER : timing.SIZE] = _extents(heavy)
+    numbers[Kernel.OUTER : Kernel.SIZE] = _extents(heavy)
     walks = heavy.kind not in (Kind.MATRIX, Kind.REDUCE)
-    numbers[timing.SUMS] = 4 * (math.prod(_extents(heavy)) if walks else shapes.elements(heavy.shape))
+    numbers[Kernel.SUMS] = 4 * (math.prod(_extents(heavy)) if walks else shapes.elements(heavy.shape))
     narrowest = min(bytes_of(_leaf(node.shape).dtype) for node in nodes if node.output)
-    numbers[timing.SIZE], numbers[timing.OPERANDS] = narrowest, len(kernel.operands)
+    numbers[Kernel.SIZE], numbers[Kernel.OPERANDS] = narrowest, len(kernel.operands)
     return numbers, _kind(heavy, nodes, places)
 
 
-def _kind(heavy: Node, nodes: list[Node], places: list[int]) -> str:
+def _kind(heavy: Operation, nodes: list[Operation], places: list[int]) -> str:
     if heavy.kind is Kind.MATRIX:
         return "convolution" if shapes.positions(heavy)[1] > 1 else "matrix"
     if heavy.kind is Kind.REDUCE:
@@ -54,21 +54,23 @@ def _kind(heavy: Node, nodes: list[Node], places: list[int]) -> str:
     return "elementwise" if any(c and w for c, w in zip(computes, places, strict=True)) else "copy"
 
 
-def _places(nodes: list[Node]) -> list[int]:
+def _places(nodes: list[Operation]) -> list[int]:
     """Return where in the kernel each node is computed or read, as bits; 0 for what nothing needs."""
-    places = [LOOPING if node.output else 0 for node in nodes]
+    places = [Place.LOOP if node.output else 0 for node in nodes]
     for i in range(len(nodes) - 1, -1, -1):
         product = nodes[i].kind is Kind.MATRIX
         for position, operand in enumerate(nodes[i].operands):
-            places[operand] |= (LEFT, RIGHT)[position] if product and position < 2 and places[i] else places[i]
+            places[operand] |= (
+                (Place.LEFT, Place.RIGHT)[position] if product and position < 2 and places[i] else places[i]
+            )
     return places
 
 
-def _heaviest(nodes: list[Node], places: list[int]) -> Node:
+def _heaviest(nodes: list[Operation], places: list[int]) -> Operation:
     """Return the node whose loop the kernel is: its largest matrix product, else reduction, else the largest node."""
     live = [node for node, where in zip(nodes, places, strict=True) if where]
 
-    def weight(node: Node) -> tuple[int, float]:
+    def weight(node: Operation) -> tuple[int, float]:
         if node.kind is Kind.MATRIX:
             return 2, math.prod(shapes.matrix(node))
         if node.kind is Kind.REDUCE:
@@ -78,17 +80,19 @@ def _heaviest(nodes: list[Node], places: list[int]) -> Node:
     return max(live, key=weight)
 
 
-def _all_products(nodes: list[Node], places: list[int]) -> float:
+def _all_products(nodes: list[Operation], places: list[int]) -> float:
     """Return the multiply-adds of all products in a kernel: a further one counts as more rows of the largest."""
     return sum(math.prod(shapes.matrix(node)) for node, where in zip(nodes, places, strict=True) if where)
 
 
-def _add_bytes(numbers: NDArray[np.float64], kernel: Kernel, nodes: list[Node], places: list[int]) -> None:
+def _add_bytes(
+    numbers: NDArray[np.float64], kernel: ScheduledKernel, nodes: list[Operation], places: list[int]
+) -> None:
     """Fill in what is read at each place, and written; what lies in the scratchpad is not.
 
     But the operands of a loop that computes count wherever they lie: the estimates do not tell the two apart there.
     """
-    product, copies = numbers[timing.GROUPS] > 0, _is_copy(kernel)
+    product, copies = numbers[Kernel.GROUPS] > 0, _is_copy(kernel)
     share = dict.fromkeys(range(len(kernel.operands)), 0.0)
     where = dict.fromkeys(share, 0)
     for node, at in zip(nodes, places, strict=True):
@@ -98,14 +102,14 @@ def _add_bytes(numbers: NDArray[np.float64], kernel: Kernel, nodes: list[Node], 
                 number = source.parameter_number
                 share[number] = max(share[number], _share_read(node, position))
                 inside = node.kind is Kind.MATRIX and position < 2
-                where[number] |= (LEFT, RIGHT)[position] if inside else at
+                where[number] |= (Place.LEFT, Place.RIGHT)[position] if inside else at
     for number, buffer in enumerate(kernel.operands):
         for place in range(3):
             if where[number] & (1 << place):
                 moved = _moved(buffer, product) if product or copies else buffer.bytes
-                numbers[timing.READ + place] += moved * min(1.0, share[number])
+                numbers[Kernel.READ + place] += moved * min(1.0, share[number])
     part = max((_share_written(node) for node in nodes if node.output), default=1.0)
-    numbers[timing.WRITTEN] = sum(_moved(buffer, product) for buffer in kernel.results) * part
+    numbers[Kernel.WRITTEN] = sum(_moved(buffer, product) for buffer in kernel.results) * part
 
 
 def _moved(buffer: Buffer, product: bool) -> float:
@@ -113,12 +117,12 @@ def _moved(buffer: Buffer, product: bool) -> float:
     return 0.0 if buffer.on_chip else buffer.bytes * (COMMON if product and buffer.common else 1.0)
 
 
-def _is_copy(kernel: Kernel) -> bool:
+def _is_copy(kernel: ScheduledKernel) -> bool:
     computation = kernel.module.computations[kernel.module.entry]
     return computation.instructions[computation.root].opcode == "copy" and len(computation.instructions) == 2
 
 
-def _extents(node: Node) -> tuple[float, float, float]:
+def _extents(node: Operation) -> tuple[float, float, float]:
     """Return outer extent, rows and columns in the order in which the array lies in memory, whole tiles of it."""
     shape = _leaf(shapes.walked(node))
     return extents(shape, _layout(shape))
@@ -132,13 +136,13 @@ def _bytes(shape: Shape) -> float:
     return padded_bytes(shape, () if shape.dtype == "tuple" else _layout(shape))
 
 
-def _share_read(node: Node, place: int) -> float:
+def _share_read(node: Operation, place: int) -> float:
     """Return the share of an operand in memory that is read."""
     part = {shapes.Read.ALL: 1.0, shapes.Read.NOTHING: 0.0}
     return part.get(shapes.reads(node, place), _bytes(node.shape) / max(1.0, _bytes(node.inputs[place])))
 
 
-def _share_written(node: Node) -> float:
+def _share_written(node: Operation) -> float:
     """Return the share of a result that is written: an update in place leaves the rest."""
     return _bytes(shapes.walked(node)) / max(1.0, _bytes(node.shape)) if node.opcode == "dynamic-update-slice" else 1.0
 

@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import compiled
-from ..hardware.timing import HERTZ
-from ..layout.arrays import Arrays
+from ..hardware.machine import Rate
+from ..layout.arrays import FusionGraph
 from .incremental import update
 from .kernel_timing import first_overflow, time_kernels
-from .kernel_totals import Inputs
-from .state import FUSED, KNOWN, PLAIN, TOUCHED, TUNED, State
+from .kernel_totals import IncomingEdges
+from .state import Counter, FusionState, Known, Tally
 from .sweep import sweep
 
 _FEW = 32
@@ -23,11 +23,11 @@ _BLOCK = 64
 def evaluate(
     configs: NDArray,
     settings: NDArray,
-    graph: Arrays,
-    inputs: Inputs,
+    graph: FusionGraph,
+    inputs: IncomingEdges,
     machine: NDArray,
     paper: NDArray,
-    state: State,
+    state: FusionState,
     seconds: NDArray,
     overflowing: NDArray,
 ) -> None:
@@ -45,7 +45,7 @@ def evaluate(
     """
     flips, tuned = np.empty(1 + len(state.config) // _FEW, np.int64), settings.shape[1] > 0
     for b in range(len(configs)):
-        known = state.counter[KNOWN] == (TUNED if tuned else PLAIN)
+        known = state.counter[Counter.KNOWN] == (Known.TUNED if tuned else Known.PLAIN)
         changes = _differences(configs[b], state.config, flips) if known else -1
         whole = changes < 0 or not update(configs[b], flips[:changes], graph, inputs, state)
         if whole:
@@ -54,8 +54,8 @@ def evaluate(
         if tuned:
             _take_settings(settings[b].reshape(-1), state)
         time_kernels(whole, tuned, graph, machine, paper, state)
-        state.counter[KNOWN] = TUNED if tuned else PLAIN
-        seconds[b], overflowing[b] = state.sums[1] / machine[HERTZ], first_overflow(state)
+        state.counter[Counter.KNOWN] = Known.TUNED if tuned else Known.PLAIN
+        seconds[b], overflowing[b] = state.sums[1] / machine[Rate.HERTZ], first_overflow(state)
 
 
 @compiled(runtime=False)
@@ -93,7 +93,7 @@ def _same_block(new: NDArray, old: NDArray) -> bool:
 
 
 @compiled(runtime=False)
-def _take_settings(settings: NDArray, state: State) -> None:
+def _take_settings(settings: NDArray, state: FusionState) -> None:
     """Take over what is set for kernels, and touch those for which that has changed."""
     old = state.settings.reshape(-1)
     i, width = _next_difference(settings, old, 0), state.settings.shape[1]
@@ -101,7 +101,7 @@ def _take_settings(settings: NDArray, state: State) -> None:
         v = i // width
         for slot in range(v * width, (v + 1) * width):
             old[slot] = settings[slot]
-        if state.tally[v, FUSED] > 0:
-            state.touched[state.counter[TOUCHED]] = v
-            state.counter[TOUCHED] += 1
+        if state.tally[v, Tally.FUSED] > 0:
+            state.touched[state.counter[Counter.TOUCHED]] = v
+            state.counter[Counter.TOUCHED] += 1
         i = _next_difference(settings, old, (v + 1) * width)

@@ -13,15 +13,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ..hardware.kernel_row import KERNEL_WIDTH, Kernel
 from ..hardware.kernel_settings import SLOTS
 from ..hardware.machine import Machine
-from ..hardware.timing import KERNEL_WIDTH, OPERANDS, OPERATIONS, READ, WORK
-from ..layout.arrays import COLUMN, WEIGHT, effective_costs
-from ..layout.layout_pass import Laid
+from ..layout.arrays import Edge, Node, effective_costs
+from ..layout.layout_pass import LaidOutProgram
 from .evaluation import evaluate
 from .kernel_timing import describe_kernels
-from .kernel_totals import NO_INPUTS, Inputs, inputs
-from .state import FUSED, KNOWN, UNKNOWN, Memory, State
+from .kernel_totals import NO_EDGES, IncomingEdges, inputs
+from .state import Counter, FusionState, Known, StateBuffer, Tally
 from .sweep import decide
 
 _CAUTIOUS, _BOLD = 0.6, np.inf
@@ -65,22 +65,22 @@ class Fusion:
       memory: shared by programs of which one is evaluated at a time; its own when left out.
     """
 
-    def __init__(self, laid: Laid, machine: Machine, memory: Memory | None = None) -> None:
-        column = laid.arrays.edge[:, COLUMN]
+    def __init__(self, laid: LaidOutProgram, machine: Machine, memory: StateBuffer | None = None) -> None:
+        column = laid.arrays.edge[:, Edge.DECISION]
         live = np.bincount(column + 1)[1:] > 0
         self.columns = np.flatnonzero(live)
         edge = laid.arrays.edge.copy()
-        edge[:, COLUMN] = np.append(np.where(live, np.cumsum(live) - 1, -1), -1)[column]
+        edge[:, Edge.DECISION] = np.append(np.where(live, np.cumsum(live) - 1, -1), -1)[column]
         self.arrays = laid.arrays._replace(edge=edge)
-        self._memory = memory or Memory()
+        self._memory = memory or StateBuffer()
         self._machine, self._on_paper = machine.array(), machine.on_paper().array()
 
     @cached_property
-    def _inputs(self) -> Inputs:
+    def _inputs(self) -> IncomingEdges:
         return inputs(self.arrays, len(self.columns))
 
     @property
-    def _state(self) -> State:
+    def _state(self) -> FusionState:
         return self._memory.lend(self, len(self.arrays.kind), len(self.columns))
 
     def seconds(self, configs: NDArray) -> NDArray[np.float64]:
@@ -105,11 +105,11 @@ class Fusion:
     def kernels(self, config: NDArray) -> Kernels:
         """Return the kernels that one `(d,)` configuration makes."""
         self.seconds(config[None])
-        result = np.flatnonzero(self._state.tally[:, FUSED])
+        result = np.flatnonzero(self._state.tally[:, Tally.FUSED])
         rows = np.empty((len(result), KERNEL_WIDTH))
         describe_kernels(result, self.arrays, self._state, rows)
-        counts = rows[:, [OPERATIONS, OPERANDS]].astype(np.int64)
-        runs, read = self.arrays.node[result, WEIGHT], rows[:, READ:WORK].sum(axis=1)
+        counts = rows[:, [Kernel.OPERATIONS, Kernel.OPERANDS]].astype(np.int64)
+        runs, read = self.arrays.node[result, Node.RUNS], rows[:, Kernel.READ : Kernel.WORK].sum(axis=1)
         return Kernels(result, self._state.cycles[result], runs, counts[:, 0], read, counts[:, 1], rows)
 
     def default(self) -> NDArray[np.int8]:
@@ -133,7 +133,7 @@ class Fusion:
             if seconds < best_seconds:
                 best, best_seconds = config.copy(), seconds
             costs = effective_costs(config, self.arrays)
-        self._state.counter[KNOWN] = UNKNOWN  # the machine changes
+        self._state.counter[Counter.KNOWN] = Known.NOTHING  # the machine changes
         return best
 
     def _evaluate(
@@ -145,7 +145,7 @@ class Fusion:
         rows, tuned = (np.require(array, np.int8, ["C", "W"]) for array in (configs, tuned))
         seconds, overflowing = np.empty(b), np.empty(b, np.int64)
         state = self._state
-        alone = b == 1 and state.counter[KNOWN] == UNKNOWN  # a sweep, which does not look at the inputs
-        given = NO_INPUTS if alone else self._inputs
+        alone = b == 1 and state.counter[Counter.KNOWN] == Known.NOTHING  # a sweep, which does not look at the inputs
+        given = NO_EDGES if alone else self._inputs
         evaluate(rows, tuned, self.arrays, given, machine, self._on_paper, state, seconds, overflowing)
         return seconds, overflowing

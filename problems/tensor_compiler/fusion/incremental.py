@@ -13,42 +13,43 @@ from __future__ import annotations
 from numpy.typing import NDArray
 
 from ..compiled import compiled
-from ..layout.arrays import FREE, SOURCE, USER, Arrays
-from .kernel_totals import Inputs, gather, touch
-from .queue import clear, pop, push
-from .state import FILLED, FUSED, HEAVY, KERNEL, LARGEST_KERNEL, MOST_COPIES, PLACE, REACHED, TOUCHED, State, is_heavy
+from ..hlo.opcodes import Kind
+from ..layout.arrays import Edge, FusionGraph
+from .kernel_totals import IncomingEdges, recompute_totals, touch
+from .queue import clear, is_empty, pop, push
+from .state import LARGEST_KERNEL, MOST_COPIES, Counter, FusionState, Member, Span, Tally, Use, is_heavy
 from .sweep import join, legal, uses
 
 
 @compiled(runtime=False)
-def update(config: NDArray, flips: NDArray, graph: Arrays, inputs: Inputs, state: State) -> bool:
+def update(config: NDArray, flips: NDArray, graph: FusionGraph, inputs: IncomingEdges, state: FusionState) -> bool:
     """Take over the columns of a configuration that have changed; return False where a sweep has to do it.
 
     The kernels that have changed are touched.
     """
-    gathered, state.counter[TOUCHED] = 0, 0
+    gathered, state.counter[Counter.TOUCHED] = 0, 0
     for column in flips:
         state.config[column] = config[column]
         for i in range(inputs.columns[column], inputs.columns[column + 1]):
             e = inputs.decided[i]
             push(state.dirty, inputs.producer[e])
-            _touch_kernels_of(graph.edge[e, USER], state)
-    while state.dirty.heap[0] > 0:
-        if state.counter[TOUCHED] > len(graph.kind) or not _visit(graph, inputs, state):
+            _touch_kernels_of(graph.edge[e, Edge.CONSUMER], state)
+    while not is_empty(state.dirty):
+        if state.counter[Counter.TOUCHED] > len(graph.kind) or not _visit(graph, inputs, state):
             _abandon(state)
             return False
-        while gathered < state.counter[TOUCHED]:
-            gather(state.touched[gathered], graph, inputs, state)
+        while gathered < state.counter[Counter.TOUCHED]:
+            recompute_totals(state.touched[gathered], graph, inputs, state)
             gathered += 1
     return True
 
 
 @compiled(runtime=False)
-def _visit(graph: Arrays, inputs: Inputs, state: State) -> bool:
+def _visit(graph: FusionGraph, inputs: IncomingEdges, state: FusionState) -> bool:
     """Look at the nodes that wait until none does; return False where that is beyond an update."""
-    while state.dirty.heap[0] > 0:
+    while not is_empty(state.dirty):
         v = pop(state.dirty)
-        if state.counter[FILLED] + MOST_COPIES + 1 > len(state.member):
+        if state.counter[Counter.FILLED] + MOST_COPIES + 1 > len(state.member):
             return False
         reached = uses(v, state.config, False, MOST_COPIES, graph, state)
         if _meets_full_kernel(v, reached, state):
@@ -58,99 +59,104 @@ def _visit(graph: Arrays, inputs: Inputs, state: State) -> bool:
 
 
 @compiled(runtime=False)
-def _meets_full_kernel(v: int, reached: int, state: State) -> bool:
+def _meets_full_kernel(v: int, reached: int, state: FusionState) -> bool:
     """May v want to enter a kernel as large as one may be, or leave it?"""
     for i in range(reached):
-        if state.tally[state.use[i, REACHED], FUSED] >= LARGEST_KERNEL:
+        if state.tally[state.use[i, Use.REACHED], Tally.FUSED] >= LARGEST_KERNEL:
             return True
-    for j in range(state.span[v, 0], state.span[v, 0] + state.span[v, 1]):
-        if state.tally[state.member[j, KERNEL], FUSED] >= LARGEST_KERNEL:
+    for j in range(state.span[v, Span.START], state.span[v, Span.START] + state.span[v, Span.COUNT]):
+        if state.tally[state.member[j, Member.KERNEL], Tally.FUSED] >= LARGEST_KERNEL:
             return True
     return False
 
 
 @compiled(runtime=False)
-def _move(v: int, count: int, graph: Arrays, inputs: Inputs, state: State) -> None:
+def _move(v: int, count: int, graph: FusionGraph, inputs: IncomingEdges, state: FusionState) -> None:
     """Replace v's memberships by the `count` that were written last."""
-    start, before, behind = state.span[v, 0], state.span[v, 1], state.counter[FILLED]
+    start, before, behind = state.span[v, Span.START], state.span[v, Span.COUNT], state.counter[Counter.FILLED]
     same, heavy = count == before, is_heavy(v, graph)
     for j in range(start, start + before):
         if not _among(j, behind, count, state):
             same = False
-            _leave(v, state.member[j, KERNEL], state)
+            _leave(v, state.member[j, Member.KERNEL], state)
     for j in range(behind, behind + count):
         if not _among(j, start, before, state):
             same = False
-            _enter(v, state.member[j, KERNEL], heavy, state)
+            _enter(v, state.member[j, Member.KERNEL], heavy, state)
     if not same:
         _keep(v, count, state)
         _push_producers(v, graph, inputs, state)
 
 
 @compiled(runtime=False)
-def _among(j: int, start: int, count: int, state: State) -> bool:
+def _among(j: int, start: int, count: int, state: FusionState) -> bool:
     """Is membership j one of those that start there?"""
-    member, times = state.member, state.times
+    member, times, kernel, place = (
+        state.member,
+        state.times,
+        state.member[j, Member.KERNEL],
+        state.member[j, Member.PLACE],
+    )
     for i in range(start, start + count):
-        if member[i, KERNEL] == member[j, KERNEL] and member[i, PLACE] == member[j, PLACE] and times[i] == times[j]:
+        if member[i, Member.KERNEL] == kernel and member[i, Member.PLACE] == place and times[i] == times[j]:
             return True
     return False
 
 
 @compiled(runtime=False)
-def _leave(v: int, k: int, state: State) -> None:
+def _leave(v: int, k: int, state: FusionState) -> None:
     """Take v out of kernel k."""
     tally = state.tally[k]
-    tally[FUSED] -= 1
-    if tally[HEAVY] == v:
-        tally[HEAVY] = -1  # whom v has kept out is found when k is gathered
+    tally[Tally.FUSED] -= 1
+    if tally[Tally.HEAVY] == v:
+        tally[Tally.HEAVY] = -1  # whom v has kept out is found when k is gathered
     touch(k, state)
 
 
 @compiled(runtime=False)
-def _enter(v: int, k: int, heavy: bool, state: State) -> None:
+def _enter(v: int, k: int, heavy: bool, state: FusionState) -> None:
     """Put v into kernel k; a heavy operation behind it has to go."""
     tally = state.tally[k]
-    tally[FUSED] += 1
+    tally[Tally.FUSED] += 1
     if heavy:
-        if tally[HEAVY] >= 0:
-            push(state.dirty, tally[HEAVY])
-        tally[HEAVY] = v
+        if tally[Tally.HEAVY] >= 0:
+            push(state.dirty, tally[Tally.HEAVY])
+        tally[Tally.HEAVY] = v
     touch(k, state)
 
 
 @compiled(runtime=False)
-def _keep(v: int, count: int, state: State) -> None:
+def _keep(v: int, count: int, state: FusionState) -> None:
     """Make the memberships that were written last those of v: in place of the old ones if there is room."""
-    behind = state.counter[FILLED]
-    if count > state.span[v, 1]:
-        state.span[v, 0] = behind
-        state.counter[FILLED] += count
-    start, state.span[v, 1] = state.span[v, 0], count
+    behind = state.counter[Counter.FILLED]
+    if count > state.span[v, Span.COUNT]:
+        state.span[v, Span.START] = behind
+        state.counter[Counter.FILLED] += count
+    start, state.span[v, Span.COUNT] = state.span[v, Span.START], count
     for i in range(count):
-        state.member[start + i, KERNEL] = state.member[behind + i, KERNEL]
-        state.member[start + i, PLACE] = state.member[behind + i, PLACE]
+        state.member[start + i, Member.KERNEL] = state.member[behind + i, Member.KERNEL]
+        state.member[start + i, Member.PLACE] = state.member[behind + i, Member.PLACE]
         state.times[start + i] = state.times[behind + i]
 
 
 @compiled(runtime=False)
-def _push_producers(v: int, graph: Arrays, inputs: Inputs, state: State) -> None:
+def _push_producers(v: int, graph: FusionGraph, inputs: IncomingEdges, state: FusionState) -> None:
     """Let those that v takes wait, unless nothing can change for them."""
     for i in range(inputs.starts[v], inputs.starts[v + 1]):
         producer = inputs.producer[inputs.edge[i]]
-        if graph.kind[producer] not in (SOURCE, FREE):
+        if graph.kind[producer] not in (Kind.SOURCE, Kind.FREE):
             push(state.dirty, producer)
 
 
 @compiled(runtime=False)
-def _touch_kernels_of(v: int, state: State) -> None:
-    for j in range(state.span[v, 0], state.span[v, 0] + state.span[v, 1]):
-        touch(state.member[j, KERNEL], state)
+def _touch_kernels_of(v: int, state: FusionState) -> None:
+    for j in range(state.span[v, Span.START], state.span[v, Span.START] + state.span[v, Span.COUNT]):
+        touch(state.member[j, Member.KERNEL], state)
 
 
 @compiled(runtime=False)
-def _abandon(state: State) -> None:
+def _abandon(state: FusionState) -> None:
     """Leave no node waiting and no kernel marked."""
     clear(state.dirty)
-    for i in range(state.counter[TOUCHED]):
+    for i in range(state.counter[Counter.TOUCHED]):
         state.changed[state.touched[i]] = False

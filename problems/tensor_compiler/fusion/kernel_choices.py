@@ -11,19 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import compiled
-from ..graph.graph import Graph
+from ..graph.graph import ProgramGraph
+from ..hardware.kernel_row import KERNEL_WIDTH, PRODUCT_COLUMNS, Kernel
 from ..hardware.kernel_settings import FLAG_VALUES, OF_PRODUCTS, SLOTS
-from ..hardware.timing import GROUPS, KERNEL_WIDTH, OUTER, SIZE, SUMS, extent, unit
+from ..hardware.tile_sizes import extent, unit
 
 _COUNTS = np.array([len(values) for values in FLAG_VALUES.values()])
 _VALUES = np.array([[values[min(i, len(values) - 1)] for i in range(4)] for values in FLAG_VALUES.values()])
 _ONLY_OF_PRODUCTS = np.isin(np.arange(len(_COUNTS)), OF_PRODUCTS)
 
 
-def most_choices(graph: Graph) -> NDArray[np.int64]:
+def most_choices(graph: ProgramGraph) -> NDArray[np.int64]:
     """Return `(9,)` for each slot the most values that any kernel of a program can have, under any configuration."""
     kernels = np.zeros((len(graph.tables.loops), KERNEL_WIDTH))
-    kernels[:, GROUPS:SUMS], kernels[:, OUTER:SIZE] = graph.tables.loops[:, :5], graph.tables.loops[:, 5:]
+    kernels[:, Kernel.GROUPS : Kernel.SUMS] = graph.tables.loops[:, :PRODUCT_COLUMNS]
+    kernels[:, Kernel.OUTER : Kernel.SIZE] = graph.tables.loops[:, PRODUCT_COLUMNS:]
     return number_of_choices(kernels).max(axis=0)
 
 
@@ -40,7 +42,7 @@ def _count(kernels: NDArray, counts: NDArray) -> None:
         for axis in range(3):
             counts[k, axis] = _sizes(kernels[k], axis)
         for flag in range(6):
-            means_nothing = _ONLY_OF_PRODUCTS[flag] and kernels[k, GROUPS] == 0
+            means_nothing = _ONLY_OF_PRODUCTS[flag] and kernels[k, Kernel.GROUPS] == 0
             counts[k, 3 + flag] = 1 if means_nothing else _COUNTS[flag]
 
 
@@ -68,7 +70,7 @@ def override(numbers: NDArray, kernel: NDArray, tile: NDArray, flags: NDArray) -
             chosen = count - 1 if tile[axis] >= whole else round(math.log2(tile[axis] / smallest))
             tile[axis] = min(smallest * 2.0 ** _place(numbers[axis], chosen, count), whole)
     for flag in range(6):
-        if numbers[3 + flag] > 0 and not (_ONLY_OF_PRODUCTS[flag] and kernel[GROUPS] == 0):
+        if numbers[3 + flag] > 0 and not (_ONLY_OF_PRODUCTS[flag] and kernel[Kernel.GROUPS] == 0):
             chosen = 0
             while _VALUES[flag, chosen] != flags[flag]:
                 chosen += 1

@@ -9,42 +9,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import compiled
-from ..hardware.timing import (
-    DEFAULT_FLAGS,
-    GROUPS,
-    OPERATIONS,
-    OUTER,
-    SIZE,
-    SUMS,
-    WRITTEN,
-    kernel_cycles,
-    settle,
-    squeeze,
-)
-from ..hardware.timing import OPERANDS as ARRAYS_READ
-from ..layout.arrays import BYTES, ELEMENTS, ITEM, WEIGHT, Arrays
+from ..hardware.kernel_row import DEFAULT_FLAGS, PRODUCT_COLUMNS, Kernel
+from ..hardware.tile_choice import settle, squeeze
+from ..hardware.timing import kernel_cycles
+from ..layout.arrays import FusionGraph, Node
 from .kernel_choices import override
-from .state import FUSED, HEAVY, OPERANDS, TOUCHED, State
+from .state import Counter, FusionState, Tally
 
 
 @compiled()
-def describe_kernels(result: NDArray, graph: Arrays, state: State, rows: NDArray) -> None:
+def describe_kernels(result: NDArray, graph: FusionGraph, state: FusionState, rows: NDArray) -> None:
     """Write all that the timing of the `(k,)` kernels depends on, `(k, KERNEL_WIDTH)` (see `timing`)."""
     for i in range(len(result)):
         _describe(result[i], _shaping(result[i], state), graph, state, rows[i])
 
 
 @compiled(runtime=False)
-def time_kernels(whole: bool, tuned: bool, graph: Arrays, machine: NDArray, paper: NDArray, state: State) -> None:
+def time_kernels(
+    whole: bool, tuned: bool, graph: FusionGraph, machine: NDArray, paper: NDArray, state: FusionState
+) -> None:
     """Time the kernels that were touched, for `state.settings` if `tuned`; if `whole`, there are no others."""
     size = len(state.sums) // 2
     if whole:
         state.cycles[:] = 0.0
         state.sums[:] = 0.0
-    for i in range(state.counter[TOUCHED]):
+    for i in range(state.counter[Counter.TOUCHED]):
         v = state.touched[i]
-        state.cycles[v] = _cycles(v, tuned, graph, machine, paper, state) if state.tally[v, FUSED] > 0 else 0.0
-        state.sums[size + v] = state.cycles[v] * graph.node[v, WEIGHT]
+        state.cycles[v] = _cycles(v, tuned, graph, machine, paper, state) if state.tally[v, Tally.FUSED] > 0 else 0.0
+        state.sums[size + v] = state.cycles[v] * graph.node[v, Node.RUNS]
         parent = 0 if whole else (size + v) // 2
         while parent > 0:
             state.sums[parent] = state.sums[2 * parent] + state.sums[2 * parent + 1]
@@ -55,7 +47,7 @@ def time_kernels(whole: bool, tuned: bool, graph: Arrays, machine: NDArray, pape
 
 
 @compiled(runtime=False)
-def first_overflow(state: State) -> int:
+def first_overflow(state: FusionState) -> int:
     """Return the first node whose kernel takes forever, or -1."""
     if state.sums[1] < np.inf:
         return -1
@@ -66,7 +58,7 @@ def first_overflow(state: State) -> int:
 
 
 @compiled(runtime=False)
-def _cycles(v: int, tuned: bool, graph: Arrays, machine: NDArray, paper: NDArray, state: State) -> float:
+def _cycles(v: int, tuned: bool, graph: FusionGraph, machine: NDArray, paper: NDArray, state: FusionState) -> float:
     """Return the cycles of the kernel of v as the compiler sets it, or as far as nothing else is set for it."""
     kernel, tile, flags, heavy = state.kernel, state.tile, state.flags, _shaping(v, state)
     _describe(v, heavy, graph, state, kernel)
@@ -87,21 +79,21 @@ def _cycles(v: int, tuned: bool, graph: Arrays, machine: NDArray, paper: NDArray
 
 
 @compiled(runtime=False)
-def _describe(v: int, heavy: int, graph: Arrays, state: State, kernel: NDArray) -> None:
+def _describe(v: int, heavy: int, graph: FusionGraph, state: FusionState, kernel: NDArray) -> None:
     """Write all that the timing of the kernel of v depends on; `heavy` decides its shape."""
-    for column in range(6):
+    for column in range(Kernel.WRITTEN):
         kernel[column] = state.load[v, column]
     row = graph.row[heavy]
-    for column in range(SUMS - GROUPS):
-        kernel[GROUPS + column] = graph.loops[row, column]
+    for column in range(PRODUCT_COLUMNS):
+        kernel[Kernel.GROUPS + column] = graph.loops[row, column]
     for column in range(3):
-        kernel[OUTER + column] = graph.loops[row, SUMS - GROUPS + column]
-    kernel[WRITTEN], kernel[SIZE] = graph.node[v, BYTES], graph.node[v, ITEM]
-    kernel[ARRAYS_READ], kernel[OPERATIONS] = state.tally[v, OPERANDS], state.tally[v, FUSED]
-    kernel[SUMS] = graph.node[heavy, ELEMENTS] * 4
+        kernel[Kernel.OUTER + column] = graph.loops[row, PRODUCT_COLUMNS + column]
+    kernel[Kernel.WRITTEN], kernel[Kernel.SIZE] = graph.node[v, Node.BYTES], graph.node[v, Node.ELEMENT_BYTES]
+    kernel[Kernel.OPERANDS], kernel[Kernel.OPERATIONS] = state.tally[v, Tally.OPERANDS], state.tally[v, Tally.FUSED]
+    kernel[Kernel.SUMS] = graph.node[heavy, Node.ELEMENTS] * 4
 
 
 @compiled(runtime=False)
-def _shaping(v: int, state: State) -> int:
+def _shaping(v: int, state: FusionState) -> int:
     """Return the node that decides the shape of the kernel of v."""
-    return state.tally[v, HEAVY] if state.tally[v, HEAVY] >= 0 else v
+    return state.tally[v, Tally.HEAVY] if state.tally[v, Tally.HEAVY] >= 0 else v

@@ -8,29 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import compiled
-from ..layout.arrays import ALIGNED, COLUMN, FREE, LOOPING, USER, Arrays
-from .queue import pop, push
-from .state import (
-    CLOCK,
-    COMPUTED,
-    FUSED,
-    HEAVY,
-    KERNEL,
-    MOVED,
-    PLACE,
-    TAKEN,
-    TIMES,
-    TOUCHED,
-    State,
-    add,
-    empty,
-    fresh,
-    is_heavy,
-    note,
-)
+from ..hlo.opcodes import Kind
+from ..layout.arrays import Edge, FusionGraph, Place
+from .queue import is_empty, pop, push
+from .state import Amount, Counter, FusionState, Member, Span, Tally, Use, add, empty, fresh, is_heavy, note
 
 
-class Inputs(NamedTuple):
+class IncomingEdges(NamedTuple):
     """The edges of a graph seen from the consumers and from the columns of a configuration.
 
     Attributes:
@@ -48,16 +32,16 @@ class Inputs(NamedTuple):
     decided: NDArray[np.int64]
 
 
-NO_INPUTS = Inputs(*(np.empty(0, np.int64) for _ in Inputs._fields))
+NO_EDGES = IncomingEdges(*(np.empty(0, np.int64) for _ in IncomingEdges._fields))
 """For where no candidate is known that an update could start from."""
 
 
-def inputs(graph: Arrays, d: int) -> Inputs:
+def inputs(graph: FusionGraph, d: int) -> IncomingEdges:
     """Return the edges of a graph by consumer and by column; `d` is the number of columns."""
     n = len(graph.kind)
-    starts, edge = _by(graph.edge[:, USER], n)
-    columns, decided = _by(graph.edge[:, COLUMN], d)
-    return Inputs(starts, edge, np.repeat(np.arange(n), np.diff(graph.starts)), columns, decided)
+    starts, edge = _by(graph.edge[:, Edge.CONSUMER], n)
+    columns, decided = _by(graph.edge[:, Edge.DECISION], d)
+    return IncomingEdges(starts, edge, np.repeat(np.arange(n), np.diff(graph.starts)), columns, decided)
 
 
 @compiled()
@@ -76,59 +60,59 @@ def _by(group: NDArray, count: int) -> tuple[NDArray, NDArray]:
 
 
 @compiled(runtime=False)
-def touch(k: int, state: State) -> None:
+def touch(k: int, state: FusionState) -> None:
     """Put kernel k on the list of those that have changed, to be gathered."""
     if not state.changed[k]:
         state.changed[k] = True
-        state.touched[state.counter[TOUCHED]] = k
-        state.counter[TOUCHED] += 1
+        state.touched[state.counter[Counter.TOUCHED]] = k
+        state.counter[Counter.TOUCHED] += 1
 
 
 @compiled(runtime=False)
-def gather(k: int, graph: Arrays, inputs: Inputs, state: State) -> None:
+def recompute_totals(k: int, graph: FusionGraph, inputs: IncomingEdges, state: FusionState) -> None:
     """Add up again what kernel k computes and reads, in the order of a sweep."""
     state.changed[k] = False
-    if state.tally[k, FUSED] == 0:
+    if state.tally[k, Tally.FUSED] == 0:
         return
     empty(k, state)
-    state.counter[CLOCK] += 1
+    state.counter[Counter.CLOCK] += 1
     fresh(k, state)
-    state.use[k, COMPUTED], state.amount[k, TIMES] = LOOPING | ALIGNED, 1.0
+    state.use[k, Use.COMPUTED], state.amount[k, Amount.TIMES] = Place.LOOP | Place.ALIGNED, 1.0
     push(state.inside, k)
-    while state.inside.heap[0] > 0:
+    while not is_empty(state.inside):
         _include(pop(state.inside), k, graph, inputs, state)
 
 
 @compiled(runtime=False)
-def _include(v: int, k: int, graph: Arrays, inputs: Inputs, state: State) -> None:
+def _include(v: int, k: int, graph: FusionGraph, inputs: IncomingEdges, state: FusionState) -> None:
     """Add v, whose uses in kernel k are noted, and note its own uses of its producers if k computes it."""
     computed, taken, heavy, j = (
-        state.use[v, COMPUTED],
-        state.use[v, TAKEN],
+        state.use[v, Use.COMPUTED],
+        state.use[v, Use.READ],
         is_heavy(v, graph),
         _membership(v, k, state),
     )
     if j < 0:
-        if heavy and computed != 0 and state.tally[k, HEAVY] < 0:
+        if heavy and computed != 0 and state.tally[k, Tally.HEAVY] < 0:
             push(state.dirty, v)  # it was refused, and may now have a place
-        computed, taken = 0, taken | (computed & ~ALIGNED)
-    add(v, k, computed, taken, state.amount[v, TIMES], state.amount[v, MOVED], heavy, graph, state)
+        computed, taken = 0, taken | (computed & ~Place.ALIGNED)
+    add(v, k, computed, taken, state.amount[v, Amount.TIMES], state.amount[v, Amount.MOVED], heavy, graph, state)
     if j < 0:
         return
     for i in range(inputs.starts[v], inputs.starts[v + 1]):
         e = inputs.edge[i]
-        producer, column = inputs.producer[e], graph.edge[e, COLUMN]
-        if graph.kind[producer] != FREE:
+        producer, column = inputs.producer[e], graph.edge[e, Edge.DECISION]
+        if graph.kind[producer] != Kind.FREE:
             if fresh(producer, state):
                 push(state.inside, producer)
             asked = column >= 0 and state.config[column] != 0
-            note(producer, e, asked, state.member[j, PLACE], state.times[j], graph, state)
+            note(producer, e, asked, state.member[j, Member.PLACE], state.times[j], graph, state)
 
 
 @compiled(runtime=False)
-def _membership(v: int, k: int, state: State) -> int:
+def _membership(v: int, k: int, state: FusionState) -> int:
     """Return where it stands that kernel k computes v, or -1."""
-    for j in range(state.span[v, 0], state.span[v, 0] + state.span[v, 1]):
-        if state.member[j, KERNEL] == k:
+    for j in range(state.span[v, Span.START], state.span[v, Span.START] + state.span[v, Span.COUNT]):
+        if state.member[j, Member.KERNEL] == k:
             return j
     return -1

@@ -1,4 +1,4 @@
-"""A queue of nodes, the largest number first, each in it once: the order in which the fusion pass visits nodes."""
+"""A priority queue of nodes, largest number first, without duplicates: the fusion pass visits nodes in this order."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Queue(NamedTuple):
     """A binary heap.
 
     Attributes:
-      heap: `(1 + n,)` how many nodes wait, then these.
-      waiting: `(n,)` is this node in the heap?
+      heap: `(1 + n,)` the number of waiting nodes, then these nodes.
+      waiting: `(n,)` True if this node is in the heap.
     """
 
     heap: NDArray[np.int64]
@@ -28,8 +28,14 @@ def new_queue(n: int) -> Queue:
 
 
 @compiled(runtime=False)
+def is_empty(queue: Queue) -> bool:
+    """Return whether no node waits."""
+    return queue.heap[0] == 0
+
+
+@compiled(runtime=False)
 def push(queue: Queue, v: int) -> None:
-    """Let v wait."""
+    """Add v, unless it waits already."""
     heap = queue.heap
     if queue.waiting[v]:
         return
@@ -44,7 +50,7 @@ def push(queue: Queue, v: int) -> None:
 
 @compiled(runtime=False)
 def pop(queue: Queue) -> int:
-    """Take the largest node of those that wait."""
+    """Remove and return the largest node."""
     heap = queue.heap
     first, last = heap[1], heap[heap[0]]
     heap[0] -= 1
@@ -63,7 +69,7 @@ def pop(queue: Queue) -> int:
 
 @compiled(runtime=False)
 def clear(queue: Queue) -> None:
-    """Let no node wait."""
+    """Remove all nodes."""
     for at in range(1, queue.heap[0] + 1):
         queue.waiting[queue.heap[at]] = False
     queue.heap[0] = 0

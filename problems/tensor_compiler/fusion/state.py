@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import compiled
+from ..hardware.kernel_row import DEFAULT_FLAGS, KERNEL_WIDTH, PLACES, Kernel
 from ..hardware.kernel_settings import SLOTS
-from ..hardware.timing import DEFAULT_FLAGS, KERNEL_WIDTH
-from ..layout.arrays import ALIGNED, PRODUCT, READ, REDUCE, REUSE, STRAIGHT, WHERE, WORK, Arrays
+from ..hlo.opcodes import Kind
+from ..layout.arrays import Edge, Flow, FusionGraph, Node, Place
 from .queue import Queue, new_queue
 
 LARGEST_KERNEL = 256
@@ -18,16 +20,63 @@ LARGEST_KERNEL = 256
 MOST_COPIES = 16
 """Most kernels that compute the same node."""
 
-# Columns.
-KERNEL, PLACE = range(2)  # of `member`
-SEEN, REACHED, COMPUTED, TAKEN = range(4)  # of `use`
-MOVED, TIMES = range(2)  # of `amount`
-FUSED, OPERANDS, HEAVY = range(3)  # of `tally`
-CLOCK, FILLED, TOUCHED, KNOWN = range(4)  # of `counter`
-UNKNOWN, PLAIN, TUNED = range(3)  # `counter[KNOWN]`: nothing, or whether the last candidate had settings
+
+class Span(IntEnum):
+    """Columns of `FusionState.span`."""
+
+    START = 0
+    COUNT = 1
 
 
-class State(NamedTuple):
+class Member(IntEnum):
+    """Columns of `FusionState.member`."""
+
+    KERNEL = 0
+    PLACE = 1
+
+
+class Use(IntEnum):
+    """Columns of `FusionState.use`."""
+
+    SEEN = 0  # when the row was last cleared, by the clock
+    REACHED = 1  # the rows seen, a list
+    COMPUTED = 2  # places where the node is to be computed
+    READ = 3  # places where it is read
+
+
+class Amount(IntEnum):
+    """Columns of `FusionState.amount`."""
+
+    MOVED = 0  # bytes of one reading
+    TIMES = 1
+
+
+class Tally(IntEnum):
+    """Columns of `FusionState.tally`."""
+
+    FUSED = 0  # operations
+    OPERANDS = 1
+    HEAVY = 2  # the heavy operation, or -1
+
+
+class Counter(IntEnum):
+    """Places in `FusionState.counter`."""
+
+    CLOCK = 0  # rows of `use` that were cleared earlier are stale
+    FILLED = 1  # rows of `member` in use
+    TOUCHED = 2  # kernels in `touched`
+    KNOWN = 3  # of `Known`
+
+
+class Known(IntEnum):
+    """What is known of the last candidate."""
+
+    NOTHING = 0
+    PLAIN = 1  # it set nothing for the kernels
+    TUNED = 2  # it had settings
+
+
+class FusionState(NamedTuple):
     """All that passes over a graph of n nodes write down.
 
     Attributes:
@@ -73,22 +122,22 @@ class State(NamedTuple):
     flags: NDArray[np.float64]
 
 
-def new_state(n: int, d: int) -> State:
+def new_state(n: int, d: int) -> FusionState:
     """Return the state before any candidate; memory is taken from the system only as it is used."""
     room = n * (MOST_COPIES + 1) + MOST_COPIES + 1
-    return State(
+    return FusionState(
         config=np.zeros(d, np.int8),
         settings=np.zeros((n, len(SLOTS)), np.int8),
-        span=np.zeros((n, 2), np.int64),
-        member=np.zeros((room, 2), np.int64),
+        span=np.zeros((n, len(Span)), np.int64),
+        member=np.zeros((room, len(Member)), np.int64),
         times=np.zeros(room),
-        tally=np.zeros((n, 3), np.int64),
-        load=np.zeros((n, 6)),
+        tally=np.zeros((n, len(Tally)), np.int64),
+        load=np.zeros((n, Kernel.WRITTEN)),
         cycles=np.zeros(n),
         sums=np.zeros(2 * _leaves(n)),
-        use=np.zeros((n, 4), np.int64),
-        amount=np.zeros((n, 2)),
-        counter=np.zeros(4, np.int64),
+        use=np.zeros((n, len(Use)), np.int64),
+        amount=np.zeros((n, len(Amount))),
+        counter=np.zeros(len(Counter), np.int64),
         touched=np.zeros(3 * n, np.int64),
         changed=np.zeros(n, np.bool_),
         dirty=new_queue(n),
@@ -99,26 +148,26 @@ def new_state(n: int, d: int) -> State:
     )
 
 
-class Memory:
+class StateBuffer:
     """Lends the arrays of a state to one laid-out program at a time: fresh memory costs more than a sweep."""
 
     def __init__(self) -> None:
         self._n = self._d = 0
         self._holder: object = None
-        self._lent: State
+        self._lent: FusionState
 
-    def lend(self, holder: object, n: int, d: int) -> State:
+    def lend(self, holder: object, n: int, d: int) -> FusionState:
         """Return the state for a graph of n nodes and d columns; what it knew is forgotten if the holder is another."""
         if n > self._n or d > self._d:
             self._n, self._d, self._holder = max(n, self._n), max(d, self._d), None
             self._whole = new_state(self._n, self._d)
         if holder is not self._holder:
             self._holder, self._lent = holder, _part(self._whole, n, d)
-            self._lent.counter[KNOWN] = UNKNOWN
+            self._lent.counter[Counter.KNOWN] = Known.NOTHING
         return self._lent
 
 
-def _part(state: State, n: int, d: int) -> State:
+def _part(state: FusionState, n: int, d: int) -> FusionState:
     """Return the same arrays as far as a smaller graph needs them, where more would be read."""
     sums = state.sums[: 2 * _leaves(n)]
     settings, tally, cycles = state.settings[:n], state.tally[:n], state.cycles[:n]
@@ -131,61 +180,69 @@ def _leaves(n: int) -> int:
 
 
 @compiled(runtime=False)
-def fresh(row: int, state: State) -> bool:
+def fresh(row: int, state: FusionState) -> bool:
     """Clear the notes in a row unless that was done since the clock last ticked; return whether it was stale."""
     use, amount = state.use, state.amount
-    if use[row, SEEN] == state.counter[CLOCK]:
+    if use[row, Use.SEEN] == state.counter[Counter.CLOCK]:
         return False
-    use[row, SEEN], use[row, COMPUTED], use[row, TAKEN] = state.counter[CLOCK], 0, 0
-    amount[row, MOVED], amount[row, TIMES] = 0.0, 0.0
+    use[row, Use.SEEN], use[row, Use.COMPUTED], use[row, Use.READ] = state.counter[Counter.CLOCK], 0, 0
+    amount[row, Amount.MOVED], amount[row, Amount.TIMES] = 0.0, 0.0
     return True
 
 
 @compiled(runtime=False)
-def note(row: int, e: int, asked: bool, place: int, times: float, graph: Arrays, state: State) -> None:
+def note(row: int, e: int, asked: bool, place: int, times: float, graph: FusionGraph, state: FusionState) -> None:
     """Note in a row that edge e leads to where its consumer is computed; `asked` if its producer is wanted there too.
 
     What is noted does not depend on the order of the edges.
     """
     use, amount, edge = state.use, state.amount, graph.edge
-    where = edge[e, WHERE] if edge[e, WHERE] else place & ~ALIGNED
+    where = edge[e, Edge.PLACE] if edge[e, Edge.PLACE] else place & ~Place.ALIGNED
     if asked:
-        before = use[row, COMPUTED]
-        aligned = edge[e, STRAIGHT] & place & (before if before else ALIGNED)  # all paths must be
-        use[row, COMPUTED] = (before & ~ALIGNED) | where | aligned
-        amount[row, TIMES] = max(amount[row, TIMES], times * graph.flow[e, REUSE])
+        before = use[row, Use.COMPUTED]
+        aligned = edge[e, Edge.ALIGNED] & place & (before if before else Place.ALIGNED)  # all paths must be
+        use[row, Use.COMPUTED] = (before & ~Place.ALIGNED) | where | aligned
+        amount[row, Amount.TIMES] = max(amount[row, Amount.TIMES], times * graph.flow[e, Flow.REUSE])
     else:
-        use[row, TAKEN] |= where
-    amount[row, MOVED] = max(amount[row, MOVED], graph.flow[e, READ] * min(times, 1.0))
+        use[row, Use.READ] |= where
+    amount[row, Amount.MOVED] = max(amount[row, Amount.MOVED], graph.flow[e, Flow.READ] * min(times, 1.0))
 
 
 @compiled(runtime=False)
-def empty(k: int, state: State) -> None:
+def empty(k: int, state: FusionState) -> None:
     """Make k the kernel of nothing."""
-    state.tally[k, FUSED], state.tally[k, OPERANDS], state.tally[k, HEAVY] = 0, 0, -1
-    for column in range(6):
+    state.tally[k, Tally.FUSED], state.tally[k, Tally.OPERANDS], state.tally[k, Tally.HEAVY] = 0, 0, -1
+    for column in range(Kernel.WRITTEN):
         state.load[k, column] = 0.0
 
 
 @compiled(runtime=False)
 def add(
-    v: int, k: int, computed: int, taken: int, times: float, moved: float, heavy: bool, graph: Arrays, state: State
+    v: int,
+    k: int,
+    computed: int,
+    taken: int,
+    times: float,
+    moved: float,
+    heavy: bool,
+    graph: FusionGraph,
+    state: FusionState,
 ) -> None:
     """Add to kernel k that it computes and reads v at these places; sums of floats, so nodes come in falling order."""
     if computed != 0:
-        state.tally[k, FUSED] += 1
+        state.tally[k, Tally.FUSED] += 1
         if heavy:
-            state.tally[k, HEAVY] = v
+            state.tally[k, Tally.HEAVY] = v
     if taken != 0:
-        state.tally[k, OPERANDS] += 1
-    for place in range(3):
+        state.tally[k, Tally.OPERANDS] += 1
+    for place in range(PLACES):
         if computed & (1 << place):
-            state.load[k, 3 + place] += graph.node[v, WORK] * times
+            state.load[k, Kernel.WORK + place] += graph.node[v, Node.WORK] * times
         if taken & (1 << place):
-            state.load[k, place] += moved
+            state.load[k, Kernel.READ + place] += moved
 
 
 @compiled(runtime=False)
-def is_heavy(v: int, graph: Arrays) -> bool:
+def is_heavy(v: int, graph: FusionGraph) -> bool:
     """Is v never computed twice?"""
-    return graph.kind[v] == REDUCE or graph.kind[v] == PRODUCT
+    return graph.kind[v] == Kind.REDUCE or graph.kind[v] == Kind.MATRIX

@@ -8,7 +8,7 @@ from bbo_suite import Graph as DeclaredGraph
 from bbo_suite import Structure
 
 from ..graph.interactions import interactions
-from ..layout.arrays import COLUMN, USER, Arrays
+from ..layout.arrays import Edge, FusionGraph
 from ..layout.node_features import NODE_FEATURES, node_features
 
 EDGE_FEATURES = (
@@ -19,15 +19,15 @@ EDGE_FEATURES = (
 )
 
 
-def declare(program: Arrays, d: int) -> Structure:
+def declare(program: FusionGraph, d: int) -> Structure:
     """Return the structure of the `d` decisions about edges of a program; one about several edges is at the first.
 
     Two decisions interact if their edges meet in a node: then they shape the same kernels.
     """
-    producers, users = np.repeat(np.arange(len(program.kind)), np.diff(program.starts)), program.edge[:, USER]
-    decided = np.flatnonzero(program.edge[:, COLUMN] >= 0)[::-1]
+    producers, users = np.repeat(np.arange(len(program.kind)), np.diff(program.starts)), program.edge[:, Edge.CONSUMER]
+    decided = np.flatnonzero(program.edge[:, Edge.DECISION] >= 0)[::-1]
     edges = np.empty(d, np.int64)
-    edges[program.edge[decided, COLUMN]] = decided
+    edges[program.edge[decided, Edge.DECISION]] = decided
     ends = np.concatenate([producers[edges], users[edges]])
     starts, neighbours = interactions(ends, np.tile(np.arange(d), 2), d)
     nodes = node_features(program)

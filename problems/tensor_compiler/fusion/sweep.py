@@ -10,26 +10,20 @@ from __future__ import annotations
 from numpy.typing import NDArray
 
 from ..compiled import compiled
-from ..hardware.timing import LAUNCH, MEMORY, VECTOR
-from ..layout.arrays import ALIGNED, BYTES, COLUMN, FREE, LOOPING, OPAQUE, SOURCE, USER, Arrays, Costs
+from ..hardware.machine import Rate
+from ..hlo.opcodes import Kind
+from ..layout.arrays import Costs, Edge, FusionGraph, Node, Place
 from .state import (
-    CLOCK,
-    COMPUTED,
-    FILLED,
-    FUSED,
-    HEAVY,
-    KERNEL,
-    KNOWN,
     LARGEST_KERNEL,
     MOST_COPIES,
-    MOVED,
-    PLACE,
-    REACHED,
-    TAKEN,
-    TIMES,
-    TOUCHED,
-    UNKNOWN,
-    State,
+    Amount,
+    Counter,
+    FusionState,
+    Known,
+    Member,
+    Span,
+    Tally,
+    Use,
     add,
     empty,
     fresh,
@@ -39,131 +33,136 @@ from .state import (
 
 
 @compiled()
-def decide(config: NDArray, graph: Arrays, machine: NDArray, caution: float, costs: Costs, state: State) -> None:
+def decide(
+    config: NDArray, graph: FusionGraph, machine: NDArray, caution: float, costs: Costs, state: FusionState
+) -> None:
     """Write the `(d,)` configuration that the compiler chooses itself where `costs` are those of its plan so far.
 
     `caution` is the largest ratio of bytes read to bytes made at which it copies a producer.
     """
     n = len(graph.kind)
-    state.counter[KNOWN], state.counter[FILLED] = UNKNOWN, 0
+    state.counter[Counter.KNOWN], state.counter[Counter.FILLED] = Known.NOTHING, 0
     for v in range(n - 1, -1, -1):
         reached = _open(v, config, True, graph, state)
         fused = legal(v, reached, graph, state) and _pays(v, reached, graph, machine, caution, costs, state)
         for e in range(graph.starts[v], graph.starts[v + 1]):
-            if graph.edge[e, COLUMN] >= 0:
-                config[graph.edge[e, COLUMN]] = fused
+            if graph.edge[e, Edge.DECISION] >= 0:
+                config[graph.edge[e, Edge.DECISION]] = fused
         _close(v, reached, fused, graph, state)
 
 
 @compiled(runtime=False)
-def sweep(graph: Arrays, state: State) -> None:
+def sweep(graph: FusionGraph, state: FusionState) -> None:
     """Decide where each node is computed and read under `state.config`; all kernels are touched."""
-    state.counter[FILLED], state.counter[TOUCHED] = 0, 0
+    state.counter[Counter.FILLED], state.counter[Counter.TOUCHED] = 0, 0
     for v in range(len(graph.kind) - 1, -1, -1):
         reached = _open(v, state.config, False, graph, state)
         _close(v, reached, legal(v, reached, graph, state), graph, state)
-        if state.tally[v, FUSED] > 0:
-            state.touched[state.counter[TOUCHED]] = v
-            state.counter[TOUCHED] += 1
+        if state.tally[v, Tally.FUSED] > 0:
+            state.touched[state.counter[Counter.TOUCHED]] = v
+            state.counter[Counter.TOUCHED] += 1
 
 
 @compiled(runtime=False)
-def _open(v: int, config: NDArray, deciding: bool, graph: Arrays, state: State) -> int:
+def _open(v: int, config: NDArray, deciding: bool, graph: FusionGraph, state: FusionState) -> int:
     """Gather the uses of a node that nothing is known of yet."""
     empty(v, state)
     return uses(v, config, deciding, len(graph.kind), graph, state)
 
 
 @compiled(runtime=False)
-def _close(v: int, reached: int, fused: bool, graph: Arrays, state: State) -> None:
+def _close(v: int, reached: int, fused: bool, graph: FusionGraph, state: FusionState) -> None:
     """Write v's memberships and add it to the kernels that compute or read it."""
     heavy = is_heavy(v, graph)
-    filled = state.counter[FILLED]
-    state.span[v, 0], state.span[v, 1] = filled, join(v, reached, fused, graph, state)
-    state.counter[FILLED] += state.span[v, 1]
+    filled = state.counter[Counter.FILLED]
+    state.span[v, Span.START], state.span[v, Span.COUNT] = filled, join(v, reached, fused, graph, state)
+    state.counter[Counter.FILLED] += state.span[v, Span.COUNT]
     for i in range(reached):
-        k = state.use[i, REACHED]
+        k = state.use[i, Use.REACHED]
         use, amount = state.use[k], state.amount[k]
-        add(v, k, use[COMPUTED], use[TAKEN], amount[TIMES], amount[MOVED], heavy, graph, state)
-    if state.span[v, 1] > 0 and state.member[state.counter[FILLED] - 1, KERNEL] == v:
-        add(v, v, LOOPING | ALIGNED, 0, 1.0, 0.0, heavy, graph, state)
+        add(v, k, use[Use.COMPUTED], use[Use.READ], amount[Amount.TIMES], amount[Amount.MOVED], heavy, graph, state)
+    if state.span[v, Span.COUNT] > 0 and state.member[state.counter[Counter.FILLED] - 1, Member.KERNEL] == v:
+        add(v, v, Place.LOOP | Place.ALIGNED, 0, 1.0, 0.0, heavy, graph, state)
 
 
 @compiled(runtime=False)
-def uses(v: int, config: NDArray, deciding: bool, most: int, graph: Arrays, state: State) -> int:
+def uses(v: int, config: NDArray, deciding: bool, most: int, graph: FusionGraph, state: FusionState) -> int:
     """Note how the kernels of v's consumers use v and return how many there are; stop beyond `most`."""
     reached, member = 0, state.member
-    if graph.kind[v] == FREE:
+    if graph.kind[v] == Kind.FREE:
         return 0
-    state.counter[CLOCK] += 1
+    state.counter[Counter.CLOCK] += 1
     for e in range(graph.starts[v], graph.starts[v + 1]):
-        c, column = graph.edge[e, USER], graph.edge[e, COLUMN]
+        c, column = graph.edge[e, Edge.CONSUMER], graph.edge[e, Edge.DECISION]
         asked = column >= 0 and (deciding or config[column] != 0)
-        for j in range(state.span[c, 0], state.span[c, 0] + state.span[c, 1]):
-            k = member[j, KERNEL]
+        for j in range(state.span[c, Span.START], state.span[c, Span.START] + state.span[c, Span.COUNT]):
+            k = member[j, Member.KERNEL]
             if fresh(k, state):
-                state.use[reached, REACHED] = k
+                state.use[reached, Use.REACHED] = k
                 reached += 1
-            note(k, e, asked, member[j, PLACE], state.times[j], graph, state)
+            note(k, e, asked, member[j, Member.PLACE], state.times[j], graph, state)
         if reached > most:
             break
     return reached
 
 
 @compiled(runtime=False)
-def legal(v: int, reached: int, graph: Arrays, state: State) -> bool:
+def legal(v: int, reached: int, graph: FusionGraph, state: FusionState) -> bool:
     """May v be computed where it is wanted?"""
-    if graph.kind[v] in (SOURCE, OPAQUE) or reached > MOST_COPIES:
+    if graph.kind[v] in (Kind.SOURCE, Kind.OPAQUE) or reached > MOST_COPIES:
         return False
     for i in range(reached):
-        if state.tally[state.use[i, REACHED], FUSED] >= LARGEST_KERNEL:
+        if state.tally[state.use[i, Use.REACHED], Tally.FUSED] >= LARGEST_KERNEL:
             return False
     if not is_heavy(v, graph):
         return True
     if reached != 1 or graph.output[v]:
         return False
-    k = state.use[0, REACHED]
-    lone = state.use[k, TAKEN] == 0 and state.use[k, COMPUTED] == LOOPING | ALIGNED
-    return lone and state.tally[k, HEAVY] <= v  # one with a smaller number comes after v
+    k = state.use[0, Use.REACHED]
+    lone = state.use[k, Use.READ] == 0 and state.use[k, Use.COMPUTED] == Place.LOOP | Place.ALIGNED
+    return lone and state.tally[k, Tally.HEAVY] <= v  # one with a smaller number comes after v
 
 
 @compiled(runtime=False)
-def join(v: int, reached: int, fused: bool, graph: Arrays, state: State) -> int:
+def join(v: int, reached: int, fused: bool, graph: FusionGraph, state: FusionState) -> int:
     """Write v's memberships behind the others and return how many; where v is not fused, what is computed is read."""
-    use, member, filled = state.use, state.member, state.counter[FILLED]
+    use, member, filled = state.use, state.member, state.counter[Counter.FILLED]
     stored, end = graph.output[v], filled
     for i in range(reached):
-        k = use[i, REACHED]
+        k = use[i, Use.REACHED]
         if not fused:
-            use[k, TAKEN] |= use[k, COMPUTED] & ~ALIGNED
-            use[k, COMPUTED] = 0
-        stored |= use[k, TAKEN] != 0
-        if use[k, COMPUTED] != 0:
-            member[end, KERNEL], member[end, PLACE], state.times[end] = k, use[k, COMPUTED], state.amount[k, TIMES]
+            use[k, Use.READ] |= use[k, Use.COMPUTED] & ~Place.ALIGNED
+            use[k, Use.COMPUTED] = 0
+        stored |= use[k, Use.READ] != 0
+        if use[k, Use.COMPUTED] != 0:
+            member[end, Member.KERNEL], member[end, Member.PLACE] = k, use[k, Use.COMPUTED]
+            state.times[end] = state.amount[k, Amount.TIMES]
             end += 1
-    if stored and graph.kind[v] not in (SOURCE, FREE):
-        member[end, KERNEL], member[end, PLACE], state.times[end] = v, LOOPING | ALIGNED, 1.0
+    if stored and graph.kind[v] not in (Kind.SOURCE, Kind.FREE):
+        member[end, Member.KERNEL], member[end, Member.PLACE], state.times[end] = v, Place.LOOP | Place.ALIGNED, 1.0
         end += 1
     return end - filled
 
 
 @compiled(runtime=False)
-def _pays(v: int, reached: int, graph: Arrays, machine: NDArray, caution: float, costs: Costs, state: State) -> bool:
+def _pays(
+    v: int, reached: int, graph: FusionGraph, machine: NDArray, caution: float, costs: Costs, state: FusionState
+) -> bool:
     """Does a roofline model say that computing v in its consumers' kernels is cheaper than through memory?"""
     if is_heavy(v, graph):
         return True
-    stored, copies, work, size = graph.output[v], 0, 0.0, graph.node[v, BYTES]
+    stored, copies, work, size = graph.output[v], 0, 0.0, graph.node[v, Node.BYTES]
     for i in range(reached):
-        k = state.use[i, REACHED]
-        stored |= state.use[k, TAKEN] != 0
-        if state.use[k, COMPUTED] != 0:
+        k = state.use[i, Use.REACHED]
+        stored |= state.use[k, Use.READ] != 0
+        if state.use[k, Use.COMPUTED] != 0:
             copies += 1
-            work += costs.operations[v] * state.amount[k, TIMES]
+            work += costs.operations[v] * state.amount[k, Amount.TIMES]
     if copies + stored > 1 and costs.read[v] > caution * size:
         return False
-    fused = copies * costs.read[v] / machine[MEMORY] + work / machine[VECTOR]
-    apart = copies * size / machine[MEMORY]
+    fused = copies * costs.read[v] / machine[Rate.MEMORY] + work / machine[Rate.VECTOR]
+    apart = copies * size / machine[Rate.MEMORY]
     if not stored:
-        apart += (size + costs.read[v]) / machine[MEMORY]
-        apart += machine[LAUNCH] + costs.operations[v] / machine[VECTOR]
+        apart += (size + costs.read[v]) / machine[Rate.MEMORY]
+        apart += machine[Rate.LAUNCH] + costs.operations[v] / machine[Rate.VECTOR]
     return fused < apart

@@ -14,13 +14,13 @@ from ..hlo.malformed import FAULTS, Malformed
 from ..hlo.module import Module
 from ..hlo.opcodes import Kind, bytes_of
 from . import shapes
-from .flatten import Flattener, Node
-from .graph import Graph
-from .signatures import NodeKinds
+from .flatten import Flattener, Operation
+from .graph import ProgramGraph
+from .signatures import Signatures
 from .states import renames
 
 
-def read_graph(path: str | Path) -> Graph:
+def read_graph(path: str | Path) -> ProgramGraph:
     """Return the graph of a program in HLO or StableHLO text, plain or gzipped.
 
     Raises:
@@ -29,7 +29,7 @@ def read_graph(path: str | Path) -> Graph:
     return build(hlo.read(path), str(path))
 
 
-def build(module: Module, source: str) -> Graph:
+def build(module: Module, source: str) -> ProgramGraph:
     """Return the graph of a module; `source` names it in errors.
 
     Raises:
@@ -45,7 +45,7 @@ def build(module: Module, source: str) -> Graph:
     return graph
 
 
-def _in_order(nodes: list[Node], results: list[int]) -> list[Node]:
+def _in_order(nodes: list[Operation], results: list[int]) -> list[Operation]:
     """Return what results depend on, numbered anew: operands first, in an order that the text's own does not change.
 
     Passes break ties by number, so the same program has to have the same numbers however it is printed.
@@ -67,48 +67,48 @@ def _in_order(nodes: list[Node], results: list[int]) -> list[Node]:
     return ordered
 
 
-def _arrays(nodes: list[Node]) -> Graph:
-    kinds = NodeKinds()
-    sort = [_sort(node, kinds) for node in nodes]
-    edges = _edges(nodes, sort, kinds)
+def _arrays(nodes: list[Operation]) -> ProgramGraph:
+    signatures = Signatures()
+    numbers = [_signature(node, signatures) for node in nodes]
+    edges = _edges(nodes, numbers, signatures)
     pairs = np.array(edges, np.int32).reshape(-1, 3)
     ends = [(nodes[user], place) for _, user, place in edges]
     starts = np.searchsorted(pairs[:, 0], np.arange(len(nodes) + 1))
-    return Graph(
+    return ProgramGraph(
         names=_unique([node.name for node in nodes]),
         opcodes=[node.opcode for node in nodes],
-        choices=kinds.choices(),
+        choices=signatures.choices(),
         kind=np.array([node.kind for node in nodes], np.int8),
         elements=np.array([shapes.elements(node.shape) for node in nodes], np.float64),
         element_bytes=np.array([bytes_of(node.shape.dtype) for node in nodes], np.float64),
         weight=np.array([node.weight for node in nodes], np.float64),
         output=np.array([node.output for node in nodes], bool),
-        tuned=np.array([kinds.is_tuned(number, node) for number, node in zip(sort, nodes, strict=True)], bool),
+        tuned=np.array([signatures.is_tuned(number, node) for number, node in zip(numbers, nodes, strict=True)], bool),
         renamed=np.array([node.operands[0] if renames(node) else -1 for node in nodes], np.int32),
-        sort=np.array(sort, np.int32),
+        signature=np.array(numbers, np.int32),
         user_starts=starts.astype(np.int64),
         users=np.ascontiguousarray(pairs[:, 1]),
         producers=np.ascontiguousarray(pairs[:, 0]),
         operand=np.ascontiguousarray(pairs[:, 2]),
         read=np.array([shapes.reads(*end) for end in ends], np.int8),
         reuse=np.array([shapes.reuse(*end) for end in ends], np.float64),
-        tables=kinds.tables(),
+        tables=signatures.tables(),
     )
 
 
-def _sort(node: Node, kinds: NodeKinds) -> int:
+def _signature(node: Operation, signatures: Signatures) -> int:
     try:
-        return kinds.number(node)
+        return signatures.number(node)
     except FAULTS as error:
         raise Malformed(node.name, node.opcode, error) from error
 
 
-def _edges(nodes: list[Node], sort: list[int], kinds: NodeKinds) -> list[tuple[int, int, int]]:
+def _edges(nodes: list[Operation], numbers: list[int], signatures: Signatures) -> list[tuple[int, int, int]]:
     """Return (producer, consumer, first place), once for each layout in which the consumer wants the producer."""
     first: dict[tuple, int] = {}
     for i, node in enumerate(nodes):
         for place, operand in enumerate(node.operands):
-            first.setdefault((operand, i, kinds.wishes(sort[i], place)), place)
+            first.setdefault((operand, i, signatures.wishes(numbers[i], place)), place)
     return sorted((operand, i, place) for (operand, i, _), place in first.items())
 
 

@@ -24,7 +24,7 @@ _PASSED_ON = ("copy-start", "copy-done", "async-done", "async-update", "add-depe
 
 
 @dataclass(slots=True)
-class Node:
+class Operation:
     """One operation of the flattened program; `operands` are nodes, `inputs` the shapes in which it takes them."""
 
     name: str
@@ -43,10 +43,10 @@ class Flattener:
     """Walks a module once, in the order of its text, and collects nodes in topological order."""
 
     module: Module
-    nodes: list[Node] = field(default_factory=list)
+    nodes: list[Operation] = field(default_factory=list)
     _kept: list[int] = field(default_factory=list)
 
-    def entry(self) -> tuple[list[Node], list[int]]:
+    def entry(self) -> tuple[list[Operation], list[int]]:
         """Return the nodes of the whole program, and those of its results: first what it gives, in order."""
         computation = self.module.computations[self.module.entry]
         given = self._walk(computation, None, 1.0, 0)
@@ -147,7 +147,7 @@ class Flattener:
         if len(self.nodes) >= LARGEST_GRAPH:
             raise UserError(f"the program has more than {LARGEST_GRAPH:,} operations after inlining; take a part of it")
         inputs = [self.nodes[operand].shape for operand in operands]
-        self.nodes.append(Node(name, opcode, kind, shape, operands, inputs, weight, source))
+        self.nodes.append(Operation(name, opcode, kind, shape, operands, inputs, weight, source))
         return len(self.nodes) - 1
 
     def _keep(self, value: Value) -> None:

@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..hardware.kernel_row import PRODUCT_COLUMNS
+
 
 class Read(IntEnum):
     """How much of an operand in memory a consumer reads."""
@@ -20,23 +22,23 @@ class Read(IntEnum):
 
 
 class Tables(NamedTuple):
-    """What there is to know of k kinds of nodes that differ in nothing but name and neighbours.
+    """Facts about k signatures; nodes of one signature differ only in their names and neighbours.
 
     Attributes:
-      first: `(k + 1,)`; the states of kind i are rows `first[i]:first[i + 1]` of `result`, `work`, `written`, `read`,
-        `row`.
+      first: `(k + 1,)`; the states of signature i are `first[i]:first[i + 1]`, rows of `result`, `work`, `written`,
+        `read`, `row`.
       result: `(s,)` number of the result's layout.
       work: `(s,)` vector operations for the whole result.
       written: `(s,)` bytes of the result that the node writes.
       read: `(s,)` bytes that the node reads if its operands are in memory.
       row: `(s,)` row of `loops` and `tiles` for a kernel around the node.
-      wanted: `(w,)` numbers of the layouts wanted of operands, -1 for any; place p of state j of kind i is at
+      wanted: `(w,)` numbers of the layouts wanted of operands, -1 for any; place p of state j of signature i is at
         `wants[i] + j * places[i] + p`.
       wants, places: `(k,)`.
       array: `(k,)`; the result in layout l is row `array + l` of `bytes`, `loops` and `tiles`.
       layouts: `(k,)` how many the result can have.
-      seconds: `(k,)` how many layouts of the result have the same minor dimension, 0 if it has only one layout at all:
-        layouts l and m have the same minor dimension if `l // seconds == m // seconds`.
+      same_minor: `(k,)` how many layouts of the result have the same minor dimension, 0 if there is only one layout:
+        layouts l and m have the same minor dimension if `l // same_minor == m // same_minor`.
       compact: `(k,)` number of the layout that pads the result least.
       bytes: `(r,)` of an array in a layout.
       loops: `(r, 8)` groups, rows, columns, depth and taps of a matrix product, or zeros; outer, rows and columns of a
@@ -55,7 +57,7 @@ class Tables(NamedTuple):
     places: NDArray[np.int64]
     array: NDArray[np.int64]
     layouts: NDArray[np.int64]
-    seconds: NDArray[np.int64]
+    same_minor: NDArray[np.int64]
     compact: NDArray[np.int64]
     bytes: NDArray[np.float64]
     loops: NDArray[np.float64]
@@ -63,7 +65,7 @@ class Tables(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Graph:
+class ProgramGraph:
     """The operations of a program in topological order; n nodes and m edges from a producer to a consumer.
 
     Calls are inlined and tuples resolved, so an edge is data that really flows, or is only renamed. A loop body is
@@ -73,22 +75,22 @@ class Graph:
     Attributes:
       names: of the nodes, those of the program.
       opcodes: of the nodes, those of HLO.
-      choices: for each of the kinds of `tables`, its states in words, if they are chosen.
+      choices: for each signature, its states in words, if they are chosen.
       kind: `(n,)` of `opcodes.Kind`.
       elements: `(n,)` elements of the result.
       element_bytes: `(n,)`.
       weight: `(n,)` how often the node runs.
-      output: `(n,)` must the result be in memory whatever is fused?
-      tuned: `(n,)` is the node's state chosen, and not left to propagation?
+      output: `(n,)` True if the result must be in memory whatever is fused.
+      tuned: `(n,)` True if the node's state is chosen and not left to propagation.
       renamed: `(n,)` the operand of which the node only renames dimensions where layouts allow, or -1.
-      sort: `(n,)` which of the kinds of `tables` the node is.
+      signature: `(n,)` the number of the node's signature in `tables`.
       user_starts: `(n + 1,)`; the edges of producer v are `user_starts[v]:user_starts[v + 1]`.
       users: `(m,)` the consumer of each edge.
       producers: `(m,)` the producer of each edge.
       operand: `(m,)` the first place at which the consumer takes the producer.
       read: `(m,)` of `Read`.
       reuse: `(m,)` how often each element of the producer is used to compute the consumer once.
-      tables: of the node kinds.
+      tables: of the signatures.
     """
 
     names: list[str]
@@ -101,7 +103,7 @@ class Graph:
     output: NDArray[np.bool_]
     tuned: NDArray[np.bool_]
     renamed: NDArray[np.int32]
-    sort: NDArray[np.int32]
+    signature: NDArray[np.int32]
     user_starts: NDArray[np.int64]
     users: NDArray[np.int32]
     producers: NDArray[np.int32]
@@ -117,7 +119,7 @@ class Graph:
     @property
     def matrix(self) -> NDArray[np.float64]:
         """The `(n, 5)` groups, rows, columns, depth and taps of matrix products; zeros for other nodes."""
-        return self.tables.loops[self.tables.row[self.tables.first[self.sort]], :5]
+        return self.tables.loops[self.tables.row[self.tables.first[self.signature]], :PRODUCT_COLUMNS]
 
     def digest(self) -> str:
         """Return a text that changes when the program does; names do not count."""

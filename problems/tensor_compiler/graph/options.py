@@ -8,15 +8,15 @@ from itertools import product
 from ..hlo.module import Shape
 from ..hlo.opcodes import Kind
 from . import shapes
-from .flatten import Node
+from .flatten import Operation
 from .layouts import LANES, compact, completed, layouts, padded_bytes, padding, tile_rows
-from .states import ANY, RELAYOUT, State, is_trivial
+from .states import ANY, RELAYOUT, NodeState, is_trivial
 
 MOST_OPTIONS = 8
 _WORST_PADDING = 4.0  # options that make an array larger by this than it need be are left out
 
 
-def is_tuned(node: Node) -> bool:
+def is_tuned(node: Operation) -> bool:
     """Is the layout of this operation chosen, and not left to propagation?"""
     if node.kind is Kind.MATRIX:
         return len(node.inputs) > 1
@@ -26,19 +26,19 @@ def is_tuned(node: Node) -> bool:
 _TURN = 16.0  # vector operations to turn an element of a streamed operand; our own estimate
 
 
-def options(node: Node) -> list[State]:
+def options(node: Operation) -> list[NodeState]:
     """Return the states to choose from; the first is what comes naturally."""
     return _reshape(node) if node.opcode == "reshape" else _product(node)
 
 
-def _product(node: Node) -> list[State]:
+def _product(node: Operation) -> list[NodeState]:
     """Return orientations of a matrix product, cheapest first after the one with all contracted dimensions minor.
 
     The matrix unit streams one operand, whose contracted dimension has to be minor, or it is transposed in the kernel;
     it takes the other as it lies. The streamed operand's free dimension runs along the result's rows.
     """
     left, right = node.inputs[0], node.inputs[1]
-    found: dict[tuple[int, tuple[int, ...]], State] = {}
+    found: dict[tuple[int, tuple[int, ...]], NodeState] = {}
     for roles in _roles(node):
         for lefts, rights, results in product((0, 1), (0, 1), (0, 1)):
             turn = (slice(None), slice(None, None, -1))
@@ -48,12 +48,12 @@ def _product(node: Node) -> list[State]:
             work = _TURN * shapes.elements(streamed) * turned
             key = (result, wanted + tuple(completed(shape, ()) for shape in node.inputs[2:]))
             if key not in found or work < found[key].work:
-                found[key] = State(*key, work, (node.shape, compact(node.shape)))
+                found[key] = NodeState(*key, work, (node.shape, compact(node.shape)))
     first, *rest = found.values()
     return [first, *sorted(rest, key=lambda state: _traffic(node, state))][:MOST_OPTIONS]
 
 
-def _traffic(node: Node, state: State) -> float:
+def _traffic(node: Operation, state: NodeState) -> float:
     """Return the bytes that a product moves, and its work in place of them at a vector operation per byte."""
     taken = [padded_bytes(s, layouts(s)[w]) for s, w in zip(node.inputs, state.wanted, strict=True)]
     return sum(taken) + padded_bytes(node.shape, layouts(node.shape)[state.result]) + state.work
@@ -62,7 +62,7 @@ def _traffic(node: Node, state: State) -> float:
 Roles = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 
 
-def _roles(node: Node) -> list[Roles]:
+def _roles(node: Operation) -> list[Roles]:
     """Return (contracted, free) of the left, (free, contracted) of the right operand, (right, left) of the result.
 
     Of several dimensions in one role the one that pads least is taken; a convolution's pixels may be counted along the
@@ -71,7 +71,7 @@ def _roles(node: Node) -> list[Roles]:
     return _dot_roles(node) if node.opcode == "dot" else _convolution_roles(node)
 
 
-def _dot_roles(node: Node) -> list[Roles]:
+def _dot_roles(node: Operation) -> list[Roles]:
     left, right = node.inputs[0], node.inputs[1]
     batch, k = _numbers(node, "lhs_batch_dims"), _numbers(node, "lhs_contracting_dims")
     batch_there, k_there = _numbers(node, "rhs_batch_dims"), _numbers(node, "rhs_contracting_dims")
@@ -85,7 +85,7 @@ def _dot_roles(node: Node) -> list[Roles]:
     return [(deep + row, column + deep_there, result)]
 
 
-def _convolution_roles(node: Node) -> list[Roles]:
+def _convolution_roles(node: Operation) -> list[Roles]:
     left, right, result = shapes.attribute(node, "dim_labels").replace("->", "_").split("_")
     spatial = [c for c in left if c.isdigit()]
     widest = max(spatial, key=lambda c: (node.shape.dims[result.index(c)], c), default="b")
@@ -111,11 +111,11 @@ def _waste(shape: Shape, dim: int) -> float:
     return padding(shape.dims[dim], tile_rows(shape.dtype))
 
 
-def _numbers(node: Node, key: str) -> list[int]:
+def _numbers(node: Operation, key: str) -> list[int]:
     return shapes.numbers(shapes.attribute(node, key))
 
 
-def _reshape(node: Node) -> list[State]:
+def _reshape(node: Operation) -> list[NodeState]:
     """Return the compact layout, those in which nothing has to move, and others that pad little."""
     operand, result = node.inputs[0], node.shape
     least = _WORST_PADDING * padded_bytes(result, compact(result))
@@ -125,7 +125,7 @@ def _reshape(node: Node) -> list[State]:
         work = RELAYOUT * shapes.elements(result)
         if size <= least:
             found.append(
-                ((layout != compact(result), there < 0, size), State(number, (there,), work, (result, layout)))
+                ((layout != compact(result), there < 0, size), NodeState(number, (there,), work, (result, layout)))
             )
     return [state for _, state in sorted(found, key=lambda pair: pair[0])][:MOST_OPTIONS]
 

@@ -7,7 +7,7 @@ import re
 
 from ..hlo.module import Shape
 from ..hlo.opcodes import OPAQUE_OPERATIONS, VECTOR_OPERATIONS, Kind
-from .flatten import Node
+from .flatten import Operation
 from .graph import Read
 from .layouts import SUBLANES
 
@@ -19,7 +19,7 @@ def elements(shape: Shape) -> int:
     return math.prod(shape.dims)
 
 
-def operations(node: Node) -> float:
+def operations(node: Operation) -> float:
     """Return the vector operations of the whole result, where the layout suits the operation."""
     count = elements(node.shape)
     if node.kind is Kind.MATRIX:
@@ -35,7 +35,7 @@ def operations(node: Node) -> float:
     return VECTOR_OPERATIONS.get(node.opcode, 0.0) * count
 
 
-def _windowed(node: Node) -> int:
+def _windowed(node: Operation) -> int:
     """Return the elements that each result of a window adds up; where it covers all anyway, one result serves all."""
     sizes = window(node, "size") or [1]
     whole = node.inputs[0].dims if node.inputs else ()
@@ -44,7 +44,7 @@ def _windowed(node: Node) -> int:
     return math.prod(size for size, n in zip(sizes, whole, strict=True) if size < 2 * n - 1)
 
 
-def walked(node: Node) -> Shape:
+def walked(node: Operation) -> Shape:
     """Return the shape that a loop over the node walks: its result, a reduction's input, what an update writes."""
     if node.opcode == "reduce" and node.inputs:
         return node.inputs[0]
@@ -53,7 +53,7 @@ def walked(node: Node) -> Shape:
     return node.shape
 
 
-def matrix(node: Node) -> tuple[float, float, float, float, float]:
+def matrix(node: Operation) -> tuple[float, float, float, float, float]:
     """Return groups, rows, columns, depth and taps of a dot or convolution; zeros for anything else.
 
     Multiplied, they are the multiply-adds. A convolution's rows are output pixels, and it adds up one product for each
@@ -70,7 +70,7 @@ def matrix(node: Node) -> tuple[float, float, float, float, float]:
     return float(groups), rows, columns, float(depth), 1.0
 
 
-def _convolution(node: Node) -> tuple[float, float, float, float, float]:
+def _convolution(node: Operation) -> tuple[float, float, float, float, float]:
     """Return the five numbers of a convolution.
 
     Where there are more taps than pixels (the gradient of a filter), the taps lie side by side and are one depth; where
@@ -88,7 +88,7 @@ def _convolution(node: Node) -> tuple[float, float, float, float, float]:
     return float(groups * batches), rows, features / groups, depth / taps, float(taps)
 
 
-def _output(node: Node) -> tuple[int, int]:
+def _output(node: Operation) -> tuple[int, int]:
     """Return the features and the pixels of a convolution's result."""
     labels = attribute(node, "dim_labels").partition("->")[2]
     if "f" not in labels or len(labels) != len(node.shape.dims):
@@ -97,7 +97,7 @@ def _output(node: Node) -> tuple[int, int]:
     return sizes["f"], math.prod(size for label, size in sizes.items() if label.isdigit())
 
 
-def positions(node: Node) -> tuple[int, int, int]:
+def positions(node: Operation) -> tuple[int, int, int]:
     """Return the batches, the taps, and the factor by which zeros inserted into the input make taps void.
 
     XLA:TPU writes a batch of n products as a window of n that meets one element of the dilated input at each place.
@@ -115,7 +115,7 @@ def positions(node: Node) -> tuple[int, int, int]:
     return batches, taps, dilation
 
 
-def reuse(node: Node, place: int) -> float:
+def reuse(node: Operation, place: int) -> float:
     """Return how often each element of an operand is used while the whole result is computed once.
 
     Passes over the operands of a matrix product depend on its tiles and are not counted here.
@@ -130,7 +130,7 @@ def reuse(node: Node, place: int) -> float:
     return 1.0
 
 
-def reads(node: Node, place: int) -> Read:
+def reads(node: Operation, place: int) -> Read:
     """Return how much of an operand in memory is read."""
     if node.opcode in ("slice", "dynamic-slice", "gather") and place == 0:
         return Read.RESULT
@@ -144,12 +144,12 @@ def numbers(text: str) -> list[int]:
     return [int(n) for n in re.findall(r"-?\d+", text)]
 
 
-def window(node: Node, key: str) -> list[int]:
+def window(node: Operation, key: str) -> list[int]:
     """Return one list of a `window={size=3x3 stride=2x2}` attribute, empty if it is not there."""
     found = re.search(rf"(?<![\w]){key}=(\d+(?:x\d+)*)", attribute(node, "window"))
     return [int(n) for n in found[1].split("x")] if found else []
 
 
-def attribute(node: Node, key: str) -> str:
+def attribute(node: Operation, key: str) -> str:
     """Return the text of an attribute, empty if it is not there."""
     return node.source.attributes.get(key, "") if node.source else ""

@@ -1,4 +1,4 @@
-"""The tables of a graph: nodes that differ in nothing but name and neighbours share their states."""
+"""The tables of a graph: nodes with the same signature differ only in name and neighbours, and share their states."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import compiled
-from ..hardware.timing import GROUPS, KERNEL_WIDTH, OUTER, SIZE, SUMS, few_tiles
+from ..hardware.kernel_row import KERNEL_WIDTH, PRODUCT_COLUMNS, Kernel
+from ..hardware.tile_choice import few_tiles
 from ..hlo.module import Shape
 from . import shapes
-from .flatten import Node
+from .flatten import Operation
 from .graph import Tables
 from .layouts import Layout, compact, extents, layouts, padded_bytes
 from .options import is_tuned, options
-from .states import State, states
+from .states import NodeState, states
 
 _ATTRIBUTES = (
     "dimensions",
@@ -32,12 +33,12 @@ _NO_PRODUCT = (0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @dataclass
-class NodeKinds:
-    """Collects the kinds of nodes that it is shown."""
+class Signatures:
+    """Collects the signatures of the nodes that it is given."""
 
     _number: dict[tuple, int] = field(default_factory=dict)
     _arrays: dict[Shape, int] = field(default_factory=dict)
-    _states: list[list[State]] = field(default_factory=list)
+    _states: list[list[NodeState]] = field(default_factory=list)
     _wishes: list[list[tuple[int, ...]]] = field(default_factory=list)
     _texts: list[tuple[str, ...]] = field(default_factory=list)
     _kinds: list[tuple[int, ...]] = field(default_factory=list)
@@ -45,8 +46,8 @@ class NodeKinds:
     _bytes: list[float] = field(default_factory=list)
     _loops: list[tuple[float, ...]] = field(default_factory=list)
 
-    def number(self, node: Node) -> int:
-        """Return the number of a node's kind."""
+    def number(self, node: Operation) -> int:
+        """Return the number of a node's signature."""
         texts = node.source.attributes if node.source else {}
         key = (node.opcode, node.kind, node.shape, *node.inputs, *(texts.get(a) for a in _ATTRIBUTES))
         if key not in self._number:
@@ -54,19 +55,19 @@ class NodeKinds:
             self._add(node)
         return self._number[key]
 
-    def is_tuned(self, number: int, node: Node) -> bool:
-        """Has a node of this kind several states to choose from?"""
+    def is_tuned(self, number: int, node: Operation) -> bool:
+        """True if a node of this signature has several states to choose from."""
         return is_tuned(node) and len(self._states[number]) > 1
 
     def wishes(self, number: int, place: int) -> tuple[int, ...]:
-        """Return the layouts that a node of this kind wants of an operand in each of its states."""
+        """Return the layouts that a node of this signature wants of an operand in each of its states."""
         return self._wishes[number][place]
 
     def choices(self) -> list[tuple[str, ...]]:
-        """Return the texts of the states of each kind: minor dimensions of the result and of the operands wanted."""
+        """Return for each signature its states in words: minor dimensions of the result and of the wanted operands."""
         return self._texts
 
-    def _add(self, node: Node) -> None:
+    def _add(self, node: Operation) -> None:
         found = options(node) if is_tuned(node) else states(node)
         array = self._array(node.shape)
         product = shapes.matrix(node)
@@ -76,9 +77,9 @@ class NodeKinds:
             row = own if own >= 0 else self._array(walked) + layouts(walked).index(layout)
             self._work.append((state.work, _written(node, state), _read(node, state), row))
         several = len(layouts(node.shape))
-        seconds = sum(size != 1 for size in node.shape.dims) - 1 if several > 1 else 0
+        same_minor = sum(size != 1 for size in node.shape.dims) - 1 if several > 1 else 0
         tidy = layouts(node.shape).index(compact(node.shape))
-        self._kinds.append((array, several, seconds, tidy, len(node.inputs)))
+        self._kinds.append((array, several, same_minor, tidy, len(node.inputs)))
         self._states.append(found)
         self._texts.append(tuple(_text(node, state) for state in found) if is_tuned(node) else ())
         self._wishes.append(list(zip(*(state.wanted for state in found), strict=True)))
@@ -117,7 +118,7 @@ class NodeKinds:
             places=np.ascontiguousarray(kinds[:, 4]),
             array=np.ascontiguousarray(kinds[:, 0]),
             layouts=np.ascontiguousarray(kinds[:, 1]),
-            seconds=np.ascontiguousarray(kinds[:, 2]),
+            same_minor=np.ascontiguousarray(kinds[:, 2]),
             compact=np.ascontiguousarray(kinds[:, 3]),
             bytes=np.array(self._bytes),
             loops=loops,
@@ -125,28 +126,28 @@ class NodeKinds:
         )
 
 
-def _text(node: Node, state: State) -> str:
+def _text(node: Operation, state: NodeState) -> str:
     """Return minor and second-minor dimensions as in HLO, such as `{3,0} from {3,0} {1,0}`."""
     wanted = [layouts(shape)[w] if w >= 0 else () for shape, w in zip(node.inputs, state.wanted, strict=True)]
     texts = ["{" + ",".join(map(str, layout)) + "}" for layout in (layouts(node.shape)[state.result], *wanted)]
     return f"{texts[0]} from {' '.join(texts[1:])}".replace("{}", "any")
 
 
-def _written(node: Node, state: State) -> float:
+def _written(node: Operation, state: NodeState) -> float:
     """Return the bytes that a node writes: an update in place writes only what is new."""
     if node.opcode == "dynamic-update-slice" and len(node.inputs) > 1:
         return _operand_bytes(node, state, 1)
     return padded_bytes(node.shape, layouts(node.shape)[state.result])
 
 
-def _read(node: Node, state: State) -> float:
+def _read(node: Operation, state: NodeState) -> float:
     """Return the bytes that a node reads if its operands are in memory."""
     taken = {shapes.Read.ALL: [], shapes.Read.RESULT: [_written(node, state)], shapes.Read.NOTHING: [0.0]}
     every = range(len(node.inputs))
     return sum(min(_operand_bytes(node, state, p), *taken[shapes.reads(node, p)], np.inf) for p in every)
 
 
-def _operand_bytes(node: Node, state: State, place: int) -> float:
+def _operand_bytes(node: Operation, state: NodeState, place: int) -> float:
     """Return the bytes of an operand in the layout that is wanted, in the compact one if none is."""
     operand, wanted = node.inputs[place], state.wanted[place]
     return padded_bytes(operand, layouts(operand)[wanted] if wanted >= 0 else compact(operand))
@@ -162,5 +163,6 @@ def _tiles(loops: NDArray[np.float64]) -> NDArray[np.float64]:
 def _fill_tiles(loops: NDArray, tiles: NDArray) -> None:
     kernel = np.zeros(KERNEL_WIDTH)
     for v in range(len(loops)):
-        kernel[GROUPS:SUMS], kernel[OUTER:SIZE] = loops[v, :5], loops[v, 5:]
+        kernel[Kernel.GROUPS : Kernel.SUMS] = loops[v, :PRODUCT_COLUMNS]
+        kernel[Kernel.OUTER : Kernel.SIZE] = loops[v, PRODUCT_COLUMNS:]
         few_tiles(kernel, tiles[v])

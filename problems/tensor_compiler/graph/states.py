@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ..hlo.module import Shape
 from ..hlo.opcodes import SHUFFLE_OPERATIONS, Kind
 from . import shapes
-from .flatten import Node
+from .flatten import Operation
 from .layouts import Layout, compact, completed, layouts, real_dims
 
 ANY = -1
@@ -31,7 +31,7 @@ _SAME_RANK = (
 )
 
 
-class State(NamedTuple):
+class NodeState(NamedTuple):
     """One way in which an operation can work.
 
     Attributes:
@@ -47,20 +47,22 @@ class State(NamedTuple):
     walked: tuple[Shape, Layout]
 
 
-def states(node: Node) -> list[State]:
+def states(node: Operation) -> list[NodeState]:
     """Return the states of an operation that propagation decides about.
 
     There is one for each layout of the result, in order, or for each layout of a reduction's operand.
     """
     if node.kind in (Kind.SOURCE, Kind.FREE, Kind.OPAQUE):
         wanted = tuple(completed(shape, ()) for shape in node.inputs)
-        return [State(completed(node.shape, ()), wanted, shapes.operations(node), (node.shape, compact(node.shape)))]
+        return [
+            NodeState(completed(node.shape, ()), wanted, shapes.operations(node), (node.shape, compact(node.shape)))
+        ]
     if node.opcode == "reduce":
         return [_reduce(node, layout) for layout in layouts(node.inputs[0])]
     return [_ordinary(node, number, layout) for number, layout in enumerate(layouts(node.shape))]
 
 
-def renames(node: Node) -> bool:
+def renames(node: Operation) -> bool:
     """Does the operation only rename dimensions, so that its result can lie where its operand does?"""
     if len(node.inputs) != 1 or node.kind <= Kind.FREE:
         return False
@@ -69,7 +71,7 @@ def renames(node: Node) -> bool:
     return node.opcode == "broadcast" and _sizes(node.inputs[0]) == _sizes(node.shape)
 
 
-def is_trivial(node: Node) -> bool:
+def is_trivial(node: Operation) -> bool:
     """Does a reshape only add or drop dimensions of size 1?"""
     return _sizes(node.inputs[0]) == _sizes(node.shape)
 
@@ -78,7 +80,7 @@ def _sizes(shape: Shape) -> list[int]:
     return [shape.dims[d] for d in real_dims(shape.dims)]
 
 
-def _ordinary(node: Node, number: int, layout: Layout) -> State:
+def _ordinary(node: Operation, number: int, layout: Layout) -> NodeState:
     wanted = tuple(_wanted(node, place, layout) for place in range(len(node.inputs)))
     work, walked = shapes.operations(node), (node.shape, layout)
     if layout and layout[0] in _cut(node):
@@ -89,10 +91,10 @@ def _ordinary(node: Node, number: int, layout: Layout) -> State:
     if shapes.walked(node) is not node.shape:  # an update in place
         update = shapes.walked(node)
         walked = (update, layouts(update)[completed(update, layout)])
-    return State(number, wanted, work, walked)
+    return NodeState(number, wanted, work, walked)
 
 
-def _reduce(node: Node, layout: Layout) -> State:
+def _reduce(node: Operation, layout: Layout) -> NodeState:
     """Return the state in which a reduction takes its operand in some layout; what is left of it is the result's."""
     gone = shapes.numbers(shapes.attribute(node, "dimensions"))
     kept = [d for d in range(len(node.inputs[0].dims)) if d not in gone]
@@ -102,10 +104,10 @@ def _reduce(node: Node, layout: Layout) -> State:
     if layout:
         work *= _LANES_FACTOR if layout[0] in gone else _SUBLANES_FACTOR if layout[-1] in gone else 1.0
     wanted = (layouts(node.inputs[0]).index(layout), *(completed(shape, ()) for shape in node.inputs[1:]))
-    return State(result, wanted, work, (node.inputs[0], layout))
+    return NodeState(result, wanted, work, (node.inputs[0], layout))
 
 
-def _wanted(node: Node, place: int, layout: Layout) -> int:
+def _wanted(node: Operation, place: int, layout: Layout) -> int:
     """Return the number of the layout in which an operand lies along a result in some layout."""
     operand = node.inputs[place]
     if len(layouts(operand)) == 1:
@@ -117,7 +119,7 @@ def _wanted(node: Node, place: int, layout: Layout) -> int:
     return completed(operand, (*minor, *(there[d] for d in layout[1:] if d in there)))
 
 
-def _dims_there(node: Node, place: int) -> dict[int, int]:
+def _dims_there(node: Operation, place: int) -> dict[int, int]:
     """Return which dimension of an operand each dimension of the result runs along, where it does along one."""
     operand, result = node.inputs[place], node.shape
     rank = len(operand.dims)
@@ -132,7 +134,7 @@ def _dims_there(node: Node, place: int) -> dict[int, int]:
     return {d: d for d in range(rank)} if same else {}
 
 
-def _cut(node: Node) -> list[int]:
+def _cut(node: Operation) -> list[int]:
     """Return the dimensions along which an operation shifts elements."""
     if node.opcode in ("concatenate", "reverse"):
         return shapes.numbers(shapes.attribute(node, "dimensions"))

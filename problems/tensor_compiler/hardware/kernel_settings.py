@@ -8,37 +8,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import compiled
-from .machine import Machine
-from .timing import (
-    BUFFERS,
-    DEFAULT_FLAGS,
-    GROUPS,
-    HERTZ,
-    ORDER,
-    PARTIALS,
-    PREFETCH,
-    UNROLL,
-    VECTORS,
-    few_tiles,
-    kernel_cycles,
-    legal_sizes,
-    settle,
-    squeeze,
-)
+from .kernel_row import DEFAULT_FLAGS, Flag, Kernel
+from .machine import Machine, Rate
+from .tile_choice import few_tiles, settle, squeeze
+from .tile_sizes import legal_sizes
+from .timing import kernel_cycles
 
 TILE_SLOTS, FLAG_SLOTS = range(3), range(3, 9)
 SLOTS = ("tile 0", "tile 1", "tile 2", "buffers", "unroll", "prefetch", "order", "partials", "vectors")
 """What is chosen for a kernel: its tile along three axes, then its flags."""
 
 FLAG_VALUES = {
-    BUFFERS: (1.0, 2.0, 3.0, 4.0),
-    UNROLL: (1.0, 2.0, 4.0, 8.0),
-    PREFETCH: (0.0, 1.0, 2.0),
-    ORDER: (0.0, 1.0),
-    PARTIALS: (1.0, 2.0, 4.0),
-    VECTORS: (1.0, 2.0, 4.0),
+    Flag.BUFFERS: (1.0, 2.0, 3.0, 4.0),
+    Flag.UNROLL: (1.0, 2.0, 4.0, 8.0),
+    Flag.PREFETCH: (0.0, 1.0, 2.0),
+    Flag.ORDER: (0.0, 1.0),
+    Flag.PARTIALS: (1.0, 2.0, 4.0),
+    Flag.VECTORS: (1.0, 2.0, 4.0),
 }
-OF_PRODUCTS = (ORDER, PARTIALS)  # flags that mean nothing to a kernel without a matrix product
+OF_PRODUCTS = (Flag.ORDER, Flag.PARTIALS)  # flags that mean nothing to a kernel without a matrix product
 
 
 @dataclass(frozen=True)
@@ -64,9 +52,9 @@ class Settings:
         if slot in TILE_SLOTS:
             return legal_sizes(self.kernels[kernel], slot)
         flag = slot - len(TILE_SLOTS)
-        if flag in OF_PRODUCTS and self.kernels[kernel, GROUPS] == 0:
+        if flag in OF_PRODUCTS and self.kernels[kernel, Kernel.GROUPS] == 0:
             return self.chosen[kernel, slot : slot + 1]
-        return np.array(FLAG_VALUES[flag])
+        return np.array(FLAG_VALUES[Flag(flag)])
 
 
 def compile_kernels(kernels: NDArray[np.float64], runs: NDArray[np.float64], machine: Machine) -> Settings:
@@ -135,4 +123,4 @@ def tuned_seconds(
             if cycles == np.inf and overflowing[b] < 0:
                 overflowing[b] = k
             total += cycles * runs[k]
-        seconds[b] = total / machine[HERTZ]
+        seconds[b] = total / machine[Rate.HERTZ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import astuple, dataclass, replace
+from enum import IntEnum
 from functools import cache
 
 import numpy as np
@@ -63,12 +64,38 @@ class Machine:
     sums: float
 
     def array(self) -> NDArray[np.float64]:
-        """Return the attributes in order, for compiled code."""
+        """Return the attributes in the order of `Rate`, for compiled code."""
         return _array(self)
 
     def on_paper(self) -> Machine:
         """Return the machine of the data sheet, which the compiler plans for: at its peaks, nothing of second order."""
         return replace(self, stream=1.0, stage=0.0, code=0.0, loss=0.0, chunk=0.0, spill=0.0, loop=0.0, sums=0.0)
+
+
+class Rate(IntEnum):
+    """Columns of `Machine.array()`, which are its attributes in order."""
+
+    HERTZ = 0
+    MEMORY = 1
+    MATRIX = 2
+    VECTOR = 3
+    SCRATCHPAD = 4
+    LAUNCH = 5
+    LATENCY = 6
+    STEP = 7
+    STREAM = 8
+    STAGE = 9
+    CODE = 10
+    LOSS = 11
+    CHUNK = 12
+    SPILL = 13
+    LOOP = 14
+    SIDE = 15
+    START = 16
+    TURN = 17
+    FETCH = 18
+    DRAIN = 19
+    SUMS = 20
 
 
 @cache

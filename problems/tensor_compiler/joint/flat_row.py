@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from ..fusion.kernel_choices import most_choices
 from ..hardware.kernel_settings import FLAG_SLOTS, SLOTS, TILE_SLOTS
 from ..hlo.opcodes import Kind
-from ..layout.layout_pass import Laid, LayoutPass
+from ..layout.layout_pass import LaidOutProgram, LayoutPass
 
 PASSES = ("layout", "fusion", "tile", "flags")
 SETTINGS = {"tile": TILE_SLOTS, "flags": FLAG_SLOTS}
 """The passes that set kernels, with the slots that each sets."""
 
 
-class Columns:
+class FlatRow:
     """The columns of each pass, one pass after the other.
 
     An option for each important operation; a boolean for each edge that some layout lets fuse, and for each node that
@@ -47,7 +47,7 @@ class Columns:
         """Return the places in `roots` of `(k,)` nodes of the first graph; -1 for a copy, which is a negative node."""
         return self._place[np.maximum(nodes, -1)]
 
-    def settings(self, laid: Laid, configs: NDArray) -> NDArray[np.int8]:
+    def settings(self, laid: LaidOutProgram, configs: NDArray) -> NDArray[np.int8]:
         """Return the `(b, n', 9)` numbers that `(b, d)` rows set for kernels around the nodes of a laid-out program."""
         by_root = np.zeros((len(configs), len(self.roots) + 1, len(SLOTS)), np.int8)  # the last one: a copy
         for name, slots in SETTINGS.items():
@@ -70,7 +70,7 @@ class Columns:
         """Return the values of a decision in the order of their numbers."""
         graph = self._layout.graph
         if column < self.span["fusion"].start:
-            return graph.choices[graph.sort[self._layout.nodes[column]]]
+            return graph.choices[graph.signature[self._layout.nodes[column]]]
         if column < self.span["fusion"].stop:
             return (False, True)
         return ("the compiler's", *(f"other {i}" for i in range(1, int(self.sizes[column]))))

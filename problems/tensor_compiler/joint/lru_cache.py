@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Recent(Generic[T]):
+class LruCache(Generic[T]):
     """Keeps the `most` things that were asked for last."""
 
     def __init__(self, most: int) -> None:

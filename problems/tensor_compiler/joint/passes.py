@@ -13,23 +13,23 @@ from bbo_suite import Decisions, MultiPass
 
 from ..fusion.fusion_pass import Fusion, Kernels
 from ..fusion.kernel_choices import number_of_choices, override
-from ..fusion.state import Memory
-from ..graph.graph import Graph
+from ..fusion.state import StateBuffer
+from ..graph.graph import ProgramGraph
 from ..hardware.kernel_settings import compile_kernels
 from ..hardware.machine import Machine
-from ..layout.layout_pass import Laid, LayoutPass
-from .flat_row import PASSES, SETTINGS, Columns
-from .lru_cache import Recent
+from ..layout.layout_pass import LaidOutProgram, LayoutPass
+from .flat_row import PASSES, SETTINGS, FlatRow
+from .lru_cache import LruCache
 
 _KEPT_NODES = 2_000_000
 """Nodes of laid-out programs that are kept, to be found again when their layout is asked for again."""
 
 
 @dataclass(frozen=True, eq=False)
-class LaidOut:
+class LayoutResult:
     """The program under a layout configuration, the fusion pass on it, and what that decides."""
 
-    laid: Laid
+    laid: LaidOutProgram
     fusion: Fusion
     decisions: Decisions
 
@@ -40,7 +40,7 @@ class LaidOut:
 
 
 @dataclass(frozen=True, eq=False)
-class Fused:
+class FusionResult:
     """The kernels that a fusion configuration makes, and what is to be set for each, by pass."""
 
     kernels: Kernels
@@ -63,13 +63,13 @@ class Passes(MultiPass):
     separable = frozenset(SETTINGS)
     automatic = frozenset(SETTINGS)
 
-    def __init__(self, graph: Graph, machine: Machine) -> None:
+    def __init__(self, graph: ProgramGraph, machine: Machine) -> None:
         self.source, self._machine = graph, machine
         self.layout = LayoutPass(graph, machine)
-        self.flat = Columns(self.layout)
-        self._memory = Memory()
-        self._laid: Recent[LaidOut] = Recent(max(2, _KEPT_NODES // len(graph)))
-        self._fused: Recent[Fused] = Recent(max(2, _KEPT_NODES // len(graph) // 8))
+        self.flat = FlatRow(self.layout)
+        self._memory = StateBuffer()
+        self._laid: LruCache[LayoutResult] = LruCache(max(2, _KEPT_NODES // len(graph)))
+        self._fused: LruCache[FusionResult] = LruCache(max(2, _KEPT_NODES // len(graph) // 8))
         places, p = self.columns("layout"), len(self.layout.nodes)
         share = np.full(p, 1 / max(1, p))
         self._of_layout = Decisions(places, self.layout.options, places.astype(np.uint64), places, share)
@@ -110,14 +110,14 @@ class Passes(MultiPass):
             return self._fused.get((graph, own.tobytes()), lambda: self._fuse(graph, own))
         return graph
 
-    def seconds(self, graph: LaidOut, configs: NDArray) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def seconds(self, graph: LayoutResult, configs: NDArray) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return `(b,)` run times of flat rows of one layout, and the node whose kernel overflows, or -1."""
         fused = configs[:, graph.decisions.columns]
         if not configs[:, self.flat.span["tile"].start :].any():
             return graph.fusion.seconds(fused), np.full(len(configs), -1)
         return graph.fusion.tuned_seconds(fused, self.flat.settings(graph.laid, configs))
 
-    def settings(self, graph: LaidOut, fused: Fused, config: NDArray) -> dict[int, float]:
+    def settings(self, graph: LayoutResult, fused: FusionResult, config: NDArray) -> dict[int, float]:
         """Return what each live column of tiles and flags comes to under a flat row, by column."""
         kernels, numbers = fused.kernels, self.flat.settings(graph.laid, config[None])[0]
         chosen = compile_kernels(kernels.rows, kernels.runs, self._machine).chosen
@@ -133,14 +133,14 @@ class Passes(MultiPass):
             found |= dict(zip(decided.columns.tolist(), values.tolist(), strict=True))
         return found
 
-    def _lay_out(self, config: NDArray) -> LaidOut:
+    def _lay_out(self, config: NDArray) -> LayoutResult:
         laid = self.layout.apply(config)
         fusion = Fusion(laid, self._machine, self._memory)
         columns, k = fusion.columns + self.flat.span["fusion"].start, len(fusion.columns)
         decided = Decisions(columns, np.full(k, 2), columns.astype(np.uint64), columns, np.full(k, 1 / max(1, k)))
-        return LaidOut(laid, fusion, decided)
+        return LayoutResult(laid, fusion, decided)
 
-    def _fuse(self, graph: LaidOut, config: NDArray) -> Fused:
+    def _fuse(self, graph: LayoutResult, config: NDArray) -> FusionResult:
         kernels = graph.fusion.kernels(config)
         settings = compile_kernels(kernels.rows, kernels.runs, self._machine)
         place = self.flat.place(graph.laid.origin[kernels.result])
@@ -148,7 +148,7 @@ class Passes(MultiPass):
         time = settings.planned * kernels.runs
         share, keys = time / max(time.sum(), np.finfo(float).tiny), content(kernels.rows)
         decided = {name: self._set(name, place, choices[:, slots], keys, share) for name, slots in SETTINGS.items()}
-        return Fused(kernels, decided)
+        return FusionResult(kernels, decided)
 
     def _set(self, name: str, place: NDArray, choices: NDArray, keys: NDArray, share: NDArray) -> Decisions:
         """Return the decisions about kernels: those of a pass's slots that have anything to choose."""

@@ -12,12 +12,12 @@ from ..graph.interactions import interactions
 from ..layout import structure as layout_structure
 from ..layout.node_features import NODE_FEATURES, node_features
 from .flat_row import PASSES, SETTINGS
-from .passes import LaidOut, Passes
+from .passes import LayoutResult, Passes
 
 FEATURES = (*(f"pass is {name}" for name in PASSES), *NODE_FEATURES, "log values")
 
 
-def declare(passes: Passes, graph: LaidOut) -> Structure:
+def declare(passes: Passes, graph: LayoutResult) -> Structure:
     """Return the structure of a flat row, on the program in its default layouts.
 
     Layouts interact as in a task of their own, and so do decisions about fusion. Besides, all decisions about one
@@ -63,7 +63,7 @@ def _nodes(passes: Passes) -> NDArray[np.int64]:
     return nodes
 
 
-def _features(passes: Passes, graph: LaidOut, laid: NDArray) -> NDArray[np.float32]:
+def _features(passes: Passes, graph: LayoutResult, laid: NDArray) -> NDArray[np.float32]:
     """Return `(d, f)` in the order of `FEATURES`; zeros where the node is gone in the default layouts."""
     known = np.where(laid[:, None] >= 0, node_features(graph.fusion.arrays)[laid], 0.0)
     one_hot = np.zeros((len(passes.flat.sizes), len(PASSES)))

@@ -1,7 +1,8 @@
-"""A laid-out program as the few packed arrays that a sweep of fusion reads, and what computing its nodes costs."""
+"""A laid-out program as the few packed arrays that the fusion pass reads, and what it costs to compute its nodes."""
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -10,31 +11,57 @@ from numpy.typing import NDArray
 from ..compiled import compiled
 from ..hlo.opcodes import Kind
 
-# Places of work in a kernel, as bits (see `timing`); aligned: element by element all the way to the result.
-LOOPING, LEFT, RIGHT, ALIGNED = 1, 2, 4, 8
-FREE, SOURCE = int(Kind.FREE), int(Kind.SOURCE)
-REDUCE, PRODUCT, OPAQUE = int(Kind.REDUCE), int(Kind.MATRIX), int(Kind.OPAQUE)
 
-# Columns of the packed arrays; few arrays with rows that are used together are what makes the sweep fast.
-ELEMENTS, BYTES, WORK, WEIGHT, ITEM = range(5)  # of `node`
-USER, COLUMN, WHERE, STRAIGHT = range(4)  # of `edge`
-READ, REUSE = range(2)  # of `flow`
+class Place(IntEnum):
+    """Bits of the places of work in a kernel (see `Kernel`), and of how an edge is computed."""
+
+    LOOP = 1
+    LEFT = 2
+    RIGHT = 4
+    ALIGNED = 8  # element by element all the way to the result
 
 
-class Arrays(NamedTuple):
-    """What the sweep reads of a program of n nodes and m edges.
+# Few arrays with rows that are used together make the sweep fast.
+class Node(IntEnum):
+    """Columns of `FusionGraph.node`."""
+
+    ELEMENTS = 0
+    BYTES = 1  # written
+    WORK = 2  # vector operations
+    RUNS = 3
+    ELEMENT_BYTES = 4
+
+
+class Edge(IntEnum):
+    """Columns of `FusionGraph.edge`."""
+
+    CONSUMER = 0
+    DECISION = 1  # column of the configuration that decides the edge, or -1
+    PLACE = 2  # place of work in front of a matrix product, or 0
+    ALIGNED = 3  # `Place.ALIGNED` if the edge goes element by element, or 0
+
+
+class Flow(IntEnum):
+    """Columns of `FusionGraph.flow`."""
+
+    READ = 0  # bytes read if the data goes through memory
+    REUSE = 1  # uses of each element
+
+
+class FusionGraph(NamedTuple):
+    """What the fusion pass reads of a laid-out program of n nodes and m edges.
 
     Attributes:
       kind: `(n,)` of `Kind`.
-      output: `(n,)` must the result be in memory?
-      node: `(n, 5)` elements, bytes written, vector operations, weight (how often it runs), bytes of an element.
+      output: `(n,)` True if the result must be in memory.
+      node: `(n, 5)` with the columns of `Node`.
       row: `(n,)` row of `loops` and `tiles` for a kernel around each node.
-      loops: `(r, 7)` groups, rows, columns and depth of a matrix product, or zeros; outer, rows and columns of a loop.
-      tiles: `(r, 4, 3)` that a kernel can have by default.
+      loops: `(r, 8)` groups, rows, columns, depth and taps of a matrix product, or zeros; outer, rows and columns of a
+        loop.
+      tiles: `(r, 4, 3)` the default tiles that a kernel can have.
       starts: `(n + 1,)`; v's edges to its consumers are `starts[v]:starts[v + 1]`.
-      edge: `(m, 4)` consumer, column of the configuration that decides it or -1, the place of work in front of a
-        matrix product or 0, and ALIGNED if it goes element by element.
-      flow: `(m, 2)` bytes read if through memory, uses of each element.
+      edge: `(m, 4)` with the columns of `Edge`.
+      flow: `(m, 2)` with the columns of `Flow`.
     """
 
     kind: NDArray[np.int64]
@@ -49,7 +76,7 @@ class Arrays(NamedTuple):
 
 
 class Costs(NamedTuple):
-    """What computing a node once takes under a plan, with all that is fused in front of it.
+    """What it takes to compute a node once under a plan, with everything that is fused in front of it.
 
     Attributes:
       read: `(n,)` bytes from memory.
@@ -61,17 +88,17 @@ class Costs(NamedTuple):
 
 
 @compiled()
-def effective_costs(config: NDArray, graph: Arrays) -> Costs:
-    """Return what computing each node takes if everything is fused in front of it that a `(d,)` plan fuses."""
-    read, operations = np.zeros(len(graph.kind)), graph.node[:, WORK].copy()
+def effective_costs(config: NDArray, graph: FusionGraph) -> Costs:
+    """Return what it takes to compute each node under a `(d,)` plan, with everything that is fused in front of it."""
+    read, operations = np.zeros(len(graph.kind)), graph.node[:, Node.WORK].copy()
     for v in range(len(graph.kind)):
-        if graph.kind[v] == FREE:
+        if graph.kind[v] == Kind.FREE:
             continue
         for e in range(graph.starts[v], graph.starts[v + 1]):
-            c, column = graph.edge[e, USER], graph.edge[e, COLUMN]
-            if graph.kind[v] not in (REDUCE, PRODUCT) and column >= 0 and config[column] != 0:
-                read[c] += read[v] * min(graph.flow[e, REUSE], 1.0)
-                operations[c] += operations[v] * graph.flow[e, REUSE]
+            c, column = graph.edge[e, Edge.CONSUMER], graph.edge[e, Edge.DECISION]
+            if graph.kind[v] not in (Kind.REDUCE, Kind.MATRIX) and column >= 0 and config[column] != 0:
+                read[c] += read[v] * min(graph.flow[e, Flow.REUSE], 1.0)
+                operations[c] += operations[v] * graph.flow[e, Flow.REUSE]
             else:
-                read[c] += graph.flow[e, READ]
+                read[c] += graph.flow[e, Flow.READ]
     return Costs(read, operations)

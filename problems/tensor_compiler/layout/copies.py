@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -11,25 +12,35 @@ from ..compiled import compiled
 from ..graph.graph import Read, Tables
 from ..graph.states import RELAYOUT, RESTACK
 from ..hlo.opcodes import Kind
-from .arrays import ALIGNED, FREE, OPAQUE, PRODUCT, REDUCE, SOURCE, Arrays
-from .graph_arrays import MODE, USER, Program, layout_of, wanted_of
+from .arrays import Edge, Flow, FusionGraph, Node, Place
+from .graph_arrays import GraphArrays, GraphEdge, layout_of, wanted_of
 
-MOVE = int(Kind.MOVE)
-_RESULT, _NOTHING = int(Read.RESULT), int(Read.NOTHING)
-
-# Columns of what is known of nodes and edges in any layout.
-ELEMENTS, WEIGHT, ITEM = range(3)  # of `node`
-COLUMN, WHERE, STRAIGHT = range(3)  # of `edge`
 _SKIPPED = -1
 
 
-class Facts(NamedTuple):
-    """What is the same in all layouts.
+class FixedNode(IntEnum):
+    """Columns of `Fixed.node`."""
+
+    ELEMENTS = 0
+    RUNS = 1
+    ELEMENT_BYTES = 2
+
+
+class FixedEdge(IntEnum):
+    """Columns of `Fixed.edge`; as in `Edge`."""
+
+    DECISION = 0
+    PLACE = 1
+    ALIGNED = 2
+
+
+class Fixed(NamedTuple):
+    """Facts about nodes and edges that are the same in all layouts.
 
     Attributes:
-      node: `(n, 3)` elements, weight, bytes of an element.
+      node: `(n, 3)` with the columns of `FixedNode`.
       copying: `(n,)` the column that decides whether a node is fused into its copies, or -1.
-      edge: `(m, 3)` the column that decides it or -1, place of work in front of a matrix product, ALIGNED or 0.
+      edge: `(m, 3)` with the columns of `FixedEdge`.
       reuse: `(m,)`.
     """
 
@@ -64,22 +75,24 @@ class Plan(NamedTuple):
 
 
 @compiled(runtime=False)
-def number_nodes(state: NDArray, program: Program, tables: Tables, seen: NDArray, owner: NDArray, plan: Plan) -> int:
+def number_nodes(
+    state: NDArray, program: GraphArrays, tables: Tables, seen: NDArray, owner: NDArray, plan: Plan
+) -> int:
     """Fill in the plan and return the number of nodes; `seen` and `owner` have room for any node's layouts, -1."""
     count = 0
     for v in range(len(program.kind)):
-        sort, layout, p = program.sort[v], layout_of(v, state, program, tables), program.renamed[v]
+        signature, layout, p = program.signature[v], layout_of(v, state, program, tables), program.renamed[v]
         if p >= 0 and _lies_there(v, p, state, program, tables):
             plan.number[v] = plan.number[p]
         else:
             plan.number[v] = count
             plan.origin[count], plan.source[count], plan.output[count] = v, -1, False
-            plan.whole[count] = tables.bytes[tables.array[sort] + layout]
+            plan.whole[count] = tables.bytes[tables.array[signature] + layout]
             plan.starts[count + 1] = 0
             count += 1
-        here, free = plan.number[v], program.kind[v] == FREE
+        here, free = plan.number[v], program.kind[v] == Kind.FREE
         if program.output[v]:
-            wanted = tables.compact[sort]
+            wanted = tables.compact[signature]
             if wanted != layout and not free:
                 seen[wanted], owner[wanted] = v, count
                 count = _copy(v, wanted, count, program, tables, plan)
@@ -87,7 +100,7 @@ def number_nodes(state: NDArray, program: Program, tables: Tables, seen: NDArray
             else:
                 plan.output[here] = True
         for e in range(program.starts[v], program.starts[v + 1]):
-            c = program.edge[e, USER]
+            c = program.edge[e, GraphEdge.CONSUMER]
             taken, q = here, program.renamed[c]
             if q >= 0:
                 taken = _SKIPPED if _lies_there(c, q, state, program, tables) else here
@@ -108,17 +121,19 @@ def number_nodes(state: NDArray, program: Program, tables: Tables, seen: NDArray
 
 
 @compiled(runtime=False)
-def _lies_there(v: int, p: int, state: NDArray, program: Program, tables: Tables) -> bool:
+def _lies_there(v: int, p: int, state: NDArray, program: GraphArrays, tables: Tables) -> bool:
     """Does a node that renames its operand p find it in the layout in which nothing has to move?"""
-    sort = program.sort[v]
-    return tables.wanted[tables.wants[sort] + state[v] * tables.places[sort]] == layout_of(p, state, program, tables)
+    signature = program.signature[v]
+    return tables.wanted[tables.wants[signature] + state[v] * tables.places[signature]] == layout_of(
+        p, state, program, tables
+    )
 
 
 @compiled(runtime=False)
-def _copy(v: int, layout: int, count: int, program: Program, tables: Tables, plan: Plan) -> int:
+def _copy(v: int, layout: int, count: int, program: GraphArrays, tables: Tables, plan: Plan) -> int:
     """Add a copy of v to the plan and return the new number of nodes."""
     plan.origin[count], plan.layout[count], plan.source[count] = -1 - v, layout, plan.number[v]
-    plan.whole[count] = tables.bytes[tables.array[program.sort[v]] + layout]
+    plan.whole[count] = tables.bytes[tables.array[program.signature[v]] + layout]
     plan.output[count] = False
     plan.starts[count + 1] = 0
     plan.starts[plan.number[v] + 1] += 1
@@ -126,55 +141,58 @@ def _copy(v: int, layout: int, count: int, program: Program, tables: Tables, pla
 
 
 @compiled()
-def fill(state: NDArray, program: Program, facts: Facts, tables: Tables, plan: Plan, arrays: Arrays) -> None:
+def fill(state: NDArray, program: GraphArrays, fixed: Fixed, tables: Tables, plan: Plan, arrays: FusionGraph) -> None:
     """Write the laid-out program into `arrays`, whose `starts` and `output` are there."""
     filled = arrays.starts.copy()
     for i in range(len(arrays.kind)):
         v = plan.origin[i]
         if v >= 0:
-            _fill_node(v, i, state, program, facts, tables, arrays)
+            _fill_node(v, i, state, program, fixed, tables, arrays)
         else:
-            _fill_copy(-1 - v, i, filled, state, program, facts, tables, plan, arrays)
+            _fill_copy(-1 - v, i, filled, state, program, fixed, tables, plan, arrays)
     for e in range(len(plan.taken)):
         p = plan.taken[e]
         if p < 0:
             continue
-        at, c = filled[p], program.edge[e, USER]
+        at, c = filled[p], program.edge[e, GraphEdge.CONSUMER]
         filled[p] += 1
         edge, flow = arrays.edge[at], arrays.flow[at]
-        straight = facts.edge[e, STRAIGHT]
-        edge[0] = plan.number[c]
-        edge[1] = facts.edge[e, COLUMN] if _can_fuse(p, straight, arrays) else -1
-        edge[2], edge[3] = facts.edge[e, WHERE], straight
-        flow[0], flow[1] = plan.whole[p], facts.reuse[e]
-        if program.edge[e, MODE] == _RESULT:
-            flow[0] = min(plan.whole[p], plan.whole[plan.number[c]])
-        elif program.edge[e, MODE] == _NOTHING:
-            flow[0] = 0.0
+        aligned = fixed.edge[e, FixedEdge.ALIGNED]
+        edge[Edge.CONSUMER] = plan.number[c]
+        edge[Edge.DECISION] = fixed.edge[e, FixedEdge.DECISION] if _can_fuse(p, aligned, arrays) else -1
+        edge[Edge.PLACE], edge[Edge.ALIGNED] = fixed.edge[e, FixedEdge.PLACE], aligned
+        flow[Flow.READ], flow[Flow.REUSE] = plan.whole[p], fixed.reuse[e]
+        if program.edge[e, GraphEdge.READ] == Read.RESULT:
+            flow[Flow.READ] = min(plan.whole[p], plan.whole[plan.number[c]])
+        elif program.edge[e, GraphEdge.READ] == Read.NOTHING:
+            flow[Flow.READ] = 0.0
 
 
 @compiled(runtime=False)
-def _can_fuse(p: int, straight: int, arrays: Arrays) -> bool:
+def _can_fuse(p: int, aligned: int, arrays: FusionGraph) -> bool:
     """Can a producer be fused along an edge? A heavy one only element by element, if it need not be in memory."""
-    if arrays.kind[p] in (SOURCE, FREE, OPAQUE):
+    if arrays.kind[p] in (Kind.SOURCE, Kind.FREE, Kind.OPAQUE):
         return False
-    return arrays.kind[p] not in (REDUCE, PRODUCT) or (straight == ALIGNED and not arrays.output[p])
+    return arrays.kind[p] not in (Kind.REDUCE, Kind.MATRIX) or (aligned == Place.ALIGNED and not arrays.output[p])
 
 
 @compiled(runtime=False)
-def _fill_node(v: int, i: int, state: NDArray, program: Program, facts: Facts, tables: Tables, arrays: Arrays) -> None:
-    at, p = tables.first[program.sort[v]] + state[v], program.renamed[v]
+def _fill_node(
+    v: int, i: int, state: NDArray, program: GraphArrays, fixed: Fixed, tables: Tables, arrays: FusionGraph
+) -> None:
+    at, p = tables.first[program.signature[v]] + state[v], program.renamed[v]
     work = tables.work[at]
     if p >= 0:
-        sort = program.sort[v]
-        wanted = tables.wanted[tables.wants[sort] + state[v] * tables.places[sort]]
-        there, here = layout_of(p, state, program, tables), tables.seconds[program.sort[p]]
+        signature = program.signature[v]
+        wanted = tables.wanted[tables.wants[signature] + state[v] * tables.places[signature]]
+        there, here = layout_of(p, state, program, tables), tables.same_minor[program.signature[p]]
         same = wanted >= 0 and wanted // here == there // here
-        work = facts.node[v, ELEMENTS] * (RESTACK if same else RELAYOUT)
+        work = fixed.node[v, FixedNode.ELEMENTS] * (RESTACK if same else RELAYOUT)
     node = arrays.node[i]
     arrays.kind[i], arrays.row[i] = program.kind[v], tables.row[at]
-    node[0], node[1], node[2] = facts.node[v, ELEMENTS], tables.written[at], work
-    node[3], node[4] = facts.node[v, WEIGHT], facts.node[v, ITEM]
+    node[Node.ELEMENTS], node[Node.BYTES], node[Node.WORK] = fixed.node[v, FixedNode.ELEMENTS], tables.written[at], work
+    node[Node.RUNS] = fixed.node[v, FixedNode.RUNS]
+    node[Node.ELEMENT_BYTES] = fixed.node[v, FixedNode.ELEMENT_BYTES]
 
 
 @compiled(runtime=False)
@@ -183,25 +201,25 @@ def _fill_copy(
     i: int,
     filled: NDArray,
     state: NDArray,
-    program: Program,
-    facts: Facts,
+    program: GraphArrays,
+    fixed: Fixed,
     tables: Tables,
     plan: Plan,
-    arrays: Arrays,
+    arrays: FusionGraph,
 ) -> None:
     """Write a copy of u, and the edge to it."""
-    sort, layout = program.sort[u], layout_of(u, state, program, tables)
-    same = layout // tables.seconds[sort] == plan.layout[i] // tables.seconds[sort]
+    signature, layout = program.signature[u], layout_of(u, state, program, tables)
+    same = layout // tables.same_minor[signature] == plan.layout[i] // tables.same_minor[signature]
     node = arrays.node[i]
-    arrays.kind[i], arrays.row[i] = MOVE, tables.array[sort] + plan.layout[i]
-    node[0], node[1] = facts.node[u, ELEMENTS], plan.whole[i]
-    node[2] = facts.node[u, ELEMENTS] * (RESTACK if same else RELAYOUT)
-    node[3], node[4] = facts.node[u, WEIGHT], facts.node[u, ITEM]
+    arrays.kind[i], arrays.row[i] = Kind.MOVE, tables.array[signature] + plan.layout[i]
+    node[Node.ELEMENTS], node[Node.BYTES] = fixed.node[u, FixedNode.ELEMENTS], plan.whole[i]
+    node[Node.WORK] = fixed.node[u, FixedNode.ELEMENTS] * (RESTACK if same else RELAYOUT)
+    node[Node.RUNS] = fixed.node[u, FixedNode.RUNS]
+    node[Node.ELEMENT_BYTES] = fixed.node[u, FixedNode.ELEMENT_BYTES]
     p = plan.source[i]
     at = filled[p]
     filled[p] += 1
     edge, flow = arrays.edge[at], arrays.flow[at]
-    edge[0], edge[1], edge[2], edge[3] = i, facts.copying[u], 0, 0
-    if not _can_fuse(p, 0, arrays):
-        edge[1] = -1
-    flow[0], flow[1] = plan.whole[p], 1.0
+    edge[Edge.CONSUMER], edge[Edge.PLACE], edge[Edge.ALIGNED] = i, 0, 0
+    edge[Edge.DECISION] = fixed.copying[u] if _can_fuse(p, 0, arrays) else -1
+    flow[Flow.READ], flow[Flow.REUSE] = plan.whole[p], 1.0

@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import compiled
-from ..graph.graph import Graph, Tables
-from .graph_arrays import USER, Program
+from ..graph.graph import ProgramGraph, Tables
+from .graph_arrays import GraphArrays, GraphEdge
 
 
-def grouped(graph: Graph, program: Program, joins: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def grouped(
+    graph: ProgramGraph, program: GraphArrays, joins: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the variable of each node, and how many states each variable has."""
-    counts = np.diff(graph.tables.first)[graph.sort]
+    counts = np.diff(graph.tables.first)[graph.signature]
     depth, leader = np.zeros(len(graph), np.int64), np.arange(len(graph))
     _group(joins, counts > 1, program, depth, leader)
     leaders = np.flatnonzero((leader == np.arange(len(graph))) & (counts > 1))
@@ -25,14 +27,14 @@ def grouped(graph: Graph, program: Program, joins: NDArray[np.bool_]) -> tuple[N
     return number[leader], np.append(1, counts[leaders])
 
 
-def joining(graph: Graph) -> NDArray[np.bool_]:
+def joining(graph: ProgramGraph) -> NDArray[np.bool_]:
     """Return for each edge whether producer and consumer lie in the same layout whatever it is."""
-    tables, sort = graph.tables, graph.sort.astype(np.int64)
+    tables, signature = graph.tables, graph.signature.astype(np.int64)
     counts = np.diff(tables.first)
     order = np.arange(len(tables.result)) - np.repeat(tables.first[:-1], counts)
     own = np.logical_and.reduceat(tables.result == order, tables.first[:-1]) & (counts == tables.layouts)
-    ordinary, joins = ~graph.tuned & (own & (counts > 1))[sort], np.zeros(len(graph.users), bool)
-    _check_joining(ordinary, graph.producers, graph.users, graph.operand, sort, tables, joins)
+    ordinary, joins = ~graph.tuned & (own & (counts > 1))[signature], np.zeros(len(graph.users), bool)
+    _check_joining(ordinary, graph.producers, graph.users, graph.operand, signature, tables, joins)
     return joins
 
 
@@ -42,20 +44,20 @@ def _check_joining(
     producers: NDArray,
     users: NDArray,
     operand: NDArray,
-    sort: NDArray,
+    signature: NDArray,
     tables: Tables,
     joins: NDArray,
 ) -> None:
     for e in range(len(users)):
         p, c = producers[e], users[e]
-        joins[e] = ordinary[p] and ordinary[c] and tables.layouts[sort[p]] == tables.layouts[sort[c]]
-        for s in range(tables.layouts[sort[p]]):
-            at = tables.wants[sort[c]] + s * tables.places[sort[c]] + operand[e]
+        joins[e] = ordinary[p] and ordinary[c] and tables.layouts[signature[p]] == tables.layouts[signature[c]]
+        for s in range(tables.layouts[signature[p]]):
+            at = tables.wants[signature[c]] + s * tables.places[signature[c]] + operand[e]
             joins[e] = joins[e] and tables.wanted[at] == s
 
 
 @compiled(runtime=False)
-def _group(joins: NDArray, several: NDArray, program: Program, depth: NDArray, leader: NDArray) -> None:
+def _group(joins: NDArray, several: NDArray, program: GraphArrays, depth: NDArray, leader: NDArray) -> None:
     """Join what joins and is equally deep, so that no path leads out of a variable and back.
 
     A path grows deeper wherever it meets a node that does not join the one before.
@@ -63,11 +65,11 @@ def _group(joins: NDArray, several: NDArray, program: Program, depth: NDArray, l
     for v in range(len(depth)):
         if several[v]:
             for e in range(program.starts[v], program.starts[v + 1]):
-                c = program.edge[e, USER]
+                c = program.edge[e, GraphEdge.CONSUMER]
                 depth[c] = max(depth[c], depth[v] + (0 if joins[e] else 1))
     for v in range(len(depth)):
         for e in range(program.starts[v], program.starts[v + 1]):
-            c = program.edge[e, USER]
+            c = program.edge[e, GraphEdge.CONSUMER]
             if joins[e] and depth[v] == depth[c]:
                 a, b = _leader(v, leader), _leader(c, leader)
                 leader[max(a, b)] = min(a, b)

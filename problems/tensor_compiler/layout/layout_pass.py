@@ -7,18 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..graph.graph import Graph
+from ..graph.graph import ProgramGraph
 from ..hardware.machine import Machine
 from ..hlo.opcodes import Kind
-from .arrays import ALIGNED, LEFT, LOOPING, RIGHT, Arrays
-from .copies import Facts, Plan, fill, number_nodes
-from .graph_arrays import program
+from .arrays import Edge, Flow, FusionGraph, Node, Place
+from .copies import Fixed, Plan, fill, number_nodes
+from .graph_arrays import graph_arrays
 from .propagation import propagate
 from .variables import variables
 
 
 @dataclass(frozen=True)
-class Laid:
+class LaidOutProgram:
     """A program after the layout pass.
 
     Attributes:
@@ -27,9 +27,9 @@ class Laid:
       graph: the first graph.
     """
 
-    arrays: Arrays
+    arrays: FusionGraph
     origin: NDArray[np.int64]
-    graph: Graph
+    graph: ProgramGraph
 
     def name(self, node: int) -> str:
         """Return the name of a node."""
@@ -53,13 +53,13 @@ class LayoutPass:
       copied: `(c,)` the nodes that it may fuse into their copies: its next c columns.
     """
 
-    def __init__(self, graph: Graph, machine: Machine) -> None:
+    def __init__(self, graph: ProgramGraph, machine: Machine) -> None:
         self.graph, tables = graph, graph.tables
         self.nodes = np.flatnonzero(graph.tuned)
         counts = np.diff(tables.first)
-        self.options = counts[graph.sort[self.nodes]]
+        self.options = counts[graph.signature[self.nodes]]
         self.fused, self.copied = _fusible_edges(graph), _may_be_copied(graph)
-        self._program, self._facts = program(graph), _facts(graph, self.fused, self.copied)
+        self._program, self._fixed = graph_arrays(graph), _fixed(graph, self.fused, self.copied)
         self.variables = variables(graph, self._program, machine)
         self._plan = _empty_plan(graph)  # kept, since fresh memory costs more than what is written there
 
@@ -87,22 +87,22 @@ class LayoutPass:
         propagate(pins, self.variables, self.graph.tables.layouts.max(), chosen)
         return chosen[self.variables.of]
 
-    def apply(self, config: NDArray) -> Laid:
+    def apply(self, config: NDArray) -> LaidOutProgram:
         """Return the program laid out under a `(p,)` configuration."""
         state, tables = self.states(config), self.graph.tables
         plan = self._plan
         seen, owner = np.full((2, tables.layouts.max()), -1)
         n = number_nodes(state, self._program, tables, seen, owner, plan)
         m = plan.starts[n]
-        kind, node, row = np.empty(n, np.int64), np.empty((n, 5)), np.empty(n, np.int64)
-        edge, flow = np.empty((m, 4), np.int64), np.empty((m, 2))
+        kind, node, row = np.empty(n, np.int64), np.empty((n, len(Node))), np.empty(n, np.int64)
+        edge, flow = np.empty((m, len(Edge)), np.int64), np.empty((m, len(Flow)))
         starts, output = plan.starts[: n + 1].copy(), plan.output[:n].copy()
-        arrays = Arrays(kind, output, node, row, tables.loops, tables.tiles, starts, edge, flow)
-        fill(state, self._program, self._facts, tables, plan, arrays)
-        return Laid(arrays, plan.origin[:n].copy(), self.graph)
+        arrays = FusionGraph(kind, output, node, row, tables.loops, tables.tiles, starts, edge, flow)
+        fill(state, self._program, self._fixed, tables, plan, arrays)
+        return LaidOutProgram(arrays, plan.origin[:n].copy(), self.graph)
 
 
-def _empty_plan(graph: Graph) -> Plan:
+def _empty_plan(graph: ProgramGraph) -> Plan:
     """Return room for as many copies as there can be: one for each edge and output."""
     n, m = len(graph), len(graph.users)
     most = 2 * n + m
@@ -111,17 +111,17 @@ def _empty_plan(graph: Graph) -> Plan:
     return Plan(numbers, taken, whole, origin, layout, source, np.empty(most, bool), np.empty(most + 1, np.int64))
 
 
-def _facts(graph: Graph, fused: NDArray, copied: NDArray) -> Facts:
+def _fixed(graph: ProgramGraph, fused: NDArray, copied: NDArray) -> Fixed:
     """Return what is the same in all layouts; columns of the fusion pass are edges first, then copied nodes."""
     column, copying = np.full(len(graph.users), -1), np.full(len(graph), -1)
     column[fused] = np.arange(len(fused))
     copying[copied] = len(fused) + np.arange(len(copied))
     node = np.column_stack([graph.elements, graph.weight, graph.element_bytes])
     edge = np.column_stack([column, _where(graph), _straight(graph)]).astype(np.int64)
-    return Facts(node, copying, edge, graph.reuse)
+    return Fixed(node, copying, edge, graph.reuse)
 
 
-def _fusible_edges(graph: Graph) -> NDArray[np.int64]:
+def _fusible_edges(graph: ProgramGraph) -> NDArray[np.int64]:
     """Return the edges that some configuration can fuse in some layout.
 
     Light producers go into anything that computes; a heavy one only into an element-wise consumer of as many
@@ -135,19 +135,19 @@ def _fusible_edges(graph: Graph) -> NDArray[np.int64]:
     return np.flatnonzero((light & computes) | (heavy & (_straight(graph) > 0)))
 
 
-def _may_be_copied(graph: Graph) -> NDArray[np.int64]:
+def _may_be_copied(graph: ProgramGraph) -> NDArray[np.int64]:
     """Return the light nodes of which there can be copies: those whose results can lie in several layouts."""
     light = (graph.kind >= Kind.ELEMENTWISE) & (graph.kind <= Kind.MOVE)
-    return np.flatnonzero(light & (graph.tables.seconds[graph.sort] > 0))
+    return np.flatnonzero(light & (graph.tables.same_minor[graph.signature] > 0))
 
 
-def _where(graph: Graph) -> NDArray[np.int64]:
+def _where(graph: ProgramGraph) -> NDArray[np.int64]:
     """Return the place of work that an edge into a matrix product leads to, 0 for other edges."""
-    places = np.array([LEFT, RIGHT, LOOPING])[np.minimum(graph.operand, 2)]
+    places = np.array([Place.LEFT, Place.RIGHT, Place.LOOP])[np.minimum(graph.operand, 2)]
     return np.where(graph.kind[graph.users] == Kind.MATRIX, places, 0)
 
 
-def _straight(graph: Graph) -> NDArray[np.int64]:
+def _straight(graph: ProgramGraph) -> NDArray[np.int64]:
     """Return ALIGNED for edges whose consumer takes as many elements one by one, 0 for others."""
     same = graph.elements[graph.users] == graph.elements[graph.producers]
-    return np.where((graph.kind[graph.users] == Kind.ELEMENTWISE) & same, ALIGNED, 0)
+    return np.where((graph.kind[graph.users] == Kind.ELEMENTWISE) & same, Place.ALIGNED, 0)

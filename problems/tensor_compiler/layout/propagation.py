@@ -12,22 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import compiled
-from .variables import (
-    ARRAY,
-    CONSUMER,
-    EDGE,
-    END,
-    LAYOUTS,
-    PRODUCER,
-    RESULT,
-    SECONDS,
-    START,
-    STRIDE,
-    TAKEN,
-    WISH,
-    Variables,
-    copy_price,
-)
+from .variables import Incoming, VariableEdge, VariableNode, Variables, copy_price
 
 
 @compiled()
@@ -69,15 +54,19 @@ def _down(variables: Variables, costs: NDArray, cheapest: NDArray, arriving: NDA
     for x in range(1, len(variables.firsts) - 1):
         users = 0
         for q in range(variables.starts[x], variables.starts[x + 1]):
-            users += variables.node[q, END] - variables.node[q, START]
+            users += variables.node[q, VariableNode.END] - variables.node[q, VariableNode.START]
         for q in range(variables.starts[x], variables.starts[x + 1]):
             _arrive(x, q, users, costs, variables, cheapest, arriving)
-            for e in range(variables.node[q, START], variables.node[q, END]):
-                y, wish, stride = variables.edge[e, CONSUMER], variables.edge[e, WISH], variables.edge[e, STRIDE]
+            for e in range(variables.node[q, VariableNode.START], variables.node[q, VariableNode.END]):
+                y, wish, stride = (
+                    variables.edge[e, VariableEdge.CONSUMER],
+                    variables.edge[e, VariableEdge.WANTED],
+                    variables.edge[e, VariableEdge.STRIDE],
+                )
                 if y > 0:
                     for at in range(variables.firsts[y], variables.firsts[y + 1]):
                         wanted = variables.wanted[wish]
-                        costs[at] += arriving[wanted if wanted >= 0 else variables.node[q, LAYOUTS]]
+                        costs[at] += arriving[wanted if wanted >= 0 else variables.node[q, VariableNode.LAYOUTS]]
                         wish += stride
 
 
@@ -86,23 +75,27 @@ def _arrive(
     x: int, q: int, users: int, costs: NDArray, variables: Variables, cheapest: NDArray, arriving: NDArray
 ) -> None:
     """Write the least cost at which a node of variable x arrives in each layout, then in any."""
-    layouts, seconds = variables.node[q, LAYOUTS], variables.node[q, SECONDS]
-    array, first, result = variables.node[q, ARRAY], variables.firsts[x], variables.node[q, RESULT]
+    layouts, same_minor = variables.node[q, VariableNode.LAYOUTS], variables.node[q, VariableNode.SAME_MINOR]
+    price, first, result = (
+        variables.node[q, VariableNode.PRICE],
+        variables.firsts[x],
+        variables.node[q, VariableNode.RESULT],
+    )
     for layout in range(layouts):
         cheapest[layout] = np.inf
     anywhere = np.inf  # a copy's price is what the two arrays cost, and whether the minor dimension changes
     for s in range(variables.firsts[x + 1] - first):
         layout, cost = variables.result[result + s], costs[first + s] / users
         cheapest[layout] = min(cheapest[layout], cost)
-        anywhere = min(anywhere, cost + variables.array[array + layout])
+        anywhere = min(anywhere, cost + variables.price[price + layout])
     arriving[layouts] = np.inf
-    for minor in range(0, layouts, seconds):
+    for minor in range(0, layouts, same_minor):
         alike = np.inf
-        for layout in range(minor, minor + seconds):
-            alike = min(alike, cheapest[layout] + variables.array[array + layout])
+        for layout in range(minor, minor + same_minor):
+            alike = min(alike, cheapest[layout] + variables.price[price + layout])
         copied = min(alike + variables.shift[q, 0], anywhere + variables.shift[q, 1])
-        for wanted in range(minor, minor + seconds):
-            arriving[wanted] = min(cheapest[wanted], copied + variables.array[array + wanted])
+        for wanted in range(minor, minor + same_minor):
+            arriving[wanted] = min(cheapest[wanted], copied + variables.price[price + wanted])
             arriving[layouts] = min(arriving[layouts], arriving[wanted])
 
 
@@ -113,15 +106,23 @@ def _content(x: int, variables: Variables, chosen: NDArray) -> bool:
     if variables.costs[variables.firsts[x] + state] > variables.least[x]:
         return False
     for i in range(variables.entries[x], variables.entries[x + 1]):
-        p, q, e = variables.incoming[i, PRODUCER], variables.incoming[i, TAKEN], variables.incoming[i, EDGE]
-        wanted = variables.wanted[variables.edge[e, WISH] + state * variables.edge[e, STRIDE]]
-        if p > 0 and wanted >= 0 and wanted != variables.result[variables.node[q, RESULT] + chosen[p]]:
+        p, q, e = (
+            variables.incoming[i, Incoming.PRODUCER],
+            variables.incoming[i, Incoming.NODE],
+            variables.incoming[i, Incoming.EDGE],
+        )
+        wanted = variables.wanted[
+            variables.edge[e, VariableEdge.WANTED] + state * variables.edge[e, VariableEdge.STRIDE]
+        ]
+        if p > 0 and wanted >= 0 and wanted != variables.result[variables.node[q, VariableNode.RESULT] + chosen[p]]:
             return False
     for q in range(variables.starts[x], variables.starts[x + 1]):
-        layout = variables.result[variables.node[q, RESULT] + state]
-        for e in range(variables.node[q, START], variables.node[q, END]):
-            consumer = chosen[variables.edge[e, CONSUMER]]
-            wanted = variables.wanted[variables.edge[e, WISH] + consumer * variables.edge[e, STRIDE]]
+        layout = variables.result[variables.node[q, VariableNode.RESULT] + state]
+        for e in range(variables.node[q, VariableNode.START], variables.node[q, VariableNode.END]):
+            consumer = chosen[variables.edge[e, VariableEdge.CONSUMER]]
+            wanted = variables.wanted[
+                variables.edge[e, VariableEdge.WANTED] + consumer * variables.edge[e, VariableEdge.STRIDE]
+            ]
             if wanted >= 0 and wanted != layout:
                 return False
     return True
@@ -134,10 +135,14 @@ def _weigh(x: int, costs: NDArray, variables: Variables, chosen: NDArray) -> Non
     for at in range(first, last):
         costs[at] = variables.costs[at]
     for i in range(variables.entries[x], variables.entries[x + 1]):
-        p, q, e = variables.incoming[i, PRODUCER], variables.incoming[i, TAKEN], variables.incoming[i, EDGE]
+        p, q, e = (
+            variables.incoming[i, Incoming.PRODUCER],
+            variables.incoming[i, Incoming.NODE],
+            variables.incoming[i, Incoming.EDGE],
+        )
         if p > 0:
-            layout = variables.result[variables.node[q, RESULT] + chosen[p]]
-            wish, stride = variables.edge[e, WISH], variables.edge[e, STRIDE]
+            layout = variables.result[variables.node[q, VariableNode.RESULT] + chosen[p]]
+            wish, stride = variables.edge[e, VariableEdge.WANTED], variables.edge[e, VariableEdge.STRIDE]
             for at in range(first, last):
                 costs[at] += copy_price(q, layout, variables.wanted[wish], variables)
                 wish += stride
@@ -149,10 +154,12 @@ def _settle(x: int, stamp: int, costs: NDArray, variables: Variables, asked: NDA
     first, last = variables.firsts[x], variables.firsts[x + 1]
     for q in range(variables.starts[x], variables.starts[x + 1]):
         stamp += 1  # a copy is shared by all who want the same of q
-        result = variables.node[q, RESULT]
-        for e in range(variables.node[q, START], variables.node[q, END]):
-            state = chosen[variables.edge[e, CONSUMER]]
-            wanted = variables.wanted[variables.edge[e, WISH] + state * variables.edge[e, STRIDE]]
+        result = variables.node[q, VariableNode.RESULT]
+        for e in range(variables.node[q, VariableNode.START], variables.node[q, VariableNode.END]):
+            state = chosen[variables.edge[e, VariableEdge.CONSUMER]]
+            wanted = variables.wanted[
+                variables.edge[e, VariableEdge.WANTED] + state * variables.edge[e, VariableEdge.STRIDE]
+            ]
             if wanted >= 0 and asked[wanted] != stamp:
                 asked[wanted] = stamp
                 for s in range(last - first):

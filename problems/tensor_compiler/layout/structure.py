@@ -11,9 +11,10 @@ from bbo_suite import Graph as DeclaredGraph
 from bbo_suite import Structure
 
 from ..graph.interactions import interactions
+from .arrays import Edge
 from .layout_pass import LayoutPass
 from .node_features import NODE_FEATURES, node_features
-from .variables import CONSUMER, EDGE, PRODUCER
+from .variables import Incoming, VariableEdge
 
 
 def declare(layout: LayoutPass) -> Structure:
@@ -34,7 +35,9 @@ def declare(layout: LayoutPass) -> Structure:
         neighbours=neighbours,
         features=np.hstack([known, np.log1p(layout.options)[:, None]]).astype(np.float32),
         feature_names=(*NODE_FEATURES, "log options"),
-        graph=DeclaredGraph(nodes, NODE_FEATURES, np.column_stack([producers, arrays.edge[:, 0]]).astype(np.int32)),
+        graph=DeclaredGraph(
+            nodes, NODE_FEATURES, np.column_stack([producers, arrays.edge[:, Edge.CONSUMER]]).astype(np.int32)
+        ),
         nodes=decided.astype(np.int32),
     )
 
@@ -45,7 +48,9 @@ def _meetings(layout: LayoutPass) -> tuple[NDArray[np.int64], NDArray[np.int64]]
     decision = np.full(k, -1)
     decision[layout.variables.of[layout.nodes]] = np.arange(len(layout.nodes))
     incoming = layout.variables.incoming
-    ends = np.column_stack([incoming[:, PRODUCER], layout.variables.edge[incoming[:, EDGE], CONSUMER]])
+    ends = np.column_stack(
+        [incoming[:, Incoming.PRODUCER], layout.variables.edge[incoming[:, Incoming.EDGE], VariableEdge.CONSUMER]]
+    )
     ends = ends[(ends > 0).all(axis=1)]
     tuned = decision[ends] >= 0
     inner = ends[~tuned.any(axis=1)]

@@ -1,30 +1,54 @@
-"""What propagation decides, and what the compiler estimates it to cost: variables, and copies where two do not meet.
+"""The variables that propagation decides, and the compiler's estimate of what their states and copies cost.
 
-What has but one state belongs to variable 0, which is settled from the start. For others see `layout_groups`.
+A node that has only one state belongs to variable 0, which is settled from the start; `groups` finds the others.
 """
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import compiled
-from ..graph.graph import Graph
+from ..graph.graph import ProgramGraph
 from ..graph.states import RELAYOUT, RESTACK
-from ..hardware.machine import Machine
-from ..hardware.timing import LAUNCH, MATRIX, MEMORY, VECTOR
+from ..hardware.kernel_row import PRODUCT_COLUMNS
+from ..hardware.machine import Machine, Rate
 from ..hlo.opcodes import Kind
-from .graph_arrays import Program
+from .graph_arrays import GraphArrays
 from .groups import grouped, joining
 
-FUSED = 0.25
-"""Share of the bytes, and of the start of a kernel, that what can be fused is taken to cost."""
+FUSED_SHARE = 0.25
+"""An operation that can be fused is assumed to cost this share of its bytes and of the start of a kernel."""
 
-START, END, LAYOUTS, SECONDS, RESULT, ARRAY = range(6)  # columns of `Variables.node`
-CONSUMER, WISH, STRIDE = range(3)  # of `edge`
-PRODUCER, TAKEN, EDGE = range(3)  # of `incoming`
+
+class VariableNode(IntEnum):
+    """Columns of `Variables.node`."""
+
+    START = 0  # the node's edges are START to END
+    END = 1
+    LAYOUTS = 2  # how many the node can have
+    SAME_MINOR = 3  # as in `Tables`
+    RESULT = 4  # the node's layout in state s of its variable is `result[RESULT + s]`
+    PRICE = 5  # the price of moving the node's result once in layout l is `price[PRICE + l]`
+
+
+class VariableEdge(IntEnum):
+    """Columns of `Variables.edge`."""
+
+    CONSUMER = 0  # a variable
+    WANTED = 1  # a consumer in state s wants layout `wanted[WANTED + s * STRIDE]`
+    STRIDE = 2
+
+
+class Incoming(IntEnum):
+    """Columns of `Variables.incoming`."""
+
+    PRODUCER = 0  # a variable
+    NODE = 1  # row of `Variables.node`
+    EDGE = 2  # row of `Variables.edge`
 
 
 class Variables(NamedTuple):
@@ -36,14 +60,14 @@ class Variables(NamedTuple):
       costs: of kernels, and of copies of what has but one layout.
       least: `(k,)` the least of each variable's costs.
       starts: `(k + 1,)`; the nodes of x that others take are `starts[x]:starts[x + 1]`.
-      node: `(q, 6)` see the columns above; edges are from START to END.
-      result: number of a node's layout at RESULT + its variable's state.
-      array: the price of moving a node's result once at ARRAY + number of a layout.
-      shift: `(q, 2)` the price of a copy beyond that: the minor dimension stays, or changes.
-      edge: `(e, 3)` consumer; one in state s wants layout `wanted[WISH + s * STRIDE]`.
+      node: `(q, 6)` with the columns of `VariableNode`.
+      result: numbers of layouts.
+      price: of moving a node's result once.
+      shift: `(q, 2)` what a copy costs beyond that, if the minor dimension stays and if it changes.
+      edge: `(e, 3)` with the columns of `VariableEdge`.
       wanted: numbers of layouts, -1 for any.
       entries: `(k + 1,)`; x's edges from producers are `incoming[entries[x]:entries[x + 1]]`.
-      incoming: `(e, 3)` variable and number among the q of the producer, number of the edge.
+      incoming: `(e, 3)` with the columns of `Incoming`.
     """
 
     of: NDArray[np.int64]
@@ -53,7 +77,7 @@ class Variables(NamedTuple):
     starts: NDArray[np.int64]
     node: NDArray[np.int64]
     result: NDArray[np.int64]
-    array: NDArray[np.float64]
+    price: NDArray[np.float64]
     shift: NDArray[np.float64]
     edge: NDArray[np.int64]
     wanted: NDArray[np.int64]
@@ -61,81 +85,82 @@ class Variables(NamedTuple):
     incoming: NDArray[np.int64]
 
 
-def variables(graph: Graph, program: Program, machine: Machine) -> Variables:
+def variables(graph: ProgramGraph, program: GraphArrays, machine: Machine) -> Variables:
     """Return the variables of a graph, in an order in which producers come first."""
     tables, paper = graph.tables, machine.on_paper().array()
     joins = joining(graph)
     of, counts = grouped(graph, program, joins)
     firsts, costs = np.append(0, np.cumsum(counts)), np.zeros(counts.sum())
-    _add(costs, firsts[of], _node_prices(graph, paper), tables.first, program.sort, graph.weight)
+    _add(costs, firsts[of], _node_prices(graph, paper), tables.first, program.signature, graph.weight)
     wanted = np.concatenate([tables.wanted, tables.compact, np.arange(tables.layouts.max())])
     edges = _edges(graph, of, joins)
     edges = edges[np.lexsort((edges[:, 0], of[edges[:, 0]]))]
     taken, first, number = np.unique(edges[:, 0], return_index=True, return_inverse=True)
     order = np.argsort(first)
     taken, number = taken[order], np.argsort(order)[number]
-    node, array = _taken(taken, np.append(np.sort(first), len(edges)), graph, paper)
-    shift = np.array([RESTACK, RELAYOUT]) / paper[VECTOR] * graph.elements[taken, None] + FUSED * paper[LAUNCH]
+    node, price = _taken(taken, np.append(np.sort(first), len(edges)), graph, paper)
+    shift = np.array([RESTACK, RELAYOUT]) / paper[Rate.VECTOR] * graph.elements[taken, None]
+    shift += FUSED_SHARE * paper[Rate.LAUNCH]
     shift *= graph.weight[taken, None]
     edge = np.ascontiguousarray(edges[:, 1:])
     incoming = np.column_stack([of[edges[:, 0]], number, np.arange(len(edges))])
-    incoming = incoming[np.argsort(edge[:, 0], kind="stable")]
+    incoming = incoming[np.argsort(edge[:, VariableEdge.CONSUMER], kind="stable")]
     k = np.arange(len(counts) + 1)
-    starts, entries = np.searchsorted(of[taken], k), np.searchsorted(np.sort(edge[:, 0]), k)
+    starts, entries = np.searchsorted(of[taken], k), np.searchsorted(np.sort(edge[:, VariableEdge.CONSUMER]), k)
     least, result = np.empty(len(counts)), tables.result
-    found = Variables(of, firsts, costs, least, starts, node, result, array, shift, edge, wanted, entries, incoming)
+    found = Variables(of, firsts, costs, least, starts, node, result, price, shift, edge, wanted, entries, incoming)
     _fixed_copies(found)
     least[:] = np.minimum.reduceat(costs, firsts[:-1])
     return found
 
 
 def _taken(
-    taken: NDArray[np.int64], edges: NDArray[np.int64], graph: Graph, paper: NDArray[np.float64]
+    taken: NDArray[np.int64], edges: NDArray[np.int64], graph: ProgramGraph, paper: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return `Variables.node` and `Variables.array` for some nodes, of which each has edges from one number on."""
-    tables, sort = graph.tables, graph.sort[taken]
-    layouts = tables.layouts[sort]
+    """Return `Variables.node` and `Variables.price` for some nodes; `edges` says where the edges of each start."""
+    tables, signature = graph.tables, graph.signature[taken]
+    layouts = tables.layouts[signature]
     firsts = np.append(0, np.cumsum(layouts))[:-1]
-    rows = np.arange(layouts.sum()) + np.repeat(tables.array[sort] - firsts, layouts)
-    array = FUSED * tables.bytes[rows] / paper[MEMORY] * np.repeat(graph.weight[taken], layouts)
-    columns = [edges[:-1], edges[1:], layouts, tables.seconds[sort], tables.first[sort], firsts]
-    return np.column_stack(columns).astype(np.int64), array
+    rows = np.arange(layouts.sum()) + np.repeat(tables.array[signature] - firsts, layouts)
+    price = FUSED_SHARE * tables.bytes[rows] / paper[Rate.MEMORY] * np.repeat(graph.weight[taken], layouts)
+    columns = [edges[:-1], edges[1:], layouts, tables.same_minor[signature], tables.first[signature], firsts]
+    return np.column_stack(columns).astype(np.int64), price
 
 
-def _node_prices(graph: Graph, paper: NDArray[np.float64]) -> NDArray[np.float64]:
+def _node_prices(graph: ProgramGraph, paper: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return what each state of the tables costs in one run; only what cannot be fused moves all of its bytes."""
     tables = graph.tables
     kinds = np.empty(len(tables.first) - 1, np.int64)
-    kinds[graph.sort] = graph.kind
+    kinds[graph.signature] = graph.kind
     kind = np.repeat(kinds, np.diff(tables.first))
-    dense = 2 * tables.loops[tables.row, :5].prod(axis=1) / paper[MATRIX]
-    moved, work = (tables.written + tables.read) / paper[MEMORY], tables.work / paper[VECTOR]
+    dense = 2 * tables.loops[tables.row, :PRODUCT_COLUMNS].prod(axis=1) / paper[Rate.MATRIX]
+    moved, work = (tables.written + tables.read) / paper[Rate.MEMORY], tables.work / paper[Rate.VECTOR]
     heavy = np.maximum(np.maximum(dense, moved), work)
-    return np.where((kind == Kind.MATRIX) | (kind == Kind.REDUCE), heavy, work + FUSED * moved)
+    return np.where((kind == Kind.MATRIX) | (kind == Kind.REDUCE), heavy, work + FUSED_SHARE * moved)
 
 
 @compiled(runtime=False)
-def _add(costs: NDArray, at: NDArray, prices: NDArray, first: NDArray, sort: NDArray, runs: NDArray) -> None:
+def _add(costs: NDArray, at: NDArray, prices: NDArray, first: NDArray, signature: NDArray, runs: NDArray) -> None:
     for v in range(len(at)):
-        for s in range(first[sort[v] + 1] - first[sort[v]]):
-            costs[at[v] + s] += runs[v] * prices[first[sort[v]] + s]
+        for s in range(first[signature[v] + 1] - first[signature[v]]):
+            costs[at[v] + s] += runs[v] * prices[first[signature[v]] + s]
 
 
-def _edges(graph: Graph, of: NDArray[np.int64], joins: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _edges(graph: ProgramGraph, of: NDArray[np.int64], joins: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return `(e, 4)`: producer, variable of the consumer, where its wish is in the table of wishes, and its stride.
 
     The table holds what is wanted, then the compact layouts, which outputs want, then each layout's own number.
     """
-    tables, sort = graph.tables, graph.sort
-    matters = (tables.layouts[sort] > 1) & (graph.kind != Kind.FREE)
-    consumer = sort[graph.users]
+    tables, signature = graph.tables, graph.signature
+    matters = (tables.layouts[signature] > 1) & (graph.kind != Kind.FREE)
+    consumer = signature[graph.users]
     at, stride = tables.wants[consumer] + graph.operand, tables.places[consumer]
     at, stride = np.where(joins, len(tables.wanted) + len(tables.compact), at), np.where(joins, 1, stride)
     inner = of[graph.producers] == of[graph.users]
     kept = np.flatnonzero(matters[graph.producers] & ~inner)
     edges = np.column_stack([graph.producers, of[graph.users], at, stride])[kept]
     given = np.flatnonzero(matters & graph.output & (of > 0))
-    wish = len(tables.wanted) + sort[given]
+    wish = len(tables.wanted) + signature[given]
     outputs = np.column_stack([given, np.zeros_like(given), wish, np.zeros_like(given)])
     return np.unique(np.concatenate([edges, outputs]).astype(np.int64), axis=0)
 
@@ -145,18 +170,20 @@ def copy_price(q: int, layout: int, wanted: int, variables: Variables) -> float:
     """Return the price of a copy of a node that others take, from one layout to another, in all its runs."""
     if layout == wanted or wanted < 0:
         return 0.0
-    seconds, array = variables.node[q, SECONDS], variables.node[q, ARRAY]
-    turned = 0 if layout // seconds == wanted // seconds else 1
-    return variables.array[array + layout] + variables.array[array + wanted] + variables.shift[q, turned]
+    same_minor, price = variables.node[q, VariableNode.SAME_MINOR], variables.node[q, VariableNode.PRICE]
+    turned = 0 if layout // same_minor == wanted // same_minor else 1
+    return variables.price[price + layout] + variables.price[price + wanted] + variables.shift[q, turned]
 
 
 @compiled(runtime=False)
 def _fixed_copies(variables: Variables) -> None:
     """Add the copies of what has but one state to the costs of their consumers."""
     for q in range(variables.starts[1]):
-        layout = variables.result[variables.node[q, RESULT]]
-        for e in range(variables.node[q, START], variables.node[q, END]):
-            x = variables.edge[e, CONSUMER]
+        layout = variables.result[variables.node[q, VariableNode.RESULT]]
+        for e in range(variables.node[q, VariableNode.START], variables.node[q, VariableNode.END]):
+            x = variables.edge[e, VariableEdge.CONSUMER]
             for s in range(variables.firsts[x + 1] - variables.firsts[x]):
-                wish = variables.wanted[variables.edge[e, WISH] + s * variables.edge[e, STRIDE]]
+                wish = variables.wanted[
+                    variables.edge[e, VariableEdge.WANTED] + s * variables.edge[e, VariableEdge.STRIDE]
+                ]
                 variables.costs[variables.firsts[x] + s] += copy_price(q, layout, wish, variables)

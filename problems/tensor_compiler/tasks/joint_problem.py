@@ -14,7 +14,7 @@ from bbo_suite import Evaluations, Space, Status, Structure
 from .program_problem import ProgramProblem, place
 
 if TYPE_CHECKING:
-    from ..joint.passes import LaidOut
+    from ..joint.passes import LayoutResult
 
 
 class JointProblem(ProgramProblem):
@@ -73,5 +73,5 @@ class JointProblem(ProgramProblem):
         return super().facts() | {f"decisions of {name}": f"{span.stop - span.start:,}" for name, span in spans}
 
 
-def _reason(graph: LaidOut, node: int) -> str:
+def _reason(graph: LayoutResult, node: int) -> str:
     return f"the windows of {graph.laid.name(node)} do not fit into the scratchpad"

@@ -22,10 +22,10 @@ class LayoutProblem(ProgramProblem):
     """
 
     def _prepare(self, path: Path) -> None:
-        from ..fusion.state import Memory
+        from ..fusion.state import StateBuffer
         from ..layout.layout_pass import LayoutPass
 
-        self._memory = Memory()
+        self._memory = StateBuffer()
         self._pass = LayoutPass(self._graph, self._machine)
         if not len(self._pass.nodes):
             raise UserError(f"{path}: no operation of this program has a choice of layouts; nothing to tune")
@@ -36,7 +36,7 @@ class LayoutProblem(ProgramProblem):
         return self._graph.names[self._pass.nodes[column]]
 
     def _values(self, column: int) -> tuple[str, ...]:
-        return self._graph.choices[self._graph.sort[self._pass.nodes[column]]]
+        return self._graph.choices[self._graph.signature[self._pass.nodes[column]]]
 
     def evaluate(self, configs: NDArray) -> Evaluations:
         """Return the run times in seconds of the program, fused by default, under `(n, d)` choices of layouts."""

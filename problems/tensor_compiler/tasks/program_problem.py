@@ -18,7 +18,7 @@ from ..hardware.machine import COST_MODEL, MACHINES, Machine, split
 from .programs import names, program
 
 if TYPE_CHECKING:
-    from ..graph.graph import Graph
+    from ..graph.graph import ProgramGraph
 
 
 class ProgramProblem(Problem):
@@ -44,7 +44,7 @@ class ProgramProblem(Problem):
         name = self._without_kernel(name)
         path = Path(name) if isinstance(instance, Path) else program(name)
         module = hlo.read(path)
-        self._graph: Graph = build(module, str(path))
+        self._graph: ProgramGraph = build(module, str(path))
         self._unknown = unknown(module)
         self._machine: Machine = MACHINES[self._machine_name]
         self._prepare(path)

@@ -21,7 +21,7 @@ from bbo_problems.tensor_compiler.calibration.compiler import Compiler
 from bbo_problems.tensor_compiler.calibration.flops import counted, ratios
 from bbo_problems.tensor_compiler.calibration.kernels import Buffer, kernels
 from bbo_problems.tensor_compiler.calibration.rows import COMMON, KINDS, row
-from bbo_problems.tensor_compiler.hardware import timing
+from bbo_problems.tensor_compiler.hardware.kernel_row import Kernel
 from bbo_suite import UserError
 
 LIBTPU = importlib.util.find_spec("libtpu") is not None
@@ -79,26 +79,26 @@ def test_kinds() -> None:
 
 def test_a_product_reads_what_is_not_in_the_scratchpad() -> None:
     numbers = found()["f"][0]
-    assert numbers[timing.READ : timing.WORK].tolist() == [0, 512 * 128 * 2, 0]
-    assert numbers[timing.GROUPS : timing.SUMS].tolist() == [1, 512, 200, 100, 1]
-    assert numbers[timing.WRITTEN] == 512 * 256 * 2
-    assert numbers[timing.WORK] > 0
+    assert numbers[Kernel.READ : Kernel.WORK].tolist() == [0, 512 * 128 * 2, 0]
+    assert numbers[Kernel.GROUPS : Kernel.SUMS].tolist() == [1, 512, 200, 100, 1]
+    assert numbers[Kernel.WRITTEN] == 512 * 256 * 2
+    assert numbers[Kernel.WORK] > 0
 
 
 def test_a_copy_to_the_scratchpad_reads_and_a_reduction_walks_its_input() -> None:
     copy, reduction = found()["c"][0], found()["s"][0]
-    assert copy[timing.READ] == 256 * 1024 * 4
-    assert copy[timing.WRITTEN] == 0
-    assert reduction[timing.OUTER : timing.SIZE].tolist() == [1, 256, 1024]
-    assert reduction[timing.SUMS] == 4 * 256
+    assert copy[Kernel.READ] == 256 * 1024 * 4
+    assert copy[Kernel.WRITTEN] == 0
+    assert reduction[Kernel.OUTER : Kernel.SIZE].tolist() == [1, 256, 1024]
+    assert reduction[Kernel.SUMS] == 4 * 256
 
 
 def test_common_memory_costs_less_in_a_product_and_the_same_in_a_loop() -> None:
     moved = TEXT.replace("S(1)", "S(3)")
     product = {kernel.name: row(kernel)[0] for kernel in kernels(moved)}["f"]
-    assert product[timing.READ : timing.WORK].tolist() == [0, 512 * 128 * 2, COMMON * 104 * 256 * 2]
+    assert product[Kernel.READ : Kernel.WORK].tolist() == [0, 512 * 128 * 2, COMMON * 104 * 256 * 2]
     copy = {kernel.name: row(kernel)[0] for kernel in kernels(moved)}["c"]
-    assert copy[timing.WRITTEN] == 1000 * 256 * 4
+    assert copy[Kernel.WRITTEN] == 1000 * 256 * 4
 
 
 def test_programs_that_fail_are_left_out_of_the_comparison() -> None:

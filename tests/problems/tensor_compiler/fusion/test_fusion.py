@@ -13,7 +13,7 @@ from bbo_problems.tensor_compiler.graph.build import build
 from bbo_problems.tensor_compiler.hardware.machine import COST_MODEL, MACHINES
 from bbo_problems.tensor_compiler.hlo import reader as hlo
 from bbo_problems.tensor_compiler.hlo.opcodes import Kind
-from bbo_problems.tensor_compiler.layout.arrays import LEFT, LOOPING, RIGHT
+from bbo_problems.tensor_compiler.layout.arrays import Place
 from bbo_problems.tensor_compiler.layout.layout_pass import LayoutPass
 from bbo_problems.tensor_compiler.models import MODELS
 from bbo_problems.tensor_compiler.tasks.fusion_problem import FusionProblem
@@ -151,7 +151,7 @@ def second_version(fusion: Fusion, config: np.ndarray) -> dict[int, tuple[int, f
             for k, (places, times, aligned) in computed[c].items():
                 where = places
                 if graph.kind[c] == Kind.MATRIX:
-                    where = {{LEFT: 0, RIGHT: 1, LOOPING: "loop"}[int(where_to[e])]}
+                    where = {{Place.LEFT: 0, Place.RIGHT: 1, Place.LOOP: "loop"}[int(where_to[e])]}
                 straight = bool(straight_on[e]) and aligned
                 moved[k] = max(moved.get(k, 0.0), read_of[e] * min(times, 1.0))
                 if columns[e] >= 0 and config[columns[e]]:

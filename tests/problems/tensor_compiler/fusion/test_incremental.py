@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bbo_problems.tensor_compiler.fusion.fusion_pass import Fusion
-from bbo_problems.tensor_compiler.fusion.state import FILLED, KNOWN, MOST_COPIES, UNKNOWN
+from bbo_problems.tensor_compiler.fusion.state import MOST_COPIES, Counter, Known
 from bbo_problems.tensor_compiler.graph.build import build, read_graph
-from bbo_problems.tensor_compiler.graph.graph import Graph
+from bbo_problems.tensor_compiler.graph.graph import ProgramGraph
 from bbo_problems.tensor_compiler.hardware.machine import MACHINES
 from bbo_problems.tensor_compiler.hlo import reader as hlo
 from bbo_problems.tensor_compiler.layout.layout_pass import LayoutPass
@@ -23,7 +23,7 @@ DOT = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
 MOVES = st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=12)
 
 
-def graph_of(lines: list[str]) -> Graph:
+def graph_of(lines: list[str]) -> ProgramGraph:
     sums = "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b)\n}\n"
     given = ["z = f32[] constant(0)", f"p = {MATRIX} parameter(0)", f"q = {MATRIX} parameter(1)"]
     body = "\n".join(f"  {line}" for line in [*given, *lines])
@@ -31,7 +31,7 @@ def graph_of(lines: list[str]) -> Graph:
 
 
 @cache
-def tangle(seed: int) -> Graph:
+def tangle(seed: int) -> ProgramGraph:
     """Return a program in which many products and reductions compete for the kernels of few consumers."""
     rng, lines, known = np.random.default_rng(seed), [], ["p", "q"]
     for i in range(120):
@@ -48,7 +48,7 @@ def tangle(seed: int) -> Graph:
 
 
 @cache
-def chain() -> Graph:
+def chain() -> ProgramGraph:
     """Return a program that fills the largest kernel there may be more than once, in two ways."""
     lines = [f"e0 = {MATRIX} add(p, q)"]
     for i in range(1, 300):
@@ -57,7 +57,7 @@ def chain() -> Graph:
 
 
 @cache
-def fan() -> Graph:
+def fan() -> ProgramGraph:
     """Return a program with a producer of as many kernels as may copy it, and a few more."""
     lines = [f"e = {MATRIX} exponential(p)"]
     lines += [f"m{i} = {MATRIX} multiply(e, q)" for i in range(MOST_COPIES + 3)]
@@ -65,7 +65,7 @@ def fan() -> Graph:
     return graph_of([*lines, f"ROOT t = {MATRIX} negate(s{MOST_COPIES + 2})"])
 
 
-def fusion_of(graph: Graph) -> Fusion:
+def fusion_of(graph: ProgramGraph) -> Fusion:
     """Return the fusion pass on the default layout of a graph."""
     layout = LayoutPass(graph, MACHINES["v5e"])
     return Fusion(layout.apply(layout.default()), MACHINES["v5e"])
@@ -73,12 +73,12 @@ def fusion_of(graph: Graph) -> Fusion:
 
 def swept(fusion: Fusion, config: np.ndarray, rows: np.ndarray) -> tuple[float, int]:
     """Return what a sweep says that knows nothing of earlier candidates."""
-    fusion._state.counter[KNOWN] = UNKNOWN
+    fusion._state.counter[Counter.KNOWN] = Known.NOTHING
     seconds, overflowing = fusion.tuned_seconds(config[None], rows[None])
     return float(seconds[0]), int(overflowing[0])
 
 
-def check(graph: Graph, moves: list[int], share: float, most: int) -> None:
+def check(graph: ProgramGraph, moves: list[int], share: float, most: int) -> None:
     """Compare on a walk from a random candidate, of at most so many changes a move."""
     updated, fusion = fusion_of(graph), fusion_of(graph)
     d, n, rng = len(fusion.columns), len(fusion.arrays.kind), np.random.default_rng(moves)
@@ -140,4 +140,4 @@ def test_updates_do_not_run_out_of_room() -> None:
     rows[2 * np.arange(room * d), flipped] = 0
     seconds = fusion.seconds(rows).reshape(d, -1, 2)
     assert (seconds == seconds[:, :1]).all()
-    assert fusion._state.counter[FILLED] <= room
+    assert fusion._state.counter[Counter.FILLED] <= room

@@ -12,7 +12,7 @@ import pytest
 from jax._src.lib import xla_client
 
 from bbo_problems.tensor_compiler.graph.build import build, read_graph
-from bbo_problems.tensor_compiler.graph.graph import Graph
+from bbo_problems.tensor_compiler.graph.graph import ProgramGraph
 from bbo_problems.tensor_compiler.hardware.machine import MACHINES
 from bbo_problems.tensor_compiler.hlo import reader as hlo
 from bbo_problems.tensor_compiler.hlo.opcodes import KINDS, VECTOR_OPERATIONS, Kind
@@ -28,11 +28,11 @@ def text_of(function, *arguments) -> str:
     return jax.jit(function).lower(*arguments).compiler_ir("hlo").as_hlo_text()
 
 
-def graph_of(function, *arguments) -> Graph:
+def graph_of(function, *arguments) -> ProgramGraph:
     return build(hlo.parse(text_of(function, *arguments)), "test")
 
 
-def laid_opcodes(graph: Graph) -> list[str]:
+def laid_opcodes(graph: ProgramGraph) -> list[str]:
     layout = LayoutPass(graph, MACHINES["v5e"])
     laid = layout.apply(layout.default())
     return [laid.opcode(v) for v in range(len(laid.origin))]
@@ -170,7 +170,7 @@ ENTRY main {
 def test_an_unknown_opcode_and_type_have_a_stated_cost() -> None:
     graph = build(hlo.parse(STRANGE), "test")
     assert graph.kind[graph.opcodes.index("frobnicate")] == Kind.OPAQUE
-    assert graph.tables.bytes[graph.tables.array[graph.sort[0]]] == 64 * 128 * 4
+    assert graph.tables.bytes[graph.tables.array[graph.signature[0]]] == 64 * 128 * 4
 
 
 def test_dynamic_dimensions_count_as_their_bound() -> None:

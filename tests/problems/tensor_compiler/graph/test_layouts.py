@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbo_problems.tensor_compiler.graph.build import build
-from bbo_problems.tensor_compiler.graph.graph import Graph
+from bbo_problems.tensor_compiler.graph.graph import ProgramGraph
 from bbo_problems.tensor_compiler.graph.layouts import compact, extents, layouts, minor_dims, padded_bytes
 from bbo_problems.tensor_compiler.hlo import reader as hlo
 from bbo_problems.tensor_compiler.hlo.module import Shape
@@ -61,13 +61,13 @@ def test_a_loop_walks_every_element_in_any_layout(shape: Shape) -> None:
         assert rows == 1 or rows % 8 == 0
 
 
-def graph(*lines: str) -> Graph:
+def graph(*lines: str) -> ProgramGraph:
     body = "\n".join(f"  {line}" for line in lines)
     return build(hlo.parse(f"HloModule m\n\nENTRY e {{\n{body}\n}}\n"), "test")
 
 
-def choices(made: Graph, name: str) -> tuple[str, ...]:
-    return made.choices[made.sort[made.names.index(name)]]
+def choices(made: ProgramGraph, name: str) -> tuple[str, ...]:
+    return made.choices[made.signature[made.names.index(name)]]
 
 
 def test_a_dot_streams_an_operand_whose_contracted_dimension_is_minor() -> None:
@@ -78,7 +78,7 @@ def test_a_dot_streams_an_operand_whose_contracted_dimension_is_minor() -> None:
     )
     texts = choices(made, "d")
     assert texts[0] == "{1,0} from {1,0} {1,0}"
-    first = made.tables.first[made.sort[2]]
+    first = made.tables.first[made.signature[2]]
     work = dict(zip(texts, made.tables.work[first:], strict=False))
     assert work["{1,0} from {1,0} {1,0}"] == work["{1,0} from {1,0} {0,1}"] == 0
     assert work["{1,0} from {0,1} {1,0}"] == 16 * 256 * 512

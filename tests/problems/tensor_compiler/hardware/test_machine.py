@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 
 import bbo_suite
-from bbo_problems.tensor_compiler.hardware.machine import MACHINES, split
+from bbo_problems.tensor_compiler.hardware.machine import MACHINES, Machine, Rate, split
 from bbo_suite import UserError
 
 
@@ -40,3 +42,8 @@ def test_machines_differ_in_cost_and_fingerprint_and_not_in_space() -> None:
 def test_the_best_fusion_depends_on_the_machine() -> None:
     defaults = [bbo_suite.problem(f"fusion/resnet50@{machine}").default for machine in MACHINES]
     assert len({row.tobytes() for row in defaults}) > 1
+
+
+def test_the_columns_of_a_machine_are_its_attributes_in_order() -> None:
+    assert [rate.name.lower() for rate in Rate] == [field.name for field in fields(Machine)]
+    assert list(Rate) == list(range(len(Rate)))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import bbo_suite
 from bbo_problems.tensor_compiler.fusion.kernel_choices import number_of_choices, override
-from bbo_problems.tensor_compiler.fusion.state import KNOWN, UNKNOWN
+from bbo_problems.tensor_compiler.fusion.state import Counter, Known
 from bbo_problems.tensor_compiler.hardware.kernel_settings import SLOTS, compile_kernels
 from bbo_problems.tensor_compiler.hardware.machine import MACHINES
 from bbo_problems.tensor_compiler.joint.flat_row import PASSES
@@ -71,7 +71,7 @@ def test_updates_equal_sweeps_in_any_layout(seed: int, share: float) -> None:
     together = JOINT.evaluate(rows.astype(np.int8)).values
     graph = CHAIN.apply("layout", CHAIN.source, rows[0])
     for row, value in zip(rows, together, strict=True):
-        graph.fusion._state.counter[KNOWN] = UNKNOWN
+        graph.fusion._state.counter[Counter.KNOWN] = Known.NOTHING
         assert JOINT.evaluate(row[None].astype(np.int8)).values[0] == value
 
 

@@ -16,8 +16,8 @@ from bbo_problems.tensor_compiler.graph.build import build, read_graph
 from bbo_problems.tensor_compiler.hardware.machine import MACHINES
 from bbo_problems.tensor_compiler.hlo import reader as hlo
 from bbo_problems.tensor_compiler.hlo.opcodes import Kind
-from bbo_problems.tensor_compiler.layout.arrays import COLUMN, USER
-from bbo_problems.tensor_compiler.layout.layout_pass import Laid, LayoutPass
+from bbo_problems.tensor_compiler.layout.arrays import Edge
+from bbo_problems.tensor_compiler.layout.layout_pass import LaidOutProgram, LayoutPass
 from bbo_problems.tensor_compiler.tasks.layout_problem import LayoutProblem
 from bbo_problems.tensor_compiler.tasks.programs import program
 from bbo_suite import UserError
@@ -44,11 +44,11 @@ def drawn(layout: LayoutPass, seed: int, share: float) -> np.ndarray:
     return config
 
 
-def producers(laid: Laid) -> np.ndarray:
+def producers(laid: LaidOutProgram) -> np.ndarray:
     return np.repeat(np.arange(len(laid.origin)), np.diff(laid.arrays.starts))
 
 
-def contracted(laid: Laid) -> tuple[Counter, Counter]:
+def contracted(laid: LaidOutProgram) -> tuple[Counter, Counter]:
     """Return the edges of the first graph without what only renames, and those of the laid-out one without copies."""
     graph, there = laid.graph, set(laid.origin.tolist())
     root = np.arange(len(graph))
@@ -58,7 +58,7 @@ def contracted(laid: Laid) -> tuple[Counter, Counter]:
             root[v] = root[graph.renamed[v]]
     first = zip(graph.producers.tolist(), graph.users.tolist(), strict=True)
     before = Counter((int(root[p]), c) for p, c in first if c in there)
-    starts, users = producers(laid), laid.arrays.edge[:, USER]
+    starts, users = producers(laid), laid.arrays.edge[:, Edge.CONSUMER]
     given_by = {int(c): int(p) for p, c in zip(starts, users, strict=True) if laid.origin[c] < 0}
     ends = zip(starts.tolist(), users.tolist(), strict=True)
     pairs = ((given_by.get(p, p), c) for p, c in ends if laid.origin[c] >= 0)
@@ -72,9 +72,9 @@ def test_a_laid_out_program_is_the_first_one_with_copies(name: str, seed: int, s
     laid = layout.apply(drawn(layout, seed, share))
     before, after = contracted(laid)
     assert before == after
-    assert (producers(laid) < laid.arrays.edge[:, USER]).all()
+    assert (producers(laid) < laid.arrays.edge[:, Edge.CONSUMER]).all()
     copies = np.flatnonzero(laid.origin < 0)
-    assert (np.bincount(laid.arrays.edge[:, USER], minlength=len(laid.origin))[copies] == 1).all()
+    assert (np.bincount(laid.arrays.edge[:, Edge.CONSUMER], minlength=len(laid.origin))[copies] == 1).all()
 
 
 @settings(deadline=None, max_examples=20)
@@ -84,23 +84,23 @@ def test_layouts_agree_along_every_decided_edge_and_at_every_output(name: str, s
     graph, tables, config = layout.graph, layout.graph.tables, drawn(layout, seed, share)
     laid, state = layout.apply(config), layout.states(config)
     assert (state[layout.nodes] == config).all()
-    lies = tables.result[tables.first[graph.sort] + state]
+    lies = tables.result[tables.first[graph.signature] + state]
     copied = {}
     for i in np.flatnonzero(laid.origin < 0):
         u = -1 - laid.origin[i]
-        copied[int(i)] = int(laid.arrays.row[i] - tables.array[graph.sort[u]])
+        copied[int(i)] = int(laid.arrays.row[i] - tables.array[graph.signature[u]])
         assert copied[int(i)] != lies[u]
     given_here = {(-1 - int(laid.origin[i]), lay): laid.arrays.output[i] for i, lay in copied.items()}
     seen = 0
     for p, (c, column, *_) in zip(producers(laid), laid.arrays.edge, strict=True):
         if 0 <= column < len(layout.fused) and graph.renamed[laid.origin[c]] < 0:
             e = layout.fused[column]
-            sort, v = graph.sort[graph.users[e]], graph.producers[e]
+            sort, v = graph.signature[graph.users[e]], graph.producers[e]
             at = tables.wants[sort] + state[graph.users[e]] * tables.places[sort] + graph.operand[e]
             seen += 1
             assert tables.wanted[at] in (-1, copied.get(int(p), lies[v]))
     for u in np.flatnonzero(graph.output & (graph.kind > Kind.FREE)):
-        compact = tables.compact[graph.sort[u]]
+        compact = tables.compact[graph.signature[u]]
         assert lies[u] == compact or given_here[int(u), int(compact)]
     assert seen > 100
 
@@ -123,7 +123,7 @@ def copies(layout: LayoutPass, config: list[int]) -> Counter:
 
 def test_consumers_that_want_the_same_share_a_copy() -> None:
     layout = compiled(*CONVOLUTIONS)
-    texts = [layout.graph.choices[layout.graph.sort[v]] for v in layout.nodes]
+    texts = [layout.graph.choices[layout.graph.signature[v]] for v in layout.nodes]
     features = [t.index("{3,0} from {3,0} {3,2}") for t in texts]
     assert copies(layout, features) == {"copy of x": 1}
     batch = texts[1].index("{0,3} from {0,3} {2,3}")
@@ -139,10 +139,10 @@ def test_the_decision_about_an_edge_stays_when_its_producer_turns_out_to_be_noth
         "w = f32[128,256]{1,0} parameter(1)",
         "ROOT d = f32[256,256]{1,0} dot(t, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
     )
-    (choices,) = [layout.graph.choices[layout.graph.sort[v]] for v in layout.nodes]
+    (choices,) = [layout.graph.choices[layout.graph.signature[v]] for v in layout.nodes]
     turned = layout.apply(np.array([choices.index("{1,0} from {0,1} {1,0}")]))
     plain = layout.apply(np.array([choices.index("{1,0} from {1,0} {1,0}")]))
-    names = [{layout.fusion_name(c) for c in laid.arrays.edge[:, COLUMN] if c >= 0} for laid in (turned, plain)]
+    names = [{layout.fusion_name(c) for c in laid.arrays.edge[:, Edge.DECISION] if c >= 0} for laid in (turned, plain)]
     assert "t" not in [turned.name(i) for i in range(len(turned.origin))]
     assert names[0] == {"t -> d"}
     assert names[1] >= {"t -> d"}
