@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from jax._src.lib import xla_client
 
+from bbo_problems.tensor_compiler.graph import flatten
 from bbo_problems.tensor_compiler.graph.build import build, read_graph
 from bbo_problems.tensor_compiler.graph.graph import ProgramGraph
 from bbo_problems.tensor_compiler.hardware.machine import MACHINES
@@ -202,13 +203,14 @@ def test_a_program_with_nothing_to_fuse_is_one_sentence(tmp_path: Path) -> None:
         FusionProblem.from_file(str(file))
 
 
-def test_a_graph_that_grows_without_bound_is_refused() -> None:
+def test_a_graph_that_grows_without_bound_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flatten, "LARGEST_GRAPH", 20_000)
     calls = ["HloModule bomb\n", "c0 {\n  p = f32[8]{0} parameter(0)\n  ROOT r = f32[8]{0} negate(p)\n}\n"]
     for i in range(1, 40):
         body = f"  p = f32[8]{{0}} parameter(0)\n  a = f32[8]{{0}} call(p), to_apply=c{i - 1}\n"
         calls.append(f"c{i} {{\n{body}  ROOT r = f32[8]{{0}} call(a), to_apply=c{i - 1}\n}}\n")
     calls.append("ENTRY e {\n  p = f32[8]{0} parameter(0)\n  ROOT r = f32[8]{0} call(p), to_apply=c39\n}\n")
-    with pytest.raises(UserError, match="more than"):
+    with pytest.raises(UserError, match="more than 20,000 operations"):
         build(hlo.parse("\n".join(calls)), "test")
 
 
