@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from importlib import metadata
@@ -9,6 +10,7 @@ from pathlib import Path
 from weakref import WeakSet
 
 from matplotlib.figure import Figure
+from sphinx.application import Sphinx
 from sphinx_gallery.scrapers import figure_rst
 
 HERE = Path(__file__).parent
@@ -80,3 +82,13 @@ sphinx_gallery_conf = {
 suppress_warnings = ["config.cache"]  # the configuration of the gallery holds a function
 
 write_pages(HERE / "generated")
+
+
+def shorten_types(app: object, what: str, name: str, thing: object, options: object, *texts: str | None) -> tuple:
+    """Write types of arrays in signatures as the code does."""
+    return tuple(text and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", text) for text in texts)
+
+
+def setup(app: Sphinx) -> None:
+    """Connect what changes pages while they are built."""
+    app.connect("autodoc-process-signature", shorten_types)
