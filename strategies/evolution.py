@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bbo_suite import Moves, Strategy, Task, option
 
 from .archive import Archive, is_small
-from .changes import SINGLE, Changes
+from .mutation import SINGLE, AdaptiveMutation
 
 _BATCH, _ROUNDS = 20, 100  # more children of the same parents know less of each other; fewer cost more a candidate
 _RETRIES = 5
@@ -30,12 +30,13 @@ class EvolutionOptions:
 class Evolution(Strategy):
     """A (mu + lambda) evolutionary algorithm with batches of at most 20, or a hundredth of the budget.
 
-    Parents win a tournament of two. A child is a copy of one or a crossover of two: uniform, or a stretch of
-    neighbouring parameters from one of them. Then it is changed (`Changes`); if by a single change, then further in a
-    number of places drawn from a power law (Doerr et al. 2017, "Fast genetic algorithms"), so that single changes are
-    common and large jumps possible. A child that was proposed before is changed further, up to five times; then, in a
-    space of less than 100 budgets, it is left out. The mu best of parents and children survive, among equals the
-    younger, which keeps plateaus in motion. The first batch holds the default and changes of it.
+    Parents win a tournament of two. A child is a copy of one parent or a crossover of two: uniform, or a stretch of
+    neighbouring parameters from one of them. Then it is changed (`AdaptiveMutation`). If that is a single change, the
+    child is changed in further places, whose number is drawn from a power law (Doerr et al. 2017, "Fast genetic
+    algorithms"): most children change little, and large jumps are possible. A child that was proposed before is changed
+    further, up to five times; if it is still not new, it is left out in a space of fewer than 100 budgets. The mu best
+    of parents and children survive; of equals the younger, so that the search moves on plateaus. The first batch
+    holds the default and changes of it.
 
     Memory: the population, a batch, and 16 characters for each candidate proposed.
     """
@@ -46,7 +47,7 @@ class Evolution(Strategy):
     def __init__(self, task: Task, budget: int, rng: Generator, options: EvolutionOptions) -> None:
         super().__init__(task, budget, rng, options)
         self._moves = Moves(task.space)
-        self._changes = Changes(self._moves, rng)
+        self._mutation = AdaptiveMutation(self._moves, rng)
         chances = np.arange(1, max(1, len(self._moves.movable) // 2) + 1) ** -options.tail
         self._chances = np.cumsum(chances / chances.sum())
         self._population: NDArray = task.default[None].astype(task.space.dtype)
@@ -111,14 +112,14 @@ class Evolution(Strategy):
         n, movable = len(children), self._moves.movable
         if not len(movable):
             return children, np.zeros(n, np.int64)
-        kinds = self._changes.change(children, np.arange(n), movable[self.rng.integers(0, len(movable), n)])
+        kinds = self._mutation.change(children, np.arange(n), movable[self.rng.integers(0, len(movable), n)])
         more = np.searchsorted(self._chances[:-1], self.rng.random(n))
         return self._moves.mutate(children, np.where(kinds == SINGLE, more, 0), self.rng), kinds
 
     def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:
         """Let the best of parents and children survive."""
         if len(self._kinds):  # else they are nobody's children
-            self._changes.learn(self._kinds, values < self._parents)
+            self._mutation.learn(self._kinds, values < self._parents)
         self._select(configs, values)
 
     def observe(self, configs: NDArray, values: NDArray[np.float64]) -> None:

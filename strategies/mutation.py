@@ -1,4 +1,4 @@
-"""Which changes to make of a candidate: of one parameter, of a run of them, or a copy; as often as each pays."""
+"""Mutation by three operators that share the work by success: single changes, runs, and copies of a stretch."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from numpy.typing import NDArray
 
 from bbo_suite import Moves
 
+from .shares import Credit
+
 SINGLE, RUN, COPY = range(3)
 _LONGEST, _TAIL = 50, 1.5
 _LEAST = 0.05
-_REMEMBERED = 500
+_REMEMBERED, _FADING = 500, 0.95
 _RETRIES = 8
 
 
-class Changes:
+class AdaptiveMutation:
     """Three kinds of change, mixed by their success.
 
     Neighbours in a problem's list of parameters tend to be neighbours in the program, and programs repeat themselves.
@@ -31,12 +33,12 @@ class Changes:
         self._moves, self._rng = moves, rng
         chances = np.arange(2, _LONGEST + 1) ** -_TAIL
         self._chances = np.cumsum(chances / chances.sum())
-        self._better, self._tried = np.ones(3), np.full(3, 2.0)
+        self._credit = Credit(3, 1.0, 2.0)
 
     @property
     def shares(self) -> NDArray[np.float64]:
         """The shares of the three kinds among the next changes."""
-        rates = self._better / self._tried
+        rates = self._credit.gains / self._credit.trials
         shares = np.maximum(rates / rates.sum(), _LEAST)
         return shares / shares.sum()
 
@@ -63,7 +65,6 @@ class Changes:
 
     def learn(self, kinds: NDArray[np.int64], better: NDArray[np.bool_]) -> None:
         """Take in `(k,)` changes: their kinds, and which cost less than what they were a change of."""
-        self._tried += np.bincount(kinds, minlength=3)
-        self._better += np.bincount(kinds[better], minlength=3)
-        if self._tried.sum() > _REMEMBERED:
-            self._better, self._tried = self._better * 0.95, self._tried * 0.95
+        self._credit.learn(slice(None), np.bincount(kinds[better], minlength=3), np.bincount(kinds, minlength=3))
+        if self._credit.trials.sum() > _REMEMBERED:
+            self._credit.fade(_FADING)

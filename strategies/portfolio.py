@@ -13,6 +13,8 @@ from bbo_suite import Strategy, Task, UserError, option
 from bbo_suite.core.task import Strategies
 from bbo_suite.registry import Registry
 
+from .shares import Credit, probability_matching
+
 _HALF_LIFE = 0.1
 """Share of the budget after which an improvement counts half."""
 
@@ -49,7 +51,7 @@ class Portfolio(Strategy):
         owned = zip(classes, rng.spawn(len(classes)), strict=True)
         self._members = [member(task, budget, own, member.Options()) for member, own in owned]
         self._open = np.ones(len(classes), bool)  # has something left to try
-        self._lag, self._given, self._gains = np.zeros((3, len(classes)))
+        self._lag, self._credit = np.zeros(len(classes)), Credit(len(classes))
         self._best, self._asked = np.inf, 0
 
     @classmethod
@@ -74,11 +76,9 @@ class Portfolio(Strategy):
         self._settle(len(values), float(values.min()))
 
     def _settle(self, count: int, cost: float) -> None:
-        fade = 0.5 ** (count / (_HALF_LIFE * self.budget))
-        self._gains, self._given = self._gains * fade, self._given * fade
-        self._given[self._asked] += count
-        if np.isfinite(self._best) and cost < self._best:  # the first finite cost is nobody's merit
-            self._gains[self._asked] += self._best - cost
+        improved = np.isfinite(self._best) and cost < self._best  # nobody gets credit for the first finite cost
+        self._credit.fade(0.5 ** (count / (_HALF_LIFE * self.budget)))
+        self._credit.learn(self._asked, self._best - cost if improved else 0.0, count)
         self._best = min(self._best, cost)
         self._lag += self.shares * count
         self._lag[self._asked] -= count
@@ -86,10 +86,9 @@ class Portfolio(Strategy):
     @property
     def shares(self) -> NDArray[np.float64]:
         """The `(m,)` shares of the budget that the members deserve now; they add up to 1."""
-        rates = self._gains / np.maximum(1, self._given)
+        rates = self._credit.gains / np.maximum(1, self._credit.trials)
         rates = rates / rates.max() if rates.max() > 0 else np.ones(len(rates))
-        floor = min(self.options.least, 1 / len(rates))
-        return floor + (1 - len(rates) * floor) * rates / rates.sum()
+        return probability_matching(rates, min(self.options.least, 1 / len(rates)), rates.sum())
 
 
 def _classes(names: list[str], known: Strategies) -> list[type[Strategy]]:

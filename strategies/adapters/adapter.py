@@ -1,33 +1,31 @@
-"""What all adapters share: a library's optimizer behind ask and tell."""
+"""The base class of all adapters: the optimizer of another library behind ask and tell."""
 
 from __future__ import annotations
 
-import importlib.util
 from abc import abstractmethod
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Strategy, Task, UserError
+from bbo_suite import Strategy, Task
 
 from .coding import Coding
 from .sandbox import Sandbox
 
-_BATCH = 20  # as our own take: an optimizer that is told of 100 candidates at once learns late
+_BATCH = 20  # as in our own strategies: an optimizer that is told 100 candidates at once learns late
 
 
-class Peer(Strategy):
+class Adapter(Strategy):
     """An optimizer of another library.
 
-    The default is its first candidate. The library is told costs as multiples of the default's, so that no tolerance
-    of its own depends on the unit; a failed candidate as twice the worst cost seen so far, because a library that is
-    told of no cost, or of an infinite one, learns nothing from it or breaks.
+    The default is its first candidate. The library is told costs as multiples of the default's, so that none of its
+    tolerances depends on the unit. A failed candidate counts as twice the worst cost so far: a library that is told no
+    cost, or an infinite one, learns nothing from it or breaks.
 
     Attributes:
-      name: of the optimizer in its library.
+      name: name of the optimizer in its library.
     """
 
     has_variants: ClassVar[bool] = True
@@ -42,7 +40,7 @@ class Peer(Strategy):
         self._started = False
 
     def ask(self, n: int) -> NDArray:
-        """Return what the optimizer proposes, at most `n` candidates and 20, the default first of all."""
+        """Return what the optimizer proposes, at most `n` and at most 20 candidates, the default before all others."""
         n = min(n, _BATCH)
         if not len(self.coding.sizes):
             return np.repeat(self.task.default[None], n, axis=0)
@@ -79,18 +77,7 @@ class Peer(Strategy):
         """Tell the optimizer the costs of what it proposed last."""
 
 
-def one_of(adapter: type[Peer], library: str, name: str, **attributes: Any) -> type[Strategy]:  # noqa: ANN401
-    """Return the subclass of an adapter that is the one optimizer of that name."""
+def one_of(adapter: type[Adapter], library: str, name: str, **attributes: Any) -> type[Strategy]:  # noqa: ANN401
+    """Return the subclass of an adapter for the optimizer of a name."""
     doc = f"{library}'s {name}.\n\n" + (adapter.__doc__ or "").partition("\n\n")[2]
     return type(name, (adapter,), {"name": name, "has_variants": False, "__doc__": doc, **attributes})
-
-
-def needed(modules: Sequence[str], owner: str, install: str) -> None:
-    """Check that modules can be imported, without importing them.
-
-    Raises:
-      UserError: one is missing; the sentence names the command to install it.
-    """
-    for module in modules:
-        if importlib.util.find_spec(module) is None:
-            raise UserError(f"strategy {owner} needs {module}, which is not installed: pip install {install}")

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Strategy, UserError
+from bbo_suite.libraries import require
 
-from .peer import Peer, needed, one_of
+from .adapter import Adapter, one_of
 
 NEEDS: Mapping[str, tuple[str, str]] = {
     "AX": ("ax", "ax-platform"),
@@ -47,7 +48,7 @@ CMA's variants do where a batch ends within a generation, which in large spaces 
 """
 
 
-class Nevergrad(Peer):
+class Nevergrad(Adapter):
     """The optimizers of Nevergrad; `show nevergrad` names them.
 
     All free parameters are one array whose element i lies in `[0, sizes[i])`, bounded by the normal distribution's
@@ -81,8 +82,8 @@ class Nevergrad(Peer):
             raise UserError(f"strategy nevergrad:{name} cannot be used: {UNUSABLE[name]}")
         for start, (module, package) in NEEDS.items():
             if name.startswith(start):
-                needed([module], f"nevergrad:{name}", package)
-        _mend_metamodels()
+                require(module, f"strategy nevergrad:{name}", package)
+        _fix_metamodels()
         sequential = name in SEQUENTIAL or bool(registry[name].no_parallelization)
         return one_of(cls, "Nevergrad", name, sequential=sequential)
 
@@ -114,7 +115,7 @@ class Nevergrad(Peer):
                 assert self._optimizer.num_tell <= 1 and place == 0  # only the default was not asked for
 
 
-def _mend_metamodels() -> None:
+def _fix_metamodels() -> None:
     """Let Nevergrad 1.0.12 take what a model predicts, an array of one number, for a number: numpy 2 refuses to."""
     import sklearn.ensemble  # noqa: F401 - imported in a run, it would draw numbers that a second run does not draw
     from nevergrad.optimization import metamodel

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Kind, NoOptions, Strategy, UserError, option
-from bbo_suite.libraries import quiet_optuna
+from bbo_suite.libraries import quiet_optuna, require
 
+from .adapter import Adapter, one_of
 from .coding import Coding
-from .peer import Peer, needed, one_of
 
 if TYPE_CHECKING:
     from optuna import Trial
@@ -118,7 +118,7 @@ SAMPLERS: Mapping[str, Sampler] = {
 }
 
 
-class Optuna(Peer):
+class Optuna(Adapter):
     """The samplers of Optuna; `show optuna` names them.
 
     Scales are integers and everything else categories, except for samplers that know numbers only (CmaEs and QMC draw
@@ -135,7 +135,8 @@ class Optuna(Peer):
     @functools.cache
     def variant(cls, name: str) -> type[Strategy]:
         """Return the strategy that is one sampler."""
-        needed(SAMPLERS[name].modules, f"optuna:{name}", " ".join(SAMPLERS[name].modules))
+        for module in SAMPLERS[name].modules:
+            require(module, f"strategy optuna:{name}", module)
         return one_of(cls, "Optuna", name, Options=SAMPLERS[name].options)
 
     def start(self, batch: int) -> None:

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import NoOptions, Strategy, option
+from bbo_suite.libraries import require
 
-from .peer import Peer, needed, one_of
+from .adapter import Adapter, one_of
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ ALGORITHMS: Mapping[str, Algorithm] = {
 }
 
 
-class Pymoo(Peer):
+class Pymoo(Adapter):
     """The single-objective algorithms of pymoo; `show pymoo` names them.
 
     A parameter of k values is a real number in `[-0.5, k - 0.5]`, rounded. GA and NicheGA work on the integers
@@ -93,7 +94,7 @@ class Pymoo(Peer):
     @functools.cache
     def variant(cls, name: str) -> type[Strategy]:
         """Return the strategy that is one algorithm."""
-        needed(["pymoo"], f"pymoo:{name}", '"bbo_suite[pymoo]"')
+        require("pymoo", f"strategy pymoo:{name}", "bbo_suite[pymoo]")
         return one_of(cls, "pymoo", name, Options=ALGORITHMS[name].options)
 
     def start(self, batch: int) -> None:

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Kind, Strategy, option
+from bbo_suite.libraries import require
 
+from .adapter import Adapter, one_of
 from .coding import Coding
-from .peer import Peer, needed, one_of
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
@@ -29,7 +30,7 @@ class SmacOptions:
     startup: int = option(0, "candidates of the initial design; 0: SMAC's own choice", low=0, high=100_000)
 
 
-class Smac(Peer):
+class Smac(Adapter):
     """The facade of SMAC that models costs by random forests, `smac:HyperparameterOptimizationFacade`.
 
     Scales are integers and everything else categories. SMAC is told of the default before it is asked for anything.
@@ -45,7 +46,7 @@ class Smac(Peer):
     @functools.cache
     def variant(cls, name: str) -> type[Strategy]:
         """Return the strategy that is one facade."""
-        needed(["smac"], f"smac:{name}", '"bbo_suite[peers]"')
+        require("smac", f"strategy smac:{name}", "bbo_suite[peers]")
         return one_of(cls, "SMAC", name, Options=SmacOptions)
 
     def start(self, batch: int) -> None:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from bbo_suite import Decisions
 
 
-class Store:
+class GlobalStore:
     """For each key of one pass, the value in the cheapest candidate that held it.
 
     Every key has a slot for good. Graphs differ little from each other, so the slot that a column had last is tried

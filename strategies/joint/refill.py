@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bbo_suite import Decisions, MultiPass
 
 from .candidate import Group
-from .store import Store
+from .global_store import GlobalStore
 
 
 class Refill:
@@ -24,7 +24,7 @@ class Refill:
 
     def __init__(self, compiler: MultiPass, default: NDArray, keep: bool) -> None:
         self._compiler, self._default = compiler, default
-        self._stores = {name: Store(len(default)) for name in compiler.passes} if keep else {}
+        self._stores = {name: GlobalStore(len(default)) for name in compiler.passes} if keep else {}
 
     def fill(self, name: str, old: Decisions, groups: Sequence[Group], rows: NDArray) -> None:
         """Fill in the columns of a pass in the rows of groups, `(n, d)`, in place.

@@ -17,8 +17,8 @@ from . import schedule
 from .candidate import Candidate
 from .chain import Chain
 from .one_pass import OnePass
-from .part import Part, divide, merged, per_node
-from .search import Search
+from .subspace import Subspace, divide, merged, per_node
+from .subspace_search import SubspaceSearch
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Joint(Strategy):
         self._best = self._chain.start()
         self._left = budget
         self._searches = self._all_searches()
-        self._search: Search | None = None
+        self._search: SubspaceSearch | None = None
 
     @classmethod
     def members(cls, options: JointOptions) -> list[str]:
@@ -94,7 +94,7 @@ class Joint(Strategy):
         if self._search is not None:
             self._search.tell(values)
 
-    def _all_searches(self) -> Steps[Search, None, None]:
+    def _all_searches(self) -> Steps[SubspaceSearch, None, None]:
         """Yield one search after another; steps that are not covered come again while there is budget."""
         steps = self._schedule
         while steps and self._left:
@@ -104,7 +104,7 @@ class Joint(Strategy):
                 again += [] if covered else [step]
             steps = tuple(again)
 
-    def _step(self, step: schedule.Step, budget: int) -> Steps[Search, None, bool]:
+    def _step(self, step: schedule.Step, budget: int) -> Steps[SubspaceSearch, None, bool]:
         """Yield the searches of a step and return whether it is covered."""
         end = self._left - budget
         for stints_left in range(self.options.stints, 0, -1):
@@ -112,7 +112,7 @@ class Joint(Strategy):
                 return True
         return False
 
-    def _stint(self, step: schedule.Step, budget: int) -> Steps[Search, None, bool]:
+    def _stint(self, step: schedule.Step, budget: int) -> Steps[SubspaceSearch, None, bool]:
         """Yield a search for each part of a step around the best candidate so far; return whether all are covered."""
         end, covered, strategy = self._left - budget, True, self._strategies[step.strategy]
         parts = self._parts(step)
@@ -121,12 +121,12 @@ class Joint(Strategy):
             most = min(_upper(divide(self._left - end, shares[place:], caps[place:])[0]), self._left - end)
             if not most:
                 return False
-            search = Search(self.task, parts[place], self._best, strategy, most, self.rng.spawn(1)[0])
+            search = SubspaceSearch(self.task, parts[place], self._best, strategy, most, self.rng.spawn(1)[0])
             yield search
             covered &= search.covered
         return covered
 
-    def _parts(self, step: schedule.Step) -> list[Part]:
+    def _parts(self, step: schedule.Step) -> list[Subspace]:
         """Return the parts of a step in which there is anything to choose."""
         self._chain.tune(step.passes)
         self._best = self._chain.deepen(self._best)

@@ -14,7 +14,7 @@ _LEAST_SHARE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class Subspace:
     """A small space of k parameters and where its values go.
 
     Attributes:
@@ -43,13 +43,13 @@ class Part:
         return Space(self.sizes, np.where(kinds == Kind.SLOT, Kind.CHOICE, kinds))
 
 
-def merged(decided: Sequence[Decisions]) -> list[Part]:
+def merged(decided: Sequence[Decisions]) -> list[Subspace]:
     """Return what several passes decide as one part."""
     targets = np.concatenate([d.columns for d in decided])
-    return [Part(np.concatenate([d.sizes for d in decided]), targets, np.arange(len(targets)))]
+    return [Subspace(np.concatenate([d.sizes for d in decided]), targets, np.arange(len(targets)))]
 
 
-def per_node(decided: Sequence[Decisions]) -> list[Part]:
+def per_node(decided: Sequence[Decisions]) -> list[Subspace]:
     """Return a part for each node that separable passes decide about, dearest first; nodes with equal keys are one."""
     columns, sizes, keys = (np.concatenate([getattr(d, f) for d in decided]) for f in ("columns", "sizes", "keys"))
     nodes, shares = (np.concatenate([getattr(d, f) for d in decided]) for f in ("nodes", "share"))
@@ -62,7 +62,7 @@ def per_node(decided: Sequence[Decisions]) -> list[Part]:
     for members in alike.values():
         origins = np.tile(np.arange(len(members[0])), len(members))
         share = sum(float(shares[places].max(initial=_LEAST_SHARE)) for places in members)
-        parts.append(Part(sizes[members[0]], columns[np.concatenate(members)], origins, share))
+        parts.append(Subspace(sizes[members[0]], columns[np.concatenate(members)], origins, share))
     return sorted(parts, key=lambda part: -part.share)
 
 

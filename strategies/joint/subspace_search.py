@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from bbo_suite import Strategy, Task
 
 from .candidate import Candidate
-from .part import Part
+from .subspace import Subspace
 
 
-class Search:
+class SubspaceSearch:
     """Lets a strategy that knows nothing of passes search a small space.
 
     The strategy starts from the base. When it first proposes the base itself, it is told the known cost, and no
@@ -33,7 +33,7 @@ class Search:
     """
 
     def __init__(
-        self, task: Task, part: Part, base: Candidate, strategy: type[Strategy], budget: int, rng: Generator
+        self, task: Task, part: Subspace, base: Candidate, strategy: type[Strategy], budget: int, rng: Generator
     ) -> None:
         self._part, self.base, self.left, self.covered = part, base, budget, False
         self._space = part.space(task.space)

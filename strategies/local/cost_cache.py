@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..archive import Archive
-from .climbing import Asking, Costs
+from .descent import Asking, Costs
 
 _IDLE, _OTHERS = 50, 32  # rounds in which all was known, before something else is tried; how much of it
 
 
-class Memory:
+class CostCache:
     """The costs of all that was measured, by this search or by others.
 
     Args:

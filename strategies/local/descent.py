@@ -21,7 +21,7 @@ Moving = Generator[NDArray, Costs, tuple[NDArray, float]]
 _MOST_ROUNDS, _MOST_TRIALS = 3, 32
 
 
-class Climb:
+class Descent:
     """Descent from a row by changes that are known or looked for around what has changed."""
 
     def __init__(self, space: Space, near: Neighbourhood, catalogue: Catalogue, rng: np.random.Generator) -> None:

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from bbo_suite import Moves, Task
 
 from ..annealing import Annealing
-from .climbing import Asking
+from .descent import Asking
 from .operators import ROUND
-from .state import State
+from .search_state import SearchState
 
 SHARE = 0.5
 """Of the turns, how many are exploration."""
@@ -36,7 +36,7 @@ class Exploration:
       is_asking: are the candidates that are measured now its own?
     """
 
-    def __init__(self, state: State, task: Task, budget: int, rng: Generator) -> None:
+    def __init__(self, state: SearchState, task: Task, budget: int, rng: Generator) -> None:
         self._state, self._space, self._rng = state, task.space, rng
         self._settles = SHARE * budget >= _TURNS * len(Moves(task.space).movable)
         self._annealing = Annealing(task, budget, rng, Annealing.Options(heat=_HEAT))

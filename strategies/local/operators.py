@@ -9,10 +9,10 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from .catalogue import Catalogue
-from .climbing import Asking, Climb
+from .descent import Asking, Descent
 from .kicks import Kicks
 from .pairs import Pairs
-from .state import State, gain
+from .search_state import SearchState, gain
 
 ROUND = 32
 _REPAIRED, _REPEATS = 2, 16
@@ -25,23 +25,23 @@ class Operators:
       state: is moved.
       catalogue, pairs: what waits.
       kicks: draws kicks.
-      climb: merges and repairs.
+      descent: merges and repairs.
       tolerance: returns how much worse than the best, as a share, a repaired kick may be now.
       rng: draws the rest.
     """
 
     def __init__(
         self,
-        state: State,
+        state: SearchState,
         catalogue: Catalogue,
         pairs: Pairs,
         kicks: Kicks,
-        climb: Climb,
+        descent: Descent,
         tolerance: Callable[[], float],
         rng: Generator,
     ) -> None:
         self._state, self._catalogue, self._pairs, self._kicks = state, catalogue, pairs, kicks
-        self._climb, self._tolerance, self._rng = climb, tolerance, rng
+        self._descent, self._tolerance, self._rng = descent, tolerance, rng
         self._alike, self._looked_at = np.empty(0, np.int64), np.nan  # kinds, and at which cost they were listed
 
     def is_left(self) -> bool:
@@ -70,7 +70,7 @@ class Operators:
         costs = yield rows
         gains = np.array([gain(self._state.cost, cost) for cost in costs])
         self._catalogue.learn(moves, gains)
-        self._state.move(*(yield from self._climb.improve(self._state.row, self._state.cost, rows, costs)))
+        self._state.move(*(yield from self._descent.improve(self._state.row, self._state.cost, rows, costs)))
         self._catalogue.waiting[moves[gains > 0]] = True
 
     def paired(self) -> Asking:
@@ -90,14 +90,14 @@ class Operators:
     def _improve(self, rows: NDArray) -> Asking:
         """Measure `(k, d)` changes of the state, and take what is better."""
         row, cost = self._state.row, self._state.cost
-        self._state.move(*(yield from self._climb.improve(row, cost, rows, (yield rows))))
+        self._state.move(*(yield from self._descent.improve(row, cost, rows, (yield rows))))
 
     def _kick(self, rows: NDArray) -> Asking:
         """Measure `(k, d)` kicks of the state, and take what improves or repair the best."""
         state, origin = self._state, self._state.row
         costs = yield rows
         if costs.min() < state.cost:
-            state.move(*(yield from self._climb.improve(origin, state.cost, rows, costs)))
+            state.move(*(yield from self._descent.improve(origin, state.cost, rows, costs)))
             yield from self._repeat(origin)
             return
         order = np.argsort(costs, kind="stable")
@@ -109,9 +109,9 @@ class Operators:
         state, before = self._state, self._state.row
         columns = np.flatnonzero(row != origin)
         if before is not origin:
-            row = self._climb.merge(origin, np.stack([row, before]))
+            row = self._descent.merge(origin, np.stack([row, before]))
             cost = float((yield row[None])[0])
-        row, cost = yield from self._climb.repair(row, cost, columns)
+        row, cost = yield from self._descent.repair(row, cost, columns)
         better = cost < state.best
         if cost < state.cost or cost <= state.best * (1 + self._tolerance()):
             state.move(row, cost)

@@ -10,7 +10,7 @@ from .neighbourhood import Neighbourhood
 from .pairs import Pairs
 
 
-class State:
+class SearchState:
     """A candidate with its cost; what others find is taken over between turns.
 
     Attributes:

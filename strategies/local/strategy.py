@@ -13,15 +13,15 @@ from bbo_suite import Moves, Strategy, Task, option
 
 from ..archive import Archive, is_small
 from .catalogue import Catalogue
-from .climbing import Asking, Climb, Costs
-from .credit import Credit
+from .cost_cache import CostCache
+from .descent import Asking, Costs, Descent
 from .exploration import SHARE, Exploration
 from .kicks import Kicks
-from .memory import Memory
 from .neighbourhood import Neighbourhood
+from .operator_selection import OperatorSelection
 from .operators import Operators
 from .pairs import Pairs
-from .state import State, gain
+from .search_state import SearchState, gain
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,10 @@ class LocalSearch(Strategy):
         moves, near = Moves(task.space), Neighbourhood(task)
         catalogue = Catalogue(task.space, moves, near, rng)
         self._pairs = Pairs(catalogue, near, rng)
-        self._state = State(task.default.astype(task.space.dtype), near, catalogue, self._pairs)
+        self._state = SearchState(task.default.astype(task.space.dtype), near, catalogue, self._pairs)
         self._is_fixed = not len(moves.movable)
-        kicks, climb = Kicks(moves, near, options.kick), Climb(task.space, near, catalogue, rng)
-        self._do = Operators(self._state, catalogue, self._pairs, kicks, climb, self._tolerance, rng)
+        kicks, descent = Kicks(moves, near, options.kick), Descent(task.space, near, catalogue, rng)
+        self._do = Operators(self._state, catalogue, self._pairs, kicks, descent, self._tolerance, rng)
         self._operators: dict[str, Callable[[], Asking]] = {
             "alike": self._do.alike,
             "once": self._do.once,
@@ -73,13 +73,13 @@ class LocalSearch(Strategy):
             "near": self._do.near,
             "place": self._do.place,
         }
-        self._credit = Credit(tuple(self._operators))
+        self._selection = OperatorSelection(tuple(self._operators))
         self._exploration: Exploration | None = None
         self._told = self._spent = 0  # candidates, and how many of them it asked for
         self._search = self._play()
-        self._memory = Memory(Archive(task.space, rng), self._state.hear) if is_small(task, budget) else None
-        if self._memory:
-            self._search = self._memory.without_repeats(self._search)
+        self._cache = CostCache(Archive(task.space, rng), self._state.hear) if is_small(task, budget) else None
+        if self._cache:
+            self._search = self._cache.without_repeats(self._search)
         self._rows, self._costs = next(self._search), np.empty(0)
 
     def ask(self, n: int) -> NDArray:
@@ -102,8 +102,8 @@ class LocalSearch(Strategy):
         self._told += len(values)
         if self._exploration:
             self._exploration.pass_by(configs)
-        if self._memory:
-            self._memory.learn(configs, values)
+        if self._cache:
+            self._cache.learn(configs, values)
         self._state.hear(configs, values)
 
     def _tolerance(self) -> float:
@@ -115,7 +115,7 @@ class LocalSearch(Strategy):
         self._state.measure(float((yield self._state.row[None])[0]))
         while self._is_fixed:
             yield self._state.row[None][:0]
-        yield from self._descend()
+        yield from self._first_descent()
         exploration = Exploration(self._state, self.task, max(1, self.budget - self._told), self.rng)
         yield from exploration.begin()
         self._exploration = exploration
@@ -123,9 +123,9 @@ class LocalSearch(Strategy):
             if self.rng.random() < SHARE:
                 yield from exploration.turn()
             else:
-                yield from self._take(self._credit.choose(self.rng))
+                yield from self._take(self._selection.choose(self.rng))
 
-    def _descend(self) -> Asking:
+    def _first_descent(self) -> Asking:
         """Make moves everywhere, then each move, then each pair; end when nothing is left to look at, or time is up."""
         while self._told < self.options.alike * self.budget and self._do.is_left():
             yield from self._take("alike")
@@ -141,4 +141,4 @@ class LocalSearch(Strategy):
         self._state.follow()
         best, spent = self._state.best, self._spent
         yield from self._operators[operator]()
-        self._credit.learn(operator, gain(best, self._state.best), self._spent - spent)
+        self._selection.learn(operator, gain(best, self._state.best), self._spent - spent)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from bbo_suite import Space
 
 
-class Changes:
+class SparseChanges:
     """What `(n, d)` children differ in from their parent, sparse: one entry a changed parameter, sorted by row.
 
     Args:
@@ -54,16 +54,16 @@ class Effects:
         self._potential = np.zeros(int(space.sizes.sum()), np.float32)
         self.tries = np.zeros(len(self._potential), np.int32)
 
-    def places(self, changes: Changes) -> NDArray[np.int64]:
+    def places(self, changes: SparseChanges) -> NDArray[np.int64]:
         """Return the `(m,)` places of the new values in `tries`."""
         return self._starts[changes.columns] + changes.new
 
-    def of(self, changes: Changes) -> NDArray[np.float32]:
+    def of(self, changes: SparseChanges) -> NDArray[np.float32]:
         """Return what each of the `(m,)` changes adds to the cost difference."""
         old = self._starts[changes.columns] + changes.old
         return self._potential[self.places(changes)] - self._potential[old]
 
-    def learn(self, changes: Changes, differences: NDArray[np.float64]) -> None:
+    def learn(self, changes: SparseChanges, differences: NDArray[np.float64]) -> None:
         """Take the `(n,)` cost differences of children to their parent; a value changed by several takes the mean."""
         left = (differences - changes.total(self.of(changes))) / np.maximum(changes.counts, 1)
         places, inverse = np.unique(self.places(changes), return_inverse=True)

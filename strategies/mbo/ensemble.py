@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from . import regressors
 from .regressors import Predictor
-from .targets import targets
 
 FEWEST = 40
 """No model below this many rows."""
@@ -73,3 +72,15 @@ class Ensemble:
         """Return the standard deviation that the members leave unexplained of targets whose own is 1."""
         left = [1 - np.clip(self.scores[name], 0, 1) for name in self.members]
         return float(np.sqrt(np.mean(left)))
+
+
+def targets(differences: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Return `(n,)` targets of cost differences, -log(1 + gain), standardised, small is good; all zeros without gains.
+
+    What a change costs more than it should does not matter once it is refused. A model of the gain alone predicts an
+    expected improvement (Mockus 1975) as its mean, with no assumption on how costs are distributed: it is right
+    where rare changes gain much, as long ones do. The logarithm keeps the few largest from deciding all.
+    """
+    scores = -np.log1p(np.maximum(-differences, 0.0))
+    spread = scores.std()
+    return ((scores - scores.mean()) / (spread if spread > 1e-9 else 1.0)).astype(np.float32)

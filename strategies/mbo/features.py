@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Kind, Task
 
-from .effects import Changes, Effects
+from .effects import Effects, SparseChanges
 
 _NARROW = 128
 _RATE = 0.2
@@ -40,11 +40,11 @@ class Features:
 
     def of(self, base: NDArray, children: NDArray) -> NDArray[np.float32]:
         """Return the `(n, width)` features of `(n, d)` children of a `(d,)` base, all different from it."""
-        changes = Changes(base, children)
+        changes = SparseChanges(base, children)
         columns = [*self._changes(base, children, changes), *self._candidates(children)]
         return np.column_stack(columns).astype(np.float32)
 
-    def _changes(self, base: NDArray, children: NDArray, c: Changes) -> list[NDArray]:
+    def _changes(self, base: NDArray, children: NDArray, c: SparseChanges) -> list[NDArray]:
         columns, mean, d = c.columns, c.mean, len(base)
         spans = columns[c.starts + c.counts - 1] - columns[c.starts] + 1
         effect, tries = self.effects.of(c), self.effects.tries[self.effects.places(c)]
@@ -79,7 +79,7 @@ class Features:
 
     def learn(self, base: NDArray, children: NDArray, differences: NDArray[np.float64]) -> None:
         """Take what `(n, d)` children cost more than their base, in usual differences."""
-        c = Changes(base, children)
+        c = SparseChanges(base, children)
         self.effects.learn(c, differences)
         self._now += len(children)
         self._tried[c.columns] = self._now
@@ -87,7 +87,7 @@ class Features:
         self._success[c.columns] += _RATE * (better - self._success[c.columns])
 
 
-def _rougher(base: NDArray, children: NDArray, c: Changes) -> NDArray[np.float64]:
+def _rougher(base: NDArray, children: NDArray, c: SparseChanges) -> NDArray[np.float64]:
     """Return for each child how many more neighbours differ from each other than in the base."""
     right = (c.columns + 1) % len(base)
     kept = children[c.rows, right] == base[right]  # a pair that changed on both sides is counted once, at its right

@@ -1,4 +1,4 @@
-"""Pre-training by imitation: where the cost of every proposal is known, there is nothing to estimate."""
+"""Pre-training by imitation: the costs of all proposals are known, so the policy learns to prefer those that gain."""
 
 from __future__ import annotations
 
@@ -13,30 +13,36 @@ import numpy as np
 import optax
 from jaxtyping import Array
 from numpy.random import Generator
+from numpy.typing import NDArray
 
+from bbo_suite.tuning.pretraining import Lesson
+
+from ..mutation import AdaptiveMutation
+from .agent import Agent
 from .learner import Learner
-from .policy import Graph, Numbers, Policy
-from .ppo import SINGLE, Round, Settings, log_chances, optimizer, scores
+from .policy import GraphInputs, Numbers, Policy
+from .ppo import ONE_THREAD, Rollout, Settings, log_chances, optimizer, scores
+from .rollout import filled
 
-_KEPT = 300  # rounds that are learned from again
-_STEPS = 4  # for each new round
-_RATE, _LAST = 0.001, 0.05  # the learning rate at first, and what is left of it
+_KEPT = 300  # rollouts that are learned from again
+_STEPS = 4  # for each new rollout
+_RATE, _LAST = 0.001, 0.05  # the first learning rate, and the last one as a share of it
 
 
 class Example(NamedTuple):
-    """A round, the task and the state that it began from, and `(p,)` the share of each proposal in its batch."""
+    """A rollout, the task and the state that it began from, and `(p,)` the share of each proposal in its batch."""
 
-    graph: Graph
+    graph: GraphInputs
     state: Numbers
-    data: Round
+    data: Rollout
     shares: Numbers
 
 
-class Apprentice(Learner):
-    """Learns to choose proposals as often as the shares say, from the rounds of all searches.
+class ImitationLearner(Learner):
+    """Learns to choose each proposal with the probability that is its share, from the rollouts of all searches.
 
     Attributes:
-      left: the part of the training that is ahead.
+      left: the share of the training that is still to come.
     """
 
     def __init__(self, policy: Policy, rng: Generator) -> None:
@@ -45,24 +51,65 @@ class Apprentice(Learner):
         self._rng, self.left = rng, 1.0
 
     def imitate(self, example: Example) -> None:
-        """Take in a round, and improve the policy by it and by earlier ones."""
+        """Improve the policy by a rollout and by some earlier ones."""
         self._examples.append(example)
         rate = np.float32(_RATE * max(_LAST, self.left))
         for i in (*self._rng.integers(0, len(self._examples), _STEPS - 1), -1):
-            self.policy, self._memory = _step(self.policy, self._memory, self._examples[i], rate)
+            self.policy, self._optimizer_state = _step(self.policy, self._optimizer_state, self._examples[i], rate)
 
 
-def divergence(scores: Array, data: Round, shares: Numbers) -> Array:
+class ImitationAgent(Agent):
+    """An agent that evaluates all of its proposals and imitates a choice in proportion to what they gain.
+
+    Args:
+      learner: shared by all searches.
+      lesson: the task and how to evaluate its candidates.
+      mutation: draws the proposals.
+      size: candidates of a rollout.
+      rng: the only source of randomness.
+    """
+
+    _learner: ImitationLearner
+
+    def __init__(
+        self, learner: ImitationLearner, lesson: Lesson, mutation: AdaptiveMutation, size: int, rng: Generator
+    ) -> None:
+        super().__init__(lesson.task, learner, mutation, size, 0, rng)
+        self._evaluate = lesson.evaluate
+        self._shares: list[NDArray[np.float64]] = []
+
+    def _mutated(self, state: NDArray, k: int) -> tuple[NDArray, NDArray[np.int64]]:
+        configs, operators = super()._mutated(state, k)
+        values = self._evaluate(np.concatenate([state[None], configs]))
+        self._shares.append(gain_shares(values[1:], float(values[0])))
+        return configs, operators
+
+    def _improve(self, data: Rollout) -> None:
+        wanted = filled(np.concatenate(self._shares), len(data.open), 0.0) * data.open
+        self._shares = []
+        if wanted.any():
+            self._learner.imitate(Example(self._graph, self._observed, data, wanted.astype(np.float32)))
+
+
+def gain_shares(values: NDArray[np.float64], state: float) -> NDArray[np.float64]:
+    """Return the `(k,)` share of each change in what all changes of a state gain; all 0 if none gains."""
+    gains = np.isfinite(values) if np.isinf(state) else np.maximum(state - values, 0.0)
+    return gains / (gains.sum() or 1.0)
+
+
+def cross_entropy(scores: Array, data: Rollout, shares: Numbers) -> Array:
     """Return the cross-entropy between shares and policy, mean over batches (as ListNet, Cao et al. 2007)."""
     return -(shares * log_chances(scores, data)).sum() / jnp.maximum(shares.sum(), 1e-9)
 
 
-@partial(jax.jit, compiler_options=SINGLE)
-def _step(policy: Policy, memory: optax.OptState, example: Example, rate: Array) -> tuple[Policy, optax.OptState]:
+@partial(jax.jit, compiler_options=ONE_THREAD)
+def _step(
+    policy: Policy, optimizer_state: optax.OptState, example: Example, rate: Array
+) -> tuple[Policy, optax.OptState]:
     graph, state, data, shares = example
 
     def loss(policy: Policy) -> Array:
-        return divergence(scores(policy(graph, jnp.asarray(state)), policy.facts, policy.bound, data), data, shares)
+        return cross_entropy(scores(policy(graph, jnp.asarray(state)), policy.facts, policy.bound, data), data, shares)
 
-    updates, memory = optimizer().update(eqx.filter_grad(loss)(policy), memory)
-    return eqx.apply_updates(policy, jax.tree.map(lambda u: -rate * u, updates)), memory
+    updates, optimizer_state = optimizer().update(eqx.filter_grad(loss)(policy), optimizer_state)
+    return eqx.apply_updates(policy, jax.tree.map(lambda u: -rate * u, updates)), optimizer_state

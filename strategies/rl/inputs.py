@@ -1,4 +1,4 @@
-"""What a task is to the network: arrays of padded shapes."""
+"""A task as the input of the network: arrays of padded shapes."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from numpy.typing import NDArray
 
 from bbo_suite import Structure, Task
 
-from .attention import SEGMENT
-from .policy import Graph
-from .values import Values
+from .layers import SEGMENT
+from .parameter_values import ParameterValues
+from .policy import GraphInputs
 
 _POSITIONS = 16
 
 
-def graph_of(task: Task, values: Values) -> Graph:
+def graph_inputs(task: Task, values: ParameterValues) -> GraphInputs:
     """Return the task as the network sees it.
 
-    Without a computation graph the parameters themselves are the nodes, and those that interact are joined; without a
-    structure they form a chain and know their positions.
+    Without a computation graph the parameters themselves are the nodes, and an edge joins two that interact. Without a
+    structure they form a chain, and their features are their positions.
     """
     d, s = len(task.space), task.structure
     features: NDArray = _positions(d) if s is None else s.features
@@ -28,18 +28,18 @@ def graph_of(task: Task, values: Values) -> Graph:
         nodes, edges = features, _links(s, d)
         ends = np.column_stack([np.arange(d), np.full(d, -1)])
     facts = np.column_stack([np.log(task.space.sizes), np.eye(3)[task.space.kinds]])
-    return _padded(_squashed(nodes), edges, np.hstack([_squashed(features), facts]), ends, values)
+    return _assembled(_squashed(nodes), edges, np.hstack([_squashed(features), facts]), ends, values)
 
 
 def widths_of(task: Task) -> tuple[int, int]:
-    """Return how many features the network sees of a node and of a parameter."""
+    """Return the number of features of a node and of a parameter."""
     s = task.structure
     own = 2 * (_POSITIONS // 2) if s is None else s.features.shape[1]
     return (own if s is None or s.graph is None else s.graph.node_features.shape[1]), own + 4
 
 
 def _ends(structure: Structure, d: int) -> NDArray:
-    """Return `(d, 2)` the nodes that each parameter is about, -1 for none."""
+    """Return `(d, 2)` the nodes that each parameter decides about, -1 for none."""
     ends = np.full((d, 2), -1)
     if structure.nodes is not None:
         ends[:, 0] = structure.nodes
@@ -58,42 +58,44 @@ def _links(structure: Structure | None, d: int) -> NDArray:
 
 
 def _positions(d: int) -> NDArray[np.float64]:
-    """Return sines and cosines of the place in the row, from one period over the whole row to a fine one."""
+    """Return `(d, 16)` sines and cosines of the position, from one period over all parameters to 128 periods."""
     angles = np.outer(np.arange(d) / d, 2.0 ** np.arange(_POSITIONS // 2)) * 2 * np.pi
     return np.hstack([np.sin(angles), np.cos(angles)])
 
 
 def _squashed(features: NDArray) -> NDArray:
-    """Return features of one magnitude, in a way that does not depend on the graph."""
+    """Return features scaled to similar magnitudes, in a way that does not depend on the graph."""
     return np.sign(features) * np.log1p(np.abs(np.nan_to_num(features)))
 
 
-def _padded(nodes: NDArray, edges: NDArray, features: NDArray, ends: NDArray, values: Values) -> Graph:
-    n = _bucket(len(nodes) + 1)  # one node more at least, for the edges of the padding
+def _assembled(
+    nodes: NDArray, edges: NDArray, features: NDArray, ends: NDArray, values: ParameterValues
+) -> GraphInputs:
+    n = _bucket(len(nodes) + 1)  # at least one more node, for the edges of the padding
     spare = np.full((_bucket(len(edges)) - len(edges), 2), n - 1)
     d, c = -(-_bucket(len(features)) // SEGMENT) * SEGMENT, _bucket(len(values))
-    return Graph(
-        nodes=rows(nodes, n).astype(np.float32),
+    return GraphInputs(
+        nodes=padded(nodes, n).astype(np.float32),
         edges=np.concatenate([edges, spare]).astype(np.int32),
-        features=rows(features, d).astype(np.float32),
-        ends=rows(np.maximum(ends, 0), d).astype(np.int32),
-        bound=rows(ends >= 0, d).astype(np.float32),
+        features=padded(features, d).astype(np.float32),
+        ends=padded(np.maximum(ends, 0), d).astype(np.int32),
+        bound=padded(ends >= 0, d).astype(np.float32),
         real=np.arange(d) < len(features),
-        parameter=rows(values.parameter, c).astype(np.int32),
-        value=rows(values.bin, c).astype(np.int32),
+        parameter=padded(values.parameter, c).astype(np.int32),
+        value=padded(values.bin, c).astype(np.int32),
         exists=np.arange(c) < len(values),
     )
 
 
-def rows(array: NDArray, n: int) -> NDArray:
-    """Return the array with zeros behind it, `n` rows in all."""
+def padded(array: NDArray, n: int) -> NDArray:
+    """Return the array with zeros appended, `n` rows in all."""
     return np.concatenate([array, np.zeros((n - len(array), *array.shape[1:]), array.dtype)])
 
 
 def _bucket(n: int) -> int:
-    """Return the next length that shapes are padded to: 8 of them from each power of two to the next.
+    """Return the length that shapes are padded to: one of 8 steps between powers of two.
 
-    Tasks of equal padded shapes share what is compiled.
+    Tasks with equal padded shapes share their compiled code.
     """
     step = max(SEGMENT, 1 << max(0, n.bit_length() - 3))
     return max(1, -(-n // step)) * step

@@ -1,4 +1,4 @@
-"""Carries context over long sequences: attention in segments, each of which sees the one before it."""
+"""The layers of the network: GraphSAGE over the computation graph, segmented attention over the parameters."""
 
 from __future__ import annotations
 
@@ -12,12 +12,40 @@ _HEADS = 4
 _HIDDEN = 2  # width of the feed-forward layer, in widths of the embedding
 
 
+class SageLayer(eqx.Module):
+    """A layer of GraphSAGE (Hamilton et al. 2017), with the max-pooling aggregator of its section 3.3.
+
+    `h' = norm(h + relu(W [h; max over producers; max over consumers]))`, where neighbours send `relu(W_p h)`. Each
+    direction of the edges has a `W_p` of its own. The sum with `h` and the normalisation are ours.
+    """
+
+    pool: eqx.nn.Linear
+    update: eqx.nn.Linear
+    norm: eqx.nn.LayerNorm
+
+    def __init__(self, width: int, key: Array) -> None:
+        first, second = jax.random.split(key)
+        self.pool = eqx.nn.Linear(width, 2 * width, key=first)
+        self.update = eqx.nn.Linear(3 * width, width, key=second)
+        self.norm = eqx.nn.LayerNorm(width)
+
+    def __call__(self, h: Array, edges: Array) -> Array:
+        """Return `(n, width)` embeddings from those of the layer before and `(m, 2)` producers and consumers."""
+        down, up = jnp.split(jax.nn.relu(jax.vmap(self.pool)(h)), 2, axis=1)
+        n = len(h)
+        # messages are never negative, so a node without neighbours receives 0
+        below = jnp.maximum(jax.ops.segment_max(down[edges[:, 0]], edges[:, 1], n), 0)
+        above = jnp.maximum(jax.ops.segment_max(up[edges[:, 1]], edges[:, 0], n), 0)
+        joined = jnp.concatenate([h, below, above], axis=1)
+        return jax.vmap(self.norm)(h + jax.nn.relu(jax.vmap(self.update)(joined)))
+
+
 class SegmentedAttention(eqx.Module):
     """A layer of Transformer-XL (Dai et al. 2019) without positions, modulated by the whole graph.
 
     Each segment attends to itself and to the segment before it, through which no gradient flows (section 3.2). So
-    memory grows with the length, not with its square. GO (Zhou et al. 2020) has such layers and multiplies what they
-    give by a gate that is made of the mean embedding of the graph ("superposition").
+    memory grows linearly with the length. GO (Zhou et al. 2020) uses such layers and multiplies their output by a gate
+    that is computed from the mean embedding of the graph ("superposition").
     """
 
     queries: eqx.nn.Linear
@@ -54,7 +82,7 @@ class SegmentedAttention(eqx.Module):
         return jax.vmap(self.merge)(mixed.reshape(-1, width))
 
     def _segment(self, own: Array, context: Array, mask: Array) -> Array:
-        """Return `(segment, width)`: every element's mixture of what it attends to in `(k, width)` of context."""
+        """Return `(segment, width)`: for each element the weighted mean of what it attends to in `(k, width)`."""
         q = jax.vmap(self.queries)(own).reshape(len(own), _HEADS, -1)
         k, v = jnp.split(jax.vmap(self.keys)(context).reshape(len(context), _HEADS, -1), 2, axis=2)
         scores = jnp.einsum("qhc,khc->hqk", q, k) / jnp.sqrt(q.shape[2])

@@ -1,4 +1,4 @@
-"""All values of all parameters as one flat list: what the policy says something about."""
+"""All values of all parameters as one flat list: what the policy has preferences for."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from bbo_suite import Kind, Moves, Space
 from .policy import VALUES
 
 
-class Values:
+class ParameterValues:
     """Every value of every parameter that can change.
 
-    A parameter of more than `VALUES` values has as many bins of adjacent values instead.
+    A parameter with more than `VALUES` values has `VALUES` bins of adjacent values instead.
 
     Attributes:
-      parameter, bin: `(c,)` of each.
+      parameter, bin: `(c,)` the parameter of each value, and its number among the values of that parameter.
     """
 
     def __init__(self, space: Space) -> None:
@@ -33,11 +33,11 @@ class Values:
         return len(self.parameter)
 
     def places(self, columns: NDArray[np.int64], values: NDArray) -> NDArray[np.int64]:
-        """Return where in the list these values of these parameters stand."""
+        """Return the places in the list of the given values of the given parameters."""
         return self._first[columns] + values.astype(np.int64) * self._bins[columns] // self._space.sizes[columns]
 
     def state(self, row: NDArray, default: NDArray) -> NDArray[np.float32]:
-        """Return `(c, 4)`: is it what the candidate has, what the default has; for a scale the step and its length."""
+        """Return `(c, 4)`: is it the candidate's value, is it the default's; for scales, the step and its length."""
         current, usual = self._is(row), self._is(default)
         scale = self._space.kinds[self.parameter] == Kind.SCALE
         last = np.maximum(self._bins[self.parameter] - 1, 1)
@@ -45,7 +45,7 @@ class Values:
         return np.column_stack([current, usual, step, np.abs(step)]).astype(np.float32)
 
     def _is(self, row: NDArray) -> NDArray[np.bool_]:
-        """Return `(c,)` booleans: does the row have this value?"""
+        """Return `(c,)` booleans: true for the values of the row."""
         columns = np.flatnonzero(self._bins)
         has = np.zeros(len(self), bool)
         has[self.places(columns, row[columns])] = True
@@ -53,5 +53,5 @@ class Values:
 
     @property
     def _order(self) -> NDArray[np.int64]:
-        """Return for each value the number of its parameter among those that can change."""
+        """For each value the number of its parameter among those that can change."""
         return (np.cumsum(self._bins > 0) - 1)[self.parameter]

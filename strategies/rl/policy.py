@@ -1,4 +1,4 @@
-"""The network: for every value of every parameter, how much it is wanted."""
+"""The network: a preference for every value of every parameter."""
 
 from __future__ import annotations
 
@@ -10,36 +10,37 @@ import jax.numpy as jnp
 from jaxtyping import Array
 from numpy.typing import NDArray
 
-from .attention import SegmentedAttention
-from .sage import SageLayer
+from .layers import SageLayer, SegmentedAttention
 
 WIDTH = 64
 VALUES = 64
-"""Values of a parameter that have an embedding of their own; see `Values`."""
+"""ParameterValues of a parameter that have an embedding of their own; see `ParameterValues`."""
 FACTS = 4
-"""Numbers that are known of a proposal as a whole; see `proposals`."""
+"""Numbers that describe a proposal as a whole; see `proposals`."""
 STATE = 6
-"""Numbers that say how a value stands to the state and what became of it so far; see `Player`."""
+"""Numbers that relate a value to the state and tell what it gained so far; see `Agent`."""
 BOUND = 1.0
-"""Of scores, in either direction: no proposal is more than `exp(2)` times as likely as another."""
-SURE = 5.0
-"""The same of a policy that was pre-trained: what it knows is worth more than what a search has time to learn."""
+"""Bound of scores in either direction: no proposal is more than `exp(2)` times as likely as another."""
+PRETRAINED_BOUND = 5.0
+"""Bound for a pre-trained policy: it knows more than a search has time to learn."""
 _LAYERS, _PASSES, _HEAD = 2, 2, 32
 
 
 Numbers = Array | NDArray
 
 
-class Graph(NamedTuple):
-    """What a task is to the network, padded to shapes that many tasks share.
+class GraphInputs(NamedTuple):
+    """A task as arrays for the network, padded to shapes that many tasks share.
 
     Attributes:
       nodes: `(n, f)` features of the nodes of the computation graph.
       edges: `(m, 2)` producers and consumers.
       features: `(d, g)` features of the parameters.
-      ends: `(d, 2)` the nodes that each parameter is about, `(d, 2)` of `bound` says if there is one.
-      real: `(d,)` is it a parameter, and no padding?
-      parameter, value: `(c,)` of each value, and `(c,)` of `exists`: is it one, and no padding?
+      ends: `(d, 2)` the nodes that each parameter decides about; 0 where there is none.
+      bound: `(d, 2)` 1 where there is such a node, else 0.
+      real: `(d,)` true for parameters, false for padding.
+      parameter, value: `(c,)` the parameter and the number of each value.
+      exists: `(c,)` true for values, false for padding.
     """
 
     nodes: Numbers
@@ -56,10 +57,11 @@ class Graph(NamedTuple):
 class Policy(eqx.Module):
     """GO's network (Zhou et al. 2020): GraphSAGE, segmented attention, all decisions in parallel, refined.
 
-    A parameter's embedding is made of its features and of the nodes that it is about. The attention runs over the
-    parameters; what it decides is fed back to it in a second pass. No weight belongs to a node or a parameter, so one
-    policy serves every graph whose features have the same widths. `facts` are the weights of what is known of a
-    proposal as a whole, `bound` is that of scores.
+    A parameter's embedding is computed from its features and from the nodes that it decides about. The attention runs
+    over the parameters; its decisions are fed back to it in a second pass. No weight belongs to a node or a parameter,
+    so one policy serves every graph whose features have the same widths. `facts` are the weights of the numbers that
+    describe a proposal as a whole; `bound` is the bound of scores. A policy file holds the weights in the order of
+    these fields.
     """
 
     node: eqx.nn.Linear
@@ -90,8 +92,8 @@ class Policy(eqx.Module):
         self.bound = bound
         self.layers = eqx.filter_vmap(lambda key: SageLayer(WIDTH, key))(k[9:])
 
-    def __call__(self, graph: Graph, state: Array) -> Array:
-        """Return `(c,)` worths: how much each value is wanted.
+    def __call__(self, graph: GraphInputs, state: Array) -> Array:
+        """Return `(c,)` preferences: how much each value is wanted.
 
         Args:
           graph: of the task.
@@ -103,14 +105,16 @@ class Policy(eqx.Module):
         def refine(decided: Array, _: None) -> tuple[Array, Array]:
             context = jnp.zeros((len(h), _HEAD)).at[graph.parameter].add(decided[:, None] * described)
             z = h + self.attention(h + jax.vmap(self.back)(context), jnp.asarray(graph.real))
-            hidden = jax.nn.leaky_relu(jax.vmap(self.change)(z)[graph.parameter] + described, 0.1)  # relu died
-            worth = jax.vmap(self.out)(hidden)[:, 0]
-            return exists * jax.nn.sigmoid(worth), worth
+            hidden = jax.nn.leaky_relu(
+                jax.vmap(self.change)(z)[graph.parameter] + described, 0.1
+            )  # with relu units died
+            preferences = jax.vmap(self.out)(hidden)[:, 0]
+            return exists * jax.nn.sigmoid(preferences), preferences
 
-        _, worth = jax.lax.scan(refine, state[:, 0], length=_PASSES)  # at first, what the state has
-        return worth[-1]
+        _, preferences = jax.lax.scan(refine, state[:, 0], length=_PASSES)  # begins with the values of the state
+        return preferences[-1]
 
-    def _embed(self, graph: Graph) -> Array:
+    def _embed(self, graph: GraphInputs) -> Array:
         """Return `(d, WIDTH)` embeddings of the parameters."""
         edges = jnp.asarray(graph.edges)
         h = jax.nn.leaky_relu(jax.vmap(self.node)(jnp.asarray(graph.nodes)), 0.1)
@@ -121,9 +125,9 @@ class Policy(eqx.Module):
 
 
 def _standardised(h: Array, real: Array) -> Array:
-    """Return embeddings of mean 0 and variance 1 over the graph: what all parameters share says nothing of any.
+    """Return embeddings of mean 0 and variance 1 over the graph, as GraphNorm (Cai et al. 2021) does.
 
-    As GraphNorm (Cai et al. 2021). Without it what they share grew with training until it drowned the rest.
+    Without it the component that all parameters share grew with training until it hid all differences.
     """
     count = jnp.maximum(real.sum(), 1)
     centred = (h - (h * real).sum(axis=0) / count) * real

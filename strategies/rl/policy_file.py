@@ -1,4 +1,4 @@
-"""The option that names a policy's file: its path and a digest of its content, so that a run is tied to both."""
+"""The option that names a policy file: its path and a digest of its content, so that a run is tied to both."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _MARK = re.compile(r"(?P<path>.+)#(?P<digest>[0-9a-f]{16})", re.DOTALL)
 class PolicyFile(str):
     """`path#digest` of a file, made from its path; empty for none.
 
-    The text is what is stored as the option. So a run is only resumed with the file that it was begun with: whatever
-    else lies at the path makes another option of it.
+    This text is stored as the option. So a run resumes only with the file that it began with: another content at the
+    same path gives another option.
     """
 
     __slots__ = ()
@@ -31,16 +31,16 @@ class PolicyFile(str):
 
 
 def content(text: str) -> tuple[str, bytes]:
-    """Return the path and the content of a file that `PolicyFile` has seen, or of a plain path.
+    """Return the path and the content of the file that a `PolicyFile` or a plain path names.
 
     Raises:
-      UserError: the file cannot be read, or is not what it was.
+      UserError: the file cannot be read, or its content has changed.
     """
     mark = _MARK.fullmatch(text)
     path = mark["path"] if mark else text
     data = _read(path)
     if mark and _digest(data) != mark["digest"]:
-        raise UserError(f"policy {path} has changed since the run was begun; choose another --study")
+        raise UserError(f"policy {path} has changed since the run began; restore it or choose another --study")
     return path, data
 
 

@@ -11,20 +11,23 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array
 
-from .policy import Graph, Numbers, Policy
+from .policy import GraphInputs, Numbers, Policy
 
-SINGLE = {"xla_cpu_multi_thread_eigen": False}  # a run has one thread, and repeats exactly
+ONE_THREAD = {"xla_cpu_multi_thread_eigen": False}  # with one thread a run repeats exactly
 
 
-class Round(NamedTuple):
-    """What was proposed and chosen in some batches, padded.
+class Rollout(NamedTuple):
+    """The proposals of some batches and the choices among them, padded.
 
     Attributes:
-      proposal, new, old: `(e,)` of each value that a proposal sets; see `Proposals`.
-      facts: `(p, FACTS)` of each proposal, `(p,)` of `open`: could it be chosen?
-      batch: `(p,)` in which batch it was proposed.
-      chosen: `(n,)` numbers of the proposals that were evaluated, `(n,)` of `weight` is 0 for padding.
-      logs, advantage: `(n,)` log-probability when it was chosen, and what came of it.
+      proposal, new, old: `(e,)` one entry for each value that a proposal sets; see `Proposals`.
+      facts: `(p, FACTS)` numbers that describe each proposal as a whole.
+      open: `(p,)` true if the proposal could be chosen.
+      batch: `(p,)` the batch of each proposal.
+      chosen: `(n,)` the proposals that were evaluated.
+      weight: `(n,)` 1 for each choice, 0 for padding.
+      logs: `(n,)` log-probability of each choice when it was made.
+      advantage: `(n,)` standardised reward of each choice.
     """
 
     proposal: Numbers
@@ -40,32 +43,32 @@ class Round(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """Of the objective: clipping range, weight of entropy."""
+    """Settings of the objective: the clipping range and the weight of the entropy."""
 
     clip: float
     entropy: float
 
 
-def scores(worth: Array, weights: Array, bound: float, data: Round) -> Array:
+def scores(preferences: Array, weights: Array, bound: float, data: Rollout) -> Array:
     """Return `(p,)` scores of the proposals; see `Proposals.scores`."""
     p = len(data.facts)
-    total = jax.ops.segment_sum(worth[data.new] - worth[data.old], data.proposal, p)
+    total = jax.ops.segment_sum(preferences[data.new] - preferences[data.old], data.proposal, p)
     length = jax.ops.segment_sum(jnp.ones(len(data.new)), data.proposal, p)
     return bound * jnp.tanh((total / jnp.sqrt(jnp.maximum(length, 1)) + data.facts @ weights) / bound)
 
 
-def log_chances(scores: Array, data: Round) -> Array:
-    """Return `(p,)` log-probabilities of the proposals, each in its batch."""
+def log_chances(scores: Array, data: Rollout) -> Array:
+    """Return the `(p,)` log-probability of each proposal among those of its batch."""
     n = len(data.chosen)
     masked = jnp.where(data.open, scores, -1e9)
     masked = masked - jax.ops.segment_max(masked, data.batch, n + 1)[data.batch]
     return masked - jnp.log(jax.ops.segment_sum(jnp.exp(masked), data.batch, n + 1))[data.batch]
 
 
-def objective(scores: Array, data: Round, settings: Settings) -> Array:
-    """Return the loss of a policy by its `(p,)` scores.
+def objective(scores: Array, data: Rollout, settings: Settings) -> Array:
+    """Return the loss of a policy, given its `(p,)` scores.
 
-    The clipped surrogate (equation 7) with an entropy bonus (equation 9), means over choices and over batches.
+    The clipped surrogate (equation 7), mean over choices, with an entropy bonus (equation 9), mean over batches.
     """
     logs = log_chances(scores, data)
     ratio = jnp.exp(logs[data.chosen] - data.logs)
@@ -76,31 +79,31 @@ def objective(scores: Array, data: Round, settings: Settings) -> Array:
     return -surrogate.sum() / jnp.maximum(data.weight.sum(), 1) - settings.entropy * entropy
 
 
-@partial(jax.jit, compiler_options=SINGLE)
-def decide(policy: Policy, graph: Graph, state: Array) -> Array:
-    """Return what the policy makes of a state; see `Policy.__call__`."""
+@partial(jax.jit, compiler_options=ONE_THREAD)
+def decide(policy: Policy, graph: GraphInputs, state: Array) -> Array:
+    """Return the `(c,)` preferences of the policy in a state; see `Policy.__call__`."""
     return policy(graph, state)
 
 
-@partial(jax.jit, compiler_options=SINGLE)
+@partial(jax.jit, compiler_options=ONE_THREAD)
 def improve(
     policy: Policy,
-    memory: optax.OptState,
-    graph: Graph,
+    optimizer_state: optax.OptState,
+    graph: GraphInputs,
     state: Array,
-    data: Round,
+    data: Rollout,
     settings: Settings,
     rate: Array,
 ) -> tuple[Policy, optax.OptState]:
-    """Return the policy and the optimizer's memory after a step of Adam on one round."""
+    """Return the policy and the optimizer's state after a step of Adam on one rollout."""
 
     def loss(policy: Policy) -> Array:
         return objective(scores(policy(graph, state), policy.facts, policy.bound, data), data, settings)
 
-    updates, memory = optimizer().update(eqx.filter_grad(loss)(policy), memory)
-    return eqx.apply_updates(policy, jax.tree.map(lambda u: -rate * u, updates)), memory
+    updates, optimizer_state = optimizer().update(eqx.filter_grad(loss)(policy), optimizer_state)
+    return eqx.apply_updates(policy, jax.tree.map(lambda u: -rate * u, updates)), optimizer_state
 
 
 def optimizer() -> optax.GradientTransformation:
-    """Return Adam on clipped gradients; the learning rate comes after it."""
+    """Return Adam on clipped gradients, without a learning rate; the caller applies it."""
     return optax.flatten(optax.chain(optax.clip_by_global_norm(0.5), optax.scale_by_adam()))

@@ -1,4 +1,4 @@
-"""Proposals: changes of one state among which the policy chooses."""
+"""Proposals: the changes of one state among which the policy chooses, and which of them are new."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from .values import Values
+from .parameter_values import ParameterValues
 
 
 class Proposals(NamedTuple):
-    """Proposals of one batch, by the values that they set.
+    """The k proposals of one batch, as the e values that they set.
 
     Attributes:
-      proposal: `(e,)` number of the proposal that sets a value.
-      new, old: `(e,)` places of the value that is set and of the one that it replaces, see `Values`.
-      facts: `(k, FACTS)`: its kind, and the logarithm of how many values it sets.
-      open: `(k,)` may it be chosen?
+      proposal: `(e,)` the proposal that sets a value.
+      new, old: `(e,)` places of the value that is set and of the one that it replaces, see `ParameterValues`.
+      facts: `(k, FACTS)` the operator of each proposal (one-hot), and the logarithm of how many values it sets.
+      open: `(k,)` true if the proposal may be chosen.
     """
 
     proposal: NDArray[np.int64]
@@ -27,24 +27,26 @@ class Proposals(NamedTuple):
     facts: NDArray[np.float32]
     open: NDArray[np.bool_]
 
-    def scores(self, worth: NDArray, weights: NDArray, bound: float) -> NDArray[np.float64]:
-        """Return `(k,)` scores within a bound, given the `(c,)` worths of all values and the weights of the facts.
+    def scores(self, preferences: NDArray, weights: NDArray, bound: float) -> NDArray[np.float64]:
+        """Return `(k,)` scores within a bound, given the `(c,)` preferences for values and the weights of the facts.
 
-        What the new values are worth more than the old ones, in sum, over the square root of how many they are: sums
-        would make long changes the best and the worst ones whatever the policy says.
+        The score is the sum of the preferences for new values over old ones, divided by the square root of their
+        number: with plain sums long changes would always be the best and the worst.
         """
         k = len(self.open)
-        total = np.bincount(self.proposal, worth[self.new] - worth[self.old], k)
+        total = np.bincount(self.proposal, preferences[self.new] - preferences[self.old], k)
         length = np.bincount(self.proposal, minlength=k)
         return bound * np.tanh((total / np.sqrt(np.maximum(length, 1)) + self.facts @ weights) / bound)
 
 
-def compared(configs: NDArray, state: NDArray, kinds: NDArray[np.int64], is_open: NDArray, values: Values) -> Proposals:
-    """Return `(k, d)` changes of a state as proposals."""
+def proposals_of(
+    configs: NDArray, state: NDArray, operators: NDArray[np.int64], is_open: NDArray, values: ParameterValues
+) -> Proposals:
+    """Return `(k, d)` changes of a state, made by `(k,)` operators, as proposals."""
     proposal, columns = np.nonzero(configs != state)
     new = values.places(columns, configs[proposal, columns])
     lengths = np.bincount(proposal, minlength=len(configs))
-    facts = np.column_stack([np.eye(3)[kinds], np.log1p(lengths)]).astype(np.float32)
+    facts = np.column_stack([np.eye(3)[operators], np.log1p(lengths)]).astype(np.float32)
     return Proposals(proposal, new, values.places(columns, state[columns]), facts, is_open)
 
 
@@ -55,7 +57,36 @@ def draw(logs: NDArray[np.float64], n: int, rng: Generator) -> NDArray[np.int64]
 
 
 def log_softmax(scores: NDArray[np.float64], is_open: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return log-probabilities; what is not open has none."""
+    """Return the `(k,)` log-probabilities; -inf for what is not open."""
     masked = np.where(is_open, scores, -np.inf)
     masked = masked - masked.max()
     return masked - np.log(np.exp(masked).sum())
+
+
+class VisitedSet:
+    """The candidates that were proposed, as 64-bit Zobrist keys (Zobrist 1970, with sums instead of exclusive or).
+
+    A key is a sum of random numbers, so that hashing a change of a state costs as much as it changes.
+    """
+
+    def __init__(self, d: int, rng: Generator) -> None:
+        self._numbers = rng.integers(0, 1 << 64, d, dtype=np.uint64)
+        self._known: set[int] = set()
+
+    def keys(self, configs: NDArray, state: NDArray) -> NDArray[np.uint64]:
+        """Return `(k,)` keys of changes of a state."""
+        rows, columns = np.nonzero(configs != state)
+        change = configs[rows, columns].astype(np.int64) - state[columns]
+        keys = np.full(len(configs), (state.astype(np.uint64) * self._numbers).sum())
+        np.add.at(keys, rows, change.astype(np.uint64) * self._numbers[columns])
+        return keys
+
+    def new(self, keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Return `(k,)` booleans: true for keys that were not added before, each key once."""
+        first = np.zeros(len(keys), bool)
+        first[np.unique(keys, return_index=True)[1]] = True
+        return first & np.array([key not in self._known for key in keys.tolist()])
+
+    def add(self, keys: NDArray[np.uint64]) -> None:
+        """Add keys to the set."""
+        self._known.update(keys.tolist())

@@ -1,4 +1,4 @@
-"""Policies in files: a line of JSON that says what the policy takes, then its weights."""
+"""Policies in files: a line of JSON that says which inputs the policy takes, then its weights."""
 
 from __future__ import annotations
 
@@ -11,15 +11,19 @@ import equinox as eqx
 
 from bbo_suite import UserError
 
-from .learner import shape
-from .policy import SURE, VALUES, WIDTH, Policy
+from .learner import policy_shape
+from .policy import PRETRAINED_BOUND, VALUES, WIDTH, Policy
 
 VERSION = 3
-"""Of the network: raised whenever its layers or the meaning of its inputs change."""
+"""Version of the network: raised whenever its layers or the meaning of its inputs change."""
 
 
 def save(policy: Policy, path: Path) -> None:
-    """Write a policy."""
+    """Write a policy.
+
+    Raises:
+      UserError: the file cannot be written.
+    """
     buffer = io.BytesIO()
     eqx.tree_serialise_leaves(buffer, policy)
     weights = buffer.getvalue()
@@ -34,16 +38,16 @@ def load(content: bytes, path: str, node_width: int, feature_width: int, task: s
     """Return the policy that a file holds.
 
     Raises:
-      UserError: the file is none of this version, is damaged, or holds a policy for tasks of other features.
+      UserError: the file is not a policy, is of another version, is damaged, or fits tasks with other features.
     """
     first, _, weights = content.partition(b"\n")
     try:
         header = json.loads(first)
         digest, version = header.pop("sha256"), header["version"]
     except (ValueError, TypeError, KeyError, AttributeError):
-        raise UserError(f"{path} is no policy; make one with `python -m bbo_suite pretrain`") from None
+        raise UserError(f"{path} is not a policy; make one with `python -m bbo_suite pretrain`") from None
     if version != VERSION:
-        raise UserError(f"policy {path} is of version {version}, not {VERSION}; pretrain it again")
+        raise UserError(f"policy {path} has version {version}, but version {VERSION} is needed; pretrain it again")
     if hashlib.sha256(weights).hexdigest() != digest:
         raise UserError(f"policy {path} is damaged; pretrain it again")
     wanted = _needs(node_width, feature_width)
@@ -52,7 +56,7 @@ def load(content: bytes, path: str, node_width: int, feature_width: int, task: s
             f"{key} {header.get(key)}, not {wanted[key]}" for key in wanted if header.get(key) != wanted[key]
         )
         raise UserError(f"policy {path} does not fit {task}: it has {differ}; pretrain one on problems of that family")
-    return eqx.tree_deserialise_leaves(io.BytesIO(weights), shape(node_width, feature_width, SURE))
+    return eqx.tree_deserialise_leaves(io.BytesIO(weights), policy_shape(node_width, feature_width, PRETRAINED_BOUND))
 
 
 def widths(policy: Policy) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Pre-training: one policy searches several problems in turns and learns from all of them."""
+"""Pre-training: one policy searches several problems in turn and learns from all of them."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from numpy.typing import NDArray
 from bbo_suite import Strategy, Task, UserError
 from bbo_suite.tuning.pretraining import Lesson, Progress
 
-from .imitation import Apprentice
+from .agent import PROPOSED
+from .imitation import ImitationLearner
 from .inputs import widths_of
-from .player import PROPOSED
 
-_EPISODE = 1000  # candidates before a search starts anew from the default, since beginnings are what is transferred
+_EPISODE = 1000  # candidates before a search restarts from the default: what transfers is how to begin
 
 
-class _Purse:
-    """The evaluations that are left, of candidates and of the proposals that they were chosen among."""
+class BudgetMeter:
+    """Counts the evaluations that are left, for candidates and for the proposals among which they are chosen."""
 
     def __init__(self, budget: int) -> None:
         self.left = budget
 
-    def paying(self, lesson: Lesson) -> Lesson:
-        """Return the lesson, with evaluations taken from the purse."""
+    def metered(self, lesson: Lesson) -> Lesson:
+        """Return the lesson with its evaluations counted."""
 
         def evaluate(configs: NDArray) -> NDArray[np.float64]:
             self.left -= len(configs)
@@ -36,33 +36,33 @@ class _Purse:
 
     @property
     def candidates(self) -> int:
-        """How many candidates can be asked for at once, each with its proposals, all with their state."""
+        """How many candidates can be asked for at once: each costs its proposals and itself, the batch its state."""
         return max(0, self.left - 1) // (PROPOSED + 1)
 
 
 def train(
     lessons: Sequence[Lesson],
     start: Callable[[Lesson, int], Strategy],
-    apprentice: Apprentice,
+    learner: ImitationLearner,
     budget: int,
     progress: Progress,
 ) -> None:
-    """Search every problem in turns until the evaluations are spent; all searches share the apprentice."""
-    purse, speedups = _Purse(budget), dict[int, float]()
+    """Search all problems in turn until the evaluations are spent; all searches share the learner."""
+    meter, speedups = BudgetMeter(budget), dict[int, float]()
     for i in cycle(range(len(lessons))):
-        if not purse.candidates:
+        if not meter.candidates:
             progress(budget, f"mean speedup of the last searches: {np.mean(list(speedups.values()) or 1.0):.4f}")
             return
-        apprentice.left = purse.left / budget
-        lesson = purse.paying(lessons[i])
-        speedups[i] = _episode(lesson, start(lesson, _EPISODE), purse)
-        progress(budget - purse.left, f"speedup of {lesson.task.problem}: {speedups[i]:.4f}")
+        learner.left = meter.left / budget
+        lesson = meter.metered(lessons[i])
+        speedups[i] = _episode(lesson, start(lesson, _EPISODE), meter)
+        progress(budget - meter.left, f"speedup of {lesson.task.problem}: {speedups[i]:.4f}")
 
 
-def _episode(lesson: Lesson, search: Strategy, purse: _Purse) -> float:
-    """Search once from the default, as long as there are evaluations, and return the speedup."""
+def _episode(lesson: Lesson, search: Strategy, meter: BudgetMeter) -> float:
+    """Search once from the default while evaluations are left, and return the speedup."""
     best, done = lesson.default, 0
-    while n := min(_EPISODE - done, purse.candidates):
+    while n := min(_EPISODE - done, meter.candidates):
         configs = search.ask(n)
         values = lesson.evaluate(configs)
         search.tell(configs, values)
@@ -71,7 +71,7 @@ def _episode(lesson: Lesson, search: Strategy, purse: _Purse) -> float:
 
 
 def shared_widths(tasks: Sequence[Task]) -> None:
-    """Check that the nodes and the parameters of all problems have as many features.
+    """Check that nodes and parameters have the same number of features in all problems.
 
     Raises:
       UserError: they differ.

@@ -7,8 +7,7 @@ from bbo_strategies.annealing import Annealing
 from bbo_strategies.mbo import ModelBasedOptimization
 from bbo_strategies.mbo.failures import Failures
 from bbo_suite import Space, permutation, product, scale, sequence
-
-from .games import play, started
+from bbo_suite.testing import play, start
 
 
 def test_blame_is_shared_and_goes_to_the_last_suspect():
@@ -104,7 +103,7 @@ def test_mbo_stops_proposing_what_fails_and_annealing_goes_on():
     space, cost = forbidden()
     shares = {}
     for kind in (Annealing, ModelBasedOptimization):
-        told = np.concatenate([values for _, values in play(started(kind, space, 3000), cost)])
+        told = np.concatenate([values for _, values in play(start(kind, space, 3000), cost)])
         shares[kind] = np.isinf(told[1500:]).mean()
     assert shares[ModelBasedOptimization] < 0.1 < 0.2 < shares[Annealing]
 
@@ -115,5 +114,5 @@ def test_a_run_in_which_all_but_the_default_fails_goes_on_to_its_end():
     def cost(rows):
         return np.where((rows == 0).all(axis=1), 1.0, np.inf)
 
-    batches = [len(configs) for configs, _ in play(started(ModelBasedOptimization, space, 600), cost, 20)]
+    batches = [len(configs) for configs, _ in play(start(ModelBasedOptimization, space, 600), cost, 20)]
     assert sum(batches) == 600 and min(batches) > 0

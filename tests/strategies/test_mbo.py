@@ -14,17 +14,16 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from bbo_strategies.archive import Archive
 from bbo_strategies.mbo import ModelBasedOptimization, ModelOptions
-from bbo_strategies.mbo.acquisition import NAMES, promise
+from bbo_strategies.mbo.acquisition import NAMES, acquisition, maximise
 from bbo_strategies.mbo.arms import Arms
-from bbo_strategies.mbo.effects import Changes, Effects
-from bbo_strategies.mbo.ensemble import FEWEST, Ensemble
+from bbo_strategies.mbo.effects import Effects, SparseChanges
+from bbo_strategies.mbo.ensemble import FEWEST, Ensemble, targets
 from bbo_strategies.mbo.features import Features
+from bbo_strategies.mbo.neighbours import _disjoint
 from bbo_strategies.mbo.regressors import candidates, score, select
-from bbo_strategies.mbo.search import maximise
-from bbo_strategies.mbo.strategy import _apart
-from bbo_strategies.mbo.targets import targets
 from bbo_strategies.random_search import RandomSearch
-from bbo_suite import Constraint, Moves, NoOptions, Space, Task, choice, permutation, product, scale, sequence
+from bbo_suite import Constraint, Moves, Space, Task, choice, permutation, product, scale, sequence
+from bbo_suite.testing import play, start
 
 
 def rng(seed=0):
@@ -32,22 +31,12 @@ def rng(seed=0):
 
 
 def search(space, cost, budget, batch=50, seed=0, strategy=ModelBasedOptimization, **options):
-    """Return all proposed rows and their values; like the suite's loop, which does not tell the last batch."""
-    task = Task("test", space, space.sample(1, rng(9))[0], "s")
-    settings = NoOptions() if strategy is RandomSearch else ModelOptions(**options)
-    searcher = strategy(task, budget, rng(seed), settings)
-    rows, values = np.zeros((0, len(space)), space.dtype), np.zeros(0)
-    while len(rows) < budget:
-        configs = searcher.ask(min(batch, budget - len(rows)))
-        assert len(configs) <= min(batch, budget - len(rows))
-        if not len(configs):
-            break
-        assert space.allowed(space.check(configs)).all()
-        told = np.asarray(cost(configs), float)
-        rows, values = np.concatenate([rows, configs]), np.append(values, told)
-        if len(rows) < budget:
-            searcher.tell(configs, told)
-    return rows, values
+    """Return all proposed rows and their values."""
+    searcher = start(strategy, space, budget, seed, default=space.sample(1, rng(9))[0], **options)
+    rows, values = zip(*play(searcher, cost, batch), strict=True)
+    rows = np.concatenate(rows)
+    assert space.allowed(rows).all()
+    return rows, np.concatenate(values)
 
 
 def unique(rows):
@@ -90,15 +79,15 @@ def test_acquisitions_by_hand():
     predictions = np.array([[1.0, 4.0, -1.0], [3.0, 4.0, -1.0]])
     by_hand = {"mean": [-2, -4, 1], "ucb": [-2 + 2 * math.sqrt(2), -4 + 2, 1 + 2]}
     for name, expected in by_hand.items():
-        np.testing.assert_allclose(promise(name, predictions, 1.0, 0.5, 2.0, rng()), expected)
-    draws = np.stack([promise("thompson", predictions, 1.0, 0.5, 2.0, rng(i)) for i in range(4000)])
+        np.testing.assert_allclose(acquisition(name, predictions, 1.0, 0.5, 2.0, rng()), expected)
+    draws = np.stack([acquisition("thompson", predictions, 1.0, 0.5, 2.0, rng(i)) for i in range(4000)])
     np.testing.assert_allclose(draws.mean(axis=0), [-2, -4, 1], atol=0.1)
     np.testing.assert_allclose(draws.std(axis=0), [math.sqrt(2), 1, 1], atol=0.05)
 
 
 def test_expected_improvement_against_an_integral():
     predictions, none = rng().normal(size=(4, 6)), 0.3
-    found = promise("ei", predictions, 0.7, none, 1.0, rng())
+    found = acquisition("ei", predictions, 0.7, none, 1.0, rng())
     for own, value in zip(predictions.T, found, strict=True):
         target = norm(own.mean(), np.sqrt(own.var() + 0.7**2))
         expected, _ = quad(lambda y, target=target: (none - y) * target.pdf(y), none - 20, none)
@@ -169,14 +158,14 @@ def test_it_learns_from_what_others_found_near_its_state_and_proposes_none_of_it
     searcher.tell(searcher.ask(1), cost(start[None]))
     singles = start ^ np.eye(40, dtype=space.dtype)
     searcher.observe(singles, cost(singles))
-    assert searcher._ensemble.members and searcher._cost == cost(singles).min()
+    assert searcher.diagnostics() and searcher._annealing.cost == cost(singles).min()
     mine = np.concatenate([searcher.ask(20) for _ in range(5)])
     assert unique(np.concatenate([singles, mine]))
 
 
 def test_what_the_models_choose_for_a_batch_can_be_merged():
     changed = np.array([[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0], [0, 0, 1, 0]], bool)
-    assert _apart(changed) == [0, 2, 4]
+    assert _disjoint(changed) == [0, 2, 4]
 
 
 def test_score_is_r_squared_on_the_held_out_folds():
@@ -274,9 +263,9 @@ def test_effects_of_single_changes_are_known_exactly_and_add_up():
     singles = np.repeat(base[None], 120, axis=0)
     singles[np.arange(120), np.arange(120) // 4] = np.arange(120) % 4
     singles = singles[(singles != base).any(axis=1)]
-    effects.learn(Changes(base, singles), cost(singles) - cost(base[None]))
+    effects.learn(SparseChanges(base, singles), cost(singles) - cost(base[None]))
     others = space.sample(50, generator)
-    changes = Changes(base, others)
+    changes = SparseChanges(base, others)
     np.testing.assert_allclose(changes.total(effects.of(changes)), cost(others) - cost(base[None]), atol=1e-4)
 
 
@@ -286,8 +275,8 @@ def test_effects_are_recovered_from_changes_of_many():
     for _ in range(60):
         rows = (generator.random((20, 40)) < 0.1).astype(np.int8)
         rows = rows[rows.any(axis=1)]
-        effects.learn(Changes(base, rows), rows @ weights)
-    single = Changes(base, np.eye(40, dtype=np.int8))
+        effects.learn(SparseChanges(base, rows), rows @ weights)
+    single = SparseChanges(base, np.eye(40, dtype=np.int8))
     assert np.corrcoef(effects.of(single), weights)[0, 1] > 0.98
 
 

@@ -1,23 +1,23 @@
 import numpy as np
 import pytest
 
-from bbo_strategies.changes import COPY, RUN, SINGLE, Changes
+from bbo_strategies.mutation import COPY, RUN, SINGLE, AdaptiveMutation
 from bbo_suite import Moves, Space
 
 D = 400
 
 
 @pytest.fixture
-def changes():
-    return Changes(Moves(Space([3] * D)), np.random.default_rng(0))
+def mutation():
+    return AdaptiveMutation(Moves(Space([3] * D)), np.random.default_rng(0))
 
 
 @pytest.fixture
-def made(changes):
+def made(mutation):
     """Return rows before and after a change each, the columns and the kinds."""
     before = np.random.default_rng(1).integers(0, 3, (1200, D)).astype(np.int8)
     after, columns = before.copy(), np.random.default_rng(2).integers(60, 300, 1200)
-    return before, after, columns, changes.change(after, np.arange(1200), columns)
+    return before, after, columns, mutation.change(after, np.arange(1200), columns)
 
 
 def test_nothing_known_all_kinds_are_as_frequent_and_every_candidate_changes(made):
@@ -47,23 +47,23 @@ def test_a_run_takes_one_value_and_a_copy_the_values_of_another_stretch(made):
 
 
 @pytest.mark.parametrize("paying", [SINGLE, RUN, COPY])
-def test_the_shares_follow_success_and_what_paid_of_old_is_forgotten(changes, paying):
+def test_the_shares_follow_success_and_what_paid_of_old_is_forgotten(mutation, paying):
     kinds = np.arange(99) % 3
     for kind in (paying, (paying + 1) % 3):
         for _ in range(100):
-            changes.learn(kinds, kinds == kind)
-        assert changes.shares[kind] > 0.8 and changes.shares.sum() == pytest.approx(1)
-        assert changes.shares.min() > 0.04  # a kind may pay later
+            mutation.learn(kinds, kinds == kind)
+        assert mutation.shares[kind] > 0.8 and mutation.shares.sum() == pytest.approx(1)
+        assert mutation.shares.min() > 0.04  # a kind may pay later
 
 
-def test_the_shares_stay_even_when_nothing_pays_or_all_do(changes):
+def test_the_shares_stay_even_when_nothing_pays_or_all_do(mutation):
     for paying in (False, True):
         for _ in range(30):
-            changes.learn(np.arange(99) % 3, np.full(99, paying))
-        assert changes.shares == pytest.approx(np.full(3, 1 / 3))
+            mutation.learn(np.arange(99) % 3, np.full(99, paying))
+        assert mutation.shares == pytest.approx(np.full(3, 1 / 3))
 
 
-def test_a_copy_of_what_is_alike_everywhere_becomes_a_single_change(changes):
+def test_a_copy_of_what_is_alike_everywhere_becomes_a_single_change(mutation):
     configs = np.zeros((200, D), np.int8)
-    kinds = changes.change(configs, np.arange(200), np.full(200, 100))
+    kinds = mutation.change(configs, np.arange(200), np.full(200, 100))
     assert (configs[kinds == COPY].sum(axis=1) > 0).all() and (configs[kinds == COPY] > 0).sum(axis=1).max() == 1

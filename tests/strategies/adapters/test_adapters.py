@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 
+from bbo_strategies.adapters.optuna_samplers import SAMPLERS, Optuna
 from bbo_suite import Task, UserError, choice, option, product
 from bbo_suite.conformance.kit import strategy_rules
 from bbo_suite.conformance.toy_tasks import spaces, uneven
@@ -110,10 +111,11 @@ def test_what_cannot_be_is_refused_in_a_sentence():
 
 
 def test_missing_library_names_the_command(monkeypatch):
-    from bbo_strategies.adapters.peer import needed
-
-    with pytest.raises(UserError, match=r"strategy a:b needs no_such_module, .*: pip install it"):
-        needed(["no_such_module"], "a:b", "it")
+    monkeypatch.setitem(SAMPLERS, "CmaEsSampler", SAMPLERS["CmaEsSampler"]._replace(modules=("no_such_module",)))
+    Optuna.variant.cache_clear()
+    with pytest.raises(UserError, match=r"strategy optuna:CmaEsSampler needs no_such_module, .* pip install"):
+        Registry().strategy("optuna:CmaEsSampler")
+    Optuna.variant.cache_clear()
 
 
 def test_random_generators_are_as_they_were():

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbo_strategies.joint.store import Store
+from bbo_strategies.joint.global_store import GlobalStore
 from bbo_suite import Decisions
 
 
@@ -16,7 +16,7 @@ graphs = st.lists(st.lists(st.sampled_from([0, 1, 2, 7, 2**63, 2**64 - 1]), uniq
 
 @given(graphs, st.lists(st.tuples(st.integers(0, 3), st.sampled_from([1.0, 2.0, 3.0, np.inf])), max_size=12), st.data())
 def test_it_holds_the_value_in_the_cheapest_candidate_that_held_the_key(graphs, told, data):
-    store, known, best = Store(9), [decisions(keys) for keys in graphs], {}
+    store, known, best = GlobalStore(9), [decisions(keys) for keys in graphs], {}
     for place, cost in told:
         own = known[place % len(known)]
         values = data.draw(st.lists(st.integers(0, 8), min_size=len(own.keys), max_size=len(own.keys)))

@@ -7,12 +7,12 @@ from toy_compiler import TILES, ToyCompiler, kernel_cost
 
 import bbo_suite
 from bbo_strategies.joint import Joint, JointOptions
-from bbo_strategies.joint.store import Store
 from bbo_suite import Space, Task, UserError
 from bbo_suite.conformance.kit import strategy_rules
 from bbo_suite.runs.loop import run_loop
 from bbo_suite.store.identity import Run
 from bbo_suite.store.run_folder import RunFolder
+from bbo_suite.testing import play
 
 JOINTLY = "layout+fusion: exhaustive; tile: exhaustive"
 IN_TURN = "layout: exhaustive; fusion: exhaustive; tile: exhaustive"
@@ -22,19 +22,9 @@ LONG = "abcabcabca"
 
 
 def search(problem, schedule="", budget=400, batch=16, seed=0, **options):
-    """Return all candidates and their costs; as in the suite's loop, the last batch is not told."""
-    player = Joint(problem.task(), budget, np.random.default_rng(seed), JointOptions(schedule, **options))
-    rows, values = [], []
-    while sum(map(len, rows)) < budget:
-        wanted = min(batch, budget - sum(map(len, rows)))
-        configs = problem.space.check(player.ask(wanted))
-        assert len(configs) <= wanted
-        if not len(configs):
-            break
-        rows.append(configs)
-        values.append(problem.evaluate(configs).values)
-        if sum(map(len, rows)) < budget:
-            player.tell(configs, values[-1])
+    """Return all candidates and their costs."""
+    strategy = Joint(problem.task(), budget, np.random.default_rng(seed), JointOptions(schedule, **options))
+    rows, values = zip(*play(strategy, lambda rows: problem.evaluate(rows).values, batch), strict=True)
     return np.concatenate(rows), np.concatenate(values)
 
 
@@ -128,8 +118,8 @@ def test_without_the_store_it_is_never_used(monkeypatch):
     def refuse(*_):
         raise AssertionError("the store was used")
 
-    monkeypatch.setattr(Store, "learn", refuse)
-    monkeypatch.setattr(Store, "recall", refuse)
+    monkeypatch.setattr(GlobalStore, "learn", refuse)
+    monkeypatch.setattr(GlobalStore, "recall", refuse)
     assert search(ToyCompiler(), JOINTLY, store=False)[1].min() == optimum(ToyCompiler())
     with pytest.raises(AssertionError):
         search(ToyCompiler(), JOINTLY)

@@ -4,12 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toy_compiler import Passes
 
-from bbo_strategies.joint.part import Part, divide, merged, per_node
+from bbo_strategies.joint.subspace import Subspace, divide, merged, per_node
 from bbo_suite import Constraint, Decisions, Kind, Space
 
 
 def part(sizes, share=1.0):
-    return Part(np.array(sizes), np.arange(len(sizes)), np.arange(len(sizes)), share)
+    return Subspace(np.array(sizes), np.arange(len(sizes)), np.arange(len(sizes)), share)
 
 
 def tile_decisions(kinds):
@@ -47,7 +47,7 @@ def test_the_whole_space_keeps_its_constraints_and_a_part_its_kinds():
     few = Constraint((0, 1), lambda rows: rows.sum(axis=1) < 2)
     flat = Space([3, 3, 2, 2], [0, 1, 2, 2], [-1, -1, 0, 0], constraints=[few])
     assert part([3, 3, 2, 2]).space(flat) is flat
-    small = Part(np.array([2, 2]), np.array([1, 3]), np.arange(2)).space(flat)
+    small = Subspace(np.array([2, 2]), np.array([1, 3]), np.arange(2)).space(flat)
     assert (small.sizes.tolist(), small.kinds.tolist()) == ([2, 2], [Kind.SCALE, Kind.CHOICE])
 
 

@@ -4,12 +4,13 @@ import pytest
 from bbo_strategies.annealing import Annealing
 from bbo_strategies.local import LocalOptions, LocalSearch
 from bbo_strategies.local.catalogue import Catalogue
-from bbo_strategies.local.climbing import Climb
-from bbo_strategies.local.credit import Credit
+from bbo_strategies.local.descent import Descent
 from bbo_strategies.local.kicks import Kicks
 from bbo_strategies.local.neighbourhood import Neighbourhood
+from bbo_strategies.local.operator_selection import OperatorSelection
 from bbo_strategies.local.pairs import Pairs
 from bbo_suite import Graph, Moves, Space, Structure, Task, permutation, product
+from bbo_suite.testing import play
 
 
 def rng(seed=0):
@@ -36,16 +37,9 @@ def start(space, structure, default=None):
 
 def search(task, cost, budget, strategy=LocalSearch, batch=50, seed=0, **options):
     """Return all candidates and costs of a run."""
-    player = strategy(task, budget, rng(seed), strategy.Options(**options))
-    rows, values = np.zeros((0, len(task.space)), task.space.dtype), np.zeros(0)
-    while len(values) < budget:
-        asked = player.ask(min(batch, budget - len(values)))
-        if not len(asked):
-            break
-        rows, values = np.concatenate([rows, asked]), np.append(values, cost(asked))
-        if len(values) < budget:
-            player.tell(asked, values[-len(asked) :])
-    return rows, values
+    batches = play(strategy(task, budget, rng(seed), strategy.Options(**options)), cost, batch)
+    rows, values = zip(*batches, strict=True)
+    return np.concatenate(rows), np.concatenate(values)
 
 
 def evaluations_to(values, target):
@@ -139,17 +133,17 @@ def test_all_edges_at_a_node_are_set_together():
 def test_changes_merge_unless_they_interact():
     space = Space([2] * 12)
     near = Neighbourhood(start(space, ring(12)))
-    climb = Climb(space, near, Catalogue(space, Moves(space), near, rng()), rng())
+    descent = Descent(space, near, Catalogue(space, Moves(space), near, rng()), rng())
     rows = np.eye(12, dtype=np.int8)[[3, 4, 6, 2, 8]]
-    assert np.flatnonzero(climb.merge(np.zeros(12, np.int8), rows)).tolist() == [3, 6, 8]
+    assert np.flatnonzero(descent.merge(np.zeros(12, np.int8), rows)).tolist() == [3, 6, 8]
 
 
 def test_what_gains_more_is_chosen_more_often():
-    credit, generator = Credit(("a", "b", "c")), rng()
+    selection, generator = OperatorSelection(("a", "b", "c")), rng()
     for name in "abc":
-        assert credit.choose(generator) == name
-        credit.learn(name, 0.3 if name == "b" else 0.0, 10)
-    chosen = [credit.choose(generator) for _ in range(500)]
+        assert selection.choose(generator) == name
+        selection.learn(name, 0.3 if name == "b" else 0.0, 10)
+    chosen = [selection.choose(generator) for _ in range(500)]
     assert 0.8 < chosen.count("b") / 500 < 0.96 and min(chosen.count("a"), chosen.count("c")) > 10
 
 

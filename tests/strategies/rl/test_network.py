@@ -5,14 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bbo_strategies.rl import attention
-from bbo_strategies.rl.attention import SEGMENT, SegmentedAttention
-from bbo_strategies.rl.inputs import graph_of
-from bbo_strategies.rl.learner import fresh
+from bbo_strategies.rl import layers
+from bbo_strategies.rl.inputs import graph_inputs
+from bbo_strategies.rl.layers import SEGMENT, SageLayer, SegmentedAttention
+from bbo_strategies.rl.learner import random_policy
+from bbo_strategies.rl.parameter_values import ParameterValues
 from bbo_strategies.rl.policy import STATE, WIDTH
 from bbo_strategies.rl.ppo import decide
-from bbo_strategies.rl.sage import SageLayer
-from bbo_strategies.rl.values import Values
 from bbo_suite import Graph, Space, Structure, Task
 
 KEY = jax.random.key(0)
@@ -34,15 +33,15 @@ def toy_task(n=40, size=3):
 
 
 def worths(task, policy=None):
-    values = Values(task.space)
-    graph = graph_of(task, values)
-    policy = policy or fresh(graph.nodes.shape[1], graph.features.shape[1], np.random.default_rng(0))
+    values = ParameterValues(task.space)
+    graph = graph_inputs(task, values)
+    policy = policy or random_policy(graph.nodes.shape[1], graph.features.shape[1], np.random.default_rng(0))
     return policy, np.asarray(decide(policy, graph, state_of(task, graph)))[: len(values)]
 
 
 def state_of(task, graph):
     state = np.zeros((len(graph.value), STATE), np.float32)
-    values = Values(task.space)
+    values = ParameterValues(task.space)
     state[: len(values), :4] = values.state(task.default, task.default)
     return state
 
@@ -70,8 +69,8 @@ def test_one_segment_is_plain_attention():
     layer = SegmentedAttention(WIDTH, KEY)
     h = RNG.normal(size=(SEGMENT, WIDTH)).astype(np.float32)
     real = np.arange(SEGMENT) < 100
-    heads = lambda x: x.reshape(1, SEGMENT, attention._HEADS, -1)  # noqa: E731
-    both = jax.vmap(layer.keys)(h).reshape(SEGMENT, attention._HEADS, -1)
+    heads = lambda x: x.reshape(1, SEGMENT, layers._HEADS, -1)  # noqa: E731
+    both = jax.vmap(layer.keys)(h).reshape(SEGMENT, layers._HEADS, -1)
     k, v = jnp.split(both, 2, axis=2)
     mixed = jax.nn.dot_product_attention(
         heads(jax.vmap(layer.queries)(h)), k[None], v[None], mask=real[None, None, None]
@@ -103,9 +102,9 @@ def test_one_policy_serves_graphs_of_any_size(n):
 
 def test_padding_changes_nothing():
     task = toy_task()
-    values = Values(task.space)
-    graph = graph_of(task, values)
-    policy = fresh(graph.nodes.shape[1], graph.features.shape[1], np.random.default_rng(0))
+    values = ParameterValues(task.space)
+    graph = graph_inputs(task, values)
+    policy = random_policy(graph.nodes.shape[1], graph.features.shape[1], np.random.default_rng(0))
     wide = graph._replace(
         nodes=np.vstack([graph.nodes, RNG.normal(size=(64, graph.nodes.shape[1]))]).astype(np.float32),
         features=np.vstack([graph.features, RNG.normal(size=(SEGMENT, graph.features.shape[1]))]).astype(np.float32),

@@ -3,38 +3,38 @@
 import numpy as np
 import pytest
 
+from bbo_strategies.rl.parameter_values import ParameterValues
 from bbo_strategies.rl.policy import BOUND
 from bbo_strategies.rl.ppo import Settings, objective, scores
-from bbo_strategies.rl.proposals import compared, draw, log_softmax
-from bbo_strategies.rl.rounds import Gathered
-from bbo_strategies.rl.values import Values
+from bbo_strategies.rl.proposals import draw, log_softmax, proposals_of
+from bbo_strategies.rl.rollout import RolloutBuffer
 from bbo_suite import Space
 
 RNG = np.random.default_rng(0)
 SPACE = Space(np.full(12, 3))
-VALUES = Values(SPACE)
+VALUES = ParameterValues(SPACE)
 WEIGHTS = RNG.normal(size=4).astype(np.float32)
 
 
 def played(worth):
-    """Return three batches as gathered, and (proposals, chosen, log-probabilities, rewards) of each."""
-    gathered, batches = Gathered(), []
+    """Return three batches as buffer, and (proposals, chosen, log-probabilities, rewards) of each."""
+    buffer, batches = RolloutBuffer(), []
     for n in (3, 1, 4):
         state = SPACE.sample(1, RNG)[0]
         is_open = RNG.random(6 * n) < 0.8
-        proposals = compared(SPACE.sample(6 * n, RNG), state, RNG.integers(0, 3, 6 * n), is_open, VALUES)
+        proposals = proposals_of(SPACE.sample(6 * n, RNG), state, RNG.integers(0, 3, 6 * n), is_open, VALUES)
         logs = log_softmax(proposals.scores(worth, WEIGHTS, BOUND), is_open)
         chosen, rewards = draw(logs, n, RNG), RNG.normal(size=n)
-        gathered.add(proposals, chosen, logs[chosen])
-        gathered.reward(rewards)
+        buffer.add(proposals, chosen, logs[chosen])
+        buffer.reward(rewards)
         batches.append((proposals, chosen, logs[chosen], rewards))
-    return gathered, batches
+    return buffer, batches
 
 
 def test_the_loss_is_the_clipped_surrogate_of_every_choice_in_its_batch():
     old, clip = RNG.normal(size=36).astype(np.float32), 0.2
     new = old + 0.5 * RNG.normal(size=36).astype(np.float32)
-    gathered, batches = played(old)
+    buffer, batches = played(old)
     every = np.concatenate([rewards for *_, rewards in batches])
     surrogate, entropy = [], []
     for proposals, chosen, before, rewards in batches:
@@ -44,20 +44,20 @@ def test_the_loss_is_the_clipped_surrogate_of_every_choice_in_its_batch():
         surrogate.extend(np.minimum(ratio * advantages, np.clip(ratio, 1 - clip, 1 + clip) * advantages))
         entropy.append(-(np.exp(logs) * np.where(proposals.open, logs, 0)).sum())
     wanted = -np.mean(surrogate) - 0.01 * np.mean(entropy)
-    data = gathered.padded(8)
+    data = buffer.padded(8)
     loss = objective(scores(new, WEIGHTS, BOUND, data), data, Settings(clip, 0.01))
     assert loss == pytest.approx(wanted, rel=1e-3)
 
 
 def test_scores_are_the_same_padded():
     worth = RNG.normal(size=36).astype(np.float32)
-    gathered, batches = played(worth)
+    buffer, batches = played(worth)
     wanted = np.concatenate([proposals.scores(worth, WEIGHTS, BOUND) for proposals, *_ in batches])
-    assert np.allclose(scores(worth, WEIGHTS, BOUND, gathered.padded(8))[: len(wanted)], wanted, atol=1e-5)
+    assert np.allclose(scores(worth, WEIGHTS, BOUND, buffer.padded(8))[: len(wanted)], wanted, atol=1e-5)
 
 
 def test_each_value_has_the_reward_of_its_candidate_in_shares():
-    gathered, batches = played(np.zeros(36))
-    _, reward, weight = gathered.shares()
+    buffer, batches = played(np.zeros(36))
+    _, reward, weight = buffer.shares()
     assert weight.sum() == pytest.approx(8)
     assert (reward * weight).sum() == pytest.approx(sum(rewards.sum() for *_, rewards in batches))

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
+from bbo_strategies.rl.parameter_values import ParameterValues
 from bbo_strategies.rl.policy import BOUND, VALUES
-from bbo_strategies.rl.proposals import compared, draw, log_softmax
-from bbo_strategies.rl.seen import Seen
-from bbo_strategies.rl.values import Values
+from bbo_strategies.rl.proposals import VisitedSet, draw, log_softmax, proposals_of
 from bbo_suite import Kind, Moves, Space
 from bbo_suite.conformance.toy_tasks import spaces
 
@@ -16,7 +15,7 @@ RNG = np.random.default_rng(0)
 @pytest.mark.parametrize("name", spaces())
 def test_every_value_that_can_change_has_a_place(name):
     space = spaces()[name]
-    values, movable = Values(space), Moves(space).movable
+    values, movable = ParameterValues(space), Moves(space).movable
     row = space.sample(1, RNG)[0]
     places = values.places(movable, row[movable])
     assert np.array_equal(values.parameter[places], movable)
@@ -27,16 +26,16 @@ def test_every_value_that_can_change_has_a_place(name):
 
 def test_many_values_share_places_in_order():
     space = Space([1000], [Kind.SCALE])
-    places = Values(space).places(np.zeros(1000, int), np.arange(1000))
-    assert len(Values(space)) == VALUES
+    places = ParameterValues(space).places(np.zeros(1000, int), np.arange(1000))
+    assert len(ParameterValues(space)) == VALUES
     assert (np.diff(places) >= 0).all() and np.array_equal(np.unique(places), np.arange(VALUES))
 
 
 def test_a_score_is_what_the_new_values_are_worth_more():
     space = Space([3, 1, 4])
-    values, state = Values(space), np.array([1, 0, 3])
+    values, state = ParameterValues(space), np.array([1, 0, 3])
     configs = np.array([[2, 0, 0], [1, 0, 3], [0, 0, 3]])
-    made = compared(configs, state, np.array([0, 1, 2]), np.ones(3, bool), values)
+    made = proposals_of(configs, state, np.array([0, 1, 2]), np.ones(3, bool), values)
     worth, weights = np.array([0.1, 0.2, 0.4, 0.0, 0.1, 0.2, 0.3]), np.array([0.0, 0.5, 0.0, 0.0])
     wanted = BOUND * np.tanh(np.array([(0.4 - 0.2 + 0.0 - 0.3) / np.sqrt(2), 0.5, 0.1 - 0.2]) / BOUND)
     assert np.allclose(made.scores(worth, weights, BOUND), wanted)
@@ -53,7 +52,7 @@ def test_what_is_drawn_first_is_as_likely_as_the_policy_says():
 
 def test_candidates_are_known_again_from_any_state():
     configs = RNG.integers(0, 5, (50, 30)).astype(np.int8)
-    seen = Seen(30, RNG)
+    seen = VisitedSet(30, RNG)
     keys = [seen.keys(configs, configs[i]) for i in (0, 7)]
     assert np.array_equal(*keys) and len(np.unique(keys[0])) == 50
     seen.add(keys[0][:20])

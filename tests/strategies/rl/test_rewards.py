@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bbo_strategies.rl.rewards import Rewards
+from bbo_strategies.rl.rollout import Rewards
 
 
 def test_rewards_keep_the_order_of_costs_and_punish_failure_and_standing_still():

@@ -7,10 +7,10 @@ import jax
 import numpy as np
 import pytest
 
-from bbo_strategies.rl.learner import fresh
-from bbo_strategies.rl.policy import SURE
+from bbo_strategies.rl.learner import random_policy
+from bbo_strategies.rl.policy import PRETRAINED_BOUND
 from bbo_strategies.rl.policy_file import PolicyFile, content
-from bbo_strategies.rl.pretrained import load, save
+from bbo_strategies.rl.serialization import load, save
 from bbo_strategies.rl.strategy import ReinforcementOptions
 from bbo_suite import UserError
 from bbo_suite.core import options
@@ -18,14 +18,15 @@ from bbo_suite.core import options
 
 @pytest.fixture
 def file(tmp_path):
-    save(fresh(5, 7, np.random.default_rng(0)), tmp_path / "policy.eqx")
+    save(random_policy(5, 7, np.random.default_rng(0)), tmp_path / "policy.eqx")
     return tmp_path / "policy.eqx"
 
 
 def test_what_was_saved_is_loaded(file):
     loaded = load(file.read_bytes(), str(file), 5, 7, "toy/x")
-    assert loaded.bound == SURE
-    for a, b in zip(jax.tree.leaves(fresh(5, 7, np.random.default_rng(0))), jax.tree.leaves(loaded), strict=True):
+    assert loaded.bound == PRETRAINED_BOUND
+    saved = random_policy(5, 7, np.random.default_rng(0))
+    for a, b in zip(jax.tree.leaves(saved), jax.tree.leaves(loaded), strict=True):
         assert np.array_equal(a, b)
 
 
@@ -37,12 +38,12 @@ def test_a_policy_for_other_features_is_refused(file):
 @pytest.mark.parametrize(
     ("damage", "complaint"),
     [
-        (lambda data: b"", "is no policy"),
-        (lambda data: b"\x00\xff" + data, "is no policy"),
-        (lambda data: b"[1]\n" + data, "is no policy"),
+        (lambda data: b"", "is not a policy"),
+        (lambda data: b"\x00\xff" + data, "is not a policy"),
+        (lambda data: b"[1]\n" + data, "is not a policy"),
         (lambda data: data[:-100], "is damaged"),
         (lambda data: data[:-1] + bytes([data[-1] ^ 1]), "is damaged"),
-        (lambda data: data.replace(b'"version": 3', b'"version": 0'), "is of version 0"),
+        (lambda data: data.replace(b'"version": 3', b'"version": 0'), "has version 0"),
     ],
 )
 def test_a_file_that_is_no_policy_is_refused(file, damage, complaint):
@@ -55,7 +56,7 @@ def test_the_option_holds_a_digest_of_the_content(file):
     assert content(first) == (str(file), file.read_bytes())
     assert PolicyFile(first) == copy.deepcopy(first) == first
     assert dataclasses.asdict(ReinforcementOptions(pretrained=first))["pretrained"] == first
-    save(fresh(5, 7, np.random.default_rng(1)), file)
+    save(random_policy(5, 7, np.random.default_rng(1)), file)
     assert PolicyFile(str(file)) != first
     with pytest.raises(UserError, match="has changed since"):
         content(first)
@@ -65,4 +66,4 @@ def test_a_file_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(UserError, match="cannot be read: No such file"):
         options.parse(ReinforcementOptions, {"pretrained": str(tmp_path / "no.eqx")}, "strategy rl")
     with pytest.raises(UserError, match="cannot be written"):
-        save(fresh(5, 7, np.random.default_rng(0)), tmp_path / "no" / "policy.eqx")
+        save(random_policy(5, 7, np.random.default_rng(0)), tmp_path / "no" / "policy.eqx")

@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bbo_strategies.changes import Changes
+from bbo_strategies.mutation import AdaptiveMutation
 from bbo_strategies.rl import ReinforcementLearning, ReinforcementOptions
-from bbo_strategies.rl.imitation import Apprentice
+from bbo_strategies.rl.imitation import ImitationAgent, ImitationLearner
 from bbo_strategies.rl.inputs import widths_of
-from bbo_strategies.rl.learner import fresh
-from bbo_strategies.rl.policy import SURE
-from bbo_strategies.rl.pupil import Pupil
+from bbo_strategies.rl.learner import random_policy
+from bbo_strategies.rl.policy import PRETRAINED_BOUND
 from bbo_suite import Graph, Moves, Space, Structure, Task
+from bbo_suite.testing import play
 from bbo_suite.tuning.pretraining import Lesson
 
 TOYS = Path(__file__).parents[2] / "bbo_suite" / "plugins"
@@ -30,19 +30,16 @@ def task(d=60, seed=0):
     return Task("toy/features", Space(np.full(d, 2)), np.zeros(d, np.int64), "seconds", declared), weights
 
 
-def play(budget, batch=32, seed=0, **options):
+def search(budget, batch=32, seed=0, **options):
+    """Return all candidates and costs of a run."""
     made, weights = task()
-    player = ReinforcementLearning(made, budget, np.random.default_rng(seed), ReinforcementOptions(**options))
-    told = []
-    while sum(map(len, told)) < budget:
-        told.append(player.ask(min(batch, budget - sum(map(len, told)))))
-        player.tell(told[-1], 1 + told[-1] @ weights)
-    rows = np.concatenate(told)
-    return rows, 1 + rows @ weights
+    strategy = ReinforcementLearning(made, budget, np.random.default_rng(seed), ReinforcementOptions(**options))
+    rows, values = zip(*play(strategy, lambda rows: 1 + rows @ weights, batch), strict=True)
+    return np.concatenate(rows), np.concatenate(values)
 
 
 def test_the_default_comes_first_and_two_runs_are_identical():
-    first, second = play(300)[0], play(300)[0]
+    first, second = search(300)[0], search(300)[0]
     assert not first[0].any()
     assert first[1:].any(axis=1).all()
     assert np.array_equal(first, second)
@@ -50,17 +47,17 @@ def test_the_default_comes_first_and_two_runs_are_identical():
 
 def test_the_policy_learns_which_changes_pay():
     """Half of the way is enough to see it; at the end all that pays is changed, for every policy."""
-    spoiled = [(play(300, rate=rate, heat=0)[1] > 1.05).mean() for rate in (0.0, 0.01)]
+    spoiled = [(search(300, rate=rate, heat=0)[1] > 1.05).mean() for rate in (0.0, 0.01)]
     assert spoiled[1] < spoiled[0]
 
 
 def test_no_candidate_comes_twice():
-    rows = play(300, heat=0)[0]
+    rows = search(300, heat=0)[0]
     assert len(np.unique(rows, axis=0)) > 0.95 * len(rows)
 
 
 def test_the_batch_size_does_not_change_when_the_policy_learns():
-    small, large = (play(200, batch)[1] for batch in (1, 200))
+    small, large = (search(200, batch)[1] for batch in (1, 200))
     assert len(small) == len(large) == 200
     assert small.min() < 1 and large.min() < 1
 
@@ -85,13 +82,13 @@ def test_pretraining_stays_within_its_budget(tmp_path):
 def test_what_was_learned_carries_over():
     """The tasks share nothing but what their features mean."""
     rng = np.random.default_rng(0)
-    apprentice = Apprentice(fresh(*widths_of(task()[0]), rng, SURE), rng)
+    learner = ImitationLearner(random_policy(*widths_of(task()[0]), rng, PRETRAINED_BOUND), rng)
 
     def gaining(seed):
         given = lesson(seed, [])
-        pupil = Pupil(apprentice, given, Changes(Moves(given.task.space), rng), 20, rng)
-        values = given.evaluate(pupil.choose(given.task.default, 20)[0])
-        pupil.learn(values, 1.0)
+        agent = ImitationAgent(learner, given, AdaptiveMutation(Moves(given.task.space), rng), 20, rng)
+        values = given.evaluate(agent.choose(given.task.default, 20)[0])
+        agent.learn(values, 1.0)
         return (values < 1).mean()
 
     found = [gaining(seed) for seed in range(60)]

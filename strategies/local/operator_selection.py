@@ -1,4 +1,4 @@
-"""Which operator is worth its evaluations."""
+"""Operator selection by what each operator gained per evaluation."""
 
 from __future__ import annotations
 
@@ -7,31 +7,32 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.random import Generator
 
+from ..shares import Credit, probability_matching
+
 _LEAST, _MEMORY = 0.05, 0.8
 
 
-class Credit:
+class OperatorSelection:
     """Probability matching (Fialho et al. 2010, Analyzing bandit-based adaptive operator selection mechanisms).
 
-    Each operator comes with a probability that grows with what it gained per evaluation lately, and that never falls
-    below a twentieth. Each comes once before any comes again.
+    The probability of an operator grows with its recent gain per evaluation and never falls below a twentieth. Each
+    operator is chosen once before any is chosen again.
     """
 
     def __init__(self, operators: Sequence[str]) -> None:
         self._operators = list(operators)
-        self._gain, self._spent = np.zeros(len(operators)), np.zeros(len(operators))
+        self._credit = Credit(len(operators))
 
     def choose(self, rng: Generator) -> str:
         """Return an operator."""
-        if (self._spent == 0).any():
-            return self._operators[int(np.argmin(self._spent != 0))]
-        rates = self._gain / self._spent
+        gains, spent = self._credit.gains, self._credit.trials
+        if (spent == 0).any():
+            return self._operators[int(np.argmin(spent != 0))]
+        rates = gains / spent
         k, total = len(rates), rates.sum()
-        chances = _LEAST + (1 - _LEAST * k) * (rates / total if total > 0 else np.full(k, 1 / k))
+        chances = probability_matching(rates / total if total > 0 else np.full(k, 1 / k), _LEAST)
         return self._operators[int(rng.choice(k, p=chances / chances.sum()))]
 
     def learn(self, operator: str, gain: float, spent: int) -> None:
         """Count a relative gain for so many evaluations; what was before counts a fifth less."""
-        i = self._operators.index(operator)
-        self._gain[i] = _MEMORY * self._gain[i] + gain
-        self._spent[i] = _MEMORY * self._spent[i] + max(1, spent)
+        self._credit.learn(self._operators.index(operator), gain, max(1, spent), _MEMORY)

@@ -1,0 +1,131 @@
+"""Changes of a state, of which models choose a share."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from bbo_suite import Moves, Task
+
+from ..archive import Archive
+from ..neighbours import Neighbours, RandomNeighbours
+from .acquisition import acquisition, maximise
+from .arms import Arms
+from .ensemble import Ensemble
+from .failures import Failures
+from .features import Features
+from .options import ModelOptions
+
+_CELLS = 20_000_000  # of a population: above 100,000 parameters it shrinks, or the search would not fit into memory
+_WORST = 10.0  # cost differences are clipped at this many median ones
+_LIKELY = 0.5
+
+
+class ModelNeighbours(Neighbours):
+    """Changes of a state: those that the models expect to gain most, and random ones."""
+
+    def __init__(self, task: Task, options: ModelOptions, rng: Generator) -> None:
+        self._space, self._options, self._rng = task.space, options, rng
+        self._movable = Moves(task.space).movable
+        self._population = min(options.population, max(20, _CELLS // len(task.space)))
+        self._failures = Failures(task.space)
+        self._random = RandomNeighbours(task, Archive(task.space, rng), rng, self._failures.chances)
+        self._features, self._ensemble = Features(task), Ensemble(options.threshold, options.folds, rng)
+        self._arms = Arms(("model", "changes") if options.models else ("changes",), rng)
+        self._makers: list[str] = []
+
+    @property
+    def scale(self) -> float:
+        """The median cost difference of a random change."""
+        return self._random.scale
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """The cross-validated score of each regressor."""
+        return self._ensemble.scores
+
+    def set_progress(self, progress: float) -> None:
+        """Say which share of the budget is spent."""
+        self._arms.progress = progress
+
+    def draw(self, state: NDArray, n: int) -> NDArray:
+        """Return up to `n` changes of a state, those of the models first."""
+        counts = self._arms.draw(n, () if self._ensemble.members else ("model",))
+        chosen = self._chosen(state, counts.get("model", 0))
+        others = self._random.draw(state, n - len(chosen))
+        self._makers = ["model"] * len(chosen) + ["changes"] * len(others)
+        return np.concatenate([chosen, others])
+
+    def _chosen(self, state: NDArray, n: int) -> NDArray:
+        """Return the `n` changes with the highest acquisition."""
+        if not n:
+            return state[None][:0]
+
+        def score(children: NDArray) -> NDArray[np.float64]:
+            predictions = self._ensemble.predict(self._features.of(state, children))
+            name, weight = self._options.acquisition, self._options.exploration
+            return acquisition(name, predictions, self._ensemble.noise(), self._ensemble.none, weight, self._rng)
+
+        visited = maximise(score, state, self._mutate, self._population, self._options.generations, self._rng)
+        visited = visited[self._space.allowed(visited)]
+        visited = visited[_disjoint(visited != state)]
+        visited = visited[self.chances(state, visited) > _LIKELY]
+        return visited[self._random.claim_rows(visited, n)]
+
+    def _mutate(self, configs: NDArray) -> NDArray:
+        """Change each of `(n, d)` candidates anywhere, in place."""
+        movable, n = self._movable, len(configs)
+        if len(movable):
+            self._random.mutation.change(configs, np.arange(n), movable[self._rng.integers(0, len(movable), n)])
+        return configs
+
+    def learn(self, state: NDArray, cost: float, configs: NDArray, values: NDArray[np.float64]) -> None:
+        """Learn what the changes that were drawn last are worth, and who makes good ones."""
+        chosen = len(values) - self._random.drawn
+        self._random.learn(state, cost, configs[chosen:], values[chosen:])
+        self._arms.credit(self._makers, np.maximum(-self._differences(cost, values), 0.0))
+        self.study(state, cost, configs, values)
+
+    def study(self, state: NDArray, cost: float, configs: NDArray, values: NDArray[np.float64]) -> None:
+        """Let the models learn the `(k,)` costs of changes of a state; nothing is learned if the state failed."""
+        if not self._options.models or not len(configs) or not np.isfinite(cost):
+            return
+        known = ~self._failures.learn(state, configs, np.isinf(values))
+        if known.any():
+            differences = self._differences(cost, values[known])
+            self._ensemble.learn(self._features.of(state, configs[known]), differences)
+            self._features.learn(state, configs[known], differences)
+
+    def _differences(self, cost: float, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return by how many median differences `(k,)` costs exceed that of a state; failures get the largest value."""
+        if not np.isfinite(cost):
+            return np.zeros(len(values))
+        with np.errstate(over="ignore"):
+            return np.clip((values - cost) / (self.scale or 1.0), -_WORST, _WORST)
+
+    def claim(self, config: NDArray) -> bool:
+        """Return whether a candidate was never proposed; if so it counts as proposed."""
+        return self._random.claim(config)
+
+    def exclude(self, configs: NDArray) -> None:
+        """Count candidates as proposed."""
+        self._random.exclude(configs)
+
+    def others(self, n: int) -> NDArray | None:
+        """Return candidates that were never proposed, on a walk over the whole space."""
+        return self._random.others(n)
+
+    def chances(self, state: NDArray, configs: NDArray) -> NDArray[np.float64]:
+        """Return the probabilities that changes of a state run, as learned from what failed."""
+        return self._failures.chances(state, configs)
+
+
+def _disjoint(changed: NDArray[np.bool_]) -> list[int]:
+    """Return which of `(n, d)` changes touch no parameter of an earlier one, so that all can be merged."""
+    touched, kept = np.zeros(changed.shape[1], bool), []
+    for i, own in enumerate(changed):
+        if not (own & touched).any():
+            touched |= own
+            kept.append(i)
+    return kept

@@ -1,0 +1,157 @@
+"""Where the candidates of annealing come from: the interface, and the source that draws at random."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from bbo_suite import Moves, Task
+
+from .archive import Archive
+from .mutation import AdaptiveMutation
+
+_ATTEMPTS = 5
+_LIKELY = 0.5
+
+Chances = Callable[[NDArray, NDArray], NDArray[np.float64]]
+"""Takes a `(d,)` state and `(n, d)` changes of it; returns the `(n,)` probabilities that these run."""
+
+
+class Neighbours(ABC):
+    """A source of changes of a state that learns from what they cost."""
+
+    @property
+    @abstractmethod
+    def scale(self) -> float:
+        """The median cost difference of a change, in the unit of the costs; 0 until one is known."""
+
+    @abstractmethod
+    def draw(self, state: NDArray, n: int) -> NDArray:
+        """Return up to `n` changes of a `(d,)` state, `(k, d)`; they count as proposed."""
+
+    @abstractmethod
+    def learn(self, state: NDArray, cost: float, configs: NDArray, values: NDArray[np.float64]) -> None:
+        """Learn from the `(k,)` costs of the changes that were drawn last, given the cost of the state they change."""
+
+    def claim(self, config: NDArray) -> bool:
+        """Return whether a `(d,)` candidate may be proposed; if so it counts as proposed."""
+        return True
+
+    def exclude(self, configs: NDArray) -> None:  # noqa: B027 - not every source remembers what was proposed
+        """Count `(k, d)` candidates as proposed."""
+
+    def others(self, n: int) -> NDArray | None:
+        """Return up to `n` candidates for when no change is left, `(k, d)`; None if there always is one."""
+        return None
+
+    def chances(self, state: NDArray, configs: NDArray) -> NDArray[np.float64]:
+        """Return the `(n,)` probabilities that `(n, d)` changes of a state run."""
+        return np.ones(len(configs))
+
+
+class RandomNeighbours(Neighbours):
+    """Random changes over all parameters in shuffled turns.
+
+    Memory: one shuffled list of the parameters, and what the archive holds.
+
+    Args:
+      task: whose space is searched.
+      archive: of the candidates that may not be proposed again; None: any may.
+      rng: draws the changes.
+      chances: predicts which changes run; a change that is likelier to fail is not drawn.
+    """
+
+    def __init__(self, task: Task, archive: Archive | None, rng: Generator, chances: Chances | None = None) -> None:
+        moves = Moves(task.space)
+        self.mutation = AdaptiveMutation(moves, rng)
+        self._movable, self._archive, self._rng, self._chances = moves.movable, archive, rng, chances
+        self._turns = np.empty(0, np.int64)
+        self._operators = np.zeros(0, np.int64)
+        self._differences = CostDifferences()
+
+    @property
+    def scale(self) -> float:
+        """The median cost difference of a change."""
+        return self._differences.median
+
+    @property
+    def drawn(self) -> int:
+        """How many changes were drawn last."""
+        return len(self._operators)
+
+    def draw(self, state: NDArray, n: int) -> NDArray:
+        """Return up to `n` changes of a state; fewer where new ones are hard to find."""
+        found, operators = [state[None][:0]], [np.zeros(0, np.int64)]
+        for _ in range(_ATTEMPTS if len(self._movable) else 0):
+            left = n - sum(map(len, found))
+            if not left:
+                break
+            changed = np.repeat(state[None], left, axis=0)
+            drawn = self.mutation.change(changed, np.arange(left), self._columns(left))
+            likely = np.flatnonzero(self.chances(state, changed) > _LIKELY)
+            new = likely[self.claim_rows(changed[likely], left)]
+            found.append(changed[new])
+            operators.append(drawn[new])
+        self._operators = np.concatenate(operators)
+        return np.concatenate(found)
+
+    def _columns(self, n: int) -> NDArray[np.int64]:
+        """Return the next parameters to change: each gets its turn before any comes again."""
+        while len(self._turns) < n:
+            self._turns = np.concatenate([self._turns, self._rng.permutation(self._movable)])
+        columns, self._turns = self._turns[:n], self._turns[n:]
+        return columns
+
+    def learn(self, state: NDArray, cost: float, configs: NDArray, values: NDArray[np.float64]) -> None:
+        """Learn which operators pay and how much changes differ in cost."""
+        if len(self._movable) and len(self._operators) == len(values):  # else these candidates are not changes
+            self.mutation.learn(self._operators, values < cost)
+        self._differences.learn(cost, values)
+
+    def claim(self, config: NDArray) -> bool:
+        """Return whether a candidate may be proposed; if so it counts as proposed."""
+        return len(self.claim_rows(config[None], 1)) > 0
+
+    def claim_rows(self, configs: NDArray, n: int) -> NDArray[np.int64]:
+        """Return the places of the first `n` rows that may be proposed; these count as proposed."""
+        return self._archive.claim(configs, n) if self._archive else np.arange(min(n, len(configs)))
+
+    def exclude(self, configs: NDArray) -> None:
+        """Count candidates as proposed."""
+        if self._archive:
+            self._archive.add(self._archive.digests(configs))
+
+    def others(self, n: int) -> NDArray | None:
+        """Return candidates that were never proposed, on a walk over the whole space."""
+        return self._archive.others(n) if self._archive else None
+
+    def chances(self, state: NDArray, configs: NDArray) -> NDArray[np.float64]:
+        """Return the probabilities that changes of a state run; 1 without a predictor."""
+        return self._chances(state, configs) if self._chances else super().chances(state, configs)
+
+
+class CostDifferences:
+    """How much changes of a state differ from it in cost, those without effect aside; the first 200 or more."""
+
+    _ENOUGH = 200
+
+    def __init__(self) -> None:
+        self._known: list[NDArray[np.float64]] = []
+
+    def learn(self, cost: float, values: NDArray[np.float64]) -> None:
+        """Note `(k,)` costs of changes of a state, given its own; until there are enough."""
+        if sum(map(len, self._known)) < self._ENOUGH and np.isfinite(cost):
+            differences = np.abs(values - cost)
+            known = differences[np.isfinite(differences) & (differences > 0)]
+            if len(known):  # empty entries would pile up on a plateau and slow each call down
+                self._known.append(known)
+
+    @property
+    def median(self) -> float:
+        """The median; 0 while there is none."""
+        known = np.concatenate([np.empty(0), *self._known])
+        return float(np.median(known)) if len(known) else 0.0
