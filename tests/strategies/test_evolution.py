@@ -55,7 +55,7 @@ def test_runs_are_frequent_where_they_pay_and_rare_where_they_do_not():
         strategy = player(Space([2] * 400), 600)
         for _ in play(strategy, cost):
             pass
-        assert (strategy._changes.shares[RUN] > 0.4) == pays
+        assert (strategy._mutation.shares[RUN] > 0.4) == pays
 
 
 def test_the_tail_decides_how_many_places_change():

@@ -7,6 +7,7 @@ from toy_compiler import TILES, ToyCompiler, kernel_cost
 
 import bbo_suite
 from bbo_strategies.joint import Joint, JointOptions
+from bbo_strategies.joint.global_store import GlobalStore
 from bbo_suite import Space, Task, UserError
 from bbo_suite.conformance.kit import strategy_rules
 from bbo_suite.runs.loop import run_loop
