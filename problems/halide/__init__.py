@@ -1,1 +1,1 @@
-"""Schedules of Halide pipelines: a live compiler, timed."""
+"""Schedules of Halide pipelines: compiled and timed on this machine."""

@@ -17,11 +17,11 @@ from .stages import LEVELS, NATIVE, ROW, Pipeline, Stage
 WIDTHS = (1, 4, 8, 16, 32)
 UNROLLS = (1, 2, 4)
 DEEP_UNROLLS = (1, 2, 4, 8, 16)
-"""Of sums, which need many in flight."""
+"""For sums, which need many independent operations."""
 
 
 def parameters(pipeline: Pipeline, threads: bool) -> list[Parameter]:
-    """Return the parameters of all stages, the output's first, each named `stage.what`."""
+    """Return the parameters of all stages, those of the output first. Names are `stage.what`."""
     return [parameter for stage in pipeline.stages for parameter in _parameters(pipeline, stage, threads)]
 
 
@@ -43,7 +43,7 @@ def _parameters(pipeline: Pipeline, stage: Stage, threads: bool) -> Iterator[Par
 
 
 def space(pipeline: Pipeline, threads: bool) -> Space:
-    """Return the schedules that Halide takes: blocks divide tiles, and a stage is in no deeper loop than its uses."""
+    """Return the schedules that Halide accepts: blocks divide tiles; no stage is in a deeper loop than its users."""
     known = parameters(pipeline, threads)
     places = {parameter.name: i for i, parameter in enumerate(known)}
     constraints = [*_blocks(pipeline, known, places), *_rows(pipeline, known, places), *_nested(pipeline, places)]
@@ -51,7 +51,7 @@ def space(pipeline: Pipeline, threads: bool) -> Space:
 
 
 def _blocks(pipeline: Pipeline, known: Sequence[Parameter], places: Mapping[str, int]) -> Iterator[Constraint]:
-    """What the output, and stages that are exact, have vectorised and unrolled divides the output's tile."""
+    """Yield: the vectorised and unrolled block of the output, and of exact stages, divides the output's tile."""
     output = pipeline.output
     for stage in pipeline.stages:
         for axis, loop in list(zip(stage.axes, stage.unrolled, strict=False))[: 2 if stage is output else stage.exact]:
@@ -70,7 +70,7 @@ def _divides(sizes: Sequence[NDArray]) -> Callable[[NDArray], NDArray]:
 
 
 def _rows(pipeline: Pipeline, known: Sequence[Parameter], places: Mapping[str, int]) -> Iterator[Constraint]:
-    """What an exact stage unrolls of the second axis divides the rows that the output takes at once."""
+    """Yield: the rows that an exact stage unrolls divide the rows that the output computes at once."""
     output = pipeline.output
     for stage in pipeline.stages[1:]:
         if stage.exact > 1:
@@ -92,7 +92,7 @@ def _rows_divide(sizes: Sequence[NDArray]) -> Callable[[NDArray], NDArray]:
 
 
 def _nested(pipeline: Pipeline, places: Mapping[str, int]) -> Iterator[Constraint]:
-    """Each stage's place with those of all that depend on it: looks through inlined ones."""
+    """Yield: each stage's place fits those of all stages that depend on it, also through inlined ones."""
     above: dict[str, tuple[Stage, ...]] = {pipeline.output.name: ()}
     stages = {stage.name: stage for stage in pipeline.stages}
     for stage in pipeline.stages[1:]:
@@ -116,7 +116,7 @@ def _order_holds(chain: Sequence[Stage], output: str) -> Callable[[NDArray], NDA
 
 
 def default(pipeline: Pipeline, threads: bool, width: int) -> NDArray[np.int64]:
-    """Return the default's row: what the stages say, else the first value; vectors of the machine's width."""
+    """Return the default row: the settings of the stages, otherwise the first value; vectors of the machine's width."""
     told: dict[str, Any] = {f"{stage.name}.vector": NATIVE for stage in pipeline.stages}
     for stage in pipeline.stages:
         told |= {f"{stage.name}.{word}": value for word, value in stage.default.items()}

@@ -1,4 +1,4 @@
-"""Schedules of Halide pipelines as a task."""
+"""The schedule of a Halide pipeline as a problem."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ AUTOSCHEDULERS: dict[str, tuple[tuple[str, str], ...]] = {
     "Adams2019 greedy": (("beam_size", "1"),),
     "Adams2019": (),
 }
-"""Those that Halide ships for processors, with their settings."""
+"""Halide's autoschedulers for CPUs, with their settings."""
 _SLOW = "Adams2019"
-"""Takes up to minutes, so `show` leaves it out."""
+"""Takes minutes, so `show` leaves it out."""
 _REPEATS = 9
 
 
 class HalideProblem(LiveProblem):
-    """How Halide computes a pipeline: `halide/pipeline`, on one thread; `halide/pipeline@parallel` on all cores.
+    """How Halide computes a pipeline: `halide/pipeline` on one thread, `halide/pipeline@parallel` on all cores.
 
-    A candidate is a schedule: for each stage, where in the output's loops it is computed and kept, and how its own
-    loops are tiled, ordered, vectorised, unrolled and laid out in memory. The cost is the time of a run over the time
-    of the default's, taken in turns, because plain times drift more than schedules differ: the median ratio on one
-    thread, the ratio of the least times on several, which needs cores that nothing else uses.
+    A candidate is a schedule. It says for each stage where in the output's loops it is computed and stored, and how its
+    own loops are tiled, ordered, vectorised, unrolled and laid out in memory. The cost is the time of a run divided by
+    the time of the default. Both are measured in turns, because times drift more than schedules differ. On one thread
+    the cost is the median ratio; on several it is the ratio of the least times, and nothing else should use the cores.
 
-    The default is what an expert writes first: narrow or flat tiles that stay in a cache, stages computed within them,
-    register blocks for products, vectors of the machine's width. Halide's own default, everything inlined on scalars,
-    would be no opponent. Its autoschedulers, which `show` compares, mostly lie outside the space: Mullapudi2016 is as
-    fast at best and several times slower on products; Adams2019 is as fast on matmul and faster on blur. A result
-    that differs from the default's is a wrong result. Another version of Halide or other features of the processor make
-    another problem.
+    The default is what an expert writes first: narrow or flat tiles that stay in a cache, stages computed inside them,
+    register blocks for products, vectors of the machine's width. Halide's own default inlines everything on scalars,
+    which is far too slow to compare with. `show` compares its autoschedulers, whose schedules are mostly outside the
+    space: Mullapudi2016 is at best as fast, and several times slower on products; Adams2019 is as fast on matmul and
+    faster on blur. A result that differs from the default's is a wrong result. Another version of Halide, or other
+    features of the processor, make another problem.
     """
 
     instances: ClassVar[tuple[str, ...]] = tuple(PIPELINES)
@@ -55,7 +55,7 @@ class HalideProblem(LiveProblem):
     def __init__(self, instance: str) -> None:
         name, _, variant = instance.partition("@")
         if variant not in ("", "parallel"):
-            raise UserError(f"{instance!r} names no variant; write {name} for one thread, or {name}@parallel")
+            raise UserError(f"{instance!r} names an unknown variant; write {name} for one thread, or {name}@parallel")
         require("halide", f"halide/{name}", "bbo_suite[halide]")
         target, width = _machine()
         self._threads = (os.cpu_count() or 1) if variant else 1
@@ -65,13 +65,13 @@ class HalideProblem(LiveProblem):
         self._compiler = f"Halide {version('halide')}, {target}"
         start = self.request(self.default)
         algorithm = Path(__file__).with_name("algorithms.py").read_text(encoding="utf-8")
-        content = f"{self._compiler}|{self._threads}|{self.space.digest()}|{self._words()}|{start}|{name}|{algorithm}"
-        content += "|least" if self._threads > 1 else ""  # how several threads are timed
+        content = f"{self._compiler}|{self._threads}|{self.space.digest()}|{self._values()}|{start}|{name}|{algorithm}"
+        content += "|least" if self._threads > 1 else ""  # several threads are timed in another way
         self._content = hashlib.sha256(content.encode()).hexdigest()[:16]
         arguments = (name, self._pipeline.extents, self._pipeline.output.name, start, self._threads)
         self._serve(Service(f"{__package__}.worker:serve", arguments, memory=8 << 30, name=f"Halide on {name}"))
 
-    def _words(self) -> str:
+    def _values(self) -> str:
         return repr([(self.space.name(i), tuple(self.space.values(i))) for i in range(len(self.space))])
 
     def request(self, config: NDArray) -> str:
@@ -79,12 +79,11 @@ class HalideProblem(LiveProblem):
         return source(self._pipeline, self.space.describe(config))
 
     def paste(self, config: NDArray) -> str:
-        """Return the schedule of a `(d,)` row as Python, to stand after the algorithm; it needs `import halide as hl`
-        and the algorithm's names."""
+        """Return the schedule of a `(d,)` row as Python, to paste after the algorithm and `import halide as hl`."""
         return self.request(config)
 
     def structure(self) -> Structure:
-        """Return the pipeline as a graph, and which parameters decide on the same stage or on neighbouring ones."""
+        """Return the pipeline as a graph, and which parameters belong to the same or to neighbouring stages."""
         return structure(self._pipeline, self.space)
 
     def fingerprint(self) -> str:
@@ -92,7 +91,7 @@ class HalideProblem(LiveProblem):
         return self._content
 
     def facts(self) -> dict[str, str]:
-        """Return the compiler, what the default takes, what the autoschedulers reach, and how repeats differ."""
+        """Return the compiler, the default's time, the costs of the autoschedulers, and how much repeats differ."""
         repeats = self.evaluate_again(self.default_row(), _REPEATS)
         reached = {f"by {name}": self._reached(name) for name in AUTOSCHEDULERS if name != _SLOW}
         return {
@@ -109,7 +108,7 @@ class HalideProblem(LiveProblem):
         return np.concatenate([self.evaluate(config[None]).values for _ in range(times)])
 
     def autoscheduled(self, name: str) -> tuple[float, str]:
-        """Return the cost of an autoscheduler's schedule, or inf and why there is none: they may crash or take minutes.
+        """Return the cost of an autoscheduler's schedule, or inf and the reason: it may crash or take minutes.
 
         Args:
           name: one of `AUTOSCHEDULERS`.
@@ -123,7 +122,7 @@ class HalideProblem(LiveProblem):
 
 
 def _machine() -> tuple[str, int]:
-    """Return the target, which names the features of the processor, and the float32 of one of its vectors."""
+    """Return the target, which names the features of the processor, and how many float32 one vector has."""
     import halide as hl
 
     target = hl.get_host_target()

@@ -1,4 +1,4 @@
-"""From settings to a schedule: the very lines that the child runs, and that a person pastes after the algorithm."""
+"""Writes a schedule as Python: the lines that the child runs, and that a user pastes after the algorithm."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ Settings = Mapping[str, Any]
 
 
 def source(pipeline: Pipeline, settings: Settings) -> str:
-    """Return the schedule as Python, a line a stage; what changes nothing, say how an inlined stage is vectorised, is
-    not in it."""
+    """Return the schedule as Python, one line per stage.
+
+    Settings without effect, such as the vector width of an inlined stage, are left out.
+    """
     own = {stage.name: _own(stage, settings) for stage in pipeline.stages}
     lines = [*_output(pipeline.output, own[pipeline.output.name])]
     levels = _levels(pipeline.output, own[pipeline.output.name])
@@ -38,7 +40,7 @@ def _output(stage: Stage, own: Settings) -> Iterator[str]:
 
 
 def _levels(output: Stage, own: Settings) -> dict[str, str]:
-    """Return the calls that compute a stage at each place."""
+    """Return, for each place, the calls that compute a stage there."""
     tile = next(loop for loop in own["order"].split() if loop.endswith("o"))
     rows = f"compute_at({output.name}, {output.axes[1]}i)"
     at_tile = f"({output.name}, {tile})"
@@ -63,7 +65,7 @@ def _stage(stage: Stage, own: Settings, levels: Mapping[str, str]) -> Iterator[s
 
 
 def _inner(stage: Stage, own: Settings, first: str, among: tuple[str, ...] = ()) -> str:
-    """Return how the innermost loops are vectorised and unrolled, those `among` some if any are named."""
+    """Return the calls that vectorise and unroll the innermost loops; only loops in `among`, if given."""
     calls = f".vectorize({first}, {own['vector']})" if own["vector"] > 1 else ""
     for loop in stage.unrolled:
         if own[f"unroll_{loop}"] > 1 and (not among or loop in among):

@@ -1,19 +1,19 @@
-"""What of each pipeline a schedule may decide: its stages, the places where they can be computed, its loops."""
+"""The pipelines: their stages, the places where these can be computed, and their loops."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 INLINE, ROW, SLIDE, TILE, ROOT = "inline", "row", "slide", "tile", "root"
-"""Where a stage is computed: where it is used; for each row of a tile of the output; likewise, keeping the rows of the
-tile that are used again; for each tile; at once, before what uses it."""
+"""Where a stage is computed: inside its consumers; for each row of the output's tile; the same, but rows that are used
+again are kept; for each tile; or completely, before its consumers."""
 LEVELS = {ROOT: 0, TILE: 1, SLIDE: 2, ROW: 2, INLINE: 3}
 """How deep in the output's loops a place is."""
 ANYWHERE = (INLINE, ROW, SLIDE, TILE, ROOT)
 STORED = ANYWHERE[1:]
-"""For what is used at many points: inlined, it makes code that compiles for minutes and is never fast."""
+"""For a stage that is used at many points: inlined, it takes minutes to compile and is never fast."""
 NATIVE = 0
-"""Stands for the machine's own vector width in a default."""
+"""In a default, stands for the vector width of the machine."""
 
 
 @dataclass(frozen=True)
@@ -22,15 +22,15 @@ class Stage:
 
     Attributes:
       name: of the function.
-      consumers: the stages that use it; none for the output.
-      places: where it may be computed; none for the output.
+      consumers: the stages that use it; empty for the output.
+      places: where it may be computed; empty for the output.
       axes: its variables, the innermost first.
-      orders: loop orders to choose from, the innermost first: of the output's tiled loops, of another stage's update.
-      unrolled: the variables that may be unrolled, of a reduction too.
-      storage: orders in memory to choose from, the innermost first.
-      exact: of how many axes, the first ones, no more may be computed at once than what the output's tile has, because
-        inputs are read that have no border.
-      default: settings of the default schedule where they are not the first in line.
+      orders: possible loop orders, the innermost first: of the output's tiled loops, or of another stage's update.
+      unrolled: the variables that may be unrolled, also those of a reduction.
+      storage: possible orders in memory, the innermost first.
+      exact: number of axes, from the first, along which a block must not be larger than the output's tile, because the
+        inputs have no border.
+      default: settings of the default schedule that are not the first value.
     """
 
     name: str
@@ -45,17 +45,18 @@ class Stage:
 
     @property
     def has_update(self) -> bool:
-        """Is it a reduction?"""
+        """True if it is a reduction."""
         return bool(self.places and self.orders)
 
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A pipeline's stages, each after those that use it, so that the output is the first.
+    """A pipeline.
 
     Attributes:
+      stages: each after its consumers, so the output is the first.
       extents: of the output, the innermost axis first.
-      tiles: sizes to choose from of the output's two innermost axes; they divide the extents.
+      tiles: possible tile sizes of the output's two innermost axes; they divide the extents.
     """
 
     stages: tuple[Stage, ...]
@@ -64,7 +65,7 @@ class Pipeline:
 
     @property
     def output(self) -> Stage:
-        """The stage that nothing uses."""
+        """The stage without consumers."""
         return self.stages[0]
 
 

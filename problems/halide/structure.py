@@ -1,4 +1,4 @@
-"""What a pipeline declares: its stages as a graph, and which parameters have to do with each other."""
+"""The structure of a pipeline: its stages as a graph, and which parameters interact."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from bbo_suite.core.task import Graph, Structure
 
 from .stages import Pipeline
 
-_WHATS = ("place", "tile", "order", "vector", "unroll", "storage", "parallel")
+_KINDS = ("place", "tile", "order", "vector", "unroll", "storage", "parallel")
 
 
 def structure(pipeline: Pipeline, space: Space) -> Structure:
-    """Return the structure: parameters interact within a stage, and where one stage uses another.
+    """Return the structure: parameters interact within a stage, and places of stages that use each other.
 
-    The output's parameters set the loops that every stage stands in, so they interact with all places.
+    The output's parameters set the loops that all stages are computed in, so they interact with all places.
     """
     names = [stage.name for stage in pipeline.stages]
     owners = np.array([names.index(space.name(i).partition(".")[0]) for i in range(len(space))])
     whats = [space.name(i).partition(".")[2].partition("_")[0] for i in range(len(space))]
     edges = np.array([(i, names.index(c)) for i, s in enumerate(pipeline.stages) for c in s.consumers], np.int32)
     starts, neighbours = _sparse(_interacting(owners, np.array([what == "place" for what in whats]), edges))
-    features = np.column_stack([[what == known for what in whats] for known in _WHATS] + [space.kinds == Kind.SCALE])
+    features = np.column_stack([[what == known for what in whats] for known in _KINDS] + [space.kinds == Kind.SCALE])
     return Structure(
-        starts, neighbours, features.astype(np.float32), (*_WHATS, "ordered"), _graph(pipeline, edges), nodes=owners
+        starts, neighbours, features.astype(np.float32), (*_KINDS, "ordered"), _graph(pipeline, edges), nodes=owners
     )
 
 
 def _interacting(owners: NDArray, is_place: NDArray, edges: NDArray) -> NDArray[np.bool_]:
-    """Return `(d, d)` booleans, symmetric."""
+    """Return `(d, d)` booleans, symmetric: whether two parameters interact."""
     linked = np.eye(owners.max() + 1, dtype=bool)
     linked[edges[:, 0], edges[:, 1]] = linked[edges[:, 1], edges[:, 0]] = True
     places = is_place[:, None] & is_place & linked[owners][:, owners]

@@ -1,7 +1,7 @@
-"""How long one function takes in multiples of another that is timed in turns with it.
+"""Measures the time of one function relative to another; the two are timed in turns.
 
-A machine's speed drifts by more than half within minutes: clocks, neighbours, caches. Both of a pair see the same
-machine, so their ratio drifts far less than either.
+A machine's speed may drift by more than half within minutes, because of clock rates, other programs and caches. Two
+calls in a row see the same machine, so their ratio drifts far less than either time.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from collections.abc import Callable
 import numpy as np
 
 _SECONDS = 0.1
-"""What the pairs of one measurement may take together."""
+"""Time limit of all pairs of one measurement, on one thread."""
 _THREADED_SECONDS = 1.0
 """The same on several threads."""
 FEWEST, _MOST = 3, 31
-"""Pairs; a candidate that is slow beyond interest gets few."""
+"""Least and largest number of pairs; a very slow candidate gets few."""
 
 Run = Callable[[], object]
 Clock = Callable[[], float]
 
 
 def clock(threads: int) -> Clock:
-    """Return the clock for code on so many threads: of one, its own time, without what others do on its core."""
+    """Return the clock: wall time for several threads, processor time for one, which other programs do not affect."""
     return time.thread_time if threads == 1 else time.perf_counter
 
 
@@ -35,7 +35,7 @@ def seconds(run: Run, now: Clock) -> float:
 
 
 def ratio(candidate: Run, reference: Run, now: Clock) -> float:
-    """Return the median, over pairs of calls in turns, of the candidate's time over the reference's."""
+    """Return the median of the candidate's time divided by the reference's, over pairs of calls in turns."""
     pairs = [_pair(candidate, reference, now)]
     wanted = int(np.clip(_SECONDS / sum(pairs[0]), FEWEST, _MOST))
     pairs += [_pair(candidate, reference, now) for _ in range(wanted - 1)]
@@ -43,9 +43,9 @@ def ratio(candidate: Run, reference: Run, now: Clock) -> float:
 
 
 def least_ratio(candidate: Run, reference: Run, now: Clock) -> float:
-    """Return the candidate's least time over the reference's, of pairs of calls in turns.
+    """Return the candidate's least time divided by the reference's, over pairs of calls in turns.
 
-    For several threads: on busy cores one of them may wait for its core, and a call takes twenty times as long.
+    This is for several threads: if one of them has to wait for a busy core, a call takes twenty times as long.
     """
     pairs: list[tuple[float, float]] = []
     while len(pairs) < FEWEST or (len(pairs) < _MOST and np.sum(pairs) < _THREADED_SECONDS):

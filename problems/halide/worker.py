@@ -1,4 +1,4 @@
-"""The child that runs Halide: a schedule in, its time in multiples of the default's out."""
+"""The child process that runs Halide: it takes a schedule and returns its time divided by the default's."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .algorithms import ALGORITHMS
 _RUN = "run the result"
 _COMPILE_SECONDS = 60.0
 _SLOWEST = 200
-"""A schedule's runs may take so many times what the default's take before they are ended."""
+"""Time limit of a schedule's runs, in multiples of the default's time."""
 _RUN_SECONDS = 20.0
-"""At least this: a busy machine stops for seconds what takes milliseconds."""
+"""Added to that limit: a busy machine may stop a short run for seconds."""
 _TOLERANCE = 1e-4
-"""Of the largest number: sums are added up in other orders, and products fused into them."""
+"""Largest error, as a share of the largest number: schedules sum in another order, and fuse products into sums."""
 _AUTOSCHEDULE_SECONDS = 300.0
 Enter = Callable[[str, float], None]
 
@@ -34,15 +34,15 @@ def serve(name: str, extents: tuple[int, ...], output: str, default: str, thread
       extents: of the output, the innermost axis first.
       output: the name of the output function.
       default: the default schedule, which others are compared with.
-      threads: that a parallel loop may use.
+      threads: number of threads that a parallel loop may use.
     """
     os.environ["HL_NUM_THREADS"] = str(threads)  # Halide's pool reads it when it starts
-    warnings.simplefilter("ignore", RuntimeWarning)  # constants become float32, as they should
+    warnings.simplefilter("ignore", RuntimeWarning)  # constants become float32, which is intended
     return Timed(name, extents, output, default, threads).answer
 
 
 class Timed:
-    """One pipeline with its default schedule, compiled, and what that returns."""
+    """One pipeline with its default schedule, compiled, and the correct result."""
 
     def __init__(self, name: str, extents: tuple[int, ...], output: str, default: str, threads: int) -> None:
         self._name, self._output, self._threads = name, output, threads
@@ -52,11 +52,11 @@ class Timed:
         self._result = np.asarray(self._buffer)
         self._reference = self._compiled(default)
         self._reference()
-        self._right = self._result.copy()
+        self._correct = self._result.copy()
         self._seconds = self._least()
 
     def _least(self) -> float:
-        """Return the least seconds of some runs of the default."""
+        """Return the least seconds of ten runs of the default."""
         return min(timing.seconds(self._reference, self._now) for _ in range(10))
 
     def _algorithm(self) -> dict[str, Any]:
@@ -64,7 +64,7 @@ class Timed:
 
     def _compiled(self, schedule: str) -> timing.Run:
         names = self._algorithm()
-        exec(schedule, {"hl": hl, **names})  # the suite's own text, the same that a person is given to paste
+        exec(schedule, {"hl": hl, **names})  # text that the suite wrote, the same that a user pastes
         return self._callable(names)
 
     def _callable(self, names: Mapping[str, Any]) -> timing.Run:
@@ -72,11 +72,11 @@ class Timed:
         return lambda: compiled(self._buffer)
 
     def answer(self, request: Any, enter: Enter) -> Any:  # noqa: ANN401 - a ratio, seconds, or why there is none
-        """Return a schedule's time over the default's, or a status and a reason.
+        """Return a schedule's time divided by the default's, or a status and a reason.
 
         Args:
-          request: a schedule's text; `("autoscheduler", name, settings)` for the same of Halide's own; `"seconds"` for
-            the least that the default takes now.
+          request: a schedule's text, or `("autoscheduler", name, settings)` for the schedule of one of Halide's
+            autoschedulers, or `"seconds"` for the default's least time now.
         """
         if request == "seconds":
             return self._least()
@@ -94,10 +94,10 @@ class Timed:
         return ratio(candidate, self._reference, self._now)
 
     def _wrong(self, candidate: timing.Run) -> str:
-        """Run once and return what is wrong with the result, empty if nothing."""
+        """Run once and return by how much the result is wrong, empty if it is correct."""
         self._result[:] = np.nan
         candidate()
-        error = float(np.abs(self._result - self._right).max() / np.abs(self._right).max())
+        error = float(np.abs(self._result - self._correct).max() / np.abs(self._correct).max())
         return "" if error <= _TOLERANCE else f"differs from the default's result by {error:.2g} of the largest number"
 
     def _autoscheduled(self, name: str, settings: tuple[tuple[str, str], ...], enter: Enter) -> timing.Run:

@@ -1,20 +1,20 @@
-"""What a slot of the sequence may hold, what every program goes through, and the passes of XLA:CPU that never run.
+"""The values of a slot of the sequence, and all passes of XLA:CPU in four groups.
 
-Names are those of jaxlib 0.10.2. XLA:CPU runs about ninety passes before it fuses operations; here they are
+Names are those of jaxlib 0.10.2. XLA:CPU runs about ninety passes before it fuses operations. The groups are
 
-- `PASSES`: a program is as valid without them as with them, and as ready for code generation;
-- `LOWERINGS`: code generation needs each of them once, whenever that is. Those that a sequence leaves out run behind
-  it, so that no sequence gains by work that somebody has to do; when they run is what a search can choose;
-- `PREPARATION`: lowerings of what few programs have; they run once, before every sequence, as in XLA;
-- `NEVER`: what XLA runs from layouts on, which is behind the count, and `tree_reduction_rewriter`, which adds
-  operations for accuracy alone, again in every round.
+- `PASSES`: optional. A program is valid and ready for code generation without them;
+- `LOWERINGS`: code generation needs each of them once, at any time. Those that a sequence leaves out run after it, so
+  that a sequence gains nothing by skipping necessary work. A search can choose when they run;
+- `PREPARATION`: lowerings of operations that few programs have. They run once before every sequence, as in XLA;
+- `NEVER`: passes that XLA runs from layout assignment on, which is after the count, and `tree_reduction_rewriter`,
+  which adds operations for accuracy in every round.
 """
 
 from __future__ import annotations
 
 NOTHING = "nothing"
 PIPELINE = "pipeline"
-"""All passes and lowerings in XLA's own order, with the loops that it makes of them, again until nothing changes."""
+"""All passes and lowerings in XLA's order, with its loops over them, repeated until nothing changes."""
 PASSES = (
     "dce",
     "zero_sized_hlo_elimination",
@@ -50,9 +50,9 @@ ACTIONS = (NOTHING, *PASSES, *LOWERINGS, PIPELINE)
 SLOTS = 16
 
 CENSUS = "census"
-"""A child that is asked `(CENSUS, actions)` tells the operations of each kind too."""
+"""The answer to a request `(CENSUS, actions)` also has the number of operations of each kind."""
 MEMORY = 8 << 30
-"""Bytes of a child."""
+"""Largest address space of a child, in bytes."""
 
 PREPARATION = (
     "all-reduce-promotion",
@@ -122,5 +122,5 @@ NEVER = (
     "small-while-loop-hoisting",
     "tree_reduction_rewriter",
 )
-"""The fourth from below is a nested pipeline; it would make bitcasts, which no later pass here could look through."""
+"""`simplification after layout assignment` is a nested pipeline; it would make bitcasts, which block later passes."""
 EVERY = (*PASSES, *LOWERINGS, *PREPARATION, *NEVER)

@@ -1,4 +1,4 @@
-"""What a module in canonical text has operations of."""
+"""Counts the operations of a module in canonical text."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _FLOW = re.compile(
 
 
 def census(text: str) -> Counter[str]:
-    """Return how many operations of each kind run: those of the entry, and of loops, branches and calls in it.
+    """Return the number of operations of each kind in the entry, and in its loops, branches and calls.
 
-    What a reduction, a scatter or a sort applies to single numbers belongs to that one operation, however it is
-    written. A function that is called twice counts twice; the body of a loop counts once.
+    The function that a reduction, a scatter or a sort applies to single numbers is part of that operation and does not
+    count. A function that is called twice counts twice; the body of a loop counts once.
     """
     counts: Counter[str] = Counter()
-    runs, before = [True], ""  # of the open braces: is what stands in them counted?
+    runs, before = [True], ""  # for each open brace: whether its content counts
     for line in map(str.strip, text.splitlines()[1:]):
         if line.startswith("}"):
             runs.pop()

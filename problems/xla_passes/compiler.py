@@ -1,6 +1,7 @@
-"""XLA's HLO passes, chosen ones at a time, on modules as text; nothing is ever generated or run.
+"""Runs chosen HLO passes of XLA on modules as text; no code is generated.
 
-Imports jaxlib, so only children import this. Its names are private and change between releases; all of them are here.
+Only children import this, because it imports jaxlib. All private names of jaxlib, which change between releases, are
+used in this file.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ _HOOK = "bbo_suite"
 
 
 class _Stop(Exception):
-    """Raised behind the last pass, so that no code is generated."""
+    """Raised after the last pass, so that no code is generated."""
 
 
 @contextmanager
 def _stopped() -> Iterator[list[bytes]]:
-    """Within it, every compilation of this process ends behind the last pass; yields what it had then."""
+    """End every compilation in this process after the last pass, and yield a list that collects the modules."""
     caught: list[bytes] = []
 
     def catch(module: bytes) -> None:
@@ -40,10 +41,10 @@ def _stopped() -> Iterator[list[bytes]]:
 
 
 class Compiler:
-    """Runs passes on modules in *canonical text*: what XLA prints of a module, with names by position.
+    """Runs passes on modules in *canonical text*: XLA's text of a module, with names by position.
 
-    Computations stand where they are called, so nothing depends on how often a module was printed and read: equal
-    texts are equal modules. XLA compiles StableHLO only, so that every call goes through it; this splits shared
+    In canonical text, computations are written where they are called. So equal texts are equal modules, however often
+    they were printed and read. XLA compiles only StableHLO, so every call converts the module to it. This splits shared
     constants and drops dead computations, which is why neither is counted.
     """
 
@@ -57,13 +58,13 @@ class Compiler:
         """Return the canonical text of a module in HLO text, through StableHLO and without any pass.
 
         Raises:
-          RuntimeError: it is no HLO, or cannot be expressed in StableHLO.
+          RuntimeError: it is not HLO, or cannot be expressed in StableHLO.
         """
         computation = _jax.mlir.mlir_module_to_xla_computation(_stablehlo(text), False, False)
         return self._text(computation.as_serialized_hlo_module_proto())
 
     def run(self, text: str, passes: Collection[str]) -> str:
-        """Return the module after the named passes, in the compiler's order.
+        """Return the module after the named passes, which run in XLA's order.
 
         Raises:
           RuntimeError: a pass failed.
@@ -77,7 +78,7 @@ class Compiler:
             except jax.errors.JaxRuntimeError:
                 if not caught:
                     raise
-        if not caught:  # the hook is gone: code was generated, and nothing is known of the module
+        if not caught:  # the hook was not called: code was generated, and the module is unknown
             raise RuntimeError("this jaxlib does not stop before code generation")
         return self._text(caught[0])
 

@@ -1,7 +1,7 @@
 """The order of XLA's passes as a Gymnasium environment.
 
-Importing this module registers it: `gymnasium.make("bbo_problems.xla_passes.gym_env:bbo_suite/XlaPasses-v0")` does both
-(Gymnasium 1 has no plugins any more), and `gymnasium.make("bbo_suite/XlaPasses-v0")` is enough once it is imported.
+`gymnasium.make("bbo_problems.xla_passes.gym_env:bbo_suite/XlaPasses-v0")` imports this module, which registers the
+environment, and makes one. After that, `gymnasium.make("bbo_suite/XlaPasses-v0")` is enough.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ Info = dict[str, Any]
 
 
 class XlaPassesEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
-    """One episode compiles a program once, an action is the next pass.
+    """An episode compiles a program once; an action is the next pass.
 
-    Action: an index of `ACTIONS`, the passes by name. 0 stops; the sixteenth pass ends the episode too.
+    Action: an index of `ACTIONS`. Action 0 stops the episode, and so does the sixteenth pass.
 
-    Observation: float32, never negative. The operations of the module at hand by kind, as multiples of all operations
-    of the program (`OPCODES`, then all others together); which lowerings have run, 0 or 1; its cost as a multiple of
-    the default's; the share of passes that may follow.
+    Observation: float32, never negative. The number of operations of each kind in the current module (`OPCODES`, then
+    all others together), divided by the operations of the program; for each lowering 1 if it has run, otherwise 0; the
+    cost divided by the default's; the share of the passes that is left.
 
-    Reward: the operations that the action saves, as a share of the default's cost. An episode's sum is what it saves
-    over the program that is only lowered, and `info["speedup"]` compares with the default. What is saved is counted as
-    by the problem: with what code generation needs and the passes so far have left out run behind them. An action that
-    the compiler fails, dies or hangs at ends the episode and takes back what the episode has got.
+    Reward: the operations that the action saves, divided by the default's cost. The rewards of an episode add up to
+    what it saves compared with the program that is only lowered; `info["speedup"]` compares with the default. Costs are
+    those of the problem, so lowerings that the passes so far have left out are included. If the compiler fails, crashes
+    or hangs at an action, the episode ends, and the reward takes back what the episode has earned.
 
     Args:
-      problem: any id of the family, `xla-passes/gpt2-l1` or `xla-passes:file.hlo.gz`.
-      render_mode: there is none; the argument is Gymnasium's.
+      problem: any id of the family, such as `xla-passes/gpt2-l1` or `xla-passes:file.hlo.gz`.
+      render_mode: only None; Gymnasium passes it.
 
     Raises:
       UserError: there is no such problem, or its program cannot be compiled.
@@ -49,7 +49,7 @@ class XlaPassesEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
     def __init__(self, problem: str = "xla-passes/gpt2-l1", render_mode: None = None) -> None:
         loaded = bbo_suite.problem(problem)
         if not isinstance(loaded, XlaPassesProblem):
-            raise bbo_suite.UserError(f"{problem} is no task of xla-passes")
+            raise bbo_suite.UserError(f"{problem} is not a problem of the family xla-passes")
         self._problem = loaded
         self.render_mode = render_mode
         self.action_space = cast(Any, Discrete(len(ACTIONS)))
@@ -62,7 +62,7 @@ class XlaPassesEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         return self._problem.ask((CENSUS, passes))
 
     def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[NDArray[np.float32], Info]:
-        """Begin with the program as it is; nothing is random."""
+        """Start with the original program; nothing is random."""
         super().reset(seed=seed)
         self._passes: tuple[str, ...] = ()
         self._cost, self._census = self._measured(())

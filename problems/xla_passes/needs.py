@@ -1,4 +1,4 @@
-"""What a pass has to find in a module to do anything: without it, it need not run."""
+"""What a module must contain for a pass to change anything; without it, the pass need not run."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ _PATTERNS = {name: re.compile(pattern) for name, pattern in _NEEDS.items()}
 
 
 def has_work(name: str, text: str) -> bool:
-    """Return whether a pass may find something to do in a module in HLO text."""
+    """True if a pass may change a module in HLO text."""
     return name not in _PATTERNS or bool(_PATTERNS[name].search(text))

@@ -1,4 +1,4 @@
-"""The kinds of operations that an observation counts one by one."""
+"""The kinds of operations that an observation counts separately."""
 
 from __future__ import annotations
 

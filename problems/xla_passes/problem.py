@@ -1,4 +1,4 @@
-"""The order of XLA's HLO passes as a task."""
+"""The order of XLA's HLO passes as a problem."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ from .actions import ACTIONS, CENSUS, EVERY, MEMORY, NOTHING, PIPELINE, SLOTS
 from .programs import named, names
 
 OLDEST = "0.10"
-"""The first JAX that hands out what XLA's passes made."""
+"""The first JAX that gives access to the module after XLA's passes."""
 _FORMAT = 1
-"""Raised when the same candidate would cost something else."""
+"""Increase it when the cost of a candidate changes."""
 
 
 class XlaPassesProblem(LiveProblem):
-    """Which HLO passes XLA:CPU runs and in what order: `xla-passes/program`, or `xla-passes:file.hlo`.
+    """Which HLO passes XLA:CPU runs, and in what order: `xla-passes/program`, or `xla-passes:file.hlo`.
 
-    A candidate is a sequence of passes, run one at a time by the XLA in jaxlib and stopped before layouts, fusion and
-    code generation. Counted are the operations that are left: of the entry and of loops, branches and calls in it, but
-    neither parameters, constants and tuples nor what a reduction applies to single numbers. What code generation needs
-    and a candidate has left out is run behind it. The default is XLA:CPU's own pipeline, again until nothing changes:
-    the candidate `pipeline`. Programs are training steps of GPT-2 and BERT (`l2`: two layers) and of ResNet.
+    A candidate is a sequence of passes. The XLA in jaxlib runs them one at a time, and stops before layout assignment,
+    fusion and code generation. The cost is the number of operations that are left in the entry and in its loops,
+    branches and calls, without parameters, constants, tuples and the functions that reductions apply to single numbers.
+    Passes that code generation needs and that a candidate leaves out run after it. The default is the candidate
+    `pipeline`: XLA:CPU's own pipeline, repeated until nothing changes. Programs are training steps of GPT-2 and BERT
+    (`l2`: two layers) and of ResNet.
     """
 
     instances: ClassVar[tuple[str, ...]] = names()
@@ -54,7 +55,7 @@ class XlaPassesProblem(LiveProblem):
         compiler = f"jaxlib-{installed('jaxlib', OLDEST, 'xla-passes/...')}"
         content = "|".join((str(_FORMAT), compiler, self.space.digest(), ",".join((*ACTIONS, *EVERY)), text))
         self._content = hashlib.sha256(content.encode()).hexdigest()[:16]
-        seconds = 30 + 600 * len(text) / (1 << 20)  # tens of times what a long sequence takes
+        seconds = 30 + 600 * len(text) / (1 << 20)  # tens of times as long as a long sequence takes
         service = Service(f"{__package__}.worker:serve", (text,), seconds, memory=MEMORY, name=f"XLA on {instance}")
         self._serve(service, Cache(compiler, self._content))
 
@@ -72,9 +73,9 @@ class XlaPassesProblem(LiveProblem):
         return tuple(ACTIONS[i] for i in config.tolist() if ACTIONS[i] != NOTHING)
 
     def paste(self, config: NDArray) -> str:
-        """Return a candidate's passes as XLA's tool `hlo-opt --passes` takes them; it has no word for `pipeline`."""
+        """Return a candidate's passes for `hlo-opt --passes`, XLA's tool, which has no name for `pipeline`."""
         names = self.request(config)
-        note = f"  # {PIPELINE}: XLA's default pipeline, for which hlo-opt has no word" if PIPELINE in names else ""
+        note = f"  # {PIPELINE}: XLA's default pipeline, which has no name in hlo-opt" if PIPELINE in names else ""
         return ",".join(names) + note
 
     def fingerprint(self) -> str:
@@ -82,7 +83,7 @@ class XlaPassesProblem(LiveProblem):
         return self._content
 
     def facts(self) -> dict[str, str]:
-        """Return the compiler, and the operations without any choice."""
+        """Return the compiler, the operations without any pass, and the most frequent ones by default."""
         lowered, _ = self.ask((CENSUS, ()))
         _, simplified = self.ask((CENSUS, (PIPELINE,)))
         most = ", ".join(

@@ -1,4 +1,4 @@
-"""Programs in HLO text: small ones that ship, full ones that are lowered when first used, and a user's."""
+"""Programs in HLO text: small ones that ship, and full ones that are lowered when first used."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FULL = (
     "resnet-50-train-b32",
     "resnet-101-train-b32",
 )
-"""Programs of the tensor compiler whose size, in operations, differs; a candidate takes seconds to a minute."""
+"""Programs of the tensor compiler with different numbers of operations; a candidate takes seconds to a minute."""
 
 
 def names() -> tuple[str, ...]:

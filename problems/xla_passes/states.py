@@ -1,4 +1,4 @@
-"""The modules that sequences of passes have reached: no pass runs twice on the same module."""
+"""Remembers the modules that sequences of passes have reached, so that no pass runs twice on the same module."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from collections.abc import Callable, Sequence
 from .census import census
 
 _CHARACTERS = 1 << 28
-"""Of texts that are kept; a pass on a module whose text is gone is led up to again."""
+"""Characters of texts that are kept; a text that was dropped is made again when it is needed."""
 _STEPS = 1 << 20
+"""Steps that are remembered."""
 
 Step = Callable[[str, str], str]
 
 
 class States:
-    """Walks sequences of actions from one module, and remembers where each action led.
+    """Applies sequences of actions to one module, and remembers the result of each action.
 
-    Sequences that start alike share their beginning; so do those that reach the same module on different ways, say
-    because a pass found nothing to do or two passes commute.
+    Sequences with the same beginning share its results. So do sequences that reach the same module in different ways,
+    for example because a pass changed nothing or two passes commute.
 
     Args:
       root: the module that every sequence starts from, in canonical text.
-      step: returns the text that an action makes of a text, or raises RuntimeError.
+      step: takes a text and an action, and returns the new text or raises RuntimeError.
     """
 
     def __init__(self, root: str, step: Step) -> None:
@@ -38,10 +39,10 @@ class States:
         self._start = self._keep(self._root)
 
     def after(self, actions: Sequence[str]) -> Counter[str]:
-        """Return the operations of the module that a sequence leads to.
+        """Return the number of operations of each kind in the module after a sequence.
 
         Raises:
-          RuntimeError: an action fails where the sequence has led to.
+          RuntimeError: an action fails.
         """
         if len(self._next) > _STEPS:
             self._forget()
@@ -57,11 +58,11 @@ class States:
         return self._counts[place]
 
     def module(self, actions: Sequence[str]) -> str:
-        """Return the text of the module that a sequence leads to."""
+        """Return the text of the module after a sequence."""
         return self._texts[self._walk([self._start], actions)]
 
     def _walk(self, known: Sequence[bytes], actions: Sequence[str]) -> bytes:
-        """Go on from the last known place whose text is there; the root's can be had always."""
+        """Continue from the last known module whose text is kept, or from the root, whose text is always there."""
         done = next((i for i in range(len(known) - 1, 0, -1) if known[i] in self._texts), 0)
         place = known[done]
         text = self._texts[place] if done else self._root

@@ -1,4 +1,4 @@
-"""The child that runs XLA's passes: a sequence of actions in, a number of operations out."""
+"""The child process that runs XLA's passes: it takes a sequence of actions and returns a number of operations."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from .needs import has_work
 from .states import States
 
 _ROUNDS = 16
+"""Most repetitions of XLA's pipeline."""
 Enter = Callable[[str, float], None]
 
 
@@ -21,15 +22,15 @@ def serve(text: str) -> Callable[[Any, Enter], Any]:
     """Return the handler for one module in HLO text.
 
     Raises:
-      ValueError: it is no module that passes can be run on one at a time.
+      ValueError: it is not a module, or this jaxlib runs unknown passes on it.
     """
-    os.environ.pop("XLA_FLAGS", None)  # a user's flags are no part of the problem
+    os.environ.pop("XLA_FLAGS", None)  # a user's flags are not part of the problem
     jax.config.update("jax_platforms", "cpu")  # looking for accelerators takes seconds
     return Optimiser(text).answer
 
 
 class Optimiser:
-    """One program, and what was made of it."""
+    """One program, and the modules that were made of it."""
 
     def __init__(self, text: str) -> None:
         self._compiler = Compiler()
@@ -40,13 +41,14 @@ class Optimiser:
         except RuntimeError as error:
             raise ValueError(f"it cannot be read as HLO: {' '.join(str(error).split())[:200]}") from None
         if not unchanged:
-            raise ValueError("this jaxlib runs passes on it that are not known here; use jaxlib 0.10.2")
+            raise ValueError("this jaxlib runs unknown passes on it; use jaxlib 0.10.2")
         self._states = States(prepared, self._step)
 
     def answer(self, request: Any, enter: Enter) -> Any:  # noqa: ANN401 - a number, or what else there is to know
-        """Return the operations that a sequence of actions leaves once what it left out is lowered.
+        """Return the number of operations after a sequence of actions and the lowerings that it left out.
 
-        With `CENSUS`, a pair of that and of the operations of each kind before the rest is lowered.
+        For a request `(CENSUS, actions)`, return a pair: that number, and the operations of each kind before the
+        lowerings that were left out.
         """
         if request and request[0] == CENSUS:
             return self._cost(request[1]), dict(self._states.after(request[1]))
@@ -67,6 +69,6 @@ class Optimiser:
 
 
 def to_lower(actions: Sequence[str]) -> tuple[str, ...]:
-    """Return the step behind a sequence: the lowerings that it left out, at once in XLA's order, if any."""
+    """Return the step after a sequence: the lowerings that it left out, all at once in XLA's order; empty if none."""
     missing = () if PIPELINE in actions else tuple(name for name in LOWERINGS if name not in actions)
     return (",".join(missing),) if missing else ()

@@ -1,1 +1,1 @@
-"""The XLA:TPU compiler, ahead of time and without a TPU: flags, layouts, fusion, and tiles of kernels."""
+"""The XLA:TPU compiler, which compiles ahead of time and without a TPU: flags, layouts, fusion, tiles of kernels."""

@@ -1,4 +1,4 @@
-"""The parameters of a task: flags, orders of dimensions, barriers; and what a row of indices decides."""
+"""The parameters of a problem: flags, orders of dimensions, barriers; and the decisions of a candidate."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Decision:
 
     Attributes:
       kind: what it decides.
-      key: of which flag or value: its name, or its number among arguments or results.
-      values: that it may take; one of them is `default`.
-      value: the number of the value in the description's flows, -1 for a flag.
-      name: for people.
-      ordered: are the values a scale?
+      key: the flag or value: its name, or its number among arguments or results.
+      values: possible values; one of them is `default`.
+      value: number of the value in the description's flows, -1 for a flag.
+      name: for users.
+      ordered: whether the values are a scale.
     """
 
     kind: str
@@ -44,7 +44,7 @@ class Decision:
 
 
 def decisions_of(description: Description, flags: Sequence[Flag] = FLAGS) -> list[Decision]:
-    """Return all parameters of a task on a program."""
+    """Return all parameters for a program."""
     return [*(Decision(FLAG, f.name, f.values, -1, f.name, f.ordered) for f in flags), *_of_values(description)]
 
 
@@ -62,7 +62,7 @@ def _of_values(description: Description) -> Iterator[Decision]:
 
 
 def _orders(value: Value) -> list[Order]:
-    """Return orders of an array's dimensions: that of its shape, and those with one dimension at another place."""
+    """Return orders of an array's dimensions: that of its shape, and those in which one dimension is moved."""
     rank = len(value.shape)
     found: dict[Order, None] = {tuple(range(rank)): None}
     for taken in range(rank):
@@ -72,13 +72,13 @@ def _orders(value: Value) -> list[Order]:
 
 
 def space_of(decisions: Sequence[Decision]) -> tuple[Space, NDArray[np.int64]]:
-    """Return the space of the parameters and the default's row."""
+    """Return the space of the parameters and the default row."""
     space = product(*(decision.parameter() for decision in decisions))
     return space, np.array([decision.values.index(DEFAULT) for decision in decisions])
 
 
 def decided(decisions: Sequence[Decision], config: NDArray) -> Decisions:
-    """Return what a row of indices decides, without what it leaves at the default."""
+    """Return the decisions of a `(d,)` row, without those that are the default."""
     chosen: dict[str, list] = {field.name: [] for field in fields(Decisions)}
     for decision, index in zip(decisions, config.tolist(), strict=True):
         value = decision.values[index]

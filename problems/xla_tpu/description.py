@@ -1,16 +1,16 @@
-"""What there is to decide about a program, and what a candidate decides: plain data between the processes."""
+"""What can be decided about a program, and what a candidate decides: plain data that processes exchange."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 Order = tuple[int, ...]
-"""The dimensions of an array as they lie in memory, the slowest first."""
+"""The dimensions of an array in memory, major to minor."""
 
 
 @dataclass(frozen=True)
 class Value:
-    """An array: its name, shape and dtype, and where the source makes it."""
+    """An array: its name, shape and dtype, and the source line that makes it."""
 
     name: str
     shape: tuple[int, ...]
@@ -23,9 +23,9 @@ class Description:
     """What a search can decide about a program.
 
     Attributes:
-      arguments, results: the arrays that enter and leave it, in order.
-      marks: values inside.
-      flows: which of all these flows into which: numbers of arguments, then marks, then results.
+      arguments, results: its arguments and results, in order.
+      marks: values inside it.
+      flows: pairs (from, to) of these that flow into each other, numbered arguments first, then marks, then results.
       digest: changes with the program.
     """
 
@@ -42,9 +42,9 @@ class Decisions:
 
     Attributes:
       flags: names and values of flags.
-      arguments, results: numbers of arrays that enter and leave the program, and their orders.
+      arguments, results: numbers of arguments and results, and their orders.
       layouts: names of values inside, and their orders.
-      barriers: names of values that are not fused into what uses them.
+      barriers: names of values that are not fused into their users.
     """
 
     flags: tuple[tuple[str, str], ...] = ()

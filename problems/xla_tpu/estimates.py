@@ -1,4 +1,4 @@
-"""What the compiler estimates of a whole scheduled program, loops times their trips, and what a roofline allows."""
+"""The compiler's estimate for a whole scheduled program, and its roofline. Loops count as often as they run."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ..tensor_compiler.graph.flatten import trip_count
 from ..tensor_compiler.hardware.machine import Machine
 from ..tensor_compiler.hlo import reader as hlo
 from ..tensor_compiler.hlo.module import Computation, Instruction
-from .traffic import moved
+from .traffic import traffic
 
 CHIP = 22.0
-"""How many times as fast as main memory the scratchpad is: https://jax-ml.github.io/scaling-book/tpus."""
+"""Bandwidth of the scratchpad divided by that of main memory: https://jax-ml.github.io/scaling-book/tpus."""
 _FREE = re.compile(r"parameter|constant|tuple|get-tuple-element|bitcast|while|conditional|call|after-all|[\w-]+-done")
 _NO_WORK = ('"AllocateBuffer"', '"ConcatBitcast"')
 _CALLS = ("while", "call", "conditional")
@@ -26,37 +26,37 @@ class Estimates:
     """Of one compiled program.
 
     Attributes:
-      cycles: the sum of the compiler's estimates of its kernels. One without an estimate counts the time in which main
-        memory would move what it reads and writes; copies in the background count nothing, and a conditional counts
-        all its branches.
-      roofline: cycles that the schedule needs at the machine's published peaks: each kernel for its floating point
-        operations, for what it moves from and to main memory, or for what it reads and writes on the chip, whichever
-        takes longest; in all at least what main memory takes, copies in the background included.
+      cycles: the sum of the compiler's estimates of its kernels. A kernel without an estimate counts the time that main
+        memory needs for what it reads and writes. Copies in the background do not count. All branches of a conditional
+        count.
+      roofline: cycles that the schedule needs at the machine's published peaks. Each kernel counts the longest of three
+        times: for its floating point operations, for its traffic to main memory, and for its traffic on the chip. The
+        total is at least the time of all traffic to main memory, copies in the background included.
       memory: bytes of memory at the peak, arguments and results included.
-      strange: loops whose trips cannot be read; they count once.
+      unknown_loops: loops whose trip count is unknown; they count once.
     """
 
     cycles: float
     roofline: float
     memory: float
-    strange: int = 0
+    unknown_loops: int = 0
 
 
 def estimates(text: str, machine: Machine, memory: float) -> Estimates:
-    """Return the estimates of a scheduled program in HLO text; `memory` is what the compiler says of it."""
+    """Return the estimates of a scheduled program in HLO text; `memory` is the compiler's own figure."""
     schedule = _Schedule(text, machine)
     costs = [(trips, *schedule.costs(c, i)) for trips, c, i in schedule.walk(schedule.module.entry, 1)]
     cycles, kernels, main = (sum(cost[0] * cost[i] for cost in costs) for i in (1, 2, 3))
-    return Estimates(cycles, max(kernels, main), memory, schedule.strange)
+    return Estimates(cycles, max(kernels, main), memory, schedule.unknown_loops)
 
 
 class _Schedule:
     def __init__(self, text: str, machine: Machine) -> None:
         self.module = hlo.parse(text, "scheduled HLO")
-        self._buffers, self._machine, self.strange = buffers_of(text), machine, 0
+        self._buffers, self._machine, self.unknown_loops = buffers_of(text), machine, 0
 
     def walk(self, name: str, trips: int) -> Iterator[tuple[int, Computation, Instruction]]:
-        """Yield all that runs, how often, and the computation that it is in."""
+        """Yield every instruction that runs: how often, its computation, and the instruction."""
         computation = self.module.computations[name]
         for instruction in computation.instructions:
             idle = instruction.attributes.get("custom_call_target") in _NO_WORK
@@ -72,12 +72,12 @@ class _Schedule:
             return 1
         condition = self.module.computations[instruction.attributes["condition"].strip("%")]
         times = trip_count(instruction, condition)
-        self.strange += times == 1
+        self.unknown_loops += times == 1
         return times
 
     def costs(self, computation: Computation, instruction: Instruction) -> tuple[float, float, float]:
-        """Return the cycles that are estimated, those of a roofline, and those of main memory."""
-        main, chip = moved(self.module, computation, instruction, self._buffers)
+        """Return the estimated cycles, those of the roofline, and those of main memory."""
+        main, chip = traffic(self.module, computation, instruction, self._buffers)
         main, chip = main / self._machine.memory, chip / self._machine.memory
         if instruction.opcode.endswith("-start"):
             return 0.0, 0.0, main

@@ -1,8 +1,8 @@
-"""The compiler's flags that a search may set: publicly documented ones that are meant for performance.
+"""The compiler's flags that a search may set: publicly documented flags for performance.
 
-Which of some seventy such flags move the estimate of small programs was tried once; those that do are here, with some
-that only change the code. Flags that choose the compiler's cost model are left out: they change the yardstick. The
-values are around the ones that are published, the compiler's own first or in its place.
+About seventy such flags were tried. Those that change the estimate of small programs are here, and some that only
+change the code. Flags that choose the compiler's cost model are left out, because they change what is measured. Values
+are around the published ones. The compiler's own value is the first, or in its place on a scale.
 
 Where a flag is documented:
 O  https://openxla.org/xla/flags_guidance
@@ -15,12 +15,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 DEFAULT = "default"
-"""The value of a flag that is not passed."""
+"""The value of a flag that is not set."""
 
 
 @dataclass(frozen=True)
 class Flag:
-    """A flag; `values` are passed as text, those of an ordered one from small to large."""
+    """A flag; its `values` are texts, those of an ordered flag from small to large."""
 
     name: str
     values: tuple[str, ...]

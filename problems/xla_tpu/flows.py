@@ -13,15 +13,15 @@ from .description import Value
 from .marks import BODIES, CALLS, label
 
 MOST = 16
-"""Values that are tuned in a function that names none: the largest."""
+"""How many values are tuned in a function that names none: the largest ones."""
 _LIGHT = ("broadcast_in_dim", "reshape", "iota", "convert_element_type", "squeeze", "slice", "copy")
 _INNER = CALLS | BODIES
 
 
 def marks(closed: ClosedJaxpr) -> tuple[list[Value], list[tuple[int, int]]]:
-    """Return the values that can be tuned, and which of them flow into which without another between.
+    """Return the values that can be tuned, and the direct flows between them.
 
-    The ends of a flow are numbers: the function's arguments first, then the marks, then the results.
+    A flow is a pair of numbers. They count the function's arguments first, then the marks, then the results.
     """
     first: dict[str, JaxprEqn] = {}
 
@@ -47,7 +47,7 @@ def marks(closed: ClosedJaxpr) -> tuple[list[Value], list[tuple[int, int]]]:
 
 
 def _trace(jaxpr: Jaxpr, values: Sequence[frozenset[int]], seen: Counter[str], note: Any) -> list[frozenset[int]]:  # noqa: ANN401
-    """Walk as `_run` does, over the marks that each value comes from."""
+    """Walk over the operations as `marks._run` does; a value is the set of marks that it comes from."""
     known = dict(zip(jaxpr.invars, values, strict=True))
 
     def read(variable: Any) -> frozenset[int]:  # noqa: ANN401 - a variable or a literal
@@ -60,14 +60,14 @@ def _trace(jaxpr: Jaxpr, values: Sequence[frozenset[int]], seen: Counter[str], n
         if inner is None:
             own = None if operation.primitive.multiple_results else note(operation, label(operation, seen), every)
             results = [own or every] * len(operation.outvars)
-        else:  # what enters a loop's condition beside its body comes first
+        else:  # the constants of a loop's condition come first
             results = _trace(inner.jaxpr, sources[len(sources) - len(inner.jaxpr.invars) :], seen, note)
         known.update(zip(operation.outvars, results, strict=True))
     return [read(v) for v in jaxpr.outvars]
 
 
 def _chosen(found: Mapping[str, JaxprEqn]) -> list[str]:
-    """Return the names that were given, or else those of the largest results that are some work."""
+    """Return the names that the user gave, otherwise those of the largest results that are not cheap to compute."""
     named = [name for name, operation in found.items() if operation.primitive.name == "name"]
     if named:
         return named

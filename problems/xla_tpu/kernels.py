@@ -1,6 +1,6 @@
 """Two Pallas kernels whose tiles are tuned: a matrix product and attention.
 
-A kernel here has no loop inside, so that its code runs once a step of its grid.
+The kernels have no loop inside, so their code runs once per step of the grid.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class Kernel:
     """One kernel with its tiles.
 
     Attributes:
-      call: takes the arguments.
-      arguments: what it is called with.
+      call: the function.
+      arguments: shapes and dtypes of its arguments.
       steps: of its grid.
-      bytes: that its windows move from and to memory; one that stays where it is from a step to the next moves once.
+      bytes: that its windows move from and to memory; a window that does not change in a step is not moved again.
       flops: floating point operations of its matrix products.
     """
 
@@ -64,20 +64,20 @@ def _kernel(
 
 
 def _fetches(grid: tuple[int, ...], place: Callable[..., tuple[Any, ...]]) -> int:
-    """Return how often a window changes its place while the grid is walked, the last dimension first."""
+    """Return how often a window changes its place in the grid; the last dimension varies fastest."""
     start, d = [0] * len(grid), range(len(grid))
     moving = [i for i in d if grid[i] > 1 and place(*(int(i == j) for j in d)) != place(*start)]
     return math.prod(grid[: moving[-1] + 1]) if moving else 1
 
 
 SIZE = 2048
-"""Rows, columns and depth of the product."""
+"""Rows, columns and depth of the matrix product."""
 HEADS, LENGTH, WIDTH = 8, 2048, 128
-"""Of attention."""
+"""Shape of attention."""
 
 
 def matmul(tiles: Tiles) -> Kernel:
-    """Return the product of two matrices of bfloat16, its sums in float32."""
+    """Return the kernel of a product of two bfloat16 matrices, with sums in float32."""
     m, n, k = (tiles[name] for name in ("rows", "columns", "depth"))
 
     def body(x: Any, w: Any, out: Any, total: Any) -> None:  # noqa: ANN401 - references
@@ -109,7 +109,7 @@ def matmul(tiles: Tiles) -> Kernel:
 
 
 def attention(tiles: Tiles) -> Kernel:
-    """Return attention with an online softmax (Dao et al. 2022), a window of queries and one of keys at a time."""
+    """Return the kernel of attention with an online softmax (Dao et al. 2022), by windows of queries and of keys."""
     heads, queries, keys = (tiles[name] for name in ("heads", "queries", "keys"))
 
     def body(q: Any, k: Any, v: Any, out: Any, most: Any, total: Any, mixed: Any) -> None:  # noqa: ANN401 - references

@@ -1,7 +1,7 @@
-"""Barriers and layouts inside a JAX function, by the names of its values, without touching its source.
+"""Adds barriers and layouts to named values inside a JAX function, without changes to its source.
 
-The function is traced once and its operations are bound again one by one, each named value passing through what was
-decided for it. Calls are inlined, which the compiler does anyway; bodies of loops are rebuilt.
+The function is traced once. Then its operations are bound again one by one, and each named value gets what was decided
+for it. Calls are inlined, which the compiler does anyway; bodies of loops are rebuilt.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ Act = Callable[[str, Any], Any]
 
 CALLS = {"jit": "jaxpr", "pjit": "jaxpr"}
 CALLS |= dict.fromkeys(("closed_call", "custom_jvp_call", "custom_vjp_call"), "call_jaxpr")
-"""Operations that call a function, and where they have it."""
+"""Operations that call a function, and the parameter that holds it."""
 BODIES = {"scan": "jaxpr", "while": "body_jaxpr"}
-"""Loops, and where they have their body."""
+"""Loops, and the parameter that holds their body."""
 
 
 def rewritten(
@@ -29,13 +29,13 @@ def rewritten(
     barriers: Sequence[str] = (),
     layouts: Mapping[str, tuple[int, ...]] | None = None,
 ) -> Callable[..., Any]:
-    """Return the function with decisions about the values that it names by `jax.ad_checkpoint.checkpoint_name`.
+    """Return the function with decisions about values that it names by `jax.ad_checkpoint.checkpoint_name`.
 
-    A value that was not named goes by its operation and a number, as `dot_general.2`.
+    The name of any other value is its operation and a number, such as `dot_general.2`.
 
     Args:
-      barriers: names of values that are not fused into what uses them (`jax.lax.optimization_barrier`).
-      layouts: the order in which a value's dimensions lie in memory, the slowest first.
+      barriers: names of values that are not fused into their users (`jax.lax.optimization_barrier`).
+      layouts: the order of a value's dimensions in memory, major to minor, by name.
     """
     from jax.experimental.layout import Layout, with_layout_constraint
 
@@ -83,7 +83,7 @@ def _rebuilt(body: ClosedJaxpr, act: Act, seen: Counter[str]) -> ClosedJaxpr:
 
 
 def label(operation: JaxprEqn, seen: Counter[str]) -> str:
-    """Return the name of an operation's result, unlike all that were `seen` before."""
+    """Return a unique name for an operation's result; `seen` counts the names so far and is updated."""
     word = operation.primitive.name
     word = operation.params["name"] if word == "name" else word
     seen[word] += 1

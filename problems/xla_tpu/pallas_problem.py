@@ -1,4 +1,4 @@
-"""The tiles of Pallas kernels for TPUs as a task."""
+"""The tiles of a Pallas kernel for TPUs as a problem."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..tensor_compiler.hardware.machine import split
 from .problem import MEMORY, libtpu_version
 
 _FORMAT = 1
-"""Raised when the same candidate would cost something else."""
+"""Increase it when the cost of a candidate changes."""
 _ROWS = (8, 16, 32, 64, 128, 256, 512, 1024, 2048)
 _LANES = (64, 128, 256, 512, 1024, 2048)
 _LIMIT = (choice("limit", (16, 32, 64, 96)), 16)
@@ -35,7 +35,7 @@ _TILES: dict[str, tuple[tuple[Parameter, int | str], ...]] = {
         _LIMIT,
     ),
 }
-"""The parameters of each kernel with their defaults: 512 a side, as the examples of JAX's documentation have it."""
+"""The parameters of each kernel and their defaults: tiles of 512, as in the examples of JAX's documentation."""
 
 _SNIPPET = """\
 # {head}
@@ -47,13 +47,13 @@ kernel = {name}({tiles})
 
 
 class PallasProblem(LiveProblem):
-    """Tiles of a Pallas kernel for TPUs: `pallas/kernel`; `@v4` behind it for another machine.
+    """Tiles of a Pallas kernel for TPUs: `pallas/kernel`, or `pallas/kernel@v4` for another machine.
 
-    A candidate is the size of each window of a kernel of ours, the order in which these are walked, and how much
-    scratchpad the kernel may take. The compiler says what does not fit or is not aligned, which is a compile error. It
-    estimates no cycles for such kernels. So the cost is what can be seen: the bytes of its code, which has no loop
-    inside, times the steps of its grid. A candidate with less of it than the default but a worse roofline (bytes moved
-    from and to memory, floating point operations) is no win, as in `xla-tpu/...`.
+    A candidate is the size of each window of the kernel, the order in which windows are visited, and how much
+    scratchpad the kernel may use. If it does not fit or is not aligned, it is a compile error. The compiler does not
+    estimate cycles for such kernels, so the cost is what is known: the bytes of the kernel's code, which has no loop,
+    times the steps of its grid. A candidate with a lower cost than the default, but a worse roofline (bytes moved from
+    and to memory, floating point operations), is not a win, as in `xla-tpu/...`.
     """
 
     instances: ClassVar[tuple[str, ...]] = tuple(_TILES)
@@ -74,7 +74,7 @@ class PallasProblem(LiveProblem):
         self._serve(service, Cache(compiler, self._content))
 
     def request(self, config: NDArray) -> tuple[tuple[str, int | str], ...]:
-        """Return the name and value of every tile."""
+        """Return the name and value of every parameter."""
         return tuple(self.space.describe(config).items())
 
     def fingerprint(self) -> str:
@@ -82,7 +82,7 @@ class PallasProblem(LiveProblem):
         return self._content
 
     def paste(self, config: NDArray) -> str:
-        """Return Python that makes the kernel with a candidate's tiles."""
+        """Return Python code that makes the kernel with a candidate's tiles."""
         found = self.evaluate(np.stack([self.default_row(), config]))
         cost, usual, remark = found.values[1], found.values[0], found.reasons.get(1, "")
         head = f"{self._name}, {self._machine}, libtpu {self._libtpu}: {cost:,.0f} code bytes, the default {usual:,.0f}"
@@ -93,5 +93,5 @@ class PallasProblem(LiveProblem):
         return {
             "compiler": f"Pallas and XLA:TPU of libtpu {self._libtpu}, ahead of time",
             "machine": f"one core of {self._machine}",
-            "costs": "bytes of code times steps, no measurements; a win with a worse roofline counts as a loss",
+            "costs": "bytes of code times steps, not measurements; a win with a worse roofline counts as a loss",
         }

@@ -1,4 +1,4 @@
-"""The child that compiles Pallas kernels: tiles in, the code that they run out."""
+"""The child process that compiles Pallas kernels: it takes tiles and returns how much code runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from ..tensor_compiler.calibration.worker import ENVIRONMENT, TOPOLOGIES
 from ..tensor_compiler.hardware.machine import one_core
 from .estimates import Estimates
-from .worker import LEAST_SECONDS, Enter, judged
+from .worker import LEAST_SECONDS, Enter, cost_and_remark
 
 Tiles = tuple[tuple[str, Any], ...]
 
@@ -28,7 +28,7 @@ def serve(name: str, usual: Tiles, machine: str) -> Callable[[Tiles, Enter], Any
 
 
 class Kernels:
-    """One kernel, and what the default tiles cost."""
+    """One kernel, and the cost of its default tiles."""
 
     def __init__(self, name: str, usual: Tiles, machine: str) -> None:
         import jax
@@ -42,9 +42,9 @@ class Kernels:
         self._make, self._usual, self._jax = getattr(kernels, name), usual, jax
 
     def answer(self, tiles: Tiles, enter: Enter) -> Any:  # noqa: ANN401 - a cost and a remark, or a status and a reason
-        """Return what tiles cost."""
+        """Return the cost of tiles and a remark, or a status and a reason."""
         enter("compile", LEAST_SECONDS)
-        return judged(self._estimate(tiles), self._default)
+        return cost_and_remark(self._estimate(tiles), self._default)
 
     @cached_property
     def _default(self) -> Estimates:

@@ -1,4 +1,4 @@
-"""A candidate as Python that a user of JAX can paste."""
+"""Writes a candidate as Python code that a user of JAX can paste."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def paste(head: str, name: str, file: Path | None, description: Description, dec
     """Return the snippet for one candidate.
 
     Args:
-      head: what it is and costs.
-      name: of the function that gives the program, in `file`, or among the blocks of the suite.
+      head: a comment: what it is, and its cost.
+      name: of the function that returns the program, in `file`, or in `blocks`.
       description: of the program.
       decisions: of the candidate.
     """
@@ -67,7 +67,7 @@ def paste(head: str, name: str, file: Path | None, description: Description, dec
 
 
 def _lines(chosen: Mapping[Any, Any], values: Mapping[Any, Value]) -> str:
-    """Return a dictionary, or for values that are None a list, an entry a line with what it is about."""
+    """Return a dictionary as text, or a list if its values are None, with one entry and a comment per line."""
     is_list = bool(chosen) and all(value is None for value in chosen.values())
     entries = [f"{key!r}" if is_list else f"{key!r}: {value!r}" for key, value in chosen.items()]
     notes = [_note(values.get(key)) for key in chosen]

@@ -1,4 +1,4 @@
-"""The XLA:TPU compiler as a task."""
+"""The decisions of the XLA:TPU compiler as a problem."""
 
 from __future__ import annotations
 
@@ -23,31 +23,32 @@ from .paste import paste
 from .worker import DESCRIBE, ESTIMATE
 
 _FORMAT = 1
-"""Raised when the same candidate would cost something else."""
+"""Increase it when the cost of a candidate changes."""
 _BLOCKS = Path(__file__).with_name("blocks.py")
 MEMORY = 16 << 30
-"""Bytes of address space of a child, most of which is never touched."""
+"""Largest address space of a child, in bytes; most of it is never used."""
 
 
 class XlaTpuProblem(LiveProblem):
-    """Flags, layouts and fusion barriers of XLA:TPU: `xla-tpu/block`, or `xla-tpu:file.py:function`; `@v4` behind it.
+    """Flags, layouts and fusion barriers of XLA:TPU: `xla-tpu/block`, or `xla-tpu:file.py:function`, also with `@v4`.
 
-    The compiler that Google ships runs ahead of time, without a TPU. A candidate is some twenty flags, the order in
-    memory of the dimensions of arguments, results and named values inside, and for each of these whether it may be
-    fused into what uses it. The cost is the sum of the cycles that the compiler estimates for its schedule, loops times
-    their trips: an estimate, never a measurement. So a candidate that is estimated to be faster than the default, but
-    whose roofline (bytes moved, operations) is more than 1 % worse, is no win: it costs as many times the default as
-    the roofline is higher, and says `contradicted`. The reason of a row has the changes of roofline and peak memory.
+    The compiler that Google ships works ahead of time, without a TPU. A candidate sets about twenty flags, the order of
+    dimensions in memory of arguments, results and named values inside, and for each of the latter whether it may be
+    fused into its users. The cost is the sum of the cycles that the compiler estimates for its schedule; loops count as
+    often as they run. It is an estimate, not a measurement. So if a candidate is estimated to be faster than the
+    default, but its roofline (bytes moved, operations) is more than 1 % worse, it is not a win: its cost is the
+    default's times the ratio of the rooflines, and its reason says `contradicted`. The reason of every row has the
+    changes of roofline and peak memory.
 
-    A function of yours takes no arguments and returns a pair: a JAX function, and its arguments, arrays or
-    jax.ShapeDtypeStruct. Values inside are tuned that jax.ad_checkpoint.checkpoint_name names, or else the 16 largest.
-    Another version of libtpu is another problem.
+    Your own function takes no arguments and returns a pair: a JAX function, and its arguments as arrays or
+    jax.ShapeDtypeStruct. The values that jax.ad_checkpoint.checkpoint_name names are tuned, or, if there are none, the
+    16 largest. Another version of libtpu is another problem.
     """
 
     instances: ClassVar[tuple[str, ...]] = ("transformer", "attention", "mlp", "conv", "lstm", "dlrm", "norm")
     unit = "cycles"
     target: ClassVar[str] = f"{__package__}.worker:serve"
-    """What the children serve."""
+    """The function that the children serve."""
 
     def __init__(self, instance: str | Path) -> None:
         """Have the compiler's process trace the program.
@@ -81,11 +82,11 @@ class XlaTpuProblem(LiveProblem):
         return cls(Path(path))
 
     def request(self, config: NDArray) -> Decisions:
-        """Return what a candidate decides, without what it leaves at the default."""
+        """Return a candidate's decisions, without those that are the default."""
         return decided(self._decisions, config)
 
     def estimate(self, config: NDArray) -> Estimates:
-        """Return what the compiler estimates of one `(d,)` candidate.
+        """Return the compiler's estimates of one `(d,)` candidate.
 
         Raises:
           UserError: it does not compile.
@@ -93,36 +94,36 @@ class XlaTpuProblem(LiveProblem):
         return self.ask((ESTIMATE, self.request(config)))
 
     def structure(self) -> Structure:
-        """Return which parameters meet: those of one value, and of values that flow into one another."""
-        from .structure import declare  # scipy comes with it
+        """Return which parameters interact: those of one value, and of values that flow into each other."""
+        from .structure import declare  # it imports scipy, which is slow
 
         return declare(self._description, self._decisions)
 
     def fingerprint(self) -> str:
-        """Return a text that changes with the program, the machine, what is tuned, and the version of libtpu."""
+        """Return a text that changes with the program, the machine, the parameters and the version of libtpu."""
         return self._content
 
     def paste(self, config: NDArray) -> str:
-        """Return Python that compiles the function as a candidate says."""
-        values, _, remarks = self._judged(np.stack([self.default_row(), config]))
+        """Return Python code that compiles the function with a candidate's decisions."""
+        values, remarks = self._costs(np.stack([self.default_row(), config]))
         beside = f"{values[1]:,.0f} cycles estimated, the default {values[0]:,.0f}; {remarks[1]}"
         where = None if self._path == _BLOCKS else self._path
         head = f"{self._name}, one core of {self._machine}, libtpu {self._libtpu}: {beside}"
         return paste(head, self._name, where, self._description, self.request(config))
 
-    def _judged(self, configs: NDArray) -> tuple[list[float], list[int], list[str]]:
+    def _costs(self, configs: NDArray) -> tuple[list[float], list[str]]:
         found = self.evaluate(configs)
-        return found.values.tolist(), found.status.tolist(), [found.reasons.get(i, "") for i in range(len(configs))]
+        return found.values.tolist(), [found.reasons.get(i, "") for i in range(len(configs))]
 
     def facts(self) -> dict[str, str]:
-        """Return the compiler, the machine, what a roofline allows the default, and what the costs are."""
+        """Return the compiler, the machine, the roofline of the default, and what the costs mean."""
         default = self.estimate(self.default_row())
         return {
             "compiler": f"XLA:TPU of libtpu {self._libtpu}, ahead of time",
             "machine": f"one core of {self._machine}",
             "roofline of the default": f"{default.roofline:,.0f} cycles",
             "peak memory of the default": f"{default.memory:,.0f} bytes",
-            "costs": "the compiler's own estimates, no measurements; a win with a worse roofline counts as a loss",
+            "costs": "the compiler's own estimates, not measurements; a win with a worse roofline counts as a loss",
         }
 
 

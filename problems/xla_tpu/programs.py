@@ -1,4 +1,4 @@
-"""A user's JAX function, or one of ours, read from a Python file."""
+"""Loads a JAX function from a Python file: a user's, or one of `blocks`."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _HOW = f"it takes no arguments and returns a pair of a JAX function and its argu
 
 
 def load(path: str, name: str) -> Program:
-    """Return what `name()` in a file gives: a function and its arguments, each an array or a `jax.ShapeDtypeStruct`.
+    """Return what `name()` in a file returns: a function, and its arguments as arrays or `jax.ShapeDtypeStruct`.
 
     Raises:
-      ValueError: one sentence on what is wrong with the file or the function.
+      ValueError: one sentence says what is wrong with the file or the function.
     """
     maker = getattr(_module(Path(path)), name, None)
     if not callable(maker):
@@ -34,15 +34,15 @@ def load(path: str, name: str) -> Program:
     try:
         inspect.signature(maker).bind()
     except TypeError:
-        raise ValueError(f"{name} takes arguments; name a function that says which: {_HOW}") from None
+        raise ValueError(f"{name} takes arguments; name a function without: {_HOW}") from None
     try:
         made = maker()
     except BaseException as error:  # SystemExit and KeyboardInterrupt too
-        raise ValueError(f"{name} raises {_words(error, path)}") from None
+        raise ValueError(f"{name} raises {_error_text(error, path)}") from None
     if not (isinstance(made, tuple) and len(made) == 2 and callable(made[0]) and isinstance(made[1], Sequence)):
         raise ValueError(f"{name} returns {_kind(made)}; {_HOW}")
     if not all(hasattr(leaf, "shape") and hasattr(leaf, "dtype") for leaf in jax.tree.leaves(tuple(made[1]))):
-        raise ValueError(f"{name} gives arguments that are no arrays; make each one or a jax.ShapeDtypeStruct")
+        raise ValueError(f"{name} returns arguments that are not arrays; make each an array or a jax.ShapeDtypeStruct")
     return made[0], tuple(made[1])
 
 
@@ -50,18 +50,18 @@ def describe(program: Program, path: str, name: str) -> Description:
     """Return what a search can decide about a program.
 
     Raises:
-      ValueError: JAX cannot trace it, or it returns no array.
+      ValueError: JAX cannot trace it, or it does not return an array.
     """
     function, arguments = program
     try:
         closed, shapes = jax.make_jaxpr(function, return_shape=True)(*arguments)
         text = jax.jit(function).lower(*arguments).as_text()
     except BaseException as error:
-        raise ValueError(f"JAX cannot trace what {name} returns: {_words(error, path)}") from None
+        raise ValueError(f"JAX cannot trace what {name} returns: {_error_text(error, path)}") from None
     found, flows = marks(closed)
     results = _values(shapes, "result")
     if not results:
-        raise ValueError(f"the function of {name} returns no array, so there is nothing to compile")
+        raise ValueError(f"the function of {name} does not return an array, so there is nothing to compile")
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     return Description(_values(arguments, "argument"), results, tuple(found), tuple(flows), digest)
 
@@ -75,22 +75,22 @@ def _values(tree: Any, word: str) -> tuple[Value, ...]:  # noqa: ANN401 - a tree
 def _module(path: Path) -> ModuleType:
     if path.parent == Path(__file__).parent:
         return importlib.import_module(f".{path.stem}", __package__)
-    own = f"{__package__}.file_of_a_user.{path.stem}"  # a name that hides no other module
+    own = f"{__package__}.file_of_a_user.{path.stem}"  # a name that does not hide another module
     spec = importlib.util.spec_from_file_location(own, path)
     if spec is None or spec.loader is None:
-        raise ValueError(f"{path} is no Python file")
+        raise ValueError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.path.append(str(path.parent))
     sys.modules[own] = module
     try:
         spec.loader.exec_module(module)
     except BaseException as error:
-        raise ValueError(f"{path} cannot be imported: it raises {_words(error, str(path))}") from None
+        raise ValueError(f"{path} cannot be imported: it raises {_error_text(error, str(path))}") from None
     return module
 
 
-def _words(error: BaseException, path: str) -> str:
-    """Return the type, the place in the user's file, and the first line of an error."""
+def _error_text(error: BaseException, path: str) -> str:
+    """Return an error's type, the line in the user's file, and its message."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
     where = f" (line {lines[-1]})" if lines else ""
     return f"{type(error).__name__}{where}: {' '.join(str(error).split())[:200]}"

@@ -1,4 +1,4 @@
-"""What a task declares about its parameters: the values that they decide about, and how these flow."""
+"""The structure of a problem: the values that parameters decide about, and the flows between them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _FEATURES = (*(f"is {kind}" for kind in _KINDS), "values", *_NODE)
 
 
 def declare(description: Description, decisions: Sequence[Decision]) -> Structure:
-    """Return the structure: two parameters interact if their values are one, or one flows into the other.
+    """Return the structure: two parameters interact if they have the same value, or values with a flow between them.
 
-    Flags are for the whole program and interact with everything, so they are declared to interact with nothing.
+    Flags interact with everything, because they affect the whole program; so none of these interactions is declared.
     """
     edges = np.array(description.flows, np.int32).reshape(-1, 2)
     nodes = _nodes(description, edges)

@@ -1,4 +1,4 @@
-"""Which part of its operands and results a kernel touches: of a sliced or updated array not the whole."""
+"""The memory traffic of a kernel: it touches only a part of an array that it slices or updates."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from ..tensor_compiler.hlo.module import Computation, Instruction, Module
 
 _SLICES = ("dynamic-slice", "gather", "slice")
 _UPDATES = {"dynamic-update-slice": 1, "scatter": 2}
-"""Which operand holds what is new."""
+"""Which operand holds the new elements."""
 _FLAGS = 1024
-"""Bytes up to which an end of a copy is taken for a flag of its state."""
+"""An array of a copy's result with at most so many bytes is a flag, not data."""
 
 
-def moved(
+def traffic(
     module: Module, computation: Computation, instruction: Instruction, buffers: dict[str, tuple[Buffer, ...]]
 ) -> tuple[float, float]:
-    """Return the bytes that an instruction of a schedule reads and writes in main memory, and on the chip.
+    """Return the bytes that an instruction reads and writes in main memory, and on the chip.
 
     Args:
       buffers: of each instruction's result, by name.
@@ -33,11 +33,11 @@ def moved(
 def _parts(
     module: Module, computation: Computation, instruction: Instruction, buffers: dict[str, tuple[Buffer, ...]]
 ) -> Iterator[tuple[float, Buffer]]:
-    """Yield each array that is touched, and which share of it."""
+    """Yield the share of each array that is touched, and the array."""
     own = buffers[instruction.name]
-    if instruction.opcode.endswith("-start"):  # the result holds both ends, of which the smaller is what moves
-        ends = [buffer for buffer in own if buffer.bytes > _FLAGS]
-        yield from ((min(e.bytes for e in ends) / end.bytes, end) for end in ends)
+    if instruction.opcode.endswith("-start"):  # the result has source and target; the smaller one is what moves
+        sides = [buffer for buffer in own if buffer.bytes > _FLAGS]
+        yield from ((min(s.bytes for s in sides) / side.bytes, side) for side in sides)
         return
     for place, operand in enumerate(instruction.operands):
         share = _used(module, computation, instruction, place)
@@ -74,7 +74,7 @@ def _used(module: Module, computation: Computation, user: Instruction, place: in
 
 
 def _written(module: Module, computation: Computation, one: Instruction) -> list[float]:
-    """Return the share of each array of a result that is written."""
+    """Return for each array of a result the share that is written."""
     operands = [computation.instructions[place] for place in one.operands]
     if one.opcode == "tuple":
         return [share for operand in operands for share in _written(module, computation, operand)]

@@ -1,4 +1,4 @@
-"""The child that runs XLA:TPU: decisions in, estimates out."""
+"""The child process that runs XLA:TPU: it takes decisions and returns estimates."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .description import Decisions, Order
 from .estimates import Estimates, estimates
 
 DESCRIBE, ESTIMATE = "describe", "estimate"
-"""Requests that are no candidate: what there is to decide; and `(ESTIMATE, decisions)` for what is estimated."""
+"""Requests that are not candidates: for a `Description`, and `(ESTIMATE, decisions)` for `Estimates`."""
 LEAST_SECONDS, TIMES = 120.0, 20
-"""A candidate may take so long, and so many times as long as the default: some take ten times as long to compile."""
+"""Time limit of a candidate: at least so many seconds, or so many times as long as the default if that is more."""
 TOLERANCE = 1.01
-"""Up to how many times the default's roofline a win may have: a hundredth, for layouts that pad a little more."""
+"""Largest roofline of a win, in multiples of the default's: layouts may pad a little more."""
 Enter = Callable[[str, float], None]
 
 
@@ -30,14 +30,14 @@ def serve(path: str, name: str, machine: str) -> Callable[[Any, Enter], Any]:
       machine: one of `MACHINES`.
 
     Raises:
-      ValueError: the program is none.
+      ValueError: there is no such program, or JAX cannot trace it.
     """
     os.environ.update(ENVIRONMENT)
     return Compiler(path, name, machine).answer
 
 
 class Compiler:
-    """One program, and what the default costs, which others are held against."""
+    """One program, and the estimates of the default, which candidates are compared with."""
 
     def __init__(self, path: str, name: str, machine: str) -> None:
         import jax
@@ -53,7 +53,7 @@ class Compiler:
         self._jax: Any = jax
 
     def answer(self, request: Any, enter: Enter) -> Any:  # noqa: ANN401 - a description, estimates, or what a candidate costs
-        """Return what a request asks for; for decisions the cost and a remark, or a status and a reason."""
+        """Return the answer to a request; for decisions the cost and a remark, or a status and a reason."""
         if request == DESCRIBE:
             return self._description
         if isinstance(request, tuple):
@@ -62,7 +62,7 @@ class Compiler:
         enter("compile the default", 10 * LEAST_SECONDS)
         default, seconds = self._default
         enter("compile", max(LEAST_SECONDS, TIMES * seconds))
-        return judged(self.estimate(request) if request != Decisions() else default, default)
+        return cost_and_remark(self.estimate(request) if request != Decisions() else default, default)
 
     @cached_property
     def _default(self) -> tuple[Estimates, float]:
@@ -70,12 +70,12 @@ class Compiler:
         return self.estimate(Decisions()), time.perf_counter() - started
 
     def estimate(self, decisions: Decisions) -> Estimates:
-        """Compile with decisions and return what the compiler estimates."""
+        """Compile with decisions and return the compiler's estimates."""
         try:
             done = self._lowered(decisions).compile(compiler_options=dict(decisions.flags))
             return estimates(done.as_text(), self._machine, _memory(done.memory_analysis()))
         finally:
-            self._jax.clear_caches()  # each compilation leaves megabytes
+            self._jax.clear_caches()  # each compilation keeps megabytes
 
     def _lowered(self, decisions: Decisions) -> Any:  # noqa: ANN401 - jax.stages.Lowered
         from .marks import rewritten
@@ -99,13 +99,13 @@ class Compiler:
         return [Format(Layout(known[i]), self._sharding) if i in known else self._sharding for i in range(count)]
 
 
-def judged(found: Estimates, default: Estimates) -> Any:  # noqa: ANN401 - a cost and a remark, or a status and a reason
-    """Return what a candidate costs beside the default, and a remark.
+def cost_and_remark(found: Estimates, default: Estimates) -> Any:  # noqa: ANN401 - a cost and a remark, or a status and a reason
+    """Return a candidate's cost and a remark, from its estimates and those of the default.
 
-    A candidate that is estimated to take fewer cycles than the default, but whose roofline is more than a hundredth
-    worse, is no win: it costs as many times the default as its roofline is higher.
+    If a candidate is estimated to take fewer cycles than the default, but its roofline is more than 1 % worse, it is
+    not a win: its cost is the default's times the ratio of the rooflines.
     """
-    if found.strange > default.strange:
+    if found.unknown_loops > default.unknown_loops:
         return "compile_error", "the compiler made a loop of which the trips cannot be read"
     roofline, memory = _change(found.roofline, default.roofline), _change(found.memory, default.memory)
     remark = f"roofline {roofline}, peak memory {memory}"

@@ -110,7 +110,7 @@ def entered(stage, seconds):
 @pytest.mark.parametrize("name", RIGHT)
 def test_the_default_computes_what_the_algorithm_says(name):
     """Levels above the first are computed beyond the image, not repeated at its border: hence the pyramid's margin."""
-    result, right = timed(name)[0]._right, RIGHT[name]()
+    result, right = timed(name)[0]._correct, RIGHT[name]()
     border = {"pyramid": 16, "harris": 2}.get(name)
     if border:
         result, right = inside(result, border), inside(right, border)
@@ -124,7 +124,7 @@ def test_schedules_and_autoschedulers_are_timed_and_judged():
     assert timer.answer(slow, entered) > 1.5
     assert timer.answer(("autoscheduler", "Adams2019", (("beam_size", "1"),)), entered) > 0.1
     assert 0 < timer.answer("seconds", entered) < 10
-    timer._right = timer._right + 0.01
+    timer._correct = timer._correct + 0.01
     status, reason = timer.answer(default, entered)
     assert status == "wrong_result" and "differs from the default's result by 0.01" in reason
 

@@ -111,5 +111,5 @@ def test_without_halide_one_sentence_names_the_extra(monkeypatch):
     monkeypatch.setattr(libraries, "find_spec", lambda name: None)
     with pytest.raises(UserError, match=r'halide/blur needs halide, .* run: pip install "bbo_suite\[halide\]"'):
         HalideProblem("blur")
-    with pytest.raises(UserError, match="names no variant; write blur for one thread"):
+    with pytest.raises(UserError, match="names an unknown variant; write blur for one thread"):
         HalideProblem("blur@gpu")

@@ -81,7 +81,7 @@ def test_a_pass_that_fails_ends_the_episode_and_takes_back_its_reward(tmp_path, 
 
 
 def test_other_problems_are_refused():
-    with pytest.raises(UserError, match="ordering/small-a is no task of xla-passes"):
+    with pytest.raises(UserError, match="ordering/small-a is not a problem of the family xla-passes"):
         gymnasium.make(ID, problem="ordering/small-a")
 
 

@@ -5,14 +5,14 @@ import time
 
 from bbo_problems.xla_tpu.description import Decisions, Description, Value
 from bbo_problems.xla_tpu.estimates import Estimates
-from bbo_problems.xla_tpu.worker import DESCRIBE, ESTIMATE, judged
+from bbo_problems.xla_tpu.worker import DESCRIBE, ESTIMATE, cost_and_remark
 
 DEFAULT = Estimates(1000.0, 100.0, 50.0)
 OTHERS = {
     "xla_tpu_dot_dot_fusion": Estimates(900.0, 100.0, 60.0),
     "xla_tpu_rwb_fusion": Estimates(500.0, 120.0, 50.0),
     "xla_jf_conv_input_fusion": Estimates(1500.0, 120.0, 50.0),
-    "xla_jf_conv_output_fusion": Estimates(10.0, 100.0, 50.0, strange=1),
+    "xla_jf_conv_output_fusion": Estimates(10.0, 100.0, 50.0, unknown_loops=1),
 }
 
 
@@ -42,6 +42,6 @@ def serve(path, name, machine):
             raise RuntimeError("UNIMPLEMENTED: no such scheduler")
         found = next((OTHERS[name] for name in OTHERS if name in flags), DEFAULT)
         assert found is not DEFAULT or request == Decisions()
-        return judged(found, DEFAULT)
+        return cost_and_remark(found, DEFAULT)
 
     return handler

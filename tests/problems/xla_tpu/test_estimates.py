@@ -68,7 +68,7 @@ def test_loops_count_their_trips_and_an_update_only_what_is_new():
     added = max(3 * ROW / CHIP / MACHINE.memory, 32 * 128 / MACHINE.matrix)  # two operands and a result on the chip
     updated = (ROW + 4) / MACHINE.memory  # a row is written, and a counter read, in main memory
     assert found.roofline == pytest.approx(copied + 24 * (added + updated), rel=1e-3)
-    assert found.memory == 7.0 and found.strange == 0
+    assert found.memory == 7.0 and found.unknown_loops == 0
 
 
 def test_main_memory_bounds_what_runs_in_the_background():
@@ -92,7 +92,7 @@ ENTRY %main (a: f32[512,128]) -> f32[512,128] {{
 
 def test_a_loop_whose_trips_cannot_be_read_counts_once_and_is_told():
     found = estimates(LOOP.replace("constant(24)", "constant({...})"), MACHINE, 0.0)
-    assert found.strange == 1 and found.cycles == pytest.approx(1500 + 2 * 24 * ROW / MACHINE.memory)
+    assert found.unknown_loops == 1 and found.cycles == pytest.approx(1500 + 2 * 24 * ROW / MACHINE.memory)
 
 
 def test_a_machine_of_two_cores_is_halved():
