@@ -15,6 +15,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ..core.space import count_text
+
 if TYPE_CHECKING:
     from ..tuning.tune import Tuning, TuningResult
 
@@ -159,5 +161,5 @@ def _text(fact: Any) -> str:  # noqa: ANN401 - problems add facts of any type
     if isinstance(fact, dict):
         return ", ".join(f"{value:,} {name}" for name, value in fact.items())
     if isinstance(fact, int) and not isinstance(fact, bool):
-        return f"{fact:,}" if fact < 10**15 else f"about 10^{int(math.log10(fact))}"
+        return count_text(fact)
     return f"{fact:.6g}" if isinstance(fact, float) else _SINGLE_BREAK.sub(" ", str(fact))

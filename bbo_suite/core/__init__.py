@@ -1,1 +1,1 @@
-"""What the author of a strategy or a problem reads: spaces, tasks, moves, and the two contracts."""
+"""For authors of strategies and problems: spaces, tasks, moves, and the contracts of both."""

@@ -1,4 +1,4 @@
-"""Known constraints: which combinations of values a compiler forbids."""
+"""Known constraints: combinations of values that the compiler forbids."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LARGEST_TABLE = 1 << 22
-"""Most combinations that one set of tied parameters may have while its table of allowed rows is built."""
+"""The most combinations of constrained parameters that are tried while a table of allowed rows is built."""
 
 
 @dataclass(frozen=True)
@@ -17,9 +17,9 @@ class Constraint:
     """A rule over a few parameters.
 
     Attributes:
-      parameters: the columns that the rule looks at, k of them.
+      parameters: the k columns that the rule depends on.
       allowed: takes an `(n, k)` array of indices and returns an `(n,)` array of booleans.
-      rows: `(m, k)` every row that is allowed, where they are known: then no table has to be grown.
+      rows: `(m, k)` all allowed rows, if they are known; otherwise they are found by trying combinations.
     """
 
     parameters: tuple[int, ...]
@@ -29,17 +29,17 @@ class Constraint:
 
 @dataclass(frozen=True)
 class Component:
-    """Parameters that constraints tie together, with every row of them that is allowed.
+    """Parameters that constraints connect, with a table of all their allowed rows.
 
-    Holding the table makes sampling uniform, counting exact and membership a binary search. The idea of independent
-    groups with a table (a tree) each is from BaCO (Hellsten et al. 2022, section 4).
+    With the table, sampling is uniform, counting is exact and a membership test is a binary search. Independent groups
+    with one table (a tree) each are from BaCO (Hellsten et al. 2022, section 4).
 
     Attributes:
       columns: `(k,)` columns of the space, ascending.
       rows: `(m, k)` allowed rows in ascending order of their keys.
-      keys: `(m,)` numbers of the rows: mixed-radix, or hashes where the product of the columns is beyond 2^62.
-      sizes: `(k,)` number of values of each column.
-      weights: `(k,)` what the keys are the sums of indices by, modulo 2^64.
+      keys: `(m,)` mixed-radix numbers of the rows, or hashes if the product of the sizes exceeds 2^62.
+      sizes: `(k,)` the number of values of each column.
+      weights: `(k,)` a key is the sum of indices times weights, modulo 2^64.
     """
 
     columns: NDArray[np.int64]
@@ -49,17 +49,17 @@ class Component:
     weights: NDArray[np.int64]
 
     def allows(self, configs: NDArray) -> NDArray[np.bool_]:
-        """Return `(n,)` booleans: is the row's part in the table? `configs` holds indices within range."""
+        """Return `(n,)` booleans: True if the row's part is in the table. The indices must be in range."""
         part = configs[:, self.columns]
         wanted = _keys(part, self.weights)
         places = self._nearest(wanted)
         good = self.keys[places] == wanted
-        if _is_beyond(self.sizes):  # two rows may have one hash
+        if _is_beyond(self.sizes):  # two rows may have the same hash
             good[good] = (self.rows[places[good]] == part[good]).all(axis=1)
         return good
 
     def places(self, configs: NDArray) -> NDArray[np.int64]:
-        """Return `(n,)` which row of the table each allowed row's part is."""
+        """Return `(n,)` positions in the table of the parts of allowed rows."""
         return self._nearest(_keys(configs[:, self.columns], self.weights))
 
     def _nearest(self, wanted: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -67,20 +67,20 @@ class Component:
 
 
 def listed(rows: NDArray) -> Constraint:
-    """Return the constraint that allows the rows `(m, d)` of a whole space and nothing else."""
+    """Return the constraint that allows only the given `(m, d)` rows of a whole space."""
     columns = tuple(range(rows.shape[1]))
     return Constraint(columns, lambda wanted: np.ones(len(wanted), bool), rows)
 
 
 def table(columns: Sequence[int], rows: NDArray, sizes: NDArray[np.int64]) -> Component:
-    """Return the table of `(m, k)` allowed rows, in whatever order and however often each is given."""
+    """Return the table of `(m, k)` allowed rows; order and duplicates do not matter."""
     own, rows = sizes[list(columns)], rows.astype(np.int64)
     for weights in _weights(own):
         keys = _keys(rows, weights)
         order = np.argsort(keys, kind="stable")
         rows, keys = rows[order], keys[order]
         again = np.flatnonzero(keys[1:] == keys[:-1])
-        if (rows[again] == rows[again + 1]).all():  # else two rows have one hash
+        if (rows[again] == rows[again + 1]).all():  # else two rows have the same hash
             break
     return Component(np.asarray(columns), np.delete(rows, again, 0), np.delete(keys, again), own, weights)
 
@@ -89,12 +89,12 @@ def tie(sizes: NDArray[np.int64], constraints: Sequence[Constraint]) -> list[Com
     """Group the parameters that constraints connect and build each group's table.
 
     Raises:
-      ValueError: a constraint names no column or one that is not there, answers with a wrong shape, forbids everything,
-        or ties too many combinations.
+      ValueError: a constraint names no column or an unknown one, returns a wrong shape, forbids everything, or connects
+        too many combinations.
     """
     for constraint in constraints:
         if not constraint.parameters:
-            raise ValueError("a constraint names no columns; name those that it looks at")
+            raise ValueError("a constraint names no columns; name those that it depends on")
         if any(not 0 <= column < len(sizes) for column in constraint.parameters):
             raise ValueError(
                 f"a constraint names columns {constraint.parameters} of a space of {len(sizes)} parameters"
@@ -107,7 +107,7 @@ def tie(sizes: NDArray[np.int64], constraints: Sequence[Constraint]) -> list[Com
 
 
 def _component(columns: list[int], sizes: NDArray[np.int64], constraints: Sequence[Constraint]) -> Component:
-    """Take the table that a constraint brings, or grow it; both are filtered by what the constraints say."""
+    """Return the table that a constraint provides, or build it; either is filtered by all constraints."""
     own = [c for c in constraints if set(c.parameters) <= set(columns)]
     known = [c for c in own if c.rows is not None and set(c.parameters) == set(columns)]
     if known:
@@ -116,18 +116,20 @@ def _component(columns: list[int], sizes: NDArray[np.int64], constraints: Sequen
         for constraint in own:
             rows = rows[_answer(constraint, rows[:, [columns.index(c) for c in constraint.parameters]])]
     else:
-        rows = _grown(columns, sizes, own)
+        rows = _built(columns, sizes, own)
     if not len(rows):
         raise ValueError(f"constraints on columns {columns} forbid every combination")
     return table(columns, rows, sizes)
 
 
-def _grown(columns: list[int], sizes: NDArray[np.int64], constraints: Sequence[Constraint]) -> NDArray[np.int64]:
-    """Grow a table column by column and filter as soon as a constraint has all its columns."""
+def _built(columns: list[int], sizes: NDArray[np.int64], constraints: Sequence[Constraint]) -> NDArray[np.int64]:
+    """Build a table column by column; apply each constraint as soon as all its columns are there."""
     rows = np.zeros((1, 0), np.int64)
     for width, column in enumerate(columns, start=1):
         if len(rows) * int(sizes[column]) > LARGEST_TABLE:
-            raise ValueError(f"constraints tie {len(columns)} parameters with more than {LARGEST_TABLE:,} combinations")
+            raise ValueError(
+                f"constraints connect {len(columns)} parameters with more than {LARGEST_TABLE:,} combinations"
+            )
         values = np.tile(np.arange(sizes[column]), len(rows))
         rows = np.column_stack([np.repeat(rows, sizes[column], axis=0), values])
         for constraint in constraints:
@@ -139,8 +141,8 @@ def _grown(columns: list[int], sizes: NDArray[np.int64], constraints: Sequence[C
 def _answer(constraint: Constraint, rows: NDArray) -> NDArray[np.bool_]:
     answer = np.asarray(constraint.allowed(rows), bool)
     if answer.shape != (len(rows),):
-        shapes = f"{answer.shape} for {rows.shape} indices; return one boolean a row"
-        raise ValueError(f"the constraint on columns {constraint.parameters} answered with shape {shapes}")
+        shapes = f"{answer.shape} for {rows.shape} indices; return one boolean per row"
+        raise ValueError(f"the constraint on columns {constraint.parameters} returned shape {shapes}")
     return answer
 
 
@@ -149,7 +151,7 @@ def _keys(rows: NDArray, weights: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _weights(sizes: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    """Yield the weights of mixed-radix numbers, or where these do not fit, those of one hash after another."""
+    """Yield the weights of mixed-radix numbers or, if these do not fit into 64 bits, of one hash after another."""
     if not _is_beyond(sizes):
         yield np.concatenate([np.cumprod(sizes[::-1])[::-1][1:], [1]])
         return

@@ -1,4 +1,4 @@
-"""A seeded order of a whole space that can be entered anywhere."""
+"""A seeded random order of a whole space with access to any position."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _CHUNK = 1 << 12
 
 
 class Enumeration:
-    """Every candidate of a space once, in an order that the generator shuffles.
+    """Every candidate of a space once, in an order that depends on the generator.
 
-    Position i gives a number below N by a keyed bijection (a Feistel network with cycle walking, Black and Rogaway
-    2002, section 5), and its mixed-radix digits are the indices. Beyond 2^62 candidates the digits that do not fit are
-    pseudo-random in i: no run gets that far, and its first candidates still differ and look uniform.
+    A keyed bijection (a Feistel network with cycle walking, Black and Rogaway 2002, section 5) maps position i to a
+    number below N, whose mixed-radix digits are the indices. In a space of more than 2^62 candidates, the digits that
+    do not fit are pseudo-random functions of i: no run gets that far, and its candidates differ and look uniform.
 
     Attributes:
-      length: how many positions there are: the space's cardinality, or 2^62 if it is beyond that.
+      length: the number of positions: the space's cardinality, at most 2^62.
     """
 
     def __init__(self, space: Space, rng: Generator) -> None:
@@ -69,7 +69,7 @@ class Enumeration:
 
 
 def _blocks(space: Space) -> list[tuple[NDArray, int]]:
-    """Return the independent parts of a space, by columns, with how many values each takes."""
+    """Return the columns of each independent part of a space, and its number of values."""
     blocks = [(c.columns, len(c.rows)) for c in space.components]
     blocks += [(np.arange(a, b), math.factorial(b - a)) for a, b in space.free_permutations]
     free = np.ones(len(space), bool)
@@ -80,7 +80,7 @@ def _blocks(space: Space) -> list[tuple[NDArray, int]]:
 
 
 def _largest_that_fit(sizes: list[int]) -> set[int]:
-    """Return the blocks, largest first, whose product stays within 2^62."""
+    """Return the blocks, chosen largest first, whose product is at most 2^62."""
     chosen, total = set(), 1
     for block in sorted(range(len(sizes)), key=lambda b: -sizes[b]):
         if total * sizes[block] <= _LARGEST:
@@ -117,7 +117,7 @@ def _unrank(ranks: NDArray[np.uint64], n: int) -> NDArray[np.int64]:
     for place in range(n):
         factor = np.uint64(math.factorial(n - 1 - place))
         digits[:, place], ranks = (ranks // factor).astype(np.int64), ranks % factor
-    for place in range(n - 2, -1, -1):  # a digit counts the smaller values that are left; later places make room
+    for place in range(n - 2, -1, -1):  # a digit counts the smaller values left; shift the later ones
         later = digits[:, place + 1 :]
         later += later >= digits[:, place : place + 1]
     return digits

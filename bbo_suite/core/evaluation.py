@@ -1,4 +1,4 @@
-"""One guarded call of a problem: forbidden candidates are kept away from it and its answer is checked."""
+"""Evaluating candidates: forbidden ones never reach the problem, and its answer is checked."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..errors import UserError, error_boundary
 from .problem import Evaluations, Problem, Status
+from .space import row_text
 
 
 class _Checked(TypedDict):
@@ -43,7 +44,7 @@ def evaluate(problem: Problem, configs: NDArray) -> Evaluations:
 def _evaluate(problem: Problem, configs: NDArray) -> Evaluations:
     started = time.perf_counter()
     with error_boundary(f"problem {problem.id}", "evaluate"):
-        answer = problem.evaluate(configs.copy())  # its own: neither side sees what the other does to its rows
+        answer = problem.evaluate(configs.copy())  # a copy: changes on one side do not reach the other
     elapsed = time.perf_counter() - started
     try:
         checked = _check(answer, configs, elapsed)
@@ -60,10 +61,10 @@ def _check(answer: Evaluations, configs: NDArray, elapsed: float) -> _Checked:
     seconds = np.full(n, elapsed / n) if answer.seconds is None else np.asarray(answer.seconds, np.float64)
     for name, array in (("values", values), ("status", status), ("seconds", seconds)):
         if array.shape != (n,):
-            raise ValueError(f"evaluate returned {name} of shape {array.shape} for {n} candidates; return one each")
+            raise ValueError(f"evaluate returned {name} of shape {array.shape} for {n} candidates; return one for each")
     _agree(configs, values, status, seconds)
     if not isinstance(answer.reasons, dict):
-        raise ValueError(f"evaluate returned reasons as {type(answer.reasons).__name__}; use a dict by place")
+        raise ValueError(f"evaluate returned reasons as {type(answer.reasons).__name__}; use a dictionary by position")
     reasons = {int(place): str(reason) for place, reason in answer.reasons.items()}
     return {"values": values, "status": status.astype(np.int8), "seconds": seconds, "reasons": reasons}
 
@@ -76,25 +77,21 @@ def _agree(configs: NDArray, values: NDArray[np.float64], status: NDArray, secon
     strange = np.flatnonzero(~(values >= 0))
     if len(strange):
         advice = "a cost is not negative, and a candidate that fails costs inf and has a status"
-        raise ValueError(f"the value of candidate {_short(configs[strange[0]])} is {values[strange[0]]}; {advice}")
+        raise ValueError(f"the value of candidate {row_text(configs[strange[0]])} is {values[strange[0]]}; {advice}")
     if ((status == Status.OK) != np.isfinite(values)).any():
         raise ValueError("a value is finite without status OK, or status is OK without a finite value; make them agree")
 
 
-def _short(config: NDArray) -> str:
-    return f"[{', '.join(map(str, config[:8].tolist()))}{', ...' if len(config) > 8 else ''}]"
-
-
 def default_value(problem: Problem) -> float:
-    """Return the cost of the problem's default candidate, which counts against nobody's budget.
+    """Return the cost of the problem's default candidate; it does not count against a budget.
 
     Raises:
-      UserError: the default fails, or is no candidate.
+      UserError: the default fails, or is not a candidate.
     """
     try:
         result = evaluate(problem, problem.default_row()[None])
     except (ValueError, AttributeError) as error:
-        raise UserError(f"the default configuration of {problem.id} is no candidate: {error}") from None
+        raise UserError(f"the default configuration of {problem.id} is not a candidate: {error}") from None
     if result.status[0] != Status.OK:
         word, reason = Status(int(result.status[0])).word, result.reasons.get(0, "no reason given")
         raise UserError(f"the default configuration of {problem.id} fails ({word}: {reason}); a default must work")

@@ -1,4 +1,4 @@
-"""Small random changes of candidates that stay allowed: what annealing and evolution step by."""
+"""Random changes of candidates that keep them allowed: mutation and crossover."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .space import Kind, Space
 class Moves:
     """Mutation and crossover on one space.
 
-    Flip positions are drawn, never dense masks, and free choices and scales change in one step for the whole batch.
-    A slot is redrawn or its sequence shifted by one removal and insertion; a permutation swaps or shifts; tied
-    parameters move inside their table.
+    The changed positions are drawn directly, without dense masks, and free choices and scales change in one step for
+    the whole batch. A slot is redrawn, or its sequence shifted by removing and inserting one element; a permutation
+    swaps or shifts; constrained parameters move inside their table of allowed rows.
     """
 
     def __init__(self, space: Space) -> None:
@@ -26,14 +26,14 @@ class Moves:
             self._component[component.columns] = number
             fixed[component.columns] |= len(component.rows) == 1
         self.movable: NDArray[np.int64] = np.flatnonzero(~fixed)
-        """The parameters that can change: those with more than one value, and not the only one that is allowed."""
+        """The parameters that have more than one allowed value."""
         tied = self._component >= 0
-        unshifted = np.isin(space.groups, space.groups[tied])  # shifting a sequence would move what is tied in it
+        unshifted = np.isin(space.groups, space.groups[tied])  # shifting a sequence would move its constrained slots
         self._plain = ((space.kinds != Kind.SLOT) | unshifted) & ~tied
         self._block = self._blocks()
 
     def _blocks(self) -> NDArray[np.int64] | None:
-        """Return which columns must be inherited together, or None if all are free."""
+        """Return the first column of the block that each column is inherited with; None if all are independent."""
         block = np.arange(len(self._space))
         for start, stop in self._space.free_permutations:
             block[start:stop] = start
@@ -44,7 +44,7 @@ class Moves:
     def mutate(self, configs: NDArray, counts: NDArray[np.int64], rng: Generator) -> NDArray:
         """Return copies of `(n, d)` allowed rows with `counts` `(n,)` random single changes each.
 
-        Two changes of a row may fall on one parameter; the later one wins.
+        Two changes of a row may hit the same parameter; the later one wins.
         """
         children = configs.copy()
         if not len(self.movable):
@@ -55,20 +55,20 @@ class Moves:
         return children
 
     def change(self, children: NDArray, rows: NDArray[np.int64], columns: NDArray[np.int64], rng: Generator) -> None:
-        """Change in place, for each k, the movable parameter `columns[k]` of row `rows[k]` to something else."""
+        """Change, in place, the movable parameter `columns[k]` of row `rows[k]` for each k."""
         plain = self._plain[columns]
         if plain.all():
             self._redraw(children, rows, columns, rng)
             return
         self._redraw(children, rows[plain], columns[plain], rng)
         rows, columns = rows[~plain], columns[~plain]
-        while len(rows):  # moves that reach beyond one parameter: one a row at a time
+        while len(rows):  # moves that change several parameters: one per row at a time
             _, first = np.unique(rows, return_index=True)
             self._structured(children, rows[first], columns[first], rng)
             rows, columns = np.delete(rows, first), np.delete(columns, first)
 
     def _redraw(self, children: NDArray, rows: NDArray, columns: NDArray, rng: Generator) -> None:
-        """Give each parameter another value; a scale takes a neighbouring one half of the time."""
+        """Draw another value for each parameter; a scale takes a neighbouring value half of the time."""
         sizes = self._space.sizes[columns]
         old = children[rows, columns].astype(np.int64)
         new = (old + 1 + (rng.random(len(rows)) * (sizes - 1)).astype(np.int64)) % sizes
@@ -83,13 +83,13 @@ class Moves:
     def spread(
         self, children: NDArray, rows: NDArray[np.int64], columns: NDArray[np.int64], lengths: NDArray[np.int64]
     ) -> None:
-        """Give in place, for each k, the value of parameter `columns[k]` of row `rows[k]` to those after it.
+        """Copy, in place, the value of parameter `columns[k]` of row `rows[k]` to the parameters after it, for each k.
 
-        Of the `lengths[k] - 1` parameters that follow, those change that have as many values as the first; slots and
-        tied parameters neither give nor take.
+        Of the `lengths[k] - 1` parameters that follow, those with the same number of values change. Slots and
+        constrained parameters are neither copied nor changed.
         """
-        k, offsets = _stretches(lengths)
-        self._give(children, rows, k, columns[k], columns[k] + offsets)
+        k, offsets = _ranges(lengths)
+        self._copy_values(children, rows, k, columns[k], columns[k] + offsets)
 
     def copy(
         self,
@@ -99,25 +99,25 @@ class Moves:
         starts: NDArray[np.int64],
         lengths: NDArray[np.int64],
     ) -> NDArray[np.bool_]:
-        """Give in place, for each k, the values from parameter `starts[k]` on to those from `columns[k]` on.
+        """Copy, in place, the values from parameter `starts[k]` on to the parameters from `columns[k]` on, for each k.
 
-        Values go over as in `spread`; returns `(k,)` booleans: did anything change?
+        The same parameters are left out as in `spread`. Returns `(k,)` booleans: True if a value changed.
         """
-        k, offsets = _stretches(lengths)
-        return self._give(children, rows, k, starts[k] + offsets, columns[k] + offsets)
+        k, offsets = _ranges(lengths)
+        return self._copy_values(children, rows, k, starts[k] + offsets, columns[k] + offsets)
 
-    def _give(
+    def _copy_values(
         self, children: NDArray, rows: NDArray, k: NDArray, sources: NDArray, targets: NDArray
     ) -> NDArray[np.bool_]:
-        """Let targets in `rows[k]` take the values of sources where that is possible; which of the rows changed?"""
+        """Copy sources to targets in `rows[k]` where the sizes are equal; return True for rows that changed."""
         inside = np.maximum(sources, targets) < len(self._space)
         k, sources, targets = k[inside], sources[inside], targets[inside]
         alike = self._space.sizes[sources] == self._space.sizes[targets]
         alike &= self._plain[sources] & self._plain[targets]
         k, sources, targets = k[alike], sources[alike], targets[alike]
-        given = children[rows[k], sources]
-        changed = given != children[rows[k], targets]
-        children[rows[k], targets] = given
+        values = children[rows[k], sources]
+        changed = values != children[rows[k], targets]
+        children[rows[k], targets] = values
         return np.bincount(k[changed], minlength=len(rows)) > 0
 
     def _structured(self, children: NDArray, rows: NDArray, columns: NDArray, rng: Generator) -> None:
@@ -132,7 +132,7 @@ class Moves:
     def _within_table(
         self, children: NDArray, rows: NDArray, columns: NDArray, component: Component, rng: Generator
     ) -> None:
-        """Redraw the parameter until the row is allowed; where that fails, take any other row of the table."""
+        """Redraw the parameter until the row is allowed; after 8 failures, take any other row of the table."""
         before = children[rows]
         after = before.copy()
         left = np.arange(len(rows))
@@ -161,31 +161,31 @@ class Moves:
             self._redraw(children, rows, columns, rng)
 
     def cross(self, mothers: NDArray, fathers: NDArray, rng: Generator) -> NDArray:
-        """Return uniform crossovers of `(n, d)` allowed rows; what must stay together comes from one parent."""
+        """Return uniform crossovers of `(n, d)` allowed rows; each block comes from one parent."""
         n, d = mothers.shape
         bits = np.unpackbits(rng.integers(0, 256, (n, (d + 7) // 8), dtype=np.uint8), axis=1, count=d).view(bool)
         return self._inherited(bits, mothers, fathers)
 
     def graft(self, mothers: NDArray, fathers: NDArray, rng: Generator) -> NDArray:
-        """Return `(n, d)` mothers with one stretch of parameters of their fathers, of 1 to d and often few."""
+        """Return `(n, d)` mothers with one run of adjacent parameters from their fathers: 1 to d, mostly few."""
         n, d = mothers.shape
         lengths = np.floor(np.exp(rng.random(n) * np.log(d + 1)))
         places = (np.arange(d) - rng.integers(0, d, (n, 1))) % d
         return self._inherited(places >= lengths[:, None], mothers, fathers)
 
     def _inherited(self, maternal: NDArray[np.bool_], mothers: NDArray, fathers: NDArray) -> NDArray:
-        """Take each parameter from one parent, and what must stay together from the one of its first."""
+        """Take each block of parameters from the parent that its first parameter is drawn from."""
         return np.where(maternal if self._block is None else maternal[:, self._block], mothers, fathers)
 
 
-def _stretches(lengths: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return for each place of stretches of these lengths the number of its stretch, and its offset in it."""
+def _ranges(lengths: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return, for each position of consecutive ranges, the number of its range and its offset in it."""
     k = np.repeat(np.arange(len(lengths)), lengths)
     return k, np.arange(len(k)) - (np.cumsum(lengths) - lengths)[k]
 
 
 def _shifted(parts: NDArray, source: NDArray, target: NDArray) -> NDArray:
-    """Return rows whose element at `source` was taken out and put in at `target`."""
+    """Return rows with the element at `source` removed and inserted at `target`."""
     place = np.arange(parts.shape[1])[None, :]
     source, target = source[:, None], target[:, None]
     left = (place >= source) & (place < target)

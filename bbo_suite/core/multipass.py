@@ -1,4 +1,4 @@
-"""A compiler as a chain of passes: what each pass decides depends on the graph that the earlier ones left."""
+"""A compiler as a chain of passes: the decisions of each pass depend on the graph that earlier passes produced."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """What a pass decides on one graph: k columns of the flat space.
+    """The decisions of a pass on one graph: k columns of the flat space.
 
     Attributes:
       columns: `(k,)` int64, ascending.
-      sizes: `(k,)` int64; only the first `sizes` values of a column differ on this graph, at least 1.
-      keys: `(k,)` uint64, what is decided, by content: where keys are equal, on another graph or twice on this one,
-        sizes are equal too, and the same value does the same.
-      nodes: `(k,)` int64; decisions about one node have one number, in all separable passes.
-      share: `(k,)` float64, the share of the run time that the compiler's own model gives to the node; it only orders
-        and divides work.
+      sizes: `(k,)` int64, at least 1; only the first `sizes` values of a column differ on this graph.
+      keys: `(k,)` uint64, a hash of what is decided. Decisions with equal keys, on this graph or another, have equal
+        sizes, and equal values have the same effect.
+      nodes: `(k,)` int64; decisions about the same node have the same number in all separable passes.
+      share: `(k,)` float64, the share of the run time that the compiler's own model attributes to the node; it is
+        used only to order and divide work.
     """
 
     columns: NDArray[np.int64]
@@ -34,15 +34,15 @@ class Decisions:
 class MultiPass(ABC):
     """The passes of a compiler over one flat space.
 
-    The flat space holds the decisions of all passes, each column that of one pass. A decision that means nothing on
-    the graph at hand is ignored by the problem, so every strategy can work on flat rows. A strategy that works pass by
-    pass learns here which columns are live on a graph. Graphs are opaque; two are the same if they are the same object.
+    The flat space holds the decisions of all passes; each column belongs to one pass. The problem ignores decisions
+    that do not apply to the current graph, so every strategy can work on flat rows. A strategy that works pass by pass
+    learns here which columns apply to a graph. Graphs are opaque; two are the same if they are the same object.
 
     Attributes:
-      passes: their names, in the order in which they run.
-      separable: passes whose decisions about one node do not change what those about another are worth.
-      automatic: passes for which the task's default means `what the compiler chooses` on every graph, not only on the
-        default's; such a pass needs no look at the graph until it is tuned.
+      passes: the names of the passes, in the order in which they run.
+      separable: passes whose decisions about one node do not change the cost of decisions about another.
+      automatic: passes for which the task's default means "the compiler's choice" on every graph, not only on the
+        graph of the default; such a pass does not need the graph until it is tuned.
       source: the graph before the first pass.
     """
 
@@ -57,15 +57,15 @@ class MultiPass(ABC):
 
     @abstractmethod
     def decisions(self, name: str, graph: Any) -> Decisions:  # noqa: ANN401 - opaque
-        """Return what the pass decides on a graph that the earlier passes left; the same object when asked again."""
+        """Return the decisions on a graph that earlier passes produced; repeated calls return the same object."""
 
     @abstractmethod
     def default(self, name: str, graph: Any) -> NDArray[np.int64]:  # noqa: ANN401 - opaque
-        """Return `(k,)` what the compiler chooses on this graph, in the order of `decisions`; it may be dear."""
+        """Return the `(k,)` choices of the compiler on this graph, in the order of `decisions`; may be expensive."""
 
     @abstractmethod
     def apply(self, name: str, graph: Any, config: NDArray) -> Any:  # noqa: ANN401 - opaque
-        """Return the graph after the pass under a flat `(d,)` row, of which the pass reads its own columns only.
+        """Return the graph after the pass with a flat `(d,)` row; the pass reads only its own columns.
 
-        It costs no evaluation, and what is asked again gives the same object.
+        It does not count as an evaluation, and repeated calls return the same object.
         """

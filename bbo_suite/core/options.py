@@ -1,4 +1,4 @@
-"""Options of a strategy: one frozen dataclass is the help, the record and the documentation."""
+"""Options of a strategy: a frozen dataclass from which help, stored settings and documentation are made."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 
 
 def option(default: Any, help: str, low: float = -math.inf, high: float = math.inf) -> Any:  # noqa: ANN401
-    """Return a dataclass field with its help and the closed range that its number must be in."""
+    """Return a dataclass field with a help text and, for a number, its closed range."""
     return dataclasses.field(default=default, metadata={"help": help, "low": low, "high": high})
 
 
 def parse(options: type, texts: Mapping[str, str], owner: str) -> Any:  # noqa: ANN401 - an instance of `options`
-    """Return the dataclass with the fields that `texts` names set.
+    """Return an instance of the dataclass, with fields set from texts.
 
     Raises:
-      UserError: no such option, a text of a wrong type, or a number out of its range.
+      UserError: an option is unknown, a text has the wrong type, or a number is out of range.
     """
     fields = {f.name: f for f in _fields(options)}
     types = get_type_hints(options)
@@ -53,7 +53,7 @@ def _type_words(kind: Any) -> str:  # noqa: ANN401 - a class or a form of `typin
 
 def _fields(options: type) -> tuple[dataclasses.Field[Any], ...]:
     if not dataclasses.is_dataclass(options):
-        raise UserError(f"the options {options!r} are no dataclass; decorate them with @dataclass(frozen=True)")
+        raise UserError(f"the options {options!r} are not a dataclass; decorate them with @dataclass(frozen=True)")
     return dataclasses.fields(options)
 
 
@@ -67,7 +67,7 @@ def _check_range(value: Any, metadata: Mapping[str, Any], what: str) -> None:  #
 
 
 def describe(options: type) -> list[dict[str, Any]]:
-    """Return name, type, default and meaning of every option, in order."""
+    """Return name, type, default and help text of every option, in order."""
     types = get_type_hints(options)
     return [
         {"name": f.name, "type": _type_words(types[f.name]), "default": f.default, "help": f.metadata.get("help", "")}

@@ -1,4 +1,4 @@
-"""Words for building a small space by hand: `product(choice("layout", ["NCHW", "NHWC"]), scale("tile", [8, 16]))`."""
+"""Building a small space by hand: `product(choice("layout", ["NCHW", "NHWC"]), scale("tile", [8, 16]))`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .space import Kind, Space
 
 @dataclass(frozen=True)
 class Parameter:
-    """One named decision, or a whole sequence of them: its values, their kind, and how many slots it has."""
+    """A named parameter, or a sequence of `length` slots with the same values."""
 
     name: str
     values: Sequence[Any]
@@ -32,24 +32,27 @@ def scale(name: str, values: Sequence[Any]) -> Parameter:
 
 
 def sequence(name: str, length: int, values: Sequence[Any]) -> Parameter:
-    """Return `length` slots that hold any of the values each."""
+    """Return a sequence of `length` slots; each holds any of the values."""
     return Parameter(name, values, Kind.SLOT, length)
 
 
 def permutation(name: str, values: Sequence[Any]) -> Parameter:
-    """Return one slot for each value, every value used once."""
+    """Return a sequence with one slot per value that uses every value once."""
     return Parameter(name, values, Kind.SLOT, len(values), distinct=True)
 
 
 def product(*parameters: Parameter, constraints: Sequence[Constraint] = ()) -> Space:
-    """Return the space of the parameters; constraints name columns, a sequence of n slots has n of them.
+    """Return the space of the parameters.
+
+    Args:
+      constraints: rules over columns of the space; a sequence of n slots has n columns.
 
     Raises:
-      ValueError: two parameters of one name, or what a `Space` refuses.
+      ValueError: two parameters have the same name, or `Space` refuses the arguments.
     """
     twice = {p.name for p in parameters if sum(p.name == other.name for other in parameters) > 1}
     if twice:
-        raise ValueError(f"parameter {min(twice)!r} is there twice; give each its own name")
+        raise ValueError(f"parameter {min(twice)!r} occurs twice; give each parameter its own name")
     owners = [p for p in parameters for _ in range(p.length)]
     places = [i for p in parameters for i in range(p.length)]
     numbers = [number for number, p in enumerate(parameters) for _ in range(p.length)]

@@ -19,11 +19,11 @@ from .task import Strategies, Structure, Task
 from .versions import arguments_version, code_version, is_ours
 
 NO_CHANGE = "# the default"
-"""What `paste` gives for a row that changes nothing, where only changes are written."""
+"""What `paste` returns for the default, where it writes differences only."""
 
 
 class Status(IntEnum):
-    """What became of a candidate."""
+    """The outcome of an evaluation."""
 
     OK = 0
     FORBIDDEN = 1
@@ -34,19 +34,19 @@ class Status(IntEnum):
 
     @property
     def word(self) -> str:
-        """The status as it stands in files and tables."""
+        """The status as text for files and tables."""
         return self.name.lower()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluations:
-    """What a batch of n candidates cost.
+    """The results of evaluating a batch of n candidates.
 
     Attributes:
-      values: `(n,)` float64 in the problem's unit, to be minimised; inf for a candidate that failed.
+      values: `(n,)` float64 costs in the problem's unit, to be minimised; inf for a candidate that failed.
       status: `(n,)` of `Status`.
-      reasons: why a candidate failed, or a remark on one that did not, by its place in the batch.
-      seconds: `(n,)` what each evaluation took; None lets the engine divide the batch's time.
+      reasons: why a candidate failed, or a remark on one that did not, by its position in the batch.
+      seconds: `(n,)` the time of each evaluation; None: the engine divides the batch's time evenly.
     """
 
     values: NDArray[np.float64]
@@ -60,12 +60,19 @@ class Evaluations:
         numbers = np.asarray(values, np.float64)
         return cls(numbers, np.where(np.isposinf(numbers), Status.RUNTIME_ERROR, Status.OK).astype(np.int8))
 
+    def __repr__(self) -> str:
+        """Return the number of candidates with each status and the lowest cost."""
+        statuses, counts = np.unique(self.status, return_counts=True)
+        found = ", ".join(f"{n:,} {Status(s).word}" for s, n in zip(statuses.tolist(), counts.tolist(), strict=True))
+        best = f"; best {min(self.values):.6g}" if len(self.values) else ""
+        return f"Evaluations({len(self.values):,} candidates: {found or 'none'}{best})"
+
 
 class Problem(ABC):
-    """A family of black-box tasks; one object is one instance.
+    """A family of optimization problems; an object is one instance.
 
-    A subclass sets `instances`, and in its constructor, which takes an instance's name, `space` and `default`.
-    `id` is given by the registry: `family/instance`.
+    A subclass sets `instances`. Its constructor takes the name of an instance and sets `space` and `default`.
+    The registry sets `id` to `family/instance`.
     """
 
     instances: ClassVar[Sequence[str]] = ()
@@ -75,7 +82,7 @@ class Problem(ABC):
     optimum: float | None = None
     id: str = ""
     workers: int = 1
-    """Processes that a problem with a live compiler may use for a batch; no cost depends on it."""
+    """The number of processes that a live compiler may use for a batch; costs do not depend on it."""
     constructed_with: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
     """The arguments of the constructor, from which another process builds the same problem."""
 
@@ -87,19 +94,21 @@ class Problem(ABC):
 
     @classmethod
     def from_file(cls, path: str) -> Self:
-        """Return the instance that a user's file holds, for ids `family:path`.
+        """Return the problem that a user's file describes, for ids `family:path`.
 
         Raises:
-          UserError: the file cannot be read, or the family reads none.
+          UserError: the file cannot be read, or the family does not read files.
         """
-        raise UserError(f"{cls.__name__} reads no files ({path}); use one of its instances: {', '.join(cls.instances)}")
+        raise UserError(
+            f"{cls.__name__} does not read files ({path}); use one of its instances: {', '.join(cls.instances)}"
+        )
 
     @abstractmethod
     def evaluate(self, configs: NDArray) -> Evaluations:
-        """Return the cost of `(n, d)` allowed candidates; the same candidate always costs the same, noise aside."""
+        """Return the costs of `(n, d)` allowed candidates; apart from noise, a candidate always costs the same."""
 
     def structure(self) -> Structure | None:
-        """Return what the problem declares about its parameters, None if nothing."""
+        """Return what the problem declares about its parameters; None if nothing."""
         return None
 
     def fingerprint(self) -> str:
@@ -131,29 +140,33 @@ class Problem(ABC):
         """Return a copy of the default as a `(d,)` row of the space.
 
         Raises:
-          ValueError: it is none.
+          ValueError: the default is not a row of the space.
         """
         return self.space.check(np.array(self.default)[None])[0]
 
     def facts(self) -> dict[str, str]:
-        """Return what `show` prints about this instance beyond its space, by name.
+        """Return further facts about this instance by name; `show` prints them.
 
-        `results` says how the results of a compiled program are checked, where they are; `best` repeats it.
+        If the results of compiled programs are checked, `results` describes how; `best` prints it, too.
         """
         return {}
 
     def paste(self, config: NDArray) -> str:
-        """Return an allowed `(d,)` row in the compiler's own words, ready to paste; never empty.
+        """Return an allowed `(d,)` row in the compiler's own syntax, ready to paste; never empty.
 
-        Here, and so in families that have no words of their own, a line `name = label` for each parameter that differs
-        from the default.
+        By default: a line `name = value` for each parameter that differs from the default.
         """
         differing = np.flatnonzero(config != self.default_row()).tolist()
         lines = [f"{self.space.name(i)} = {self.space.values(i)[config[i]]}" for i in differing]
         return "\n".join(lines) or NO_CHANGE
 
+    def __repr__(self) -> str:
+        """Return the class, the id, the space and the unit."""
+        space = getattr(self, "space", None)  # a constructor that fails has none yet
+        return f"{type(self).__name__}({self.id!r}, {space!r}, unit {self.unit!r})"
+
     def task(self, uses_structure: bool = True, strategies: Strategies | None = None) -> Task:
-        """Return what a strategy may know; without the structure for one that does not say that it uses it.
+        """Return the problem as a strategy sees it, with the structure only if the strategy uses it.
 
         Args:
           strategies: for a strategy that runs others.

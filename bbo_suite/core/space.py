@@ -1,4 +1,4 @@
-"""The space of candidates: arrays of sizes, kinds and groups; names and values only where people look."""
+"""The search space: arrays of sizes, kinds and groups; names and values are made on demand."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Values = Callable[[int], Sequence[Any]] | Sequence[Sequence[Any]] | None
 
 
 class Kind(IntEnum):
-    """What the values of a parameter mean to each other."""
+    """How the values of a parameter relate to each other."""
 
     CHOICE = 0  # unordered
     SCALE = 1  # ordered
@@ -29,19 +29,19 @@ class Kind(IntEnum):
 
 
 class Space:
-    """A finite product of parameters minus what known constraints forbid.
+    """A finite product of parameters, without the combinations that known constraints forbid.
 
-    A candidate is a row of `d` indices, a batch an `(n, d)` array of `dtype`, the smallest signed integer that holds
-    the largest index.
+    A candidate is a row of `d` indices; a batch is an `(n, d)` array of `dtype`, the smallest signed integer type that
+    holds the largest index.
 
     Args:
-      sizes: `(d,)` number of values of each parameter, at least 1.
-      kinds: `(d,)` of `Kind`; all choices when left out.
-      groups: `(d,)` number of the sequence that a slot belongs to, -1 for other kinds; a group's slots are adjacent.
-      permutations: the groups whose slots hold distinct values; each of their n slots has n values.
+      sizes: `(d,)` the number of values of each parameter, at least 1.
+      kinds: `(d,)` of `Kind` (default: all choices).
+      groups: `(d,)` the number of a slot's sequence, whose slots are adjacent; -1 for other kinds.
+      permutations: the groups that are permutations: n slots with n values each, all distinct.
       constraints: rules over a few parameters each.
-      names: the name of parameter i, made on demand.
-      values: the values of parameter i, made on demand; indices when left out.
+      names: the names of the parameters, or a function of i.
+      values: the values of each parameter, or a function of i (default: the indices).
 
     Raises:
       ValueError: arrays of different lengths, sizes below 1, a broken group, or constraints that forbid everything.
@@ -80,11 +80,11 @@ class Space:
         self._names, self._values = names, values
 
     def fits(self, dtype: type[np.signedinteger]) -> bool:
-        """Does the integer type hold the largest index?"""
+        """Return True if the integer type can hold the largest index."""
         return int(self.sizes.max()) - 1 <= np.iinfo(dtype).max
 
     def _tied_permutations(self, tied_columns: set[int]) -> list[Constraint]:
-        """Check the permutations; one that a constraint touches becomes part of that constraint's table."""
+        """Check the permutations; return the constraints of those that share columns with other constraints."""
         tied, self.free_permutations = [], []
         for group in sorted(self.permutations):
             if group not in self.slots:
@@ -97,6 +97,12 @@ class Space:
             else:
                 self.free_permutations.append((start, stop))
         return tied
+
+    def __repr__(self) -> str:
+        """Return the number of parameters of each kind and of candidates."""
+        counts = {kind: int((self.kinds == kind).sum()) for kind in Kind}
+        kinds = ", ".join(f"{count:,} {kind.name.lower()}" for kind, count in counts.items() if count)
+        return f"Space({len(self):,} parameters: {kinds}; {count_text(self.cardinality)} candidates)"
 
     def __len__(self) -> int:
         """Return the number of parameters."""
@@ -117,7 +123,7 @@ class Space:
         return math.prod(factors)
 
     def sample(self, n: int, rng: Generator) -> NDArray:
-        """Return `n` allowed candidates, uniform and independent."""
+        """Return `(n, d)` allowed candidates, drawn uniformly and independently."""
         high = int(self.sizes[0]) if (self.sizes == self.sizes[0]).all() else self.sizes
         configs = rng.integers(0, high, (n, len(self)), dtype=np.int64 if np.ndim(high) else self.dtype.type)
         configs = configs.astype(self.dtype, copy=False)
@@ -128,7 +134,7 @@ class Space:
         return configs
 
     def allowed(self, configs: NDArray) -> NDArray[np.bool_]:
-        """Return `(n,)` booleans: which rows of indices within range do the constraints allow?"""
+        """Return `(n,)` booleans: True for rows that the constraints allow. The indices must be in range."""
         good = np.ones(len(configs), bool)
         for component in self.components:
             good &= component.allows(configs)
@@ -136,18 +142,18 @@ class Space:
             good &= (np.sort(configs[:, start:stop], axis=1) == np.arange(stop - start)).all(axis=1)
         return good
 
-    def check(self, configs: Any) -> NDArray:  # noqa: ANN401 - it may be anything that a plugin returned
+    def check(self, configs: Any) -> NDArray:  # noqa: ANN401 - whatever a plugin returned
         """Return a batch as a contiguous array of `dtype`.
 
         Raises:
-          ValueError: not an `(n, d)` array of integers in range; the message says which row and column.
+          ValueError: it is not an `(n, d)` array of integers in range; the message names the row and column.
         """
         rows = np.asarray(configs)
         if rows.ndim != 2 or rows.shape[1] != len(self):
             raise ValueError(f"candidates have shape {rows.shape}, not (n, {len(self)})")
         if not np.issubdtype(rows.dtype, np.integer):
             raise ValueError(f"candidates are {rows.dtype}, not integers: they are indices of values")
-        if rows.size and (rows.min() < 0 or rows.max() >= self.sizes.min()):  # the dear test only where it may fail
+        if rows.size and (rows.min() < 0 or rows.max() >= self.sizes.min()):  # the slow test only if it can fail
             outside = (rows < 0) | (rows >= self.sizes)
             for i, j in np.argwhere(outside)[:1]:
                 known = f"{self.name(j)!r} has indices 0 to {self.sizes[j] - 1}"
@@ -155,28 +161,28 @@ class Space:
         return np.ascontiguousarray(rows, self.dtype)
 
     def digests(self, configs: NDArray) -> list[str]:
-        """Return a text of 16 hexadecimal digits for each row, the same on every machine."""
+        """Return a hash of 16 hexadecimal digits for each row, the same on every machine."""
         rows = np.ascontiguousarray(configs, self.dtype.newbyteorder("<"))
         return [hashlib.blake2b(row, digest_size=8).hexdigest() for row in rows]
 
     def pack(self, config: NDArray) -> str:
-        """Return a row as text: one digit a parameter when all have 62 values or fewer, else numbers with dashes."""
+        """Return a row as text: one digit per parameter if all have 62 values or fewer, else numbers and dashes."""
         if int(self.sizes.max()) <= len(DIGITS):
             return "".join(map(DIGITS.__getitem__, config.tolist()))
         return "-".join(map(str, config.tolist()))
 
     def unpack(self, text: str) -> NDArray:
-        """Return the row that `pack` made a text of.
+        """Return the row from the text that `pack` returned.
 
         Raises:
-          ValueError: the text is no row of this space.
+          ValueError: the text is not a row of this space.
         """
         short = int(self.sizes.max()) <= len(DIGITS)
         try:
             numbers = [DIGITS.index(c) for c in text] if short else [int(c) for c in text.split("-")]
             return self.check(np.array([numbers], np.int64))[0]
         except (ValueError, OverflowError) as error:
-            raise ValueError(f"{text[:40]!r} is no row of this space: {error}") from None
+            raise ValueError(f"{text[:40]!r} is not a row of this space: {error}") from None
 
     def name(self, i: int) -> str:
         """Return the name of parameter `i`."""
@@ -191,17 +197,27 @@ class Space:
         return self._values(int(i)) if callable(self._values) else self._values[int(i)]
 
     def describe(self, config: NDArray) -> dict[str, Any]:
-        """Return a row in people's words: the value of every parameter by name."""
+        """Return the value of every parameter by name."""
         return {self.name(i): self.values(i)[index] for i, index in enumerate(config.tolist())}
 
     def digest(self) -> str:
-        """Return a text that changes whenever the set of candidates, their kinds or their encoding change."""
+        """Return a hash of the set of candidates, their kinds and their encoding."""
         state = hashlib.sha256()
         for array in (self.sizes, self.kinds, self.groups, np.array(sorted(self.permutations), np.int64)):
             state.update(np.ascontiguousarray(array).astype("<i8").tobytes() + b"|")
         for component in self.components:
             state.update(component.columns.astype("<i8").tobytes() + component.keys.astype("<i8").tobytes())
         return state.hexdigest()[:16]
+
+
+def count_text(count: int) -> str:
+    """Return a number as text, however large it is: `1,024`, or `about 10^30`."""
+    return f"{count:,}" if count < 10**15 else f"about 10^{int(math.log10(count))}"
+
+
+def row_text(config: NDArray) -> str:
+    """Return the first indices of a row."""
+    return f"[{', '.join(map(str, config[:8].tolist()))}{', ...' if len(config) > 8 else ''}]"
 
 
 def _spans(groups: NDArray[np.int32]) -> dict[int, tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""The contract of a search strategy: ask for candidates, tell what they cost."""
+"""The contract of a search strategy: `ask` returns candidates, `tell` reports their costs."""
 
 from __future__ import annotations
 
@@ -20,43 +20,47 @@ class NoOptions:
 
 
 class Strategy(ABC):
-    """Proposes candidates; deterministic given its generator and what it was told.
+    """Proposes candidates; deterministic, given its generator and the costs that it was told.
 
     Args:
-      task: all that may be known of the problem.
-      budget: how many evaluations the run has in all.
+      task: the problem as a strategy sees it.
+      budget: the number of evaluations in the run.
       rng: the only source of randomness.
       options: an instance of the class's `Options`, a frozen dataclass.
 
     Attributes:
-      uses_structure: does it look at what the problem declares about itself?
-      has_variants: does the class only stand for others, `id:NAME` each, which `variants` and `variant` give?
+      uses_structure: True if the strategy uses what the problem declares about its parameters.
+      has_variants: True if the class only stands for others with ids `id:NAME`; see `variants` and `variant`.
     """
 
     Options: ClassVar[type] = NoOptions
     uses_structure: ClassVar[bool] = False
     has_variants: ClassVar[bool] = False
     pretrain: ClassVar[Callable[..., None] | None] = None
-    """A class method, if the strategy can learn on some problems for others; see `pretraining.pretrain`.
+    """A class method, if the strategy can be trained on some problems for others; see `pretraining.pretrain`.
 
-    It takes `(lessons, budget, rng, options, out, progress)` and writes what it learned to the path `out`.
+    It takes `(lessons, budget, rng, options, out, progress)` and writes what it learned to the file `out`.
     """
 
     def __init__(self, task: Task, budget: int, rng: Generator, options: Any) -> None:  # noqa: ANN401 - its own Options
         self.task, self.budget, self.rng, self.options = task, budget, rng, options
 
+    def __repr__(self) -> str:
+        """Return the class, the problem's id, the budget and the options."""
+        return f"{type(self).__name__}({self.task.problem!r}, budget {self.budget:,}, {self.options!r})"
+
     @abstractmethod
     def ask(self, n: int) -> NDArray:
-        """Return a `(k, d)` batch of indices with 1 <= k <= n, or no row at all when nothing is left to try."""
+        """Return a `(k, d)` batch of indices with 1 <= k <= n, or no rows when no candidate is left to try."""
 
-    def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:  # noqa: B027 - some need not learn
-        """Learn the `(k,)` costs of the batch that was just asked for, inf for what failed.
+    def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:  # noqa: B027 - not every strategy learns
+        """Learn the `(k,)` costs of the last batch; inf for candidates that failed.
 
-        The last batch of a run is not told: nothing could come of it.
+        The last batch of a run is not told, because no proposal follows it.
         """
 
-    def observe(self, configs: NDArray, values: NDArray[np.float64]) -> None:  # noqa: B027 - some need not learn
-        """Learn the `(k,)` costs of candidates that somebody else proposed for the same task.
+    def observe(self, configs: NDArray, values: NDArray[np.float64]) -> None:  # noqa: B027 - not every strategy learns
+        """Learn the `(k,)` costs of candidates that another strategy proposed for the same task.
 
         Called between a `tell` and the next `ask`, and only where strategies share a budget (`portfolio`).
         """
@@ -73,15 +77,15 @@ class Strategy(ABC):
 
     @classmethod
     def variant(cls, name: str) -> type[Strategy]:
-        """Return the strategy of a name among `variants`.
+        """Return the strategy with one of the names in `variants`.
 
         Raises:
-          UserError: what it needs is not installed.
+          UserError: a library that it needs is not installed.
         """
         raise NotImplementedError
 
     def diagnostics(self) -> dict[str, float]:
-        """Return numbers about its inside by name (without a comma), kept in the run's folder when they change.
+        """Return internal numbers by name (without a comma); they are stored with the run when they change.
 
         `score/NAME` is the cross-validated R^2 of a model.
         """

@@ -1,4 +1,4 @@
-"""What a strategy may know of a problem: never the problem itself, so every evaluation goes through the budget."""
+"""What a strategy knows about a problem. It never holds the problem, so every evaluation counts in the budget."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .multipass import MultiPass
-from .space import Space
+from .space import Space, row_text
 
 if TYPE_CHECKING:
     from .strategy import Strategy
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Graph:
-    """The computation graph that a compiler works on.
+    """The computation graph of a program.
 
     Attributes:
-      node_features: `(n, f)` float32, one row a node.
+      node_features: `(n, f)` float32, one row per node.
       feature_names: `f` names.
       edges: `(m, 2)` int32, producer and consumer.
     """
@@ -30,15 +30,20 @@ class Graph:
     feature_names: tuple[str, ...]
     edges: NDArray[np.int32]
 
+    def __repr__(self) -> str:
+        """Return the numbers of nodes and edges, and the names of the features."""
+        features = ", ".join(self.feature_names)
+        return f"Graph({len(self.node_features):,} nodes, {len(self.edges):,} edges; features: {features})"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Structure:
     """What a problem declares about its parameters.
 
     Attributes:
       starts, neighbours: the parameters that interact with parameter i are
         `neighbours[starts[i]:starts[i + 1]]` (compressed sparse rows, symmetric, without i itself).
-      features: `(d, f)` float32, one row a parameter.
+      features: `(d, f)` float32, one row per parameter.
       feature_names: `f` names.
       graph: the computation graph, if there is one.
       edges: `(d,)` the edge of the graph that each parameter decides, -1 for none.
@@ -54,6 +59,14 @@ class Structure:
     edges: NDArray[np.int32] | None = None
     nodes: NDArray[np.int32] | None = None
     passes: MultiPass | None = None
+
+    def __repr__(self) -> str:
+        """Return the number of interactions, the names of the features, the graph and the passes."""
+        parts = [f"{len(self.features):,} parameters, {len(self.neighbours) // 2:,} interactions"]
+        parts += [f"features: {', '.join(self.feature_names)}"]
+        parts += [] if self.graph is None else [repr(self.graph)]
+        parts += [] if self.passes is None else [f"passes: {', '.join(self.passes.passes)}"]
+        return f"Structure({'; '.join(parts)})"
 
 
 class Strategies(Protocol):
@@ -72,16 +85,16 @@ class Strategies(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Task:
     """A problem as a strategy sees it.
 
     Attributes:
-      problem: the id, for messages only.
+      problem: the problem's id, for messages only.
       space: the candidates.
-      default: `(d,)` what the compiler does on its own.
-      unit: of the values, which are minimised.
-      structure: what the problem declares about itself; None if it declares nothing or the strategy is black-box.
+      default: `(d,)` the candidate that the compiler would choose itself.
+      unit: the unit of the costs, which are minimised.
+      structure: what the problem declares about its parameters; None if nothing, or if the strategy is black-box.
       strategies: those that the study knows, plugins included, for a strategy that runs others; None for those that
         are installed.
     """
@@ -92,3 +105,8 @@ class Task:
     unit: str
     structure: Structure | None = None
     strategies: Strategies | None = None
+
+    def __repr__(self) -> str:
+        """Return the problem's id, the space, the default, the unit and the structure."""
+        default = row_text(self.default)
+        return f"Task({self.problem!r}, {self.space!r}, default {default}, unit {self.unit!r}, {self.structure!r})"

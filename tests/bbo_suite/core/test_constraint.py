@@ -41,8 +41,8 @@ def test_all_different():
         ((-1,), lambda rows: rows[:, 0] > 0, "names columns"),
         ((), lambda rows: np.ones(len(rows), bool), "names no columns"),
         ((0, 1), lambda rows: rows[:, 0] > 5, "forbid every combination"),
-        ((0, 1), lambda rows: True, r"answered with shape \(\) for"),
-        ((0, 1), lambda rows: rows > 0, "return one boolean a row"),
+        ((0, 1), lambda rows: True, r"returned shape \(\) for"),
+        ((0, 1), lambda rows: rows > 0, "return one boolean per row"),
     ],
 )
 def test_a_broken_constraint_is_refused(columns, rule, message):
@@ -51,7 +51,7 @@ def test_a_broken_constraint_is_refused(columns, rule, message):
 
 
 def test_too_many_tied_combinations_are_refused_before_they_fill_the_memory():
-    with pytest.raises(ValueError, match="tie 3 parameters with more than 4,194,304"):
+    with pytest.raises(ValueError, match="connect 3 parameters with more than 4,194,304"):
         Space([3000] * 3, constraints=[Constraint((0, 1, 2), lambda rows: rows.sum(axis=1) > 1)])
 
 

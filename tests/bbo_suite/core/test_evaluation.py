@@ -76,7 +76,7 @@ def failing(error):
         (Evaluations.of([1, np.nan]), r"value of candidate \[1, 2, 3\] is nan; a cost is not negative"),
         (Evaluations.of([-1, 1]), r"value of candidate \[0, 0, 1\] is -1.0"),
         (Evaluations.of([1, -np.inf]), r"is -inf; a cost is not negative"),
-        (Evaluations.of([1]), r"values of shape \(1,\) for 2 candidates; return one each"),
+        (Evaluations.of([1]), r"values of shape \(1,\) for 2 candidates; return one for each"),
         (Evaluations.of([[1], [1]]), r"values of shape \(2, 1\)"),
         (Evaluations.of(1.0), r"values of shape \(\)"),
         (Evaluations(np.ones(2), OK[:1]), r"status of shape \(1,\)"),
@@ -117,11 +117,11 @@ def test_the_cost_of_the_default():
 @pytest.mark.parametrize(
     ("default", "message"),
     [
-        ([0, 0], r"is no candidate: candidates have shape \(1, 2\)"),
-        ([0, 0, 9], "is no candidate: candidate 0 has index 9"),
-        ([0.0, 0.0, 0.0], "is no candidate: candidates are float64"),
-        ([[0, 0, 0]], "is no candidate"),
-        (None, "is no candidate"),
+        ([0, 0], r"is not a candidate: candidates have shape \(1, 2\)"),
+        ([0, 0, 9], "is not a candidate: candidate 0 has index 9"),
+        ([0.0, 0.0, 0.0], "is not a candidate: candidates are float64"),
+        ([[0, 0, 0]], "is not a candidate"),
+        (None, "is not a candidate"),
         ([2, 3, 0], r"fails \(forbidden: a known constraint forbids it\); a default must work"),
         ([0, 0, 4], r"fails \(timeout: too slow\)"),
     ],
@@ -138,7 +138,7 @@ def test_a_default_that_does_not_work_is_refused(default, message):
 def test_a_problem_without_a_default():
     problem = Answering(None)
     del problem.default
-    with pytest.raises(UserError, match=r"is no candidate: .*default"):
+    with pytest.raises(UserError, match=r"is not a candidate: .*default"):
         default_value(problem)
 
 

@@ -107,13 +107,13 @@ def test_every_digit_of_a_packed_row():
 
 @pytest.mark.parametrize("text", ["", "0", "000", "0-1", "!0", "20", "é0", "02"])
 def test_text_that_is_no_row_is_refused(text):
-    with pytest.raises(ValueError, match="is no row of this space"):
+    with pytest.raises(ValueError, match="is not a row of this space"):
         Space([2, 2]).unpack(text)
 
 
 @pytest.mark.parametrize("text", ["", "0", "0-0-0", "00", "100-0", "-1-0", "1.5-0", "9" * 30 + "-0"])
 def test_numbers_that_are_no_row_are_refused(text):
-    with pytest.raises(ValueError, match="is no row of this space"):
+    with pytest.raises(ValueError, match="is not a row of this space"):
         Space([100, 100]).unpack(text)
 
 
@@ -203,7 +203,7 @@ def test_names_and_values_are_made_on_demand():
 
 
 def test_two_parameters_of_one_name_are_refused():
-    with pytest.raises(ValueError, match="'tile' is there twice"):
+    with pytest.raises(ValueError, match="'tile' occurs twice"):
         product(choice("tile", [1, 2]), scale("tile", [1, 2]))
 
 

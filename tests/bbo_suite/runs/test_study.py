@@ -237,7 +237,7 @@ def test_a_study_folder_that_cannot_be_written_and_a_broken_one(registry, tmp_pa
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("np.zeros(6, int)", "np.zeros(5, int)"), "default configuration of mine/a is no candidate"),
+        (("np.zeros(6, int)", "np.zeros(5, int)"), "default configuration of mine/a is not a candidate"),
         (("np.zeros(6, int)", "[0] * 6"), None),
         (
             ("return Evaluations.of(1 +", "return Evaluations.of(np.inf +"),
