@@ -1,5 +1,8 @@
 """bbo_suite: the benchmark suite on which search strategies for compilers are compared."""
 
+from importlib import import_module
+from typing import Any
+
 from .api import load, problem, run
 from .core.constraint import Constraint
 from .core.enumeration import Enumeration
@@ -12,6 +15,7 @@ from .core.space import Kind, Space
 from .core.strategy import NoOptions, Strategy
 from .core.task import Graph, Structure, Task
 from .errors import UserError
+from .study import Study
 
 __all__ = [
     "Constraint",
@@ -28,6 +32,7 @@ __all__ = [
     "Status",
     "Strategy",
     "Structure",
+    "Study",
     "Task",
     "UserError",
     "choice",
@@ -40,3 +45,24 @@ __all__ = [
     "scale",
     "sequence",
 ]
+
+_LAZY = ("LiveProblem", "__version__", "figures", "stats")
+"""Public names whose modules take long to import."""
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module, a class or a text
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version(__name__)
+    if name == "LiveProblem":
+        from .supervised import LiveProblem
+
+        return LiveProblem
+    if name in _LAZY:
+        return import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_LAZY])

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import operator
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from .core.problem import Problem
+from .core.strategy import Strategy
 from .errors import UserError
+from .given import Given, resolve
 from .registry import Registry
 from .runs.display import Display
 from .runs.runner import run_study
 from .runs.strategy_options import chosen_options
 from .runs.study_plan import StudyPlan, default_name
 from .store import frames
+from .study import Study
 
 load = frames.load
 
@@ -25,16 +29,12 @@ def problem(problem_id: str, plugins: Sequence[str | Path] = ()) -> Problem:
     Raises:
       UserError: there is none of that id.
     """
-    return _registry(plugins).problem(problem_id)
-
-
-def _registry(plugins: Sequence[str | Path]) -> Registry:
-    return Registry(tuple(Path(path).absolute() for path in plugins))  # the caller or a worker may change directory
+    return Registry(tuple(Path(path).absolute() for path in plugins)).problem(problem_id)
 
 
 def run(
-    strategies: str | Sequence[str],
-    problems: str | Sequence[str],
+    strategies: str | type[Strategy] | Iterable[str | type[Strategy]],
+    problems: str | Problem | type[Problem] | Iterable[str | Problem | type[Problem]],
     *,
     budget: int = 10_000,
     repeats: int = 1,
@@ -44,52 +44,75 @@ def run(
     study: str | None = None,
     results: str | Path = "results",
     plugins: Sequence[str | Path] = (),
+    options: Mapping[str | type[Strategy], Mapping[str, Any]] | None = None,
     option_texts: Mapping[str, str] | None = None,
     keep_all: bool = False,
     workers: int = 1,
     max_seconds: float | None = None,
     cluster: str | None = None,
     quiet: bool = False,
-) -> list[dict[str, Any]]:
-    """Run every strategy on every problem and return one summary a run (see `store.summary.summarise`).
+) -> Study:
+    """Run every strategy on every problem and return the study, a sequence with one summary for each run.
 
     The same call again resumes what is unfinished and never overwrites. Ctrl-C finishes the batch, stores it and then
     raises `KeyboardInterrupt`.
 
     Args:
-      option_texts: options of strategies, `key` for all that have it or `strategy.key` for one, as text.
-      study: the name of the folder in `results`; made of the settings when left out.
+      strategies: ids or classes, in any mixture. The id of a class `HillClimb` is `hill-climb`.
+      problems: ids, objects or classes, of which the first instance is taken. The id of `Queens("8")` is `queens/8`.
+        Each process builds a problem from its class and the arguments of its constructor: later changes of the object
+        have no effect. A class and a problem are compared by the source of their modules when a run is resumed.
+      options: of strategies, by id or class: `{"annealing": {"heat": 2.0}}`.
+      option_texts: options as text, as on the command line: `heat` for every strategy that has it, `annealing.heat`.
+      study: the name of the folder in `results`; made of the settings by default.
       workers: processes for each run whose problem has a live compiler; no result depends on it.
       max_seconds: ends a run, beside the budget, once its evaluations and its strategy have taken so long.
-      jobs: runs at a time, a process each; as many as cores when left out.
+      jobs: the number of runs at a time, each in its own process; by default the number of cores.
       cluster: the address of a Dask scheduler whose workers do the runs; they must see `results`.
-      quiet: show no progress; it is shown in a terminal and in a notebook.
+      quiet: show no progress. By default it is shown in a terminal and in a notebook.
 
     Raises:
       UserError: a mistake in the arguments, or a run that failed; the others are stored.
     """
-    registry = _registry(plugins)
-    names, ids = _ids(strategies, "strategy"), _ids(problems, "problem")
-    chosen = chosen_options(registry, names, option_texts or {})
-    name = default_name(names, ids, chosen, budget, batch, seed) if study is None else study
-    where = Path(results).absolute()
-    made = StudyPlan(name, where, registry, ids, chosen, repeats, seed, budget, batch, keep_all, workers, max_seconds)
-    report = run_study(made, jobs, _display(quiet), cluster)
-    if report.errors:
-        raise UserError("; ".join(report.errors))
-    if report.stopped:
+    repeats, seed, workers = _whole("repeats", repeats), _whole("seed", seed), _whole("workers", workers)
+    budget, batch = _whole("budget", budget), _whole("batch", batch)
+    given = resolve(strategies, problems, plugins)
+    chosen = chosen_options(given.registry, given.strategies, option_texts or {}, _by_id(given, options or {}))
+    name = default_name(given.strategies, given.problems, chosen, budget, batch, seed) if study is None else study
+    where, what = Path(results).absolute(), (given.registry, given.problems, chosen)
+    plan = StudyPlan(name, where, *what, repeats, seed, budget, batch, keep_all, workers, max_seconds)
+    if jobs != 1:
+        given.registry.objects.pickled()  # raises here and not in the middle of the study
+    outcome = run_study(plan, jobs, _display(quiet), cluster)
+    if outcome.errors:
+        raise UserError("; ".join(outcome.errors))
+    if outcome.stopped:
         raise KeyboardInterrupt
-    return report.summaries
+    return Study._of_run(plan, outcome.summaries)
+
+
+def _whole(name: str, value: object) -> int:
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise UserError(f"{name} must be a whole number, not {value!r}") from None
+
+
+def _by_id(given: Given, options: object) -> dict[str, Mapping[str, Any]]:
+    """Return the options by the ids of their strategies."""
+    example = 'write options={"annealing": {"heat": 2.0}}'
+    if not isinstance(options, Mapping):
+        raise UserError(f"options must be a dict of dicts, not {options!r}; {example}")
+    classes = {given.registry.strategy(name): name for name in given.strategies}
+    found: dict[str, Mapping[str, Any]] = {}
+    for key, values in options.items():
+        if not isinstance(values, Mapping):
+            raise UserError(f"the options of {key!r} must be a dict, not {values!r}; {example}")
+        found[classes.get(key, key.__name__) if isinstance(key, type) else key] = values
+    return found
 
 
 def _display(quiet: bool) -> Display:
     from .cli.progress import display, in_notebook
 
     return display(quiet or not (sys.stderr.isatty() or in_notebook()))
-
-
-def _ids(given: str | Sequence[str], word: str) -> tuple[str, ...]:
-    ids = (given,) if isinstance(given, str) else tuple(dict.fromkeys(given))
-    if not ids:
-        raise UserError(f"no {word} is named; give at least one id")
-    return ids

@@ -16,6 +16,9 @@ from .core.problem import Problem
 from .core.strategy import Strategy
 from .errors import UserError, one_line
 
+_PREFIX = "bbo_plugin_"
+"""Of the names of the modules that plugin files are."""
+
 
 def classes_of(path: Path, base: Any) -> list[Any]:  # noqa: ANN401 - Strategy or Problem
     """Return the concrete subclasses of `base` that a plugin file defines: none or one.
@@ -32,6 +35,11 @@ def classes_of(path: Path, base: Any) -> list[Any]:  # noqa: ANN401 - Strategy o
             f"plugin {path} defines more than one {base.__name__.lower()} ({names}); give each its own file"
         )
     return found
+
+
+def file_of(found: type) -> Path | None:
+    """Return the plugin file that defines a class; None for any other class."""
+    return Path(str(sys.modules[found.__module__].__file__)) if found.__module__.startswith(_PREFIX) else None
 
 
 def _defined(path: Path, base: type) -> list[type]:
@@ -51,7 +59,7 @@ def _import(path: Path) -> ModuleType:
 @functools.lru_cache
 def _execute(path: Path, stem: str) -> ModuleType:
     """Run a file under a name that no other file has."""
-    name = f"bbo_plugin_{hashlib.sha256(os.fsencode(path)).hexdigest()[:8]}_{stem}"
+    name = f"{_PREFIX}{hashlib.sha256(os.fsencode(path)).hexdigest()[:8]}_{stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

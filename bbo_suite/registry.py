@@ -6,7 +6,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from .core.problem import Problem
 from .core.strategy import Strategy
 from .errors import UserError, did_you_mean, error_boundary, one_line
+from .objects import Objects
 from .plugins import classes_of
 
 _FEW = 5
@@ -26,9 +27,11 @@ class Registry:
 
     Attributes:
       plugins: files that define one strategy, one problem, or one of each; the file's stem is the id or the family.
+      objects: strategies and problems that were given as classes and objects.
     """
 
     plugins: tuple[Path, ...] = ()
+    objects: Objects = field(default_factory=Objects)
 
     def strategies(self) -> dict[str, Callable[[], type[Strategy]]]:
         """Return the loader of each strategy by id."""
@@ -48,6 +51,8 @@ class Registry:
                     word = base.__name__.lower()
                     raise UserError(f"plugin {path}: there is another {word} {path.stem!r}; rename the file")
                 known[path.stem] = functools.partial(_same, found)
+        if base is Strategy:
+            known |= {name: functools.partial(_same, found) for name, found in self.objects.strategies}
         return known
 
     def strategy(self, name: str) -> type[Strategy]:
@@ -62,6 +67,14 @@ class Registry:
             raise UserError(f"there is no strategy {name!r}.{did_you_mean(owner, known)}")
         found = known[owner]()
         return _variant(found, owner, variant) if found.has_variants or variant else found
+
+    def id_of(self, found: type) -> str | None:
+        """Return the id of a strategy's class, or the name of a family, if an entry point or a plugin has it."""
+        base: Any = Strategy if issubclass(found, Strategy) else Problem
+        for point in entry_points(group="bbo_suite.strategies" if base is Strategy else "bbo_suite.problems"):
+            if f"{found.__module__}.".startswith(f"{point.module}.") and point.load() is found:
+                return point.name
+        return next((path.stem for path in self.plugins if found in classes_of(path, base)), None)
 
     def instances(self) -> list[str]:
         """Return the ids of all problems."""
@@ -86,6 +99,16 @@ def _loaded(registry: Registry, problem_id: str) -> Problem:
 
 
 def _load_problem(registry: Registry, problem_id: str) -> Problem:
+    for given in registry.objects.problems:
+        if given.id == problem_id:
+            with error_boundary(f"problem {problem_id}", "its constructor"):
+                problem = given.build()
+            problem.id = problem_id
+            return problem
+    return _load_registered(registry, problem_id)
+
+
+def _load_registered(registry: Registry, problem_id: str) -> Problem:
     family_name, separator, instance = [*re.split("([:/])", problem_id, maxsplit=1), "", ""][:3]
     families = registry.families()
     if family_name not in families:

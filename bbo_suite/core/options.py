@@ -35,6 +35,18 @@ def parse(options: type, texts: Mapping[str, str], owner: str) -> Any:  # noqa: 
     return options(**values)
 
 
+def make(options: type, values: Mapping[str, Any], owner: str) -> Any:  # noqa: ANN401 - an instance of `options`
+    """Return the dataclass with the fields that `values` names set; a text is read as on the command line.
+
+    Raises:
+      UserError: no such option, a value of a wrong type, or a number out of its range.
+    """
+    types = get_type_hints(options)
+    whole = {name: value for name, value in values.items() if isinstance(value, tuple | list) and name in types}
+    texts = {name: str(value) for name, value in values.items() if name not in whole}
+    return dataclasses.replace(parse(options, texts, owner), **whole)
+
+
 def _value(text: str, kind: type, what: str) -> Any:  # noqa: ANN401 - whatever `kind` is
     try:
         if get_origin(kind) is Literal:

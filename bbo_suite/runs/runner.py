@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from filelock import FileLock, Timeout
 from ..errors import UserError
 from ..files import disk_errors
 from ..store.folders import LOCK
+from ..store.identity import UNVERSIONED
 from .display import Display
 from .interrupt import StopFile
 from .processes import Outcome, default_jobs, run_all
@@ -42,6 +44,8 @@ def run_study(study: StudyPlan, jobs: int | None, display: Display, cluster: str
         with display.preparing(study.problems):
             plan = study.prepare()
         study.announce()
+        for why in sorted({planned.facts[UNVERSIONED] for planned in plan if UNVERSIONED in planned.facts}):
+            print(f"this study cannot be resumed, because {why}", file=sys.stderr)
         with display.running(plan) as ended:
             outcomes = list(_told(_outcomes(study, plan, jobs, stop.path, cluster), ended))
         stopped = stop.stopped

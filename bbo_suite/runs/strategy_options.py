@@ -11,8 +11,17 @@ from ..errors import UserError, did_you_mean
 from ..registry import Registry
 
 
-def chosen_options(registry: Registry, strategies: Sequence[str], texts: Mapping[str, str]) -> dict[str, Any]:
+def chosen_options(
+    registry: Registry,
+    strategies: Sequence[str],
+    texts: Mapping[str, str],
+    values: Mapping[str, Mapping[str, Any]] | None = None,
+) -> dict[str, Any]:
     """Return the options of each strategy by id.
+
+    Args:
+      texts: values as text by `option` or `strategy.option`.
+      values: values by strategy and option.
 
     Raises:
       UserError: an option that no chosen strategy has, or a wrong value.
@@ -23,8 +32,9 @@ def chosen_options(registry: Registry, strategies: Sequence[str], texts: Mapping
         known = {option["name"] for option in options.describe(strategy.Options)}
         own = {key.rpartition(".")[2]: text for key, text in texts.items() if key.rpartition(".")[0] == name}
         shared = {key: text for key, text in texts.items() if "." not in key and (key in known or len(classes) == 1)}
-        chosen[name] = options.parse(strategy.Options, shared | own, f"strategy {name}")
-    _check_owners(texts, chosen)
+        given = {**shared, **own, **(values or {}).get(name, {})}
+        chosen[name] = options.make(strategy.Options, given, f"strategy {name}")
+    _check_owners([*texts, *(f"{owner}." for owner in values or {})], chosen)
     return chosen
 
 
@@ -33,8 +43,8 @@ def _check_owners(texts: Iterable[str], chosen: Mapping[str, Any]) -> None:
     for key in texts:
         owner, _, option = key.rpartition(".")
         if owner and owner not in chosen:
-            run = ", ".join(chosen)
-            raise UserError(f"option {key!r} is for strategy {owner!r}, which is not among those that run: {run}")
+            what = f"option {key!r} is" if option else "options are"
+            raise UserError(f"{what} for strategy {owner!r}, which is not among those that run: {', '.join(chosen)}")
         if not owner and option not in known:
             hint = did_you_mean(key, known)
             raise UserError(f"none of the strategies {', '.join(chosen)} has an option {key!r}.{hint}")

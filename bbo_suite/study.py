@@ -1,0 +1,154 @@
+"""A study as Python sees it: the summaries of its runs, and what the commands of the same names show."""
+
+from __future__ import annotations
+
+import html
+import statistics
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, overload
+
+from .errors import UserError, did_you_mean
+from .registry import Registry
+from .store import frames
+from .store.diagnostics import load_diagnostics
+from .store.folders import run_folders, study_path
+from .store.summary import summarise
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from .runs.study_plan import StudyPlan
+
+_COLUMNS = ("problem", "strategy", "runs", "median speedup")
+
+
+class Study(Sequence[dict[str, Any]]):
+    """A stored study: a sequence with one summary, a dict, for each run.
+
+    What `bbo_suite.run` returns holds the runs of that call; a study that is opened by its name holds all of its runs.
+
+    Args:
+      name: of the folder in `results`.
+      plugins: files that define problems of the study.
+
+    Attributes:
+      name: of the study.
+      path: its folder.
+
+    Raises:
+      UserError: there is no such study.
+    """
+
+    def __init__(self, name: str, results: str | Path = "results", plugins: Sequence[str | Path] = ()) -> None:
+        self.name, self.path = name, study_path(name, Path(results).absolute())
+        self._registry = Registry(tuple(Path(path).absolute() for path in plugins))
+
+    @classmethod
+    def _of_run(cls, plan: StudyPlan, summaries: list[dict[str, Any]]) -> Self:
+        """Return the study of a call of `run`, with the runs of that call."""
+        made = cls(plan.name, plan.results)
+        made._registry, made._summaries = plan.registry, summaries
+        return made
+
+    @cached_property
+    def _summaries(self) -> list[dict[str, Any]]:
+        return [summarise(path) for path in run_folders(self.name, self._results)]
+
+    @property
+    def _results(self) -> Path:
+        return self.path.parent
+
+    def __len__(self) -> int:
+        return len(self._summaries)
+
+    @overload
+    def __getitem__(self, place: int) -> dict[str, Any]: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[dict[str, Any]]: ...
+
+    def __getitem__(self, place: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
+        return self._summaries[place]
+
+    def __eq__(self, other: object) -> bool:
+        return self._summaries == list(other) if isinstance(other, Study | list) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def frame(self, texts: Collection[str] = ()) -> pd.DataFrame:
+        """Return every evaluation of the stored study, one row each; see `bbo_suite.load`."""
+        return frames.load(self.name, self._results, texts)
+
+    def diagnostics(self) -> pd.DataFrame:
+        """Return the numbers that strategies reported about themselves.
+
+        Columns: problem, strategy, seed, evaluation, name, value.
+        """
+        return load_diagnostics(self.name, self._results)
+
+    def best(self) -> list[dict[str, Any]]:
+        """Return the best candidate of each problem, measured again, as `best --json` prints it."""
+        from .verify.best import best_of
+
+        complaints: list[str] = []
+        found = [best.facts() for best in best_of(self._registry, self.name, self._results, complaints)]
+        for complaint in complaints:
+            print(f"error: {complaint}", file=sys.stderr)
+        return found
+
+    def plot(self, name: str = "convergence", problems: Sequence[str] | None = None) -> Figure:
+        """Draw one figure of the stored study.
+
+        Args:
+          name: of the figure: a key of `bbo_suite.figures.FIGURES`, or `models`.
+          problems: ids of those to draw; all by default.
+
+        Raises:
+          UserError: there is no such figure, or the study does not support it.
+        """
+        from .figures import FIGURES, MODELS
+
+        figures = FIGURES | {MODELS.name: MODELS}
+        if name not in figures:
+            raise UserError(f"there is no figure {name!r}.{did_you_mean(name, figures)}")
+        frame = self.diagnostics() if name == MODELS.name else self.frame(["config"] if name == "exploration" else ())
+        if problems is not None:
+            frame = frame[frame["problem"].isin([problems] if isinstance(problems, str) else problems)]
+        return figures[name](frame)[0]
+
+    def report(self, out: str | Path | None = None) -> Path:
+        """Write the report of the stored study, one HTML page, and return its path.
+
+        Args:
+          out: the file; `report.html` in the study's folder by default.
+        """
+        from .report import write
+
+        return write(self.name, self._results, Path(out) if out else None, plugins=self._registry.plugins)
+
+    def _table(self) -> Iterator[tuple[str, str, str, str]]:
+        """Yield problem, strategy, number of runs and median speedup, as text."""
+        groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        for run in self:
+            groups.setdefault((run["problem"], run["strategy"]), []).append(run)
+        for (problem, strategy), runs in groups.items():
+            speedups = [run["speedup"] for run in runs if run["speedup"] is not None]
+            median = f"{statistics.median(speedups):.4f}" if len(speedups) == len(runs) else "-"
+            yield problem, f"{strategy} *" if runs[0]["uses_structure"] else strategy, f"{len(runs):,}", median
+
+    def __repr__(self) -> str:
+        rows = [_COLUMNS, *self._table()]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [f"{p:{widths[0]}}  {s:{widths[1]}}  {n:>{widths[2]}}  {m:>{widths[3]}}" for p, s, n, m in rows]
+        return "\n".join([f"study {self.name!r} in {self.path}", *lines])
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{name}</th>" for name in _COLUMNS)
+        rows = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in self._table())
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        title = f"study {html.escape(self.name)} in {html.escape(str(self.path))}"
+        return f"<table><caption>{title}</caption><tr>{head}</tr>{body}</table>"
