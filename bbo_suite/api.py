@@ -50,7 +50,7 @@ def run(
     workers: int = 1,
     max_seconds: float | None = None,
     cluster: str | None = None,
-    quiet: bool = False,
+    quiet: bool | None = None,
 ) -> Study:
     """Run every strategy on every problem and return the study, a sequence with one summary for each run.
 
@@ -69,7 +69,7 @@ def run(
       max_seconds: ends a run, beside the budget, once its evaluations and its strategy have taken so long.
       jobs: the number of runs at a time, each in its own process; by default the number of cores.
       cluster: the address of a Dask scheduler whose workers do the runs; they must see `results`.
-      quiet: show no progress. By default it is shown in a terminal and in a notebook.
+      quiet: show no progress. By default it is shown in a terminal and in a notebook only.
 
     Raises:
       UserError: a mistake in the arguments, or a run that failed; the others are stored.
@@ -112,7 +112,7 @@ def _by_id(given: Given, options: object) -> dict[str, Mapping[str, Any]]:
     return found
 
 
-def _display(quiet: bool) -> Display:
+def _display(quiet: bool | None) -> Display:
     from .cli.progress import display, in_notebook
 
-    return display(quiet or not (sys.stderr.isatty() or in_notebook()))
+    return display(not (sys.stderr.isatty() or in_notebook()) if quiet is None else quiet)

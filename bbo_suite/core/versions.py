@@ -21,8 +21,9 @@ _OURS = ("bbo_suite", "bbo_strategies", "bbo_problems")
 
 
 def is_ours(made: type) -> bool:
-    """Return True for a class of this distribution."""
-    return made.__module__.partition(".")[0] in _OURS
+    """Return True for a class of this distribution, or a variant that one made of itself."""
+    home = next(each.__module__ for each in made.__mro__ if each.__module__ != "abc")  # as dynamic classes are in
+    return home.partition(".")[0] in _OURS
 
 
 def code_version(made: type | FunctionType) -> str:

@@ -47,7 +47,8 @@ def test_a_version_covers_the_whole_module_and_the_arguments(tmp_path):
 
 def test_built_ins_are_ours():
     assert is_ours(Registry().strategy("random")) and is_ours(type(Registry().problem("recorded/llvm-tree")))
-    assert not is_ours(Mine)
+    assert is_ours(Registry().strategy("optuna:TPESampler")) and not is_ours(Mine)
+    assert not is_ours(type(Problem)("Variant", (Mine,), {})) and code_version(type(Problem)("V", (Mine,), {}))
 
 
 class Mine(Problem):
