@@ -1,1 +1,1 @@
-"""The contracts of strategies and problems as rules that `check` applies to any plugin."""
+"""The rules for strategies and problems, which `check` applies to any plugin."""

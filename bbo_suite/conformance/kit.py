@@ -1,4 +1,4 @@
-"""The conformance kit: the contracts of strategies and problems as rules that anybody's plugin can be checked against.
+"""The conformance kit: rules that every strategy and problem must follow, to check plugins with.
 
 `python -m bbo_suite check FILE` prints the result; a test calls `strategy_rules` or `problem_rules` with its own class.
 """
@@ -17,19 +17,19 @@ from .problem_rules import PROBLEM_RULES, loads_alike
 from .strategy_rules import STRATEGY_RULES
 
 Rule = tuple[str, Callable[[], None]]
-"""What must hold, in words, and a call that raises if it does not."""
+"""What must hold, as a sentence, and a function that raises if it does not hold."""
 
 
 def strategy_rules(strategy: type[Strategy]) -> list[Rule]:
-    """Return the rules of a strategy, each ready to call."""
+    """Return the rules for a strategy, each ready to call."""
     return [(_words(rule), lambda rule=rule: rule(strategy)) for rule in STRATEGY_RULES]  # type: ignore[misc]
 
 
 def problem_rules(load: Callable[[], Problem]) -> list[Rule]:
-    """Return the rules of a problem, each ready to call.
+    """Return the rules for a problem, each ready to call.
 
     Args:
-      load: makes the problem anew. It is called once for all rules, except for the rule that compares two loads.
+      load: loads the problem anew. It is called once for all rules, except for the rule that compares two loads.
     """
     once = cache(load)
     return [(_words(rule), partial(rule, load if rule is loads_alike else once)) for rule in PROBLEM_RULES]
@@ -40,10 +40,10 @@ def _words(rule: Callable[..., None]) -> str:
 
 
 def check_plugin(file: Path) -> Iterator[tuple[str, str, str]]:
-    """Yield subject, rule and complaint for everything that a plugin file defines; the complaint is empty if it holds.
+    """Yield the subject, the rule and the complaint (empty if the rule holds) for all that a plugin file defines.
 
     Raises:
-      UserError: the file defines nothing, or cannot be run.
+      UserError: the file defines no strategy and no problem, or cannot be run.
     """
     for strategy in classes_of(file, Strategy):
         yield from _checked(f"strategy {file.stem}", strategy_rules(strategy))

@@ -1,4 +1,4 @@
-"""What every problem that declares passes must keep."""
+"""The rules that every problem with passes must follow."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _passes(problem: Problem) -> MultiPass | None:
 
 
 def _walk(passes: MultiPass, row: NDArray) -> Iterator[tuple[str, Any, Decisions]]:
-    """Yield each pass with its graph and its decisions; the row may be changed before the next one."""
+    """Yield each pass with its graph and decisions; the caller may change the row before the next pass."""
     graph = passes.source
     for name in passes.passes:
         yield name, graph, passes.decisions(name, graph)
@@ -30,7 +30,7 @@ def _walk(passes: MultiPass, row: NDArray) -> Iterator[tuple[str, Any, Decisions
 
 
 def decisions_fit(load: Load) -> None:
-    """Declares decisions, if it has passes, that fit the flat space on every graph."""
+    """If it has passes, declares decisions that fit the flat space on every graph."""
     problem = load()
     passes, sizes = _passes(problem), problem.space.sizes
     if passes is None:
@@ -39,7 +39,9 @@ def decisions_fit(load: Load) -> None:
     assert np.array_equal(np.sort(columns), np.arange(len(sizes))), "a column belongs to no pass, or to two"
     for row in problem.space.sample(_SAMPLES, np.random.default_rng(0)):
         for name, graph, own in _walk(passes, row):
-            assert own is passes.decisions(name, graph), f"{name} makes its decisions anew when asked again"
+            assert own is passes.decisions(name, graph), (
+                f"{name} returns a new object when asked again for the same decisions"
+            )
             assert (np.diff(own.columns) > 0).all(), f"the columns of {name} do not ascend"
             assert np.isin(own.columns, passes.columns(name)).all(), f"{name} decides columns of another pass"
             assert ((own.sizes >= 1) & (own.sizes <= sizes[own.columns])).all(), f"sizes of {name} are out of range"
@@ -48,7 +50,7 @@ def decisions_fit(load: Load) -> None:
 
 
 def only_live_decisions_count(load: Load) -> None:
-    """Costs, if it has passes, depend on nothing but what is decided on the graph at hand."""
+    """If it has passes, has costs that depend only on the decisions that apply to the graph."""
     problem = load()
     passes = _passes(problem)
     if passes is None:
@@ -59,11 +61,11 @@ def only_live_decisions_count(load: Load) -> None:
         for _, _, own in _walk(passes, copy):
             copy[own.columns] = np.minimum(row[own.columns], own.sizes - 1)
     same = evaluate(problem, rows).values == evaluate(problem, bare).values
-    assert same.all(), "a decision that means nothing on its graph, or a value beyond its size, changes a cost"
+    assert same.all(), "a decision that does not apply to its graph, or a value beyond its size, changes a cost"
 
 
 def passes_default(load: Load) -> None:
-    """Has the default, if it has passes, that these choose one after another."""
+    """If it has passes, has the default that the passes choose one after another."""
     problem = load()
     passes = _passes(problem)
     if passes is None:
@@ -72,7 +74,7 @@ def passes_default(load: Load) -> None:
     for name, graph, own in _walk(passes, row):
         row[own.columns] = passes.default(name, graph)
     chosen, default = evaluate(problem, np.stack([row, problem.default_row()])).values
-    assert chosen == default, f"what the passes choose costs {chosen}, the default {default}"
+    assert chosen == default, f"the choices of the passes cost {chosen}, but the default costs {default}"
 
 
 MULTIPASS_RULES = (decisions_fit, only_live_decisions_count, passes_default)

@@ -1,4 +1,4 @@
-"""What every problem must keep."""
+"""The rules that every problem must follow."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def has_a_unit(load: Load) -> None:
 
 
 def answers(load: Load) -> None:
-    """Answers every allowed candidate with a finite cost, or with inf and a status."""
+    """Returns a finite cost, or inf and a status, for every allowed candidate."""
     problem = load()
     evaluate(problem, _candidates(problem))
 
 
 def repeatable(load: Load) -> None:
-    """Gives a candidate the same cost whatever else is in the batch and in whatever order."""
+    """Gives a candidate the same cost in any batch and in any order."""
     problem = load()
     configs = _candidates(problem)
     together = evaluate(problem, configs).values
@@ -51,7 +51,7 @@ def repeatable(load: Load) -> None:
 
 
 def loads_alike(load: Load) -> None:
-    """Is the same when it is loaded again: space, default, fingerprint and costs."""
+    """Is the same when loaded again: space, default, fingerprint and costs."""
     first, second = load(), load()
     assert first.space.digest() == second.space.digest(), "its space differs from load to load"
     assert np.array_equal(first.default, second.default), "its default differs from load to load"
@@ -61,12 +61,12 @@ def loads_alike(load: Load) -> None:
 
 
 def pastes(load: Load) -> None:
-    """Writes its default, and any other candidate, in the compiler's own words."""
+    """Writes its default, and any other candidate, in the compiler's own syntax."""
     problem = load()
     for config in (problem.default_row(), *_candidates(problem)[:_PASTED]):
         text = problem.paste(config.copy())
         assert isinstance(text, str), f"paste returned {type(text).__name__}, not text"
-        assert text.strip(), "paste returned an empty text; say in a comment that nothing differs from the default"
+        assert text.strip(), "paste returned an empty text; return a comment if nothing differs from the default"
 
 
 def optimum_holds(load: Load) -> None:
@@ -78,21 +78,23 @@ def optimum_holds(load: Load) -> None:
 
 
 def structure_fits(load: Load) -> None:
-    """Declares a structure, if any, that fits its space: symmetric, in range, a row of features a parameter."""
+    """Declares a structure, if any, that fits its space: symmetric, in range, one row of features per parameter."""
     problem = load()
     structure, d = problem.structure(), len(problem.space)
     if structure is None:
         return
     starts, neighbours = structure.starts, structure.neighbours
     assert len(starts) == d + 1, f"starts has {len(starts)} entries for {d} parameters"
-    assert starts[-1] == len(neighbours), "starts and neighbours do not fit"
-    assert structure.features.shape == (d, len(structure.feature_names)), "features are no row a parameter"
+    assert starts[-1] == len(neighbours), "the last entry of starts is not the number of neighbours"
+    assert structure.features.shape == (d, len(structure.feature_names)), (
+        "features do not have one row per parameter and one column per name"
+    )
     rows = np.repeat(np.arange(d), np.diff(starts))
     assert not (rows == neighbours).any(), "a parameter is its own neighbour"
     there, back = (set(zip(a.tolist(), b.tolist(), strict=True)) for a, b in ((rows, neighbours), (neighbours, rows)))
     assert there == back, "interactions are not symmetric"
     if structure.graph is not None and structure.edges is not None:
-        assert structure.edges.max() < len(structure.graph.edges), "an edge that a parameter decides is not there"
+        assert structure.edges.max() < len(structure.graph.edges), "a parameter decides an edge that does not exist"
 
 
 PROBLEM_RULES = (

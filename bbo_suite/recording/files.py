@@ -1,4 +1,4 @@
-"""How measurements are written: T4, JSON as auto-tuners exchange it (github.com/odgaard/TuningSchema), or Parquet."""
+"""Writing measurements as T4, the JSON format of auto-tuners (github.com/odgaard/TuningSchema), or as Parquet."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..core.problem import Status
 from ..core.space import Space
 from ..errors import UserError
+from ..libraries import require
 
 INVALIDITY = {
     Status.OK: "correct",
@@ -24,11 +25,11 @@ INVALIDITY = {
     Status.TIMEOUT: "timeout",
     Status.WRONG_RESULT: "correctness",
 }
-"""T4's word for each status."""
+"""T4's name of each status."""
 COLUMNS = ("cost", "status", "reason")
-"""The columns of Parquet beside the parameters."""
+"""The columns of Parquet besides the parameters."""
 KEY = b"bbo_suite"
-"""Where Parquet holds the metadata."""
+"""The key of the metadata in Parquet."""
 
 Outcome = tuple[float, int, str]
 """Cost, status, reason."""
@@ -36,16 +37,16 @@ Outcome = tuple[float, int, str]
 
 @dataclass(frozen=True)
 class Measurements:
-    """What is written.
+    """The measurements to write.
 
     Attributes:
-      space: that the configurations belong to.
+      space: the space of the configurations.
       columns: the parameters that vary, c of them; the others keep their default.
       configs: `(n, d)` configurations.
-      outcomes: what came of each.
+      outcomes: the outcome of each configuration.
       metadata: facts, as JSON.
-      unit: of the costs.
-      default: `(d,)` the default configuration; None where it is not among those that are written.
+      unit: the unit of the costs.
+      default: `(d,)` the default configuration; None if it is not among the configurations.
     """
 
     space: Space
@@ -57,7 +58,7 @@ class Measurements:
     default: NDArray | None
 
     def described(self) -> tuple[list[str], list[list[Any]]]:
-        """Return the names of the parameters that vary, and their values by index as JSON has them."""
+        """Return the names of the parameters that vary, and their values by index, as JSON types."""
         names = [self.space.name(i) for i in self.columns]
         unique = len(set(names)) == len(names) and not set(names) & set(COLUMNS)
         names = names if unique else [f"{name} ({i})" for i, name in zip(self.columns, names, strict=True)]
@@ -65,7 +66,7 @@ class Measurements:
 
 
 def _plain(values: Sequence[Any]) -> list[Any]:
-    """Return values as JSON has them; indices where these would not tell them apart."""
+    """Return values as JSON types; indices if JSON types would not be distinct."""
     made = [value.item() if isinstance(value, np.generic) else value for value in values]
     made = [value if isinstance(value, (bool, int, float, str)) else str(value) for value in made]
     finite = all(np.isfinite(value) for value in made if isinstance(value, float))
@@ -75,21 +76,21 @@ def _plain(values: Sequence[Any]) -> list[Any]:
 
 
 def writer(path: Path) -> Callable[[Path, Measurements], None]:
-    """Return what writes a file of such a name.
+    """Return the function that writes the file, chosen by the name's extension.
 
     Raises:
-      UserError: the name says no format, or its library is missing.
+      UserError: the extension is unknown, or a library is missing.
     """
     if path.name.endswith((".json", ".json.gz")):
         return write_t4
     if path.suffix == ".parquet":
         arrow()
         return write_parquet
-    raise UserError(f"{path} says no format; name it .json or .json.gz (T4) or .parquet")
+    raise UserError(f"the name {path} does not end in a known format; name it .json or .json.gz (T4) or .parquet")
 
 
 def write_t4(path: Path, made: Measurements) -> None:
-    """Write T4, gzipped if the name ends so; the same measurements make the same bytes."""
+    """Write T4, gzipped if the name ends in .gz; equal measurements give equal bytes."""
     names, values = made.described()
     lines = [json.dumps(t4_result(made, names, values, i)) for i in range(len(made.outcomes))]
     head = json.dumps({"metadata": _metadata(made, names, values), "schema_version": "1.0.0"})
@@ -98,7 +99,7 @@ def write_t4(path: Path, made: Measurements) -> None:
 
 
 def t4_result(made: Measurements, names: list[str], values: list[list[Any]], i: int) -> dict[str, Any]:
-    """Return measurement `i` as T4 has it; `names` and `values` are as `described` gives them."""
+    """Return measurement `i` in T4's format; `names` and `values` are from `described`."""
     cost, status, reason = made.outcomes[i]
     worked = status == Status.OK
     return {
@@ -121,7 +122,7 @@ def _config(made: Measurements, names: list[str], values: list[list[Any]], row: 
 
 
 def write_parquet(path: Path, made: Measurements) -> None:
-    """Write a table with a column a parameter and the `COLUMNS`; values of mixed types stand there as JSON."""
+    """Write a table with one column per parameter, and `COLUMNS`; values of mixed types are written as JSON."""
     pyarrow, parquet = arrow()
     names, values = made.described()
     mixed = {name for name, own in zip(names, values, strict=True) if len({type(value) for value in own}) > 1}
@@ -131,19 +132,18 @@ def write_parquet(path: Path, made: Measurements) -> None:
         table[name] = [cells[index] for index in made.configs[:, i].tolist()]
     costs, status, reasons = zip(*made.outcomes, strict=True)
     table |= {"cost": list(costs), "status": [Status(s).word for s in status], "reason": list(reasons)}
-    told = _metadata(made, names, values) | {"as_text": sorted(mixed)}
-    parquet.write_table(pyarrow.table(table).replace_schema_metadata({KEY: json.dumps(told)}), path)
+    metadata = _metadata(made, names, values) | {"as_text": sorted(mixed)}
+    parquet.write_table(pyarrow.table(table).replace_schema_metadata({KEY: json.dumps(metadata)}), path)
 
 
 def arrow() -> tuple[Any, Any]:
-    """Return pyarrow and its part for Parquet.
+    """Return the modules `pyarrow` and `pyarrow.parquet`.
 
     Raises:
-      UserError: it is not installed.
+      UserError: pyarrow is not installed.
     """
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise UserError('Parquet needs pyarrow; install it with: pip install "bbo_suite[parquet]"') from None
+    require("pyarrow", "Parquet", "bbo_suite[parquet]")
+    import pyarrow
+    import pyarrow.parquet
+
     return pyarrow, pyarrow.parquet

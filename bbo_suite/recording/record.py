@@ -1,4 +1,4 @@
-"""Recording: a problem's candidates are measured once and written to a file that anybody can search."""
+"""Recording: measure a problem's candidates once and write a file that anybody can search."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from ..registry import Registry
 from .files import Measurements, Outcome, writer
 
 LARGEST = 1_000_000
-"""Most candidates of one file."""
+"""The most candidates in one file."""
 BATCH = 100
 
 Progress = Callable[[int, str], None]
-"""Called with the number of evaluations so far and a few words."""
+"""Called with the number of evaluations so far and a short description."""
 
 
 def record(
@@ -42,21 +42,22 @@ def record(
 ) -> None:
     """Measure the candidates of a problem, or a sample of them, and write them to `out`.
 
-    The default comes first. What was measured stands in `out` with `.part` behind it until all is; the same call again
-    goes on from there.
+    The default comes first. Until all candidates are measured, the measurements are in a file named like `out` with
+    `.part` appended; the same call again resumes from it.
 
     Args:
-      sample: how many distinct candidates, uniformly drawn; all when None.
-      parameters: the names of those that vary, while the others keep their default; all when empty.
-      progress: takes the number of evaluations and returns what to call after each batch.
+      sample: the number of distinct candidates, drawn uniformly; None: all.
+      parameters: the names of the parameters that vary (all if empty); the others keep their default.
+      progress: takes the number of evaluations and returns a function that is called after each batch.
 
     Raises:
-      UserError: a mistake in the arguments, too many candidates, or a file that is there already.
+      UserError: an argument is wrong, there are too many candidates, or the file exists already.
     """
     write = writer(out)
-    if out.exists() or not out.parent.is_dir():
-        word = "is there already; remove it or" if out.exists() else f"cannot be made, there is no {out.parent};"
-        raise UserError(f"{out} {word} choose another --out")
+    if out.exists():
+        raise UserError(f"{out} exists already; remove it or choose another --out")
+    if not out.parent.is_dir():
+        raise UserError(f"there is no folder {out.parent} for {out.name}; create it or choose another --out")
     problem = registry.load(problem_id)
     problem.workers = workers
     default_value(problem)
@@ -75,7 +76,7 @@ def record(
     outcomes = _measured(problem, configs, part, metadata, progress(len(configs)))
     made = Measurements(problem.space, columns, configs, outcomes, metadata, problem.unit, problem.default_row())
     with disk_errors(out):
-        unfinished = out.with_name(f".{out.name}")  # of the same format; `out` is whole or not there
+        unfinished = out.with_name(f".{out.name}")  # same extension; `out` exists only once it is complete
         write(unfinished, made)
         unfinished.replace(out)
         part.unlink()
@@ -96,12 +97,12 @@ def _cardinality(space: Space, columns: Sequence[int]) -> int:
 
 
 def _many(count: int) -> str:
-    """Return a number that people can read, however large it is."""
+    """Return a number as text, however large it is."""
     return f"{count:,}" if count < 10**15 else f"10^{math.log10(count):,.0f}"
 
 
 def _free(space: Space, columns: Sequence[int]) -> Space:
-    """Return the product of some parameters; what the whole space forbids is still in it."""
+    """Return the product of some parameters without the constraints."""
     return Space(space.sizes[list(columns)])
 
 
@@ -130,7 +131,7 @@ def _candidates(problem: Problem, columns: Sequence[int], sample: int | None, se
 def _measured(
     problem: Problem, configs: NDArray, part: Path, metadata: dict[str, Any], show: Progress
 ) -> list[Outcome]:
-    """Return what came of each candidate; what stands in `part` is not measured again."""
+    """Return the outcome of each candidate; those in `part` are not measured again."""
     outcomes = _known(part, metadata)
     if not part.exists() or not part.stat().st_size:
         _append(part, [metadata])
@@ -149,17 +150,17 @@ def _append(part: Path, lines: Sequence[Any]) -> None:
 
 
 def _known(part: Path, metadata: dict[str, Any]) -> list[Outcome]:
-    """Return what an interrupted recording of the same candidates has; a line that is cut is taken off."""
+    """Return the outcomes of an interrupted recording of the same candidates; an incomplete last line is removed."""
     if not part.exists():
         return []
     text = part.read_bytes()
     whole = text[: text.rfind(b"\n") + 1]
     try:
-        told, *lines = [json.loads(line) for line in whole.splitlines()] or [metadata]
+        stored, *lines = [json.loads(line) for line in whole.splitlines()] or [metadata]
     except ValueError:
-        told, lines = None, []
-    if told != json.loads(json.dumps(metadata)):
-        raise UserError(f"{part} is of another recording, or damaged; remove it or choose another --out")
+        stored, lines = None, []
+    if stored != json.loads(json.dumps(metadata)):
+        raise UserError(f"{part} belongs to another recording, or is damaged; remove it or choose another --out")
     with part.open("rb+") as file:
         file.truncate(len(whole))
     return [(float(cost), int(status), str(reason)) for cost, status, reason in lines]

@@ -187,11 +187,11 @@ class Speechless(Toy):
     "problem, words",
     [
         (BadDefault, "default configuration"),
-        (Order, "whatever order"),
+        (Order, "in any order"),
         (Restless, "loaded again"),
         (Overpromises, "optimum"),
         (NoUnit, "unit"),
-        (Speechless, "own words"),
+        (Speechless, "own syntax"),
     ],
 )
 def test_a_broken_problem_breaks_its_rule(problem: type[Toy], words: str) -> None:

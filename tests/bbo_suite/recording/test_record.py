@@ -116,12 +116,12 @@ def test_an_interrupted_recording_goes_on(suite, odd, monkeypatch):
     ("arguments", "message"),
     [
         (["--out", "odd.csv"], "name it .json"),
-        (["--out", "there.json"], "is there already"),
-        (["--out", "no/where.json"], "there is no no"),
+        (["--out", "there.json"], "exists already"),
+        (["--out", "no/where.json"], "there is no folder no"),
         (["--out", "a.json", "--sample", 0], "sample must be 1 or more"),
         (["--out", "a.json", "--parameter", "tag"], "no parameter 'tag'. Did you mean 'täg'?"),
-        (["--out", "other.json"], "of another recording"),
-        (["--out", "damaged.json"], "or damaged"),
+        (["--out", "other.json"], "belongs to another recording"),
+        (["--out", "damaged.json"], "or is damaged"),
     ],
 )
 def test_mistakes(suite, odd, arguments, message):

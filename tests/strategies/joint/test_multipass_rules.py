@@ -48,11 +48,11 @@ def broken(passes=Passes, cost=None):
 @pytest.mark.parametrize(
     "changes, says",
     [
-        ({"passes": Restless}, "layout makes its decisions anew"),
+        ({"passes": Restless}, "layout returns a new object"),
         ({"passes": Greedy}, "belongs to no pass, or to two"),
         ({"passes": Shifted}, "the default of layout is out of range"),
-        ({"passes": Different}, "what the passes choose costs"),
-        ({"cost": lambda row: 1.0 + row.sum()}, "means nothing on its graph"),
+        ({"passes": Different}, "the choices of the passes cost"),
+        ({"cost": lambda row: 1.0 + row.sum()}, "does not apply to its graph"),
     ],
 )
 def test_a_broken_compiler_breaks_its_rule(changes, says):
