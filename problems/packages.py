@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from bbo_suite import UserError
 
 
-def installed(package: str, least: str, owner: str) -> str:
+def installed_version(package: str, least: str, owner: str) -> str:
     """Return the version of an installed package.
 
     Args:

@@ -22,7 +22,7 @@ from .process import Child, Service
 _TRIES = 2
 """How often a request is tried if the child dies: it may have been killed from outside, so a new child tries again."""
 _FAILED_STARTS = 3
-"""After so many starts in a row that failed, the service cannot start."""
+"""Failed starts in a row after which the service gives up."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bbo_suite import UserError, product, sequence
 from bbo_suite.supervised import Cache, LiveProblem, Service
 
-from ..packages import installed
+from ..packages import installed_version
 from ..programs_c import SEEDS
 from .actions import ACTIONS, MODULE, NOTHING, SLOTS
 from .ir import names, read, shipped, without_size
@@ -54,7 +54,7 @@ class LlvmProblem(LiveProblem):
         self.default = np.full(SLOTS, ACTIONS.index(NOTHING))
         self.default[0] = ACTIONS.index(MODULE)
         self._name, self._objective = name, objective
-        compiler = f"llvmlite-{installed('llvmlite', OLDEST, 'llvm/...')}"
+        compiler = f"llvmlite-{installed_version('llvmlite', OLDEST, 'llvm/...')}"
         content = "|".join((str(_FORMAT), compiler, objective, self.space.digest(), ",".join(ACTIONS), text))
         self._content = hashlib.sha256(content.encode()).hexdigest()[:16]
         target = f"{__package__}.worker:serve"

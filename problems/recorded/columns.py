@@ -25,7 +25,7 @@ class Codes:
 Column = Sequence[Any] | NDArray | Codes
 
 
-def coded(column: Column, place: str) -> tuple[NDArray[np.int64], list[Any], bool]:
+def encode(column: Column, place: str) -> tuple[NDArray[np.int64], list[Any], bool]:
     """Return the `(n,)` indices of a column, its distinct values, and whether these are numbers in ascending order.
 
     Other values are sorted by their text, so that nothing depends on the order of measurements.
@@ -41,25 +41,25 @@ def coded(column: Column, place: str) -> tuple[NDArray[np.int64], list[Any], boo
     if isinstance(column, Codes):
         order = sorted(range(len(column.values)), key=column.values.__getitem__)
         return np.argsort(order)[column.indices], [column.values[i] for i in order], False
-    keys = [key_of(value, place) for value in column]
+    keys = [value_key(value, place) for value in column]
     values = dict(zip(keys, column, strict=True))
     numeric = all(kind == "number" for kind, _ in values)
     sort = sorted(values, key=(lambda key: key[1]) if numeric else (lambda key: (key[0], str(key[1]))))
     index_of = {key: index for index, key in enumerate(sort)}
     found = np.fromiter((index_of[key] for key in keys), np.int64, len(keys))
-    return found, [shown(values[key]) for key in sort], numeric
+    return found, [display_value(values[key]) for key in sort], numeric
 
 
-def key_of(value: Any, place: str) -> tuple[str, Any]:  # noqa: ANN401 - whatever JSON holds
+def value_key(value: Any, place: str) -> tuple[str, Any]:  # noqa: ANN401 - whatever JSON holds
     """Return a key that is different for different values: Python says `1 == True`, a space has both."""
     if isinstance(value, bool) or value is None or isinstance(value, (str, list, dict)):
-        return type(value).__name__, shown(value)
+        return type(value).__name__, display_value(value)
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{place} has the value {value}; leave that row out")
-    return "number", shown(value)
+    return "number", display_value(value)
 
 
-def shown(value: Any) -> Hashable:  # noqa: ANN401 - whatever JSON holds
+def display_value(value: Any) -> Hashable:  # noqa: ANN401 - whatever JSON holds
     """Return a value as it is shown in the space: lists and objects as text, 16.0 as 16."""
     if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
         return int(value)

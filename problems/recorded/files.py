@@ -16,7 +16,7 @@ import numpy as np
 from bbo_suite import UserError
 
 from . import kernel_tuner, ktt, parquet, t4, tpu_graphs
-from .table import Recording, with_some_default
+from .table import Recording, with_fallback_default
 
 LARGEST = 1 << 30
 """Largest text in bytes after unpacking; about 4 million configurations."""
@@ -31,7 +31,7 @@ def read(path: Path) -> Recording:
       UserError: it cannot be read, its format is unknown, or it is damaged; one sentence says what and where.
     """
     try:
-        return with_some_default(_recording(path.read_bytes()))
+        return with_fallback_default(_recording(path.read_bytes()))
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from None
     except ValueError as error:
@@ -74,7 +74,7 @@ def _from_json(text: str) -> Recording:
     try:
         document = json.loads(text, object_pairs_hook=_object)
     except json.JSONDecodeError as error:
-        document = kernel_tuner.rescued(text)
+        document = kernel_tuner.complete_rows(text)
         if document is None:
             where = f"line {error.lineno}, column {error.colno}"
             raise ValueError(f"it is not JSON, or truncated or damaged ({where}: {error.msg}); copy it again") from None

@@ -11,7 +11,7 @@ import numpy as np
 from bbo_suite import Status
 
 from .fields import get, is_failure, noise, number, texts, version
-from .table import Measured, Recording, recording
+from .table import Outcomes, Recording, recording
 
 _FAILURES = {"CompilationFailedConfig": Status.COMPILE_ERROR, "InvalidConfig": Status.FORBIDDEN}
 """Class names that replace a time, and their status; others, such as RuntimeFailedConfig, are runtime errors."""
@@ -39,7 +39,7 @@ def read(document: dict[str, Any]) -> Recording:
         **({"cut off": "yes; the last row is incomplete and left out"} if document.get(_CUT) else {}),
         **noise([row.get("times") for row in cache.values()], "the 'times' of a row"),
     }
-    return recording(names, columns, Measured(np.array(costs), np.array(status, np.int8), reasons), facts=facts)
+    return recording(names, columns, Outcomes(np.array(costs), np.array(status, np.int8), reasons), facts=facts)
 
 
 _FACTS = {"device": "device_name", "kernel": "kernel_name", "problem size": "problem_size"}
@@ -65,7 +65,7 @@ def _outcome(row: Any, place: str) -> tuple[float, int, str]:  # noqa: ANN401 - 
     return cost / 1e3, Status.OK, ""
 
 
-def rescued(text: str) -> dict[str, Any] | None:
+def complete_rows(text: str) -> dict[str, Any] | None:
     """Return the complete rows of a truncated cache; None if the text is something else, or damaged elsewhere."""
     start = re.search(r'"cache"\s*:\s*\{', text)
     if start is None:

@@ -9,7 +9,7 @@ import numpy as np
 from bbo_suite import Status
 
 from .fields import get, number, per_second
-from .table import Measured, Recording, recording
+from .table import Outcomes, Recording, recording
 
 _STATUS = {
     "Ok": Status.OK,
@@ -34,7 +34,7 @@ def read(document: dict[str, Any]) -> Recording:
         if config.keys() != configs[0].keys():
             raise ValueError(f"result {i} has other parameters than result 0; give all results the same parameters")
     outcomes = [_outcome(row, f"result {i}", divisor) for i, row in enumerate(results)]
-    measured = Measured(
+    measured = Outcomes(
         np.array([cost for cost, *_ in outcomes]), np.array([o[1] for o in outcomes], np.int8), [o[2] for o in outcomes]
     )
     facts = {"format": "KTT output", **({"device": str(metadata["Device"])} if "Device" in metadata else {})}

@@ -11,7 +11,7 @@ from bbo_suite import Status
 from bbo_suite.recording.files import COLUMNS, KEY, arrow
 
 from .fields import get, texts
-from .table import Measured, Recording, recording
+from .table import Outcomes, Recording, recording
 
 _STATUS = {status.word: status for status in Status}
 
@@ -45,5 +45,5 @@ def read(data: bytes) -> Recording:
     if (status < 0).any() or not (values >= 0).all() or (np.isinf(values) & (status == Status.OK)).any():
         raise ValueError("one of its rows has an unknown status, or status ok without a cost")
     facts = {"format": "Parquet", "recorded problem": str(metadata.get("problem"))}
-    measured = Measured(values, status, [reason or "" for reason in reasons])
+    measured = Outcomes(values, status, [reason or "" for reason in reasons])
     return recording(names, columns, measured, unit, default, facts)

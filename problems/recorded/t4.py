@@ -11,7 +11,7 @@ from bbo_suite import Status
 from bbo_suite.recording.files import INVALIDITY
 
 from .fields import SECONDS, get, is_failure, noise, number, per_second, version
-from .table import Measured, Recording, recording
+from .table import Outcomes, Recording, recording
 
 _STATUS = {word: status for status, word in INVALIDITY.items()}
 
@@ -38,7 +38,7 @@ def read(document: dict[str, Any]) -> Recording:
     costs = np.array([cost for cost, *_ in outcomes])
     divisor, unit = _unit(units.pop(), metadata) if np.isfinite(costs).any() else (1.0, "seconds")
     costs /= divisor
-    measured = Measured(costs, np.array([o[1] for o in outcomes], np.int8), [o[2] for o in outcomes])
+    measured = Outcomes(costs, np.array([o[1] for o in outcomes], np.int8), [o[2] for o in outcomes])
     columns = [[config[name] for config in configs] for name in names]
     default = get(metadata, "default", dict, "'metadata'") if "default" in metadata else None
     repeats = [get(row, "times", dict, f"result {i}").get("runtimes") for i, row in enumerate(results)]

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from bbo_suite import Status
 from bbo_suite.core.constraint import table
 
-from .columns import Column, coded, key_of
+from .columns import Column, encode, value_key
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Recording:
 
 
 @dataclass(frozen=True)
-class Measured:
+class Outcomes:
     """The outcomes of n measurements: `(n,)` costs with inf for failures, `(n,)` statuses, and n reasons."""
 
     costs: NDArray[np.float64]
@@ -56,7 +56,7 @@ class Measured:
 def recording(
     names: Sequence[str],
     columns: Sequence[Column],
-    measured: Measured,
+    measured: Outcomes,
     unit: str = "seconds",
     default: Mapping[str, Any] | None = None,
     facts: Mapping[str, str] | None = None,
@@ -78,7 +78,7 @@ def recording(
         raise ValueError(f"parameter {twice!r} occurs twice; give each parameter its own name")
     if not len(names) or not len(measured.costs):
         raise ValueError(f"it holds {len(measured.costs)} measurements of {len(names)} parameters; record some first")
-    parts = [coded(column, f"parameter {name!r}") for name, column in zip(names, columns, strict=True)]
+    parts = [encode(column, f"parameter {name!r}") for name, column in zip(names, columns, strict=True)]
     values, ordered = tuple(part[1] for part in parts), np.array([part[2] for part in parts])
     rows, once = _merged(np.column_stack([part[0] for part in parts]), [len(v) for v in values], measured)
     known = once.status != Status.FORBIDDEN
@@ -102,7 +102,7 @@ def with_default(made: Recording, place: int, why: str) -> Recording:
     return replace(made, default=place, facts=made.facts | {"default is": why})
 
 
-def with_some_default(made: Recording) -> Recording:
+def with_fallback_default(made: Recording) -> Recording:
     """Return the recording with a default: the configuration of median cost if the file names none."""
     if made.default >= 0:
         return made
@@ -111,7 +111,7 @@ def with_some_default(made: Recording) -> Recording:
     return with_default(made, middle, "the configuration of median cost: the file names no default")
 
 
-def _merged(rows: NDArray, sizes: ArrayLike, measured: Measured) -> tuple[NDArray[np.int64], Measured]:
+def _merged(rows: NDArray, sizes: ArrayLike, measured: Outcomes) -> tuple[NDArray[np.int64], Outcomes]:
     """Return every configuration once, with the median of its costs."""
     distinct = table(range(rows.shape[1]), rows, np.asarray(sizes))
     places = distinct.places(rows)
@@ -125,10 +125,10 @@ def _merged(rows: NDArray, sizes: ArrayLike, measured: Measured) -> tuple[NDArra
     np.minimum.at(first, places, np.arange(len(rows)))
     status = np.where(worked > 0, Status.OK, measured.status[first]).astype(np.int8)
     reasons = ["" if ok else measured.reasons[i] for ok, i in zip(worked, first.tolist(), strict=True)]
-    return distinct.rows, Measured(costs, status, reasons)
+    return distinct.rows, Outcomes(costs, status, reasons)
 
 
-def _counted(measured: Measured, kept: int, forbidden: int, status: NDArray[np.int8]) -> dict[str, str]:
+def _counted(measured: Outcomes, kept: int, forbidden: int, status: NDArray[np.int8]) -> dict[str, str]:
     counts = {word.word: int((status == word).sum()) for word in Status if word and (status == word).any()}
     repeated = len(measured.costs) - kept - forbidden
     return {
@@ -142,8 +142,8 @@ def _counted(measured: Measured, kept: int, forbidden: int, status: NDArray[np.i
 def _place(made: Recording, default: Mapping[str, Any]) -> int:
     wanted = []
     for name, values in zip(made.names, made.values, strict=True):
-        keys = [key_of(value, name) for value in values]
-        if name not in default or (key := key_of(default[name], name)) not in keys:
+        keys = [value_key(value, name) for value in values]
+        if name not in default or (key := value_key(default[name], name)) not in keys:
             raise ValueError(f"the default that it names is not among its configurations: see parameter {name!r}")
         wanted.append(keys.index(key))
     (found,) = np.nonzero((made.rows == wanted).all(axis=1))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bbo_suite import Status
 
 from .columns import Codes
-from .table import Measured, Recording, recording, with_default
+from .table import Outcomes, Recording, recording, with_default
 
 _TILE = [f"{part} {i}" for part in ("kernel", "output", "input") for i in (*range(6), "sum", "product")]
 
@@ -107,7 +107,7 @@ def _fit(features: NDArray, *others: NDArray) -> None:
         raise ValueError(f"its arrays of configurations and of run times differ in length: {lengths}")
 
 
-def _measured(seconds: NDArray[np.float64]) -> Measured:
+def _measured(seconds: NDArray[np.float64]) -> Outcomes:
     if (seconds < 0).any():
         raise ValueError(f"'config_runtime' of row {int(seconds.argmin())} is negative")
-    return Measured(seconds, np.full(len(seconds), Status.OK, np.int8), [""] * len(seconds))
+    return Outcomes(seconds, np.full(len(seconds), Status.OK, np.int8), [""] * len(seconds))

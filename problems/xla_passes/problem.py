@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bbo_suite import product, sequence
 from bbo_suite.supervised import Cache, LiveProblem, Service
 
-from ..packages import installed
+from ..packages import installed_version
 from ..tensor_compiler.hlo.reader import read_hlo_text
 from .actions import ACTIONS, CENSUS, EVERY, MEMORY, NOTHING, PIPELINE, SLOTS
 from .programs import named, names
@@ -51,8 +51,8 @@ class XlaPassesProblem(LiveProblem):
         self.space = product(sequence("pass", SLOTS, ACTIONS))
         self.default = np.full(SLOTS, ACTIONS.index(NOTHING))
         self.default[0] = ACTIONS.index(PIPELINE)
-        installed("jax", OLDEST, "xla-passes/...")
-        compiler = f"jaxlib-{installed('jaxlib', OLDEST, 'xla-passes/...')}"
+        installed_version("jax", OLDEST, "xla-passes/...")
+        compiler = f"jaxlib-{installed_version('jaxlib', OLDEST, 'xla-passes/...')}"
         content = "|".join((str(_FORMAT), compiler, self.space.digest(), ",".join((*ACTIONS, *EVERY)), text))
         self._content = hashlib.sha256(content.encode()).hexdigest()[:16]
         seconds = 30 + 600 * len(text) / (1 << 20)  # tens of times as long as a long sequence takes

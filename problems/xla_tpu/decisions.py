@@ -77,7 +77,7 @@ def space_of(decisions: Sequence[Decision]) -> tuple[Space, NDArray[np.int64]]:
     return space, np.array([decision.values.index(DEFAULT) for decision in decisions])
 
 
-def decided(decisions: Sequence[Decision], config: NDArray) -> Decisions:
+def decisions_of_row(decisions: Sequence[Decision], config: NDArray) -> Decisions:
     """Return the decisions of a `(d,)` row, without those that are the default."""
     chosen: dict[str, list] = {field.name: [] for field in fields(Decisions)}
     for decision, index in zip(decisions, config.tolist(), strict=True):

@@ -14,9 +14,9 @@ from bbo_suite import Structure, UserError
 from bbo_suite.libraries import require
 from bbo_suite.supervised import Cache, LiveProblem, Service
 
-from ..packages import installed
+from ..packages import installed_version
 from ..tensor_compiler.hardware.machine import split
-from .decisions import decided, decisions_of, space_of
+from .decisions import decisions_of, decisions_of_row, space_of
 from .description import Decisions, Description
 from .estimates import Estimates
 from .paste import paste
@@ -83,7 +83,7 @@ class XlaTpuProblem(LiveProblem):
 
     def request(self, config: NDArray) -> Decisions:
         """Return a candidate's decisions, without those that are the default."""
-        return decided(self._decisions, config)
+        return decisions_of_row(self._decisions, config)
 
     def estimate(self, config: NDArray) -> Estimates:
         """Return the compiler's estimates of one `(d,)` candidate.
@@ -144,6 +144,6 @@ def libtpu_version() -> str:
       UserError: it is not installed.
     """
     for package in ("jax", "jaxlib"):
-        installed(package, "0.5", "xla-tpu/...")
+        installed_version(package, "0.5", "xla-tpu/...")
     require("libtpu", "xla-tpu/...", "bbo_suite[tpu]")
     return version("libtpu")

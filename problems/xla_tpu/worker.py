@@ -16,7 +16,7 @@ from .estimates import Estimates, estimates
 DESCRIBE, ESTIMATE = "describe", "estimate"
 """Requests that are not candidates: for a `Description`, and `(ESTIMATE, decisions)` for `Estimates`."""
 LEAST_SECONDS, TIMES = 120.0, 20
-"""Time limit of a candidate: at least so many seconds, or so many times as long as the default if that is more."""
+"""Time limit of a candidate: the larger of a number of seconds, and a multiple of what the default takes."""
 TOLERANCE = 1.01
 """Largest roofline of a win, in multiples of the default's: layouts may pad a little more."""
 Enter = Callable[[str, float], None]

@@ -1,4 +1,4 @@
-"""Compilers that are not there, or too old, are one sentence with the command that mends it."""
+"""A compiler that is missing or too old gives one sentence with the command that installs it."""
 
 from importlib.metadata import PackageNotFoundError
 
@@ -37,4 +37,4 @@ def test_a_package_that_is_missing_or_too_old(monkeypatch, problem, package, lea
 @pytest.mark.parametrize("version", ["0.10.2", "0.10.0.dev3", "0.10rc1", "1.0"])
 def test_newer_versions_of_any_spelling_do(monkeypatch, version):
     monkeypatch.setattr(packages, "version", lambda name: version)
-    assert packages.installed("jax", "0.10", "it") == version
+    assert packages.installed_version("jax", "0.10", "it") == version

@@ -199,7 +199,7 @@ def test_objects_are_never_unpickled(load, formats):
     with pytest.raises(UserError, match="may run code"):
         load(formats["tile"] | {"config_runtime": objects})
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as packed:  # np.load takes an entry that is no array to be a pickle, or bytes
+    with zipfile.ZipFile(buffer, "w") as packed:  # np.load reads an entry that is not an array as a pickle, or as bytes
         packed.writestr("config_feat.npy", pickle.dumps(Malicious()))
     with pytest.raises(UserError, match="cannot use"):
         load(buffer.getvalue())

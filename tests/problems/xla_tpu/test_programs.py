@@ -7,7 +7,7 @@ import pytest
 from jax.ad_checkpoint import checkpoint_name
 
 from bbo_problems.xla_tpu import blocks
-from bbo_problems.xla_tpu.decisions import _orders, decided, decisions_of, space_of
+from bbo_problems.xla_tpu.decisions import _orders, decisions_of, decisions_of_row, space_of
 from bbo_problems.xla_tpu.description import Decisions, Value
 from bbo_problems.xla_tpu.flags import DEFAULT, FLAGS
 from bbo_problems.xla_tpu.marks import rewritten
@@ -141,9 +141,9 @@ def test_blocks_name_what_is_tuned_and_are_made_of_it(name):
     assert 4 <= len(description.marks) <= 12 and not any("." in mark.name for mark in description.marks)
     decisions = decisions_of(description)
     space, default = space_of(decisions)
-    assert decided(decisions, default) == Decisions()
+    assert decisions_of_row(decisions, default) == Decisions()
     rows = space.sample(20, np.random.default_rng(0))
-    assert len({decided(decisions, row) for row in rows}) == 20
+    assert len({decisions_of_row(decisions, row) for row in rows}) == 20
     ends = {number for flow in description.flows for number in flow}
     assert len(ends) == len(description.arguments) + len(description.marks) + len(description.results)
 
