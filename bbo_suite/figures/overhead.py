@@ -41,7 +41,7 @@ def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     style.caption(
         figure,
         f"The strategy's own time per candidate, on a log scale, lower is better; median of {runs} runs, as measured "
-        f"in each.{named} Grey: the time of an evaluation, which is not included."
+        f"in each.{named} Thick grey line: the time of an evaluation, which is not included."
         f"{final_values.cut_text(frame)}",
     )
     return figure, data

@@ -55,7 +55,7 @@ def draw(frame: pd.DataFrame, problems: Sequence[str] | None = None) -> tuple[Fi
     axes.flat[0].set_ylim(len(names) - 0.4, -0.6)  # the first at the top
     known = len(highlight.labels)
     few = "" if known == len(names) else f" Shown: the best {BEST} of {known} strategies by mean rank."
-    gaps = " No bar: no run." if len(data) < len(strategies) * len(problems) else ""
+    gaps = " No number: no run." if len(data) < len(strategies) * len(problems) else ""
     style.caption(figure, _caption(data) + gaps + few + final_values.cut_text(shown))
     return figure, data
 

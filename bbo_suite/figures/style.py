@@ -144,5 +144,6 @@ def duration(value: float) -> str:
 
 def caption(figure: Figure, text: str) -> None:
     """Set the caption below the axes, wrapped to the figure's width."""
+    text = text.replace(" %", "\u00a0%")  # no line break before a percent sign
     lines = textwrap.wrap(text, int(figure.get_figwidth() * 14.5))
     figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=8.5, color="0.25").set_gid(CAPTION)

@@ -144,9 +144,9 @@ def _by_problem(judgement: Judgement) -> Iterator[str]:
         ahead = Counter(verdict.best for verdict in verdicts if not verdict.tied)
         clear = sum(verdict.clear for verdict in verdicts)
         ties = len(verdicts) - ahead.total()
-        wins = [f"{name} has the best mean on {number}" for name, number in ahead.most_common()]
-        wins += [formatting.counted(ties, "tie")] if ties else []
+        wins = [f"{name} on {number}" for name, number in ahead.most_common()]
+        wins += [f"a tie on {ties}"] if ties else []
         yield (
-            f"By problem ({len(verdicts)} with several {group.several}): {formatting.listed(wins)}. The best strategy "
+            f"Best mean by problem ({len(verdicts)} with several {group.several}): {formatting.listed(wins)}. The best "
             f"is significantly better than all others of its kind on {clear or 'none'}."
         )

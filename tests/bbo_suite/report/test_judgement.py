@@ -84,7 +84,7 @@ def test_ties_everywhere(studies):
     _, found = overall(studies)
     assert [found[BLACK_BOX].best, *found[BLACK_BOX].tied] == ["x", "y", "z"] and not found[BLACK_BOX].clear
     assert words_for_winners(studies) == ["tied with y and z"] * 2
-    assert "By problem (2 with several black-box strategies): 2 ties." in answer(studies)
+    assert "Best mean by problem (2 with several black-box strategies): a tie on 2." in answer(studies)
 
 
 def test_one_run(studies):
