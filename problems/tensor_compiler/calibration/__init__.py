@@ -1,1 +1,1 @@
-"""The hardware model held against the estimates of the real XLA:TPU compiler, which runs without a TPU."""
+"""The comparison of the hardware model with the estimates of the real XLA:TPU compiler, which runs without a TPU."""

@@ -1,4 +1,4 @@
-"""Holds the hardware model against the XLA:TPU compiler: `python -m bbo_problems.tensor_compiler.calibration`."""
+"""Compares the hardware model with the XLA:TPU compiler: `python -m bbo_problems.tensor_compiler.calibration`."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from .report import write
 
 
 def main(
-    out: Annotated[Path, typer.Option(help="Folder that the report is written to.")],
+    out: Annotated[Path, typer.Option(help="Folder for the report.")],
     machines: Annotated[str, typer.Option(help="Machines, separated by commas.")] = "v5e,v6e,v4",
 ) -> None:
-    """Compile programs for each machine (once; they are kept) and report how the model's cycles agree with XLA's."""
+    """Compile programs for each machine (results are cached) and report how well the model agrees with XLA."""
     if unknown := sorted(set(machines.split(",")) - set(MACHINES)):
         raise typer.BadParameter(f"no machine {', '.join(unknown)}; there are {', '.join(MACHINES)}")
     try:

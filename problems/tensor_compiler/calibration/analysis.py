@@ -1,8 +1,8 @@
-"""XLA's own cost analysis of each kernel, beside ours.
+"""XLA's own cost analysis of each kernel, next to ours.
 
-The compiler notes flops and bytes of whole programs only. But the analysis in jaxlib
-(xla/service/hlo_cost_analysis.cc) takes any module, so it gets each kernel as one. It counts the bytes of arrays
-without padding, wherever they lie, and of an operand that is sliced only the slice; ours are made alike here.
+The compiler notes flops and bytes of whole programs only. The analysis in jaxlib (xla/service/hlo_cost_analysis.cc)
+takes any module, so each kernel is given to it as one. It counts the bytes of arrays without padding, in any memory,
+and only the slice of a sliced operand; here ours are counted in the same way.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _COMPUTATION = re.compile(r"^%([\w.\-]+) \(.*\{\n(?:.*\n)*?\}$", re.MULTILINE)
 _INSTRUCTION = re.compile(r"^\s*(?:ROOT )?%([\w.\-]+) = (.*? [\w\-]+\(([^)]*)\).*)$", re.MULTILINE)
 _NAME = re.compile(r"%([\w.\-]+)")
 _BETWEEN = re.compile(r', (?:metadata|control-predecessors)=\{(?:[^}"]|"[^"]*")*\}')
-"""Attributes that refer to what is outside of the kernel."""
+"""Attributes that refer to instructions outside the kernel."""
 
 
 def counts(machine: str, names: Iterable[str], text: Callable[[str, str], str]) -> pd.DataFrame:
-    """Return a line for each kernel: program, half, kind, flops and bytes by our count and by XLA's own.
+    """Return a row for each kernel: program, half, kind, flops and bytes by our count and by XLA's own.
 
     Args:
       machine, names, text: as `comparison.compare` takes them.
@@ -50,7 +50,7 @@ def counts(machine: str, names: Iterable[str], text: Callable[[str, str], str]) 
 
 
 def traffic(kernel: ScheduledKernel) -> tuple[float, str]:
-    """Return the bytes that a kernel moves by its row, but as if nothing were padded nor on the chip; and its kind."""
+    """Return the bytes that a kernel would move without padding and with all arrays in memory, and its kind."""
     entry = kernel.module.computations[kernel.module.entry]
     taken = sorted((i for i in entry.instructions if i.opcode == "parameter"), key=lambda i: i.parameter_number or 0)
     operands = tuple(buffer for i in taken for buffer in _plain(i.shape))

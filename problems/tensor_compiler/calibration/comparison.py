@@ -1,4 +1,4 @@
-"""The hardware model's cycles of each kernel beside the real compiler's, and how well they agree."""
+"""The cycles of each kernel by the hardware model and by the real compiler, and how well they agree."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def compare(machine: str, names: Iterable[str], text: Callable[[str, str], str])
     Args:
       machine: one of `MACHINES`.
       names: of the programs.
-      text: gives the scheduled HLO of a program on a machine; one that it raises a RuntimeError for is left out.
+      text: returns the scheduled HLO of a program on a machine; a program that raises a RuntimeError is left out.
     """
     rows, records = [], []
     for name in names:
@@ -70,7 +70,7 @@ def scores(frame: pd.DataFrame, launch: float = 0.0) -> pd.DataFrame:
     Args:
       frame: from `compare`.
       launch: the machine's; `beyond launch` is Spearman's correlation over kernels that take 5 % more than that, since
-        many do nothing but start, and their estimates differ by single cycles.
+        many kernels only start and end, and their estimates differ by single cycles.
     """
     lines = []
     for kind, group in [("all", frame), *frame.groupby("kind")]:

@@ -21,7 +21,7 @@ TIMEOUT = 600.0
 
 
 class Compiler:
-    """Compiles programs one by one; restarts its child when that has aborted, hangs, or would never end."""
+    """Compiles programs one by one; restarts its child process if that has aborted or hangs."""
 
     def __init__(self, cache: Path | None = None) -> None:
         require("libtpu", "the calibration", "bbo_suite[tpu]")

@@ -1,6 +1,6 @@
 """Floating point operations of a scheduled program, counted as XLA's own cost analysis does.
 
-A tap of a convolution that falls on padding, or between elements of a dilated input, is no operation; a loop's body
+A tap of a convolution that falls on padding, or between elements of a dilated input, does not count; a loop's body
 counts once (xla/service/hlo_cost_analysis.cc, `HandleConvolution`).
 """
 
@@ -44,11 +44,11 @@ _LIGHT = [
     "xor",
 ]
 _COMBINING = ("reduce", "reduce-window", "scatter", "select-and-scatter")
-"""They apply a function of two elements, many times."""
+"""Operations that apply a function of two elements many times."""
 
 
 def ratios(machine: str, names: Iterable[str], text: Callable[[str, str], str]) -> dict[str, float]:
-    """Return for each program our count over the compiler's own, which it notes for whole programs only.
+    """Return for each program our count divided by the compiler's own, which exists for whole programs only.
 
     Args:
       machine: one of `MACHINES`.
@@ -89,7 +89,7 @@ def _nested(module: Module, computation: Computation) -> float:
 
 
 def _alone(module: Module, computation: Computation, instruction: Instruction) -> float:
-    """Return our count of an instruction without what it fuses: a combination counts each operation of its function."""
+    """Return our count of an instruction without its fused ones; a combiner counts each operation of its function."""
     if instruction.opcode not in _COMBINING or instruction.shape.dtype == "tuple":
         return operations(computation, instruction)
     called = [module.computations[name] for name in instruction.called_computations]
@@ -110,7 +110,7 @@ def _alone(module: Module, computation: Computation, instruction: Instruction) -
 def _windowed(instruction: Instruction) -> float:
     """Return how often a function is applied to all windows.
 
-    Where the window reaches over a whole line from every place of it, the line is reduced once and spread again.
+    If the window covers a whole line from each of its places, the line is reduced once and the result is broadcast.
     """
     dims, window = instruction.shape.dims, _window(instruction)
     sizes = list(map(int, window["size"]))
@@ -122,13 +122,13 @@ def _windowed(instruction: Instruction) -> float:
 
 
 def _window(instruction: Instruction) -> dict[str, list[str]]:
-    """Return the fields of an instruction's window, each with a value an axis."""
+    """Return the fields of an instruction's window, each with one value per axis."""
     fields = instruction.attributes.get("window", "{}").strip("{}").split()
     return {key: values.split("x") for key, values in (field.split("=") for field in fields)}
 
 
 def operations(computation: Computation, instruction: Instruction) -> float:
-    """Return the count of one instruction, of products and what is done to single elements or added up in rows."""
+    """Return the count of one instruction: a product, an elementwise operation, or a reduction."""
     if instruction.opcode == "convolution":
         return 2 * _multiply_adds(computation, instruction)
     if instruction.opcode == "reduce":

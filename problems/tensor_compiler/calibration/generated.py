@@ -1,4 +1,4 @@
-"""Small programs around one operation each, of drawn shapes: what a hardware model has to get right one by one."""
+"""Small programs around one operation each, with random shapes: a hardware model has to get each of them right."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BINARY = (jnp.add, jnp.multiply, jnp.maximum, jnp.subtract, jnp.divide)
 def program(name: str) -> Program:
     """Return the program `family-number`; its shapes are drawn from its name.
 
-    It holds a few unrelated copies of the operation, because a compilation costs more than another kernel in it.
+    It holds a few unrelated copies of the operation, because compiling a program costs more than an extra kernel.
     """
     rng = np.random.default_rng(zlib.crc32(name.encode()))
     parts = [FAMILIES[name.rpartition("-")[0]](rng) for _ in range(4)]
@@ -37,14 +37,14 @@ def program(name: str) -> Program:
 
 
 def _size(rng: np.random.Generator, low: float, high: float) -> int:
-    """Return a size that is a multiple of 128, or of 8, or any, and as often small as large."""
+    """Return a log-uniform size that is a multiple of 128 or of 8, or any number."""
     size = 2 ** rng.uniform(np.log2(low), np.log2(high))
     step = rng.choice([1, 8, 128], p=[0.2, 0.3, 0.5])
     return max(int(low), round(size / step) * step)
 
 
 def _shape(rng: np.random.Generator, rank: int, most: float = 2**24) -> tuple[int, ...]:
-    """Return a shape of at most so many elements whose last dimensions are the larger ones."""
+    """Return a shape of at most `most` elements whose last dimensions are the largest."""
     dims = [
         _size(rng, 64, 4096),
         *(_size(rng, 8, 1024) for _ in range(rank > 1)),

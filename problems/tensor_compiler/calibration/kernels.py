@@ -14,7 +14,7 @@ from ..hlo.module import Computation, Instruction, Module
 from ..hlo.opcodes import bytes_of
 
 PLACEHOLDER, ENDLESS = 100, 2**62
-"""Estimates up to the one and from the other stand for no estimate."""
+"""Estimates up to the first number and from the second on mean that there is no estimate."""
 
 DEFINITION = re.compile(r"^\s*(?:ROOT )?%?([\w.\-]+) = (.*?) [\w\-]+\(", re.MULTILINE)
 """Name and shape of an instruction."""
@@ -29,8 +29,8 @@ class Buffer:
 
     Attributes:
       bytes: of the array, padded to the tile of its layout.
-      on_chip: does it lie in the scratchpad, so that it moves nothing from memory?
-      common: does it lie in v4's common memory, which is faster than the main one?
+      on_chip: True if it is in the scratchpad, so that nothing is moved from memory.
+      common: True if it is in v4's common memory, which is faster than the main memory.
     """
 
     bytes: float
@@ -44,7 +44,7 @@ class ScheduledKernel:
 
     Attributes:
       name: of the instruction.
-      module: whose entry computes what the kernel computes; layouts are those of the text.
+      module: its entry computes what the kernel computes; layouts are those of the text.
       operands, results: by parameter number; in order.
       cycles: the compiler's estimate.
       tile: of the result, in the compiler's own units, from the slowest to the fastest dimension; empty if not stated.
@@ -63,7 +63,7 @@ class ScheduledKernel:
 
 
 def kernels(text: str) -> Iterator[ScheduledKernel]:
-    """Yield the kernels that have an estimate, those of loop bodies once; raises UserError if the text is no HLO."""
+    """Yield the kernels that have an estimate, those of loop bodies once; raises UserError if the text is not HLO."""
     module = hlo.parse(text, "scheduled HLO")
     buffers = buffers_of(text)
     inner = {name for c in module.computations.values() for i in c.instructions for name in fused(i)}
@@ -106,13 +106,13 @@ def fused(instruction: Instruction) -> tuple[str, ...]:
 
 
 def window_of(instruction: Instruction) -> dict[str, Any]:
-    """Return what the compiler noted about the kernel's walk over tiles."""
+    """Return the compiler's notes about the kernel's walk over tiles."""
     config = instruction.attributes.get("backend_config", "")
     return json.loads(config).get("window_config", {}) if "estimated_cycles" in config else {}
 
 
 def _alone(module: Module, instruction: Instruction, operands: list[Instruction]) -> Module:
-    """Return the instruction as a module of its own; a fusion's computation already is one."""
+    """Return the instruction as a module of its own; a fusion's computation is one already."""
     if instruction.opcode == "fusion":
         return Module(module.name, module.computations, instruction.called_computations[0])
     places = range(len(operands))

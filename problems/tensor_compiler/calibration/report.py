@@ -1,4 +1,4 @@
-"""Figures and tables of the comparison; numbers over many kernels only, nothing of the compiler's own output."""
+"""Figures and tables of the comparison; only statistics over many kernels, none of the compiler's own output."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def write(
     """Write `report.md`, `summary.csv` and a figure for each machine.
 
     Args:
-      frames: for each machine, what `compare` gives.
-      flops: for each machine, what `flops.ratios` gives.
-      counts: for each machine, what `analysis.counts` gives.
-      folder: made if it is not there.
+      frames: for each machine, the result of `compare`.
+      flops: for each machine, the result of `flops.ratios`.
+      counts: for each machine, the result of `analysis.counts`.
+      folder: created if missing.
       libtpu: version.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -61,11 +61,11 @@ def _text(
         f"Command: `{COMMAND} --machines {','.join(frames)}`; libtpu {libtpu}.",
         "Both sides are models: no TPU was measured. The constants of the hardware model were fitted on the kernels of"
         " one half of the programs; the tables show the other half. `beyond launch` is Spearman's correlation over"
-        " kernels that take 5 % more than a start: many do nothing else, and their estimates differ by single cycles."
+        " kernels that take 5 % more than a launch: many do little else, and their estimates differ by single cycles."
         " Error is |model / XLA - 1|; `same steps` is the share of kernels whose walk over tiles has as many steps as"
-        " the one that XLA chose. Estimates of up to 100 cycles a step, and endless ones, are placeholders and left"
-        " out. An operand that already lies in the scratchpad, or in v4's common memory, is known to the model. XLA"
-        " estimates one core; v4 and v5p, whose two cores work as one, are compared with half of theirs.",
+        " the one that XLA chose. Estimates of up to 100 cycles per step, and endless ones, are placeholders and are"
+        " left out. The model knows which operands are already in the scratchpad or in v4's common memory. XLA"
+        " estimates one core; for v4 and v5p, whose two cores work as one, the model uses half of the machine.",
     ]
     for machine, frame in frames.items():
         programs = frame[frame["half"] == "report"]["program"].nunique()
@@ -116,6 +116,6 @@ def _scatter(frame: pd.DataFrame, machine: str) -> Figure:
     ax.set(xscale="log", yscale="log", xlabel="cycles by XLA:TPU's estimate", ylabel="cycles by the hardware model")
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_formatter(FuncFormatter(lambda cycles, _: f"{cycles:,.0f}"))
-    title(ax, f"{machine}: {len(frame):,} kernels of programs that nothing was fitted on")
+    title(ax, f"{machine}: {len(frame):,} kernels of programs not used for fitting")
     ax.legend(title="kind of kernel")
     return figure

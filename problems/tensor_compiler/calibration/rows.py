@@ -1,4 +1,4 @@
-"""A kernel of the real compiler as a row of the hardware model, everything in it fused as it is there."""
+"""A kernel of the real compiler as a row of the hardware model, with the same operations fused."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .kernels import Buffer, ScheduledKernel
 
 KINDS = ("matrix", "convolution", "reduction", "elementwise", "copy")
 COMMON = 0.2
-"""What a byte of v4's common memory costs in a product, beside one of the main memory; in loops they cost the same."""
+"""Cost of a byte of v4's common memory in a product, relative to the main memory; in loops they cost the same."""
 
 _OF_COPIES = ("copy", "select", "compare", "bitcast-convert")
 
 
 def row(kernel: ScheduledKernel) -> tuple[NDArray[np.float64], str]:
-    """Return the `(KERNEL_WIDTH,)` row (see `timing`), with bytes by the layouts in the text, and one of `KINDS`."""
+    """Return the `(KERNEL_WIDTH,)` row of a kernel, with bytes by the layouts in the text, and one of `KINDS`."""
     nodes, _ = Flattener(_with_real_copies(kernel.module)).entry()
     places, numbers = _places(nodes), np.zeros(KERNEL_WIDTH)
     heavy = _heaviest(nodes, places)
@@ -55,7 +55,7 @@ def _kind(heavy: Operation, nodes: list[Operation], places: list[int]) -> str:
 
 
 def _places(nodes: list[Operation]) -> list[int]:
-    """Return where in the kernel each node is computed or read, as bits; 0 for what nothing needs."""
+    """Return where in the kernel each node is computed or read, as bits of `Place`; 0 for unused nodes."""
     places = [Place.LOOP if node.output else 0 for node in nodes]
     for i in range(len(nodes) - 1, -1, -1):
         product = nodes[i].kind is Kind.MATRIX
@@ -88,9 +88,9 @@ def _all_products(nodes: list[Operation], places: list[int]) -> float:
 def _add_bytes(
     numbers: NDArray[np.float64], kernel: ScheduledKernel, nodes: list[Operation], places: list[int]
 ) -> None:
-    """Fill in what is read at each place, and written; what lies in the scratchpad is not.
+    """Fill in the bytes read at each place and the bytes written; buffers in the scratchpad do not count.
 
-    But the operands of a loop that computes count wherever they lie: the estimates do not tell the two apart there.
+    The operands of a loop that computes always count, because the estimates make no difference there.
     """
     product, copies = numbers[Kernel.GROUPS] > 0, _is_copy(kernel)
     share = dict.fromkeys(range(len(kernel.operands)), 0.0)
@@ -113,7 +113,7 @@ def _add_bytes(
 
 
 def _moved(buffer: Buffer, product: bool) -> float:
-    """Return the bytes that a buffer moves from or to memory, as far as the estimates say."""
+    """Return the bytes that a buffer moves from or to memory, according to the estimates."""
     return 0.0 if buffer.on_chip else buffer.bytes * (COMMON if product and buffer.common else 1.0)
 
 
@@ -123,7 +123,7 @@ def _is_copy(kernel: ScheduledKernel) -> bool:
 
 
 def _extents(node: Operation) -> tuple[float, float, float]:
-    """Return outer extent, rows and columns in the order in which the array lies in memory, whole tiles of it."""
+    """Return outer extent, rows and columns in the order of the array's layout, in whole tiles."""
     shape = _leaf(shapes.walked(node))
     return extents(shape, _layout(shape))
 
@@ -143,7 +143,7 @@ def _share_read(node: Operation, place: int) -> float:
 
 
 def _share_written(node: Operation) -> float:
-    """Return the share of a result that is written: an update in place leaves the rest."""
+    """Return the share of a result that is written: an update in place writes a part."""
     return _bytes(shapes.walked(node)) / max(1.0, _bytes(node.shape)) if node.opcode == "dynamic-update-slice" else 1.0
 
 

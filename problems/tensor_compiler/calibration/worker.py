@@ -1,6 +1,6 @@
-"""One process that compiles: a name of a program and of a machine on each line in, the outcome on a line out.
+"""The process that compiles: reads a request for a program and a machine per line, and writes a line per result.
 
-The compiler can abort, so it never runs in the process that asks.
+The compiler can abort, so it runs in a process of its own.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import sys
 from pathlib import Path
 
-# One chip is described, none is looked for; several processes may load the compiler.
+# The settings describe one chip, so none is searched for; several processes may load the compiler.
 ENVIRONMENT = {
     "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
     "JAX_PLATFORMS": "cpu",
@@ -43,7 +43,7 @@ def compiled(name: str, machine: str) -> tuple[str, dict[str, float]]:
 def main() -> None:
     """Answer requests `{"name", "machine", "path"}` until the input ends; the text goes to the path, gzipped."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what the compiler prints must not get between the answers
+    os.dup2(2, 1)  # so that output of the compiler does not mix with the answers
     for line in sys.stdin:
         request = json.loads(line)
         try:

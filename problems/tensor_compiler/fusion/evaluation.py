@@ -1,4 +1,4 @@
-"""What candidates of the fusion pass cost: each is updated from the one before it, or swept where too much differs."""
+"""The costs of candidates of the fusion pass: an update from the previous candidate, or a sweep if much differs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .state import Counter, FusionState, Known, Tally
 from .sweep import sweep
 
 _FEW = 32
-"""Where more than one column in so many differs, a sweep is about as fast as an update."""
+"""If more than one column in this many differs, a sweep is about as fast as an update."""
 _BLOCK = 64
 
 
@@ -36,11 +36,11 @@ def evaluate(
     Args:
       configs: `(b, d)` int8.
       settings: `(b, n, 9)` int8, set for the kernel of each node (see `kernel_choices.override`), or `(b, 0, 9)`
-        where the compiler sets all.
-      machine: `Machine.array()`, which times kernels; the same one as long as `state` knows the last candidate.
-      paper: the one that tiles are chosen for.
+        if the compiler sets everything.
+      machine: `Machine.array()`, which times kernels; it must not change while `state` knows the last candidate.
+      paper: the machine for which tiles are chosen.
       state: of the last candidate, written.
-      seconds: `(b,)`, filled with the program's run times; inf where the windows of a kernel overflow as they are set.
+      seconds: `(b,)`, filled with the program's run times; inf if the settings make the windows of a kernel overflow.
       overflowing: `(b,)`, filled with the first node of such a kernel, or -1.
     """
     flips, tuned = np.empty(1 + len(state.config) // _FEW, np.int64), settings.shape[1] > 0
@@ -60,7 +60,7 @@ def evaluate(
 
 @compiled(runtime=False)
 def _differences(new: NDArray, old: NDArray, found: NDArray) -> int:
-    """Write where two rows differ, and return at how many places; -1 if these are more than there is room for."""
+    """Write the places where two rows differ and return their number, or -1 if there is no room for all of them."""
     count, i = 0, _next_difference(new, old, 0)
     while i < len(new):
         if count == len(found):
@@ -72,7 +72,7 @@ def _differences(new: NDArray, old: NDArray, found: NDArray) -> int:
 
 @compiled(runtime=False)
 def _next_difference(new: NDArray, old: NDArray, i: int) -> int:
-    """Return the first place from i on where two rows differ, or their length."""
+    """Return the first place from i on at which two rows differ, or their length."""
     while i < len(new):
         if i % _BLOCK == 0 and i + _BLOCK <= len(new) and _same_block(new[i : i + _BLOCK], old[i : i + _BLOCK]):
             i += _BLOCK
@@ -85,7 +85,7 @@ def _next_difference(new: NDArray, old: NDArray, i: int) -> int:
 
 @compiled(runtime=False)
 def _same_block(new: NDArray, old: NDArray) -> bool:
-    """Are two blocks equal? Without a way out of the loop, so that vector instructions do it: 30 times faster."""
+    """True if two blocks are equal. The loop has no early exit, so it is vectorised: 30 times faster."""
     different = np.int8(0)
     for i in range(_BLOCK):
         different |= new[i] ^ old[i]
@@ -94,7 +94,7 @@ def _same_block(new: NDArray, old: NDArray) -> bool:
 
 @compiled(runtime=False)
 def _take_settings(settings: NDArray, state: FusionState) -> None:
-    """Take over what is set for kernels, and touch those for which that has changed."""
+    """Store the settings of kernels, and touch the kernels whose settings have changed."""
     old = state.settings.reshape(-1)
     i, width = _next_difference(settings, old, 0), state.settings.shape[1]
     while i < len(settings):

@@ -1,8 +1,8 @@
 """The fusion pass: a boolean per producer-consumer edge, with the semantics of XLA's instruction fusion.
 
-A producer fused into some of its consumers is computed again in each of their kernels, and is in memory once if any
-consumer takes it from there. Heavy operations (matrix products, reductions) are never computed twice. What is illegal
-is refused, and the producer goes to memory: an error of no candidate.
+A producer that is fused into some of its consumers is computed again in each of their kernels, and stored once if any
+consumer reads it from memory. Heavy operations (matrix products, reductions) are never computed twice. Illegal fusions
+are skipped, and the producer goes to memory; the candidate stays valid.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ _REVISIONS = 8
 
 @dataclass(frozen=True)
 class Kernels:
-    """What a configuration makes of a graph: one kernel for each node whose result lies in memory.
+    """The kernels of a configuration: one for each node whose result is in memory.
 
     Attributes:
       result: `(k,)` the node that each kernel computes.
       cycles: `(k,)` of one run of the kernel.
       runs: `(k,)` how often each runs.
-      operations: `(k,)` nodes that are fused in it.
+      operations: `(k,)` nodes fused in each.
       read: `(k,)` bytes that one pass reads from memory.
       operands: `(k,)` arrays read.
-      rows: `(k, KERNEL_WIDTH)` all that its timing depends on (see `timing`).
+      rows: `(k, KERNEL_WIDTH)` everything that the timing depends on, with the columns of `Kernel`.
     """
 
     result: NDArray[np.int64]
@@ -55,24 +55,24 @@ class Fusion:
     """The pass on one laid-out program and machine.
 
     Attributes:
-      columns: `(d,)` those of the pass's columns over all layouts that decide something here, ascending; a
-        configuration has a column for each.
-      arrays: of the program, with the edges' columns counted in these.
+      columns: `(d,)` those of the pass's columns that decide something in this layout, ascending; a configuration
+        has a column for each.
+      arrays: the graph of the program; its decisions are numbered as in `columns`.
 
     Args:
       laid: the program.
       machine: what it runs on.
-      memory: shared by programs of which one is evaluated at a time; its own when left out.
+      buffer: shared by programs that are evaluated one at a time; by default the pass has its own.
     """
 
-    def __init__(self, laid: LaidOutProgram, machine: Machine, memory: StateBuffer | None = None) -> None:
+    def __init__(self, laid: LaidOutProgram, machine: Machine, buffer: StateBuffer | None = None) -> None:
         column = laid.arrays.edge[:, Edge.DECISION]
         live = np.bincount(column + 1)[1:] > 0
         self.columns = np.flatnonzero(live)
         edge = laid.arrays.edge.copy()
         edge[:, Edge.DECISION] = np.append(np.where(live, np.cumsum(live) - 1, -1), -1)[column]
         self.arrays = laid.arrays._replace(edge=edge)
-        self._memory = memory or StateBuffer()
+        self._buffer = buffer or StateBuffer()
         self._machine, self._on_paper = machine.array(), machine.on_paper().array()
 
     @cached_property
@@ -81,24 +81,24 @@ class Fusion:
 
     @property
     def _state(self) -> FusionState:
-        return self._memory.lend(self, len(self.arrays.kind), len(self.columns))
+        return self._buffer.lend(self, len(self.arrays.kind), len(self.columns))
 
     def seconds(self, configs: NDArray) -> NDArray[np.float64]:
         """Return the `(n,)` run times of the program under `(n, d)` configurations."""
         return self._evaluate(configs, self._machine)[0]
 
     def tuned_seconds(self, configs: NDArray, settings: NDArray) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Return the run times under configurations that also set tiles and flags, and what overflows.
+        """Return the run times under configurations that also set tiles and flags, and the kernels that overflow.
 
         Args:
           configs: `(b, d)`.
-          settings: `(b, n, 9)`, for the kernel whose result is each node of the graph: 0 for the compiler's choice, i
-            for the i-th value of a slot (see `kernel_choices`). A node that is not in memory ignores it, and so does
-            a kernel that no tile of the compiler fits.
+          settings: `(b, n, 9)`, for the kernel of each node of the graph: 0 for the compiler's choice, i for the i-th
+            other value of a slot (see `kernel_choices`). They are ignored for a node that is not in memory, and for a
+            kernel that no tile fits.
 
         Returns:
-          `(b,)` seconds, inf where the windows of a kernel overflow as they are set; and `(b,)` the first
-          node of such a kernel, or -1.
+          `(b,)` seconds, inf if the settings make the windows of a kernel overflow; and `(b,)` the first node with
+          such a kernel, or -1.
         """
         return self._evaluate(configs, self._machine, settings)
 
@@ -115,14 +115,14 @@ class Fusion:
     def default(self) -> NDArray[np.int8]:
         """Return the `(d,)` configuration that the compiler chooses on its own.
 
-        It walks from the outputs to the inputs, as XLA's instruction fusion does, and fuses a producer into all its
-        consumers where a roofline model says that this pays. First it copies a producer only where that reads little;
-        then it revises its plan with the inputs that each producer really has under it, until nothing changes. Of its
-        plans it takes the best by the machine on paper; nothing of the machine's second-order effects is used.
+        The compiler walks from the outputs to the inputs, as XLA's instruction fusion does, and fuses a producer into
+        all its consumers if a roofline model predicts a gain. Its first plan copies a producer only if that reads few
+        bytes. It then revises the plan with the costs of each producer under it, until nothing changes. The best plan
+        by the machine of the data sheet wins; second-order effects are not used.
         """
         config = np.zeros(len(self.columns), np.int8)
         costs = effective_costs(config, self.arrays)
-        best = np.ones_like(config)  # where little is ever computed twice, everything fused is hard to beat
+        best = np.ones_like(config)  # if little is computed twice, fusing everything is hard to beat
         best_seconds = float(self._evaluate(best[None], self._on_paper)[0][0])
         for caution in [_CAUTIOUS] + [_BOLD] * _REVISIONS:
             before = config.copy()

@@ -1,11 +1,11 @@
-"""The fusion pass after a few decisions have changed: only what they reach is looked at again.
+"""Incremental update of the fusion pass: after a few decisions have changed, only the affected nodes are visited.
 
-A node's place depends on its consumers' and on the kernels that they are in, so nodes to look at wait in a queue, and
-are visited in the order of a sweep. Where one has moved, the producers in front of it wait too, and the kernels that it
-entered, left or is used by otherwise are gathered anew: from the result, over the producers of all that is computed.
-The outcome is that of a sweep, to the last bit. What a sweep decides by the order in which a kernel fills up is kept
-as follows: of two heavy operations the first in a sweep's order gets the kernel, and the other is looked at again;
-where a kernel is as large as one may be, the update gives up, and a sweep has to do it.
+A node's place depends on the places of its consumers and on their kernels. Nodes wait in a queue and are visited in the
+order of a sweep. When a node has moved, its producers are queued, and the totals of the kernels that it entered,
+left or is used by are computed again. The result equals that of a sweep to the last bit. Some decisions of a sweep
+depend on the order in which a kernel fills up. Of two heavy operations, the first in the order of a sweep gets the
+kernel, and the other is visited again. If a kernel has reached its largest size, the update gives up and a sweep is
+needed.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from .sweep import join, legal, uses
 
 @compiled(runtime=False)
 def update(config: NDArray, flips: NDArray, graph: FusionGraph, inputs: IncomingEdges, state: FusionState) -> bool:
-    """Take over the columns of a configuration that have changed; return False where a sweep has to do it.
+    """Apply the changed columns of a configuration; return False if a sweep is needed.
 
-    The kernels that have changed are touched.
+    Changed kernels are touched.
     """
     gathered, state.counter[Counter.TOUCHED] = 0, 0
     for column in flips:
@@ -46,7 +46,7 @@ def update(config: NDArray, flips: NDArray, graph: FusionGraph, inputs: Incoming
 
 @compiled(runtime=False)
 def _visit(graph: FusionGraph, inputs: IncomingEdges, state: FusionState) -> bool:
-    """Look at the nodes that wait until none does; return False where that is beyond an update."""
+    """Visit the waiting nodes until none is left; return False if a sweep is needed."""
     while not is_empty(state.dirty):
         v = pop(state.dirty)
         if state.counter[Counter.FILLED] + MOST_COPIES + 1 > len(state.member):
@@ -60,7 +60,7 @@ def _visit(graph: FusionGraph, inputs: IncomingEdges, state: FusionState) -> boo
 
 @compiled(runtime=False)
 def _meets_full_kernel(v: int, reached: int, state: FusionState) -> bool:
-    """May v want to enter a kernel as large as one may be, or leave it?"""
+    """True if v may enter or leave a kernel of the largest size."""
     for i in range(reached):
         if state.tally[state.use[i, Use.REACHED], Tally.FUSED] >= LARGEST_KERNEL:
             return True
@@ -72,7 +72,7 @@ def _meets_full_kernel(v: int, reached: int, state: FusionState) -> bool:
 
 @compiled(runtime=False)
 def _move(v: int, count: int, graph: FusionGraph, inputs: IncomingEdges, state: FusionState) -> None:
-    """Replace v's memberships by the `count` that were written last."""
+    """Replace v's memberships by the last `count` that were written."""
     start, before, behind = state.span[v, Span.START], state.span[v, Span.COUNT], state.counter[Counter.FILLED]
     same, heavy = count == before, is_heavy(v, graph)
     for j in range(start, start + before):
@@ -90,7 +90,7 @@ def _move(v: int, count: int, graph: FusionGraph, inputs: IncomingEdges, state: 
 
 @compiled(runtime=False)
 def _among(j: int, start: int, count: int, state: FusionState) -> bool:
-    """Is membership j one of those that start there?"""
+    """True if membership j equals one of the `count` from `start` on."""
     member, times, kernel, place = (
         state.member,
         state.times,
@@ -109,13 +109,13 @@ def _leave(v: int, k: int, state: FusionState) -> None:
     tally = state.tally[k]
     tally[Tally.FUSED] -= 1
     if tally[Tally.HEAVY] == v:
-        tally[Tally.HEAVY] = -1  # whom v has kept out is found when k is gathered
+        tally[Tally.HEAVY] = -1  # an operation that v kept out is found when the totals of k are computed
     touch(k, state)
 
 
 @compiled(runtime=False)
 def _enter(v: int, k: int, heavy: bool, state: FusionState) -> None:
-    """Put v into kernel k; a heavy operation behind it has to go."""
+    """Put v into kernel k; if v is heavy, it displaces a heavy operation that is already there."""
     tally = state.tally[k]
     tally[Tally.FUSED] += 1
     if heavy:
@@ -127,7 +127,7 @@ def _enter(v: int, k: int, heavy: bool, state: FusionState) -> None:
 
 @compiled(runtime=False)
 def _keep(v: int, count: int, state: FusionState) -> None:
-    """Make the memberships that were written last those of v: in place of the old ones if there is room."""
+    """Store the memberships written last as those of v, in place of the old ones if they fit."""
     behind = state.counter[Counter.FILLED]
     if count > state.span[v, Span.COUNT]:
         state.span[v, Span.START] = behind
@@ -141,7 +141,7 @@ def _keep(v: int, count: int, state: FusionState) -> None:
 
 @compiled(runtime=False)
 def _push_producers(v: int, graph: FusionGraph, inputs: IncomingEdges, state: FusionState) -> None:
-    """Let those that v takes wait, unless nothing can change for them."""
+    """Queue the producers of v, except those that are never fused."""
     for i in range(inputs.starts[v], inputs.starts[v + 1]):
         producer = inputs.producer[inputs.edge[i]]
         if graph.kind[producer] not in (Kind.SOURCE, Kind.FREE):

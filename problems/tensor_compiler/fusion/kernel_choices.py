@@ -1,6 +1,6 @@
-"""What can be set for a kernel as small numbers: 0 is what the compiler chooses, and 1, 2, ... are all other values.
+"""The settings of a kernel as small numbers: 0 is the compiler's choice, and 1, 2, ... are all other values.
 
-So a row of zeros means the same for every kernel, whatever fusion makes of it, and no value has two numbers.
+A row of zeros has the same meaning for every kernel, whatever the fusion, and no value has two numbers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ONLY_OF_PRODUCTS = np.isin(np.arange(len(_COUNTS)), OF_PRODUCTS)
 
 
 def most_choices(graph: ProgramGraph) -> NDArray[np.int64]:
-    """Return `(9,)` for each slot the most values that any kernel of a program can have, under any configuration."""
+    """Return `(9,)`: the largest number of values of each slot, over all kernels that a program can have."""
     kernels = np.zeros((len(graph.tables.loops), KERNEL_WIDTH))
     kernels[:, Kernel.GROUPS : Kernel.SUMS] = graph.tables.loops[:, :PRODUCT_COLUMNS]
     kernels[:, Kernel.OUTER : Kernel.SIZE] = graph.tables.loops[:, PRODUCT_COLUMNS:]
@@ -30,7 +30,7 @@ def most_choices(graph: ProgramGraph) -> NDArray[np.int64]:
 
 
 def number_of_choices(kernels: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return `(k, 9)` how many values each slot of a `(k, KERNEL_WIDTH)` kernel has, in the order of `SLOTS`."""
+    """Return `(k, 9)`: the number of values of each slot of `(k, KERNEL_WIDTH)` kernels, in the order of `SLOTS`."""
     counts = np.empty((len(kernels), len(SLOTS)), np.int64)
     _count(kernels, counts)
     return counts
@@ -42,23 +42,23 @@ def _count(kernels: NDArray, counts: NDArray) -> None:
         for axis in range(3):
             counts[k, axis] = _sizes(kernels[k], axis)
         for flag in range(6):
-            means_nothing = _ONLY_OF_PRODUCTS[flag] and kernels[k, Kernel.GROUPS] == 0
-            counts[k, 3 + flag] = 1 if means_nothing else _COUNTS[flag]
+            no_effect = _ONLY_OF_PRODUCTS[flag] and kernels[k, Kernel.GROUPS] == 0
+            counts[k, 3 + flag] = 1 if no_effect else _COUNTS[flag]
 
 
 @compiled(runtime=False)
 def _sizes(kernel: NDArray, axis: int) -> int:
-    """Return how many sizes an axis can be cut to (see `timing.legal_sizes`)."""
+    """Return the number of tile sizes along an axis (see `tile_sizes.legal_sizes`)."""
     whole, smallest = extent(kernel, axis), unit(kernel, axis)
     return 1 if whole <= smallest else math.ceil(math.log2(whole / smallest)) + 1
 
 
 @compiled(runtime=False)
 def override(numbers: NDArray, kernel: NDArray, tile: NDArray, flags: NDArray) -> None:
-    """Write what is set for a kernel over the compiler's choice.
+    """Replace the compiler's choice by the settings of a kernel.
 
     Args:
-      numbers: `(9,)` in the order of `SLOTS`; one beyond the last value means that.
+      numbers: `(9,)` in the order of `SLOTS`; a larger number than the last value's means the last value.
       kernel: `(KERNEL_WIDTH,)`.
       tile: `(3,)` the compiler's, written.
       flags: `(6,)` the compiler's, written.
@@ -79,6 +79,6 @@ def override(numbers: NDArray, kernel: NDArray, tile: NDArray, flags: NDArray) -
 
 @compiled(runtime=False)
 def _place(number: int, chosen: int, count: int) -> int:
-    """Return the place among all values of the `number`-th of those that are not chosen."""
+    """Return the place among all values of the `number`-th value that is not the chosen one."""
     number = min(number, count - 1)
     return number - 1 if number - 1 < chosen else number

@@ -1,6 +1,6 @@
-"""How long a fused program takes: each kernel that has changed is timed, and all are summed up.
+"""The run time of a fused program: each changed kernel is timed, and all are summed up.
 
-The sum is a binary tree over the nodes, so it is the same whether one kernel has changed or all.
+The sum is a binary tree over the nodes, so it does not depend on how many kernels have changed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .state import Counter, FusionState, Tally
 
 @compiled()
 def describe_kernels(result: NDArray, graph: FusionGraph, state: FusionState, rows: NDArray) -> None:
-    """Write all that the timing of the `(k,)` kernels depends on, `(k, KERNEL_WIDTH)` (see `timing`)."""
+    """Write the `(k, KERNEL_WIDTH)` rows of the `(k,)` kernels, with the columns of `Kernel`."""
     for i in range(len(result)):
         _describe(result[i], _shaping(result[i], state), graph, state, rows[i])
 
@@ -28,7 +28,7 @@ def describe_kernels(result: NDArray, graph: FusionGraph, state: FusionState, ro
 def time_kernels(
     whole: bool, tuned: bool, graph: FusionGraph, machine: NDArray, paper: NDArray, state: FusionState
 ) -> None:
-    """Time the kernels that were touched, for `state.settings` if `tuned`; if `whole`, there are no others."""
+    """Time the touched kernels, with `state.settings` if `tuned`; if `whole`, these are all kernels."""
     size = len(state.sums) // 2
     if whole:
         state.cycles[:] = 0.0
@@ -48,7 +48,7 @@ def time_kernels(
 
 @compiled(runtime=False)
 def first_overflow(state: FusionState) -> int:
-    """Return the first node whose kernel takes forever, or -1."""
+    """Return the first node whose kernel overflows the scratchpad, or -1."""
     if state.sums[1] < np.inf:
         return -1
     size, at = len(state.sums) // 2, 1
@@ -59,7 +59,7 @@ def first_overflow(state: FusionState) -> int:
 
 @compiled(runtime=False)
 def _cycles(v: int, tuned: bool, graph: FusionGraph, machine: NDArray, paper: NDArray, state: FusionState) -> float:
-    """Return the cycles of the kernel of v as the compiler sets it, or as far as nothing else is set for it."""
+    """Return the cycles of the kernel of v with the compiler's choices, which settings override if `tuned`."""
     kernel, tile, flags, heavy = state.kernel, state.tile, state.flags, _shaping(v, state)
     _describe(v, heavy, graph, state, kernel)
     settle(paper, kernel, graph.tiles[graph.row[heavy]], tile, flags)
@@ -80,7 +80,7 @@ def _cycles(v: int, tuned: bool, graph: FusionGraph, machine: NDArray, paper: ND
 
 @compiled(runtime=False)
 def _describe(v: int, heavy: int, graph: FusionGraph, state: FusionState, kernel: NDArray) -> None:
-    """Write all that the timing of the kernel of v depends on; `heavy` decides its shape."""
+    """Write the row of the kernel of v; `heavy` decides its shape."""
     for column in range(Kernel.WRITTEN):
         kernel[column] = state.load[v, column]
     row = graph.row[heavy]

@@ -1,4 +1,4 @@
-"""What one kernel computes and reads, gathered from its result over the producers of all that is computed in it."""
+"""The totals of one kernel, computed again: from its result, over the producers of everything it computes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .state import Amount, Counter, FusionState, Member, Span, Tally, Use, add, 
 
 
 class IncomingEdges(NamedTuple):
-    """The edges of a graph seen from the consumers and from the columns of a configuration.
+    """The edges of a graph, by consumer and by column of a configuration.
 
     Attributes:
       starts: `(n + 1,)`; v's edges from its producers are `edge[starts[v]:starts[v + 1]]`.
@@ -33,7 +33,7 @@ class IncomingEdges(NamedTuple):
 
 
 NO_EDGES = IncomingEdges(*(np.empty(0, np.int64) for _ in IncomingEdges._fields))
-"""For where no candidate is known that an update could start from."""
+"""Stands for the edges when no candidate is known from which an update could start."""
 
 
 def inputs(graph: FusionGraph, d: int) -> IncomingEdges:
@@ -46,7 +46,7 @@ def inputs(graph: FusionGraph, d: int) -> IncomingEdges:
 
 @compiled()
 def _by(group: NDArray, count: int) -> tuple[NDArray, NDArray]:
-    """Return the places of each of `count` groups in order, as compressed rows; -1 is no group."""
+    """Return the positions of each of `count` groups in order, as compressed rows; -1 stands for no group."""
     starts = np.zeros(count + 2, np.int64)
     for g in group:
         starts[g + 2] += g >= 0
@@ -61,7 +61,7 @@ def _by(group: NDArray, count: int) -> tuple[NDArray, NDArray]:
 
 @compiled(runtime=False)
 def touch(k: int, state: FusionState) -> None:
-    """Put kernel k on the list of those that have changed, to be gathered."""
+    """Add kernel k to the list of changed kernels, whose totals must be computed again."""
     if not state.changed[k]:
         state.changed[k] = True
         state.touched[state.counter[Counter.TOUCHED]] = k
@@ -85,7 +85,7 @@ def recompute_totals(k: int, graph: FusionGraph, inputs: IncomingEdges, state: F
 
 @compiled(runtime=False)
 def _include(v: int, k: int, graph: FusionGraph, inputs: IncomingEdges, state: FusionState) -> None:
-    """Add v, whose uses in kernel k are noted, and note its own uses of its producers if k computes it."""
+    """Add v, whose uses in kernel k are noted; if k computes v, note the uses of its producers."""
     computed, taken, heavy, j = (
         state.use[v, Use.COMPUTED],
         state.use[v, Use.READ],
@@ -94,7 +94,7 @@ def _include(v: int, k: int, graph: FusionGraph, inputs: IncomingEdges, state: F
     )
     if j < 0:
         if heavy and computed != 0 and state.tally[k, Tally.HEAVY] < 0:
-            push(state.dirty, v)  # it was refused, and may now have a place
+            push(state.dirty, v)  # it was refused before, and may fit now
         computed, taken = 0, taken | (computed & ~Place.ALIGNED)
     add(v, k, computed, taken, state.amount[v, Amount.TIMES], state.amount[v, Amount.MOVED], heavy, graph, state)
     if j < 0:
@@ -111,7 +111,7 @@ def _include(v: int, k: int, graph: FusionGraph, inputs: IncomingEdges, state: F
 
 @compiled(runtime=False)
 def _membership(v: int, k: int, state: FusionState) -> int:
-    """Return where it stands that kernel k computes v, or -1."""
+    """Return the membership of v in kernel k, or -1."""
     for j in range(state.span[v, Span.START], state.span[v, Span.START] + state.span[v, Span.COUNT]):
         if state.member[j, Member.KERNEL] == k:
             return j

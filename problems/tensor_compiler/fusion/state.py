@@ -1,4 +1,4 @@
-"""What the fusion pass knows of the last candidate: where each node is computed and read, and what its kernels take."""
+"""What the fusion pass knows about the last candidate: where each node is computed and read, and its kernels' load."""
 
 from __future__ import annotations
 
@@ -77,27 +77,25 @@ class Known(IntEnum):
 
 
 class FusionState(NamedTuple):
-    """All that passes over a graph of n nodes write down.
+    """The arrays that the fusion pass on a graph of n nodes writes.
 
     Attributes:
       config: `(d,)` the last candidate.
-      settings: `(n, 9)` what it set for the kernels, if anything.
-      span: `(n, 2)` where v's memberships start, and how many there are; its own kernel comes last.
-      member: `(r, 2)` memberships: the kernel that computes v, and at which places.
-      times: `(r,)` how often that kernel needs each element of v.
-      tally: `(n, 3)` by kernel: operations, none where v is not in memory; operands; its heavy operation or -1.
-      load: `(n, 6)` by kernel: bytes read, then vector operations, at each place.
-      cycles: `(n,)` of one run of each kernel, 0 where v is not in memory.
+      settings: `(n, 9)` what the last candidate set for the kernels, if anything.
+      span: `(n, 2)` where the memberships of a node start, and how many there are; its own kernel comes last.
+      member: `(r, 2)` memberships: a kernel that computes the node, and at which places.
+      times: `(r,)` how often that kernel needs each element of the node.
+      tally: `(n, 3)` by kernel; a node that is not in memory has no operations.
+      load: `(n, 6)` by kernel: the columns READ to WORK_RIGHT of `Kernel`.
+      cycles: `(n,)` of one run of each kernel, 0 for a node that is not in memory.
       sums: `(2 * size,)` cycles of all runs as a binary tree: leaf v at `size + v`, the parent of i at `i // 2`.
-      use: `(n, 4)` notes on how one node is used, by kernel, or on how one kernel uses nodes: when last seen; the rows
-        seen (a list); places where it is to be computed; places where it is read.
-      amount: `(n, 2)` likewise: bytes of one reading, times.
-      counter: `(4,)` the time, by which rows of `use` are known to be stale; rows of `member` in use; kernels touched;
-        what is known of the last candidate.
-      touched: `(3 * n,)` kernels that have changed (a list, some of them more than once).
-      changed: `(n,)` is this kernel in the list, and still to be gathered?
-      dirty: nodes to look at again.
-      inside: nodes of the kernel that is being gathered.
+      use: `(n, 4)` notes on how one node is used, by kernel, or on how one kernel uses nodes, by node.
+      amount: `(n, 2)` more of these notes.
+      counter: `(4,)`, see `Counter`.
+      touched: `(3 * n,)` list of the kernels that have changed; some are in it more than once.
+      changed: `(n,)` True if this kernel is in the list and its totals are not computed again yet.
+      dirty: nodes to visit again.
+      inside: nodes of the kernel whose totals are being computed.
       kernel, tile, flags: of the kernel that is being timed.
     """
 
@@ -123,7 +121,7 @@ class FusionState(NamedTuple):
 
 
 def new_state(n: int, d: int) -> FusionState:
-    """Return the state before any candidate; memory is taken from the system only as it is used."""
+    """Return the state before any candidate; the system provides the memory only as it is used."""
     room = n * (MOST_COPIES + 1) + MOST_COPIES + 1
     return FusionState(
         config=np.zeros(d, np.int8),
@@ -149,7 +147,7 @@ def new_state(n: int, d: int) -> FusionState:
 
 
 class StateBuffer:
-    """Lends the arrays of a state to one laid-out program at a time: fresh memory costs more than a sweep."""
+    """Lends the arrays of a state to one laid-out program at a time, because fresh memory costs more than a sweep."""
 
     def __init__(self) -> None:
         self._n = self._d = 0
@@ -157,7 +155,7 @@ class StateBuffer:
         self._lent: FusionState
 
     def lend(self, holder: object, n: int, d: int) -> FusionState:
-        """Return the state for a graph of n nodes and d columns; what it knew is forgotten if the holder is another."""
+        """Return the state for a graph of n nodes and d columns; a new holder gets a state that knows nothing."""
         if n > self._n or d > self._d:
             self._n, self._d, self._holder = max(n, self._n), max(d, self._d), None
             self._whole = new_state(self._n, self._d)
@@ -168,7 +166,7 @@ class StateBuffer:
 
 
 def _part(state: FusionState, n: int, d: int) -> FusionState:
-    """Return the same arrays as far as a smaller graph needs them, where more would be read."""
+    """Return the state of a smaller graph: arrays that are read as a whole are cut to its size."""
     sums = state.sums[: 2 * _leaves(n)]
     settings, tally, cycles = state.settings[:n], state.tally[:n], state.cycles[:n]
     return state._replace(config=state.config[:d], settings=settings, tally=tally, cycles=cycles, sums=sums)
@@ -181,7 +179,7 @@ def _leaves(n: int) -> int:
 
 @compiled(runtime=False)
 def fresh(row: int, state: FusionState) -> bool:
-    """Clear the notes in a row unless that was done since the clock last ticked; return whether it was stale."""
+    """Clear the notes in a row that is older than the clock; return whether it was."""
     use, amount = state.use, state.amount
     if use[row, Use.SEEN] == state.counter[Counter.CLOCK]:
         return False
@@ -192,9 +190,9 @@ def fresh(row: int, state: FusionState) -> bool:
 
 @compiled(runtime=False)
 def note(row: int, e: int, asked: bool, place: int, times: float, graph: FusionGraph, state: FusionState) -> None:
-    """Note in a row that edge e leads to where its consumer is computed; `asked` if its producer is wanted there too.
+    """Note in a row how edge e is used where its consumer is computed; `asked` if its producer shall be computed there.
 
-    What is noted does not depend on the order of the edges.
+    The notes do not depend on the order of the edges.
     """
     use, amount, edge = state.use, state.amount, graph.edge
     where = edge[e, Edge.PLACE] if edge[e, Edge.PLACE] else place & ~Place.ALIGNED
@@ -210,7 +208,7 @@ def note(row: int, e: int, asked: bool, place: int, times: float, graph: FusionG
 
 @compiled(runtime=False)
 def empty(k: int, state: FusionState) -> None:
-    """Make k the kernel of nothing."""
+    """Make kernel k empty."""
     state.tally[k, Tally.FUSED], state.tally[k, Tally.OPERANDS], state.tally[k, Tally.HEAVY] = 0, 0, -1
     for column in range(Kernel.WRITTEN):
         state.load[k, column] = 0.0
@@ -228,7 +226,7 @@ def add(
     graph: FusionGraph,
     state: FusionState,
 ) -> None:
-    """Add to kernel k that it computes and reads v at these places; sums of floats, so nodes come in falling order."""
+    """Add node v, computed and read at these places, to kernel k. Call in falling order: floats are summed."""
     if computed != 0:
         state.tally[k, Tally.FUSED] += 1
         if heavy:
@@ -244,5 +242,5 @@ def add(
 
 @compiled(runtime=False)
 def is_heavy(v: int, graph: FusionGraph) -> bool:
-    """Is v never computed twice?"""
+    """True if v is never computed twice."""
     return graph.kind[v] == Kind.REDUCE or graph.kind[v] == Kind.MATRIX

@@ -1,4 +1,4 @@
-"""What a fusion task declares about its decisions."""
+"""The structure that a fusion task declares."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ EDGE_FEATURES = (
 
 
 def declare(program: FusionGraph, d: int) -> Structure:
-    """Return the structure of the `d` decisions about edges of a program; one about several edges is at the first.
+    """Return the structure of `d` decisions about edges; a decision about several edges belongs to the first.
 
-    Two decisions interact if their edges meet in a node: then they shape the same kernels.
+    Two decisions interact if their edges share a node, because they then shape the same kernels.
     """
     producers, users = np.repeat(np.arange(len(program.kind)), np.diff(program.starts)), program.edge[:, Edge.CONSUMER]
     decided = np.flatnonzero(program.edge[:, Edge.DECISION] >= 0)[::-1]

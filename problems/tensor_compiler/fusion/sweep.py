@@ -1,8 +1,8 @@
 """A sweep of the fusion pass over a whole graph: where each node is computed and read.
 
-Nodes are visited from the outputs to the inputs. The kernels that compute a node are known once its consumers' are, so
+Nodes are visited from the outputs to the inputs. The kernels that compute a node follow from those of its consumers, so
 one visit decides where the node is computed, where it is read, and what that adds to each kernel. The cost is linear
-in the edges, times the copies of a node, which are bounded. Compiled with numba.
+in the number of edges, times the number of copies of a node, which is bounded.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from .state import (
 def decide(
     config: NDArray, graph: FusionGraph, machine: NDArray, caution: float, costs: Costs, state: FusionState
 ) -> None:
-    """Write the `(d,)` configuration that the compiler chooses itself where `costs` are those of its plan so far.
+    """Write the `(d,)` configuration that the compiler chooses, given the costs of its plan so far.
 
     `caution` is the largest ratio of bytes read to bytes made at which it copies a producer.
     """
@@ -65,7 +65,7 @@ def sweep(graph: FusionGraph, state: FusionState) -> None:
 
 @compiled(runtime=False)
 def _open(v: int, config: NDArray, deciding: bool, graph: FusionGraph, state: FusionState) -> int:
-    """Gather the uses of a node that nothing is known of yet."""
+    """Note the uses of a node that is visited for the first time; return the number of kernels that use it."""
     empty(v, state)
     return uses(v, config, deciding, len(graph.kind), graph, state)
 
@@ -87,7 +87,7 @@ def _close(v: int, reached: int, fused: bool, graph: FusionGraph, state: FusionS
 
 @compiled(runtime=False)
 def uses(v: int, config: NDArray, deciding: bool, most: int, graph: FusionGraph, state: FusionState) -> int:
-    """Note how the kernels of v's consumers use v and return how many there are; stop beyond `most`."""
+    """Note how the kernels of v's consumers use v; return the number of these kernels, and stop beyond `most`."""
     reached, member = 0, state.member
     if graph.kind[v] == Kind.FREE:
         return 0
@@ -108,7 +108,7 @@ def uses(v: int, config: NDArray, deciding: bool, most: int, graph: FusionGraph,
 
 @compiled(runtime=False)
 def legal(v: int, reached: int, graph: FusionGraph, state: FusionState) -> bool:
-    """May v be computed where it is wanted?"""
+    """True if v may be computed in all kernels in which its consumers want it."""
     if graph.kind[v] in (Kind.SOURCE, Kind.OPAQUE) or reached > MOST_COPIES:
         return False
     for i in range(reached):
@@ -125,7 +125,7 @@ def legal(v: int, reached: int, graph: FusionGraph, state: FusionState) -> bool:
 
 @compiled(runtime=False)
 def join(v: int, reached: int, fused: bool, graph: FusionGraph, state: FusionState) -> int:
-    """Write v's memberships behind the others and return how many; where v is not fused, what is computed is read."""
+    """Append v's memberships and return their number; if v is not fused, the kernels that would compute it read it."""
     use, member, filled = state.use, state.member, state.counter[Counter.FILLED]
     stored, end = graph.output[v], filled
     for i in range(reached):
@@ -148,7 +148,7 @@ def join(v: int, reached: int, fused: bool, graph: FusionGraph, state: FusionSta
 def _pays(
     v: int, reached: int, graph: FusionGraph, machine: NDArray, caution: float, costs: Costs, state: FusionState
 ) -> bool:
-    """Does a roofline model say that computing v in its consumers' kernels is cheaper than through memory?"""
+    """True if a roofline model says that computing v in its consumers' kernels is cheaper than going through memory."""
     if is_heavy(v, graph):
         return True
     stored, copies, work, size = graph.output[v], 0, 0.0, graph.node[v, Node.BYTES]

@@ -24,7 +24,7 @@ def read_graph(path: str | Path) -> ProgramGraph:
     """Return the graph of a program in HLO or StableHLO text, plain or gzipped.
 
     Raises:
-      UserError: the file cannot be read, or holds no program that hangs together.
+      UserError: the file cannot be read, or its program is not well-formed.
     """
     return build(hlo.read(path), str(path))
 
@@ -46,9 +46,9 @@ def build(module: Module, source: str) -> ProgramGraph:
 
 
 def _in_order(nodes: list[Operation], results: list[int]) -> list[Operation]:
-    """Return what results depend on, numbered anew: operands first, in an order that the text's own does not change.
+    """Return the nodes that the results depend on, renumbered: operands first, whatever the order of the text.
 
-    Passes break ties by number, so the same program has to have the same numbers however it is printed.
+    Passes break ties by number, so the same program must get the same numbers however it is printed.
     """
     number: dict[int, int] = {}
     waiting = [(v, False) for v in reversed(results)]
@@ -108,12 +108,12 @@ def _edges(nodes: list[Operation], numbers: list[int], signatures: Signatures) -
     first: dict[tuple, int] = {}
     for i, node in enumerate(nodes):
         for place, operand in enumerate(node.operands):
-            first.setdefault((operand, i, signatures.wishes(numbers[i], place)), place)
+            first.setdefault((operand, i, signatures.wanted(numbers[i], place)), place)
     return sorted((operand, i, place) for (operand, i, _), place in first.items())
 
 
 def _unique(names: list[str]) -> list[str]:
-    """Return the names, told apart by a number where computations that were inlined use the same one."""
+    """Return the names, made unique by a number: computations that were inlined may use the same name."""
     seen: Counter[str] = Counter()
     for i, name in enumerate(names):
         seen[name] += 1

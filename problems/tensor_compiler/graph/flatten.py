@@ -17,7 +17,7 @@ LARGEST_GRAPH = 2_000_000
 DEEPEST_CALL = 100
 
 Value = Any
-"""What an instruction gives: the number of a node, or a list of values for a tuple."""
+"""The value of an instruction: the number of a node, or a list of values for a tuple."""
 
 _INLINED = ("call", "fusion", "async-start")
 _PASSED_ON = ("copy-start", "copy-done", "async-done", "async-update", "add-dependency", "domain", "bitcast", "copy")
@@ -25,7 +25,7 @@ _PASSED_ON = ("copy-start", "copy-done", "async-done", "async-update", "add-depe
 
 @dataclass(slots=True)
 class Operation:
-    """One operation of the flattened program; `operands` are nodes, `inputs` the shapes in which it takes them."""
+    """One operation of the flattened program; `operands` are numbers of nodes, `inputs` are their shapes."""
 
     name: str
     opcode: str
@@ -47,7 +47,7 @@ class Flattener:
     _kept: list[int] = field(default_factory=list)
 
     def entry(self) -> tuple[list[Operation], list[int]]:
-        """Return the nodes of the whole program, and those of its results: first what it gives, in order."""
+        """Return the nodes of the program and the numbers of its results: first those of the entry, in order."""
         computation = self.module.computations[self.module.entry]
         given = self._walk(computation, None, 1.0, 0)
         self._keep(given)
@@ -78,7 +78,7 @@ class Flattener:
             return operands[0][int(instruction.attributes["index"])]
         if opcode in _PASSED_ON or instruction.attributes.get("custom_call_target") == '"Sharding"':
             return operands[0]
-        if opcode == "opt-barrier":  # its users read what was written before it, and are not fused with that
+        if opcode == "opt-barrier":  # its users read what was written before it; they are not fused with its operands
             self._keep(operands[0])
             return self._sources(instruction.name, "get-tuple-element", instruction.shape, leaves(operands[0]), weight)
         if opcode in _INLINED and instruction.called_computations:
@@ -100,7 +100,7 @@ class Flattener:
             return self._add(instruction.name, instruction.opcode, kind, shape, inputs, weight, instruction)
         if kind in (Kind.SOURCE, Kind.FREE):
             return self._sources(instruction.name, instruction.opcode, shape, inputs, weight)
-        # Several results: the operation writes them all, and each is read from there.
+        # Several results: the operation writes them all, and each is read from memory.
         whole = self._add(instruction.name, instruction.opcode, Kind.OPAQUE, shape, inputs, weight, instruction)
         self._keep(whole)
         return self._sources(instruction.name, "get-tuple-element", shape, [whole], weight)
@@ -111,12 +111,12 @@ class Flattener:
         body = self.module.computations[instruction.attributes["body"]]
         trips = weight * trip_count(instruction, condition)
         inside = self._sources(f"{instruction.name}.state", "parameter", instruction.shape, [], trips)
-        # The condition is left to the scalar unit: it decides, but moves no data.
+        # The condition runs on the scalar unit: it moves no data and costs nothing.
         self._keep(self._walk(body, [inside], trips, depth + 1))
         return self._sources(instruction.name, "while", instruction.shape, leaves(state), weight)
 
     def _branches(self, instruction: Instruction, operands: list[Value], weight: float, depth: int) -> Value:
-        """Enter every branch; each is taken to run equally often."""
+        """Enter every branch; all are assumed to run equally often."""
         called = instruction.called_computations
         results: list[int] = []
         for operand in operands:
@@ -128,7 +128,7 @@ class Flattener:
         return self._sources(instruction.name, "conditional", instruction.shape, results, weight)
 
     def _sources(self, name: str, opcode: str, shape: Shape, operands: list[int], weight: float) -> Value:
-        """Add a node that lies in memory for each leaf of a shape."""
+        """Add a node in memory for each leaf of a shape."""
         if shape.dtype != "tuple":
             return self._add(name, opcode, Kind.SOURCE, shape, operands, weight, None)
         parts = enumerate(shape.elements)
@@ -167,9 +167,9 @@ _KNOWN_TRIPS = re.compile(r'known_trip_count"?\s*:\s*\{\s*"?n"?\s*:\s*"?(\d+)')
 
 
 def trip_count(loop: Instruction, condition: Computation) -> int:
-    """Return how often a loop runs: noted on it, or the constant that its condition compares a counter with.
+    """Return how often a loop runs: the count noted on it, or the constant that its condition compares a counter with.
 
-    Loops that count from 0 by 1, as `jax.lax.scan` and `fori_loop` make, are understood; any other runs once.
+    This understands loops that count from 0 by 1, such as those of `jax.lax.scan` and `fori_loop`; others count once.
     """
     noted = _KNOWN_TRIPS.search(loop.attributes.get("backend_config", ""))
     if noted:

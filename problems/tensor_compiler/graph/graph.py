@@ -1,4 +1,4 @@
-"""A program as arrays, before any pass: what its operations are, and how each can work in which layouts."""
+"""A program as arrays, before any pass: its operations, and the layouts in which each can work."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Read(IntEnum):
     """How much of an operand in memory a consumer reads."""
 
     ALL = 0
-    RESULT = 1  # as much as it makes of it, at most all
-    NOTHING = 2  # it is updated where it lies
+    RESULT = 1  # as many bytes as the result has, at most all
+    NOTHING = 2  # it is updated in place
 
 
 class Tables(NamedTuple):
@@ -68,9 +68,9 @@ class Tables(NamedTuple):
 class ProgramGraph:
     """The operations of a program in topological order; n nodes and m edges from a producer to a consumer.
 
-    Calls are inlined and tuples resolved, so an edge is data that really flows, or is only renamed. A loop body is
-    there once, with the number of its trips as `weight`. Operands that one consumer wants in different layouts have an
-    edge each.
+    Calls are inlined and tuples resolved, so every edge is data that flows or is only renamed. A loop body appears
+    once, with the number of its trips as `weight`. An operand that one consumer wants in several layouts has an edge
+    for each.
 
     Attributes:
       names: of the nodes, those of the program.
@@ -82,7 +82,7 @@ class ProgramGraph:
       weight: `(n,)` how often the node runs.
       output: `(n,)` True if the result must be in memory whatever is fused.
       tuned: `(n,)` True if the node's state is chosen and not left to propagation.
-      renamed: `(n,)` the operand of which the node only renames dimensions where layouts allow, or -1.
+      renamed: `(n,)` the operand whose dimensions the node only renames if layouts allow, or -1.
       signature: `(n,)` the number of the node's signature in `tables`.
       user_starts: `(n + 1,)`; the edges of producer v are `user_starts[v]:user_starts[v + 1]`.
       users: `(m,)` the consumer of each edge.
@@ -122,7 +122,7 @@ class ProgramGraph:
         return self.tables.loops[self.tables.row[self.tables.first[self.signature]], :PRODUCT_COLUMNS]
 
     def digest(self) -> str:
-        """Return a text that changes when the program does; names do not count."""
+        """Return a hash of the program; names do not count."""
         state = hashlib.sha256("\n".join(self.opcodes).encode())
         own = [getattr(self, field.name) for field in fields(self)[3:-1]]
         for array in (*own, *self.tables):

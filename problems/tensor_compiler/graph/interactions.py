@@ -1,4 +1,4 @@
-"""Which decisions of a pass interact, from the places where they meet."""
+"""Which decisions of a pass interact, from the places that they share."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _MOST_AT_A_PLACE = 32
 
 
 def interactions(places: NDArray, decisions: NDArray, d: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return which of `d` decisions meet each one at some place, as compressed sparse rows.
+    """Return for each of `d` decisions those that share a place with it, as compressed sparse rows.
 
-    At a place with many decisions each is tied to the nearest in number only, which bounds the size.
+    At a place with many decisions, each is connected only to those nearest in number, which bounds the size.
 
     Args:
-      places, decisions: `(k,)` each; a decision is at a place.
+      places, decisions: `(k,)` each; decision `decisions[i]` is at place `places[i]`.
       d: number of decisions.
     """
     order = np.lexsort((decisions, places))

@@ -1,8 +1,8 @@
 """How an array lies in memory: which two dimensions are minor decides its padding, its bytes and the loops over it.
 
-A layout is the tuple of the minor and the second-minor dimension, of which both are padded to the hardware's tile. The
-order of the other dimensions changes no cost and is not told apart; dimensions of size 1 do not count. An array with
-fewer than two others has one layout, of as many dimensions as there are.
+A layout is the tuple of the minor and the second-minor dimension; both are padded to the hardware's tile. The order of
+the other dimensions does not change any cost and is ignored, and so are dimensions of size 1. An array with fewer than
+two dimensions of another size has a single layout.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ Layout = tuple[int, ...]
 
 
 def real_dims(dims: Iterable[int]) -> list[int]:
-    """Return the dimensions of another size than 1, the last first."""
+    """Return the dimensions whose size is not 1, in reverse order."""
     sizes = list(dims)
     return [d for d in reversed(range(len(sizes))) if sizes[d] != 1]
 
 
 def minor_dims(shape: Shape, order: Iterable[int]) -> Layout:
-    """Return the layout of an array whose dimensions lie in an order, minor to major, such as `Shape.layout`."""
+    """Return the layout of an array from the order of its dimensions, minor to major, such as `Shape.layout`."""
     return tuple(d for d in order if shape.dims[d] != 1)[:2]
 
 
@@ -37,7 +37,7 @@ def minor_dims(shape: Shape, order: Iterable[int]) -> Layout:
 def layouts(shape: Shape) -> tuple[Layout, ...]:
     """Return all layouts of an array, row-major first; a layout's number is its place here.
 
-    Layouts of one minor dimension have consecutive numbers.
+    Layouts with the same minor dimension have consecutive numbers.
     """
     real = real_dims(shape.dims)
     if len(real) < 2 or shape.dtype == "tuple":
@@ -67,7 +67,7 @@ def padded_bytes(shape: Shape, layout: Layout) -> float:
 
 
 def extents(shape: Shape, layout: Layout) -> tuple[float, float, float]:
-    """Return outer extent, rows and columns of a loop over an array: over whole tiles of it."""
+    """Return outer extent, rows and columns of a loop over whole tiles of an array."""
     if shape.dtype == "tuple":
         return 1.0, 1.0, float(max(1, sum(math.prod(part.dims) for part in shape.elements)))
     columns, rows = (*(shape.dims[d] for d in layout), 1, 1)[:2]
@@ -81,13 +81,13 @@ def _whole(size: int, tile: int) -> float:
 
 @cache
 def compact(shape: Shape) -> Layout:
-    """Return the layout that pads an array least; of equal ones the nearest to row-major."""
+    """Return the layout that pads an array least; on ties, the one nearest to row-major."""
     return min(layouts(shape), key=lambda layout: padded_bytes(shape, layout))
 
 
 @cache
 def completed(shape: Shape, start: Layout) -> int:
-    """Return the number of the layout that pads least among those that start with some dimensions.
+    """Return the number of the layout that pads least among those that start with given dimensions.
 
     Dimensions of size 1 in `start` are left out.
     """

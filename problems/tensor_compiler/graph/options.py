@@ -1,4 +1,4 @@
-"""The operations whose layouts are tuned, and what there is to choose: convolution, dot and reshape."""
+"""The operations whose layouts are tuned (convolution, dot and reshape), and the choices for each."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .layouts import LANES, compact, completed, layouts, padded_bytes, padding, 
 from .states import ANY, RELAYOUT, NodeState, is_trivial
 
 MOST_OPTIONS = 8
-_WORST_PADDING = 4.0  # options that make an array larger by this than it need be are left out
+_WORST_PADDING = 4.0  # options that make an array larger than necessary by this factor are left out
 
 
 def is_tuned(node: Operation) -> bool:
-    """Is the layout of this operation chosen, and not left to propagation?"""
+    """True if the layout of this operation is chosen and not left to propagation."""
     if node.kind is Kind.MATRIX:
         return len(node.inputs) > 1
     return node.kind is Kind.MOVE and node.opcode == "reshape" and not is_trivial(node)
@@ -27,15 +27,16 @@ _TURN = 16.0  # vector operations to turn an element of a streamed operand; our 
 
 
 def options(node: Operation) -> list[NodeState]:
-    """Return the states to choose from; the first is what comes naturally."""
+    """Return the states to choose from; the first is the usual one."""
     return _reshape(node) if node.opcode == "reshape" else _product(node)
 
 
 def _product(node: Operation) -> list[NodeState]:
     """Return orientations of a matrix product, cheapest first after the one with all contracted dimensions minor.
 
-    The matrix unit streams one operand, whose contracted dimension has to be minor, or it is transposed in the kernel;
-    it takes the other as it lies. The streamed operand's free dimension runs along the result's rows.
+    The matrix unit streams one operand. The contracted dimension of that operand must be minor, otherwise the kernel
+    transposes it; the other operand may have any layout. The free dimension of the streamed operand becomes the
+    result's rows.
     """
     left, right = node.inputs[0], node.inputs[1]
     found: dict[tuple[int, tuple[int, ...]], NodeState] = {}
@@ -54,7 +55,7 @@ def _product(node: Operation) -> list[NodeState]:
 
 
 def _traffic(node: Operation, state: NodeState) -> float:
-    """Return the bytes that a product moves, and its work in place of them at a vector operation per byte."""
+    """Return the bytes that a product moves plus its vector operations, each counted as a byte."""
     taken = [padded_bytes(s, layouts(s)[w]) for s, w in zip(node.inputs, state.wanted, strict=True)]
     return sum(taken) + padded_bytes(node.shape, layouts(node.shape)[state.result]) + state.work
 
@@ -65,7 +66,7 @@ Roles = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 def _roles(node: Operation) -> list[Roles]:
     """Return (contracted, free) of the left, (free, contracted) of the right operand, (right, left) of the result.
 
-    Of several dimensions in one role the one that pads least is taken; a convolution's pixels may be counted along the
+    If several dimensions have one role, the one that pads least is taken. The pixels of a convolution may run along the
     batch or along the widest spatial dimension.
     """
     return _dot_roles(node) if node.opcode == "dot" else _convolution_roles(node)
@@ -101,7 +102,7 @@ def _convolution_roles(node: Operation) -> list[Roles]:
 
 
 def _best(shape: Shape, dims: list[int], tile: int = 0) -> tuple[int, ...]:
-    """Return the dimension that pads least, as a tuple; the largest, then the last of equal ones."""
+    """Return the dimension that pads least, as a tuple; on ties the largest, then the last."""
     real = [d for d in dims if shape.dims[d] != 1]
     rows = tile or tile_rows(shape.dtype)
     return (min(real, key=lambda d: (padding(shape.dims[d], rows), -shape.dims[d], -d)),) if real else ()
@@ -116,7 +117,7 @@ def _numbers(node: Operation, key: str) -> list[int]:
 
 
 def _reshape(node: Operation) -> list[NodeState]:
-    """Return the compact layout, those in which nothing has to move, and others that pad little."""
+    """Return the compact layout, the layouts in which no data has to move, and others that pad little."""
     operand, result = node.inputs[0], node.shape
     least = _WORST_PADDING * padded_bytes(result, compact(result))
     found = []
@@ -131,9 +132,9 @@ def _reshape(node: Operation) -> list[NodeState]:
 
 
 def _same_place(operand: Shape, result: Shape, layout: tuple[int, ...]) -> int:
-    """Return the operand's layout in which a reshape to a layout moves nothing, ANY if there is none.
+    """Return the operand's layout from which a reshape to a layout moves no data, ANY if there is none.
 
-    The minor dimension must be neither merged nor split; the second may be if the rows of tiles stay whole.
+    The minor dimension must not be merged or split; the second may be if the rows of tiles stay whole.
     """
     if len(layout) < 2 or len(layouts(operand)) < 2 or math.prod(result.dims) == 0:
         return ANY
@@ -150,7 +151,7 @@ def _same_place(operand: Shape, result: Shape, layout: tuple[int, ...]) -> int:
 
 
 def _parts(before: tuple[int, ...], after: tuple[int, ...]) -> list[tuple[list[int], list[int]]]:
-    """Return the smallest runs of dimensions that become runs of dimensions of as many elements."""
+    """Return the smallest groups of dimensions that become groups of dimensions with the same number of elements."""
     left = [d for d, size in enumerate(before) if size != 1]
     right = [d for d, size in enumerate(after) if size != 1]
     parts = []

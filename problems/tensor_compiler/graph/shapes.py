@@ -1,4 +1,4 @@
-"""What attributes and shapes of an operation mean for its cost in any layout: work, and reuse of operands."""
+"""Costs of an operation that follow from its attributes and shapes, in any layout: work and reuse of operands."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def elements(shape: Shape) -> int:
 
 
 def operations(node: Operation) -> float:
-    """Return the vector operations of the whole result, where the layout suits the operation."""
+    """Return the vector operations of the whole result, if the layout suits the operation."""
     count = elements(node.shape)
     if node.kind is Kind.MATRIX:
         return 0.0
@@ -36,7 +36,7 @@ def operations(node: Operation) -> float:
 
 
 def _windowed(node: Operation) -> int:
-    """Return the elements that each result of a window adds up; where it covers all anyway, one result serves all."""
+    """Return how many elements each result of a window combines; a fully covered dimension counts as one."""
     sizes = window(node, "size") or [1]
     whole = node.inputs[0].dims if node.inputs else ()
     if len(whole) != len(sizes):
@@ -45,7 +45,7 @@ def _windowed(node: Operation) -> int:
 
 
 def walked(node: Operation) -> Shape:
-    """Return the shape that a loop over the node walks: its result, a reduction's input, what an update writes."""
+    """Return the shape over which the node's loop runs: its result, a reduction's input, or the written update."""
     if node.opcode == "reduce" and node.inputs:
         return node.inputs[0]
     if node.opcode == "dynamic-update-slice" and len(node.inputs) > 1:
@@ -73,8 +73,8 @@ def matrix(node: Operation) -> tuple[float, float, float, float, float]:
 def _convolution(node: Operation) -> tuple[float, float, float, float, float]:
     """Return the five numbers of a convolution.
 
-    Where there are more taps than pixels (the gradient of a filter), the taps lie side by side and are one depth; where
-    the input has few features (an image), those of a row of the window do.
+    If there are more taps than pixels (the gradient of a filter), all taps are laid side by side as one depth; if the
+    input has few features (an image), the taps of a row of the window are.
     """
     features, pixels = _output(node)
     groups = int(attribute(node, "feature_group_count") or 1) * int(attribute(node, "batch_group_count") or 1)
@@ -98,9 +98,9 @@ def _output(node: Operation) -> tuple[int, int]:
 
 
 def positions(node: Operation) -> tuple[int, int, int]:
-    """Return the batches, the taps, and the factor by which zeros inserted into the input make taps void.
+    """Return the batches, the taps, and the factor by which taps fall on zeros that dilation inserted into the input.
 
-    XLA:TPU writes a batch of n products as a window of n that meets one element of the dilated input at each place.
+    XLA:TPU writes a batch of n products as a window of n that covers one element of the dilated input at each position.
     """
     sizes = window(node, "size")
     strides, dilations = (window(node, key) or [1] * len(sizes) for key in ("stride", "lhs_dilate"))
@@ -145,11 +145,11 @@ def numbers(text: str) -> list[int]:
 
 
 def window(node: Operation, key: str) -> list[int]:
-    """Return one list of a `window={size=3x3 stride=2x2}` attribute, empty if it is not there."""
+    """Return one list of a `window={size=3x3 stride=2x2}` attribute, empty if it is missing."""
     found = re.search(rf"(?<![\w]){key}=(\d+(?:x\d+)*)", attribute(node, "window"))
     return [int(n) for n in found[1].split("x")] if found else []
 
 
 def attribute(node: Operation, key: str) -> str:
-    """Return the text of an attribute, empty if it is not there."""
+    """Return the text of an attribute, empty if it is missing."""
     return node.source.attributes.get(key, "") if node.source else ""

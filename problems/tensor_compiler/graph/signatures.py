@@ -39,7 +39,7 @@ class Signatures:
     _number: dict[tuple, int] = field(default_factory=dict)
     _arrays: dict[Shape, int] = field(default_factory=dict)
     _states: list[list[NodeState]] = field(default_factory=list)
-    _wishes: list[list[tuple[int, ...]]] = field(default_factory=list)
+    _wanted: list[list[tuple[int, ...]]] = field(default_factory=list)
     _texts: list[tuple[str, ...]] = field(default_factory=list)
     _kinds: list[tuple[int, ...]] = field(default_factory=list)
     _work: list[tuple[float, float, float, int]] = field(default_factory=list)
@@ -59,9 +59,9 @@ class Signatures:
         """True if a node of this signature has several states to choose from."""
         return is_tuned(node) and len(self._states[number]) > 1
 
-    def wishes(self, number: int, place: int) -> tuple[int, ...]:
+    def wanted(self, number: int, place: int) -> tuple[int, ...]:
         """Return the layouts that a node of this signature wants of an operand in each of its states."""
-        return self._wishes[number][place]
+        return self._wanted[number][place]
 
     def choices(self) -> list[tuple[str, ...]]:
         """Return for each signature its states in words: minor dimensions of the result and of the wanted operands."""
@@ -82,7 +82,7 @@ class Signatures:
         self._kinds.append((array, several, same_minor, tidy, len(node.inputs)))
         self._states.append(found)
         self._texts.append(tuple(_text(node, state) for state in found) if is_tuned(node) else ())
-        self._wishes.append(list(zip(*(state.wanted for state in found), strict=True)))
+        self._wanted.append(list(zip(*(state.wanted for state in found), strict=True)))
 
     def _array(self, shape: Shape) -> int:
         """Return the row of an array in its first layout."""
@@ -148,7 +148,7 @@ def _read(node: Operation, state: NodeState) -> float:
 
 
 def _operand_bytes(node: Operation, state: NodeState, place: int) -> float:
-    """Return the bytes of an operand in the layout that is wanted, in the compact one if none is."""
+    """Return the bytes of an operand in the wanted layout, or in the compact one if any layout will do."""
     operand, wanted = node.inputs[place], state.wanted[place]
     return padded_bytes(operand, layouts(operand)[wanted] if wanted >= 0 else compact(operand))
 

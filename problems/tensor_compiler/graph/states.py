@@ -1,4 +1,4 @@
-"""In which layouts an operation can work: its states, each a layout of the result and those wanted of operands."""
+"""The states of an operation: each has a layout of the result and the wanted layouts of the operands."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .flatten import Operation
 from .layouts import Layout, compact, completed, layouts, real_dims
 
 ANY = -1
-"""The layout that an operation wants of an operand that it takes as it lies."""
+"""The wanted layout of an operand that may have any layout."""
 
-# What one element costs in vector operations on top of, or instead of, what the opcode costs.
+# Vector operations per element, added to the cost of the opcode or in place of it.
 RELAYOUT = SHUFFLE_OPERATIONS  # a transpose, or a copy whose minor dimension changes
 RESTACK = 1.0  # a copy that keeps the minor dimension
 LANE_SHIFT = 8.0  # a slice or concatenation along the minor dimension
@@ -36,9 +36,9 @@ class NodeState(NamedTuple):
 
     Attributes:
       result: number of the result's layout.
-      wanted: numbers of the operands' layouts, ANY for one that may lie as it will.
+      wanted: numbers of the operands' layouts, ANY for an operand that may have any layout.
       work: vector operations for the whole result.
-      walked: the shape that its loop walks, and in which layout.
+      walked: the shape over which its loop runs, and the layout of that shape.
     """
 
     result: int
@@ -48,7 +48,7 @@ class NodeState(NamedTuple):
 
 
 def states(node: Operation) -> list[NodeState]:
-    """Return the states of an operation that propagation decides about.
+    """Return the states of an operation whose layout propagation decides.
 
     There is one for each layout of the result, in order, or for each layout of a reduction's operand.
     """
@@ -63,7 +63,7 @@ def states(node: Operation) -> list[NodeState]:
 
 
 def renames(node: Operation) -> bool:
-    """Does the operation only rename dimensions, so that its result can lie where its operand does?"""
+    """True if the operation only renames dimensions, so that its result can share memory with its operand."""
     if len(node.inputs) != 1 or node.kind <= Kind.FREE:
         return False
     if node.opcode in ("transpose", "reshape"):
@@ -72,7 +72,7 @@ def renames(node: Operation) -> bool:
 
 
 def is_trivial(node: Operation) -> bool:
-    """Does a reshape only add or drop dimensions of size 1?"""
+    """True if a reshape only adds or drops dimensions of size 1."""
     return _sizes(node.inputs[0]) == _sizes(node.shape)
 
 
@@ -95,7 +95,7 @@ def _ordinary(node: Operation, number: int, layout: Layout) -> NodeState:
 
 
 def _reduce(node: Operation, layout: Layout) -> NodeState:
-    """Return the state in which a reduction takes its operand in some layout; what is left of it is the result's."""
+    """Return the state in which a reduction takes its operand in a layout; the kept dimensions give the result's."""
     gone = shapes.numbers(shapes.attribute(node, "dimensions"))
     kept = [d for d in range(len(node.inputs[0].dims)) if d not in gone]
     start = tuple(kept.index(d) for d in layout if d in kept)
@@ -108,7 +108,7 @@ def _reduce(node: Operation, layout: Layout) -> NodeState:
 
 
 def _wanted(node: Operation, place: int, layout: Layout) -> int:
-    """Return the number of the layout in which an operand lies along a result in some layout."""
+    """Return the number of the operand's layout that matches a layout of the result."""
     operand = node.inputs[place]
     if len(layouts(operand)) == 1:
         return 0
@@ -120,7 +120,7 @@ def _wanted(node: Operation, place: int, layout: Layout) -> int:
 
 
 def _dims_there(node: Operation, place: int) -> dict[int, int]:
-    """Return which dimension of an operand each dimension of the result runs along, where it does along one."""
+    """Return for dimensions of the result the matching dimension of an operand, where there is one."""
     operand, result = node.inputs[place], node.shape
     rank = len(operand.dims)
     if node.opcode == "broadcast":

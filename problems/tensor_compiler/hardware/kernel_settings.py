@@ -1,4 +1,4 @@
-"""Tiles and flags of kernels: what can be chosen for each, what the compiler chooses, and what a choice costs."""
+"""Tiles and flags of kernels: the choices for each, the compiler's choice, and the cost of a choice."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .timing import kernel_cycles
 
 TILE_SLOTS, FLAG_SLOTS = range(3), range(3, 9)
 SLOTS = ("tile 0", "tile 1", "tile 2", "buffers", "unroll", "prefetch", "order", "partials", "vectors")
-"""What is chosen for a kernel: its tile along three axes, then its flags."""
+"""The settings of a kernel: its tile along three axes, then its flags."""
 
 FLAG_VALUES = {
     Flag.BUFFERS: (1.0, 2.0, 3.0, 4.0),
@@ -26,19 +26,19 @@ FLAG_VALUES = {
     Flag.PARTIALS: (1.0, 2.0, 4.0),
     Flag.VECTORS: (1.0, 2.0, 4.0),
 }
-OF_PRODUCTS = (Flag.ORDER, Flag.PARTIALS)  # flags that mean nothing to a kernel without a matrix product
+OF_PRODUCTS = (Flag.ORDER, Flag.PARTIALS)  # flags without effect on a kernel without a matrix product
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The kernels of a program with what the compiler sets for them.
+    """The kernels of a program with the compiler's settings.
 
     Attributes:
-      kernels: `(k, KERNEL_WIDTH)` as in `timing`.
+      kernels: `(k, KERNEL_WIDTH)` with the columns of `Kernel`.
       runs: `(k,)` how often each runs.
       chosen: `(k, 9)` tile and flags, in the order of `SLOTS`.
-      planned: `(k,)` cycles of one run of each under its setting, by the analytical model.
-      fits: `(k,)` does any tile fit? One that never does is not tuned.
+      planned: `(k,)` cycles of one run of each under its settings, by the analytical model.
+      fits: `(k,)` True if any tile fits; a kernel that no tile fits is not tuned.
     """
 
     kernels: NDArray[np.float64]
@@ -48,7 +48,7 @@ class Settings:
     fits: NDArray[np.bool_]
 
     def values(self, kernel: int, slot: int) -> NDArray[np.float64]:
-        """Return what can be chosen for a slot of a kernel, ascending."""
+        """Return the values of a slot of a kernel, ascending."""
         if slot in TILE_SLOTS:
             return legal_sizes(self.kernels[kernel], slot)
         flag = slot - len(TILE_SLOTS)
@@ -58,7 +58,7 @@ class Settings:
 
 
 def compile_kernels(kernels: NDArray[np.float64], runs: NDArray[np.float64], machine: Machine) -> Settings:
-    """Return the settings that the compiler chooses for `(k, KERNEL_WIDTH)` kernels, by its analytical model."""
+    """Return the compiler's settings for `(k, KERNEL_WIDTH)` kernels, by its analytical model."""
     k = len(kernels)
     chosen, planned, fits = np.empty((k, len(SLOTS))), np.empty(k), np.empty(k, bool)
     _compile(kernels, machine.array(), machine.on_paper().array(), np.array(DEFAULT_FLAGS), chosen, planned, fits)

@@ -1,4 +1,4 @@
-"""What a kernel runs on: rates and sizes of published accelerators."""
+"""The machines that kernels run on: rates and sizes of published accelerators."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class Machine:
       latency: cycles that each iteration but the first waits for memory.
       step: cycles to start one iteration over tiles of a loop.
       stream: share of the peak of memory that is reached.
-      stage: bytes moved for each byte of a reduction's or narrow result's intermediate values, which are of 32 bits.
+      stage: bytes moved for each byte of the 32-bit intermediate values of a reduction or of a narrow result.
       code: cycles to load one more operation of a kernel.
-      loss: share of the work of the units that are not the bottleneck which is not hidden behind it.
-      chunk: bytes that a row of a tile costs on top of its own.
-      spill: share of the vector work that a value beyond the registers adds.
+      loss: share of the work of the other units that is not hidden behind the bottleneck.
+      chunk: extra bytes that each row of a tile costs.
+      spill: share of the vector work that each value beyond the registers adds.
       loop: share of the vector work that is spent on the loop around it.
       side: rows and columns of the block of weights that a matrix unit holds.
       start: cycles to start and end a matrix product.
       turn: cycles to start one iteration over tiles of a product.
-      fetch: cycles until the first window of an operand of a product is there, if it comes from memory.
+      fetch: cycles until the first window of a product's operand has arrived from memory.
       drain: cycles until the last window of a product's result is in memory.
       sums: vector operations for each sum of a product and each tap of its window but one.
     """
@@ -68,7 +68,7 @@ class Machine:
         return _array(self)
 
     def on_paper(self) -> Machine:
-        """Return the machine of the data sheet, which the compiler plans for: at its peaks, nothing of second order."""
+        """Return the machine of the data sheet, for which the compiler plans: peak rates, no second-order effects."""
         return replace(self, stream=1.0, stage=0.0, code=0.0, loss=0.0, chunk=0.0, spill=0.0, loop=0.0, sums=0.0)
 
 
@@ -105,10 +105,10 @@ def _array(machine: Machine) -> NDArray[np.float64]:
     return numbers
 
 
-# Not published. XLA gives a kernel 16 MiB of scratchpad by default (xla_tpu_scoped_vmem_limit_kib), which is all there
-# is up to v4. Step, code and loss, and all constants of one machine but its peaks and the side of its matrix unit,
-# follow XLA:TPU's estimates of kernels (see `calibration`; v2 and v3 take v4's, v5p takes v5e's); chunk, spill and
-# loop, unseen there, are ours.
+# These constants are not published. XLA gives a kernel 16 MiB of scratchpad (xla_tpu_scoped_vmem_limit_kib), which up
+# to v4 is the whole scratchpad. Step, code and loss, and each machine's constants except its peaks and the side
+# of its matrix unit, are fitted to XLA:TPU's estimates of kernels (see `calibration`; v2 and v3 take v4's, v5p takes
+# v5e's). Chunk, spill and loop do not show in those estimates; their values are ours.
 _COMMON = {
     "scratchpad": 2.0**24,
     "step": 215.0,
@@ -150,9 +150,9 @@ def _tpu(
 
 # Peaks of a core in TFLOP/s of bfloat16 and GB/s of memory: JAX's own table of TPUs (pallas/mosaic/tpu_info.py there),
 # which follows Google Cloud's pages. Clocks: that peak over matrix units x 128 x 128 x 2; for v6e, whose units are
-# larger, that gives no plausible clock, and v5p's is taken. A program runs on one core of v2 and v3, half a chip; the
-# two cores of v4 and v5p work as one. Published diagrams of v2 and v3 show two units a lane; XLA:TPU's estimates for v4
-# are met best with as many, those for v5e with four.
+# larger, this gives no plausible clock, so v5p's is used. A program runs on one core of v2 and v3, half a chip; the
+# two cores of v4 and v5p work as one. Published diagrams of v2 and v3 show two units per lane; two units also fit
+# XLA:TPU's estimates for v4 best, four those for v5e.
 MACHINES = {
     "v2": _tpu(0.70e9, 23.0, 358.0, _V4, units=2),
     "v3": _tpu(1.07e9, 70.0, 412.5, _V4, units=2),
@@ -163,10 +163,10 @@ MACHINES = {
 }
 DEFAULT_MACHINE = "v5e"
 TWO_CORES = ("v4", "v5p")
-"""Machines whose two cores work as one; XLA:TPU's estimates are of one core."""
+"""Machines whose two cores work as one; XLA:TPU's estimates are for one core."""
 
 COST_MODEL = 5
-"""Raise this whenever the same program and configuration cost something else; tests with stored costs say so."""
+"""Raise this when the cost of any program and configuration changes; tests with stored costs then fail."""
 
 
 def one_core(name: str) -> Machine:
@@ -178,7 +178,7 @@ def one_core(name: str) -> Machine:
 
 
 def split(name: str) -> tuple[str, str]:
-    """Return what stands before and after the @ of `program@machine`; the default machine where there is none.
+    """Return the parts before and after the @ of `program@machine`; the machine is the default if there is no @.
 
     Raises:
       UserError: there is no such machine.

@@ -1,9 +1,9 @@
-"""An instruction that lacks what its opcode needs, by its name."""
+"""The error for an instruction that lacks something its opcode needs."""
 
 from __future__ import annotations
 
 FAULTS = (KeyError, IndexError, ValueError, TypeError, AttributeError)
-"""What is raised where an operand, an attribute or a dimension is not there."""
+"""The exceptions raised when an operand, an attribute or a dimension is missing."""
 
 
 class Malformed(Exception):

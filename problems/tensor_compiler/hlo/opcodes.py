@@ -1,4 +1,4 @@
-"""What the compiler knows of each HLO opcode: what kind of work it is and what it costs a vector unit."""
+"""What the compiler knows about each HLO opcode: its kind of work and its cost on the vector unit."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from enum import IntEnum
 class Kind(IntEnum):
     """How an operation takes part in fusion."""
 
-    SOURCE = 0  # lies in memory before the program, or a loop, runs: parameters, results of loops
-    FREE = 1  # costs nothing and is repeated wherever it is used: constants and what is made of them alone
+    SOURCE = 0  # is in memory before the program, or a loop, runs: parameters, results of loops
+    FREE = 1  # costs nothing and is repeated at every use: constants and results computed from constants only
     ELEMENTWISE = 2
     BROADCAST = 3
     MOVE = 4  # rearranges elements: transpose, slice, pad, concatenate, gather
     REDUCE = 5  # heavy: many elements become one; never computed twice
     MATRIX = 6  # heavy: dot and convolution, on the matrix unit; never computed twice
-    OPAQUE = 7  # a kernel of its own that nothing is fused with: sort, scatter, custom calls, what we do not know
+    OPAQUE = 7  # a kernel of its own, never fused: sort, scatter, custom calls, unknown operations
 
 
-# Vector operations per element: one is a 32-bit lane operation. Those of transcendental functions and of division are
-# what XLA:TPU's own estimates grow by when one is added to a loop (v5e); where those do not tell functions apart, and
-# for moves, they are ours.
+# Vector operations per element; the unit is a 32-bit lane operation. For transcendental functions and division, this is
+# how much XLA:TPU's own estimate grows when one is added to a loop (v5e). For moves, and for functions with equal
+# estimates, the numbers are ours.
 _ELEMENTWISE = {
     1.0: """abs add and bitcast-convert ceil clamp compare convert copy floor imag is-finite maximum minimum multiply
         negate not or popcnt real reduce-precision round-nearest-afz round-nearest-even select shift-left
@@ -42,7 +42,7 @@ _REDUCE = "reduce reduce-window select-and-scatter"
 _MATRIX = "dot convolution"
 _SOURCE = "parameter infeed recv get-tuple-element while conditional"
 _FREE = "constant iota partition-id replica-id after-all"
-# Of the other opcodes of HLO: those that vanish when calls are inlined and tuples resolved, and kernels of their own.
+# The other opcodes of HLO: those that vanish when calls are inlined and tuples resolved, and kernels of their own.
 _RESOLVED = """add-dependency async-done async-start async-update bitcast call copy-done copy-start domain fusion
     opt-barrier tuple"""
 _OPAQUE = """all-gather all-gather-done all-gather-start all-reduce all-reduce-done all-reduce-start all-to-all
@@ -63,15 +63,15 @@ KINDS |= dict.fromkeys(_SOURCE.split(), Kind.SOURCE)
 KINDS |= dict.fromkeys(_FREE.split(), Kind.FREE)
 
 NAMED = frozenset([*KINDS, *_RESOLVED.split(), *_OPAQUE.split()])
-"""The opcodes that are known, whatever they are taken for."""
+"""All known opcodes."""
 
 SHUFFLE_OPERATIONS = 32.0
-"""Vector operations per element of a transposition that puts other elements side by side in the lanes."""
+"""Vector operations per element of a transpose that moves elements between lanes."""
 
 OPAQUE_OPERATIONS = 4.0
-"""Vector operations per element that an operation of a kind that is not listed is taken to cost."""
+"""Assumed vector operations per element of an operation that is not listed."""
 
-# Bytes of an element; a type that is not listed is taken to have 4, a sub-byte type its share.
+# Bits of an element; a type that is not listed is assumed to have 32.
 _BITS = {"pred": 8, "token": 0, "opaque": 0, "u1": 1, "s1": 1, "u2": 2, "s2": 2, "u4": 4, "s4": 4, "f4e2m1fn": 4}
 _BITS |= {"s8": 8, "u8": 8, "s16": 16, "u16": 16, "f16": 16, "bf16": 16, "s32": 32, "u32": 32, "f32": 32}
 _BITS |= {"s64": 64, "u64": 64, "f64": 64, "c64": 64, "c128": 128}
@@ -83,10 +83,10 @@ def bytes_of(dtype: str) -> float:
 
 
 def is_type(dtype: str) -> bool:
-    """Is it an element type that is known?"""
+    """True if this is a known element type."""
     return dtype in _BITS or dtype.startswith("f8")
 
 
 def kind_of(opcode: str) -> Kind:
-    """Return the kind of an opcode; one that is not known is opaque."""
+    """Return the kind of an opcode; an unknown one is opaque."""
     return KINDS.get(opcode, Kind.OPAQUE)

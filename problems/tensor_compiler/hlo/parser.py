@@ -22,7 +22,7 @@ _OPCODE = re.compile(rf"{SPACE}({NAME})\s*+(?=\()")
 _END = re.compile(rf"{SPACE}\Z")
 # Newer XLA prints these tables of source positions after the header.
 _TABLE = re.compile(rf"{SPACE}(?:FileNames|FunctionNames|FileLocations|StackFrames)[ \t\r]*+\n(?:[0-9][^\n]*+\n?)*+")
-# Strings are matched too, because what looks like a comment in one is none.
+# Strings are matched too, because a string may contain text that looks like a comment.
 _STRING_OR_COMMENT = re.compile(rf"({STRING})|{COMMENT}", re.DOTALL)
 _SEPARATOR = re.compile(r"[,(){}\[\]]")
 
@@ -39,7 +39,7 @@ class _Draft(NamedTuple):
     name: str
     opcode: str
     shape: Shape
-    inner: str  # what stands in the parentheses
+    inner: str  # the text in the parentheses
     attributes: dict[str, str]
 
 
@@ -116,7 +116,7 @@ class _Parser(Scanner):
 
     def instruction_attributes(self) -> dict[str, str]:
         attributes = self.attributes()
-        attributes.pop("metadata", None)  # source positions: most of the text, and no use here
+        attributes.pop("metadata", None)  # source positions: most of the text, and not used here
         values = {key: value for key, (value, _) in attributes.items()}
         for key in COMPUTATION_ATTRIBUTES:
             if key in values:

@@ -1,6 +1,6 @@
 """The lexical parts of HLO text: space, brackets, shapes and attributes.
 
-The text is not trusted: every step is linear in the text that it passes, and nothing recurses on it.
+The text is not trusted: every step takes linear time in the text it consumes, and there is no recursion.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _SHAPE_PART = re.compile(
     rf"(?:[\s,]|{COMMENT})*+(?:([()])|([A-Za-z]\w*+)\[([^\[\]\n]*+)\](?:\{{([\d,\s]*+)(?::[^{{}}\n]*+)?\}})?)"
 )
 _INTEGER = re.compile("[0-9]{1,18}")
-# A lone quote or comment opening comes last and matches only if the text ends before its close.
+# An unclosed quote or comment comes last: it matches only if the text ends before the close.
 _BRACKET = re.compile(rf'[(){{}}\[\]]|{STRING}|{COMMENT}|"|/\*', re.DOTALL)
 _CLOSERS = {"(": ")", "{": "}", "[": "]"}
 
 
 class Scanner:
-    """A position in HLO text, which every method moves past what it reads; a mistake is a UserError with its line."""
+    """A position in HLO text; every method moves it past what it reads. A mistake is a UserError with its line."""
 
     def __init__(self, text: str, source: str) -> None:
         self.text = text
@@ -118,7 +118,7 @@ class Scanner:
 
 @lru_cache(maxsize=4096)
 def _array_shape(dtype: str, dims: str, layout: str | None) -> Shape | None:
-    """Return the shape, the same object for the same text; None for dimensions or a layout that make no sense."""
+    """Return the shape, the same object for the same text; None if the dimensions or the layout are invalid."""
     sizes = integers(dims.replace("<=", ""))
     order = None if layout is None else integers(layout)
     if sizes is None or (layout is not None and (order is None or sorted(order) != list(range(len(sizes))))):
@@ -127,6 +127,6 @@ def _array_shape(dtype: str, dims: str, layout: str | None) -> Shape | None:
 
 
 def integers(text: str) -> tuple[int, ...] | None:
-    """Return the numbers of a list such as ``8,128``, or None if one is no number of at most 18 digits."""
+    """Return the numbers of a list such as ``8,128``, or None if one is not a number of at most 18 digits."""
     found = [part.strip() for part in text.split(",")] if text.strip() else []
     return tuple(map(int, found)) if all(map(_INTEGER.fullmatch, found)) else None

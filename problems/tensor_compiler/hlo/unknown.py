@@ -1,4 +1,4 @@
-"""What of a program the compiler does not know, and so guesses: operations and element types."""
+"""The operations and element types of a program that the compiler does not know and has to guess."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .opcodes import NAMED, is_type
 
 
 def unknown(module: Module) -> dict[str, str]:
-    """Return facts about operations and types of a module that are not known; nothing where all are."""
+    """Return facts about the unknown operations and types of a module; empty if all are known."""
     instructions = [i for computation in module.computations.values() for i in computation.instructions]
     opcodes = Counter(i.opcode for i in instructions if i.opcode not in NAMED)
     types = Counter(t for i in instructions for t in _types(i.shape) if not is_type(t))

@@ -1,4 +1,4 @@
-"""The flat row of the joint task: which column says what, for all passes and whatever the graphs become."""
+"""The flat row of the joint task: the columns of all passes, the same whatever graphs the passes produce."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from ..layout.layout_pass import LaidOutProgram, LayoutPass
 
 PASSES = ("layout", "fusion", "tile", "flags")
 SETTINGS = {"tile": TILE_SLOTS, "flags": FLAG_SLOTS}
-"""The passes that set kernels, with the slots that each sets."""
+"""The passes that set tiles and flags of kernels, with the slots of each."""
 
 
 class FlatRow:
     """The columns of each pass, one pass after the other.
 
-    An option for each important operation; a boolean for each edge that some layout lets fuse, and for each node that
-    may be fused into its copies; three numbers for the tile and six for the flags of a kernel around each node. What is
-    set for a kernel is a number of `kernel_choices`, where 0 is what the compiler chooses.
+    Layout: an option for each important operation. Fusion: a boolean for each edge that can be fused in any layout, and
+    for each node that may be fused into its copies. Tile and flags: three and six numbers for the kernel around each
+    node, as in `kernel_choices`, where 0 is the compiler's choice.
 
     Attributes:
       span: the columns of each pass.
-      sizes: `(d,)` how many values each column has.
-      roots: `(r,)` the nodes around which there can be a kernel, in the order of their tiles and flags.
+      sizes: `(d,)` the number of values of each column.
+      roots: `(r,)` the nodes that can have a kernel, in the order of their tiles and flags.
     """
 
     def __init__(self, layout: LayoutPass) -> None:
@@ -48,7 +48,7 @@ class FlatRow:
         return self._place[np.maximum(nodes, -1)]
 
     def settings(self, laid: LaidOutProgram, configs: NDArray) -> NDArray[np.int8]:
-        """Return the `(b, n', 9)` numbers that `(b, d)` rows set for kernels around the nodes of a laid-out program."""
+        """Return the `(b, n', 9)` settings in `(b, d)` rows for the kernels around the nodes of a laid-out program."""
         by_root = np.zeros((len(configs), len(self.roots) + 1, len(SLOTS)), np.int8)  # the last one: a copy
         for name, slots in SETTINGS.items():
             own = configs[:, self.span[name]].reshape(len(configs), len(self.roots), len(slots))

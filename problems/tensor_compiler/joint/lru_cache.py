@@ -1,4 +1,4 @@
-"""What was made recently, to be found again instead of made again."""
+"""A cache of the most recently used values."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ T = TypeVar("T")
 
 
 class LruCache(Generic[T]):
-    """Keeps the `most` things that were asked for last."""
+    """Keeps the `most` values that were used last."""
 
     def __init__(self, most: int) -> None:
         self._most, self._kept = most, OrderedDict[Hashable, T]()
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what is kept under a key; made if it is not there."""
+        """Return the value of a key; `make` computes it if it is not kept."""
         if key not in self._kept:
             self._kept[key] = make()
             if len(self._kept) > self._most:

@@ -22,12 +22,12 @@ from .flat_row import PASSES, SETTINGS, FlatRow
 from .lru_cache import LruCache
 
 _KEPT_NODES = 2_000_000
-"""Nodes of laid-out programs that are kept, to be found again when their layout is asked for again."""
+"""Limit on the nodes of all laid-out programs that are cached."""
 
 
 @dataclass(frozen=True, eq=False)
 class LayoutResult:
-    """The program under a layout configuration, the fusion pass on it, and what that decides."""
+    """The program under a layout configuration, the fusion pass on it, and the decisions of that pass."""
 
     laid: LaidOutProgram
     fusion: Fusion
@@ -41,7 +41,7 @@ class LayoutResult:
 
 @dataclass(frozen=True, eq=False)
 class FusionResult:
-    """The kernels that a fusion configuration makes, and what is to be set for each, by pass."""
+    """The kernels of a fusion configuration, and the decisions about them, by pass."""
 
     kernels: Kernels
     decisions: dict[str, Decisions]
@@ -50,9 +50,9 @@ class FusionResult:
 class Passes(MultiPass):
     """The passes on one program and machine, over the flat row of `Columns`.
 
-    The graph before fusion is a `LaidOut`, the one before tiles and flags a `Fused`: a kernel stays what it is when it
-    is set. An edge is the same decision in all layouts; what is set for a kernel is keyed by all that its time
-    depends on.
+    The graph before fusion is a `LayoutResult`, the graph before tiles and flags a `FusionResult`; settings of kernels
+    do not change it. An edge is the same decision in all layouts. Settings are keyed by everything that the time of the
+    kernel depends on.
 
     Args:
       graph: the program.
@@ -67,7 +67,7 @@ class Passes(MultiPass):
         self.source, self._machine = graph, machine
         self.layout = LayoutPass(graph, machine)
         self.flat = FlatRow(self.layout)
-        self._memory = StateBuffer()
+        self._buffer = StateBuffer()
         self._laid: LruCache[LayoutResult] = LruCache(max(2, _KEPT_NODES // len(graph)))
         self._fused: LruCache[FusionResult] = LruCache(max(2, _KEPT_NODES // len(graph) // 8))
         places, p = self.columns("layout"), len(self.layout.nodes)
@@ -75,7 +75,7 @@ class Passes(MultiPass):
         self._of_layout = Decisions(places, self.layout.options, places.astype(np.uint64), places, share)
 
     def start(self) -> NDArray[np.int64]:
-        """Return the `(d,)` flat row of what the compiler does on its own."""
+        """Return the `(d,)` flat row of the compiler's own choices."""
         row = np.zeros(len(self.flat.sizes), np.int64)
         row[self.flat.span["layout"]] = self.layout.default()
         graph = self.apply("layout", self.source, row)
@@ -87,13 +87,13 @@ class Passes(MultiPass):
         return np.arange(self.flat.span[name].start, self.flat.span[name].stop)
 
     def decisions(self, name: str, graph: Any) -> Decisions:  # noqa: ANN401 - of the pass before
-        """Return what a pass decides."""
+        """Return the decisions of a pass."""
         if name == "layout":
             return self._of_layout
         return graph.decisions if name == "fusion" else graph.decisions[name]
 
     def default(self, name: str, graph: Any) -> NDArray[np.int64]:  # noqa: ANN401 - of the pass before
-        """Return what the compiler chooses."""
+        """Return the compiler's choice."""
         if name == "layout":
             return self.layout.default().astype(np.int64)
         if name == "fusion":
@@ -118,7 +118,7 @@ class Passes(MultiPass):
         return graph.fusion.tuned_seconds(fused, self.flat.settings(graph.laid, configs))
 
     def settings(self, graph: LayoutResult, fused: FusionResult, config: NDArray) -> dict[int, float]:
-        """Return what each live column of tiles and flags comes to under a flat row, by column."""
+        """Return the tile or flag that each live column stands for under a flat row, by column."""
         kernels, numbers = fused.kernels, self.flat.settings(graph.laid, config[None])[0]
         chosen = compile_kernels(kernels.rows, kernels.runs, self._machine).chosen
         for row, result, own in zip(kernels.rows, kernels.result, chosen, strict=True):
@@ -135,7 +135,7 @@ class Passes(MultiPass):
 
     def _lay_out(self, config: NDArray) -> LayoutResult:
         laid = self.layout.apply(config)
-        fusion = Fusion(laid, self._machine, self._memory)
+        fusion = Fusion(laid, self._machine, self._buffer)
         columns, k = fusion.columns + self.flat.span["fusion"].start, len(fusion.columns)
         decided = Decisions(columns, np.full(k, 2), columns.astype(np.uint64), columns, np.full(k, 1 / max(1, k)))
         return LayoutResult(laid, fusion, decided)
@@ -151,7 +151,7 @@ class Passes(MultiPass):
         return FusionResult(kernels, decided)
 
     def _set(self, name: str, place: NDArray, choices: NDArray, keys: NDArray, share: NDArray) -> Decisions:
-        """Return the decisions about kernels: those of a pass's slots that have anything to choose."""
+        """Return the decisions of a pass about kernels: the slots that have more than one value."""
         kernel, slot = np.nonzero(choices > 1)
         columns = self.flat.span[name].start + place[kernel] * choices.shape[1] + slot
         own = keys[kernel] + slot.astype(np.uint64)
@@ -159,7 +159,7 @@ class Passes(MultiPass):
 
 
 def content(rows: NDArray[np.float64]) -> NDArray[np.uint64]:
-    """Return `(k,)` keys of `(k, w)` rows, equal where the rows are; the next 15 numbers are nobody else's key.
+    """Return `(k,)` keys of `(k, w)` rows, equal if the rows are; the 15 numbers after each key are unused.
 
     A multiply and shift hash (Knuth, TAOCP 3, section 6.4) of the 64-bit patterns.
     """

@@ -1,4 +1,4 @@
-"""What a task over all passes declares about its decisions."""
+"""The structure that the joint task declares."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ FEATURES = (*(f"pass is {name}" for name in PASSES), *NODE_FEATURES, "log values
 def declare(passes: Passes, graph: LayoutResult) -> Structure:
     """Return the structure of a flat row, on the program in its default layouts.
 
-    Layouts interact as in a task of their own, and so do decisions about fusion. Besides, all decisions about one
-    operation, or about an edge at it, interact.
+    Decisions about layouts interact as in the layout task, decisions about fusion as in the fusion task. Also, all
+    decisions about one operation or its edges interact.
 
     Args:
       passes: of the compiler.
@@ -51,7 +51,7 @@ def declare(passes: Passes, graph: LayoutResult) -> Structure:
 
 
 def _nodes(passes: Passes) -> NDArray[np.int64]:
-    """Return `(d, 2)` the nodes of the first graph that each decision is about; the second -1 if there is one only."""
+    """Return `(d, 2)`: the nodes of the first graph that each decision is about; -1 if there is no second."""
     nodes = np.full((len(passes.flat.sizes), 2), -1)
     nodes[passes.flat.span["layout"], 0] = passes.layout.nodes
     fused, program = passes.layout.fused, passes.source

@@ -1,4 +1,4 @@
-"""The program in given layouts: copies where two meet, and nothing where an operation only renames. Uses numba."""
+"""The program in given layouts: a copy where two layouts meet, and no node for an operation that only renames."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ class Fixed(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Where the nodes of the first graph are in the laid-out one; its nodes are numbered from 0 to n'.
+    """The numbers of the first graph's nodes in the laid-out graph, whose nodes are numbered from 0 to n' - 1.
 
     Attributes:
-      number: `(n,)` of each node; of one that only renames, that of the node whose array it is.
-      taken: `(m,)` the number of the node that each edge starts at now, or -1 if it is gone.
+      number: `(n,)` of each node; for a node that only renames, the number of the node whose array it shares.
+      taken: `(m,)` the number of the node at which each edge now starts, or -1 if the edge is gone.
       whole: `(n + room,)` bytes of the arrays.
-      origin: `(n + room,)` the node of the first graph, `-1 - u` for a copy of u.
+      origin: `(n + room,)` the node of the first graph, `-1 - u` for a copy of node u.
       layout: `(n + room,)` the layout of a copy.
       source: `(n + room,)` the number of the node that a copy copies.
-      output: `(n + room,)`.
+      output: `(n + room,)` True if the result must be in memory.
       starts: `(n + room + 1,)` where the edges of each start.
     """
 
@@ -78,7 +78,7 @@ class Plan(NamedTuple):
 def number_nodes(
     state: NDArray, program: GraphArrays, tables: Tables, seen: NDArray, owner: NDArray, plan: Plan
 ) -> int:
-    """Fill in the plan and return the number of nodes; `seen` and `owner` have room for any node's layouts, -1."""
+    """Fill in the plan and return the number of nodes; `seen` and `owner` have room for any node's layouts, all -1."""
     count = 0
     for v in range(len(program.kind)):
         signature, layout, p = program.signature[v], layout_of(v, state, program, tables), program.renamed[v]
@@ -122,7 +122,7 @@ def number_nodes(
 
 @compiled(runtime=False)
 def _lies_there(v: int, p: int, state: NDArray, program: GraphArrays, tables: Tables) -> bool:
-    """Does a node that renames its operand p find it in the layout in which nothing has to move?"""
+    """True if v, which renames its operand p, finds p in the layout in which no data has to move."""
     signature = program.signature[v]
     return tables.wanted[tables.wants[signature] + state[v] * tables.places[signature]] == layout_of(
         p, state, program, tables
@@ -142,7 +142,7 @@ def _copy(v: int, layout: int, count: int, program: GraphArrays, tables: Tables,
 
 @compiled()
 def fill(state: NDArray, program: GraphArrays, fixed: Fixed, tables: Tables, plan: Plan, arrays: FusionGraph) -> None:
-    """Write the laid-out program into `arrays`, whose `starts` and `output` are there."""
+    """Write the laid-out program into `arrays`, whose `starts` and `output` are already filled in."""
     filled = arrays.starts.copy()
     for i in range(len(arrays.kind)):
         v = plan.origin[i]
@@ -170,7 +170,7 @@ def fill(state: NDArray, program: GraphArrays, fixed: Fixed, tables: Tables, pla
 
 @compiled(runtime=False)
 def _can_fuse(p: int, aligned: int, arrays: FusionGraph) -> bool:
-    """Can a producer be fused along an edge? A heavy one only element by element, if it need not be in memory."""
+    """True if a producer can be fused along an edge: a heavy one only element by element and if not an output."""
     if arrays.kind[p] in (Kind.SOURCE, Kind.FREE, Kind.OPAQUE):
         return False
     return arrays.kind[p] not in (Kind.REDUCE, Kind.MATRIX) or (aligned == Place.ALIGNED and not arrays.output[p])

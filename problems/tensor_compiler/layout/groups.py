@@ -1,6 +1,7 @@
-"""Which operations lie in the same layout whatever it is, and so are one variable of propagation.
+"""Groups of operations that always have the same layout; each group is one variable of propagation.
 
-Element-wise operations that feed one another do; a tuned operation, a reduction, a transpose is a variable of its own.
+Element-wise operations that feed one another form a group; a tuned operation, a reduction or a transpose is a variable
+of its own.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def grouped(
 
 
 def joining(graph: ProgramGraph) -> NDArray[np.bool_]:
-    """Return for each edge whether producer and consumer lie in the same layout whatever it is."""
+    """Return for each edge whether producer and consumer always have the same layout."""
     tables, signature = graph.tables, graph.signature.astype(np.int64)
     counts = np.diff(tables.first)
     order = np.arange(len(tables.result)) - np.repeat(tables.first[:-1], counts)
@@ -58,9 +59,9 @@ def _check_joining(
 
 @compiled(runtime=False)
 def _group(joins: NDArray, several: NDArray, program: GraphArrays, depth: NDArray, leader: NDArray) -> None:
-    """Join what joins and is equally deep, so that no path leads out of a variable and back.
+    """Join nodes of equal depth along the edges that join, so that no path leaves a variable and returns to it.
 
-    A path grows deeper wherever it meets a node that does not join the one before.
+    The depth of a path increases at each edge that does not join.
     """
     for v in range(len(depth)):
         if several[v]:

@@ -1,4 +1,4 @@
-"""The layout pass: a layout for each important operation, spread over the program, with copies where two meet."""
+"""The layout pass: a layout for each important operation spreads over the program, with copies where two meet."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class LaidOutProgram:
     """A program after the layout pass.
 
     Attributes:
-      arrays: what the fusion pass reads; columns of `arrays.edge` are those of the pass that made it.
+      arrays: the graph that the fusion pass reads; its decisions are columns of the layout pass that made it.
       origin: `(n',)` the node of the first graph that each node is, `-1 - u` for a copy of u.
       graph: the first graph.
     """
@@ -47,10 +47,10 @@ class LayoutPass:
 
     Attributes:
       nodes: `(p,)` the operations whose layouts a configuration decides, in order of its columns.
-      options: `(p,)` how many layouts there are for each.
-      variables: what propagation decides.
+      options: `(p,)` the number of layouts of each.
+      variables: those that propagation decides.
       fused: `(f,)` the edges of the graph that the fusion pass decides in some layout: its first f columns.
-      copied: `(c,)` the nodes that it may fuse into their copies: its next c columns.
+      copied: `(c,)` the nodes that the fusion pass may fuse into their copies: its next c columns.
     """
 
     def __init__(self, graph: ProgramGraph, machine: Machine) -> None:
@@ -61,7 +61,7 @@ class LayoutPass:
         self.fused, self.copied = _fusible_edges(graph), _may_be_copied(graph)
         self._program, self._fixed = graph_arrays(graph), _fixed(graph, self.fused, self.copied)
         self.variables = variables(graph, self._program, machine)
-        self._plan = _empty_plan(graph)  # kept, since fresh memory costs more than what is written there
+        self._plan = _empty_plan(graph)  # kept, because fresh memory costs more than writing to it
 
     def fusion_name(self, column: int) -> str:
         """Return the name of a decision of the fusion pass."""
@@ -103,7 +103,7 @@ class LayoutPass:
 
 
 def _empty_plan(graph: ProgramGraph) -> Plan:
-    """Return room for as many copies as there can be: one for each edge and output."""
+    """Return a plan with room for all possible copies: one for each edge and output."""
     n, m = len(graph), len(graph.users)
     most = 2 * n + m
     numbers, taken, whole = np.empty(n, np.int64), np.empty(m, np.int64), np.empty(most)
@@ -112,42 +112,42 @@ def _empty_plan(graph: ProgramGraph) -> Plan:
 
 
 def _fixed(graph: ProgramGraph, fused: NDArray, copied: NDArray) -> Fixed:
-    """Return what is the same in all layouts; columns of the fusion pass are edges first, then copied nodes."""
+    """Return the facts that hold in all layouts; the fusion pass has columns for edges first, then for copied nodes."""
     column, copying = np.full(len(graph.users), -1), np.full(len(graph), -1)
     column[fused] = np.arange(len(fused))
     copying[copied] = len(fused) + np.arange(len(copied))
     node = np.column_stack([graph.elements, graph.weight, graph.element_bytes])
-    edge = np.column_stack([column, _where(graph), _straight(graph)]).astype(np.int64)
+    edge = np.column_stack([column, _where(graph), _aligned(graph)]).astype(np.int64)
     return Fixed(node, copying, edge, graph.reuse)
 
 
 def _fusible_edges(graph: ProgramGraph) -> NDArray[np.int64]:
     """Return the edges that some configuration can fuse in some layout.
 
-    Light producers go into anything that computes; a heavy one only into an element-wise consumer of as many
-    elements, since a reduction ends what can be computed tile by tile.
+    A light producer can be fused into any consumer that computes. A heavy one can be fused only into an element-wise
+    consumer with the same number of elements, because a reduction cannot be computed tile by tile any further.
     """
     producer, consumer = graph.kind[graph.producers], graph.kind[graph.users]
     light = (producer >= Kind.ELEMENTWISE) & (producer <= Kind.MOVE)
     heavy = (producer == Kind.REDUCE) | (producer == Kind.MATRIX)
     third = (consumer == Kind.MATRIX) & (graph.operand > 1)
     computes = (consumer >= Kind.ELEMENTWISE) & (consumer <= Kind.MATRIX) & ~third
-    return np.flatnonzero((light & computes) | (heavy & (_straight(graph) > 0)))
+    return np.flatnonzero((light & computes) | (heavy & (_aligned(graph) > 0)))
 
 
 def _may_be_copied(graph: ProgramGraph) -> NDArray[np.int64]:
-    """Return the light nodes of which there can be copies: those whose results can lie in several layouts."""
+    """Return the light nodes that can have copies: those whose results can have several layouts."""
     light = (graph.kind >= Kind.ELEMENTWISE) & (graph.kind <= Kind.MOVE)
     return np.flatnonzero(light & (graph.tables.same_minor[graph.signature] > 0))
 
 
 def _where(graph: ProgramGraph) -> NDArray[np.int64]:
-    """Return the place of work that an edge into a matrix product leads to, 0 for other edges."""
+    """Return the place of work to which an edge into a matrix product leads, 0 for other edges."""
     places = np.array([Place.LEFT, Place.RIGHT, Place.LOOP])[np.minimum(graph.operand, 2)]
     return np.where(graph.kind[graph.users] == Kind.MATRIX, places, 0)
 
 
-def _straight(graph: ProgramGraph) -> NDArray[np.int64]:
-    """Return ALIGNED for edges whose consumer takes as many elements one by one, 0 for others."""
+def _aligned(graph: ProgramGraph) -> NDArray[np.int64]:
+    """Return `Place.ALIGNED` for edges whose element-wise consumer has as many elements, 0 for others."""
     same = graph.elements[graph.users] == graph.elements[graph.producers]
     return np.where((graph.kind[graph.users] == Kind.ELEMENTWISE) & same, Place.ALIGNED, 0)

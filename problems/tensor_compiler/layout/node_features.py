@@ -1,4 +1,4 @@
-"""Numbers that describe the nodes of a laid-out program to strategies."""
+"""The features of the nodes of a laid-out program, for strategies that use the structure."""
 
 from __future__ import annotations
 

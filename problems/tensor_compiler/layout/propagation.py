@@ -1,9 +1,9 @@
-"""From the layouts of tuned operations to those of all, or of none to the compiler's own choice. Uses numba.
+"""Propagation: from the layouts of tuned operations to all layouts, or from none to the compiler's own choice.
 
-Where the variables form a tree, what is found costs least by the compiler's estimate of kernels and copies: on the way
-down each state is given its cost with all that is in front of it, shared among the consumers; on the way up the state
-is taken that is cheapest for the consumers, which are settled. Since programs are no trees, each variable is then
-reconsidered between settled neighbours.
+If the variables form a tree, the result is optimal by the compiler's estimate of kernels and copies. On the way down,
+each state gets its cost including everything in front of it, shared among the consumers. On the way up, each variable
+takes the state that is cheapest given its consumers, which are settled already. Programs are not trees, so each
+variable is then reconsidered between its settled neighbours.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def propagate(pins: NDArray, variables: Variables, most: int, chosen: NDArray) -
 
 @compiled(runtime=False)
 def _pin(pins: NDArray, variables: Variables, costs: NDArray) -> None:
-    """Make all states but those that are given infinitely dear."""
+    """Make all states of a pinned variable infinitely expensive, except the given one."""
     for x in range(len(pins)):
         if pins[x] >= 0:
             for at in range(variables.firsts[x], variables.firsts[x + 1]):
@@ -50,7 +50,7 @@ def _pin(pins: NDArray, variables: Variables, costs: NDArray) -> None:
 
 @compiled(runtime=False)
 def _down(variables: Variables, costs: NDArray, cheapest: NDArray, arriving: NDArray) -> None:
-    """Add to the costs of consumers what it costs that producers arrive as wanted, with their share of all before."""
+    """Add to the costs of consumers the cost of producers in the wanted layouts, with their share of earlier costs."""
     for x in range(1, len(variables.firsts) - 1):
         users = 0
         for q in range(variables.starts[x], variables.starts[x + 1]):
@@ -58,23 +58,23 @@ def _down(variables: Variables, costs: NDArray, cheapest: NDArray, arriving: NDA
         for q in range(variables.starts[x], variables.starts[x + 1]):
             _arrive(x, q, users, costs, variables, cheapest, arriving)
             for e in range(variables.node[q, VariableNode.START], variables.node[q, VariableNode.END]):
-                y, wish, stride = (
+                y, at_wanted, stride = (
                     variables.edge[e, VariableEdge.CONSUMER],
                     variables.edge[e, VariableEdge.WANTED],
                     variables.edge[e, VariableEdge.STRIDE],
                 )
                 if y > 0:
                     for at in range(variables.firsts[y], variables.firsts[y + 1]):
-                        wanted = variables.wanted[wish]
+                        wanted = variables.wanted[at_wanted]
                         costs[at] += arriving[wanted if wanted >= 0 else variables.node[q, VariableNode.LAYOUTS]]
-                        wish += stride
+                        at_wanted += stride
 
 
 @compiled(runtime=False)
 def _arrive(
     x: int, q: int, users: int, costs: NDArray, variables: Variables, cheapest: NDArray, arriving: NDArray
 ) -> None:
-    """Write the least cost at which a node of variable x arrives in each layout, then in any."""
+    """Write the least cost of a node of variable x in each layout, and last in any layout."""
     layouts, same_minor = variables.node[q, VariableNode.LAYOUTS], variables.node[q, VariableNode.SAME_MINOR]
     price, first, result = (
         variables.node[q, VariableNode.PRICE],
@@ -83,7 +83,7 @@ def _arrive(
     )
     for layout in range(layouts):
         cheapest[layout] = np.inf
-    anywhere = np.inf  # a copy's price is what the two arrays cost, and whether the minor dimension changes
+    anywhere = np.inf  # the price of a copy depends on the two arrays and on whether the minor dimension changes
     for s in range(variables.firsts[x + 1] - first):
         layout, cost = variables.result[result + s], costs[first + s] / users
         cheapest[layout] = min(cheapest[layout], cost)
@@ -101,7 +101,7 @@ def _arrive(
 
 @compiled(runtime=False)
 def _content(x: int, variables: Variables, chosen: NDArray) -> bool:
-    """Is x in its own cheapest state, and are there no copies around it?"""
+    """True if x is in its cheapest state and there are no copies around it."""
     state = chosen[x]
     if variables.costs[variables.firsts[x] + state] > variables.least[x]:
         return False
@@ -130,7 +130,7 @@ def _content(x: int, variables: Variables, chosen: NDArray) -> bool:
 
 @compiled(runtime=False)
 def _weigh(x: int, costs: NDArray, variables: Variables, chosen: NDArray) -> None:
-    """Set the costs of x's states to what they are while its producers stay as they are."""
+    """Set the costs of x's states, given the chosen states of its producers."""
     first, last = variables.firsts[x], variables.firsts[x + 1]
     for at in range(first, last):
         costs[at] = variables.costs[at]
@@ -142,18 +142,18 @@ def _weigh(x: int, costs: NDArray, variables: Variables, chosen: NDArray) -> Non
         )
         if p > 0:
             layout = variables.result[variables.node[q, VariableNode.RESULT] + chosen[p]]
-            wish, stride = variables.edge[e, VariableEdge.WANTED], variables.edge[e, VariableEdge.STRIDE]
+            at_wanted, stride = variables.edge[e, VariableEdge.WANTED], variables.edge[e, VariableEdge.STRIDE]
             for at in range(first, last):
-                costs[at] += copy_price(q, layout, variables.wanted[wish], variables)
-                wish += stride
+                costs[at] += copy_price(q, layout, variables.wanted[at_wanted], variables)
+                at_wanted += stride
 
 
 @compiled(runtime=False)
 def _settle(x: int, stamp: int, costs: NDArray, variables: Variables, asked: NDArray, chosen: NDArray) -> int:
-    """Take the state of x that is cheapest with the copies for its consumers; return the last stamp on `asked`."""
+    """Choose the state of x that is cheapest including the copies for its consumers; return the last stamp used."""
     first, last = variables.firsts[x], variables.firsts[x + 1]
     for q in range(variables.starts[x], variables.starts[x + 1]):
-        stamp += 1  # a copy is shared by all who want the same of q
+        stamp += 1  # consumers that want the same layout of q share a copy
         result = variables.node[q, VariableNode.RESULT]
         for e in range(variables.node[q, VariableNode.START], variables.node[q, VariableNode.END]):
             state = chosen[variables.edge[e, VariableEdge.CONSUMER]]

@@ -1,4 +1,4 @@
-"""What a layout task declares about its decisions."""
+"""The structure that a layout task declares."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .variables import Incoming, VariableEdge
 def declare(layout: LayoutPass) -> Structure:
     """Return the structure of the decisions of a layout pass, on the program in its default layouts.
 
-    Two decisions interact if a path without a third one connects them, along which layouts spread.
+    Two decisions interact if layouts spread from one to the other along a path without a third decision.
     """
     arrays, origin = (laid := layout.apply(layout.default())).arrays, laid.origin
     nodes, d = node_features(arrays), len(layout.nodes)
@@ -43,7 +43,7 @@ def declare(layout: LayoutPass) -> Structure:
 
 
 def _meetings(layout: LayoutPass) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return places and the decisions there: regions without a decision, and edges from one decision to another."""
+    """Return places and their decisions: regions without a decision, and edges between two decisions."""
     k = len(layout.variables.firsts) - 1
     decision = np.full(k, -1)
     decision[layout.variables.of[layout.nodes]] = np.arange(len(layout.nodes))

@@ -52,14 +52,14 @@ class Incoming(IntEnum):
 
 
 class Variables(NamedTuple):
-    """k variables, the q nodes in them that others take, and e edges from these to variables; prices are in cycles.
+    """k variables, their q nodes that other variables use, and e edges from these to variables; prices are in cycles.
 
     Attributes:
       of: `(n,)` the variable of each node.
-      firsts: `(k + 1,)`; what the states of variable x cost is `costs[firsts[x]:firsts[x + 1]]`.
-      costs: of kernels, and of copies of what has but one layout.
+      firsts: `(k + 1,)`; the costs of the states of variable x are `costs[firsts[x]:firsts[x + 1]]`.
+      costs: of kernels, and of copies of nodes with a single layout.
       least: `(k,)` the least of each variable's costs.
-      starts: `(k + 1,)`; the nodes of x that others take are `starts[x]:starts[x + 1]`.
+      starts: `(k + 1,)`; the nodes of x that other variables use are `starts[x]:starts[x + 1]`.
       node: `(q, 6)` with the columns of `VariableNode`.
       result: numbers of layouts.
       price: of moving a node's result once.
@@ -128,7 +128,7 @@ def _taken(
 
 
 def _node_prices(graph: ProgramGraph, paper: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what each state of the tables costs in one run; only what cannot be fused moves all of its bytes."""
+    """Return the cost of each state in one run; operations that can be fused move only a share of their bytes."""
     tables = graph.tables
     kinds = np.empty(len(tables.first) - 1, np.int64)
     kinds[graph.signature] = graph.kind
@@ -147,9 +147,9 @@ def _add(costs: NDArray, at: NDArray, prices: NDArray, first: NDArray, signature
 
 
 def _edges(graph: ProgramGraph, of: NDArray[np.int64], joins: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return `(e, 4)`: producer, variable of the consumer, where its wish is in the table of wishes, and its stride.
+    """Return `(e, 4)`: producer, variable of the consumer, its first entry and stride in the table of wanted layouts.
 
-    The table holds what is wanted, then the compact layouts, which outputs want, then each layout's own number.
+    The table holds the wanted layouts, then the compact ones, which outputs want, then each layout's own number.
     """
     tables, signature = graph.tables, graph.signature
     matters = (tables.layouts[signature] > 1) & (graph.kind != Kind.FREE)
@@ -160,14 +160,14 @@ def _edges(graph: ProgramGraph, of: NDArray[np.int64], joins: NDArray[np.bool_])
     kept = np.flatnonzero(matters[graph.producers] & ~inner)
     edges = np.column_stack([graph.producers, of[graph.users], at, stride])[kept]
     given = np.flatnonzero(matters & graph.output & (of > 0))
-    wish = len(tables.wanted) + signature[given]
-    outputs = np.column_stack([given, np.zeros_like(given), wish, np.zeros_like(given)])
+    wanted_at = len(tables.wanted) + signature[given]
+    outputs = np.column_stack([given, np.zeros_like(given), wanted_at, np.zeros_like(given)])
     return np.unique(np.concatenate([edges, outputs]).astype(np.int64), axis=0)
 
 
 @compiled(runtime=False)
 def copy_price(q: int, layout: int, wanted: int, variables: Variables) -> float:
-    """Return the price of a copy of a node that others take, from one layout to another, in all its runs."""
+    """Return the price of copying node q from one layout to another, in all its runs."""
     if layout == wanted or wanted < 0:
         return 0.0
     same_minor, price = variables.node[q, VariableNode.SAME_MINOR], variables.node[q, VariableNode.PRICE]
@@ -177,13 +177,13 @@ def copy_price(q: int, layout: int, wanted: int, variables: Variables) -> float:
 
 @compiled(runtime=False)
 def _fixed_copies(variables: Variables) -> None:
-    """Add the copies of what has but one state to the costs of their consumers."""
+    """Add the copies of nodes with a single state to the costs of their consumers."""
     for q in range(variables.starts[1]):
         layout = variables.result[variables.node[q, VariableNode.RESULT]]
         for e in range(variables.node[q, VariableNode.START], variables.node[q, VariableNode.END]):
             x = variables.edge[e, VariableEdge.CONSUMER]
             for s in range(variables.firsts[x + 1] - variables.firsts[x]):
-                wish = variables.wanted[
+                wanted_at = variables.wanted[
                     variables.edge[e, VariableEdge.WANTED] + s * variables.edge[e, VariableEdge.STRIDE]
                 ]
-                variables.costs[variables.firsts[x] + s] += copy_price(q, layout, wish, variables)
+                variables.costs[variables.firsts[x] + s] += copy_price(q, layout, wanted_at, variables)

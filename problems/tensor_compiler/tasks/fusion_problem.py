@@ -17,9 +17,9 @@ class FusionProblem(ProgramProblem):
 
     One boolean per producer-consumer edge of the program that can be fused at all. The cost is the program's run time
     on a simulated TPU: each fused kernel streams tiles between memory and scratchpad, duplicated producers are
-    computed again, and what is illegal is left unfused. The default is a greedy heuristic in the spirit of XLA's.
-    `fusion:my_module.hlo.gz` tunes any program in HLO or StableHLO text. The machine is a TPU v5e, or another one by
-    `fusion/resnet50@v4`: v2, v3, v4, v5e, v5p, v6e.
+    computed again, and illegal fusions are skipped. The default is a greedy heuristic in the spirit of XLA's.
+    `fusion:my_module.hlo.gz` tunes any program in HLO or StableHLO text. The machine is a TPU v5e; `@` selects another
+    one, as in `fusion/resnet50@v4`: v2, v3, v4, v5e, v5p, v6e.
     """
 
     def _prepare(self, path: Path) -> None:
@@ -43,7 +43,7 @@ class FusionProblem(ProgramProblem):
         return Evaluations.of(self._fusion.seconds(configs))
 
     def structure(self) -> Structure:
-        """Return which decisions interact, what is known of each, and the graph whose edges they decide."""
+        """Return which decisions interact, the features of each, and the graph whose edges they decide."""
         from ..fusion.structure import declare
 
         return declare(self._fusion.arrays, len(self.space))

@@ -21,10 +21,10 @@ class JointProblem(ProgramProblem):
     """Layout, fusion, tiles and flags of a program together, on the simulated tensor compiler.
 
     A candidate decides all passes of the compiler: the layouts of important operations, which producers to fuse into
-    which consumers, and the tile and the flags of the kernel around each operation. What means nothing under the
-    earlier decisions (the tile of an operation that got no kernel of its own) is ignored, and a tile whose windows do
-    not fit into the scratchpad is a compile error. The default is what the compiler does in every pass. The strategy
-    `joint` sees the passes; for every other one it is one large space.
+    which consumers, and the tile and the flags of the kernel around each operation. Decisions without effect under the
+    earlier ones are ignored, such as the tile of an operation that has no kernel of its own. A tile whose windows do
+    not fit into the scratchpad is a compile error. The default is the compiler's choice in every pass. The strategy
+    `joint` sees the passes; all other strategies see one large space.
     """
 
     def _prepare(self, path: Path) -> None:
@@ -48,7 +48,7 @@ class JointProblem(ProgramProblem):
         return Evaluations(seconds, status, reasons)
 
     def _changes(self, config: NDArray) -> Iterator[tuple[str, str]]:
-        """Leave out what means nothing under the earlier decisions, and give tiles and flags as what they come to."""
+        """Leave out decisions without effect under the earlier ones, and give the values of tiles and flags."""
         flat, graph = self._passes.flat, self._passes.apply("layout", self._graph, config)
         fused = self._passes.apply("fusion", graph, config)
         live = [np.arange(flat.span["layout"].stop), graph.decisions.columns]
@@ -62,7 +62,7 @@ class JointProblem(ProgramProblem):
                 yield operation, f"{what} = {label}"
 
     def structure(self) -> Structure:
-        """Return which decisions interact, what is known of each, the graph, and the passes."""
+        """Return which decisions interact, the features of each, the graph, and the passes."""
         from ..joint.structure import declare
 
         return declare(self._passes, self._passes.apply("layout", self._graph, self.default_row()))

@@ -16,12 +16,14 @@ from .program_problem import ProgramProblem
 
 
 class KernelProblem(ProgramProblem):
-    """Settings of the kernels that the default fusion makes; a subclass says which slots are tuned."""
+    """Settings of the kernels of the default fusion; a subclass says which slots are tuned."""
 
     slots: ClassVar[range]
 
     def _without_kernel(self, name: str) -> str:
-        found = re.fullmatch(r"(.*)#([\w-]+)", name)  # a file's name may hold a # with more than a word behind it
+        found = re.fullmatch(
+            r"(.*)#([\w-]+)", name
+        )  # a file's name may contain a # that is followed by more than a word
         program, self._kernel = (found[1], found[2]) if found else (name, "")
         return program
 
@@ -59,7 +61,7 @@ class KernelProblem(ProgramProblem):
         return f"{self._laid.name(self._results[column // len(self.slots)])}: {SLOTS[self._slots[column]]}"
 
     def evaluate(self, configs: NDArray) -> Evaluations:
-        """Return the seconds that the kernels take in a run of the program; a single kernel's in one run of it."""
+        """Return the seconds of all kernels in one run of the program, or of a single kernel in one run of it."""
         from ..hardware.kernel_settings import tuned_seconds
 
         rows, n = np.require(configs, np.int64, ["C", "W"]), len(configs)
@@ -77,7 +79,7 @@ class KernelProblem(ProgramProblem):
         return hashlib.sha256(f"{super().fingerprint()}|{self._results.tolist()}".encode()).hexdigest()[:16]
 
     def structure(self) -> Structure:
-        """Return that the settings of one kernel interact, and the numbers that describe the kernel."""
+        """Return that the settings of one kernel interact, and the features of the kernel."""
         k, s = len(self._results), len(self.slots)
         places = np.arange(k * s)
         others = np.array([[j for j in range(s) if j != i] for i in range(s)], np.int32)
@@ -106,11 +108,11 @@ class KernelProblem(ProgramProblem):
 
 
 class TileProblem(KernelProblem):
-    """Which tile each kernel of a program walks by, on the simulated tensor compiler.
+    """The tile size of each kernel of a program, on the simulated tensor compiler.
 
-    Three sizes a kernel: outer, rows and columns of a loop; rows, columns and depth of a matrix product. A tile whose
-    windows do not fit into the scratchpad is a compile error. `tile/resnet50` tunes all kernels that the default
-    fusion makes, `tile/resnet50#7` one alone, the first being #0, small enough for exhaustive search. The default is
+    Three sizes per kernel: outer, rows and columns of a loop; rows, columns and depth of a matrix product. A tile whose
+    windows do not fit into the scratchpad is a compile error. `tile/resnet50` tunes all kernels of the default fusion.
+    `tile/resnet50#7` tunes only kernel 7, counted from 0, which is small enough for exhaustive search. The default is
     the choice of the compiler's analytical model.
     """
 
@@ -121,8 +123,8 @@ class FlagsProblem(KernelProblem):
     """Code generation flags of each kernel of a program, on the simulated tensor compiler.
 
     Buffers per window, unrolling, prefetched windows, which operand of a matrix product stays, partial sums, and vector
-    registers handled at once. `flags/resnet50` tunes all kernels that the default fusion makes, `flags/resnet50#7` one
-    alone, the first being #0, small enough for exhaustive search.
+    registers handled at once. `flags/resnet50` tunes all kernels of the default fusion. `flags/resnet50#7` tunes only
+    kernel 7, counted from 0, which is small enough for exhaustive search.
     """
 
     slots = range(3, 9)

@@ -15,17 +15,16 @@ from .program_problem import ProgramProblem
 class LayoutProblem(ProgramProblem):
     """Which layouts the convolutions, products and reshapes of a program work in, on the simulated tensor compiler.
 
-    One choice an operation: which dimensions of its result and its operands are the two minor ones, which are padded
-    to the hardware's tile. The compiler's propagation decides about all other operations and inserts copies where two
-    layouts meet; then it fuses as it does by default. The default is the cheapest by an estimate of kernels and
-    copies, found for the whole program at once.
+    One choice per operation: which two dimensions of its result and operands are minor, that is, padded to the
+    hardware's tile. Propagation decides all other layouts and inserts copies where two layouts meet; the default fusion
+    follows. The default is the cheapest choice for the whole program by an estimate of kernels and copies.
     """
 
     def _prepare(self, path: Path) -> None:
         from ..fusion.state import StateBuffer
         from ..layout.layout_pass import LayoutPass
 
-        self._memory = StateBuffer()
+        self._buffer = StateBuffer()
         self._pass = LayoutPass(self._graph, self._machine)
         if not len(self._pass.nodes):
             raise UserError(f"{path}: no operation of this program has a choice of layouts; nothing to tune")
@@ -45,11 +44,11 @@ class LayoutProblem(ProgramProblem):
     def _seconds(self, config: NDArray) -> float:
         from ..fusion.fusion_pass import Fusion
 
-        fusion = Fusion(self._pass.apply(config), self._machine, self._memory)
+        fusion = Fusion(self._pass.apply(config), self._machine, self._buffer)
         return float(fusion.seconds(fusion.default()[None])[0])
 
     def structure(self) -> Structure:
-        """Return which choices interact, what is known of each, and the program in its default layouts."""
+        """Return which choices interact, the features of each, and the program in its default layouts."""
         from ..layout.structure import declare
 
         return declare(self._pass)

@@ -1,4 +1,4 @@
-"""What all tasks on programs have in common: their names, the machine, and loading."""
+"""The base of all tasks on programs: names, machine, and loading."""
 
 from __future__ import annotations
 
@@ -64,17 +64,17 @@ class ProgramProblem(Problem):
 
     @abstractmethod
     def _prepare(self, path: Path) -> None:
-        """Set the space and the default; `path` is named in errors."""
+        """Set the space and the default; errors name `path`."""
 
     def paste(self, config: NDArray) -> str:
-        """Return `name = label` for all that differs from the compiler's choice, by operation."""
+        """Return a line `decision = label` for each difference from the compiler's choice, by operation."""
         lines: dict[str, list[str]] = {}
         for operation, decision in self._changes(config):
             lines.setdefault(operation, [operation]).append(f"  {decision}")
         return "\n".join(line for own in lines.values() for line in own) or NO_CHANGE
 
     def _changes(self, config: NDArray) -> Iterator[tuple[str, str]]:
-        """Yield for each difference from the default the operation that it is about, and what is decided."""
+        """Yield the operation and the decision of each difference from the default."""
         for column in np.flatnonzero(config != self.default_row()).tolist():
             operation, what = place(self.space.name(column))
             yield operation, f"{what} = {self.space.values(column)[config[column]]}"
@@ -85,13 +85,13 @@ class ProgramProblem(Problem):
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def facts(self) -> dict[str, str]:
-        """Return the machine, the size of the program, and what of it is not known."""
+        """Return the machine, the size of the program, and its unknown operations and types."""
         operations = f"{int((self._graph.kind > 1).sum()):,}"
         return {"machine": self._machine_name, "operations": operations, **self._unknown}
 
 
 def place(name: str) -> tuple[str, str]:
-    """Return the operation that a decision is about, and what is decided of it, from the decision's name."""
+    """Return the operation that a decision is about, and what is decided about it, from the decision's name."""
     for mark, what in ((" -> ", "fused into "), (": ", "")):
         operation, found, rest = name.partition(mark)
         if found:

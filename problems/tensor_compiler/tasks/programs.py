@@ -1,4 +1,4 @@
-"""The programs that can be named: a few ship as HLO text, the others are lowered from their models when first used."""
+"""The programs of the tasks: a few ship as HLO text, the others are lowered from their models on first use."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ SHIPPED = Path(__file__).parents[1] / "programs"
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all programs, those that ship first."""
+    """Return the names of all programs; those that ship come first."""
     shipped = sorted(path.name.removesuffix(".hlo.gz") for path in SHIPPED.glob("*.hlo.gz"))
     return (*shipped, *(name for name in PROGRAMS if name not in shipped))
 
 
 def program(name: str) -> Path:
-    """Return the file of a program's HLO text; lowers it, once for each version of JAX, if it does not ship.
+    """Return the file with a program's HLO text; a program that does not ship is lowered once per version of JAX.
 
     Raises:
       UserError: there is no such program, or it cannot be lowered or stored.
@@ -47,11 +47,11 @@ def program(name: str) -> Path:
 
 
 def _lower(name: str, target: Path) -> None:
-    """Lower in a process of its own: JAX is heavy, and whoever evaluates has no need of it."""
+    """Lower in a process of its own, because JAX is heavy and an evaluation does not need it."""
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         command = [sys.executable, "-m", f"{_COMPILER}.models.lower", name, "--out", folder]
         done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"JAX_PLATFORMS": "cpu"})
         if done.returncode:
             reason = (done.stderr.strip() or "no reason given").splitlines()[-1]
             raise UserError(f"the program {name} cannot be lowered ({reason}); is jax {version('jax')} sound?")
-        (Path(folder) / target.name).replace(target)  # whole or not at all, also for another process
+        (Path(folder) / target.name).replace(target)  # atomic, so that another process never sees a partial file

@@ -14,12 +14,13 @@ from bbo_problems.tensor_compiler.models.lower import PROGRAMS, VERSIONS, hlo_te
 TINY = {
     "resnet50": {"batch": 2, "image": 32, "depths": (1, 2, 1, 1), "width": 8, "classes": 10},
     "transformer": {"batch": 2, "sequence": 8, "depth": 2, "width": 16, "heads": 2, "hidden": 32, "vocabulary": 11},
-    "mobilenet": {"batch": 16, "image": 64, "width": 0.1, "classes": 10},
+    "mobilenet": {"batch": 8, "image": 32, "width": 0.1, "classes": 10},
     "rnn": {"batch": 2, "sequence": 5, "depth": 2, "hidden": 8, "vocabulary": 11},
 }
 LABELS = 10  # integers drawn are below every tiny model's number of classes
 ZERO = {"transformer": (1, 2), "mobilenet": (1,), "rnn": (1,)}  # arguments that training starts from zero
 STEPS = 30
+QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}  # most time is compilation
 
 
 def shipped_text(name):
@@ -46,7 +47,7 @@ def tiny(name):
     arguments = list(jax.tree_util.tree_map_with_path(lambda path, leaf: drawn(path, leaf, generator), abstract))
     for position in ZERO.get(name, ()):
         arguments[position] = jax.tree.map(jnp.zeros_like, arguments[position])
-    return jax.jit(function), arguments
+    return jax.jit(function, compiler_options=QUICK), arguments
 
 
 def sizes_by_name(tree):

@@ -24,7 +24,7 @@ TINY = {
     "convdraw-unrolled": partial(convdraw.build, batch=4, image=8, steps=3, hidden=8, latent=2, unroll=3),
 }
 BOXES = 6766  # default boxes of an image of 260
-SLOW = {"ssd-resnet34"}
+SLOW = {"ssd-resnet34", "ssd-vgg16", "unet", "convdraw"}  # compiling their gradients takes long
 UNTRAINED = {"mobilenet", "convdraw-unrolled"}  # trained by test_models, or the same as another
 TRAINED = [
     pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in TINY if name not in UNTRAINED
@@ -61,6 +61,14 @@ def tiny(name, training):
     if name == "unet" and training:
         arguments[2] = jax.tree.map(jnp.zeros_like, arguments[2])
     return jax.jit(function, compiler_options=QUICK), arguments
+
+
+@pytest.mark.parametrize("name", sorted(SLOW))
+def test_a_training_step_keeps_every_shape(name):
+    function, arguments = TINY[name](training=True)
+    *state, loss = jax.eval_shape(function, *arguments)
+    assert jax.tree.map(jnp.shape, state) == jax.tree.map(jnp.shape, list(arguments[: len(state)]))
+    assert loss.shape == ()
 
 
 @cache
