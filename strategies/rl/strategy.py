@@ -15,6 +15,7 @@ from bbo_suite import Moves, Strategy, Task, option
 
 from ..annealing import Annealing, AnnealingOptions
 from ..mutation import AdaptiveMutation
+from .jax_settings import configure_jax
 from .policy_file import PolicyFile, content
 
 if TYPE_CHECKING:  # JAX takes a second to import: only a run pays for it
@@ -75,7 +76,7 @@ class ReinforcementLearning(Strategy):
         self, task: Task, budget: int, rng: Generator, options: ReinforcementOptions, training: Training | None = None
     ) -> None:
         super().__init__(task, budget, rng, options)
-        _use_cpu()
+        configure_jax()
         moves = Moves(task.space)
         self._agent, neighbours = None, None
         if len(moves.movable):
@@ -129,7 +130,7 @@ class ReinforcementLearning(Strategy):
         progress: Progress,
     ) -> None:
         """Train one policy on several problems of one family and write it to `out`."""
-        _use_cpu()
+        configure_jax()
         from .imitation import ImitationLearner
         from .policy import PRETRAINED_BOUND
         from .serialization import save
@@ -163,11 +164,3 @@ def _chosen_by(agent: Agent, mutation: AdaptiveMutation) -> ChosenNeighbours:
     from .neighbours import ChosenNeighbours
 
     return ChosenNeighbours(agent, mutation)
-
-
-def _use_cpu() -> None:
-    """Keep JAX on the CPU: it would reserve an accelerator, on which runs do not repeat exactly."""
-    import jax
-
-    if not jax.config.jax_platforms:  # type: ignore[attr-defined]
-        jax.config.update("jax_platforms", "cpu")
