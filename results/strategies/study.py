@@ -2,9 +2,9 @@
 
     python results/strategies/study.py [--budget 10000] [--repeats 10] [--only fusion] [--strategy local ...]
 
-Runs are kept under `results/strategies-BUDGET` and resumed, so parts can be made one after another. Adds all that is
-there to `runs.csv` (with another cost model, first cut it down to its header) and draws curves and writes the report of
-that budget's; `verdicts.py` makes tables and more figures, `archive.py` packs rows; README.md says what they show.
+Runs are kept under `results/strategies-BUDGET` and resumed, so the study can be made in parts. All finished runs are
+added to `runs.csv` (if the cost model has changed, first cut that file down to its header), curves are drawn, and the
+report is written into the study's folder. `verdicts.py` makes tables and more figures; README.md says what they show.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ TASKS = {
     "ordering": ("40x50-a", "40x50-b"),
     "ehrlich": ("32x32-a", "64x32-a"),
 }
-"""By family; `training.txt` names what settings were tuned on: other models."""
+"""Tasks by family; `training.txt` names the tasks that settings were tuned on: other models."""
 
 OURS = ("random", "annealing", "evolution", "mbo", "portfolio", "local", "rl")
 PEERS = (
     *("pymoo:GA", "pymoo:DE", "nevergrad:DiscreteLenglerOnePlusOne", "nevergrad:NGOpt", "nevergrad:TwoPointsDE"),
     *("nevergrad:SmoothDiscreteOnePlusOne", "nevergrad:UltraSmoothDiscreteLenglerOnePlusOne", "optuna:NSGAIISampler"),
 )
-"""Those that are best known, and two that `screening.csv` has among the best, on a training problem."""
+"""The best-known ones, and two that are among the best of `screening.csv`, on a training problem."""
 BESIDES = {"joint": ("joint",)}
-"""What takes part in one family only."""
+"""Strategies that take part in one family only."""
 KEY = ["problem", "strategy", "budget", "seed"]
 COLUMNS = [*KEY, "uses_structure", "default", "best", "speedup"]
 COSTS = ["evaluations", "unique", "failed", "strategy_seconds", "evaluation_seconds"]
 
 
 def gather(study: str, table: Path) -> pd.DataFrame:
-    """Return one row for each run: those of a table, as made elsewhere, and those that are finished here."""
+    """Return one row for each run: those in a table, and those that are finished here, which replace them."""
     folders = HERE.parent.glob(f"{study}-*/*/end.json")
     here = pd.DataFrame([summarise(path.parent) for path in folders], columns=COLUMNS + COSTS)
     known = pd.read_csv(table)[COLUMNS + COSTS]
@@ -68,7 +68,7 @@ def gather(study: str, table: Path) -> pd.DataFrame:
 
 
 def collect() -> pd.DataFrame:
-    """Return one row for each run; of a budget, only of what is as often repeated as anything there is."""
+    """Return one row for each run; for each budget, only the pairs with the most repeats."""
     runs = gather("strategies", HERE / "runs.csv")
     counts = runs.groupby(["budget", "problem", "strategy"])["seed"].transform("count")
     return runs[counts == counts.groupby(runs["budget"]).transform("max")]
@@ -81,7 +81,7 @@ def main(
     only: Annotated[list[str] | None, typer.Option(help="families")] = None,
     strategy: Annotated[list[str] | None, typer.Option(help="strategies")] = None,
 ) -> None:
-    """Do the runs that are missing and write the table of all, figures and the report."""
+    """Make the missing runs, then write the table of all runs, the figures and the report."""
     settings = {"repeats": repeats, "jobs": jobs, "study": f"strategies-{budget}", "results": HERE.parent}
     for family in only or TASKS:
         names = strategy or [*OURS, *PEERS, *BESIDES.get(family, ())]
@@ -89,7 +89,7 @@ def main(
     collect().to_csv(HERE / "runs.csv", index=False, float_format="%.10g")
     frame = bbo_suite.load(f"strategies-{budget}", HERE.parent)
     list(figures.write(frame, HERE / f"figures-{budget}", names=("ecdf", "time"), formats=("png",)))
-    report.write(f"strategies-{budget}", HERE.parent, HERE / f"report-{budget}.html")
+    report.write(f"strategies-{budget}", HERE.parent)
 
 
 if __name__ == "__main__":
