@@ -6,19 +6,17 @@ Three strategies tune the tiles of a program's kernels on the simulated compiler
 """
 
 import bbo_suite
-from bbo_suite.figures import FIGURES
 
-bbo_suite.run(["random", "annealing", "evolution"], "tile/rnn", budget=2000, repeats=5, study="compare")
-frame = bbo_suite.load("compare")
-print(frame.groupby("strategy", observed=True)["speedup"].max())
+study = bbo_suite.run(["random", "annealing", "evolution"], "tile/rnn", budget=2000, repeats=5)
+study
 
 # %%
 # How good is the best candidate after so many evaluations? The line is the median of five runs, the band holds the
 # middle half of them.
 
-figure, _ = FIGURES["convergence"](frame)
+figure = study.plot("convergence")
 
 # %%
 # And at the end, with 95 % intervals of the mean:
 
-figure, _ = FIGURES["speedup"](frame)
+figure = study.plot("speedup")

@@ -22,8 +22,8 @@ print(f"{len(costs)} candidates, {costs.min():.0f} to {costs.max():.0f} {problem
 # %%
 # Annealing runs ten times; each of its evaluations is a look-up.
 
-bbo_suite.run("annealing", "recorded/gcc-huffman", budget=500, repeats=10, batch=5, study="flags", jobs=1)
-runs = [run["value"].to_numpy() for _, run in bbo_suite.load("flags").groupby("seed")]
+study = bbo_suite.run("annealing", problem, budget=500, repeats=10, batch=5, jobs=1)
+runs = [run["value"].to_numpy() for _, run in study.frame().groupby("seed")]
 found = np.mean([best_so_far(run[:400]) for run in runs], axis=0)
 budgets = np.arange(1, len(found) + 1)
 

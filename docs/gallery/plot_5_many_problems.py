@@ -6,20 +6,19 @@ One problem says nothing about others. Here three strategies run on six problems
 """
 
 import bbo_suite
-from bbo_suite.figures import FIGURES
 
 problems = ["tile/rnn", "flags/rnn", "fusion/rnn"]
 problems += ["ordering/40x50-a", "ordering/40x50-b", "ehrlich/32x32-a"]
-bbo_suite.run(["random", "annealing", "evolution"], problems, budget=500, repeats=5, study="many")
-frame = bbo_suite.load("many")
+study = bbo_suite.run(["random", "annealing", "evolution"], problems, budget=500, repeats=5)
+study
 
 # %%
 # The heat map shows each strategy's share of the best gain on each problem.
 
-figure, _ = FIGURES["heat"](frame)
+figure = study.plot("heat")
 
 # %%
 # Mean ranks over the problems. Strategies whose ranks differ by less than the critical difference are not told apart:
 # six problems are few.
 
-figure, _ = FIGURES["critical"](frame)
+figure = study.plot("critical")

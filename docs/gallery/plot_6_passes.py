@@ -7,7 +7,6 @@ the passes. Any other strategy sees one large space.
 """
 
 import bbo_suite
-from bbo_suite.figures import FIGURES
 
 problem = bbo_suite.problem("joint/rnn")
 print(f"{len(problem.space)} parameters, 10^{len(str(problem.space.cardinality)) - 1} candidates")
@@ -15,5 +14,5 @@ print(f"{len(problem.space)} parameters, 10^{len(str(problem.space.cardinality))
 # %%
 # By default ``joint`` tunes layout and fusion together by annealing, and then the tile and the flags of each kernel.
 
-bbo_suite.run(["joint", "annealing", "random"], "joint/rnn", budget=2000, repeats=3, study="passes")
-figure, _ = FIGURES["convergence"](bbo_suite.load("passes"))
+study = bbo_suite.run(["joint", "annealing", "random"], problem, budget=2000, repeats=3)
+figure = study.plot("convergence")
