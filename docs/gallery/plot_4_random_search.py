@@ -3,7 +3,7 @@ Random search in closed form
 ============================
 
 All costs of a recorded space are known. So the expected result of random search needs no runs: it can be computed
-exactly, and a search strategy should be above that curve.
+exactly, and a search strategy should stay below that curve of costs.
 
 The space holds all settings of twelve flags of GCC on one program; the cost is the size of the code in bytes.
 """
@@ -20,7 +20,7 @@ costs = problem.evaluate(every).values
 print(f"{len(costs)} candidates, {costs.min():.0f} to {costs.max():.0f} {problem.unit}")
 
 # %%
-# Annealing runs ten times; each of its evaluations is a look-up.
+# Annealing starts at the compiler's default and runs ten times; each of its evaluations is a look-up.
 
 study = bbo_suite.run("annealing", problem, budget=500, repeats=10, batch=5, jobs=1)
 runs = [run["value"].to_numpy() for _, run in study.frame().groupby("seed")]
