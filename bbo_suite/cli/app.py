@@ -13,11 +13,13 @@ from ..errors import UserError
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 
-StudyName = Annotated[str, typer.Argument(help="Name of the study.")]
+StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="Name of the study.")]
 Results = Annotated[Path, typer.Option(help="The folder of all studies.")]
 Plugins = Annotated[
     list[Path] | None,
-    typer.Option("--plugin", help="Python file with a strategy or a problem, named like its id. May be repeated."),
+    typer.Option(
+        "--plugin", help="Python file with a strategy or a problem; the id is the file's name. May be repeated."
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, to standard output.")]
 AsLines = Annotated[

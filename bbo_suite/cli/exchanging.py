@@ -39,7 +39,7 @@ def import_(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="A file written by `export` as csv, parquet, ioh or optuna.")
     ],
-    study: Annotated[str | None, typer.Option(help="Name of the new study (default: taken from the file).")] = None,
+    study: Annotated[str | None, typer.Option(help="Name of the study (default: taken from the file).")] = None,
     problem: Annotated[str | None, typer.Option(help="The problem of the runs, if the file does not name it.")] = None,
     results: Results = Path("results"),
     plugin: Plugins = None,

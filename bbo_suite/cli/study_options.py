@@ -28,7 +28,9 @@ PROBLEM = "fusion/resnet50"
 class StudyOptions:
     """The options that define a study, as given on the command line."""
 
-    strategy: Annotated[list[str] | None, typer.Option(help="Id of a strategy. May be repeated.")] = None
+    strategy: Annotated[
+        list[str] | None, typer.Option(help="Id of a strategy, as `list strategies` shows. May be repeated.")
+    ] = None
     problem: Annotated[
         list[str] | None,
         typer.Option(help="Id of a problem: family/instance, or family:path for a file. May be repeated."),

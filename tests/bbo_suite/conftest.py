@@ -15,7 +15,7 @@ from hypothesis import settings
 
 from bbo_suite.__main__ import main
 
-settings.register_profile("untimed", deadline=None)  # how long an example takes is the machine's affair
+settings.register_profile("untimed", deadline=None)  # no time limit: machines differ in speed
 settings.load_profile("untimed")
 
 spec = importlib.util.spec_from_file_location("bbo_toys", Path(__file__).with_name("toys.py"))
@@ -40,7 +40,7 @@ def suite(tmp_path, monkeypatch, capsys):
 
     def run(*arguments):
         if arguments[0] == "run" and not {"--jobs", "--cluster"} & set(arguments):
-            arguments = (*arguments, "--jobs", 1)  # other processes would stay in the folder of an earlier test
+            arguments = (*arguments, "--jobs", 1)  # other processes would keep the folder of an earlier test
         monkeypatch.setattr(sys, "argv", ["bbo_suite", *map(str, arguments)])
         code = 0
         try:
@@ -61,7 +61,7 @@ def toy():
 
 @pytest.fixture
 def full_disk():
-    """Return a context in which no file can grow beyond so many bytes."""
+    """Return a context manager that limits the size of files in bytes."""
 
     @contextmanager
     def limited(size):

@@ -1,4 +1,4 @@
-"""A small problem and small strategies, as a user writes them, and what runs them without a registry."""
+"""A small problem and a small strategy, and functions that run them without a registry."""
 
 import dataclasses
 import itertools
@@ -38,7 +38,7 @@ class Toy(Problem):
         self.id = f"toy/{instance}"
 
     def evaluate(self, configs):
-        """Return a sum of one number for each parameter; a few candidates do not compile."""
+        """Return a sum of one weight per parameter; a few candidates do not compile."""
         values = 1 + self._weights[np.arange(configs.shape[1]), configs].sum(axis=1)
         broken = np.flatnonzero((configs[:, 0] == 2) & (configs[:, -1] == 1))
         status = np.zeros(len(configs), np.int8)
@@ -55,7 +55,7 @@ class ClimberOptions:
 
 
 class Climber(Strategy):
-    """Changes the best candidate so far: what it proposes depends on all that it was told."""
+    """Changes the best candidate so far, so that its proposals depend on everything that it was told."""
 
     Options = ClimberOptions
 
@@ -78,7 +78,7 @@ def run_of(problem, strategy, budget=40, batch=7, seed=0):
 
 
 def perform(path, problem=None, strategy=Climber, stopped=lambda: False, keep_all=False, max_seconds=None, **settings):
-    """Do a run, or what is left of it, and return whether it is complete."""
+    """Run, or resume a run, and return whether it is complete."""
     problem = problem or Toy()
     run = run_of(problem, strategy, **settings)
     with RunFolder(path, run.identity(), FACTS) as folder:
@@ -95,7 +95,7 @@ def rows_of(path):
 
 
 def contents(path):
-    """Return every file of a folder but the lock, to see that nothing was changed."""
+    """Return the contents of a folder's files without the lock, to check that nothing changed."""
     return {file: file.read_bytes() for file in path.iterdir() if file.name not in (".lock", "error.txt")}
 
 
@@ -113,7 +113,7 @@ RULES = {
 
 @st.composite
 def spaces(draw, largest=2000):
-    """Draw a random space and all rows that it should allow, found by trying every combination."""
+    """Draw a random space and all its allowed rows, found by trying every combination."""
     sizes, kinds, groups, permutations = [], [], [], []
     for number in range(draw(st.integers(1, 4))):
         kind, size = draw(st.sampled_from(["choice", "scale", "sequence", "permutation"])), draw(st.integers(1, 4))
@@ -138,7 +138,7 @@ def spaces(draw, largest=2000):
 
 
 def frame(runs, budget=4, structured=(), seconds=(0.5, 0.25), configs=""):
-    """Return what `bbo_suite.load` gives of `{(problem, strategy, seed): costs}`; the default costs 8."""
+    """Return the frame that `bbo_suite.load` returns for `{(problem, strategy, seed): costs}`; the default costs 8."""
     parts = []
     for (problem, strategy, seed), values in runs.items():
         part = pd.DataFrame({"value": np.asarray(values, float), "evaluation": np.arange(1, len(values) + 1)})

@@ -16,7 +16,7 @@ FIELDS = {
 
 
 def strict(text):
-    """Return the objects of some lines of JSON; NaN and Infinity are no JSON."""
+    """Parse lines of JSON; NaN and Infinity are refused."""
     return [json.loads(line, parse_constant=pytest.fail) for line in text.splitlines()]
 
 

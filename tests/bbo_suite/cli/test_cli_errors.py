@@ -1,4 +1,4 @@
-"""A user's mistake is one sentence that names it, a code that is not zero, and never a traceback."""
+"""A user's error gives one sentence that names it, a nonzero exit code and no traceback."""
 
 import json
 import os
@@ -20,7 +20,7 @@ class Mine(Strategy):
 
 
 def refused(done, *words):
-    """Check that a command ended with one sentence that holds the words."""
+    """Check that a command ended with one error sentence that contains the words."""
     sentences = [line for line in done.err.splitlines() if not line.startswith(("loading", "evaluating"))]
     assert done.code == 1, done
     assert len(sentences) == 1 and sentences[0].startswith("error: "), done.err

@@ -21,7 +21,7 @@ FIRST = [RunName("toy/small", "pick", seed) for seed in range(3)]
 
 
 def write(study, name, count, pace=0.1, ended=False):
-    """Write so many more rows of a run, as the suite does."""
+    """Append `count` rows to a run, as the suite does."""
     path = study / name.folder
     path.mkdir(exist_ok=True)
     (path / "run.json").write_text('{"default": 4.0, "budget": 100}')
@@ -59,12 +59,12 @@ def view_of(study):
 
 def test_pace_and_time_left(study, now):
     view = view_of(study)
-    assert (view.rate, view.seconds_left) == (0, None)  # nothing has begun
+    assert (view.rate, view.seconds_left) == (0, None)  # no run has started
     write(study, FIRST[0], 40)
     view = view_of(study)
     assert view.rate == pytest.approx(1 / 0.2)  # from the seconds stored with the rows
     assert view.seconds_left == pytest.approx((60 + 100 + 100) * 0.2)
-    write(study, FIRST[1], 10)  # two at a time, both slowed down by half
+    write(study, FIRST[1], 10)  # two runs at a time, each slower
     now.append(now[-1] + 10)
     write(study, FIRST[0], 25)
     view.refresh()
@@ -171,7 +171,7 @@ def test_on_a_terminal_it_ends_when_all_is_done_or_quietly(study, tmp_path, way)
 
 
 def until(terminal, wanted):
-    """Return what a terminal shows up to some words, or to the end."""
+    """Return the terminal's output up to the wanted text, or to the end."""
     shown, ends = b"", time.monotonic() + 30
     while (wanted is None or wanted not in shown) and time.monotonic() < ends:
         if not select.select([terminal], [], [], 1)[0]:

@@ -1,4 +1,4 @@
-"""The conformance kit finds what is wrong: each broken plugin breaks the rule that it should."""
+"""The conformance kit finds errors: each broken plugin breaks the expected rule."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bbo_suite.conformance.strategy_rules import deterministic
 
 
 def broken(rules: list) -> list[str]:
-    """Return the rules that raise, by their words."""
+    """Return the rules that raise."""
     found = []
     for words, rule in rules:
         try:
@@ -63,7 +63,7 @@ class Seeds(Sound):
 
 
 class BreaksLate(Sound):
-    """Fits a model from the hundredth evaluation on, and cannot."""
+    """Fails from the hundredth evaluation on, like a model that is fitted only then."""
 
     told = 0
 
@@ -83,14 +83,14 @@ class Fragile(Sound):
 
 
 class Greedy(Sound):
-    """Cannot do without one candidate that works."""
+    """Fails if no candidate of a batch works."""
 
     def tell(self, configs, values) -> None:
         assert np.isfinite(values).any() or len(values) < 8
 
 
 class Bold(Sound):
-    """Takes it for granted that neighbours are declared."""
+    """Assumes that a structure is declared."""
 
     uses_structure = True
 
@@ -100,7 +100,7 @@ class Bold(Sound):
 
 
 class Impatient(Sound):
-    """Has nothing to propose in a batch of one."""
+    """Proposes nothing valid in a batch of one."""
 
     def ask(self, n: int):
         return super().ask(n)[: n // 2 + 1] if n > 1 else np.zeros((1, 0), int)

@@ -9,7 +9,7 @@ from bbo_suite import Evaluations, Problem, choice, product
 class Toy(Problem):
     """Counts the parameters that are not at their best.
 
-    It prints, as careless problems do.
+    It prints, as some plugins do.
     """
 
     instances = ("small", "large")
