@@ -16,9 +16,9 @@ from bbo_suite.supervised import LiveProblem
 
 REGISTRY = Registry()
 LIVE = ("llvm/bits", "gcc/bits", "pallas/matmul", "xla-tpu/lstm")
-"""One small program for each live compiler; the others differ in nothing that the rules look at."""
+"""One small program for each live compiler; for the rules all its programs are alike."""
 NEEDS = {"gcc": shutil.which("gcc"), "pallas": find_spec("libtpu"), "xla-tpu": find_spec("libtpu")}
-"""What must be installed for a family."""
+"""What must be installed for a family; falsy if it is not."""
 
 
 def is_checked(problem: str) -> bool:

@@ -1,4 +1,4 @@
-"""The shipped C programs: complete in both families, and what they return is what another compiler makes of them."""
+"""The shipped C programs: both families have them all, and two compilers agree on their results."""
 
 import shutil
 import subprocess
@@ -22,7 +22,7 @@ def test_every_program_ships_as_source_and_as_llvm_text():
 @pytest.mark.skipif(not shutil.which("gcc"), reason="gcc is not installed")
 @pytest.mark.parametrize("name", names())
 def test_the_programs_are_sound_and_the_llvm_text_returns_the_same(name, tmp_path):
-    """Undefined behaviour would make a right compiler look wrong; gcc's sanitizers see none."""
+    """Undefined behaviour would make a correct compiler look wrong; GCC's sanitizers find none."""
     import llvmlite.binding as llvm
 
     from bbo_problems.gcc.worker import _MAIN

@@ -1,32 +1,32 @@
-"""What the children of the tests' live problems serve."""
+"""Services of the live problems in the tests."""
 
 import time
 
 from supervised_targets import echo
 
 
-def add(deeds):
-    """Answer the sum of two deeds, the first of which may be a misdeed."""
+def add(requests):
+    """Answer the sum of two requests; one of them may ask for a fault."""
     answer = echo()
 
     def handler(request, enter):
-        first, second = (deeds[i] for i in request)
-        for deed in (first, second):
-            if isinstance(deed, tuple) and deed[0] == "wrong":
+        first, second = (requests[i] for i in request)
+        for one in (first, second):
+            if isinstance(one, tuple) and one[0] == "wrong":
                 return "wrong_result", "it returns 1, not 2"
-            if isinstance(deed, tuple):
-                answer(deed, enter)
+            if isinstance(one, tuple):
+                answer(one, enter)
         return first + second if isinstance(first, int) and isinstance(second, int) else 9
 
     return handler
 
 
-def slow(deeds):
+def slow(requests):
     """Answer the sum after a while."""
-    handler = add(deeds)
+    handler = add(requests)
     return lambda request, enter: (time.sleep(0.03), handler(request, enter))[1]
 
 
-def useless(deeds):
-    """Fail whatever is asked."""
+def useless(requests):
+    """Fail at every request."""
     return echo("no number")

@@ -1,4 +1,4 @@
-"""What the tests' children serve: behaving well, and in every way in which a compiler does not."""
+"""Services of the tests' children: one that works, and every way in which a compiler fails."""
 
 import os
 import signal
@@ -10,13 +10,13 @@ _KEPT = []
 
 
 def echo(factor=1):
-    """Answer numbers; do on request what compilers do."""
+    """Answer numbers; on request, fail as compilers do."""
 
     def answer(request, enter):
         if isinstance(request, int | float):
             return request * factor
         what, argument = request
-        _DEEDS[what](argument, enter)
+        _FAULTS[what](argument, enter)
         return argument
 
     return answer
@@ -52,7 +52,7 @@ def _stage(seconds, enter):
     time.sleep(seconds)
 
 
-_DEEDS = {
+_FAULTS = {
     "print": _print,
     "eat": _eat,
     "die once": _die_once,
@@ -67,7 +67,7 @@ _DEEDS = {
 
 
 def pid():
-    """Answer with the process."""
+    """Answer the process id."""
     return lambda request, enter: (time.sleep(request), os.getpid())[1]
 
 
@@ -77,15 +77,15 @@ def unfit():
 
 
 def hungry():
-    """Eat memory before being ready."""
+    """Take too much memory during the start."""
     _KEPT.append(bytearray(4 << 30))
 
 
 def slow():
-    """Never be ready."""
+    """Never become ready."""
     time.sleep(60)
 
 
 def dies():
-    """Die before being ready."""
+    """Die during the start."""
     os._exit(7)

@@ -1,4 +1,4 @@
-"""Children that abort, hang, eat memory, print rubbish or are killed cost one candidate at most."""
+"""A child that aborts, hangs, needs too much memory, prints rubbish or is killed costs one candidate at most."""
 
 import importlib.util
 import os
@@ -127,13 +127,13 @@ def test_memory_is_bounded_from_the_start(make):
         make("supervised_targets:hungry", memory=1 << 30).map([1])
 
 
-def test_rubbish_on_standard_output_is_no_answer(make):
+def test_rubbish_on_standard_output_is_not_an_answer(make):
     answers = make().map([("print", 2000), 7, ("abort", "the end"), ("print", 1)])
     assert [answer.failure for answer in answers] == ["", "", "died", ""]
     assert answers[2].reason.endswith("SIGABRT: the end")  # and not what was printed for another candidate
 
 
-def test_what_is_raised_is_an_answer(make):
+def test_an_exception_is_an_answer(make):
     workers = make()
     (answer,) = workers.map([("raise", "cannot select: node 7")])
     assert (answer.failure, answer.reason) == ("raised", "cannot select: node 7")
@@ -149,7 +149,7 @@ def test_what_is_raised_is_an_answer(make):
         ("no_such_module:f", "cannot start: ModuleNotFoundError: No module named 'no_such_module'"),
     ],
 )
-def test_what_cannot_start_is_a_clear_error(make, target, words):
+def test_a_service_that_cannot_start_is_a_clear_error(make, target, words):
     with pytest.raises(UserError, match=words):
         make(target).map([1])
 
@@ -200,7 +200,7 @@ def test_children_end_with_their_parent(ending, then):
     assert gone(children)
 
 
-def test_children_end_when_the_parent_ends_well():
+def test_children_end_when_the_parent_ends_normally():
     process, children = parent("pid", "")
     assert process.wait(20) == 0
     assert gone(children)

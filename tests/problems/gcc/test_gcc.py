@@ -1,4 +1,4 @@
-"""GCC's flags on small programs: what is offered, what is refused, and that every program is run."""
+"""GCC's flags on small programs: which are offered, which programs are refused, and that results are compared."""
 
 import os
 import shutil
@@ -92,7 +92,7 @@ def test_without_gcc_one_sentence_says_what_to_install(monkeypatch):
         ("sleep 60", r"does not work, or is not GCC \(.* timed out after 0.2 seconds\)"),
     ],
 )
-def test_what_is_called_gcc_and_is_none_or_broken_is_refused(fake_gcc, monkeypatch, script, words):
+def test_another_compiler_called_gcc_and_a_broken_gcc_are_refused(fake_gcc, monkeypatch, script, words):
     monkeypatch.setattr(flags, "_SECONDS", 0.2 if "sleep" in script else 60)
     fake_gcc(script)
     with pytest.raises(UserError, match=words):
@@ -100,7 +100,7 @@ def test_what_is_called_gcc_and_is_none_or_broken_is_refused(fake_gcc, monkeypat
 
 
 @needs_gcc
-def test_the_default_is_plain_os_and_a_candidate_is_what_differs_from_it():
+def test_the_default_is_os_and_a_candidate_is_its_differences_from_the_default():
     problem = GccProblem("hash")
     assert problem.request(problem.default_row()) == ()
     assert len(problem.space) > 100
@@ -135,7 +135,7 @@ def test_code_that_crashes_is_a_runtime_error(tmp_path):
 
 
 @needs_gcc
-def test_a_program_that_does_not_return_is_refused_in_one_sentence(tmp_path, monkeypatch):
+def test_a_program_that_does_not_end_is_refused_in_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr(worker, "_RUN_SECONDS", 0.2)
     source = tmp_path / "loop.c"
     source.write_text("unsigned long long run(unsigned long long x) { volatile int y = 1; while (y); return x; }")
@@ -179,7 +179,7 @@ def test_a_users_file_and_one_without_run(tmp_path):
         ("exit(0);", "the program ended before it had a result"),
     ],
 )
-def test_a_program_that_does_not_run_as_it_came_is_said_not_to_be_run(tmp_path, body, why):
+def test_facts_say_why_a_program_is_not_run(tmp_path, body, why):
     source = tmp_path / "mine.c"
     source.write_text(f"#include <stdlib.h>\nunsigned long long run(unsigned long long x) {{ {body} }}")
     problem = GccProblem.from_file(str(source))
@@ -197,7 +197,7 @@ def test_a_file_without_code_is_refused(tmp_path):
 def test_a_full_disk_is_not_the_candidates_fault(fake_gcc, tmp_path):
     fake_gcc(f'case "$*" in *-fgcse*) echo "as: error: No space left on device" >&2; exit 1;; esac; exec {GCC} "$@"')
     program = worker.Program(str(tmp_path / "bin/gcc"), str(FOLDER / "bits.c"), tmp_path, SEEDS)
-    with pytest.raises(OSError, match="No space left"):  # which is stored nowhere but in the run
+    with pytest.raises(OSError, match="No space left"):  # the cache does not store it
         program.answer(("-fgcse",), entered)
 
 

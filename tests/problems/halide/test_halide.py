@@ -1,4 +1,4 @@
-"""Halide itself: the algorithms against numpy, schedules against the algorithms, and what a bad one becomes."""
+"""Halide itself: the algorithms against numpy, schedules against the algorithms, and bad schedules."""
 
 import numpy as np
 import pytest
@@ -109,7 +109,7 @@ def entered(stage, seconds):
 
 @pytest.mark.parametrize("name", RIGHT)
 def test_the_default_computes_what_the_algorithm_says(name):
-    """Levels above the first are computed beyond the image, not repeated at its border: hence the pyramid's margin."""
+    """The pyramid has a margin, because its higher levels are computed beyond the image, not repeated at its border."""
     result, right = timed(name)[0]._correct, RIGHT[name]()
     border = {"pyramid": 16, "harris": 2}.get(name)
     if border:
@@ -117,7 +117,7 @@ def test_the_default_computes_what_the_algorithm_says(name):
     assert np.abs(result - right).max() < 1e-4 * np.abs(right).max()
 
 
-def test_schedules_and_autoschedulers_are_timed_and_judged():
+def test_schedules_and_autoschedulers_are_timed_and_compared():
     timer, default = timed("blur")
     assert 0.2 < timer.answer(default, entered) < 5
     slow = default.replace(".vectorize(xi, 8)", "").replace(".vectorize(x, 8)", "")
@@ -161,7 +161,7 @@ def test_threads_processor_and_version_are_part_of_the_identity(monkeypatch):
     assert len({alone.fingerprint(), together.fingerprint(), HalideProblem("blur").fingerprint()}) == 3
 
 
-def test_a_thread_that_waits_for_its_core_changes_no_ratio_of_least_times():
+def test_a_thread_that_waits_for_its_core_does_not_change_the_ratio_of_least_times():
     now, calls = [0.0], []
 
     def takes(seconds):

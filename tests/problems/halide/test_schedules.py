@@ -1,4 +1,4 @@
-"""Spaces of schedules and their text, which need no Halide."""
+"""Spaces of schedules and their text; these tests run without Halide."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_the_default_is_allowed_on_every_machine(name, threads):
         assert space.allowed(knobs.default(PIPELINES[name], threads, width)[None])[0]
 
 
-def test_a_schedule_is_python_that_stands_after_the_algorithm():
+def test_a_schedule_is_python_to_paste_after_the_algorithm():
     assert text("blur", blur_x__unroll_x=2) == [
         "xo, yo, xi, yi = (hl.Var(name) for name in 'xo yo xi yi'.split())",
         "blur_y.tile(x, y, xo, yo, xi, yi, 64, 1024).reorder(xi, yi, xo, yo).vectorize(xi, 8)",
@@ -53,14 +53,14 @@ def test_a_schedule_is_python_that_stands_after_the_algorithm():
     ]
 
 
-def test_what_means_nothing_is_not_in_the_schedule():
+def test_settings_without_effect_are_not_in_the_schedule():
     assert len(text("blur", blur_x__place="inline")) == 2
     assert text("blur", blur_x__place="inline", blur_x__unroll_x=4) == text("blur", blur_x__place="inline")
 
 
 @pytest.mark.parametrize("name", PIPELINES)
-def test_a_stage_is_computed_no_deeper_than_its_uses_and_blocks_divide(name):
-    """Checked candidate by candidate against a recursive reading, of drawn rows and of rows that ignore the rule."""
+def test_no_stage_is_computed_deeper_than_its_users_and_blocks_divide_tiles(name):
+    """Compare with a recursive check, for sampled rows and for random rows that may break the rule."""
     stages = {stage.name: stage for stage in PIPELINES[name].stages}
     space = knobs.space(PIPELINES[name], False)
 

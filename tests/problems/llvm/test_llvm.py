@@ -1,4 +1,4 @@
-"""LLVM's passes on small programs: the default is clang's, nothing depends on what ran before, and no wrong win."""
+"""LLVM's passes on small programs: the default is clang's, costs repeat exactly, and results are compared."""
 
 import dataclasses
 import gzip
@@ -41,7 +41,7 @@ def cost(actions, name="hash", **settings):
 
 @pytest.mark.skipif(not SAME_LLVM, reason="the counts are of LLVM 22.1")
 @pytest.mark.parametrize("name", CLANG)
-def test_the_default_is_what_clang_makes_of_it(name):
+def test_the_default_gives_the_same_count_as_clang(name):
     made = optimiser(name)
     assert made.answer((MODULE,), entered) == CLANG[name][0]
     assert made.answer("facts", entered)["-O3"] == CLANG[name][1]
@@ -103,7 +103,7 @@ GOLDEN = {
 
 @pytest.mark.skipif(not SAME_LLVM, reason="the counts are of LLVM 22.1")
 @pytest.mark.parametrize("name", GOLDEN)
-def test_what_saves_time_changes_no_cost(name):
+def test_sharing_of_states_changes_no_cost(name):
     rng, made, counts = np.random.default_rng(5), optimiser(name), []
     for base in rng.integers(0, len(ACTIONS), (40, SLOTS))[:6]:
         rows = [base]
@@ -114,7 +114,7 @@ def test_what_saves_time_changes_no_cost(name):
     assert counts == GOLDEN[name]
 
 
-def test_pipelines_are_shared_by_what_they_get_and_change_no_cost():
+def test_pipelines_are_shared_by_their_input_and_change_no_cost():
     shares, runs_all = optimiser("lexer"), optimiser("lexer")
     runs_all._passes._shared = None
     for row in np.random.default_rng(5).integers(0, len(ACTIONS), (5, SLOTS)):
@@ -124,7 +124,7 @@ def test_pipelines_are_shared_by_what_they_get_and_change_no_cost():
     assert 0 < len(shares._passes._shared) < runs_all._passes._after.cache_info().misses
 
 
-def test_the_order_of_uses_is_in_the_text_and_no_instruction():
+def test_the_order_of_uses_is_in_the_text_and_does_not_count():
     assert passes.text_is_whole()
     module = llvm.parse_assembly(passes._SWAPPED)
     assert "uselistorder" in str(module) and machine_code.instructions(str(module)) == 3
@@ -142,13 +142,13 @@ def test_every_action_exists_and_keeps_the_results(action):
 
 
 @pytest.mark.skipif(not SAME_LLVM, reason="a bug of LLVM 22.1")
-def test_a_miscompilation_is_no_win():
-    """new-gvn is left out of the space for this; nothing else is known to miscompile, which is why all are run."""
+def test_a_miscompilation_is_a_wrong_result():
+    """new-gvn is left out of the space because of this; no other pass is known to miscompile."""
     status, reason = cost(["new_gvn", "dead_store_elimination", "new_gvn"], "lexer")
     assert status == "wrong_result" and reason.startswith("run(1) returns ")
 
 
-def test_faults_of_the_compiler_and_of_what_it_makes_cost_one_candidate_each():
+def test_a_crash_of_the_compiler_costs_one_candidate():
     problem = LlvmProblem("lexer")
     crash = ("sroa", "instruction_combine", "loop_rotate", "loop_strength_reduce")
     answers = problem._workers.map([(MODULE,), crash, ("no_such",), (MODULE,)])
@@ -166,8 +166,8 @@ def test_faults_of_the_compiler_and_of_what_it_makes_cost_one_candidate_each():
         ("br label %l\nl:\n  br label %l", "timeout"),
     ],
 )
-def test_what_a_result_does_when_it_runs(body, words, monkeypatch, tmp_path):
-    """The child is given one program and told, by a pass of the test's own, to compile to another."""
+def test_outcomes_of_running_a_compiled_program(body, words, monkeypatch, tmp_path):
+    """The child gets one program, and a fake pass replaces it by another."""
     (tmp_path / "swap_worker.py").write_text(SWAP)
     monkeypatch.syspath_prepend(tmp_path)
     problem = LlvmProblem("hash")
@@ -226,7 +226,7 @@ def user(tmp_path, text):
     return LlvmProblem.from_file(str(tmp_path / "mine.ll"))
 
 
-def test_a_file_without_run_is_counted_and_said_not_to_be_run(tmp_path):
+def test_a_file_without_run_is_counted_and_facts_say_that_it_is_not_run(tmp_path):
     text = ir.shipped("hash").replace("@run", "@start")
     assert "NOT run" in user(tmp_path, text).facts()["results"]
     assert (
@@ -237,14 +237,14 @@ def test_a_file_without_run_is_counted_and_said_not_to_be_run(tmp_path):
     assert default_value(user(tmp_path, text)) == cost([MODULE])
 
 
-def test_a_program_that_does_not_return_is_refused_in_one_sentence(monkeypatch):
+def test_a_program_that_does_not_end_is_refused_in_one_sentence(monkeypatch):
     monkeypatch.setattr(worker, "_FIRST_SECONDS", 0.1)
     slow = "declare i32 @usleep(i32)\n\ndefine i64 @run(i64 %x) {\n  call i32 @usleep(i32 900000)\n  ret i64 %x\n}\n"
     with pytest.raises(ValueError, match=r"^run\(1\) did not return in 0.1 s$"):
         optimiser("slow", text=slow)
 
 
-def test_that_a_program_does_not_return_is_said_once_and_by_its_process(monkeypatch, tmp_path):
+def test_a_program_that_does_not_end_is_one_error_from_its_process(monkeypatch, tmp_path):
     (tmp_path / "short_worker.py").write_text(SHORT)
     monkeypatch.syspath_prepend(tmp_path)
     endless = "define i64 @run(i64 %x) {\n  br label %l\nl:\n  br label %l\n}\n"
@@ -282,7 +282,7 @@ def test_size_is_asked_for_in_a_users_functions_too(tmp_path):
         ("declare void @abort()\n" + calling("abort"), "died of SIGABRT: while it ran the unoptimised program"),
     ],
 )
-def test_files_that_are_no_task(tmp_path, text, words):
+def test_files_that_cannot_be_used(tmp_path, text, words):
     with pytest.raises(UserError, match=f"LLVM on .*mine.ll cannot start: .*{words}"):
         default_value(user(tmp_path, text))
 

@@ -16,7 +16,7 @@ RENAMED = {
     "instcombine<no-verify-fixpoint>": "instcombine",
     "sroa<preserve-cfg>": "sroa",
 }
-"""What LLVM 14, which distributions still have, called otherwise."""
+"""Names that were different in LLVM 14, which distributions still have."""
 
 
 def test_every_pass_has_a_name():

@@ -1,4 +1,4 @@
-"""Ehrlich functions against their definition, written plainly."""
+"""Ehrlich functions, compared with a direct implementation of their definition."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def cost(problem: EhrlichProblem, row: list[int]) -> float:
 
 
 def best(problem: EhrlichProblem) -> np.ndarray:
-    """Return a sequence that holds every motif: its elements at their distances, repeated to fill what is between."""
+    """Return a sequence with every motif: its elements at their distances; repeated elements fill the gaps."""
     room = len(problem.space) // len(problem.motifs)
     row = np.empty(len(problem.space), np.int64)
     for number, (motif, offsets) in enumerate(zip(problem.motifs, problem.offsets, strict=True)):
@@ -39,7 +39,7 @@ def best(problem: EhrlichProblem) -> np.ndarray:
 @settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_costs_follow_the_definition(data: st.DataObject) -> None:
-    """On walks along allowed transitions, parts of them an optimal sequence, with at most one change."""
+    """Tried on random walks along allowed transitions, some of which start like an optimal sequence."""
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     row = best(PROBLEM) if data.draw(st.booleans()) else PROBLEM.default.copy()
     for place in range(data.draw(st.integers(1, 31)), 32):

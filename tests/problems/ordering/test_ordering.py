@@ -1,4 +1,4 @@
-"""The phase ordering of the made-up compiler, against a plain interpreter and an exhaustive search."""
+"""The synthetic compiler's phase ordering, compared with a plain interpreter and an exhaustive search."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_the_simulator_agrees_with_a_plain_interpreter(drawn: tuple[Program, lis
 
 @settings(max_examples=150, deadline=None)
 @given(programs(), st.data())
-def test_a_pass_that_follows_itself_is_idle(drawn: tuple[Program, list[int]], data: st.DataObject) -> None:
+def test_a_pass_that_follows_itself_does_nothing(drawn: tuple[Program, list[int]], data: st.DataObject) -> None:
     program, order = drawn
     last = data.draw(st.integers(0, len(program.rewrites.names) - 1))
     once, twice = (interpret(program, [*order, *[last] * times])[1] for times in (1, 2))
@@ -97,7 +97,7 @@ def _after(program: Program, states: np.ndarray, p: int) -> np.ndarray:
     return new
 
 
-def test_an_instance_stays_what_it_is() -> None:
+def test_an_instance_keeps_its_default_and_its_cost() -> None:
     problem = OrderingProblem("small-a")
     assert problem.space.pack(problem.default_row()) == "273564526471"
     assert problem.evaluate(problem.default[None]).values.tolist() == [9924.0]

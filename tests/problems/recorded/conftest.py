@@ -10,7 +10,7 @@ import pytest
 from bbo_suite.registry import Registry
 
 VALUES = {"block": [16, 32, 64], "unroll": [0, 1], "mode": ["a", "b"]}
-"""Of the first three formats; the configurations below leave some of the product out."""
+"""Parameters of the first three formats; the configurations below are a part of the product."""
 MEASURED = [((16, 0, "a"), 4.0), ((16, 1, "a"), 2.5), ((32, 0, "b"), 1.25), ((64, 1, "b"), None), ((64, 0, "a"), 8.0)]
 
 
@@ -80,7 +80,7 @@ def layout():
 
 @pytest.fixture
 def write(tmp_path):
-    """Return a function that writes content in its format and returns the path; its name says nothing of it."""
+    """Return a function that writes content in its format and returns the path; the name does not show the format."""
 
     def put(content, packed=False):
         if isinstance(content, dict) and any(isinstance(value, np.ndarray) for value in content.values()):

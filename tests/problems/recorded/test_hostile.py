@@ -1,4 +1,4 @@
-"""Whatever is wrong with a file is one sentence that names it and the place."""
+"""Any error in a file gives one sentence that names the file and the place."""
 
 import gzip
 import io
@@ -74,7 +74,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("metadata", [{"unit": "bytes"}, {}])
-def test_a_file_of_which_every_row_failed_says_so(load, formats, metadata):
+def test_a_file_in_which_every_row_failed_is_refused(load, formats, metadata):
     document = change(formats["t4"], ["metadata"], metadata)
     for row in document["results"]:
         row["invalidity"] = "runtime"
@@ -124,7 +124,7 @@ def test_bytes_that_are_wrong(load, data, message):
 
 
 @pytest.mark.parametrize("name", ["kernel_tuner", "t4", "ktt", "tile", "layout"])
-def test_damage_anywhere_is_a_sentence_or_harmless(write, formats, name):
+def test_damage_anywhere_is_one_sentence_or_harmless(write, formats, name):
     whole, rng = write(formats[name]).read_bytes(), np.random.default_rng(0)
     for _ in range(60):
         data = bytearray(whole)

@@ -1,4 +1,4 @@
-"""Recorded spaces as tasks: identity, searching, what is shipped."""
+"""Recorded spaces as problems: identity, search, and the spaces that ship."""
 
 import json
 
@@ -13,7 +13,7 @@ from bbo_suite.recording.record import record
 from bbo_suite.registry import Registry
 
 
-def test_the_identity_covers_the_content_and_not_how_it_is_written(load, formats):
+def test_the_identity_depends_on_the_content_and_not_on_the_format(load, formats):
     content = formats["kernel_tuner"]
     same = [load(content), load(content, packed=True), load(json.dumps(content, indent=3).encode())]
     same.append(load(content | {"cache": dict(reversed(content["cache"].items()))}))
@@ -59,7 +59,7 @@ def test_shipped_spaces_are_small_and_can_be_beaten():
 
 
 @pytest.mark.parametrize("instance", [i for i in RecordedProblem.instances if i.startswith(("tile", "flags"))])
-def test_what_the_simulator_says_is_what_was_recorded(instance):
+def test_the_simulator_still_gives_the_recorded_costs(instance):
     recorded = Registry().load(f"recorded/{instance}")
     live = Registry().load(recorded.facts()["recorded problem"])
     if live.fingerprint() != recorded.facts()["recorded fingerprint"]:

@@ -1,4 +1,4 @@
-"""Every format gives the same neutral space: parameters, seconds, statuses, noise, default."""
+"""Every format gives the same space: parameters, seconds, statuses, noise, default."""
 
 import json
 
@@ -10,7 +10,7 @@ from bbo_suite.core.evaluation import default_value, evaluate
 
 
 def costs(problem):
-    """Return every measured configuration in words with its cost."""
+    """Return the cost of every measured configuration, by its values as text."""
     rows = problem._table.rows
     values = problem.evaluate(rows).values.tolist()
     return {tuple(problem.space.describe(row).values()): value for row, value in zip(rows, values, strict=True)}
@@ -76,7 +76,7 @@ def test_the_ways_to_fail_of_t4(load, formats, word, status):
 
 
 @pytest.mark.parametrize("name", ["kernel_tuner", "t4"])
-def test_what_a_known_constraint_forbade_is_no_configuration(load, formats, name):
+def test_configurations_that_a_constraint_forbids_are_left_out(load, formats, name):
     if name == "t4":
         formats["t4"]["results"][3]["invalidity"] = "constraints"
     else:
@@ -93,7 +93,7 @@ def test_the_failures_of_kernel_tuner(load, formats):
     assert sorted(problem._status.tolist()) == [0, 2, 3, 3, 3]
 
 
-def test_a_cache_that_is_cut_off_anywhere_keeps_its_whole_rows(load, formats):
+def test_a_truncated_cache_keeps_its_complete_rows(load, formats):
     content = formats["kernel_tuner"]
     text = json.dumps(content, indent=0, ensure_ascii=False)
     whole = costs(load(content))

@@ -1,4 +1,4 @@
-"""The files of real tuners, where they are at hand, against counts that others published of them."""
+"""Files of real tuners, if they are available, compared with published counts."""
 
 from pathlib import Path
 

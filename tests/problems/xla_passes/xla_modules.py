@@ -1,4 +1,4 @@
-"""Small modules, and running them: what passes may not change is what a program computes."""
+"""Small modules, and a function that runs them: passes must not change what a program computes."""
 
 import jax
 import numpy as np
@@ -102,7 +102,7 @@ ENTRY main {
 
 
 def computed(text, inputs, lowered=False):
-    """Return what a module computes; of a lowered one by the stages alone that are behind the count."""
+    """Return what a module computes; a lowered one only goes through the stages after the count."""
     behind = [*PASSES, *LOWERINGS, *PREPARATION, "tree_reduction_rewriter"] if lowered else []
     options = compiler._jax.CompileOptions()
     options.executable_build_options.debug_options.xla_disable_hlo_passes = ",".join(behind)

@@ -1,4 +1,4 @@
-"""A compiler for tests of what happens when the real one misbehaves: the flag that is set says how."""
+"""A fake compiler that misbehaves; the flag that is set says how."""
 
 import os
 import time

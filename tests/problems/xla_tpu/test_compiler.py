@@ -49,7 +49,7 @@ def test_decisions_reach_the_compiler_and_bad_ones_are_compile_errors(lstm):
     assert answer.failure == "raised" and "No such compile option" in answer.reason
 
 
-def test_estimates_do_not_depend_on_the_process_and_facts_are_told(lstm):
+def test_estimates_do_not_depend_on_the_process_and_facts_are_given(lstm):
     rows = Moves(lstm.space).mutate(np.repeat(lstm.default_row()[None], 3, 0), np.full(3, 2), np.random.default_rng(1))
     first = evaluate(lstm, rows)
     lstm._workers.close()
@@ -61,7 +61,7 @@ def test_estimates_do_not_depend_on_the_process_and_facts_are_told(lstm):
     assert lstm.estimate(lstm.default_row()).cycles == evaluate(lstm, lstm.default_row()[None]).values[0]
 
 
-def test_what_is_pasted_compiles_as_the_candidate_did(lstm, monkeypatch):
+def test_pasted_code_compiles_like_the_candidate(lstm, monkeypatch):
     row = lstm.default_row()
     row[place(lstm, "layout argument[3]")] = 2
     row[place(lstm, "layout result[1]")] = 2

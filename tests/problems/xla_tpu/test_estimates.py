@@ -1,4 +1,4 @@
-"""Estimates of a schedule, counted by hand."""
+"""Estimates of a schedule, compared with numbers computed by hand."""
 
 import math
 
@@ -58,10 +58,10 @@ ENTRY %main (a: f32[32,128], b: f32[24,32,128]) -> f32[24,32,128] {{
 }}
 """
 ROW = 32 * 128 * 4.0
-"""Bytes of what a step works on."""
+"""Bytes that one step of the loop works on."""
 
 
-def test_loops_count_their_trips_and_an_update_only_what_is_new():
+def test_loops_count_their_trips_and_updates_only_their_new_elements():
     found = estimates(LOOP, MACHINE, 7.0)
     copied = 2 * 24 * ROW / MACHINE.memory  # no estimate of its own, so its bytes count
     assert found.cycles == pytest.approx(24 * 1500 + copied)
@@ -90,7 +90,7 @@ ENTRY %main (a: f32[512,128]) -> f32[512,128] {{
     assert found.roofline == pytest.approx(3 * 512 * 128 * 4 / MACHINE.memory)
 
 
-def test_a_loop_whose_trips_cannot_be_read_counts_once_and_is_told():
+def test_a_loop_with_an_unknown_trip_count_counts_once_and_is_reported():
     found = estimates(LOOP.replace("constant(24)", "constant({...})"), MACHINE, 0.0)
     assert found.unknown_loops == 1 and found.cycles == pytest.approx(1500 + 2 * 24 * ROW / MACHINE.memory)
 

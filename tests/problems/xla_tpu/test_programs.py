@@ -1,4 +1,4 @@
-"""Programs that users hand over, and decisions inside them."""
+"""Users' programs, and decisions inside them."""
 
 import jax
 import jax.numpy as jnp
@@ -33,7 +33,7 @@ number = 3
 
 
 def looped(x, w):
-    """Two values of one name and a loop around one of them."""
+    """Two values with the same name, and a loop around one of them."""
 
     def step(x, _):
         x = checkpoint_name(jnp.tanh(checkpoint_name(x @ w, "sum")), "turn")
@@ -63,7 +63,7 @@ ARGUMENTS = (jax.ShapeDtypeStruct((8, 16), "float32"), jax.ShapeDtypeStruct((16,
         ("none", "mine.py defines no function 'none'"),
     ],
 )
-def test_what_is_wrong_with_a_users_function_is_one_sentence(tmp_path, name, reason):
+def test_an_error_in_a_users_function_is_one_sentence(tmp_path, name, reason):
     path = tmp_path / "mine.py"
     path.write_text(FILE)
     with pytest.raises(ValueError) as error:
@@ -78,7 +78,7 @@ def test_a_file_that_cannot_be_imported_is_one_sentence(tmp_path):
         load(str(path), "f")
 
 
-def test_a_description_says_what_flows_where_and_does_not_depend_on_the_files_place(tmp_path):
+def test_a_description_has_the_flows_and_does_not_depend_on_the_path(tmp_path):
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "mine.py").write_text(FILE)
@@ -107,7 +107,7 @@ def test_a_rewritten_function_computes_the_same(barriers):
 
 
 def odd(x, w):
-    """All that JAX nests one function in another by."""
+    """Every way in which JAX nests one function in another."""
     inner = jax.checkpoint(lambda x: jnp.sin(checkpoint_name(x @ w, "hidden")))
     x = jax.lax.fori_loop(0, 3, lambda i, x: checkpoint_name(jax.nn.relu(x) + i, "counted"), inner(x))
     x = jax.lax.while_loop(lambda x: x.sum() < 100, lambda x: checkpoint_name(2 * jnp.abs(x) + 1, "doubled"), x)
@@ -134,7 +134,7 @@ def test_layouts_are_constrained_where_they_are_decided():
 
 
 @pytest.mark.parametrize("name", XlaTpuProblem.instances)
-def test_blocks_name_what_is_tuned_and_are_made_of_it(name):
+def test_blocks_name_the_values_that_are_tuned(name):
     path = str(blocks.__file__)
     program = load(path, name)
     description = describe(program, path, name)

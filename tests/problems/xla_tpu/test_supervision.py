@@ -1,4 +1,4 @@
-"""A compiler that aborts, hangs or eats memory costs one candidate, and contradicted estimates win nothing."""
+"""A compiler that aborts, hangs or needs too much memory costs one candidate; contradicted estimates are not wins."""
 
 import ast
 from pathlib import Path
@@ -72,7 +72,7 @@ def test_a_program_that_kills_its_process_is_one_sentence(fake):
         Fake.from_file(f"{__file__}:gone")
 
 
-def test_what_is_pasted_is_python_that_names_every_decision(fake):
+def test_pasted_code_is_python_that_names_every_decision(fake):
     row = changed(fake, "xla_tpu_dot_dot_fusion", "layout x", "barrier x")
     text = fake.paste(row)
     ast.parse(text)
