@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 from ..compiled import compiled
 from ..hardware.machine import Rate
 from ..layout.arrays import FusionGraph
+from .columns import Counter, Known, Tally
 from .incremental import update
 from .kernel_timing import first_overflow, time_kernels
 from .kernel_totals import IncomingEdges
-from .state import Counter, FusionState, Known, Tally
+from .state import FusionState
 from .sweep import sweep
 
 _FEW = 32

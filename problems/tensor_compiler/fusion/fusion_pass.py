@@ -18,10 +18,11 @@ from ..hardware.kernel_settings import SLOTS
 from ..hardware.machine import Machine
 from ..layout.arrays import Edge, Node, effective_costs
 from ..layout.layout_pass import LaidOutProgram
+from .columns import Counter, Known, Tally
 from .evaluation import evaluate
 from .kernel_timing import describe_kernels
 from .kernel_totals import NO_EDGES, IncomingEdges, inputs
-from .state import Counter, FusionState, Known, StateBuffer, Tally
+from .state import FusionState, StateBuffer
 from .sweep import decide
 
 _CAUTIOUS, _BOLD = 0.6, np.inf

@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from ..compiled import compiled
 from ..hlo.opcodes import Kind
 from ..layout.arrays import Edge, FusionGraph
+from .columns import Counter, Member, Span, Tally, Use
 from .kernel_totals import IncomingEdges, recompute_totals, touch
+from .notes import is_heavy
 from .queue import clear, is_empty, pop, push
-from .state import LARGEST_KERNEL, MOST_COPIES, Counter, FusionState, Member, Span, Tally, Use, is_heavy
+from .state import LARGEST_KERNEL, MOST_COPIES, FusionState
 from .sweep import join, legal, uses
 
 

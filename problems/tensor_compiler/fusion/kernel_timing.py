@@ -13,8 +13,9 @@ from ..hardware.kernel_row import DEFAULT_FLAGS, PRODUCT_COLUMNS, Kernel
 from ..hardware.tile_choice import settle, squeeze
 from ..hardware.timing import kernel_cycles
 from ..layout.arrays import FusionGraph, Node
+from .columns import Counter, Tally
 from .kernel_choices import override
-from .state import Counter, FusionState, Tally
+from .state import FusionState
 
 
 @compiled()

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from ..compiled import compiled
 from ..hlo.opcodes import Kind
 from ..layout.arrays import Edge, FusionGraph, Place
+from .columns import Amount, Counter, Member, Span, Tally, Use
+from .notes import add, empty, fresh, is_heavy, note
 from .queue import is_empty, pop, push
-from .state import Amount, Counter, FusionState, Member, Span, Tally, Use, add, empty, fresh, is_heavy, note
+from .state import FusionState
 
 
 class IncomingEdges(NamedTuple):

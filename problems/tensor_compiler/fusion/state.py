@@ -2,78 +2,20 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
-from ..hardware.kernel_row import DEFAULT_FLAGS, KERNEL_WIDTH, PLACES, Kernel
+from ..hardware.kernel_row import DEFAULT_FLAGS, KERNEL_WIDTH, Kernel
 from ..hardware.kernel_settings import SLOTS
-from ..hlo.opcodes import Kind
-from ..layout.arrays import Edge, Flow, FusionGraph, Node, Place
+from .columns import Amount, Counter, Known, Member, Span, Tally, Use
 from .queue import Queue, new_queue
 
 LARGEST_KERNEL = 256
 """Most operations in a kernel."""
 MOST_COPIES = 16
 """Most kernels that compute the same node."""
-
-
-class Span(IntEnum):
-    """Columns of `FusionState.span`."""
-
-    START = 0
-    COUNT = 1
-
-
-class Member(IntEnum):
-    """Columns of `FusionState.member`."""
-
-    KERNEL = 0
-    PLACE = 1
-
-
-class Use(IntEnum):
-    """Columns of `FusionState.use`."""
-
-    SEEN = 0  # when the row was last cleared, by the clock
-    REACHED = 1  # the rows seen, a list
-    COMPUTED = 2  # places where the node is to be computed
-    READ = 3  # places where it is read
-
-
-class Amount(IntEnum):
-    """Columns of `FusionState.amount`."""
-
-    MOVED = 0  # bytes of one reading
-    TIMES = 1
-
-
-class Tally(IntEnum):
-    """Columns of `FusionState.tally`."""
-
-    FUSED = 0  # operations
-    OPERANDS = 1
-    HEAVY = 2  # the heavy operation, or -1
-
-
-class Counter(IntEnum):
-    """Places in `FusionState.counter`."""
-
-    CLOCK = 0  # rows of `use` that were cleared earlier are stale
-    FILLED = 1  # rows of `member` in use
-    TOUCHED = 2  # kernels in `touched`
-    KNOWN = 3  # of `Known`
-
-
-class Known(IntEnum):
-    """What is known of the last candidate."""
-
-    NOTHING = 0
-    PLAIN = 1  # it set nothing for the kernels
-    TUNED = 2  # it had settings
 
 
 class FusionState(NamedTuple):
@@ -175,72 +117,3 @@ def _part(state: FusionState, n: int, d: int) -> FusionState:
 def _leaves(n: int) -> int:
     """Return the leaves of the tree of sums: a power of two."""
     return 1 << max(0, n - 1).bit_length()
-
-
-@compiled(runtime=False)
-def fresh(row: int, state: FusionState) -> bool:
-    """Clear the notes in a row that is older than the clock; return whether it was."""
-    use, amount = state.use, state.amount
-    if use[row, Use.SEEN] == state.counter[Counter.CLOCK]:
-        return False
-    use[row, Use.SEEN], use[row, Use.COMPUTED], use[row, Use.READ] = state.counter[Counter.CLOCK], 0, 0
-    amount[row, Amount.MOVED], amount[row, Amount.TIMES] = 0.0, 0.0
-    return True
-
-
-@compiled(runtime=False)
-def note(row: int, e: int, asked: bool, place: int, times: float, graph: FusionGraph, state: FusionState) -> None:
-    """Note in a row how edge e is used where its consumer is computed; `asked` if its producer shall be computed there.
-
-    The notes do not depend on the order of the edges.
-    """
-    use, amount, edge = state.use, state.amount, graph.edge
-    where = edge[e, Edge.PLACE] if edge[e, Edge.PLACE] else place & ~Place.ALIGNED
-    if asked:
-        before = use[row, Use.COMPUTED]
-        aligned = edge[e, Edge.ALIGNED] & place & (before if before else Place.ALIGNED)  # all paths must be
-        use[row, Use.COMPUTED] = (before & ~Place.ALIGNED) | where | aligned
-        amount[row, Amount.TIMES] = max(amount[row, Amount.TIMES], times * graph.flow[e, Flow.REUSE])
-    else:
-        use[row, Use.READ] |= where
-    amount[row, Amount.MOVED] = max(amount[row, Amount.MOVED], graph.flow[e, Flow.READ] * min(times, 1.0))
-
-
-@compiled(runtime=False)
-def empty(k: int, state: FusionState) -> None:
-    """Make kernel k empty."""
-    state.tally[k, Tally.FUSED], state.tally[k, Tally.OPERANDS], state.tally[k, Tally.HEAVY] = 0, 0, -1
-    for column in range(Kernel.WRITTEN):
-        state.load[k, column] = 0.0
-
-
-@compiled(runtime=False)
-def add(
-    v: int,
-    k: int,
-    computed: int,
-    taken: int,
-    times: float,
-    moved: float,
-    heavy: bool,
-    graph: FusionGraph,
-    state: FusionState,
-) -> None:
-    """Add node v, computed and read at these places, to kernel k. Call in falling order: floats are summed."""
-    if computed != 0:
-        state.tally[k, Tally.FUSED] += 1
-        if heavy:
-            state.tally[k, Tally.HEAVY] = v
-    if taken != 0:
-        state.tally[k, Tally.OPERANDS] += 1
-    for place in range(PLACES):
-        if computed & (1 << place):
-            state.load[k, Kernel.WORK + place] += graph.node[v, Node.WORK] * times
-        if taken & (1 << place):
-            state.load[k, Kernel.READ + place] += moved
-
-
-@compiled(runtime=False)
-def is_heavy(v: int, graph: FusionGraph) -> bool:
-    """True if v is never computed twice."""
-    return graph.kind[v] == Kind.REDUCE or graph.kind[v] == Kind.MATRIX

@@ -13,23 +13,9 @@ from ..compiled import compiled
 from ..hardware.machine import Rate
 from ..hlo.opcodes import Kind
 from ..layout.arrays import Costs, Edge, FusionGraph, Node, Place
-from .state import (
-    LARGEST_KERNEL,
-    MOST_COPIES,
-    Amount,
-    Counter,
-    FusionState,
-    Known,
-    Member,
-    Span,
-    Tally,
-    Use,
-    add,
-    empty,
-    fresh,
-    is_heavy,
-    note,
-)
+from .columns import Amount, Counter, Known, Member, Span, Tally, Use
+from .notes import add, empty, fresh, is_heavy, note
+from .state import LARGEST_KERNEL, MOST_COPIES, FusionState
 
 
 @compiled()
