@@ -14,17 +14,22 @@ class UserError(Exception):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return `` Did you mean 'x'?`` for the closest of the known names, or the list of them if none is close."""
+    """Return `` Did you mean 'x'?`` for the closest known name, or the list of known names if none is close."""
     names = sorted(known)
     if not names:
-        return " There is none yet."
+        return " There are none yet."
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     return f" Did you mean {close[0]!r}?" if close else f" Known: {', '.join(names)}."
 
 
 @contextmanager
 def error_boundary(owner: str, step: str) -> Iterator[None]:
-    """Turn whatever a strategy or a problem raises into one sentence; the cause keeps the traceback."""
+    """Turn an exception that a strategy or a problem raises into a `UserError`; its cause keeps the traceback.
+
+    Args:
+      owner: what raised it, such as `strategy random`.
+      step: what it was doing, such as `ask`.
+    """
     try:
         yield
     except UserError:

@@ -1,4 +1,4 @@
-"""Files: none that is half written, names for folders, and what to say when a disk refuses."""
+"""Files that are written whole or not at all, names of folders, and one sentence for errors of the disk."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .errors import UserError
 
 
 class disk_errors:
-    """Turn an operating system's refusal into one sentence."""
+    """A context that turns an `OSError` into a `UserError` of one sentence."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -25,7 +25,7 @@ class disk_errors:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if isinstance(error, OSError):
-            remedy = "mend that, then run the same command again: stored rows are kept"
+            remedy = "fix this, then run the same command again: stored rows are kept"
             raise UserError(f"cannot write {self._path}: {error.strerror or error}; {remedy}") from None
 
 
@@ -33,29 +33,29 @@ def read_json(file: Path) -> dict[str, Any]:
     """Return a JSON object from a file.
 
     Raises:
-      UserError: it is not there, or damaged.
+      UserError: the file is missing or damaged.
     """
     try:
         content = json.loads(file.read_bytes())
     except OSError as error:
         raise UserError(f"cannot read {file}: {error.strerror}") from None
     except ValueError:
-        raise UserError(f"{file} is no JSON; restore it, or delete its folder") from None
+        raise UserError(f"{file} is not valid JSON; restore it, or delete its folder") from None
     if not isinstance(content, dict):
-        raise UserError(f"{file} holds no JSON object; restore it, or delete its folder")
+        raise UserError(f"{file} does not hold a JSON object; restore it, or delete its folder")
     return content
 
 
 def write_json(file: Path, content: Mapping[str, Any]) -> None:
-    """Write a JSON object so that a reader sees the old file or the whole new one, never a part."""
+    """Write a JSON object so that a reader sees either the old file or the new one, never a part of it."""
     with replacing(file) as unfinished:
         unfinished.write_text(json.dumps(content, indent=1), encoding="utf-8")
 
 
 @contextmanager
 def replacing(file: Path) -> Iterator[Path]:
-    """Yield a path to write to, which becomes the file once it is whole; what was there stays if it never is."""
-    if file.exists() and not file.is_file():  # a device or a pipe, such as /dev/null, has nothing to be lost
+    """Yield a temporary path that replaces the file when the block succeeds; if it fails, the old file stays."""
+    if file.exists() and not file.is_file():  # a device or a pipe, such as /dev/null, cannot be replaced
         yield file
         return
     real = file.resolve()  # a link stays a link
@@ -68,18 +68,18 @@ def replacing(file: Path) -> Iterator[Path]:
 
 
 def cache_folder(*parts: str) -> Path:
-    """Return a folder for what can be computed again: `$XDG_CACHE_HOME/bbo_suite/...`, or below `~/.cache`.
+    """Return a folder for results that can be recomputed: `$XDG_CACHE_HOME/bbo_suite/...`, or below `~/.cache`.
 
-    It need not exist yet.
+    It may not exist yet.
     """
     home = os.environ.get("XDG_CACHE_HOME")
     return (Path(home) if home else Path.home() / ".cache").joinpath("bbo_suite", *parts)
 
 
 def folder_name(*parts: str) -> str:
-    """Return a folder's name that people can read, for any text at all, and another for any other text.
+    """Return a readable folder name for any text; different texts give different names.
 
-    `fusion/a, annealing, 0` is `fusion--a__annealing__0`; what cannot be read back from such a name is hashed.
+    `fusion/a, annealing, 0` is `fusion--a__annealing__0`; where the text cannot be recovered, it ends in a hash.
     """
     marked = (part.replace("/", "--") for part in parts)
     plain = "__".join(re.sub(r"[^\w.@+-]+", "-", part, flags=re.ASCII).strip("-.") or "x" for part in marked)

@@ -1,4 +1,4 @@
-"""Other libraries: those that an extra installs, and Optuna's log."""
+"""Optional libraries, and Optuna's log messages."""
 
 from __future__ import annotations
 

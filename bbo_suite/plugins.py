@@ -1,4 +1,4 @@
-"""Files that define a strategy or a problem, or one of each."""
+"""Plugin files: each defines a strategy, a problem, or one of each."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .core.strategy import Strategy
 from .errors import UserError, one_line
 
 _PREFIX = "bbo_plugin_"
-"""Of the names of the modules that plugin files are."""
+"""Prefix of the module names of plugin files."""
 
 
 def classes_of(path: Path, base: Any) -> list[Any]:  # noqa: ANN401 - Strategy or Problem
-    """Return the concrete subclasses of `base` that a plugin file defines: none or one.
+    """Return the concrete subclass of `base` that a plugin file defines, in a list that is empty if there is none.
 
     Raises:
-      UserError: the file cannot be read or run, or defines neither a strategy nor a problem, or two of a kind.
+      UserError: the file cannot be read or run, defines neither a strategy nor a problem, or defines two of a kind.
     """
     found = [c for c in _defined(path, Strategy) + _defined(path, Problem) if issubclass(c, base)]
     if not _defined(path, Strategy) + _defined(path, Problem):
@@ -52,24 +52,24 @@ def _import(path: Path) -> ModuleType:
     if not path.is_file():
         raise UserError(f"there is no plugin file {path}; give the path of a Python file")
     if path.suffix != ".py":
-        raise UserError(f"plugin {path} is no Python file; its name must end in .py")
+        raise UserError(f"plugin {path} is not a Python file; its name must end in .py")
     return _execute(path.resolve(), path.stem)
 
 
 @functools.lru_cache
 def _execute(path: Path, stem: str) -> ModuleType:
-    """Run a file under a name that no other file has."""
+    """Run a file as a module whose name is unique to its path."""
     name = f"{_PREFIX}{hashlib.sha256(os.fsencode(path)).hexdigest()[:8]}_{stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses and pickle look a class's module up here
+    sys.modules[name] = module  # dataclasses and pickle find the module of a class here
     try:
         spec.loader.exec_module(module)
     except SyntaxError as error:
         place = f"{Path(error.filename or path).name}, line {error.lineno}"
-        raise UserError(f"plugin {path} has a syntax error ({place}): {error.msg}; mend it") from error
+        raise UserError(f"plugin {path} has a syntax error ({place}): {error.msg}; fix it") from error
     except (Exception, SystemExit) as error:
         why = f"{type(error).__name__}: {one_line(error)}"
-        raise UserError(f"plugin {path} raised an error when it was imported ({why}); mend it") from error
+        raise UserError(f"plugin {path} raised an error when it was imported ({why}); fix it") from error
     return module

@@ -1,4 +1,4 @@
-"""What strategies and problems there are: entry points of installed packages, and files given as plugins."""
+"""The known strategies and problems: entry points of installed packages, plugin files, and objects."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .objects import Objects
 from .plugins import classes_of
 
 _FEW = 5
-"""Instances that an error names."""
+"""The most instances that an error message lists."""
 
 
 @dataclass(frozen=True)
 class Registry:
-    """Finds strategies and problems by id; loading is lazy, so that listing imports nothing heavy.
+    """Finds strategies and problems by id. Loading is lazy, so listing them imports nothing heavy.
 
     Attributes:
       plugins: files that define one strategy, one problem, or one of each; the file's stem is the id or the family.
@@ -47,7 +47,7 @@ class Registry:
         }
         for path in {path.resolve(): path for path in self.plugins}.values():
             for found in classes_of(path, base):
-                if path.stem in known:  # else results would stand under a name that means something else
+                if path.stem in known:  # results would be stored under an ambiguous name
                     word = base.__name__.lower()
                     raise UserError(f"plugin {path}: there is another {word} {path.stem!r}; rename the file")
                 known[path.stem] = functools.partial(_same, found)
@@ -59,7 +59,7 @@ class Registry:
         """Return a strategy's class by its id, or by `id:NAME` for one of an id's variants.
 
         Raises:
-          UserError: there is none of that name, it cannot be imported, or an id with variants stands alone.
+          UserError: there is no such strategy, it cannot be imported, or its variant is missing.
         """
         known = self.strategies()
         owner, _, variant = (name, "", "") if name in known else name.partition(":")
@@ -81,15 +81,15 @@ class Registry:
         return [f"{name}/{instance}" for name, load in self.families().items() for instance in load().instances]
 
     def problem(self, problem_id: str) -> Problem:
-        """Return the problem `family/instance`, or `family:path` from a file; loaded once per process.
+        """Return the problem `family/instance`, or `family:path` from a file; each process loads it once.
 
         Raises:
-          UserError: there is none of that id, or its file cannot be read.
+          UserError: there is no such problem, or its file cannot be read.
         """
         return _loaded(self, problem_id)
 
     def load(self, problem_id: str) -> Problem:
-        """Return the problem as `problem` does, but load it anew."""
+        """Return the problem as `problem` does, but load it again."""
         return _load_problem(self, problem_id)
 
 
@@ -113,10 +113,10 @@ def _load_registered(registry: Registry, problem_id: str) -> Problem:
     families = registry.families()
     if family_name not in families:
         hint = did_you_mean(family_name, families)
-        raise UserError(f"there is no problem {problem_id!r}: {family_name!r} is no family.{hint}")
+        raise UserError(f"there is no problem {problem_id!r}: {family_name!r} is not a family.{hint}")
     family = families[family_name]()
     if not instance:
-        raise UserError(f"problem {problem_id!r} names no instance; choose one of {_some(family, family_name)}")
+        raise UserError(f"problem {problem_id!r} does not name an instance; choose one of {_some(family, family_name)}")
     with error_boundary(f"problem {problem_id}", "loading"):
         problem = family.from_file(instance) if separator == ":" else _instance(family, family_name, instance)
     problem.id = problem_id
@@ -130,7 +130,7 @@ def _some(family: type[Problem], name: str) -> str:
 
 
 def _instance(family: type[Problem], name: str, instance: str) -> Problem:
-    base = re.split("[@#]", instance)[0]  # what follows is a variant that the family itself understands
+    base = re.split("[@#]", instance)[0]  # the rest is a variant that the family interprets
     if base not in family.instances:
         hint = did_you_mean(f"{name}/{instance}", [f"{name}/{known}" for known in family.instances])
         raise UserError(f"there is no problem '{name}/{instance}'.{hint}")
@@ -138,19 +138,19 @@ def _instance(family: type[Problem], name: str, instance: str) -> Problem:
 
 
 def _variant(found: type[Strategy], owner: str, name: str) -> type[Strategy]:
-    names = [f"{owner}:{variant}" for variant in _told(found, owner)]
+    names = [f"{owner}:{variant}" for variant in _variants(found, owner)]
     if not names:
         raise UserError(f"there is no strategy '{owner}:{name}': {owner!r} has no variants; leave out ':{name}'")
     if not name:
         some = f"{', '.join(names[:3])} or another of its {len(names)}"
-        raise UserError(f"strategy {owner!r} stands for many: choose {some}; `show {owner}` names them")
+        raise UserError(f"strategy {owner!r} has several variants: choose {some}; `show {owner}` names them")
     if f"{owner}:{name}" not in names:
         raise UserError(f"there is no strategy '{owner}:{name}'.{_hint(name, owner, names)}")
     with error_boundary(f"strategy {owner}:{name}", "loading"):
         return found.variant(name)
 
 
-def _told(found: type[Strategy], owner: str) -> Iterable[str]:
+def _variants(found: type[Strategy], owner: str) -> Iterable[str]:
     with error_boundary(f"strategy {owner}", "naming its variants"):
         return found.variants()
 
@@ -170,7 +170,7 @@ def _load(load: Callable[[], Any], name: str, base: type) -> Any:  # noqa: ANN40
         found = load()
     except Exception as error:
         why = f"{type(error).__name__}: {one_line(error)}"
-        raise UserError(f"{word} {name} cannot be imported ({why}); install or mend what provides it") from error
+        raise UserError(f"{word} {name} cannot be imported ({why}); install or fix its package") from error
     if not (inspect.isclass(found) and issubclass(found, base)):
-        raise UserError(f"{word} {name} is no subclass of bbo_suite.{base.__name__}; mend the package that provides it")
+        raise UserError(f"{word} {name} is not a subclass of bbo_suite.{base.__name__}; fix its package")
     return found

@@ -1,4 +1,4 @@
-"""Strategies tried out in memory: no problem, no folder, no budget meter."""
+"""Strategies run in memory, without a problem and without files."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def start(
     default: NDArray | None = None,
     **options: object,
 ) -> Strategy:
-    """Return a strategy at the beginning of a run on a space.
+    """Return a strategy at the start of a run on a space.
 
     Args:
-      structure: what the task declares; a strategy that does not use structures is given none.
-      default: `(d,)` the default candidate; zeros when left out.
+      structure: what the task declares; dropped for a strategy that does not use it.
+      default: `(d,)` the default candidate; zeros if not given.
       options: fields of the strategy's `Options`.
     """
     row = np.zeros(len(space), space.dtype) if default is None else default
@@ -37,12 +37,12 @@ def start(
 
 
 def play(strategy: Strategy, cost: Cost, batch: int = 100) -> Iterator[tuple[NDArray, NDArray[np.float64]]]:
-    """Let a strategy spend its budget on a cost function; yield each batch and its costs before they are told.
+    """Run a strategy on a cost function until its budget is spent; yield each batch and its costs before `tell`.
 
-    As in a run, forbidden candidates cost inf, the last batch is not told, and an empty batch ends it.
+    As in a stored run, forbidden candidates cost inf, the last batch is not told, and an empty batch ends the run.
 
     Raises:
-      ValueError: the strategy proposes what is no batch of the space.
+      ValueError: the strategy proposes something that is not a batch of the space.
     """
     left, space = strategy.budget, strategy.task.space
     while left:

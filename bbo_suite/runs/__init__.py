@@ -1,1 +1,1 @@
-"""Runs and studies while they go on: the loop, processes, clusters, Ctrl-C."""
+"""Running a study: its plan, the loop of a run, processes, clusters, Ctrl-C."""

@@ -1,4 +1,4 @@
-"""The runs of a study on a Dask cluster: on workers on any machines that see the results' folder."""
+"""Run a study on a Dask cluster, whose workers may be on any machines that share the results folder."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UserError, one_line
+from ..libraries import require
 from ..store.folders import STUDY
 from .machine import facts
 from .processes import Outcome, run_planned
@@ -28,22 +28,21 @@ if TYPE_CHECKING:
 ANSWER_SECONDS, LOCK_SECONDS = 5, 10.0
 _ONE_RUN = threading.Lock()
 _LOGS = ("distributed", "distributed.client", "distributed.gc", "tornado.application")
-"""To which Dask gives levels of their own."""
+"""Loggers to which Dask gives their own levels."""
 
 
 def check_address(address: str) -> None:
-    """See at once that Dask is installed and that a scheduler answers.
+    """Check that Dask is installed and that a scheduler answers.
 
     Raises:
-      UserError: not so.
+      UserError: one of the two is not the case.
     """
-    if find_spec("distributed") is None:
-        raise UserError('a cluster needs Dask; install it by `pip install "bbo_suite[cluster]"`')
+    require("distributed", "a cluster", "bbo_suite[cluster]")
     try:
-        with ThreadPoolExecutor(1) as thread:  # the caller may have an event loop of its own, as notebooks do
+        with ThreadPoolExecutor(1) as thread:  # the caller may already run an event loop, as notebooks do
             what = thread.submit(asyncio.run, _identity(address)).result()
     except (OSError, ValueError) as error:  # TimeoutError is an OSError
-        why = one_line(error) if str(error) else f"nothing that speaks its language within {ANSWER_SECONDS} s"
+        why = one_line(error) if str(error) else f"no answer within {ANSWER_SECONDS} s"
         advice = "`dask scheduler` starts one and prints its address, as tcp://host:8786"
         raise UserError(f"no Dask scheduler answers at {address!r} ({why}); {advice}") from None
     if what != "Scheduler":
@@ -58,18 +57,18 @@ async def _identity(address: str) -> str:
 
 
 def run_on_cluster(address: str, study: StudyPlan, plan: list[PlannedRun], stop: Path) -> Iterator[Outcome]:
-    """Do the runs of a plan on a cluster and yield each outcome as it comes.
+    """Run a plan on a cluster and yield each outcome as soon as it is known.
 
-    A run whose worker dies is begun again on another, which replays what is stored. One that brings down several is
-    an error, and the others go on: joblib's backend would give up the study, so this speaks to Dask itself.
+    A run whose worker dies restarts on another worker, which replays the stored rows. If several workers die of it,
+    the run fails and the other runs continue. (joblib's Dask backend would stop the study, so Dask is used directly.)
 
     Args:
-      stop: when it appears, or its folder is gone, runs end after their batch; all workers must see it.
+      stop: runs end after their current batch when this file appears or its folder is gone; all workers must see it.
 
     Raises:
-      UserError: the scheduler went away, or its workers differ from here.
+      UserError: the connection to the scheduler is lost, or its workers have another environment.
     """
-    bare = dataclasses.replace(study, strategies={})  # a plugin's options are of a class that a worker cannot import
+    bare = dataclasses.replace(study, strategies={})  # workers may not be able to import their classes
     with _connected(address) as client:
         from distributed import as_completed
 
@@ -83,7 +82,7 @@ def run_on_cluster(address: str, study: StudyPlan, plan: list[PlannedRun], stop:
 def _connected(address: str) -> Iterator[Client]:
     from distributed import Client
 
-    for name in _LOGS:  # what matters comes as an error or an outcome
+    for name in _LOGS:  # all that matters is reported as an error or an outcome
         logging.getLogger(name).setLevel(logging.CRITICAL)
     with Client(address, set_as_default=False) as client:
         _check_workers(client, address)
@@ -91,12 +90,12 @@ def _connected(address: str) -> Iterator[Client]:
 
 
 def _check_workers(client: Client, address: str) -> None:
-    """Refuse workers that would do several runs in one process, and say so if there is none to wait for."""
+    """Refuse workers with several threads; print a hint if there is no worker yet."""
     workers = client.scheduler_info(n_workers=-1)["workers"]
     for worker, its in workers.items():
         if its["nthreads"] > 1:
             advice = f"start workers by `dask worker {address} --nthreads 1 --nworkers N`"
-            raise UserError(f"worker {worker} has {its['nthreads']} threads, but a run is a process: {advice}")
+            raise UserError(f"worker {worker} has {its['nthreads']} threads, but each run needs a process: {advice}")
     if not workers:
         print(f"no worker yet; start some by `dask worker {address} --nthreads 1`", file=sys.stderr, flush=True)
 
@@ -113,17 +112,17 @@ def _outcome(future: Future, planned: PlannedRun, address: str) -> Outcome:
         return Outcome(planned.path, False, f"{planned.name.label}: every worker that tried it died ({advice})")
     except CancelledError:
         advice = "stored rows are kept: run the same command again"
-        raise UserError(f"the Dask scheduler at {address} went away; {advice}") from None
+        raise UserError(f"the connection to the Dask scheduler at {address} was lost; {advice}") from None
     except Exception as error:
-        advice = "workers need the same Python and packages as here, bbo_suite among them"
-        raise UserError(f"a worker cannot do a run ({type(error).__name__}: {one_line(error)}); {advice}") from None
+        advice = "workers need the same Python and packages as this process, including bbo_suite"
+        raise UserError(f"a worker failed ({type(error).__name__}: {one_line(error)}); {advice}") from None
 
 
 def _run_on_worker(study: StudyPlan, planned: PlannedRun, stop: Path, folder: Path) -> Outcome:
-    """Do one run on a worker, from the folder in which the command was given, so that every path means the same."""
+    """Do one run on a worker, in the working directory of the command, so that relative paths mean the same."""
     _enter(folder, study)
     noted = dataclasses.replace(planned, facts=planned.facts | facts())
-    with _ONE_RUN:  # a problem is one run's at a time
+    with _ONE_RUN:  # runs must not share a problem
         return run_planned(study, noted, lambda: stop.exists() or not stop.parent.exists(), LOCK_SECONDS)
 
 

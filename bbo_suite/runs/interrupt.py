@@ -1,4 +1,4 @@
-"""Ctrl-C: the first asks all runs to stop after their batch, the second ends the program at once."""
+"""Ctrl-C: the first stops all runs after their current batch, the second ends the program at once."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _MESSAGE = b"finishing the current batch; press Ctrl-C again to end at once\n"
 
 
 class StopFile:
-    """A context manager whose `path` appears when the user presses Ctrl-C; runs in any process can look at it.
+    """A context manager whose file `path` appears when the user presses Ctrl-C; runs in any process check for it.
 
     Args:
-      folder: where, if other machines are to see it.
+      folder: where to make the file if other machines must see it; by default the folder for temporary files.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -36,13 +36,13 @@ class StopFile:
     def _first(self, number: int, frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         self.path.touch()
-        # not print: the signal may have come while standard error was being written, which may not be entered twice
+        # not print: the signal may arrive while standard error is being written, which is not reentrant
         with contextlib.suppress(OSError):
             os.write(2, _MESSAGE)
 
     @property
     def stopped(self) -> bool:
-        """Has the user asked to stop?"""
+        """True once the user has pressed Ctrl-C."""
         return self.path.exists()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -53,7 +53,7 @@ class StopFile:
 
 @contextlib.contextmanager
 def ignored() -> Iterator[None]:
-    """Ignore Ctrl-C while processes are started: they inherit that, and so never see it, however early it comes."""
+    """Ignore Ctrl-C while processes start: they inherit this, so that Ctrl-C never reaches them."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""One run: ask, evaluate, tell until the budget is spent; resuming is the same loop over stored rows."""
+"""One run: ask, evaluate and tell until the budget is spent. Resuming is the same loop over stored rows."""
 
 from __future__ import annotations
 
@@ -29,20 +29,21 @@ def run_loop(
     max_seconds: float | None = None,
     strategies: Strategies | None = None,
 ) -> bool:
-    """Spend what is left of the run's budget and return whether the run is complete.
+    """Spend the rest of the run's budget and return whether the run is complete.
 
-    Stored rows are told back instead of evaluated, after a check that the strategy proposes the same candidates.
+    Stored rows are not evaluated again: after a check that the strategy proposes the same candidates, it is told the
+    stored costs.
 
     Args:
-      folder: entered; holds the rows that are known and takes the new ones.
-      stopped: asked before each batch; true ends the run early, with everything stored.
+      folder: already entered; holds the stored rows and takes the new ones.
+      stopped: called before each batch; True ends the run early, with all rows stored.
       keep_all: store every candidate, not only improvements.
-      max_seconds: ends the run after the batch in which the seconds of its rows exceed it; a longer limit, or none,
-        continues a run that ended so.
+      max_seconds: ends the run after the batch in which the sum of its seconds exceeds this; a longer limit, or none,
+        continues such a run.
       strategies: for a strategy that runs others; None for those that are installed.
 
     Raises:
-      UserError: the strategy or the problem breaks its contract, or the stored rows are not of this run.
+      UserError: the strategy or the problem breaks its contract, or the stored rows belong to another run.
     """
     limit = math.inf if max_seconds is None else max_seconds
     if folder.has_time(limit):
@@ -52,7 +53,7 @@ def run_loop(
     try:
         return _loop(run, problem, strategy, folder, stopped, keep_all, limit, strategies)
     except UserError as error:
-        with suppress(UserError):  # where the disk is full there is no room for this either
+        with suppress(UserError):  # a full disk has no room for this either
             folder.note(error.__cause__ or error)
         raise
 
@@ -67,7 +68,7 @@ def _loop(
     max_seconds: float,
     strategies: Strategies | None,
 ) -> bool:
-    """Return whether the run is complete; false if it was stopped."""
+    """Return True if the run is complete, False if it was stopped."""
     owner = f"strategy {run.strategy}"
     log, diagnostics = RunLog(problem, folder, keep_all), Diagnostics(folder.path)
     with error_boundary(f"problem {run.problem}", "structure"):
@@ -103,10 +104,10 @@ def _loop(
 
 
 def checked(problem: Problem, proposed: object, wanted: int, owner: str) -> NDArray:
-    """Return what a strategy proposed as a batch of at most `wanted` rows of the space.
+    """Return a strategy's proposal as a batch of at most `wanted` rows of the space.
 
     Raises:
-      UserError: it is none.
+      UserError: it is not such a batch.
     """
     try:
         configs = problem.space.check(proposed)

@@ -1,4 +1,4 @@
-"""Where a run was made: versions and hardware, for the record."""
+"""Versions and hardware, stored with each run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PACKAGES = ("bbo_suite", "numpy", "scipy", "scikit-learn", "numba", "jax")
 
 
 def facts() -> dict[str, dict[str, str | int | None]]:
-    """Return the versions and the machine that a run's `run.json` notes; nothing that identifies a person."""
+    """Return the versions and the machine that a run's `run.json` stores; nothing that identifies a person."""
     versions: dict[str, str | int | None] = {"python": platform.python_version()}
     versions |= {package: _version(package) for package in _PACKAGES}
     return {"versions": versions, "machine": {"system": platform.platform(), "cpu": _cpu(), "cores": os.cpu_count()}}

@@ -1,4 +1,4 @@
-"""The runs of a plan, in this process or in several."""
+"""Run a plan in this process or in several."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .study_plan import PlannedRun, StudyPlan
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended: complete or stopped, with its summary, or with an error in one sentence."""
+    """The outcome of a run: complete or stopped, with its summary, or failed, with an error of one sentence."""
 
     path: Path
     complete: bool
@@ -31,15 +31,15 @@ class Outcome:
 
 
 def run_planned(study: StudyPlan, planned: PlannedRun, stopped: Callable[[], bool], patience: float = 0) -> Outcome:
-    """Do one run in this process, with one thread for linear algebra; errors come back as sentences.
+    """Run one planned run in this process, with one thread for linear algebra; errors are returned as sentences.
 
     Args:
-      patience: seconds to wait for another process that holds the run: its end may be on its way.
+      patience: seconds to wait for another process that holds the run and may be about to end.
     """
     from threadpoolctl import threadpool_limits
 
     try:
-        if stopped() and not planned.path.exists():  # what nobody began stays so
+        if stopped() and not planned.path.exists():  # do not start a run that has not begun
             return Outcome(planned.path, False)
         problem = study.registry.problem(planned.run.problem)
         problem.workers = study.workers
@@ -48,26 +48,26 @@ def run_planned(study: StudyPlan, planned: PlannedRun, stopped: Callable[[], boo
         with folder, threadpool_limits(1):
             limits = study.keep_all, study.max_seconds
             complete = run_loop(planned.run, problem, strategy, folder, stopped, *limits, study.registry)
-        return Outcome(planned.path, complete, summary=summarise(planned.path))  # here, where it is done in parallel
+        return Outcome(planned.path, complete, summary=summarise(planned.path))  # here, to be done in parallel
     except UserError as error:
         return Outcome(planned.path, False, str(error))
 
 
 def _run_in_worker(study: StudyPlan, planned: PlannedRun, stop: Path) -> Outcome:
-    """Do one run in a worker process, where Ctrl-C is the parent's business; without a parent, end after the batch."""
+    """Run one planned run in a worker process. Only the parent handles Ctrl-C; if it dies, stop after the batch."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = os.getppid()
     outcome = run_planned(study, planned, lambda: stop.exists() or os.getppid() != parent)
-    if os.getppid() != parent:  # nobody wants the outcome; idle, this process would keep its compilers for minutes
+    if os.getppid() != parent:  # an idle worker would keep its compilers alive for minutes
         os._exit(1)
     return outcome
 
 
 def run_all(study: StudyPlan, plan: list[PlannedRun], jobs: int, stop: Path) -> Iterator[Outcome]:
-    """Do the runs of a plan, `jobs` at a time, and yield each outcome as it comes.
+    """Run a plan, `jobs` runs at a time, and yield each outcome as soon as it is known.
 
-    A file that appears at `stop` ends all runs after their current batch.
+    When a file appears at `stop`, all runs end after their current batch.
     """
     if jobs == 1 or len(plan) <= 1:
         yield from (run_planned(study, planned, stop.exists) for planned in plan)
@@ -75,9 +75,9 @@ def run_all(study: StudyPlan, plan: list[PlannedRun], jobs: int, stop: Path) -> 
     from joblib import Parallel, delayed
 
     pool = Parallel(n_jobs=min(jobs, len(plan)), return_as="generator_unordered", batch_size=1, pre_dispatch="all")
-    bare = dataclasses.replace(study, strategies={})  # a plugin's options are of a class that a worker cannot import
+    bare = dataclasses.replace(study, strategies={})  # workers may not be able to import their classes
     try:
-        with ignored():  # workers that are just starting would die of Ctrl-C; from then on they leave it to us
+        with ignored():  # Ctrl-C would kill workers that are just starting; later they ignore it
             outcomes = pool(delayed(_run_in_worker)(bare, planned, stop) for planned in plan)
         yield from outcomes
     except BrokenProcessPool:
@@ -86,5 +86,5 @@ def run_all(study: StudyPlan, plan: list[PlannedRun], jobs: int, stop: Path) -> 
 
 
 def default_jobs(runs: int) -> int:
-    """Return how many runs to do at a time when the user does not say: a core each."""
+    """Return the default number of runs at a time: one for each core, but no more than there are runs."""
     return max(1, min(runs, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1))

@@ -1,4 +1,4 @@
-"""The costs of a run's candidates: from stored rows as far as these go, then from the problem."""
+"""The costs of a run's candidates: first from the stored rows, then from the problem."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ..store.run_folder import RunFolder
 
 
 class RunLog:
-    """What a run's folder holds, and takes.
+    """Reads the stored rows of a run and appends new ones.
 
     Attributes:
-      done: evaluations that the strategy has been told of.
-      seconds: what these took, with the strategy's own.
+      done: number of evaluations so far, replayed ones included.
+      seconds: that these took, the strategy's own time included.
     """
 
     def __init__(self, problem: Problem, folder: RunFolder, keep_all: bool) -> None:
@@ -30,11 +30,11 @@ class RunLog:
 
     @property
     def new(self) -> bool:
-        """Are all stored rows told, so that what comes next is evaluated?"""
+        """True once all stored rows are replayed, so that the next batch is evaluated."""
         return self.done >= len(self._folder.rows)
 
     def values(self, configs: NDArray, strategy_seconds: float) -> NDArray[np.float64]:
-        """Return the `(n,)` costs of a batch, evaluated and stored where they are not known."""
+        """Return the `(n,)` costs of a batch; those that are not stored yet are evaluated and stored."""
         digests = self._problem.space.digests(configs)
         known = self._folder.rows[self.done : self.done + len(configs)]
         for row, digest in zip(known, digests, strict=False):
@@ -53,13 +53,13 @@ class RunLog:
         return values
 
     def end(self, reason: str) -> None:
-        """Mark the run complete, after a check that the folder holds no rows beyond its end."""
+        """Mark the run as complete, after a check that the folder holds no further rows."""
         if self.done < len(self._folder.rows):
             raise self._other(f"evaluation {self.done + 1} is stored although the strategy proposes no more")
         self._folder.end(reason, self.done, float(self._best), self.seconds)
 
     def _other(self, what: str) -> UserError:
-        advice = "the strategy, its libraries or the processor are others; nothing was changed: choose another --study"
+        advice = "the strategy, its libraries or the processor changed; nothing was changed: choose another --study"
         return UserError(f"{self._folder.path}, {what}: {advice}")
 
     def _evaluate(self, configs: NDArray, digests: list[str], skipped: int, strategy_seconds: float) -> Iterator[Row]:

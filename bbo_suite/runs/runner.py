@@ -1,4 +1,4 @@
-"""A study from its plan to its outcomes: alone in its folder, resumed, and stopped in order."""
+"""Run a study: lock its folder, prepare the plan, run what is left, and collect the outcomes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,13 @@ from .study_plan import PlannedRun, StudyPlan
 
 @dataclass(frozen=True)
 class StudyOutcome:
-    """What came of a study: a summary of every run that did not fail, a sentence for each that did, and was it cut?"""
+    """The outcome of a study.
+
+    Attributes:
+      summaries: of the runs that did not fail.
+      errors: one sentence for each run that failed.
+      stopped: True if Ctrl-C stopped the study.
+    """
 
     summaries: list[dict[str, Any]]
     errors: list[str]
@@ -31,10 +37,10 @@ class StudyOutcome:
 
 
 def run_study(study: StudyPlan, jobs: int | None, display: Display, cluster: str | None = None) -> StudyOutcome:
-    """Do all that is left of a study.
+    """Run all that is left of a study.
 
     Raises:
-      UserError: the plan is wrong, or another process is at this study.
+      UserError: the plan is wrong, or another process is writing this study.
     """
     if jobs is not None and jobs < 1:
         raise UserError(f"jobs must be 1 or more, not {jobs}")
@@ -47,7 +53,7 @@ def run_study(study: StudyPlan, jobs: int | None, display: Display, cluster: str
         for why in sorted({planned.facts[UNVERSIONED] for planned in plan if UNVERSIONED in planned.facts}):
             print(f"this study cannot be resumed, because {why}", file=sys.stderr)
         with display.running(plan) as ended:
-            outcomes = list(_told(_outcomes(study, plan, jobs, stop.path, cluster), ended))
+            outcomes = list(_shown(_outcomes(study, plan, jobs, stop.path, cluster), ended))
         stopped = stop.stopped
     order = {planned.path: place for place, planned in enumerate(plan)}
     outcomes.sort(key=lambda outcome: order[outcome.path])
@@ -59,7 +65,7 @@ def _check_cluster(address: str, jobs: int | None) -> None:
     from .cluster import check_address
 
     if jobs is not None:
-        raise UserError("jobs is for this machine; a cluster does as many runs at a time as it has workers")
+        raise UserError("jobs applies to this machine only; a cluster does as many runs at a time as it has workers")
     check_address(address)
 
 
@@ -73,7 +79,7 @@ def _outcomes(
     return run_on_cluster(cluster, study, plan, stop)
 
 
-def _told(outcomes: Iterable[Outcome], ended: Callable[[Path], None]) -> Iterator[Outcome]:
+def _shown(outcomes: Iterable[Outcome], ended: Callable[[Path], None]) -> Iterator[Outcome]:
     for outcome in outcomes:
         ended(outcome.path)
         yield outcome
@@ -81,14 +87,14 @@ def _told(outcomes: Iterable[Outcome], ended: Callable[[Path], None]) -> Iterato
 
 @contextmanager
 def _alone(study: StudyPlan) -> Iterator[None]:
-    """Keep a second process from the same study, or the same share of it, while this one writes it."""
+    """Keep other processes from writing the same study, or the same share of it, meanwhile."""
     study.claim()
     name = LOCK if study.only is None else f"{LOCK}-{study.only[0]}-of-{study.only[1]}"
     lock = FileLock(study.path / name, timeout=0)
     with disk_errors(study.path):
         try:
             lock.acquire()
-        except Timeout:  # before disk_errors sees it: to filelock it is an OSError
+        except Timeout:  # caught here because filelock's Timeout is an OSError, which disk_errors would reword
             what = "" if study.only is None else f"share {study.only[0]}/{study.only[1]} of "
             advice = "wait for it or choose another --study"
             raise UserError(f"another process is writing {what}study {study.name!r}; {advice}") from None

@@ -1,4 +1,4 @@
-"""Which of the options that a user gives are whose, among the strategies of a study."""
+"""Assign the options that a user gives to the strategies of a study."""
 
 from __future__ import annotations
 

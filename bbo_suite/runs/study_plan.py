@@ -1,4 +1,4 @@
-"""Many runs: problems x strategies x seeds under one budget, in one process or several."""
+"""The plan of a study: problems x strategies x seeds under one budget."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CLAIM_LOCK, CLAIM_SECONDS = ".claim.lock", 60
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """A run, its folder, and what is noted beside its identity when it starts."""
+    """A run, its folder, and the facts that are stored beside its identity when it starts."""
 
     run: Run
     path: Path
@@ -39,7 +39,7 @@ class PlannedRun:
 
     @property
     def name(self) -> RunName:
-        """What tells it from the other runs."""
+        """The name of the run within its study."""
         return RunName(self.run.problem, self.run.strategy, self.run.seed)
 
 
@@ -47,21 +47,21 @@ class PlannedRun:
 class StudyPlan:
     """A comparison: every strategy on every problem, `repeats` times, with equal budgets.
 
-    A study may grow by strategies, problems and repeats; its budget and batch size, and the options and content of a
-    run that it holds, never change.
+    A study may grow by strategies, problems and repeats. Its budget and batch size never change, nor do the options
+    and the problem of a stored run.
 
     Attributes:
       name: of the folder in `results`.
       problems: ids.
-      strategies: the options of each strategy by id, instances of its `Options`.
-      repeats: runs of each pair, with seeds from `seed` on.
+      strategies: the options of each strategy by id, as instances of its `Options`.
+      repeats: runs of each strategy on each problem, with seeds `seed`, `seed + 1`, and so on.
       budget: evaluations of a run.
-      batch: candidates that are asked for at a time.
+      batch: candidates of one `ask`.
       keep_all: store every candidate in full.
       workers: processes that each problem with a live compiler may use.
-      max_seconds: ends a run once its evaluations and its strategy have taken so long; None for no such end.
+      max_seconds: ends a run once its evaluations and its strategy have taken this long; None for no limit.
       only: `(k, n)` for the k-th of n shares of the runs, counted from 1; None for all. Shares may run at the same
-        time, on any machines that see the folder.
+        time, on any machines that share the folder.
     """
 
     name: str
@@ -103,14 +103,14 @@ class StudyPlan:
 
     @property
     def share(self) -> list[RunName]:
-        """The runs of this share of the study, all of them where it has no shares."""
+        """The runs of this share of the study; all runs if it has no shares."""
         return share(self.runs, *self.only) if self.only else self.runs
 
     def prepare(self) -> list[PlannedRun]:
-        """Load every problem of the share, cost its default, and check that nothing stored contradicts the plan.
+        """Load every problem of the share, evaluate its default, and check the plan against what is stored.
 
         Raises:
-          UserError: an unknown id, a problem that does not load, or a folder that holds something else.
+          UserError: an id is unknown, a problem does not load, or a folder holds something else.
         """
         where = facts()
         by_problem = itertools.groupby(self.share, key=lambda run: run.problem)
@@ -122,11 +122,11 @@ class StudyPlan:
 
     @functools.cached_property
     def _code(self) -> dict[str, dict[str, str]]:
-        """What is noted of the code of each strategy."""
+        """The facts about the code of each strategy, by its id."""
         return {name: code_facts(self.registry, name, options) for name, options in self.strategies.items()}
 
     def claim(self) -> None:
-        """Write what all runs of the study share, or compare it with what is there.
+        """Write the settings that all runs share, or compare them with the stored ones.
 
         Raises:
           UserError: the folder cannot be written, or the study was made with other settings.
@@ -142,13 +142,13 @@ class StudyPlan:
                 raise UserError(f"study {self.name!r} was made with {key} {stored.get(key)}, not {value}; {advice}")
 
     def announce(self) -> None:
-        """List the runs of all shares in the study's folder, for whoever watches it."""
+        """List the runs of all shares in the study's folder, for `watch`."""
         with self._writing():
             add_planned(self.path, self.runs)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Keep other shares, which may start at the same moment, from what they all write; it takes milliseconds."""
+        """Lock the files that all shares write, for milliseconds: other shares may start at the same time."""
         with disk_errors(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
             with FileLock(self.path / CLAIM_LOCK, timeout=CLAIM_SECONDS):
@@ -173,7 +173,7 @@ def check_name(study: str) -> None:
     """Check that a study's name can name a folder.
 
     Raises:
-      UserError: it cannot.
+      UserError: it cannot name one.
     """
     if not re.fullmatch(r"[\w@+-][\w.@+-]*", study):
         raise UserError(f"study name {study!r} must be letters, digits and any of . _ @ + - without a slash")
@@ -182,7 +182,7 @@ def check_name(study: str) -> None:
 def default_name(
     strategies: Sequence[str], problems: Sequence[str], chosen: Mapping[str, Any], budget: int, batch: int, seed: int
 ) -> str:
-    """Return a study name that the settings determine, so that the same command finds its study again."""
+    """Return a study name that depends only on the settings, so that the same command finds its study again."""
     strategies, problems = sorted(strategies), sorted(problems)
     settings = [problems, {name: dataclasses.asdict(made) for name, made in chosen.items()}, budget, batch, seed]
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:6]

@@ -1,4 +1,4 @@
-"""How much work a plan is, before any of it is done."""
+"""The amount of work in a plan, before anything is run."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ..store.folders import has_ended
 from .study_plan import PlannedRun, StudyPlan
 
 ROW_BYTES = 80
-"""A stored evaluation without its candidate; improvements, which keep theirs, are too few to count."""
+"""Size of a stored evaluation without its candidate; the few improvements, which keep theirs, are neglected."""
 
 
 def workload(study: StudyPlan, plan: Sequence[PlannedRun]) -> Iterator[dict[str, Any]]:
-    """Return for each strategy on each problem: runs, how many are done, parameters, evaluations, bytes to store."""
+    """Yield for each strategy on each problem: runs, runs done, parameters, evaluations, and bytes to store."""
     for (problem_id, strategy), group in itertools.groupby(plan, key=lambda p: (p.run.problem, p.run.strategy)):
         problem, runs = study.registry.problem(problem_id), list(group)
         row = ROW_BYTES + (len(problem.space.pack(problem.default_row())) if study.keep_all else 0)

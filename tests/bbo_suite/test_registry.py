@@ -80,14 +80,14 @@ def test_entry_point_that_cannot_be_imported(points, error):
         raise error
 
     points("broken", load)
-    with pytest.raises(UserError, match=r"strategy broken cannot be imported .*install or mend"):
+    with pytest.raises(UserError, match=r"strategy broken cannot be imported .*install or fix its package"):
         Registry().strategy("broken")
     assert Registry().strategy("random")
 
 
 def test_entry_point_that_is_no_strategy(points):
     points("dict", lambda: dict)
-    with pytest.raises(UserError, match=r"strategy dict is no subclass of bbo_suite.Strategy"):
+    with pytest.raises(UserError, match=r"strategy dict is not a subclass of bbo_suite.Strategy"):
         Registry().strategy("dict")
 
 
@@ -111,7 +111,7 @@ def test_file_of_a_family(tmp_path):
     assert len(registry.problem(f"filed:{tmp_path}/a:b/size.txt").space) == 5
     with pytest.raises(UserError, match=r"filed:/none.*FileNotFoundError"):
         registry.problem("filed:/none")
-    with pytest.raises(UserError, match="names no instance; choose one of filed:path"):
+    with pytest.raises(UserError, match="does not name an instance; choose one of filed:path"):
         registry.problem("filed")
 
 
@@ -148,7 +148,7 @@ def test_variant_by_its_name(many):
     ("name", "words"),
     [
         ("many", "choose many:North, many:South, many:Gone or another of its 3; `show many` names them"),
-        ("many:", "stands for many"),
+        ("many:", "has several variants"),
         ("many:Nort", "Did you mean 'many:North'"),
         ("many:Gone", "pip install gone"),
         ("mny:North", "Did you mean 'many'"),

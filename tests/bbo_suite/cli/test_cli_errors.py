@@ -36,7 +36,7 @@ def refused(done, *words):
         (["--problem", "toy/smal"], ["'toy/smal'", "Did you mean 'toy/small'?"]),
         (["--problem", "fusoin/resnet50"], ["'fusoin'", "Did you mean 'fusion'?"]),
         (["--problem", "fusion/resnet5"], ["Did you mean 'fusion/resnet50'?"]),
-        (["--problem", "toy"], ["'toy' names no instance", "toy/small, toy/large"]),
+        (["--problem", "toy"], ["'toy' does not name an instance", "toy/small, toy/large"]),
         (["--problem", "toy/"], ["toy/small"]),
         (["--problem", "toy:file.txt"], ["file.txt", "small, large"]),
         (["--problem", ""], ["''", "toy"]),
@@ -106,7 +106,7 @@ def test_plot_and_show_of_what_is_not_there(suite, toy):
     refused(suite("show", "fusoin"), "'fusoin'", "Did you mean 'fusion'?")
     for name in ("fusion", "fusion/", "fusion:"):
         done = suite("show", name)
-        refused(done, f"'{name}' names no instance", "fusion/resnet50", "or another of its ", "`list problems`")
+        refused(done, f"'{name}' does not name an instance", "fusion/resnet50", "or another of its ", "`list problems`")
         assert len(done.err) < 300
 
 

@@ -19,10 +19,10 @@ from bbo_suite.runs.study_plan import StudyPlan
 
 
 def test_a_missing_extra_is_one_sentence(suite, toy, monkeypatch):
-    monkeypatch.setattr(cluster, "find_spec", lambda name: None)
+    monkeypatch.setattr("bbo_suite.libraries.find_spec", lambda name: None)
     done = suite("run", *toy, "--budget", 20, "--study", "s", "--cluster", "tcp://127.0.0.1:8786", "--quiet")
     assert done.code == 1 and done.err == (
-        'error: a cluster needs Dask; install it by `pip install "bbo_suite[cluster]"`\n'
+        'error: a cluster needs distributed, which is not installed; run: pip install "bbo_suite[cluster]"\n'
     )
 
 
@@ -157,7 +157,7 @@ def test_after_any_end_the_same_command_again_goes_on(tmp_path, toy, dask, end):
     elif end == "scheduler":
         dask.scheduler.kill()
         code, _, err = finish(process)
-        assert code == 1 and "went away; stored rows are kept: run the same command again" in err
+        assert code == 1 and "was lost; stored rows are kept: run the same command again" in err
         dask.end()
     else:
         process.kill()
@@ -193,7 +193,7 @@ def test_workers_that_have_threads(tmp_path, toy, dask):
     dask.worker("2")
     wait_for(lambda: "Registered" in (dask.folder / "worker1.log").read_text())
     code, _, err = finish(start(tmp_path, toy, "--cluster", dask.address))
-    assert code == 1 and "has 2 threads, but a run is a process: start workers by `dask worker tcp" in err
+    assert code == 1 and "has 2 threads, but each run needs a process: start workers by `dask worker tcp" in err
 
 
 def test_a_worker_that_does_not_see_the_folder(tmp_path, monkeypatch):

@@ -123,7 +123,7 @@ def test_a_strategy_that_proposes_something_else_is_refused(tmp_path):
     before = contents(tmp_path)
     other = asking(lambda self, n: sample(self, n)[::-1])
     with pytest.raises(
-        UserError, match="evaluation 1 is another candidate: the strategy, its libraries or the processor are others"
+        UserError, match="evaluation 1 is another candidate: the strategy, its libraries or the processor changed"
     ):
         perform(tmp_path, strategy=other, budget=20)
     late = asking(lambda self, n: sample(self, n) if self.rng.random() >= 0 else None)
@@ -144,7 +144,7 @@ def test_a_strategy_that_fails_on_replay_leaves_the_log(tmp_path):
     assert contents(tmp_path) == before
     assert "KeyError" in (tmp_path / "error.txt").read_text()
     assert perform(tmp_path, strategy=asking(sample), budget=20)
-    assert not (tmp_path / "error.txt").exists()  # mended
+    assert not (tmp_path / "error.txt").exists()  # repaired
 
 
 # What strategies may and may not return

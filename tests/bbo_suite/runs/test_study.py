@@ -230,7 +230,7 @@ def test_a_study_folder_that_cannot_be_written_and_a_broken_one(registry, tmp_pa
     study = made(registry, tmp_path)
     study.claim()
     (study.path / "study.json").write_text("{")
-    with pytest.raises(UserError, match=r"study.json is no JSON"):
+    with pytest.raises(UserError, match=r"study.json is not valid JSON"):
         study.claim()
 
 

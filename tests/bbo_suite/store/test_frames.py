@@ -121,5 +121,5 @@ def test_an_unknown_study_and_a_broken_one(study):
     with pytest.raises(UserError, match="no study is there yet"):
         load("t", study / "nowhere")
     (study / "s" / "run0" / "run.json").write_text("{")
-    with pytest.raises(UserError, match=r"run.json is no JSON"):
+    with pytest.raises(UserError, match=r"run.json is not valid JSON"):
         load("s", study)

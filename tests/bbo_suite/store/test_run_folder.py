@@ -128,7 +128,7 @@ def test_missing_run_json(tmp_path):
 def test_broken_run_json(tmp_path, text):
     written(tmp_path)
     (tmp_path / "run.json").write_bytes(text)
-    refused(tmp_path, r"run.json (is no JSON|holds no JSON object); restore it, or delete")
+    refused(tmp_path, r"run.json (is not valid JSON|does not hold a JSON object); restore it, or delete")
 
 
 HOLD = """
@@ -165,7 +165,7 @@ def test_a_refused_folder_is_not_left_locked(tmp_path):
 def test_a_file_in_place_of_the_folder(tmp_path):
     (tmp_path / "file").write_text("mine")
     for path in (tmp_path / "file", tmp_path / "file" / "run"):
-        with pytest.raises(UserError, match=f"cannot write {path}: .*; mend that"), RunFolder(path, IDENTITY, FACTS):
+        with pytest.raises(UserError, match=f"cannot write {path}: .*; fix this"), RunFolder(path, IDENTITY, FACTS):
             pass
     assert (tmp_path / "file").read_text() == "mine"
 
@@ -196,7 +196,7 @@ def test_a_full_disk_in_the_middle_of_a_batch(tmp_path, monkeypatch, room):
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", full)
-        with pytest.raises(UserError, match="No space left on device; mend that, then run the same command again"):
+        with pytest.raises(UserError, match="No space left on device; fix this, then run the same command again"):
             perform(tmp_path / "cut")
     assert (tmp_path / "cut" / "rows.csv").stat().st_size == room
     assert perform(tmp_path / "cut")

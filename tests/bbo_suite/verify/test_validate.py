@@ -115,7 +115,7 @@ def test_damage_is_found(suite, study, tmp_path):
     head.write_text(json.dumps(stored))
     end = log.with_name("end.json")
     end.write_text("{")
-    assert "end.json is no JSON" in failures(suite("validate", *study))[0]
+    assert "end.json is not valid JSON" in failures(suite("validate", *study))[0]
     end.unlink()
     head.unlink()
     assert "rows but no run.json" in failures(suite("validate", *study))[0]
