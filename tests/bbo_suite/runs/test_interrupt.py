@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
+import bbo_suite
 from bbo_suite.runs.interrupt import StopFile, ignored
+
+PLUGINS = [Path(__file__).parents[1] / "plugins" / name for name in ("toy.py", "pick.py")]
 
 
 def start(folder, toy, *arguments, seconds="0.1"):
@@ -40,9 +43,23 @@ def wait_for_rows(folder, process, wanted=1):
     pytest.fail("no rows came")
 
 
+def run_here(folder, jobs):
+    """Run the rest of the study in this process."""
+    settings = {"budget": 2000, "repeats": 2, "study": "s", "results": folder / "results", "plugins": PLUGINS}
+    bbo_suite.run("pick", "toy/small", jobs=jobs, **settings)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """Return the folder of a study that nobody interrupted."""
+    folder = tmp_path_factory.mktemp("whole")
+    run_here(folder, 1)
+    return folder
+
+
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("group", [False, True])
-def test_interrupted_then_resumed_equals_uninterrupted(tmp_path, toy, jobs, group):
+def test_interrupted_then_resumed_equals_uninterrupted(tmp_path, toy, whole, jobs, group):
     more = ("--repeats", "2", "--jobs", str(jobs))
     process = start(tmp_path, toy, *more)
     wait_for_rows(tmp_path, process, jobs)
@@ -55,11 +72,9 @@ def test_interrupted_then_resumed_equals_uninterrupted(tmp_path, toy, jobs, grou
     stored = rows(tmp_path)
     assert 0 < sum(map(len, stored.values())) < 4000
     assert all(len(run) % 100 == 0 for run in stored.values())
-    assert len(list(tmp_path.glob("results/s/*/run.json"))) == jobs  # what nobody began stays so
-    assert start(tmp_path, toy, *more, seconds="0").communicate(timeout=180) and len(rows(tmp_path)) == 2
-    (tmp_path / "whole").mkdir()
-    assert start(tmp_path / "whole", toy, *more, seconds="0").communicate(timeout=180)
-    assert rows(tmp_path) == rows(tmp_path / "whole")
+    assert len(list(tmp_path.glob("results/s/*/run.json"))) == jobs  # the others did not start
+    run_here(tmp_path, jobs)
+    assert rows(tmp_path) == rows(whole)
     assert [len(run) for run in rows(tmp_path).values()] == [2000, 2000]
 
 

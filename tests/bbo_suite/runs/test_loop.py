@@ -40,13 +40,13 @@ def test_a_log_cut_at_any_byte_resumes_to_the_same_rows(tmp_path):
             return "0"
 
     problem = Quick()
-    assert perform(tmp_path, problem, budget=8, batch=3)
+    assert perform(tmp_path, problem, budget=5, batch=2)
     data, rows = (tmp_path / "rows.csv").read_bytes(), rows_of(tmp_path)
     for cut in range(len(data) + 1):
         if cut % 2:  # half of the times as if the crash came before the run's end, half after it
             (tmp_path / "end.json").unlink()
         (tmp_path / "rows.csv").write_bytes(data[:cut])
-        assert perform(tmp_path, problem, budget=8, batch=3)
+        assert perform(tmp_path, problem, budget=5, batch=2)
         assert rows_of(tmp_path) == rows
         whole = data[: data.rfind(b"\n", 0, cut) + 1]
         assert (tmp_path / "rows.csv").read_bytes().startswith(whole)  # what was stored stands as it was

@@ -11,6 +11,7 @@ import time
 import pytest
 from bbo_toys import environment, rows_of
 
+import bbo_suite
 from bbo_suite import UserError
 from bbo_suite.registry import Registry
 from bbo_suite.runs.study_plan import StudyPlan
@@ -28,6 +29,12 @@ def rows(folder):
     return {path.parent.name: rows_of(path.parent) for path in sorted((folder / "results/s").glob("*/rows.csv"))}
 
 
+def run_here(folder, toy):
+    """Run the whole study, or what is left of it, in this process."""
+    settings = {"budget": 300, "repeats": 3, "study": "s", "jobs": 1, "results": folder / "results"}
+    bbo_suite.run(["pick", "random"], "toy/small", plugins=toy[1::2], **settings)
+
+
 def finish(process):
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
@@ -35,8 +42,6 @@ def finish(process):
 
 
 def test_shares_at_the_same_time_make_the_study_and_a_killed_one_is_made_up_for(tmp_path, toy):
-    (tmp_path / "whole").mkdir()
-    whole = start(tmp_path / "whole", toy)
     victim = start(tmp_path, toy, "--only", "1/3", seconds="2")
     others = [start(tmp_path, toy, "--only", f"{number}/3") for number in (2, 3)]
     for _ in range(400):
@@ -48,14 +53,14 @@ def test_shares_at_the_same_time_make_the_study_and_a_killed_one_is_made_up_for(
     victim.send_signal(signal.SIGKILL)
     victim.communicate(timeout=60)
     assert all("when all shares are done: python -m bbo_suite plot s" in finish(process) for process in others)
-    finish(whole)
+    run_here(tmp_path / "whole", toy)
     assert len(read_planned(tmp_path / "results/s")) == 6  # one share was enough to list them all
     assert sum(len(run) == 300 for run in rows(tmp_path).values()) < 6
     finish(start(tmp_path, toy, "--only", "1/3"))
     assert rows(tmp_path) == rows(tmp_path / "whole") and len(rows(tmp_path)) == 6
     for path in (tmp_path / "results/s").glob("*/rows.csv"):  # torn by a crash, the end still there
         os.truncate(path, path.stat().st_size - 37)
-    finish(start(tmp_path, toy))  # the whole after its shares
+    run_here(tmp_path, toy)  # the whole after its shares
     assert rows(tmp_path) == rows(tmp_path / "whole")
 
 
