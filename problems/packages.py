@@ -23,8 +23,8 @@ def installed_version(package: str, least: str, owner: str) -> str:
     except PackageNotFoundError:
         found = ""
     if not found or _numbers(found) < _numbers(least):
-        how = f'run `pip install "{package}>={least}"`'
-        raise UserError(f"{owner} needs {package} {least} or newer, and finds {found or 'none'}; {how}")
+        how = f'run: pip install "{package}>={least}"'
+        raise UserError(f"{owner} needs {package} {least} or newer, but found {found or 'none'}; {how}")
     return found
 
 

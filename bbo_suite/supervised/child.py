@@ -54,7 +54,7 @@ def _serve(connection: Connection) -> None:
         connection.send(("stage", stage, seconds))
         signal.setitimer(signal.ITIMER_REAL, seconds + _SPARE_SECONDS)
 
-    _limit(memory)  # before the target starts: it reads a user's program, which may need much memory too
+    _limit(memory)  # before the target starts, because it may read a user's program
     try:
         module, _, name = target.partition(":")
         handler: Handler = getattr(importlib.import_module(module), name)(*arguments)

@@ -23,7 +23,7 @@ _CALLS = ("while", "call", "conditional")
 
 @dataclass(frozen=True)
 class Estimates:
-    """Of one compiled program.
+    """The estimates of one compiled program.
 
     Attributes:
       cycles: the sum of the compiler's estimates of its kernels. A kernel without an estimate counts the time that main

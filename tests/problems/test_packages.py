@@ -9,7 +9,7 @@ from bbo_problems import packages
 from bbo_suite import UserError
 
 
-@pytest.mark.parametrize(("found", "words"), [("0.8.5", "finds 0.8.5"), (None, "finds none")])
+@pytest.mark.parametrize(("found", "words"), [("0.8.5", "found 0.8.5"), (None, "found none")])
 @pytest.mark.parametrize(
     ("problem", "package", "least"),
     [
@@ -29,8 +29,8 @@ def test_a_package_that_is_missing_or_too_old(monkeypatch, problem, package, lea
         return found
 
     monkeypatch.setattr(packages, "version", version)
-    remedy = f'run `pip install "{package}>={least}"`'
-    with pytest.raises(UserError, match=f"needs {package} {least} or newer, and {words}; {remedy}"):
+    remedy = f'run: pip install "{package}>={least}"'
+    with pytest.raises(UserError, match=f"needs {package} {least} or newer, but {words}; {remedy}"):
         bbo_suite.problem(problem)
 
 
