@@ -1,4 +1,4 @@
-"""What was ever proposed, so that no evaluation is spent twice."""
+"""The archive of proposed candidates, so that no evaluation is spent twice."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _RARE = 100
 
 
 def is_small(task: Task, budget: int) -> bool:
-    """Has a space less than 100 budgets? In larger ones repeats are too rare to be worth remembering candidates."""
+    """Return true for a space of fewer than 100 budgets; in larger ones repeats are too rare to look for."""
     return task.space.cardinality < _RARE * budget
 
 
@@ -21,7 +21,7 @@ class Archive:
 
     Args:
       space: of the candidates.
-      rng: shuffles the order in which the rest of a space is walked.
+      rng: shuffles the order of the walk over the rest of the space.
     """
 
     def __init__(self, space: Space, rng: Generator) -> None:
@@ -31,18 +31,18 @@ class Archive:
         self._position = 0
 
     def digests(self, configs: NDArray) -> list[str]:
-        """Return by what the archive knows `(n, d)` candidates."""
+        """Return the digests of `(n, d)` candidates, by which the archive knows them."""
         return self._space.digests(configs)
 
     def fresh(self, digests: list[str]) -> NDArray[np.int64]:
-        """Return the places, in order, of what was never proposed, each candidate once."""
+        """Return the places, ascending, of candidates that were never proposed; of equal ones the first."""
         if self._proposed.isdisjoint(digests) and len(set(digests)) == len(digests):  # nearly always, in large spaces
             return np.arange(len(digests))
         first = {digest: i for i, digest in reversed(list(enumerate(digests)))}
         return np.array(sorted(i for digest, i in first.items() if digest not in self._proposed), np.int64)
 
     def claim(self, configs: NDArray, n: int) -> NDArray[np.int64]:
-        """Return the first `n` rows that were never proposed, each candidate once; they count as proposed."""
+        """Return the places of the first `n` rows that were never proposed; they count as proposed now."""
         digests = self.digests(configs)
         rows = self.fresh(digests)[:n]
         self.add([digests[i] for i in rows])
@@ -53,7 +53,7 @@ class Archive:
         self._proposed.update(digests)
 
     def others(self, n: int) -> NDArray:
-        """Return up to `n` new candidates on a seeded walk over the whole space; none only at its end."""
+        """Return up to `n` new candidates from a shuffled walk over the whole space; none only at its end."""
         more = np.zeros((0, len(self._space)), self._space.dtype)
         if n:
             self._walk = self._walk or Enumeration(self._space, self._rng)

@@ -1,4 +1,4 @@
-"""An evolutionary algorithm: a small population, changes of several kinds, heavy-tailed in number, and crossover."""
+"""An evolutionary algorithm: a small population, adaptive and heavy-tailed mutation, and crossover."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bbo_suite import Moves, Strategy, Task, option
 from .archive import Archive, is_small
 from .mutation import SINGLE, AdaptiveMutation
 
-_BATCH, _ROUNDS = 20, 100  # more children of the same parents know less of each other; fewer cost more a candidate
+_BATCH, _ROUNDS = 20, 100  # larger batches use less of what is known, smaller ones cost more time a candidate
 _RETRIES = 5
 
 
@@ -22,9 +22,9 @@ _RETRIES = 5
 class EvolutionOptions:
     """Options of `evolution`."""
 
-    population: int = option(5, "candidates that survive a round", low=1, high=100_000)
+    population: int = option(5, "candidates that survive a generation", low=1, high=100_000)
     crossover: float = option(0.5, "share of children with two parents", low=0, high=1)
-    tail: float = option(2.0, "exponent of the power law of changes a child; larger: fewer changes", low=1.01, high=10)
+    tail: float = option(2.0, "exponent of the power law of changes; larger: fewer changes", low=1.01, high=10)
 
 
 class Evolution(Strategy):
@@ -54,10 +54,10 @@ class Evolution(Strategy):
         self._costs = np.array([np.inf])
         self._archive, self._begun = Archive(task.space, rng), False
         self._is_small = is_small(task, budget)
-        self._kinds, self._parents = np.zeros(0, np.int64), np.zeros(0)  # of the batch: of change; the parents' costs
+        self._kinds, self._parents = np.zeros(0, np.int64), np.zeros(0)  # of the last batch
 
     def ask(self, n: int) -> NDArray:
-        """Return children, 20 or fewer, in the first batch after the default; none when a small space is used up."""
+        """Return 20 children or fewer, the default before all others; none when a small space is used up."""
         n = min(n, _BATCH, max(1, self.budget // _ROUNDS))
         children, self._kinds, self._parents = self._bred(n)
         if not self._begun:
@@ -72,7 +72,7 @@ class Evolution(Strategy):
         return children[new]
 
     def _vary(self, children: NDArray) -> NDArray[np.int64]:
-        """Change further, in place, what was proposed before or is earlier in the batch; return which are new then."""
+        """Change further, in place, children that are not new; return the places of those that are new then."""
         digests = self._archive.digests(children)
         new = self._archive.fresh(digests)
         for _ in range(_RETRIES):
@@ -87,7 +87,7 @@ class Evolution(Strategy):
         return new
 
     def _bred(self, n: int) -> tuple[NDArray, NDArray[np.int64], NDArray[np.float64]]:
-        """Return `n` children, the kinds of their changes, and the costs of their better parents."""
+        """Return `n` children, their mutation operators, and the cost of the better parent of each."""
         mothers = self._winners(n)
         children, costs = self._population[mothers], self._costs[mothers]
         if len(self._population) > 1:
@@ -98,7 +98,7 @@ class Evolution(Strategy):
         return (*self._changed(children), costs)
 
     def _winners(self, n: int) -> NDArray[np.int64]:
-        """Return the places of `n` parents; the population is sorted, so the smaller place wins."""
+        """Return the places of `n` winners of tournaments; the population is sorted, so the smaller place wins."""
         return self.rng.integers(0, len(self._population), (n, 2)).min(axis=1)
 
     def _crossed(self, mothers: NDArray, fathers: NDArray) -> NDArray:
@@ -108,7 +108,7 @@ class Evolution(Strategy):
         return children
 
     def _changed(self, children: NDArray) -> tuple[NDArray, NDArray[np.int64]]:
-        """Change each child once, and those with a single change in more places, by the power law."""
+        """Mutate each child once, and those with a single change in further places, by the power law."""
         n, movable = len(children), self._moves.movable
         if not len(movable):
             return children, np.zeros(n, np.int64)
@@ -118,12 +118,12 @@ class Evolution(Strategy):
 
     def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:
         """Let the best of parents and children survive."""
-        if len(self._kinds):  # else they are nobody's children
+        if len(self._kinds):  # else they come from the walk over the space
             self._mutation.learn(self._kinds, values < self._parents)
         self._select(configs, values)
 
     def observe(self, configs: NDArray, values: NDArray[np.float64]) -> None:
-        """Take candidates of others into the population."""
+        """Take candidates of other strategies into the population."""
         self._archive.add(self._archive.digests(configs))
         self._select(configs, values)
 

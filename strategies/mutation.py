@@ -18,15 +18,15 @@ _RETRIES = 8
 
 
 class AdaptiveMutation:
-    """Three kinds of change, mixed by their success.
+    """Three mutation operators, used in proportion to their success.
 
     Neighbours in a problem's list of parameters tend to be neighbours in the program, and programs repeat themselves.
-    So besides changes of one parameter there are runs, in which parameters that follow one another take one value, and
-    copies, in which they take the values of a stretch elsewhere in the candidate. Runs and copies are 2 to 50 long, by
-    a power law as in Doerr et al. 2017 ("Fast genetic algorithms").
+    So there are three operators: a single change of one parameter; a run, in which consecutive parameters take one
+    value; and a copy, in which they take the values of a stretch elsewhere in the candidate. Runs and copies have 2 to
+    50 parameters, drawn from a power law as in Doerr et al. 2017 ("Fast genetic algorithms").
 
-    Each kind's share follows its success, by probability matching (Thierens 2005, "An adaptive pursuit strategy",
-    section 2): in proportion to how often, lately, it was better than what it was a change of.
+    The share of each operator follows its recent success, by probability matching (Thierens 2005, "An adaptive pursuit
+    strategy", section 2): success is a candidate that costs less than what it was made from.
     """
 
     def __init__(self, moves: Moves, rng: Generator) -> None:
@@ -37,13 +37,13 @@ class AdaptiveMutation:
 
     @property
     def shares(self) -> NDArray[np.float64]:
-        """The shares of the three kinds among the next changes."""
+        """The `(3,)` shares of the operators among the next changes."""
         rates = self._credit.gains / self._credit.trials
         shares = np.maximum(rates / rates.sum(), _LEAST)
         return shares / shares.sum()
 
     def change(self, configs: NDArray, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Change in place, for each k, row `rows[k]` at or from movable parameter `columns[k]`; return the kinds."""
+        """Change in place, for each k, row `rows[k]` from movable parameter `columns[k]` on; return the operators."""
         kinds = np.searchsorted(np.cumsum(self.shares)[:-1], self._rng.random(len(rows)))
         lengths = 2 + np.searchsorted(self._chances[:-1], self._rng.random(len(rows)))
         copies, runs = np.flatnonzero(kinds == COPY), np.flatnonzero(kinds == RUN)
@@ -54,7 +54,7 @@ class AdaptiveMutation:
         return kinds
 
     def _unlike(self, configs: NDArray, rows: NDArray, columns: NDArray, lengths: NDArray) -> NDArray[np.int64]:
-        """Copy stretches over these; return the places of those where all that was tried was alike already."""
+        """Copy stretches to these places; return which places were not changed, as all stretches tried were equal."""
         left = np.arange(len(rows))
         for _ in range(_RETRIES):
             if not len(left):
@@ -64,7 +64,7 @@ class AdaptiveMutation:
         return left
 
     def learn(self, kinds: NDArray[np.int64], better: NDArray[np.bool_]) -> None:
-        """Take in `(k,)` changes: their kinds, and which cost less than what they were a change of."""
+        """Take the `(k,)` operators of changes, and which changes cost less than what they were made from."""
         self._credit.learn(slice(None), np.bincount(kinds[better], minlength=3), np.bincount(kinds, minlength=3))
         if self._credit.trials.sum() > _REMEMBERED:
             self._credit.fade(_FADING)

@@ -1,4 +1,4 @@
-"""Several strategies on one budget: what one finds all may use, and who improves is asked more often."""
+"""Several strategies share one budget and their candidates; those that improve the best cost get more of it."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ class PortfolioOptions:
     """Options of `portfolio`."""
 
     members: str = option("annealing,evolution,mbo", "strategies that share the budget, separated by commas")
-    least: float = option(0.1, "share of the budget that each member keeps, however little it finds", low=0, high=1)
+    least: float = option(0.1, "least share of the budget of each member", low=0, high=1)
 
 
 class Portfolio(Strategy):
     """Population-based black-box optimization (P3BO, Angermueller et al. 2020), with credit for improvements.
 
-    Each batch is one member's. Its costs are told to that member and observed by all others. A member's credit is how
-    much it lowered the best cost per candidate it was given, older improvements counting less; shares of the
-    budget are proportional to credit above a floor, and the member that lags its share most is asked next. So nothing
-    here is random but the members. Members have their own default options and the whole budget as their schedule.
+    Each batch comes from one member. That member is told the costs, and all others observe them. A member's credit is
+    how much it lowered the best cost, per candidate it was given; older improvements count less. Shares of the budget
+    are proportional to credit above a floor, and the member that is furthest below its share is asked next. So only the
+    members draw random numbers. Each member has its default options and the whole budget as its schedule.
 
     Members see no structure: of `local`, `rl` and `joint` this leaves little. Optimizers of other libraries learn only
     from their own candidates.
@@ -50,7 +50,7 @@ class Portfolio(Strategy):
         classes = _classes(self.members(options), task.strategies or Registry())
         owned = zip(classes, rng.spawn(len(classes)), strict=True)
         self._members = [member(task, budget, own, member.Options()) for member, own in owned]
-        self._open = np.ones(len(classes), bool)  # has something left to try
+        self._open = np.ones(len(classes), bool)  # true if the member has something left to try
         self._lag, self._credit = np.zeros(len(classes)), Credit(len(classes))
         self._best, self._asked = np.inf, 0
 
@@ -60,7 +60,7 @@ class Portfolio(Strategy):
         return [name.strip() for name in options.members.split(",") if name.strip()]
 
     def ask(self, n: int) -> NDArray:
-        """Return the next batch of the member that lags most; none when every member is covered."""
+        """Return the next batch of the member that is furthest below its share; none when no member has any left."""
         while self._open.any():
             self._asked = int(np.argmax(np.where(self._open, self._lag, -np.inf)))
             configs = self._members[self._asked].ask(n)
@@ -70,7 +70,7 @@ class Portfolio(Strategy):
         return np.empty((0, len(self.task.space)), self.task.space.dtype)
 
     def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:
-        """Let every member learn, and settle credit and shares."""
+        """Let every member learn, and update credit and shares."""
         for i, member in enumerate(self._members):
             (member.tell if i == self._asked else member.observe)(configs, values)
         self._settle(len(values), float(values.min()))

@@ -1,1 +1,1 @@
-"""Optimizers of other libraries as strategies: `optuna:TPESampler`, `nevergrad:NGOpt`, `pymoo:GA` and their likes."""
+"""Optimizers of other libraries as strategies, such as `optuna:TPESampler`, `nevergrad:NGOpt`, `pymoo:GA`."""

@@ -1,4 +1,4 @@
-"""Between a space and the free indices that a library optimizes."""
+"""Translates between the candidates of a space and the free indices that a library optimizes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ class Coding:
     """Independent indices in, allowed candidates out.
 
     Libraries optimize products of independent parameters. Parameters that cannot change are left out. The indices of
-    a permutation are read as sort keys: each slot takes the rank of its own, so that a permutation means itself. What
-    a constraint forbids is replaced by the allowed row of its table that differs in the fewest parameters, and among
-    these the least in their indices; the library is told the cost of the replacement.
+    a permutation are read as sort keys: each slot takes the rank of its key, so a permutation decodes to itself. What a
+    constraint forbids is replaced by the allowed row of its table that differs in the fewest parameters, and of these
+    the one with the smallest differences of indices. The library is told the cost of the replacement.
 
     Attributes:
       sizes: `(w,)` number of values of each free parameter.
-      kinds: `(w,)` of `Kind`.
+      kinds: `(w,)` the `Kind` of each free parameter.
       default: `(w,)` indices of the default.
     """
 
@@ -30,7 +30,7 @@ class Coding:
         self.default = default[self._columns].astype(np.int64)
 
     def decode(self, indices: NDArray) -> NDArray:
-        """Return the `(n, d)` allowed candidates that `(n, w)` indices mean; those out of range are clipped."""
+        """Return the `(n, d)` allowed candidates of `(n, w)` indices; indices out of range are clipped."""
         configs = np.repeat(self._base[None], len(indices), axis=0)
         configs[:, self._columns] = np.clip(indices, 0, self.sizes - 1)
         for start, stop in self._space.free_permutations:
@@ -42,7 +42,7 @@ class Coding:
 
 
 def _repair(configs: NDArray, component: Component) -> None:
-    """Put the nearest row of the table where a row's part is not in it."""
+    """Replace what the table does not allow by its nearest row, in place."""
     scale = 1 + component.sizes.sum()
     for place in np.flatnonzero(~component.allows(configs)):
         apart = np.abs(component.rows - configs[place, component.columns])

@@ -24,11 +24,11 @@ NEEDS: Mapping[str, tuple[str, str]] = {
     "SMAC3": ("ConfigSpace", "smac"),
     "pysot": ("poap", "pysot"),
 }
-"""The module and the package that the optimizers need whose names begin so."""
+"""The module and the package that optimizers need, by the beginning of their names."""
 
-_CLOCK = "it seeds itself by the clock, so that its runs cannot be repeated"
-_THREAD = "it draws from a global generator in a thread of its own, so that its runs cannot be repeated"
-_PYMOO = "Nevergrad 1.0.12 imports for it what pymoo 0.6 has no more; use pymoo:CMAES and its likes"
+_CLOCK = "it seeds itself by the clock, so its runs cannot be repeated"
+_THREAD = "it draws from a global generator in another thread, so its runs cannot be repeated"
+_PYMOO = "Nevergrad 1.0.12 needs an older pymoo than 0.6; use pymoo:CMAES or another pymoo strategy"
 UNUSABLE: Mapping[str, str] = {
     **dict.fromkeys(("Carola10", "Carola13", "Carola8", "Carola9", "CmaFmin2", "MetaModelFmin2"), _CLOCK),
     **dict.fromkeys(("MultiDS",), _THREAD),
@@ -42,24 +42,24 @@ SEQUENTIAL = frozenset(
         *("Neural1MetaModelE", "RF1MetaModelE", "SVM1MetaModelE"),
     }
 )
-"""What the registry calls parallel although it fails when asked for more candidates than one at a time.
+"""Optimizers that the registry calls parallel although they fail when asked for several candidates at a time.
 
-CMA's variants do where a batch ends within a generation, which in large spaces is larger than a batch.
+Variants of CMA fail if a batch ends within a generation, which is larger than a batch in large spaces.
 """
 
 
 class Nevergrad(Adapter):
     """The optimizers of Nevergrad; `show nevergrad` names them.
 
-    All free parameters are one array whose element i lies in `[0, sizes[i])`, bounded by the normal distribution's
-    function and cast to integers. That is how Nevergrad's own TransitionChoice codes an index, a standard normal draw
-    being a uniform index, but without an object a parameter. The centre is the middle of every range and not the
-    default, round which draws would then fall. Measured at 700 booleans and at 40 slots of 50 values: 0.5 ms a
+    All free parameters are one array whose element i lies in `[0, sizes[i])`, bounded by the distribution function of
+    the normal distribution and cast to integers. Nevergrad's TransitionChoice codes an index in this way, too (a
+    standard normal draw is a uniform index), but with an object per parameter. The centre is the middle of every range; if it
+    were the default, draws would cluster around it. Measured with 700 booleans and with 40 slots of 50 values: 0.5 ms a
     candidate instead of 7, with results as good or better for DiscreteLenglerOnePlusOne and TwoPointsDE. An array
-    bounded by bouncing and centred at the default, as cheap, hardly gets away from there.
+    bounded by bouncing and centred at the default is as fast, but hardly leaves the default.
 
-    An optimizer that Nevergrad cannot run in parallel is asked for one candidate at a time. One that cannot be told
-    of a candidate that it did not propose does not learn what the default costs.
+    An optimizer that Nevergrad cannot run in parallel is asked for one candidate at a time. An optimizer that cannot be
+    told a candidate that it did not propose does not learn the cost of the default.
     """
 
     sequential: ClassVar[bool]
@@ -116,8 +116,8 @@ class Nevergrad(Adapter):
 
 
 def _fix_metamodels() -> None:
-    """Let Nevergrad 1.0.12 take what a model predicts, an array of one number, for a number: numpy 2 refuses to."""
-    import sklearn.ensemble  # noqa: F401 - imported in a run, it would draw numbers that a second run does not draw
+    """Convert the predictions of Nevergrad 1.0.12's models, arrays of one number, to numbers: numpy 2 does not."""
+    import sklearn.ensemble  # noqa: F401 - its first import draws random numbers, so two runs would differ
     from nevergrad.optimization import metamodel
 
     vars(metamodel)["float"] = lambda predicted: np.asarray(predicted).item()

@@ -94,8 +94,8 @@ class Sampler(NamedTuple):
     """How a sampler is made: its options, its arguments, and what it imports.
 
     Attributes:
-      numeric: does it take numbers only?
-      told_default: is it told of the default? GridSampler breaks on a trial that is not of its grid.
+      numeric: true if it takes numbers only.
+      told_default: true if it is told the default; GridSampler breaks on a trial outside its grid.
     """
 
     options: type
@@ -121,14 +121,14 @@ SAMPLERS: Mapping[str, Sampler] = {
 class Optuna(Adapter):
     """The samplers of Optuna; `show optuna` names them.
 
-    Scales are integers and everything else categories, except for samplers that know numbers only (CmaEs and QMC draw
-    categories independently of all else): there all are integers, and the order of a category's values means
-    something that it should not. A sampler that stops the study, because it has tried everything, ends the run.
+    Scales are integers and everything else is categorical, except for samplers that support numbers only (CmaEs and
+    QMC draw categories independently of all else): there all parameters are integers, and a category gets an order that
+    has no meaning. A sampler that stops the study because it has tried everything ends the run.
     """
 
     @classmethod
     def variants(cls) -> tuple[str, ...]:
-        """Return the names of the samplers; `PartialFixedSampler` only wraps another and is left out."""
+        """Return the names of the samplers; `PartialFixedSampler` is left out because it only wraps another."""
         return tuple(SAMPLERS)
 
     @classmethod
@@ -149,7 +149,7 @@ class Optuna(Adapter):
             sampler: BaseSampler = getattr(optuna.samplers, self.name)(**seed)
             self._storage = optuna.storages.InMemoryStorage()
             self._study = optuna.create_study(sampler=sampler, storage=self._storage)
-        self._study.stop = self._stop  # type: ignore[method-assign]  # Optuna's own knows `optimize` only
+        self._study.stop = self._stop  # type: ignore[method-assign]  # Optuna's works inside `optimize` only
         self._stopped = False
         self._distributions = _distributions(self.coding, kind.numeric)
         self._study.enqueue_trial(dict(zip(self._distributions, self.coding.default.tolist(), strict=True)))
@@ -167,7 +167,7 @@ class Optuna(Adapter):
     def _propose_one(self) -> list[int]:
         """Return a trial's indices.
 
-        The calls are those of Optuna's `Trial`, but into the stored trial itself: Optuna copies it for each parameter.
+        The calls are those of Optuna's `Trial`, but on the stored trial itself: Optuna copies it for each parameter.
         """
         trial = self._study.ask()
         self._trials.append(trial)
@@ -176,7 +176,7 @@ class Optuna(Adapter):
         frozen = self._storage.get_trial(trial._trial_id)  # the sampler may have noted something there
         sample = functools.partial(self._study.sampler.sample_independent, self._study, frozen)
         frozen.distributions = self._distributions
-        for name, distribution in self._distributions.items():  # some samplers look at what the trial has so far
+        for name, distribution in self._distributions.items():  # some samplers read the earlier parameters of the trial
             frozen.params[name] = known[name] if name in known else sample(name, distribution)
         return [int(frozen.params[name]) for name in self._distributions]
 
@@ -189,7 +189,7 @@ class Optuna(Adapter):
 
 
 def _names(coding: Coding) -> list[str]:
-    """Return names whose alphabetical order, by which Optuna sorts, is that of the parameters."""
+    """Return names in the alphabetical order that Optuna sorts by."""
     return [f"x{i:06d}" for i in range(len(coding.sizes))]
 
 

@@ -33,7 +33,7 @@ class GeneticOptions(PopulationOptions):
 
 
 class Algorithm(NamedTuple):
-    """Where pymoo keeps an algorithm, its options and arguments, and how it takes the default."""
+    """The module of an algorithm in pymoo, its options and arguments, and whether it has a population."""
 
     module: str
     options: type = NoOptions
@@ -79,15 +79,15 @@ class Pymoo(Adapter):
     """The single-objective algorithms of pymoo; `show pymoo` names them.
 
     A parameter of k values is a real number in `[-0.5, k - 0.5]`, rounded. GA and NicheGA work on the integers
-    themselves, by uniform crossover and by drawing parameters anew, because simulated binary crossover and polynomial
-    mutation presume an order. The default replaces the first candidate of the first generation; local searches start
-    from it. NelderMead's first steps, 5 % of a range, reach another value only where there are ten or more.
+    themselves, with uniform crossover and by redrawing parameters, because simulated binary crossover and polynomial
+    mutation assume an order. The default replaces the first candidate of the first generation; local searches start
+    from it. NelderMead's first steps, 5 % of a range, reach another value only in parameters of ten or more values.
     A generation larger than the batch is proposed in parts. An algorithm that ends by itself ends the run.
     """
 
     @classmethod
     def variants(cls) -> tuple[str, ...]:
-        """Return the names of the single-objective algorithms; its wrapper of Optuna and variants of CMAES are out."""
+        """Return the names of the single-objective algorithms, without the wrapper of Optuna and variants of CMAES."""
         return tuple(ALGORITHMS)
 
     @classmethod
@@ -112,12 +112,12 @@ class Pymoo(Adapter):
         self._rows, self._costs = self._next_generation()
         if kind.populates:
             self._rows[0] = self._generation[0].X = self.coding.default.astype(float)
-        else:  # a candidate of nobody's, before the first of the algorithm
+        else:  # the default comes before the algorithm's first candidate
             self._rows = np.concatenate([self.coding.default[None].astype(float), self._rows])
             self._costs = np.zeros(len(self._rows))
 
     def _next_generation(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Ask for a generation and return its `(n, w)` rows and room for their costs."""
+        """Ask for a generation and return its `(n, w)` rows and an array for their costs."""
         from pymoo.core.individual import Individual
         from pymoo.core.population import Population
 
@@ -134,7 +134,7 @@ class Pymoo(Adapter):
         return np.floor(0.5 + self._rows[self._done : self._done + self._given]).astype(np.int64)
 
     def learn(self, costs: list[float]) -> None:
-        """Note the costs, and go on to the next generation when all of this one are known."""
+        """Store the costs, and begin the next generation when all of this one are known."""
         self._costs[self._done : self._done + self._given] = costs
         self._done += self._given
         if self._done == len(self._rows):

@@ -1,4 +1,4 @@
-"""The global state that foreign libraries use: kept apart from everybody else's."""
+"""A sandbox for the global random state that other libraries use."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from numpy.random import Generator
 
 
 class Sandbox:
-    """A stream of its own for what draws from the global generators of numpy and Python, and no warnings.
+    """Separate global generators of numpy and Python, and no warnings.
 
     Some libraries draw from global generators, or make generators without a seed. Inside the sandbox these continue a
-    stream that only the seed decides; outside nothing has changed.
+    stream that only the seed determines; outside nothing changes.
     """
 
     def __init__(self, seed: int) -> None:
@@ -26,14 +26,14 @@ class Sandbox:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Exchange the states of the global generators for the sandbox's, and silence warnings, for the while."""
+        """Use the sandbox's global generators and silence warnings inside the block."""
         outside, make = (np.random.get_state(), random.getstate()), np.random.default_rng  # noqa: NPY002
         np.random.set_state(self._numpy)  # noqa: NPY002
         random.setstate(self._python)
         np.random.default_rng = functools.partial(_seeded, make)
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # they tell a user of the library how to use it
+                warnings.simplefilter("ignore")  # they are meant for direct users of the library
                 yield
         finally:
             np.random.default_rng = make

@@ -33,13 +33,13 @@ class SmacOptions:
 class Smac(Adapter):
     """The facade of SMAC that models costs by random forests, `smac:HyperparameterOptimizationFacade`.
 
-    Scales are integers and everything else categories. SMAC is told of the default before it is asked for anything.
+    Scales are integers and everything else is categorical. SMAC is told the default before it is asked for anything.
     It keeps its files in a temporary folder. When it has nothing left to propose, the run ends.
     """
 
     @classmethod
     def variants(cls) -> tuple[str, ...]:
-        """Return the names: the facade with random forests; that with Gaussian processes is far slower still."""
+        """Return the names: only the facade with random forests, as that with Gaussian processes is far slower."""
         return ("HyperparameterOptimizationFacade",)
 
     @classmethod
@@ -50,12 +50,12 @@ class Smac(Adapter):
         return one_of(cls, "SMAC", name, Options=SmacOptions)
 
     def start(self, batch: int) -> None:
-        """Make the facade, its files in a folder that goes when the strategy does."""
+        """Make the facade; its folder is deleted together with the strategy."""
         import smac
         from ConfigSpace import Configuration
         from smac.runhistory.dataclasses import TrialInfo
 
-        logging.getLogger("smac").setLevel(logging.ERROR)  # its warnings are of spaces with little left to try
+        logging.getLogger("smac").setLevel(logging.ERROR)  # it warns of spaces that are nearly used up
         self._folder, space = TemporaryDirectory(), _config_space(self.coding, self.seed)
         files = {"output_directory": self._folder.name, "deterministic": True}
         scenario = smac.Scenario(space, n_trials=self.budget + 1, seed=self.seed, **files)

@@ -1,4 +1,4 @@
-"""A candidate of a chain of passes: its configuration, and the graph that each pass works on."""
+"""A candidate of a chain of passes: its configuration, and the graph before each pass."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Candidate:
 
     Attributes:
       row: `(d,)` of the flat space; columns that are not live hold the task's default.
-      graphs: the graph before each pass, as far down the chain as anything but defaults is known.
-      cost: what the engine said; inf if it failed or was not evaluated yet.
+      graphs: the graph before each pass, down to the last pass that is tuned.
+      cost: its cost; inf if it failed or was not evaluated yet.
     """
 
     row: NDArray
@@ -32,9 +32,9 @@ class Group:
     """Candidates of a batch that share the graph before a pass.
 
     Attributes:
-      graph: before the pass.
-      members: `(m,)` their places in the batch.
-      decisions: what is looked at in the pass.
+      graph: the graph before the pass.
+      members: `(m,)` places of the candidates in the batch.
+      decisions: the decisions of the pass on this graph.
     """
 
     graph: Any
@@ -44,7 +44,7 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Candidates of the flat space, each well formed for its own graphs.
+    """Candidates of the flat space, each well formed for its graphs.
 
     Attributes:
       rows: `(n, d)`.

@@ -1,4 +1,4 @@
-"""UpdateAndApply of XTAT-M: what one pass decides changes the graphs of all later ones."""
+"""UpdateAndApply of XTAT-M: the decisions of one pass change the graphs of all later ones."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from .refill import Refill
 
 _NONE = np.empty(0, np.int64)
 NOTHING = Decisions(_NONE, _NONE, _NONE.astype(np.uint64), _NONE, np.empty(0))
-"""What is looked at in a pass that is left to the compiler."""
+"""The decisions of a pass that is left to the compiler."""
 
 
 class Chain:
-    """Applies passes to candidates, as far down as anything but defaults is known, and has the rest filled in.
+    """Applies the passes to candidates, down to the last pass that is tuned, and has the rest filled in.
 
     Args:
       task: gives the flat space and its default.
       compiler: the passes.
-      keep: is there a global store?
+      keep: whether to keep a global store.
     """
 
     def __init__(self, task: Task, compiler: MultiPass, keep: bool) -> None:
@@ -39,33 +39,33 @@ class Chain:
         return self.deepen(Candidate(self._default.copy(), (self._compiler.source,)))
 
     def tune(self, names: Iterable[str]) -> None:
-        """From now on look at the decisions of these passes on every graph."""
+        """Tune these passes from now on: read their decisions on every graph."""
         self._idle -= set(names)
 
     def deepen(self, candidate: Candidate) -> Candidate:
-        """Return the candidate with its graphs down to the last pass that is looked at."""
+        """Return the candidate with its graphs down to the last pass that is tuned."""
         graphs = list(candidate.graphs)
-        for name in self._looked_at()[len(graphs) - 1 : -1]:
+        for name in self._tuned()[len(graphs) - 1 : -1]:
             graphs.append(self._compiler.apply(name, graphs[-1], candidate.row))
         return Candidate(candidate.row, tuple(graphs), candidate.cost)
 
-    def _looked_at(self) -> tuple[str, ...]:
+    def _tuned(self) -> tuple[str, ...]:
         """Return the passes up to the last one that is not left to the compiler."""
         names = self._compiler.passes
         return names[: max((i + 1 for i, name in enumerate(names) if name not in self._idle), default=1)]
 
     def decisions(self, name: str, candidate: Candidate) -> Decisions:
-        """Return what a pass that is looked at decides on a candidate's graph."""
+        """Return the decisions of a tuned pass on a candidate's graph."""
         return self._decided(name, candidate.graphs[self._compiler.passes.index(name)])
 
     def update(self, base: Candidate, rows: NDArray) -> Batch:
-        """Return the batch that `(n, d)` rows become; `rows` are changed in place.
+        """Make `(n, d)` rows well formed, in place, and return them as a batch.
 
         Args:
           base: a deepened candidate.
           rows: `base.row` with changes in columns that are live in `base`.
         """
-        names = self._looked_at()
+        names = self._tuned()
         groups = [self._group(names[0], self._compiler.source, range(len(rows)))]
         levels = [groups]
         for place, name in enumerate(names[1:], start=1):
@@ -82,7 +82,7 @@ class Chain:
         return NOTHING if name in self._idle else self._compiler.decisions(name, graph)
 
     def _apply(self, place: int, base: Candidate, rows: NDArray, groups: list[Group]) -> list[tuple[Any, list[int]]]:
-        """Return who has which graph after a pass; nothing is applied where nothing changed."""
+        """Return the graphs after a pass and the rows that have each; the pass runs only on rows that it changes."""
         name, same = self._compiler.passes[place], np.zeros(len(rows), bool)
         found: dict[int, tuple[Any, list[int]]] = {}
         for group in groups:
@@ -99,5 +99,5 @@ class Chain:
 
     def learn(self, batch: Batch, costs: NDArray[np.float64]) -> None:
         """Tell the store the `(n,)` costs of a batch."""
-        for name, groups in zip(self._looked_at(), batch.levels, strict=False):
+        for name, groups in zip(self._tuned(), batch.levels, strict=False):
             self._refill.learn(name, groups, batch.rows, costs)

@@ -1,4 +1,4 @@
-"""The global store: the best known value of every decision, whichever graph it was met on."""
+"""The global store: the best known value of every decision, on whichever graph it occurred."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from bbo_suite import Decisions
 class GlobalStore:
     """For each key of one pass, the value in the cheapest candidate that held it.
 
-    Every key has a slot for good. Graphs differ little from each other, so the slot that a column had last is tried
-    first, and only what differs is looked up among all keys.
+    Every key has a fixed slot. Graphs differ little from each other, so the last slot of a column is tried first, and
+    only keys that differ are looked up.
 
     Args:
-      d: columns of the flat space.
+      d: number of columns of the flat space.
     """
 
     def __init__(self, d: int) -> None:
-        self._keys = np.empty(0, np.uint64)  # ascending, and beside them their slots
+        self._keys = np.empty(0, np.uint64)  # ascending, with their slots in the next array
         self._slots = np.empty(0, np.int64)
         self._values, self._costs = np.empty(0, np.int64), np.empty(0)
         self._last_keys, self._last_slots = np.zeros(d, np.uint64), np.full(d, -1)
 
     def learn(self, decisions: Decisions, values: NDArray, cost: float) -> None:
-        """Note the `(k,)` values of a candidate whose total cost is `cost`."""
+        """Store the `(k,)` values of a candidate with this total cost where they are the best so far."""
         slots = self._slots_of(decisions.columns, decisions.keys)
         better = self._costs[slots] > cost  # never for a candidate that failed
         self._values[slots[better]] = values[better]
         self._costs[slots[better]] = cost
 
     def recall(self, columns: NDArray[np.int64], keys: NDArray[np.uint64]) -> tuple[NDArray, NDArray[np.bool_]]:
-        """Return the `(k,)` best values of decisions, and which of them are known."""
+        """Return the `(k,)` best values of decisions, and `(k,)` booleans: true where one is known."""
         slots = self._slots_of(columns, keys)
         return self._values[slots], self._costs[slots] < np.inf
 
@@ -45,7 +45,7 @@ class GlobalStore:
         return slots
 
     def _looked_up(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Return the slots of `(k,)` keys after giving one to each that has none."""
+        """Return the slots of `(k,)` keys; a new key gets a new slot."""
         places = np.searchsorted(self._keys, keys)
         held = places < len(self._keys)
         held[held] = self._keys[places[held]] == keys[held]

@@ -1,4 +1,4 @@
-"""A task without passes, seen as a compiler with a single one."""
+"""A task without passes, presented as a compiler with a single pass."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bbo_suite import Decisions, MultiPass, Task
 
 
 class OnePass(MultiPass):
-    """One pass, `all`, that decides the whole space on the only graph there is."""
+    """One pass, `all`, that decides the whole space on a single graph."""
 
     passes = ("all",)
 

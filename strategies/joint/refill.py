@@ -1,4 +1,4 @@
-"""Fills in what a pass decides on graphs that have changed."""
+"""Fills in the decisions of a pass on graphs that have changed."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from .global_store import GlobalStore
 
 
 class Refill:
-    """A decision that is still the same keeps its value, another gets the store's, else the compiler's default.
+    """An unchanged decision keeps its value; another takes the store's value, else the compiler's default.
 
     Args:
       compiler: the passes.
-      default: `(d,)` of the task, for what is not decided on a graph, so that equal programs are equal rows.
-      keep: is there a global store?
+      default: `(d,)` the task's default, for columns that a graph does not decide, so that equal programs have equal
+        rows.
+      keep: whether to keep a global store.
     """
 
     def __init__(self, compiler: MultiPass, default: NDArray, keep: bool) -> None:
@@ -30,10 +31,10 @@ class Refill:
         """Fill in the columns of a pass in the rows of groups, `(n, d)`, in place.
 
         Args:
-          name: of the pass.
-          old: what the pass decided where the rows come from; a decision survives in its column if its key is equal.
-          groups: whose graphs have changed.
-          rows: of the whole batch, with surviving decisions in them, and the default where `old` has no decision.
+          name: the pass.
+          old: its decisions on the graph that the rows come from; a decision whose key is the same keeps its value.
+          groups: the groups whose graphs have changed.
+          rows: all rows of the batch, which hold the old values, and the default in columns without an old decision.
         """
         live, keys = np.zeros(len(self._default), bool), np.zeros(len(self._default), np.uint64)
         live[old.columns], keys[old.columns] = True, old.keys
@@ -48,21 +49,21 @@ class Refill:
                 rows[group.members[:, None], new.columns[lost]] = self._known(name, group, lost)
 
     def _known(self, name: str, group: Group, lost: NDArray[np.int64]) -> NDArray:
-        """Return the store's values, and the compiler's default where it has none, for these `(k,)` decisions."""
+        """Return the `(k,)` values of lost decisions: the store's, or the compiler's default where it has none."""
         decisions = group.decisions
         columns, values, known = decisions.columns[lost], np.zeros(len(lost), np.int64), np.zeros(len(lost), bool)
         if self._stores:
             values, known = self._stores[name].recall(columns, decisions.keys[lost])
         if name in self._compiler.automatic:
             values = np.where(known, values, self._default[columns])
-        elif not known.all():  # the compiler's default may be dear
+        elif not known.all():  # computing the compiler's default may take long
             values = np.where(known, values, self._compiler.default(name, group.graph)[lost])
         return np.minimum(values, decisions.sizes[lost] - 1)
 
     def learn(self, name: str, groups: Sequence[Group], rows: NDArray, costs: NDArray[np.float64]) -> None:
-        """Tell the store the `(n,)` costs of a batch; of candidates on one graph only the best matters."""
+        """Tell the store the `(n,)` costs of a batch; of the candidates of one graph only the best matters."""
         if name in self._stores:
             best = [group.members[costs[group.members].argmin()] for group in groups]
-            for i in np.lexsort((best, costs[best])):  # cheapest first: ties stand, however graphs are grouped
+            for i in np.lexsort((best, costs[best])):  # cheapest first, so that ties do not depend on the grouping
                 decisions = groups[i].decisions
                 self._stores[name].learn(decisions, rows[best[i], decisions.columns], costs[best[i]])

@@ -23,7 +23,7 @@ class Step:
 
 
 def default(compiler: MultiPass) -> tuple[Step, ...]:
-    """Return the schedule of XTAT-M: what acts on the graph jointly by annealing, then each separable pass in full."""
+    """Return the schedule of XTAT-M: passes that change the graph jointly by annealing, then each separable pass."""
     joint = tuple(name for name in compiler.passes if name not in compiler.separable)
     steps = [Step(joint, "annealing")] if joint else []
     return (*steps, *(Step((name,), "exhaustive") for name in compiler.passes if name in compiler.separable))
@@ -33,7 +33,7 @@ def parse(text: str, compiler: MultiPass, strategies: Collection[str]) -> tuple[
     """Return the steps of a text such as `layout+fusion: annealing; tile: exhaustive`.
 
     Args:
-      text: steps divided by `;`, each its passes divided by `+`, a `:`, and the id of a strategy; spaces are free.
+      text: steps separated by `;`. A step is its passes separated by `+`, a `:`, and the id of a strategy.
       compiler: knows the passes; a step may name them in any order, and a schedule may leave some out.
       strategies: the ids that a step may name.
 

@@ -1,4 +1,4 @@
-"""The joint multi-pass search XTAT-M: passes are tuned together or in turn, each step by a strategy of its own."""
+"""The joint multi-pass search XTAT-M: passes are tuned together or in turn, each step by its own strategy."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ class JointOptions:
 
     schedule: str = option("", "steps such as 'layout+fusion: annealing; tile: exhaustive'; empty: as in XTAT")
     store: bool = option(True, "fill in the best known values where a graph changes, before the compiler's default")
-    stints: int = option(1, "how often a step starts again around the best candidate", low=1, high=10_000)
+    stints: int = option(1, "searches of a step, each around the best candidate so far", low=1, high=10_000)
 
 
 class Joint(Strategy):
     """The joint search of XTAT (Phothilimthana et al. 2021).
 
-    A schedule names steps; a step tunes one or several passes by any strategy, which sees a small space: what these
-    passes decide on the graphs of the best candidate so far. When a decision changes the graph of later passes, what
-    these decide is filled in again: from the best candidate where the decision is still the same, else from the global
-    store, else by the compiler's default. A step of separable passes tunes node after node, the dearest first, nodes
-    that are alike together. Steps get equal parts of what is left of the budget; what a step leaves over goes to the
-    later ones, and in the end to those that still have something to try. The default is evaluated first, alone. The
-    strategy of a step sees a declared structure only where its space is the whole task's.
+    A schedule consists of steps. A step tunes one or several passes with any strategy. It searches a small space: the
+    decisions of these passes on the graphs of the best candidate so far. When a decision changes the graph of later
+    passes, their decisions are filled in again: from the best candidate if the decision is unchanged, else from the
+    global store, else from the compiler's default. A step of separable passes tunes node by node, those with the
+    largest share of the run time first; alike nodes are tuned together. Steps get equal parts of the remaining budget.
+    What a step does not spend goes to later steps, and in the end to those that still have something to try. The
+    default is evaluated first, alone. The strategy of a step sees a declared structure only if its space is the task's.
 
         bbo-suite run --strategy joint --problem joint/resnet50 --option "schedule=layout+fusion: mbo; tile: exhaustive"
     """
@@ -65,10 +65,10 @@ class Joint(Strategy):
     @classmethod
     def members(cls, options: JointOptions) -> list[str]:
         """Return the ids of the strategies that the schedule names; none where it is left to the default."""
-        return [part.partition(":")[2].strip() for part in options.schedule.split(";") if ":" in part]
+        return [step.partition(":")[2].strip() for step in options.schedule.split(";") if ":" in step]
 
     def ask(self, n: int) -> NDArray:
-        """Return at most `n` well-formed candidates of the flat space; none when every step is covered."""
+        """Return at most `n` well-formed candidates of the flat space; none when no step has any left."""
         if self._left == self.budget:
             return self._asked(self._best, self._best.row[None].copy())
         while True:
@@ -86,7 +86,7 @@ class Joint(Strategy):
         return self._batch.rows
 
     def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:
-        """Learn what is best, as a whole and for each decision, and pass the costs on."""
+        """Update the best candidate and the best value of each decision, and tell the costs to the search."""
         self._chain.learn(self._batch, values)
         best = int(values.argmin())
         if values[best] < self._best.cost:
@@ -113,26 +113,26 @@ class Joint(Strategy):
         return False
 
     def _stint(self, step: schedule.Step, budget: int) -> Steps[SubspaceSearch, None, bool]:
-        """Yield a search for each part of a step around the best candidate so far; return whether all are covered."""
+        """Yield a search of each subspace of a step around the best candidate; return whether all are covered."""
         end, covered, strategy = self._left - budget, True, self._strategies[step.strategy]
-        parts = self._parts(step)
-        shares, caps = (np.array([getattr(part, f) for part in parts]) for f in ("share", "candidates"))
-        for place in range(len(parts)):
+        subspaces = self._subspaces(step)
+        shares, caps = (np.array([getattr(subspace, f) for subspace in subspaces]) for f in ("share", "candidates"))
+        for place in range(len(subspaces)):
             most = min(_upper(divide(self._left - end, shares[place:], caps[place:])[0]), self._left - end)
             if not most:
                 return False
-            search = SubspaceSearch(self.task, parts[place], self._best, strategy, most, self.rng.spawn(1)[0])
+            search = SubspaceSearch(self.task, subspaces[place], self._best, strategy, most, self.rng.spawn(1)[0])
             yield search
             covered &= search.covered
         return covered
 
-    def _parts(self, step: schedule.Step) -> list[Subspace]:
-        """Return the parts of a step in which there is anything to choose."""
+    def _subspaces(self, step: schedule.Step) -> list[Subspace]:
+        """Return the subspaces of a step that have more than one candidate."""
         self._chain.tune(step.passes)
         self._best = self._chain.deepen(self._best)
         decided = [self._chain.decisions(name, self._best) for name in step.passes]
-        parts = per_node(decided) if self._compiler.separable.issuperset(step.passes) else merged(decided)
-        return [part for part in parts if part.candidates > 1]
+        subspaces = per_node(decided) if self._compiler.separable.issuperset(step.passes) else merged(decided)
+        return [subspace for subspace in subspaces if subspace.candidates > 1]
 
 
 def _upper(share: float) -> int:

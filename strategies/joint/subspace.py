@@ -1,4 +1,4 @@
-"""What a step decides, as small spaces that are searched one after another."""
+"""The decisions of a step as small spaces, which are searched one after another."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _LEAST_SHARE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Subspace:
-    """A small space of k parameters and where its values go.
+    """A small space of k parameters, and the m columns of the flat space that take its values.
 
     Attributes:
-      sizes: `(k,)` of the parameters.
-      targets: `(m,)` columns of the flat space that it decides; the first k are one for each parameter.
-      origins: `(m,)` the parameter that each of them takes its value from.
-      share: of the run time that is at stake.
+      sizes: `(k,)` number of values of each parameter.
+      targets: `(m,)` columns of the flat space that it decides; the first k belong to one parameter each.
+      origins: `(m,)` the parameter from which each of them takes its value.
+      share: the share of the run time that it decides about.
     """
 
     sizes: NDArray[np.int64]
@@ -31,12 +31,12 @@ class Subspace:
 
     @property
     def candidates(self) -> float:
-        """How many there are, constraints aside; inf beyond the range of a float."""
+        """Number of candidates, constraints aside; inf beyond the range of a float."""
         with np.errstate(over="ignore"):
             return float(np.prod(self.sizes.astype(float)))
 
     def space(self, flat: Space) -> Space:
-        """Return the small space; constraints and sequences of the flat space hold only where it is all of that."""
+        """Return the small space; it keeps constraints and sequences only if it is the whole flat space."""
         if np.array_equal(self.targets, np.arange(len(flat))) and np.array_equal(self.sizes, flat.sizes):
             return flat
         kinds = flat.kinds[self.targets[: len(self.sizes)]]
@@ -44,13 +44,13 @@ class Subspace:
 
 
 def merged(decided: Sequence[Decisions]) -> list[Subspace]:
-    """Return what several passes decide as one part."""
+    """Return the decisions of several passes as one subspace."""
     targets = np.concatenate([d.columns for d in decided])
     return [Subspace(np.concatenate([d.sizes for d in decided]), targets, np.arange(len(targets)))]
 
 
 def per_node(decided: Sequence[Decisions]) -> list[Subspace]:
-    """Return a part for each node that separable passes decide about, dearest first; nodes with equal keys are one."""
+    """Return a subspace for each node of separable passes, largest share first; nodes with equal keys share one."""
     columns, sizes, keys = (np.concatenate([getattr(d, f) for d in decided]) for f in ("columns", "sizes", "keys"))
     nodes, shares = (np.concatenate([getattr(d, f) for d in decided]) for f in ("nodes", "share"))
     passes = np.repeat(np.arange(len(decided)), [len(d.columns) for d in decided])
@@ -67,7 +67,7 @@ def per_node(decided: Sequence[Decisions]) -> list[Subspace]:
 
 
 def divide(total: float, shares: NDArray[np.float64], caps: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return `(k,)` parts of `total` in proportion to the shares; what is beyond one's cap goes to the others."""
+    """Divide `total` in proportion to `(k,)` shares; what exceeds the cap of one goes to the others."""
     full = np.zeros(len(shares), bool)
     while not full.all():
         level = max(0.0, total - caps[full].sum()) / shares[~full].sum()

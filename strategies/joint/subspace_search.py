@@ -1,4 +1,4 @@
-"""One strategy at work on one part of the decisions, around a candidate whose cost is known."""
+"""A search of one subspace by one strategy, around a candidate whose cost is known."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ class SubspaceSearch:
     """Lets a strategy that knows nothing of passes search a small space.
 
     The strategy starts from the base. When it first proposes the base itself, it is told the known cost, and no
-    evaluation is spent; further repeats are its own business.
+    evaluation is spent; further repeats are evaluated.
 
     Args:
-      task: the whole one.
-      part: the small space.
+      task: the whole task.
+      subspace: the small space.
       base: gives all other decisions.
-      strategy: proposes, with its default options.
-      budget: evaluations that it may cost.
-      rng: the strategy's own.
+      strategy: proposes candidates, with its default options.
+      budget: evaluations that it may spend.
+      rng: the generator of the strategy.
 
     Attributes:
       base: as given.
-      left: evaluations that it may still cost.
-      covered: has the strategy nothing left to propose?
+      left: evaluations that it may still spend.
+      covered: true if the strategy has nothing left to propose.
     """
 
     def __init__(
-        self, task: Task, part: Subspace, base: Candidate, strategy: type[Strategy], budget: int, rng: Generator
+        self, task: Task, subspace: Subspace, base: Candidate, strategy: type[Strategy], budget: int, rng: Generator
     ) -> None:
-        self._part, self.base, self.left, self.covered = part, base, budget, False
-        self._space = part.space(task.space)
-        start = np.minimum(base.row[part.targets[: len(part.sizes)]], part.sizes - 1)
+        self._subspace, self.base, self.left, self.covered = subspace, base, budget, False
+        self._space = subspace.space(task.space)
+        start = np.minimum(base.row[subspace.targets[: len(subspace.sizes)]], subspace.sizes - 1)
         self._start = start.astype(self._space.dtype)
         structure = task.structure if self._space is task.space else None
         own_task = Task(task.problem, self._space, self._start, task.unit, structure, task.strategies)
         self._strategy = strategy(own_task, budget + 1, rng, strategy.Options())
         self._base_met = False
-        self._configs = np.empty((0, len(part.sizes)), self._space.dtype)
+        self._configs = np.empty((0, len(subspace.sizes)), self._space.dtype)
         self._evaluated = np.empty(0, bool)
 
     def ask(self, n: int) -> NDArray:
@@ -56,8 +56,8 @@ class SubspaceSearch:
         self.left -= len(configs)
         self.covered = not len(configs)
         rows = np.repeat(self.base.row[None], len(configs), axis=0)
-        one_each = len(self._part.targets) == configs.shape[1]
-        rows[:, self._part.targets] = configs if one_each else configs[:, self._part.origins]
+        one_each = len(self._subspace.targets) == configs.shape[1]
+        rows[:, self._subspace.targets] = configs if one_each else configs[:, self._subspace.origins]
         return rows
 
     def _propose(self, n: int) -> None:
@@ -69,7 +69,7 @@ class SubspaceSearch:
             self._base_met = True
 
     def tell(self, values: NDArray[np.float64]) -> None:
-        """Tell the strategy the `(m,)` costs of what was just asked for, unless it has no more to ask."""
+        """Tell the strategy the `(m,)` costs of what was just asked for, unless its budget is spent."""
         if self.left:
             costs = np.full(len(self._configs), self.base.cost)
             costs[self._evaluated] = values

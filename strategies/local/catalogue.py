@@ -1,4 +1,4 @@
-"""The moves that are tried in turn, with don't-look bits and what is known of moves of their kind."""
+"""The catalogue of moves: which are still to be tried, and what moves of their kind have gained."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from bbo_suite import Moves, Space
 from .neighbourhood import Neighbourhood
 
 _MOST_VALUES, _MOST_AT_A_PLACE = 32, 64
-_ANY = -1  # the value of a move that Moves draws
+_ANY = -1  # value of a move that sets a random value
 _SHORTEST, _SHARE = 64, 32
 
 
 class Catalogue:
-    """Every move `set these parameters to this value`: of single parameters, and of all that belong to one node.
+    """All moves `set these parameters to this value`: of single parameters, and of all parameters of one node.
 
-    A move is looked at once, and again only when a parameter within its reach has changed: the don't-look bits of
-    Bentley (1992, Fast Algorithms for Geometric Traveling Salesman Problems, section 4). Moves of one kind, on
-    parameters with equal features and to the same value, share what they have gained. A parameter that may not be set
-    freely, of a sequence or under a constraint, is changed at random by `Moves`.
+    A move is tried once, and again only when a parameter that interacts with it has changed: the don't-look bits of
+    Bentley (1992, Fast Algorithms for Geometric Traveling Salesman Problems, section 4). Moves of one kind set
+    parameters with equal features to the same value; they share the statistics of their gains. A parameter of a
+    sequence or under a constraint cannot be set freely; `Moves` changes it at random.
 
     Attributes:
       starts, columns: move i sets `columns[starts[i]:starts[i + 1]]`.
-      values: `(m,)` to what, -1 for anything else.
-      kinds: `(m,)` a number for each kind of move.
-      waiting: `(m,)` is the move still to be looked at?
-      differences: `(m,)` the share by which it cost more than the state when it was looked at, at most 1; 0 before.
+      values: `(m,)` the value that the move sets, -1 for a random other one.
+      kinds: `(m,)` the number of the kind of the move.
+      waiting: `(m,)` true if the move is still to be tried.
+      differences: `(m,)` by which share it cost more than the state when it was tried, at most 1; 0 before.
     """
 
     def __init__(self, space: Space, moves: Moves, near: Neighbourhood, rng: Generator) -> None:
@@ -56,7 +56,7 @@ class Catalogue:
         self._queue = np.empty(0, np.int64)
 
     def _number_kinds(self, kinship: NDArray[np.int64], rng: Generator) -> NDArray[np.int64]:
-        """Two moves are of a kind if they set parameters that are alike, in any order, to the same value."""
+        """Number the kinds: two moves are of one kind if they set alike parameters, in any order, to the same value."""
         marks = rng.integers(0, 1 << 40, kinship.max() + 1)
         sums = np.add.reduceat(marks[kinship[self.columns]], self.starts[:-1]) if len(self.values) else self.values
         keys = np.column_stack([self.sorts, self.values, np.diff(self.starts), sums])
@@ -81,26 +81,26 @@ class Catalogue:
         return row
 
     def live(self, state: NDArray) -> NDArray[np.bool_]:
-        """Return `(m,)` booleans: does the move change anything?"""
+        """Return `(m,)` booleans: true for moves that change the state."""
         different = state[self.columns] != self.values[self.owner]
         return np.bincount(self.owner, different, len(self.values)) > 0
 
     def shared(self, state: NDArray, rng: Generator) -> NDArray[np.int64]:
-        """Return the kinds of which several moves are live, at random but those with many rather first."""
+        """Return the kinds of which several moves are live, in random order with a preference for many moves."""
         live = self.live(state) & (self.values != _ANY)
         counts = np.bincount(self.kinds[live], minlength=len(self._gain))
         kinds = np.flatnonzero(counts > 1)
         return kinds[np.argsort(-counts[kinds] * rng.random(len(kinds)), kind="stable")]
 
     def about(self, column: int, state: NDArray, rng: Generator) -> int:
-        """Return a move that sets a parameter to something else, with the others at its node if it has one."""
+        """Return a move that changes a parameter, together with the others of its node if there is such a move."""
         moves = self._users[self._used[column] : self._used[column + 1]]
         moves = moves[self.values[moves] != state[column]]
         wide = moves[self.sorts[moves] > 0]
         return int(rng.choice(wide if len(wide) else moves))
 
     def singles(self, state: NDArray, columns: NDArray[np.int64], most: int, rng: Generator) -> NDArray:
-        """Return at most `most` copies of the state with another value of one of the columns each."""
+        """Return at most `most` copies of the state, each with another value in one of the columns."""
         moves = np.concatenate([self._users[self._used[c] : self._used[c + 1]] for c in columns])
         moves = moves[(self.sorts[moves] == 0) & (self.values[moves] != state[self.columns[self.starts[moves]]])]
         if len(moves) > most:
@@ -108,12 +108,12 @@ class Catalogue:
         return self.rows(state, moves, rng)
 
     def wake(self, columns: NDArray[np.int64]) -> None:
-        """Let all moves of some parameters wait again."""
+        """Mark all moves of some parameters as still to be tried."""
         for column in columns:
             self.waiting[self._users[self._used[column] : self._used[column + 1]]] = True
 
     def next(self, n: int, state: NDArray, rng: Generator) -> NDArray[np.int64]:
-        """Return up to `n` of the waiting moves, the most promising first; they wait no more."""
+        """Return up to `n` of the waiting moves, the most promising first; they no longer wait."""
         self._queue = self._queue[self.waiting[self._queue]]
         if len(self._queue) < n:
             self._queue = self._rank(state, rng)
@@ -122,9 +122,9 @@ class Catalogue:
         return taken
 
     def _rank(self, state: NDArray, rng: Generator) -> NDArray[np.int64]:
-        """Order the waiting moves by the mean gain of their kind, shrunk to that of their sort.
+        """Order the waiting moves by the mean gain of their kind, shrunk towards the mean of their sort.
 
-        The second of a kind ranks as if the first had gained nothing, so a batch tries many kinds.
+        The second move of a kind is ranked as if the first had gained nothing, so that a batch tries many kinds.
         """
         moves = rng.permutation(np.flatnonzero(self.waiting & self.live(state)))
         kinds = self.kinds[moves]
@@ -137,20 +137,20 @@ class Catalogue:
         return moves[np.argsort(-score, kind="stable")[: max(_SHORTEST, len(moves) // _SHARE)]]
 
     def learn(self, moves: NDArray[np.int64], gains: NDArray[np.float64]) -> None:
-        """Count the `(k,)` relative gains, less than 0 for losses, to the kinds of the moves."""
+        """Add the `(k,)` relative gains, negative for losses, to the statistics of the kinds of the moves."""
         self.differences[moves] = np.minimum(-gains, 1.0)
         np.add.at(self._gain, self.kinds[moves], np.maximum(gains, 0.0))
         np.add.at(self._tried, self.kinds[moves], 1)
 
     def settings(self, d: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the moves that set one of d parameters, and from where on in them each has its own."""
+        """Return the moves that set a single one of d parameters, sorted by it, and the `(d + 1,)` starts of each."""
         single = np.flatnonzero((self.sorts == 0) & (self.values != _ANY))
         columns = self.columns[self.starts[single]]
         order = np.argsort(columns, kind="stable")
         return single[order], np.searchsorted(columns[order], np.arange(d + 1))
 
     def sensitivity(self) -> NDArray[np.float64]:
-        """Return what the moves of each of the d parameters change on average, as a share of the cost."""
+        """Return by which share of the cost the moves of each of the d parameters change it on average."""
         single = self.sorts == 0
         columns, d = self.columns[self.starts[:-1][single]], len(self._used) - 1
         sums = np.bincount(columns, np.abs(self.differences[single]), d)
@@ -160,7 +160,7 @@ class Catalogue:
 def _settings(
     columns: NDArray[np.int64], place: NDArray[np.int64], sizes: NDArray[np.int64], least: int
 ) -> list[tuple[NDArray, NDArray, NDArray]]:
-    """Return columns, lengths and values of the moves that set all parameters of one place and size to one value."""
+    """Return columns, lengths and values of the moves that set all parameters of one node and size to one value."""
     columns = columns[place[columns] >= 0]
     columns = columns[np.lexsort((columns, sizes[columns], place[columns]))]
     if not len(columns):

@@ -1,4 +1,4 @@
-"""Small spaces: what was measured is not measured again."""
+"""The costs of measured candidates: in small spaces none is measured twice."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 from ..archive import Archive
 from .descent import Asking, Costs
 
-_IDLE, _OTHERS = 50, 32  # rounds in which all was known, before something else is tried; how much of it
+_IDLE, _OTHERS = 50, 32  # rounds without a new candidate before others are measured; how many others
 
 
 class CostCache:
-    """The costs of all that was measured, by this search or by others.
+    """The costs of all candidates that were measured, by this search or by others.
 
     Args:
-      archive: of what was proposed.
-      found: is given the candidates that are measured because a search asks for nothing new any more.
+      archive: the proposed candidates.
+      found: is given the candidates that are measured when the search proposes nothing new, and their costs.
     """
 
     def __init__(self, archive: Archive, found: Callable[[NDArray, Costs], None]) -> None:
@@ -32,10 +32,10 @@ class CostCache:
         self._known.update(zip(digests, costs.tolist(), strict=True))
 
     def without_repeats(self, search: Asking) -> Asking:
-        """Pass on what a search asks without the candidates whose costs are known; these it is told at once.
+        """Pass on the candidates that a search asks for, except those whose costs are known.
 
-        Where a search asks for nothing new any more, candidates that are left are measured. Ends by asking for none
-        when the whole space was.
+        If the search asks for nothing new any more, other candidates are measured. When the whole space was measured,
+        no rows are yielded.
         """
         rows, idle = next(search), 0
         while True:

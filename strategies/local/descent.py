@@ -1,4 +1,4 @@
-"""Taking improvements, several at once where they do not interact, until none is left nearby."""
+"""Descent: improvements are taken, several at once if they do not interact, until none is left nearby."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from .neighbourhood import Neighbourhood
 
 Costs = NDArray[np.float64]
 Asking = Generator[NDArray, Costs, None]
-"""A part of the search: yields rows to evaluate, is sent their costs."""
+"""A part of the search: it yields rows to evaluate and is sent their costs."""
 Moving = Generator[NDArray, Costs, tuple[NDArray, float]]
-"""The same, and returns a row with its cost."""
+"""The same; it returns a row with its cost."""
 
 _MOST_ROUNDS, _MOST_TRIALS = 3, 32
 
 
 class Descent:
-    """Descent from a row by changes that are known or looked for around what has changed."""
+    """Descent from a row, by given changes or by single changes around what has changed."""
 
     def __init__(self, space: Space, near: Neighbourhood, catalogue: Catalogue, rng: np.random.Generator) -> None:
         self._space, self._near, self._catalogue, self._rng = space, near, catalogue, rng
 
     def merge(self, state: NDArray, rows: NDArray) -> NDArray:
-        """Return the `(d,)` state with the changes of `(k, d)` rows, each unless it interacts with an earlier one.
+        """Return the `(d,)` state with the changes of `(k, d)` rows, except those that interact with an earlier one.
 
-        Only the first is taken where the constraints forbid them together.
+        If the constraints forbid the result, only the first change is made.
         """
         merged = rows[0].copy()
         taken = np.zeros(len(state), bool)
@@ -43,7 +43,7 @@ class Descent:
         return merged if self._space.allowed(merged[None])[0] else rows[0].copy()
 
     def improve(self, row: NDArray, cost: float, rows: NDArray, costs: Costs) -> Moving:
-        """Return the row with the improvements of `(k, d)` rows merged, or the best of them if that is better."""
+        """Return the row with the improvements among `(k, d)` rows merged, or the best of these if it is better."""
         good = np.flatnonzero(costs < cost)
         good = good[np.argsort(costs[good], kind="stable")]
         if not len(good):

@@ -1,4 +1,4 @@
-"""Annealing inside local search: it is to leave what the others have found."""
+"""Annealing inside local search: it explores away from what the other operators have found."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from .operators import ROUND
 from .search_state import SearchState
 
 SHARE = 0.5
-"""Of the turns, how many are exploration."""
+"""Share of the turns that explore."""
 
 _HEAT, _BATCHES = 0.6, 5
-_TURNS = 30  # of all parameters, in which annealing settles from anywhere
+_TURNS = 30  # turns of all parameters in which annealing converges from any start
 
 
 class Exploration:
-    """Hot `annealing` that is deaf to what others find, in turns of a few batches.
+    """Hot `annealing`, a few batches at a time, that does not adopt what other operators find.
 
-    It starts from a random candidate where that runs and there is time for 30 turns of all parameters: the default may
+    It starts from a random candidate if that one runs and the budget allows 30 turns of all parameters: the default may
     lie where small changes do not lead out. Else it starts from the state.
 
     Args:
-      state: is moved to what is better.
-      task: whose space is searched.
-      budget: candidates left, of which it has a share.
-      rng: draws all it needs.
+      state: is moved to better candidates.
+      task: the task.
+      budget: candidates that are left for all of local search.
+      rng: the only source of randomness.
 
     Attributes:
-      is_asking: are the candidates that are measured now its own?
+      is_asking: true while its own candidates are measured.
     """
 
     def __init__(self, state: SearchState, task: Task, budget: int, rng: Generator) -> None:
@@ -53,7 +53,7 @@ class Exploration:
         self._annealing.observe(start, cost)
 
     def turn(self) -> Asking:
-        """Go on, and take what is better than the state."""
+        """Continue for a few batches, and move the state to what is better."""
         self.is_asking = True
         for _ in range(_BATCHES):
             rows = self._annealing.ask(ROUND)
@@ -67,5 +67,5 @@ class Exploration:
         self.is_asking = False
 
     def pass_by(self, configs: NDArray) -> None:
-        """Let the time pass that candidates of others took; it cools, and does not propose them again."""
+        """Advance the schedule by candidates of others, which are not proposed again."""
         self._annealing.observe(configs, np.full(len(configs), np.inf))

@@ -1,4 +1,4 @@
-"""Changes of a few parameters that interact: steps out of a local optimum."""
+"""Kicks: random changes of a few parameters that interact, which lead out of a local optimum."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .neighbourhood import Neighbourhood
 class Kicks:
     """Random changes of a parameter together with some that interact with it.
 
-    Where the parameter interacts with none, the others are any.
+    If the parameter interacts with none, any others are taken.
 
     Args:
-      moves: of the space.
-      near: what interacts.
-      most: how many others at most.
+      moves: the moves of the space.
+      near: which parameters interact.
+      most: the largest number of others.
     """
 
     def __init__(self, moves: Moves, near: Neighbourhood, most: int) -> None:
@@ -31,7 +31,7 @@ class Kicks:
         self._plain = near.plain
 
     def near(self, state: NDArray, n: int, rng: Generator) -> NDArray:
-        """Return `(n, d)` rows in which a parameter and 1 to `most` that interact with it have other values."""
+        """Return `(n, d)` rows with other values of a parameter and of 1 to `most` that interact with it."""
         columns = [self._with_others(anchor, rng) for anchor in rng.choice(self._moves.movable, n)]
         rows = np.repeat(state[None], n, axis=0)
         self._moves.change(rows, np.repeat(np.arange(n), [len(c) for c in columns]), np.concatenate(columns), rng)
@@ -43,7 +43,7 @@ class Kicks:
         return catalogue.rows(state, np.array(moves), rng)
 
     def elsewhere(self, state: NDArray, columns: NDArray[np.int64], most: int, rng: Generator) -> NDArray:
-        """Return up to `most` rows with the values of some parameters also in others as far apart that are alike."""
+        """Return up to `most` rows that repeat the values of some parameters in alike ones, at equal distances."""
         columns, kinship = columns[self._plain[columns]], self._near.kinship
         if not len(columns):
             return state[None][:0]

@@ -1,4 +1,4 @@
-"""Which parameters a change may touch, and which are of a kind."""
+"""Which parameters interact, and which are alike."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from bbo_suite import Kind, Structure, Task
 
 
 class Neighbourhood:
-    """What a task declares about its parameters, in the form in which the search asks for it.
+    """What a task declares about its parameters, in the form that the search needs.
 
     Attributes:
       starts, neighbours: compressed sparse rows of the interaction graph; empty rows where nothing is declared.
-      kinship: `(d,)` a number for each parameter; equal where sizes and declared features are, as they are in repeated
-        layers. All differ where nothing is declared.
-      plain: `(d,)` may the parameter be set freely, being of no sequence and under no constraint?
-      places: for each sort of place, `(d,)` the node that each parameter belongs to, -1 for none: the producer and the
-        consumer of the edge that it decides, or the node that it decides.
+      kinship: `(d,)` a number for each parameter; equal for alike parameters, those with equal sizes and declared
+        features, such as in repeated layers. All differ if nothing is declared.
+      plain: `(d,)` true if the parameter can be set freely: it is in no sequence and under no constraint.
+      places: arrays `(d,)` of the node that each parameter belongs to, -1 for none: one array each for producers and
+        for consumers of the edges that parameters decide, and for the nodes that they decide.
     """
 
     def __init__(self, task: Task) -> None:

@@ -1,4 +1,4 @@
-"""The operators of local search: each asks for some candidates and moves the state if one is better."""
+"""The operators of local search: each measures some candidates and moves the state to a better one."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _REPAIRED, _REPEATS = 2, 16
 
 
 class Operators:
-    """`alike`, `once` and `pairs` work off what waits; `near` and `place` kick the state at random.
+    """`alike`, `once` and `paired` try waiting moves; `near` and `place` kick the state at random.
 
     Args:
       state: is moved.
-      catalogue, pairs: what waits.
+      catalogue, pairs: the waiting moves and pairs of moves.
       kicks: draws kicks.
       descent: merges and repairs.
-      tolerance: returns how much worse than the best, as a share, a repaired kick may be now.
-      rng: draws the rest.
+      tolerance: returns by which share a repaired kick may now be worse than the best.
+      rng: draws everything else.
     """
 
     def __init__(
@@ -42,10 +42,10 @@ class Operators:
     ) -> None:
         self._state, self._catalogue, self._pairs, self._kicks = state, catalogue, pairs, kicks
         self._descent, self._tolerance, self._rng = descent, tolerance, rng
-        self._alike, self._looked_at = np.empty(0, np.int64), np.nan  # kinds, and at which cost they were listed
+        self._alike, self._looked_at = np.empty(0, np.int64), np.nan  # kinds, and the cost at their listing
 
     def is_left(self) -> bool:
-        """Is there a kind of move that was not made everywhere since the cost last changed?"""
+        """Return true if some kind of move was not tried everywhere at once since the cost last changed."""
         if not len(self._alike) and self._state.cost != self._looked_at:
             self._looked_at = self._state.cost
             self._alike = self._catalogue.shared(self._state.row, self._rng)
@@ -93,7 +93,7 @@ class Operators:
         self._state.move(*(yield from self._descent.improve(row, cost, rows, (yield rows))))
 
     def _kick(self, rows: NDArray) -> Asking:
-        """Measure `(k, d)` kicks of the state, and take what improves or repair the best."""
+        """Measure `(k, d)` kicks of the state, and take improvements, or else repair the best kicks."""
         state, origin = self._state, self._state.row
         costs = yield rows
         if costs.min() < state.cost:
@@ -105,7 +105,7 @@ class Operators:
             yield from self._repair(rows[i], float(costs[i]), origin)
 
     def _repair(self, row: NDArray, cost: float, origin: NDArray) -> Asking:
-        """Repair a kick of what the state was, and take it if the result is better or hardly worse than the best."""
+        """Repair a kick of an earlier state, and take the result if it is better, or hardly worse than the best."""
         state, before = self._state, self._state.row
         columns = np.flatnonzero(row != origin)
         if before is not origin:
@@ -119,7 +119,7 @@ class Operators:
             yield from self._repeat(before)
 
     def _repeat(self, before: NDArray) -> Asking:
-        """Make the last step again at other places that are alike."""
+        """Repeat the last step at other alike places."""
         state = self._state.row
         rows = self._kicks.elsewhere(state, np.flatnonzero(state != before), _REPEATS, self._rng)
         if len(rows):

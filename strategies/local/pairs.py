@@ -1,4 +1,4 @@
-"""Two moves at once of parameters that interact: what single moves can't reach."""
+"""Pairs of moves of interacting parameters, which reach what single moves cannot."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _SHORTEST, _SHARE = 64, 32
 
 
 class Pairs:
-    """Every two single moves of parameters that interact; each pair is looked at once, and again when one has changed.
+    """All pairs of single moves of interacting parameters; each is tried once, and again when a parameter has changed.
 
-    First come those in sensitive neighbourhoods, where single moves make large differences on average, of which one
-    move costs little on its own: there the other may pay once it is made. Of more than 100,000 pairs only so many, by
-    chance, are known.
+    Pairs in sensitive neighbourhoods come first, where single moves change the cost most on average, and there pairs of
+    which one move alone costs little: the other may pay once it is made. Of more than 100,000 pairs a random selection
+    of that many is kept.
 
     Args:
-      catalogue: of the moves.
-      near: what interacts.
-      rng: draws which are known, if there are too many.
+      catalogue: the moves.
+      near: which parameters interact.
+      rng: draws the selection.
     """
 
     def __init__(self, catalogue: Catalogue, near: Neighbourhood, rng: Generator) -> None:
@@ -46,22 +46,22 @@ class Pairs:
         self._queue = np.empty(0, np.int64)
 
     def __len__(self) -> int:
-        """How many are known."""
+        """Return the number of pairs that are kept."""
         return len(self._pairs)
 
     def count(self, state: NDArray) -> int:
-        """Return how many wait and would change both of their parameters."""
+        """Return how many pairs wait and would change both of their parameters."""
         waiting = np.flatnonzero(self._waiting)
         return int(np.count_nonzero(self._live(waiting, state)))
 
     def wake(self, columns: NDArray[np.int64]) -> None:
-        """Let all pairs with one of these parameters wait again."""
+        """Mark all pairs with one of these parameters as still to be tried."""
         changed = np.zeros(len(self._near.starts) - 1, bool)
         changed[columns] = True
         self._waiting |= changed[self._columns].any(axis=1)
 
     def next(self, n: int, state: NDArray) -> NDArray:
-        """Return up to `n` copies of the state with a waiting pair of moves each; they wait no more."""
+        """Return up to `n` copies of the state with a waiting pair of moves each; these no longer wait."""
         self._queue = self._queue[self._live(self._queue, state)]
         if len(self._queue) < n and self._waiting.any():
             self._queue = self._rank(state)
@@ -72,7 +72,7 @@ class Pairs:
         return rows
 
     def _live(self, pairs: NDArray[np.int64], state: NDArray) -> NDArray[np.bool_]:
-        """Return whether pairs wait and both of their moves change something."""
+        """Return booleans: true for pairs that wait and of which both moves change something."""
         changes = state[self._columns[pairs]] != self._catalogue.values[self._pairs[pairs]]
         return self._waiting[pairs] & changes.all(axis=1)
 
@@ -85,7 +85,7 @@ class Pairs:
         return waiting[np.argsort(-score, kind="stable")[: max(_SHORTEST, len(waiting) // _SHARE)]]
 
     def _sensitivity(self) -> NDArray[np.float64]:
-        """Return for each parameter what its moves, and those of what interacts with it, change on average."""
+        """Return the `(d,)` mean change of the cost by moves of a parameter and of those that interact with it."""
         own, near = self._catalogue.sensitivity(), self._near
         d = len(own)
         around = np.bincount(self._rows, own[near.neighbours], d)

@@ -1,4 +1,4 @@
-"""Where the search stands."""
+"""The current candidate of the search."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .pairs import Pairs
 
 
 class SearchState:
-    """A candidate with its cost; what others find is taken over between turns.
+    """The current candidate with its cost; better candidates of others are adopted between turns.
 
     Attributes:
       row: `(d,)`.
-      cost: its own, inf until it is measured.
-      best: the lowest cost that a state had.
+      cost: its cost, inf until it is measured.
+      best: the lowest cost so far.
     """
 
     def __init__(self, row: NDArray, near: Neighbourhood, catalogue: Catalogue, pairs: Pairs) -> None:
@@ -25,11 +25,11 @@ class SearchState:
         self._found = row, np.inf
 
     def measure(self, cost: float) -> None:
-        """Take the cost of the first row."""
+        """Set the cost of the first row."""
         self.cost = self.best = cost
 
     def move(self, row: NDArray, cost: float) -> None:
-        """Make this the state, and let all moves of what has changed, and of what interacts with it, wait again."""
+        """Move to a row; all moves of what has changed, and of what interacts with it, are to be tried again."""
         changed = np.flatnonzero(row != self.row)
         if len(changed):
             around = self._near.around(changed)
@@ -51,7 +51,7 @@ class SearchState:
 
 
 def gain(before: float, after: float) -> float:
-    """Return by how much of itself a cost has fallen; 1 from inf, and 0 where both are inf."""
+    """Return by which share a cost has fallen: 1 from inf to finite, -1 from finite to inf, 0 if both are inf."""
     if np.isinf(before) or np.isinf(after):
         return float(np.isinf(before)) - float(np.isinf(after))
     return (before - after) / before if before > 0 else 0.0

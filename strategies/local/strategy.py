@@ -28,29 +28,34 @@ from .search_state import SearchState, gain
 class LocalOptions:
     """Options of `local`."""
 
-    kick: int = option(3, "most interacting parameters that are changed together with one", low=1, high=100)
-    temperature: float = option(0.0005, "how much worse than the best a repaired kick may be, at first", low=0, high=1)
-    alike: float = option(0.2, "share of the budget by which alike parameters change together", low=0, high=1)
-    sweep: float = option(0.5, "share of the budget by which each single change has its first turn", low=0, high=1)
+    kick: int = option(3, "largest number of interacting parameters that a kick adds to one", low=1, high=100)
+    temperature: float = option(
+        0.0005, "share by which a repaired kick may be worse than the best, at first", low=0, high=1
+    )
+    alike: float = option(0.2, "share of the budget within which alike parameters change together", low=0, high=1)
+    sweep: float = option(0.5, "share of the budget within which each single change has its first turn", low=0, high=1)
 
 
 class LocalSearch(Strategy):
     """Iterated local search (Lourenço, Martin and Stützle 2003) on the structure that a problem declares.
 
-    Moves are `set these parameters to this value`: a single one, or all that belong to one node. First a move is made
-    on all alike parameters at once: programs repeat their layers, so what pays in one often pays in all. Then each move
-    has its turn, the most promising first (see `Catalogue`), and when none is left each pair of moves of interacting
-    parameters (see `Pairs`), if the budget is enough for all: a variable neighbourhood descent (Hansen and Mladenović
-    2001). From there on half of the turns are a few batches of `annealing`, hot and deaf to what the others find, from
-    a random candidate where there is time for 30 turns of all parameters: the default may lie where small changes do
-    not lead out. Else it starts from what was found. The other half five operators share by what they gain:
-    `alike`, `once` and `pairs` go on with these three; `near` and `place` change a few interacting parameters at
-    random. Of each round of such kicks the best are repaired by single changes around them, and kept if the result is
-    better, or hardly worse than the best (record-to-record travel, Dueck 1993, with a tolerance that falls to zero). A
-    kick that paid is tried at other places that are alike. Improvements that do not interact are merged.
+    A move sets a single parameter, or all parameters of one node, to one value. The search begins with a variable
+    neighbourhood descent (Hansen and Mladenović 2001) of three steps:
+      - `alike` makes a move on all alike parameters at once: programs repeat their layers, so what pays in one often
+        pays in all.
+      - `once` tries each move, the most promising first (see `Catalogue`).
+      - `pairs` tries each pair of moves of interacting parameters (see `Pairs`), if the budget is enough for all.
 
-    Without a declared structure nothing is alike, and kicks are of any parameters. In small spaces nothing is measured
-    twice.
+    Then half of the turns are a few batches of hot `annealing` that does not adopt what the other operators find. It
+    starts from a random candidate if the budget allows 30 turns of all parameters (the default may lie where small
+    changes do not lead out), else from the best found so far. The other half is shared by five operators according to
+    their gains: `alike`, `once` and `pairs` as above; `near` and `place` change a few interacting parameters at random.
+    The best of these kicks are repaired by single changes around them, and kept if the result is better, or hardly
+    worse than the best (record-to-record travel, Dueck 1993, with a tolerance that falls to zero). A kick that paid is
+    tried at other alike places. Improvements that do not interact are merged.
+
+    Without a declared structure no parameters are alike, and kicks change any parameters. In small spaces no candidate
+    is measured twice.
     """
 
     Options: ClassVar[type] = LocalOptions
@@ -75,7 +80,7 @@ class LocalSearch(Strategy):
         }
         self._selection = OperatorSelection(tuple(self._operators))
         self._exploration: Exploration | None = None
-        self._told = self._spent = 0  # candidates, and how many of them it asked for
+        self._told = self._spent = 0  # candidates in all, and those that it asked for
         self._search = self._play()
         self._cache = CostCache(Archive(task.space, rng), self._state.hear) if is_small(task, budget) else None
         if self._cache:
@@ -83,14 +88,14 @@ class LocalSearch(Strategy):
         self._rows, self._costs = next(self._search), np.empty(0)
 
     def ask(self, n: int) -> NDArray:
-        """Return what is left of the present round, at most `n` rows of it; none if nothing can change."""
+        """Return at most `n` rows of what is left of the current round; none if nothing can change."""
         if len(self._rows) and len(self._costs) == len(self._rows):
             costs, self._costs = self._costs, np.empty(0)
             self._rows = self._search.send(costs)
         return self._rows[len(self._costs) : len(self._costs) + n]
 
     def tell(self, configs: NDArray, values: Costs) -> None:
-        """Take the costs; the search goes on from them when it is asked, and knows by then what others found."""
+        """Take the costs; the search continues with the next `ask`, so that it knows what others found until then."""
         self._costs = np.append(self._costs, values)
         self._told += len(values)
         self._spent += len(values)
@@ -98,7 +103,7 @@ class LocalSearch(Strategy):
             self._exploration.pass_by(configs)
 
     def observe(self, configs: NDArray, values: Costs) -> None:
-        """Let time pass, and go on from a candidate of others that is better than the state, in the next turn."""
+        """Advance the schedule; the next turn continues from another strategy's candidate if it is better."""
         self._told += len(values)
         if self._exploration:
             self._exploration.pass_by(configs)
@@ -107,11 +112,11 @@ class LocalSearch(Strategy):
         self._state.hear(configs, values)
 
     def _tolerance(self) -> float:
-        """How much worse than the best a repaired kick may be now, as a share."""
+        """Return by which share a repaired kick may now be worse than the best."""
         return self.options.temperature * max(0.0, 1 - self._told / self.budget)
 
     def _play(self) -> Asking:
-        """Descend, then explore and leave local optima in turns."""
+        """Descend, then explore and leave local optima by turns."""
         self._state.measure(float((yield self._state.row[None])[0]))
         while self._is_fixed:
             yield self._state.row[None][:0]
@@ -126,7 +131,7 @@ class LocalSearch(Strategy):
                 yield from self._take(self._selection.choose(self.rng))
 
     def _first_descent(self) -> Asking:
-        """Make moves everywhere, then each move, then each pair; end when nothing is left to look at, or time is up."""
+        """Try moves everywhere, then each move, then each pair, until none waits or the budget's share is spent."""
         while self._told < self.options.alike * self.budget and self._do.is_left():
             yield from self._take("alike")
         told = -1

@@ -1,4 +1,4 @@
-"""Model-based optimization: regressors learn what changes are worth, an evolutionary search maximises the promise."""
+"""Model-based optimization: regressors predict gains, an evolutionary search maximises an acquisition function."""
 
 from .strategy import ModelBasedOptimization, ModelOptions
 

@@ -1,4 +1,4 @@
-"""A linear model of what changing one parameter is worth, learned from differences to the parent."""
+"""A linear model of the cost difference that each change makes, learned from differences to the parent."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bbo_suite import Space
 
 
 class SparseChanges:
-    """What `(n, d)` children differ in from their parent, sparse: one entry a changed parameter, sorted by row.
+    """The differences of `(n, d)` children from their parent, sparse: one entry per changed parameter, sorted by row.
 
     Args:
       base: `(d,)` the parent.
@@ -18,8 +18,8 @@ class SparseChanges:
     Attributes:
       rows, columns: `(m,)` of the changed parameters.
       old, new: `(m,)` values before and after.
-      counts: `(n,)` changes a child.
-      starts: `(n,)` where the entries of a child begin.
+      counts: `(n,)` number of changes of each child.
+      starts: `(n,)` first entry of each child.
     """
 
     def __init__(self, base: NDArray, children: NDArray) -> None:
@@ -38,12 +38,11 @@ class SparseChanges:
 
 
 class Effects:
-    """A potential for each value of each parameter; a change is worth the difference of two.
+    """A potential for each value of each parameter; the effect of a change is the difference of two potentials.
 
-    Trained by Kaczmarz' method (1937; normalised least mean squares): what a child's cost difference to its parent
-    leaves unexplained is shared out equally among its changes. A single change is known exactly once it was tried, and
-    a step costs as much as there are changes, so that many thousands of parameters are no obstacle, unlike for a
-    regression with a feature each.
+    Trained by Kaczmarz' method (1937; normalised least mean squares): the unexplained part of a child's cost difference
+    to its parent is divided equally among its changes. So the effect of a single change is exact once it was tried, and
+    a step takes time in proportion to the changes: unlike regression, it scales to many thousands of parameters.
 
     Attributes:
       tries: `(sum of sizes,)` how often each value was tried.

@@ -1,4 +1,4 @@
-"""The good regressors as one, and when they are fitted again."""
+"""The ensemble of the selected regressors, and when it is fitted again."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from . import regressors
 from .regressors import Predictor
 
 FEWEST = 40
-"""No model below this many rows."""
+"""Rows from which on models are fitted."""
 
 _MOST = 1500
 _GROWTH, _STEP = 1.5, 750
 
 
 class Ensemble:
-    """The regressors that were selected, and the rows that they learn from.
+    """The selected regressors, and the rows that they learn from.
 
-    Deviation from the published "fitted to all data in every round", whose cost grows with the data: models are scored,
-    selected and fitted when the data grew by half, later every `_STEP` rows, on the last `_MOST` rows. What a change is
-    worth depends on where the search stands, so old rows would mislead.
+    The publication fits to all data in every round, at a cost that grows with the data. Here models are scored,
+    selected and fitted when the data has grown by half, later every `_STEP` rows, on the last `_MOST` rows. What a
+    change gains depends on the state of the search, so old rows would mislead.
 
     Args:
       threshold: score from which a regressor is selected.
       folds: of the cross-validation.
-      rng: draws folds and the seeds of the regressors.
+      rng: draws the folds and the seeds of the regressors.
 
     Attributes:
       scores: mean R^2 in the last cross-validation, by regressor.
-      members: the selected ones, fitted.
+      members: the selected regressors, fitted.
       none: the target of a change that gains nothing.
     """
 
@@ -43,7 +43,7 @@ class Ensemble:
         self.members: dict[str, Predictor] = {}
 
     def learn(self, features: NDArray[np.float32], values: NDArray[np.float64]) -> None:
-        """Take `(n, width)` features and `(n,)` cost differences; fit when it is time."""
+        """Add `(n, width)` features and `(n,)` cost differences; fit if enough are new."""
         old = self._features if self._seen else features[:0]
         self._features = np.concatenate([old, features])[-_MOST:]
         self._values = np.append(self._values, values)[-_MOST:]
@@ -69,7 +69,7 @@ class Ensemble:
             return np.stack([member.predict(features) for member in self.members.values()]).astype(np.float64)
 
     def noise(self) -> float:
-        """Return the standard deviation that the members leave unexplained of targets whose own is 1."""
+        """Return the standard deviation of standardised targets that the members leave unexplained."""
         left = [1 - np.clip(self.scores[name], 0, 1) for name in self.members]
         return float(np.sqrt(np.mean(left)))
 
@@ -77,9 +77,9 @@ class Ensemble:
 def targets(differences: NDArray[np.float64]) -> NDArray[np.float32]:
     """Return `(n,)` targets of cost differences, -log(1 + gain), standardised, small is good; all zeros without gains.
 
-    What a change costs more than it should does not matter once it is refused. A model of the gain alone predicts an
-    expected improvement (Mockus 1975) as its mean, with no assumption on how costs are distributed: it is right
-    where rare changes gain much, as long ones do. The logarithm keeps the few largest from deciding all.
+    How much a refused change costs does not matter. The mean of a model of the gain alone is an expected improvement
+    (Mockus 1975) that assumes no distribution of costs: it is right where rare changes gain much, as long ones do. The
+    logarithm keeps a few large gains from dominating the fit.
     """
     scores = -np.log1p(np.maximum(-differences, 0.0))
     spread = scores.std()

@@ -1,4 +1,4 @@
-"""Which neighbours in a sequence make a candidate fail, as learned from what failed."""
+"""A model of which neighbours in a sequence make a candidate fail, learned from failures."""
 
 from __future__ import annotations
 
@@ -7,24 +7,23 @@ from numpy.typing import NDArray
 
 from bbo_suite import Space
 
-_PRIOR = 0.2  # of a pair that nobody tried, once anything failed: of four at once it is likelier that they fail
-_RUN = 6.0  # failures that it takes to doubt a pair as much as one run speaks for it: what failed has other pairs, too
-_STEPS = 3  # of EM for each batch; it goes on from where it was
-_MOST = 10_000  # suspects, of the latest failures
-_CELLS = 1_000_000  # pairs; the sequences beyond are believed never to fail
+_PRIOR = 0.2  # chance that an untried pair fails, once anything failed: four such pairs are likelier to fail than not
+_RUN = 6.0  # failures that outweigh one success of a pair: a failed candidate has other suspect pairs, too
+_STEPS = 3  # steps of EM for each batch; it continues from the last estimate
+_MOST = 10_000  # suspects that are kept, of the latest failures
+_CELLS = 1_000_000  # pairs in the table; sequences beyond it are assumed never to fail
 
 
 class Failures:
-    """How likely a change of a sequence runs, by the pairs of neighbours that it brings in.
+    """The probability that a change of a sequence runs, given the pairs of neighbours that it introduces.
 
     A noisy-OR (Pearl 1988, "Probabilistic reasoning in intelligent systems", section 4.3.2): each pair of values makes
-    a candidate fail with a chance of its own, wherever it stands. Which of the pairs that a failure brought in is to
-    blame is not seen; EM (Dempster et al. 1977) shares it out by their chances, and takes it from those that turn out
-    to run.
+    a candidate fail with a probability of its own, wherever it stands. Which of the new pairs caused a failure is not
+    observed: EM (Dempster et al. 1977) divides the blame by their probabilities, and less falls on pairs that ran.
 
-    Cost and memory are bounded, however many were told. In spaces without sequences everything is believed to run:
-    single values say too little there (a joint task gained 0.2 % instead of 2.6 % with them), since what fails in one
-    neighbourhood runs in another.
+    Time and memory are bounded, however many candidates were told. In spaces without sequences everything is assumed to
+    run: single values predict too little there (with them a joint task gained 0.2 % instead of 2.6 %), because a value
+    that fails next to one neighbour runs next to another.
     """
 
     def __init__(self, space: Space) -> None:
@@ -43,12 +42,12 @@ class Failures:
         self._cases, self._suspects = np.zeros((2, 0), np.int64)
 
     def chances(self, base: NDArray, children: NDArray) -> NDArray[np.float64]:
-        """Return the `(n,)` chances that `(n, d)` changes of a `(d,)` base run, if the base does."""
+        """Return the `(n,)` probabilities that `(n, d)` changes of a `(d,)` base run, if the base does."""
         rows, pairs = self._brought(base, children)
         return np.exp(np.bincount(rows, np.log1p(-self._faults(pairs)), len(children)))
 
     def learn(self, base: NDArray, children: NDArray, failed: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Take which of `(n, d)` changes of a base that runs failed, `(n,)`; return for which there are suspects."""
+        """Learn which of `(n, d)` changes of a base that runs failed; return which failures have suspects, `(n,)`."""
         rows, pairs = self._brought(base, children)
         np.add.at(self._ran, pairs[~failed[rows]], 1)
         cases = np.append(self._cases, self._told + rows[failed[rows]])
@@ -63,7 +62,7 @@ class Failures:
         return failed & (np.bincount(rows, minlength=len(children)) > 0)
 
     def _share_blame(self) -> None:
-        """Take steps of EM: blame suspects by their chances, and believe chances that follow from it."""
+        """Take steps of EM: divide the blame by the failure probabilities, and estimate these from the blame."""
         cases = np.cumsum(np.diff(self._cases, prepend=self._cases[:1]) != 0)
         pairs, places = np.unique(self._suspects, return_inverse=True)
         self._failed[pairs] = np.bincount(places)
@@ -73,11 +72,11 @@ class Failures:
             self._blame[pairs] = np.bincount(places, faults / failing[cases])
 
     def _faults(self, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the chance that each pair makes a candidate fail: its blame among trials, the prior as one."""
+        """Return the probability that each pair makes a candidate fail: blame / trials, with the prior as one trial."""
         return (self._blame[pairs] + self._prior) / (self._failed[pairs] + _RUN * self._ran[pairs] + 1)
 
     def _brought(self, base: NDArray, children: NDArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the rows of the pairs that the base has not, in their order, and these, each once a row."""
+        """Return the pairs that children have and the base has not: rows, ascending, and pairs, each once per row."""
         pairs = self._pairs(children)
         rows, places = np.nonzero(~np.isin(pairs, self._pairs(base[None])))
         return np.divmod(np.unique(rows * self._cells + pairs[rows, places]), self._cells)

@@ -31,11 +31,11 @@ class Regressor(Predictor, Protocol):
 
 
 def candidates(seed: int, rows: int) -> dict[str, Regressor]:
-    """Return the unfitted candidates of Phothilimthana et al. 2021; small, as one core fits them in a second.
+    """Return the unfitted regressors of Phothilimthana et al. 2021, small enough for one core to fit in a second.
 
     Args:
-      seed: of their randomness.
-      rows: that they will be fitted to, in a cross-validation at least half of them.
+      seed: seed of their random generators.
+      rows: number of rows that they will be fitted to; in cross-validation at least half of it.
     """
     from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
     from sklearn.linear_model import Ridge
@@ -43,7 +43,7 @@ def candidates(seed: int, rows: int) -> dict[str, Regressor]:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    trees, rounds = (min(most, max(5, rows // 20)) for most in (15, 40))  # few rows are no work for many
+    trees, rounds = (min(most, max(5, rows // 20)) for most in (15, 40))  # few rows need few trees
     batch = max(1, min(64, rows // 2))  # scikit-learn warns of a batch larger than the data
     network = MLPRegressor(
         hidden_layer_sizes=(32,), alpha=0.1, batch_size=batch, learning_rate_init=5e-3, max_iter=15, random_state=seed
@@ -85,8 +85,8 @@ def select(scores: Mapping[str, float], threshold: float) -> list[str]:
 def one_thread() -> AbstractContextManager[Any]:
     """Keep scikit-learn to one thread.
 
-    The engine does so for what is loaded when a run begins. OpenMP comes later, and gains nothing from more on so few
-    rows, but its threads wait for one another by spinning: beside another busy process a run took ten times as long.
+    The engine limits the libraries that are loaded when a run begins; OpenMP is loaded later. More threads gain nothing
+    on so few rows, and they spin while they wait: next to another busy process a run took ten times as long.
     """
     return _threads().limit(limits=1)
 
@@ -101,7 +101,7 @@ def _threads() -> ThreadpoolController:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence what a network says that stops early on purpose, and check no arguments: they are ours."""
+    """Silence the warning of a network that stops early on purpose, and skip the checks of arguments."""
     from sklearn import config_context
     from sklearn.exceptions import ConvergenceWarning
 
