@@ -53,10 +53,10 @@ class Nevergrad(Adapter):
 
     All free parameters are one array whose element i lies in `[0, sizes[i])`, bounded by the distribution function of
     the normal distribution and cast to integers. Nevergrad's TransitionChoice codes an index in this way, too (a
-    standard normal draw is a uniform index), but with an object per parameter. The centre is the middle of every range; if it
-    were the default, draws would cluster around it. Measured with 700 booleans and with 40 slots of 50 values: 0.5 ms a
-    candidate instead of 7, with results as good or better for DiscreteLenglerOnePlusOne and TwoPointsDE. An array
-    bounded by bouncing and centred at the default is as fast, but hardly leaves the default.
+    standard normal draw is a uniform index), but with an object per parameter. The centre is the middle of every range;
+    if it were the default, draws would cluster around it. Measured with 700 booleans and with 40 slots of 50 values:
+    0.5 ms a candidate instead of 7, with results as good or better for DiscreteLenglerOnePlusOne and TwoPointsDE. An
+    array bounded by bouncing and centred at the default is as fast, but hardly leaves the default.
 
     An optimizer that Nevergrad cannot run in parallel is asked for one candidate at a time. An optimizer that cannot be
     told a candidate that it did not propose does not learn the cost of the default.
