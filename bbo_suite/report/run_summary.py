@@ -56,7 +56,7 @@ class RunSummary:
         return max(self.evaluations, int(self.head["budget"])) if self.ended == "covered" else self.evaluations
 
     def best(self, evaluations: int) -> float:
-        """Return the best cost after so many evaluations, inf if all failed."""
+        """Return the best cost after a number of evaluations, inf if all failed."""
         place = int(np.searchsorted(self.steps, evaluations, side="right"))
         return float(self.costs[place - 1]) if place else np.inf
 

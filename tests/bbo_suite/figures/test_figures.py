@@ -2,6 +2,7 @@ import itertools
 import subprocess
 import sys
 import warnings
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -134,6 +135,7 @@ def test_names_in_other_scripts_do_not_warn(tmp_path):
     assert "日本/語" in (tmp_path / "speedup.svg").read_text(encoding="utf-8")
 
 
+@cache
 def crowded(strategies, problems):
     rng = np.random.default_rng(0)
     names = [(f"family/problem{p}", s, r) for p in range(problems) for s in STRATEGIES[:strategies] for r in range(2)]

@@ -148,7 +148,9 @@ def test_pairs_over_problems_against_scipy(studies):
 
 def test_the_same_runs_in_another_order_are_a_tie(studies):
     costs = [3.1, 3.3, 3.7, 4.9]
-    orders = {f"s{i}": list(order) for i, order in enumerate(itertools.permutations(costs))}
+    orders = {
+        f"s{i}": list(order) for i, order in enumerate(itertools.islice(itertools.permutations(costs), 0, None, 3))
+    }
     studies.add(studies.finals("p/a", **orders))
     assert len({mean.mean for mean in studies.judgement().scores.means}) == 1
     assert final_values.mean_speedups(studies.data().frame).nunique(axis=1).tolist() == [1]
