@@ -32,7 +32,7 @@ def printed_commands() -> list[str]:
     """Return every printed command of the suite, without the comment behind it."""
     text = "\n".join(page.read_text() for page in PAGES.values())
     return sorted(
-        set(re.findall(r"^python -m bbo_suite (.+?)(?: +#.*| +&&.*)?$", text.replace("\\\n", ""), re.MULTILINE))
+        set(re.findall(r"^python -m bbo_suite ([a-z].+?)(?: +#.*| +&&.*)?$", text.replace("\\\n", ""), re.MULTILINE))
     )
 
 
