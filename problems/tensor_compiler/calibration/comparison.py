@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..hardware.kernel_row import Kernel
 from ..hardware.kernel_settings import compile_kernels
 from ..hardware.machine import Machine, one_core
-from ..hardware.tile_choice import squeeze
+from ..hardware.tile_choice import shrink_tile
 from ..hardware.timing import kernel_cycles
 from .kernels import PLACEHOLDER, kernels
 from .rows import row
@@ -54,7 +54,7 @@ def _timed(rows: NDArray[np.float64], machine: Machine) -> tuple[list[float], li
     for numbers, chosen in zip(rows, settings.chosen, strict=True):
         tile, flags = chosen[:3].copy(), chosen[3:].copy()
         found = kernel_cycles(constants, numbers, tile, flags)
-        cycles.append(found if np.isfinite(found) else squeeze(constants, numbers, tile, flags))
+        cycles.append(found if np.isfinite(found) else shrink_tile(constants, numbers, tile, flags))
     return cycles, [_steps(*pair) for pair in zip(rows, settings.chosen, strict=True)]
 
 

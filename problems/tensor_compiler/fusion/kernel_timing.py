@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..compiled import compiled
 from ..hardware.kernel_row import DEFAULT_FLAGS, PRODUCT_COLUMNS, Kernel
-from ..hardware.tile_choice import settle, squeeze
+from ..hardware.tile_choice import choose_tile, shrink_tile
 from ..hardware.timing import kernel_cycles
 from ..layout.arrays import FusionGraph, Node
 from .columns import Counter, Tally
@@ -63,11 +63,11 @@ def _cycles(v: int, tuned: bool, graph: FusionGraph, machine: NDArray, paper: ND
     """Return the cycles of the kernel of v with the compiler's choices, which settings override if `tuned`."""
     kernel, tile, flags, heavy = state.kernel, state.tile, state.flags, _shaping(v, state)
     _describe(v, heavy, graph, state, kernel)
-    settle(paper, kernel, graph.tiles[graph.row[heavy]], tile, flags)
+    choose_tile(paper, kernel, graph.tiles[graph.row[heavy]], tile, flags)
     cycles = kernel_cycles(machine, kernel, tile, flags)
     fits = cycles < np.inf
     if not fits:
-        cycles = squeeze(machine, kernel, tile, flags)
+        cycles = shrink_tile(machine, kernel, tile, flags)
     if not tuned or not state.settings[v].any():
         return cycles
     if not fits and kernel_cycles(machine, kernel, tile, flags) == np.inf:

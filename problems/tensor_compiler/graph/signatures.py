@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..compiled import compiled
 from ..hardware.kernel_row import KERNEL_WIDTH, PRODUCT_COLUMNS, Kernel
-from ..hardware.tile_choice import few_tiles
+from ..hardware.tile_choice import candidate_tiles
 from ..hlo.module import Shape
 from . import shapes
 from .flatten import Operation
@@ -165,4 +165,4 @@ def _fill_tiles(loops: NDArray, tiles: NDArray) -> None:
     for v in range(len(loops)):
         kernel[Kernel.GROUPS : Kernel.SUMS] = loops[v, :PRODUCT_COLUMNS]
         kernel[Kernel.OUTER : Kernel.SIZE] = loops[v, PRODUCT_COLUMNS:]
-        few_tiles(kernel, tiles[v])
+        candidate_tiles(kernel, tiles[v])

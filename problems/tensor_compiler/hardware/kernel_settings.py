@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..compiled import compiled
 from .kernel_row import DEFAULT_FLAGS, Flag, Kernel
 from .machine import Machine, Rate
-from .tile_choice import few_tiles, settle, squeeze
+from .tile_choice import candidate_tiles, choose_tile, shrink_tile
 from .tile_sizes import legal_sizes
 from .timing import kernel_cycles
 
@@ -78,10 +78,10 @@ def _compile(
     tiles = np.empty((4, 3))
     for k in range(len(kernels)):
         chosen[k, 3:] = flags
-        few_tiles(kernels[k], tiles)
-        settle(paper, kernels[k], tiles, chosen[k, :3], chosen[k, 3:])
+        candidate_tiles(kernels[k], tiles)
+        choose_tile(paper, kernels[k], tiles, chosen[k, :3], chosen[k, 3:])
         if kernel_cycles(machine, kernels[k], chosen[k, :3], chosen[k, 3:]) == np.inf:
-            squeeze(machine, kernels[k], chosen[k, :3], chosen[k, 3:])
+            shrink_tile(machine, kernels[k], chosen[k, :3], chosen[k, 3:])
         fits[k] = kernel_cycles(machine, kernels[k], chosen[k, :3], chosen[k, 3:]) < np.inf
         planned[k] = kernel_cycles(paper, kernels[k], chosen[k, :3], chosen[k, 3:]) if fits[k] else 0.0
 

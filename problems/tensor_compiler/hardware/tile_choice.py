@@ -16,7 +16,7 @@ _SMALLEST, _GROWTH = 2.0**17, 2.0  # elements of the tiles of a loop that the co
 
 
 @compiled(runtime=False)
-def few_tiles(kernel: NDArray, tiles: NDArray) -> None:
+def candidate_tiles(kernel: NDArray, tiles: NDArray) -> None:
     """Write the `(4, 3)` tiles that the compiler chooses among, from small to large."""
     for choice in range(4):
         tile = tiles[choice]
@@ -32,7 +32,7 @@ def few_tiles(kernel: NDArray, tiles: NDArray) -> None:
 
 
 @compiled(runtime=False)
-def settle(paper: NDArray, kernel: NDArray, tiles: NDArray, tile: NDArray, flags: NDArray) -> None:
+def choose_tile(paper: NDArray, kernel: NDArray, tiles: NDArray, tile: NDArray, flags: NDArray) -> None:
     """Write the tile and the order that are best of a few by the analytical model; the other flags stay.
 
     A tile that does not fit has to be squeezed.
@@ -40,7 +40,7 @@ def settle(paper: NDArray, kernel: NDArray, tiles: NDArray, tile: NDArray, flags
     Args:
       paper: the machine on paper.
       kernel: `(KERNEL_WIDTH,)`.
-      tiles: `(4, 3)` from `few_tiles`.
+      tiles: `(4, 3)` from `candidate_tiles`.
       tile: `(3,)`, written.
       flags: `(6,)`, its order written.
     """
@@ -77,7 +77,7 @@ def _for_product(paper: NDArray, kernel: NDArray, tiles: NDArray, flags: NDArray
 
 
 @compiled(runtime=False)
-def squeeze(machine: NDArray, kernel: NDArray, tile: NDArray, flags: NDArray) -> float:
+def shrink_tile(machine: NDArray, kernel: NDArray, tile: NDArray, flags: NDArray) -> float:
     """Halve a tile that does not fit until it does, the last axis first, and return the cycles.
 
     If the smallest tile does not fit either (a small result of large operands), nothing is pipelined.

@@ -146,7 +146,7 @@ class Passes(MultiPass):
         place = self.flat.place(graph.laid.origin[kernels.result])
         choices = np.where((settings.fits & (place >= 0))[:, None], number_of_choices(kernels.rows), 1)
         time = settings.planned * kernels.runs
-        share, keys = time / max(time.sum(), np.finfo(float).tiny), content(kernels.rows)
+        share, keys = time / max(time.sum(), np.finfo(float).tiny), row_keys(kernels.rows)
         decided = {name: self._set(name, place, choices[:, slots], keys, share) for name, slots in SETTINGS.items()}
         return FusionResult(kernels, decided)
 
@@ -158,7 +158,7 @@ class Passes(MultiPass):
         return Decisions(columns, choices[kernel, slot], own, place[kernel], share[kernel])
 
 
-def content(rows: NDArray[np.float64]) -> NDArray[np.uint64]:
+def row_keys(rows: NDArray[np.float64]) -> NDArray[np.uint64]:
     """Return `(k,)` keys of `(k, w)` rows, equal if the rows are; the 15 numbers after each key are unused.
 
     A multiply and shift hash (Knuth, TAOCP 3, section 6.4) of the 64-bit patterns.

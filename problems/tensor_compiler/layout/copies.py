@@ -1,53 +1,18 @@
-"""The program in given layouts: a copy where two layouts meet, and no node for an operation that only renames."""
+"""The plan of a laid-out program: a copy where two layouts meet, and no node for an operation that only renames."""
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import compiled
-from ..graph.graph import Read, Tables
-from ..graph.states import RELAYOUT, RESTACK
+from ..graph.graph import Tables
 from ..hlo.opcodes import Kind
-from .arrays import Edge, Flow, FusionGraph, Node, Place
 from .graph_arrays import GraphArrays, GraphEdge, layout_of, wanted_of
 
 _SKIPPED = -1
-
-
-class FixedNode(IntEnum):
-    """Columns of `Fixed.node`."""
-
-    ELEMENTS = 0
-    RUNS = 1
-    ELEMENT_BYTES = 2
-
-
-class FixedEdge(IntEnum):
-    """Columns of `Fixed.edge`; as in `Edge`."""
-
-    DECISION = 0
-    PLACE = 1
-    ALIGNED = 2
-
-
-class Fixed(NamedTuple):
-    """Facts about nodes and edges that are the same in all layouts.
-
-    Attributes:
-      node: `(n, 3)` with the columns of `FixedNode`.
-      copying: `(n,)` the column that decides whether a node is fused into its copies, or -1.
-      edge: `(m, 3)` with the columns of `FixedEdge`.
-      reuse: `(m,)`.
-    """
-
-    node: NDArray[np.float64]
-    copying: NDArray[np.int64]
-    edge: NDArray[np.int64]
-    reuse: NDArray[np.float64]
 
 
 class Plan(NamedTuple):
@@ -82,7 +47,7 @@ def number_nodes(
     count = 0
     for v in range(len(program.kind)):
         signature, layout, p = program.signature[v], layout_of(v, state, program, tables), program.renamed[v]
-        if p >= 0 and _lies_there(v, p, state, program, tables):
+        if p >= 0 and _only_renames(v, p, state, program, tables):
             plan.number[v] = plan.number[p]
         else:
             plan.number[v] = count
@@ -103,7 +68,7 @@ def number_nodes(
             c = program.edge[e, GraphEdge.CONSUMER]
             taken, q = here, program.renamed[c]
             if q >= 0:
-                taken = _SKIPPED if _lies_there(c, q, state, program, tables) else here
+                taken = _SKIPPED if _only_renames(c, q, state, program, tables) else here
             elif not free:
                 wanted = wanted_of(e, state, program, tables)
                 if wanted >= 0 and wanted != layout:
@@ -121,7 +86,7 @@ def number_nodes(
 
 
 @compiled(runtime=False)
-def _lies_there(v: int, p: int, state: NDArray, program: GraphArrays, tables: Tables) -> bool:
+def _only_renames(v: int, p: int, state: NDArray, program: GraphArrays, tables: Tables) -> bool:
     """True if v, which renames its operand p, finds p in the layout in which no data has to move."""
     signature = program.signature[v]
     return tables.wanted[tables.wants[signature] + state[v] * tables.places[signature]] == layout_of(
@@ -138,88 +103,3 @@ def _copy(v: int, layout: int, count: int, program: GraphArrays, tables: Tables,
     plan.starts[count + 1] = 0
     plan.starts[plan.number[v] + 1] += 1
     return count + 1
-
-
-@compiled()
-def fill(state: NDArray, program: GraphArrays, fixed: Fixed, tables: Tables, plan: Plan, arrays: FusionGraph) -> None:
-    """Write the laid-out program into `arrays`, whose `starts` and `output` are already filled in."""
-    filled = arrays.starts.copy()
-    for i in range(len(arrays.kind)):
-        v = plan.origin[i]
-        if v >= 0:
-            _fill_node(v, i, state, program, fixed, tables, arrays)
-        else:
-            _fill_copy(-1 - v, i, filled, state, program, fixed, tables, plan, arrays)
-    for e in range(len(plan.taken)):
-        p = plan.taken[e]
-        if p < 0:
-            continue
-        at, c = filled[p], program.edge[e, GraphEdge.CONSUMER]
-        filled[p] += 1
-        edge, flow = arrays.edge[at], arrays.flow[at]
-        aligned = fixed.edge[e, FixedEdge.ALIGNED]
-        edge[Edge.CONSUMER] = plan.number[c]
-        edge[Edge.DECISION] = fixed.edge[e, FixedEdge.DECISION] if _can_fuse(p, aligned, arrays) else -1
-        edge[Edge.PLACE], edge[Edge.ALIGNED] = fixed.edge[e, FixedEdge.PLACE], aligned
-        flow[Flow.READ], flow[Flow.REUSE] = plan.whole[p], fixed.reuse[e]
-        if program.edge[e, GraphEdge.READ] == Read.RESULT:
-            flow[Flow.READ] = min(plan.whole[p], plan.whole[plan.number[c]])
-        elif program.edge[e, GraphEdge.READ] == Read.NOTHING:
-            flow[Flow.READ] = 0.0
-
-
-@compiled(runtime=False)
-def _can_fuse(p: int, aligned: int, arrays: FusionGraph) -> bool:
-    """True if a producer can be fused along an edge: a heavy one only element by element and if not an output."""
-    if arrays.kind[p] in (Kind.SOURCE, Kind.FREE, Kind.OPAQUE):
-        return False
-    return arrays.kind[p] not in (Kind.REDUCE, Kind.MATRIX) or (aligned == Place.ALIGNED and not arrays.output[p])
-
-
-@compiled(runtime=False)
-def _fill_node(
-    v: int, i: int, state: NDArray, program: GraphArrays, fixed: Fixed, tables: Tables, arrays: FusionGraph
-) -> None:
-    at, p = tables.first[program.signature[v]] + state[v], program.renamed[v]
-    work = tables.work[at]
-    if p >= 0:
-        signature = program.signature[v]
-        wanted = tables.wanted[tables.wants[signature] + state[v] * tables.places[signature]]
-        there, here = layout_of(p, state, program, tables), tables.same_minor[program.signature[p]]
-        same = wanted >= 0 and wanted // here == there // here
-        work = fixed.node[v, FixedNode.ELEMENTS] * (RESTACK if same else RELAYOUT)
-    node = arrays.node[i]
-    arrays.kind[i], arrays.row[i] = program.kind[v], tables.row[at]
-    node[Node.ELEMENTS], node[Node.BYTES], node[Node.WORK] = fixed.node[v, FixedNode.ELEMENTS], tables.written[at], work
-    node[Node.RUNS] = fixed.node[v, FixedNode.RUNS]
-    node[Node.ELEMENT_BYTES] = fixed.node[v, FixedNode.ELEMENT_BYTES]
-
-
-@compiled(runtime=False)
-def _fill_copy(
-    u: int,
-    i: int,
-    filled: NDArray,
-    state: NDArray,
-    program: GraphArrays,
-    fixed: Fixed,
-    tables: Tables,
-    plan: Plan,
-    arrays: FusionGraph,
-) -> None:
-    """Write a copy of u, and the edge to it."""
-    signature, layout = program.signature[u], layout_of(u, state, program, tables)
-    same = layout // tables.same_minor[signature] == plan.layout[i] // tables.same_minor[signature]
-    node = arrays.node[i]
-    arrays.kind[i], arrays.row[i] = Kind.MOVE, tables.array[signature] + plan.layout[i]
-    node[Node.ELEMENTS], node[Node.BYTES] = fixed.node[u, FixedNode.ELEMENTS], plan.whole[i]
-    node[Node.WORK] = fixed.node[u, FixedNode.ELEMENTS] * (RESTACK if same else RELAYOUT)
-    node[Node.RUNS] = fixed.node[u, FixedNode.RUNS]
-    node[Node.ELEMENT_BYTES] = fixed.node[u, FixedNode.ELEMENT_BYTES]
-    p = plan.source[i]
-    at = filled[p]
-    filled[p] += 1
-    edge, flow = arrays.edge[at], arrays.flow[at]
-    edge[Edge.CONSUMER], edge[Edge.PLACE], edge[Edge.ALIGNED] = i, 0, 0
-    edge[Edge.DECISION] = fixed.copying[u] if _can_fuse(p, 0, arrays) else -1
-    flow[Flow.READ], flow[Flow.REUSE] = plan.whole[p], 1.0

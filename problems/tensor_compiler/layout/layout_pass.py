@@ -11,7 +11,8 @@ from ..graph.graph import ProgramGraph
 from ..hardware.machine import Machine
 from ..hlo.opcodes import Kind
 from .arrays import Edge, Flow, FusionGraph, Node, Place
-from .copies import Fixed, Plan, fill, number_nodes
+from .copies import Plan, number_nodes
+from .fill import Fixed, fill
 from .graph_arrays import graph_arrays
 from .propagation import propagate
 from .variables import variables

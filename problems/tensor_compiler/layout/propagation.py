@@ -27,15 +27,15 @@ def propagate(pins: NDArray, variables: Variables, most: int, chosen: NDArray) -
     """
     asked, costs, k = np.full(most, -1), variables.costs.copy(), len(pins)
     _pin(pins, variables, costs)
-    _down(variables, costs, np.empty(most), np.empty(most + 1))
+    _accumulate(variables, costs, np.empty(most), np.empty(most + 1))
     chosen[:] = 0
     stamp = 0
     for x in range(k - 1, 0, -1):
-        stamp = _settle(x, stamp, costs, variables, asked, chosen)
+        stamp = _choose_state(x, stamp, costs, variables, asked, chosen)
     for x in range(1, k):
-        if pins[x] < 0 and not _content(x, variables, chosen):
-            _weigh(x, costs, variables, chosen)
-            stamp = _settle(x, stamp, costs, variables, asked, chosen)
+        if pins[x] < 0 and not _is_consistent(x, variables, chosen):
+            _weigh_again(x, costs, variables, chosen)
+            stamp = _choose_state(x, stamp, costs, variables, asked, chosen)
 
 
 @compiled(runtime=False)
@@ -49,7 +49,7 @@ def _pin(pins: NDArray, variables: Variables, costs: NDArray) -> None:
 
 
 @compiled(runtime=False)
-def _down(variables: Variables, costs: NDArray, cheapest: NDArray, arriving: NDArray) -> None:
+def _accumulate(variables: Variables, costs: NDArray, cheapest: NDArray, arriving: NDArray) -> None:
     """Add to the costs of consumers the cost of producers in the wanted layouts, with their share of earlier costs."""
     for x in range(1, len(variables.firsts) - 1):
         users = 0
@@ -100,7 +100,7 @@ def _arrive(
 
 
 @compiled(runtime=False)
-def _content(x: int, variables: Variables, chosen: NDArray) -> bool:
+def _is_consistent(x: int, variables: Variables, chosen: NDArray) -> bool:
     """True if x is in its cheapest state and there are no copies around it."""
     state = chosen[x]
     if variables.costs[variables.firsts[x] + state] > variables.least[x]:
@@ -129,7 +129,7 @@ def _content(x: int, variables: Variables, chosen: NDArray) -> bool:
 
 
 @compiled(runtime=False)
-def _weigh(x: int, costs: NDArray, variables: Variables, chosen: NDArray) -> None:
+def _weigh_again(x: int, costs: NDArray, variables: Variables, chosen: NDArray) -> None:
     """Set the costs of x's states, given the chosen states of its producers."""
     first, last = variables.firsts[x], variables.firsts[x + 1]
     for at in range(first, last):
@@ -149,7 +149,7 @@ def _weigh(x: int, costs: NDArray, variables: Variables, chosen: NDArray) -> Non
 
 
 @compiled(runtime=False)
-def _settle(x: int, stamp: int, costs: NDArray, variables: Variables, asked: NDArray, chosen: NDArray) -> int:
+def _choose_state(x: int, stamp: int, costs: NDArray, variables: Variables, asked: NDArray, chosen: NDArray) -> int:
     """Choose the state of x that is cheapest including the copies for its consumers; return the last stamp used."""
     first, last = variables.firsts[x], variables.firsts[x + 1]
     for q in range(variables.starts[x], variables.starts[x + 1]):

@@ -11,7 +11,7 @@ import bbo_suite
 from bbo_problems.tensor_compiler.hardware.kernel_row import DEFAULT_FLAGS, KERNEL_WIDTH, Flag, Kernel
 from bbo_problems.tensor_compiler.hardware.kernel_settings import compile_kernels
 from bbo_problems.tensor_compiler.hardware.machine import MACHINES
-from bbo_problems.tensor_compiler.hardware.tile_choice import squeeze
+from bbo_problems.tensor_compiler.hardware.tile_choice import shrink_tile
 from bbo_problems.tensor_compiler.hardware.tile_sizes import legal_sizes
 from bbo_problems.tensor_compiler.hardware.timing import kernel_cycles
 
@@ -108,4 +108,4 @@ def test_a_small_result_of_large_operands_is_squeezed_and_not_lost() -> None:
     settings = compile_kernels(kernel[None], np.ones(1), MACHINE)
     assert not settings.fits[0]
     tile = settings.chosen[0, :3].copy()
-    assert np.isfinite(squeeze(HARDWARE, kernel, tile, FLAGS))
+    assert np.isfinite(shrink_tile(HARDWARE, kernel, tile, FLAGS))

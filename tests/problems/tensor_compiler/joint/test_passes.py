@@ -13,7 +13,7 @@ from bbo_problems.tensor_compiler.fusion.kernel_choices import number_of_choices
 from bbo_problems.tensor_compiler.hardware.kernel_settings import SLOTS, compile_kernels
 from bbo_problems.tensor_compiler.hardware.machine import MACHINES
 from bbo_problems.tensor_compiler.joint.flat_row import PASSES
-from bbo_problems.tensor_compiler.joint.passes import content
+from bbo_problems.tensor_compiler.joint.passes import row_keys
 from bbo_suite import Status
 
 JOINT = bbo_suite.problem("joint/rnn")
@@ -97,7 +97,7 @@ def test_every_number_is_another_value_and_zero_the_compilers(seed: int) -> None
 def test_kernels_of_equal_content_have_equal_keys_and_others_do_not() -> None:
     rows = graphs(DEFAULT)["tile"].kernels.rows
     _, number = np.unique(rows, axis=0, return_inverse=True)
-    _, by_key = np.unique(content(rows), return_inverse=True)
+    _, by_key = np.unique(row_keys(rows), return_inverse=True)
     pairs = set(zip(number.tolist(), by_key.tolist(), strict=True))
     assert len(pairs) == len(set(number.tolist())) == len(set(by_key.tolist())) > 10
 
