@@ -1,4 +1,4 @@
-"""Studies in the file formats of others, a format a file: `export` writes them, `import` brings their runs in."""
+"""File formats of other tools, one per file: `export` writes studies in them, `import` reads runs from them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MODULES = {
     "optuna": "optuna_journal",
     "digests": "digest_table",
 }
-"""The module of each format by the name that `--to` takes; one is added by a line here and a file beside this one."""
+"""The module of each format by the name that `--to` takes; to add one, add a line here and a file in this folder."""
 
 
 def named(name: str) -> Format:
@@ -27,10 +27,10 @@ def named(name: str) -> Format:
 
 
 def recognised(path: Path) -> tuple[str, Format]:
-    """Return the format that a file, or a folder, is of, with its name; told from what it holds, not from its name.
+    """Return the name and the format of a file or folder, recognised by its content.
 
     Raises:
-      UserError: it cannot be read, or is of none.
+      UserError: it cannot be read, or has no known format.
     """
     try:
         with path.open("rb") as file:
@@ -48,4 +48,4 @@ def recognised(path: Path) -> tuple[str, Format]:
         raise UserError(f"cannot import {path}: {why}")
     tables = "CSV or Parquet with a row for each evaluation, the columns evaluation and value at least"
     known = f"IOHprofiler data, {tables}, or an Optuna storage"
-    raise UserError(f"cannot import {path}: it is none of {known}")
+    raise UserError(f"cannot import {path}: it is not {known}")

@@ -1,4 +1,4 @@
-"""The candidates of stored runs in names and values, for formats that tell nothing else."""
+"""The candidates of stored runs as names and values, for formats that hold nothing else."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from .stored_study import StoredStudy
 
 @dataclass
 class Candidates:
-    """Runs' evaluations whose candidates are stored, and a count of those whose are not."""
+    """The evaluations of runs whose candidates are stored, and a count of the others."""
 
     study: StoredStudy
     told: int = field(default=0, init=False)
     left_out: int = field(default=0, init=False)
 
     def of(self, run: StoredRun) -> tuple[pd.DataFrame, Measurements]:
-        """Return the rows of a run whose candidates are stored, and what these measured.
+        """Return the rows of a run whose candidates are stored, and their measurements.
 
         Raises:
-          UserError: the run's problem is not here as it was, or a candidate is damaged.
+          UserError: the run's problem has changed or is missing, or a candidate is damaged.
         """
         problem, frame = self._problem(run), run.frame()
         known = frame[frame["config"] != ""].reset_index(drop=True)

@@ -98,7 +98,7 @@ def _dimension(run: StoredRun, frame: pd.DataFrame) -> int:
 
 
 def recognises(path: Path, start: bytes) -> bool:
-    """Is it an index, or a folder that holds some?"""
+    """Return whether it is an index, or a folder with indices."""
     return any(path.rglob("*.info")) if path.is_dir() else path.suffix == ".info" and b"funcId" in start
 
 

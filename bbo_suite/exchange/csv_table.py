@@ -1,4 +1,4 @@
-"""CSV: one row an evaluation, self-contained; read by pandas, R, spreadsheets and IOHanalyzer's own reader of CSV."""
+"""CSV: one row per evaluation, self-contained; read by pandas, R, spreadsheets and IOHanalyzer's own reader of CSV."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def write(study: StoredStudy, path: Path) -> list[str]:
 
 
 def recognises(path: Path, start: bytes) -> bool:
-    """Is its first line a header with the columns that are needed?"""
+    """Return whether the first line is a header with the required columns."""
     return not records.missing(_columns(_header(path, start), ","))
 
 
 def lacks(path: Path, start: bytes) -> str:
-    """Return what keeps a table from being recognised; nothing where the file is no table of runs at all."""
+    """Return why a table is not recognised; empty if the file is not a table of runs at all."""
     header = _header(path, start)
     for delimiter in ";\t|":
         if not records.missing(_columns(header, delimiter)):
@@ -76,9 +76,9 @@ def _records(file: TextIO) -> Iterator[records.Record]:
                 raise ValueError(f"{place} has {len(cells)} fields and the header {len(columns)}; is it cut off?")
             yield place, dict(zip(columns, cells, strict=True))
     except csv.Error as error:
-        raise ValueError(f"line {reader.line_num} is no CSV ({error})") from None
+        raise ValueError(f"line {reader.line_num} is not CSV ({error})") from None
     except UnicodeDecodeError:
-        raise ValueError(f"it is no text in UTF-8, somewhere after line {reader.line_num}") from None
+        raise ValueError(f"it is not UTF-8 text, somewhere after line {reader.line_num}") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(f"it is cut off or damaged after line {reader.line_num} ({error})") from None
 
@@ -96,4 +96,4 @@ def _is_gzip(path: Path) -> bool:
         return file.read(2) == b"\x1f\x8b"
 
 
-FORMAT = Format("a table, one row an evaluation", ".csv", write, recognises, read, "CSV")
+FORMAT = Format("a table, one row per evaluation", ".csv", write, recognises, read, "CSV")

@@ -13,15 +13,15 @@ from .stored_study import stored_study
 
 
 def export(study: str, to: str, out: Path | None, results: Path, registry: Registry) -> tuple[Path, list[str]]:
-    """Write a study in a format of `exchange.MODULES`, and return where and a sentence for each thing left out.
+    """Write a study in a format of `exchange.MODULES`; return the path and a sentence for each thing left out.
 
-    What is written stands under the name with `.part` behind it until all is.
+    The file has the suffix `.part` until it is complete.
 
     Args:
-      out: the file, or the folder where the format has many files; in the study's folder when left out.
+      out: the file, or the folder if the format has many files; by default in the study's folder.
 
     Raises:
-      UserError: no such study, a damaged one, or something is there already.
+      UserError: there is no such study, it is damaged, or the path exists already.
     """
     made, source = named(to), stored_study(study, results, registry)
     path = results / study / "export" / f"{to if not made.suffix else study}{made.suffix}" if out is None else out

@@ -1,4 +1,4 @@
-"""What somebody else's run has to be before it stands in a study: a head of the right types, and every evaluation."""
+"""Checks of foreign runs before they enter a study: facts of the right types, and every evaluation filled in."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from .formats import ForeignRun
 HELD = "not told by the file that was imported: no better than the best so far"
 """The reason of an evaluation that a trajectory leaves out; its value is the best so far."""
 LARGEST = 10_000_000
-"""Most evaluations of a run."""
+"""Maximum number of evaluations of a run."""
 _TEXTS = ("problem", "fingerprint", "strategy", "unit")
 _COUNTS = ("seed", "budget", "batch")
 
 
 def checked_head(head: dict[str, Any], place: str) -> dict[str, Any]:
-    """Return the head of a run if each fact is of its type.
+    """Return the facts of a run if each has its type.
 
     Raises:
-      ValueError: it is not; the message names the fact.
+      ValueError: one has not; the message names it.
     """
     good = {key: isinstance(head[key], str) and head[key] != "" for key in _TEXTS}
     good |= {key: type(head[key]) is int and head[key] >= (key != "seed") for key in _COUNTS if key in head}
@@ -42,10 +42,10 @@ def _is_number(fact: Any) -> bool:  # noqa: ANN401 - whatever stands there
 
 
 def contiguous(run: ForeignRun) -> Iterator[Row]:
-    """Yield every evaluation of a run; those that its file leaves out repeat the best so far and say so.
+    """Yield every evaluation of a run; those missing in its file repeat the best so far, with a reason that says so.
 
     Raises:
-      ValueError: a row is none that this suite could have written.
+      ValueError: a row could not have been written by this suite.
     """
     last, best = 0, Row(0, "", math.inf, Status.RUNTIME_ERROR, 0.0, 0.0)
     for row in run.rows:
@@ -66,7 +66,7 @@ def _held(best: Row, start: int, stop: int) -> Iterator[Row]:
 
 
 def _complaint(row: Row, last: int) -> str:
-    """Return what is wrong with a row that follows evaluation `last`; nothing if it is good."""
+    """Return what is wrong with a row that follows evaluation `last`; empty if it is valid."""
     if not last < row.evaluation <= LARGEST:
         return f"follows {last}; numbers ascend from 1, to {LARGEST} at most"
     if not row.value >= 0:
@@ -76,5 +76,5 @@ def _complaint(row: Row, last: int) -> str:
     if not all(math.isfinite(t) and t >= 0 for t in (row.strategy_seconds, row.evaluation_seconds)):
         return "took seconds that are negative or not finite"
     if not re.fullmatch(r"([0-9a-f]{16})?", row.digest) or not re.fullmatch(r"[0-9A-Za-z-]*", row.config):
-        return "has a digest or a candidate that is none"
+        return "has a malformed digest or candidate"
     return ""

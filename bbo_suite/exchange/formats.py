@@ -1,4 +1,4 @@
-"""What a format has to offer, and a run as a file of somebody else tells it."""
+"""The interface of a file format, and a run as a foreign file describes it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ HEAD = (
 
 @dataclass(frozen=True)
 class ForeignRun:
-    """A run as a file tells it.
+    """A run as a file describes it.
 
     Attributes:
-      head: what it says of the run, by the names of `HEAD`; what it does not say is absent.
-      rows: the evaluations that it tells, numbers ascending; read on demand, before the next run is.
-      evaluations: how many the run had, if the file says so: numbers beyond the last row are known to be no better.
-      place: where it stands, in words.
+      head: the facts of the run by the names of `HEAD`; unknown ones are absent.
+      rows: its evaluations, numbers ascending; read on demand, before the next run.
+      evaluations: the length of the run, if the file says it: evaluations after the last row were no better.
+      place: where it is in the file, in words.
       where: returns the place of the row that was read last, if the format can tell.
     """
 
@@ -43,14 +43,14 @@ class Format:
     """A file format.
 
     Attributes:
-      what: the format in a few words.
+      what: a short description.
       suffix: of the file that is written; empty for a folder of files.
-      write: writes a study to a path that is not there yet, and returns a sentence for each thing that is left out.
+      write: writes a study to a new path and returns a sentence for each thing left out.
         Raises UserError.
-      recognises: is a file with such first bytes, or a folder, of this format?
-      read: yields the runs of a file. Raises ValueError that says where the file is wrong, and UserError for a format
-        that holds no runs.
-      tool: what makes such files, for the record of an imported run.
+      recognises: returns whether a file with such first bytes, or a folder, has this format.
+      read: yields the runs of a file. Raises ValueError that says where the file is wrong, and UserError if the format
+        holds no runs.
+      tool: the program that makes such files, noted in imported runs.
     """
 
     what: str

@@ -1,4 +1,4 @@
-"""`import`: runs that a file tells become runs of a study, marked as such, so that figures show them beside ours."""
+"""`import`: the runs of a foreign file become runs of a study, marked as imported, so that figures show them."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from .foreign import checked_head, contiguous
 from .formats import HEAD, ForeignRun
 
 _MEANING = ("problem", "fingerprint", "unit", "default")
-"""What is not said of a run by a file that this suite did not write."""
+"""The facts of a run that files of other tools do not hold."""
 _BATCH = 1000
 _ROUNDING = 1e-4
-"""Files hold costs with fewer digits than the optimum has."""
+"""Relative error of costs in files, which have fewer digits than the optimum."""
 
 
 @dataclass(frozen=True)
 class Import:
-    """What to bring in, and where.
+    """An import of a file into a study.
 
     Attributes:
-      file: it, or a folder.
-      study: the name of the folder in `results`; the file's when None.
-      problem: the id of ours that the runs are of where the file does not say.
+      file: the file or folder to read.
+      study: the name of the folder in `results`; by default the file's.
+      problem: the id of the problem that was solved, if the file does not say it.
     """
 
     file: Path
@@ -58,11 +58,11 @@ class Import:
         return self.results / name
 
     def perform(self) -> list[Path]:
-        """Bring all runs of the file in, or none, and return their folders.
+        """Import all runs of the file, or none, and return their folders.
 
         Raises:
-          UserError: the file is damaged or of no known format, says not of which problem its runs are, or the study
-            holds the same runs, or runs of another content of the problem.
+          UserError: the file is damaged or of no known format, does not name the problem, or the study holds the same
+            runs, or runs of another content of the problem.
         """
         path = self.path
         with disk_errors(self.results):
@@ -75,7 +75,7 @@ class Import:
                     return [run.replace(path / run.name) for run in runs]
 
     def _read(self, folder: Path) -> list[Path]:
-        """Write the runs of the file to a folder of their own, and return theirs."""
+        """Write the runs of the file into a folder and return their own folders."""
         name, made = recognised(self.file)
         tool = f"{made.tool}, read by bbo_suite {version('bbo_suite')} as {name}"
         try:
@@ -116,7 +116,7 @@ class Import:
 
     def _head(self, found: ForeignRun) -> dict[str, Any]:
         if not isinstance(found.head, dict):
-            raise ValueError(f"what is said of {found.place} is no object")
+            raise ValueError(f"the facts of {found.place} are not an object")
         head = {key: found.head[key] for key in HEAD if key in found.head}
         told = head.get("problem")
         if told is not None and self.problem not in (None, told):
@@ -142,7 +142,7 @@ def _alone(path: Path) -> AcquireReturnProxy:
 
 
 def _warn_below_optimum(best: float, head: dict[str, Any], place: str) -> None:
-    """Say that costs below the optimum are probably those of something else."""
+    """Warn that costs below the optimum probably belong to another problem."""
     optimum = head["optimum"]
     if optimum is not None and best < optimum * (1 - _ROUNDING):
         known = f"the optimum of {head['problem']}, {optimum:.6g} {head['unit']}"
@@ -151,7 +151,7 @@ def _warn_below_optimum(best: float, head: dict[str, Any], place: str) -> None:
 
 
 def _check(runs: list[Path], path: Path) -> None:
-    """Check that none of the runs is there yet, and that all of a problem's, there and here, are of one content."""
+    """Check that none of the runs exists yet, and that all runs of a problem have the same content of it."""
     contents: dict[str, str] = {}
     for run in runs:
         if (path / run.name).exists():

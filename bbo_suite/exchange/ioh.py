@@ -85,7 +85,7 @@ def _told(run: StoredRun, frame: pd.DataFrame) -> dict[str, Any]:
 
 
 def recognises(path: Path, start: bytes) -> bool:
-    """Is it an index, or a folder that holds some?"""
+    """Return whether it is an index, or a folder with indices."""
     if path.is_dir():
         return any(path.rglob("IOHprofiler_*.json"))
     return start.lstrip()[:1] == b"{" and path.suffix == ".json" and b'"function_id"' in start
@@ -109,7 +109,7 @@ def _index(file: Path) -> dict[str, Any]:
     try:
         index = json.loads(file.read_bytes())
     except ValueError as error:
-        raise ValueError(f"{file.name} is no JSON ({error})") from None
+        raise ValueError(f"{file.name} is not valid JSON ({error})") from None
     for key, kind in (("maximization", bool), ("scenarios", list), ("algorithm", dict)):
         if not isinstance(index, dict) or not isinstance(index.get(key), kind):
             raise ValueError(f"{file.name} has no {key!r}, or a strange one")
@@ -124,9 +124,9 @@ def _scenario(file: Path, index: dict[str, Any], scenario: Any) -> Iterator[Fore
         ]
         lengths = [int(run["evals"]) for run in told]
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
-        raise ValueError(f"{file.name} has a scenario without {error}, or a strange one") from None
+        raise ValueError(f"{file.name} has a scenario with a missing or wrong entry ({error})") from None
     if not data.resolve().is_relative_to(file.parent.resolve()) or not data.is_file():
-        raise ValueError(f"{file.name} names a 'path' that is no file beside it: {str(scenario['path'])[:80]!r}")
+        raise ValueError(f"{file.name} names a 'path' that is not a file beside it: {str(scenario['path'])[:80]!r}")
     with data.open(encoding="utf-8", errors="replace") as lines:
         reader = _Lines(data.name, lines)
         for number, (head, length) in enumerate(zip(heads, lengths, strict=True), start=1):
@@ -136,7 +136,7 @@ def _scenario(file: Path, index: dict[str, Any], scenario: Any) -> Iterator[Fore
 
 
 class _Lines:
-    """The rows of a file run by run: a run begins with a header, or where the numbers begin anew."""
+    """The rows of a file run by run: a run begins with a header, or where numbers start again."""
 
     def __init__(self, name: str, file: TextIO) -> None:
         self._name, self._file, self.number = name, file, 0

@@ -92,7 +92,7 @@ def _head(run: StoredRun, problem: str, objective: str, names: list[str], values
 
 
 def recognises(path: Path, start: bytes) -> bool:
-    """Is it JSON that begins as a cache does?"""
+    """Return whether it is JSON that begins as a cache does."""
     return start.lstrip()[:1] == b"{" and (b'"tune_params_keys"' in start or b'"cache"' in start)
 
 

@@ -88,7 +88,7 @@ def _write(journal: _Journal, run: StoredRun, candidates: Candidates) -> None:
 
 
 def recognises(path: Path, start: bytes) -> bool:
-    """Is it SQLite, or does its first line hold an operation?"""
+    """Return whether it is SQLite, or its first line holds an operation."""
     return start[:16] == b"SQLite format 3\0" or (start[:1] == b"{" and b'"op_code"' in start.partition(b"\n")[0])
 
 
@@ -128,9 +128,9 @@ def _check(number: int, line: bytes) -> None:
     try:
         operation = json.loads(line)
     except ValueError as error:
-        raise ValueError(f"line {number} is no JSON, cut off or damaged ({error})") from None
+        raise ValueError(f"line {number} is not valid JSON, cut off or damaged ({error})") from None
     if not isinstance(operation, dict) or not isinstance(operation.get("op_code"), int) or line[-1:] != b"\n":
-        raise ValueError(f"line {number} is no operation of a journal, or cut off")
+        raise ValueError(f"line {number} is not an operation of a journal, or is cut off")
 
 
 def _run(storage: BaseStorage, study: FrozenStudy) -> ForeignRun:

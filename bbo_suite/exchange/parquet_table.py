@@ -34,7 +34,7 @@ def _schema(pyarrow: Any) -> Any:  # noqa: ANN401 - a library that may be missin
 
 
 def recognises(path: Path, start: bytes) -> bool:
-    """Does it begin as Parquet does?"""
+    """Return whether a file begins as Parquet does."""
     return start[:4] == b"PAR1"
 
 
@@ -54,7 +54,7 @@ def _records(path: Path) -> Iterator[records.Record]:
     try:
         with parquet.ParquetFile(path) as file:
             if gone := records.missing(file.schema_arrow.names):
-                raise ValueError(f"it has no column {gone[0]!r}; a table of runs has one row an evaluation")
+                raise ValueError(f"it has no column {gone[0]!r}; a table of runs has one row per evaluation")
             for batch in file.iter_batches(_BATCH):
                 for record in batch.to_pylist():
                     number += 1

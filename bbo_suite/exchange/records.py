@@ -1,4 +1,4 @@
-"""Runs as a table, one row an evaluation: what CSV and Parquet share."""
+"""Runs as a table with one row per evaluation, shared by CSV and Parquet."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Record = tuple[str, dict[str, Any]]
 
 
 def table(run: StoredRun) -> pd.DataFrame:
-    """Return a run's rows with the facts of its head beside each; `options` as JSON."""
+    """Return a run's rows, each with the facts of the run; `options` is JSON."""
     frame = run.frame()
     for key, value in (facts(run) | {"options": json.dumps(run.head["options"])}).items():
         frame[key] = math.nan if value is None else value
@@ -39,10 +39,10 @@ def missing(columns: Collection[str]) -> list[str]:
 
 
 def runs(records: Iterator[Record]) -> Iterator[ForeignRun]:
-    """Yield the runs of a table, of which the rows of one stand together.
+    """Yield the runs of a table, in which the rows of a run are consecutive.
 
     Raises:
-      ValueError: a cell is not what its column holds; the message has its place.
+      ValueError: a cell has the wrong type; the message names its place.
     """
     for _, group in groupby(records, key=lambda record: [str(record[1].get(key)) for key in HEAD]):
         yield _run(group)
@@ -75,7 +75,7 @@ def _head(place: str, record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fact(place: str, key: str, cell: Any) -> Any:  # noqa: ANN401 - a fact of any type
-    """Return the fact that a cell holds; None for the not-a-number that stands for nothing."""
+    """Return the fact that a cell holds; None for NaN, which stands for an unknown number."""
     try:
         if key in ("seed", "budget", "batch"):
             return int(cell)

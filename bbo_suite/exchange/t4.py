@@ -1,4 +1,4 @@
-"""T4, the results format of auto-tuners, a file a run: schema 1.0.0 of github.com/odgaard/TuningSchema."""
+"""T4, the results format of auto-tuners, one file per run: schema 1.0.0 of github.com/odgaard/TuningSchema."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def write(study: StoredStudy, path: Path) -> list[str]:
 
 
 def recognises(path: Path, start: bytes) -> bool:
-    """Is it JSON that begins as T4, or KTT's output, does?"""
+    """Return whether it is JSON that begins as T4 or KTT's output does."""
     return start.lstrip()[:1] == b"{" and any(key in start for key in (b'"metadata"', b'"results"', b'"Results"'))
 
 

@@ -1,1 +1,1 @@
-"""Does a study say what is true? Logs checked, strategies asked again, best candidates measured again."""
+"""Checks of stored studies: logs, proposals replayed, best candidates measured again, digests of runs compared."""

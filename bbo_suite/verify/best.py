@@ -1,4 +1,4 @@
-"""The best configuration of a study for each problem: who found it, what it is worth now, and how to use it."""
+"""The best configuration of a study for each problem: who found it, its cost measured again, and how to use it."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from ..store.rows import Row
 from ..store.stored_run import StoredRun, readable
 from .remeasure import Remeasured, fresh, measure
 
-COST_ALONE = "nothing beside its cost"
+COST_ALONE = "nothing besides its cost"
 
 
 @dataclass(frozen=True)
 class Best:
-    """What a study says of one problem.
+    """The best result of a study for one problem.
 
     Attributes:
       problem: its id.
-      runs: the number of them that are of this problem, of one content.
-      evaluations: of all of these.
+      runs: the number of runs of this problem, with the same content.
+      evaluations: the total of these runs.
       run, row: where the best candidate was found; None where none succeeded.
-      again: its cost now; None where it could not be measured.
+      again: its cost measured again; None if it could not be measured.
       why_not: why it could not be measured; empty if it was.
-      checked: what is known to be right of the candidate, beside its cost.
-      paste: the candidate in the compiler's own words; empty where these are not to be had.
-      all_tried: the number of candidates that there are, if the runs have tried every one of them; else 0.
+      checked: what was verified about the candidate besides its cost.
+      paste: the candidate as text for the compiler, such as flags; empty if the problem has none.
+      all_tried: the number of candidates in the space if the runs have tried every one of them; else 0.
     """
 
     problem: str
@@ -47,24 +47,24 @@ class Best:
 
     @property
     def is_optimum(self) -> bool:
-        """Was every candidate tried, and do costs not vary?"""
+        """True if every candidate was tried and costs do not vary."""
         again = self.again
         return bool(self.all_tried and self.row and again and not again.noisy and again.value == self.row.value)
 
     @property
     def stored_speedup(self) -> float | None:
-        """By the costs that the run stored."""
+        """The speedup over the default, by the stored costs."""
         if self.run is None or self.row is None or self.row.value <= 0:
             return None
         return self.run.head["default"] / self.row.value
 
     @property
     def speedup(self) -> float | None:
-        """As measured again, where it was: what a noisy measurement once gave does not count."""
+        """The speedup as measured again if it was, since one noisy measurement proves little; else as stored."""
         return self.again.speedup if self.again else self.stored_speedup
 
     def facts(self) -> dict[str, Any]:
-        """Return all of it, as `best --json` prints it."""
+        """Return everything as `best --json` prints it."""
         told: dict[str, Any] = {"problem": self.problem, "runs": self.runs, "evaluations": self.evaluations}
         if self.run is None or self.row is None:
             return told | {"speedup": None, "strategy": None, "paste": None}
@@ -94,7 +94,7 @@ def best_of(registry: Registry, study: str, results: Path | str, complaints: lis
     """Yield the best of each problem of a study, measured again.
 
     Args:
-      complaints: what could not be read is named there, in a sentence each, and left out.
+      complaints: a sentence is appended for each run that cannot be read; it is left out.
 
     Raises:
       UserError: there is no such study.
@@ -107,7 +107,7 @@ def best_of(registry: Registry, study: str, results: Path | str, complaints: lis
 
 @dataclass
 class _Runs:
-    """The runs of one problem, read one after another: of all rows only those of the best run stay in memory."""
+    """The runs of one problem, read one after another; only the rows of the best run stay in memory."""
 
     folders: list[Path] = field(default_factory=list)
     evaluations: int = 0
@@ -144,7 +144,7 @@ def _best(registry: Registry, problem_id: str, runs: _Runs) -> Best:
 
 
 def _all_tried(problem: Problem, runs: _Runs) -> int:
-    """Return how many candidates there are, if the runs have tried all; else 0."""
+    """Return the number of candidates in the space if the runs have tried all of them; else 0."""
     candidates = problem.space.cardinality
     if candidates > runs.evaluations:
         return 0
@@ -153,7 +153,7 @@ def _all_tried(problem: Problem, runs: _Runs) -> int:
 
 
 def what_is_checked(problem: Problem) -> str:
-    """Return what a problem looks at beside the cost, by the fact `results` that live compilers give."""
+    """Return what a problem verifies besides the cost, by the fact `results` that live compilers give."""
     with error_boundary(f"problem {problem.id}", "facts"):
         results = problem.facts().get("results", "")
     return f"the compiled program is {results}" if results else COST_ALONE

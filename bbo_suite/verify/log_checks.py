@@ -1,4 +1,4 @@
-"""What can be seen of a run's files without its problem."""
+"""Checks of a run's files that need no problem."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..store.stored_run import StoredRun
 
 
 def check_log(run: StoredRun) -> list[str]:
-    """Return what contradicts itself; that lines have their checksums and numbers is known already."""
+    """Return a sentence for each contradiction; the checksums and numbers of the lines are verified already."""
     found = _check_rows(run)
     if run.path.name != run.name.folder:
         found.append(f"the folder's name is not that of its run, {run}")
@@ -20,7 +20,7 @@ def check_log(run: StoredRun) -> list[str]:
         found.append(f"there are {len(run.rows):,} rows for a budget of {run.identity.budget:,}")
     end = read_end(run.path)
     if end is not None and end.get("evaluations") != len(run.rows):
-        found.append(f"end.json counts {end.get('evaluations')} evaluations, and {len(run.rows):,} rows are there")
+        found.append(f"end.json counts {end.get('evaluations')} evaluations, but there are {len(run.rows):,} rows")
     if study := read_settings(run.path.parent):
         words = (("budget", run.identity.budget), ("batch", run.identity.batch))
         found += [f"its {key} is {own}, the study's {study.get(key)}" for key, own in words if study.get(key) != own]
@@ -39,14 +39,14 @@ def _check_rows(run: StoredRun) -> list[str]:
 
 
 def remarks_on(run: StoredRun) -> list[str]:
-    """Return what one should know of a run: is it unfinished, did it fail, was it made elsewhere?"""
+    """Return remarks on a run: that it is unfinished, failed, or was made elsewhere or with other versions."""
     found, here = [], facts()
     if read_end(run.path) is None:
         found.append(f"unfinished: {len(run.rows):,} of {run.identity.budget:,} evaluations")
     if run.error:
         found.append(f"an error ended it: {run.error}")
     if run.source:
-        found.append(f"imported from {run.source}: its strategy cannot be asked again")
+        found.append(f"imported from {run.source}: its proposals cannot be replayed")
     elif other_machine(run):
         found.append(f"made on another machine: {run.head['machine'].get('cpu')}")
     then = run.head.get("versions") or {}
@@ -59,6 +59,6 @@ def remarks_on(run: StoredRun) -> list[str]:
 
 
 def other_machine(run: StoredRun) -> bool:
-    """Was the run made on another processor?"""
+    """Return whether the run was made on another processor."""
     machine = run.head.get("machine")
     return isinstance(machine, dict) and machine.get("cpu") != facts()["machine"]["cpu"]

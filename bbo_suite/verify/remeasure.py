@@ -1,4 +1,4 @@
-"""A candidate evaluated again, now and here, beside the default: once or twice, or several times where costs vary."""
+"""A candidate and the default measured again on this machine: twice, or more often where costs vary."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..registry import Registry
 from ..store.identity import OTHER_CONTENT
 
 REPEATS = 7
-"""Measurements of a cost that varies; one that does not is measured twice, to see that."""
+"""Measurements of a cost that varies; two are made first to see whether it does."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Remeasured:
 
     @property
     def noisy(self) -> bool:
-        """Do costs differ from measurement to measurement?"""
+        """True if costs differ between measurements."""
         return len(set(self.values)) > 1 or len(set(self.defaults)) > 1
 
     @property
@@ -59,10 +59,10 @@ def _range(values: tuple[float, ...]) -> float:
 
 
 def fresh(registry: Registry, problem_id: str, fingerprint: str) -> Problem:
-    """Return a problem loaded anew, whose candidates are really evaluated: no cost comes from a cache on disk.
+    """Return a problem loaded again that evaluates every candidate: no cost comes from a cache on disk.
 
     Raises:
-      UserError: it cannot be loaded here, or is another one than it was.
+      UserError: it cannot be loaded here, or its content has changed.
     """
     from ..supervised import LiveProblem
 
@@ -91,7 +91,7 @@ def measure(problem: Problem, config: NDArray) -> Remeasured:
 
 
 def _pair(problem: Problem, config: NDArray) -> tuple[float, float, str]:
-    """Evaluate the two apart: one batch may be answered from what it holds twice."""
+    """Evaluate the two in separate batches: within one batch, equal candidates may be evaluated once."""
     default = default_value(problem)
     own = evaluate(problem, np.array(config)[None])
     status = Status(int(own.status[0]))

@@ -1,4 +1,4 @@
-"""A stored run's strategy asked again, and told what is stored: does it propose what the log says?"""
+"""Replay of a run: its strategy is asked again and told the stored values, and its proposals are compared."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ..store.stored_run import StoredRun
 def replay(
     run: StoredRun, problem: Problem, strategy_class: type[Strategy], most: int, strategies: Strategies
 ) -> NDArray:
-    """Return `(k, d)` the candidates of the first rows, `most` of them or up to a batch more; none is evaluated.
+    """Return `(k, d)` the candidates of the first rows, `most` of them or up to a batch more; nothing is evaluated.
 
     Args:
       strategies: for a strategy that runs others.
 
     Raises:
-      UserError: the strategy fails, or proposes something else than what is stored.
+      UserError: the strategy fails, or proposes other candidates than the stored ones.
     """
     owner, own = f"strategy {run.identity.strategy}", run.identity
     with error_boundary(f"problem {own.problem}", "structure"):
@@ -39,7 +39,7 @@ def replay(
         _compare(configs, run, problem, done)
         batches.append(configs[: len(known)])
         done += len(configs)
-        if done < len(run.rows):  # else there is nothing more to ask for, and the last batch may have been cut
+        if done < len(run.rows):  # otherwise the replay ends, and the last batch may be incomplete
             with error_boundary(owner, "tell"):
                 strategy.tell(configs, np.array([row.value for row in known]))
                 strategy.diagnostics()

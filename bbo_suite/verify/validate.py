@@ -1,4 +1,4 @@
-"""Does a study say what is true? Its logs, its best values measured again, and its strategies asked again."""
+"""Validation of a study: its logs are checked, its strategies replayed and its best candidates measured again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .value_checks import check_values
 
 
 class Finding(StrEnum):
-    """What came of one check."""
+    """The outcome of one check."""
 
     HOLDS = "holds"
     BROKEN = "does NOT hold"
@@ -30,15 +30,15 @@ class Finding(StrEnum):
 
 @dataclass
 class Verdict:
-    """What was found of one run.
+    """The findings on one run.
 
     Attributes:
       name: of its folder.
       run: None if it cannot be read.
       rows: their number; None if it cannot be read, or is not there.
-      log, replayed, values: of the files, of the strategy asked again, and of the costs measured again.
-      complaints: what does not hold, a sentence each.
-      remarks: what was not checked and why, and what one should know.
+      log, replayed, values: the outcome for the files, the replay of the strategy, and the costs measured again.
+      complaints: a sentence for each thing that does not hold.
+      remarks: what was not checked and why, and other notes.
     """
 
     name: str
@@ -57,16 +57,16 @@ class Verdict:
 
     @property
     def absent(self) -> bool:
-        """Is there no such run?"""
+        """True if the run is expected but missing."""
         return self.run is not None and self.rows is None
 
     @property
     def unchecked(self) -> bool:
-        """Was something left out, and nothing wrong found instead?"""
+        """True if a check was left out and nothing wrong was found."""
         return not self.complaints and Finding.UNCHECKED in (self.log, self.replayed, self.values)
 
     def judge(self, found: list[str]) -> Finding:
-        """Note complaints and return whether there were any."""
+        """Keep complaints and return the outcome."""
         self.complaints += found
         return Finding.BROKEN if found else Finding.HOLDS
 
@@ -74,11 +74,11 @@ class Verdict:
 def validate(
     registry: Registry, study: str, results: Path | str, sample: int, show: Callable[[int, str], None]
 ) -> Iterator[Verdict]:
-    """Yield what was found of each run, then of what is missing.
+    """Yield the findings on each run, then on runs that are missing.
 
     Args:
-      sample: rows of each run whose candidates are asked for again and evaluated again, from the first on; as many of
-        the improvements behind them are evaluated again too.
+      sample: number of rows of each run, from the first on, that are replayed and evaluated again; as many of the
+        later improvements are evaluated again too.
       show: called with the number of runs so far and a few words.
 
     Raises:
@@ -123,7 +123,7 @@ def _problem(
     key = (run.identity.problem, run.identity.fingerprint)
     if key not in known:
         for other in [other for other in known if other[0] != run.identity.problem]:
-            del known[other]  # one at a time is kept: runs come problem after problem
+            del known[other]  # only one problem is kept: runs are sorted by problem
         try:
             known[key] = fresh(registry, *key)
         except UserError as error:
@@ -161,7 +161,7 @@ def _leftovers(study: Path) -> Iterator[Verdict]:
 
 
 def _missing(runs: list[RunName], study: Path) -> Iterator[Verdict]:
-    """Yield what was planned, or what the runs let one expect: every strategy on every problem with every seed."""
+    """Yield missing runs of the plan, or without a plan, of every strategy on every problem with every seed."""
     axes = [sorted(set(values)) for values in zip(*runs, strict=True)]
     for expected in read_planned(study) or itertools.starmap(RunName, itertools.product(*axes)):
         if not has_begun(study / expected.folder):

@@ -1,4 +1,4 @@
-"""Stored costs against costs that are measured now."""
+"""Stored costs compared with costs measured now."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from .log_checks import other_machine
 from .remeasure import Remeasured, measure
 
 LEAST_NOISE = 0.05
-"""A speedup that is measured may differ by so much, relatively, whatever the spread of a few measurements."""
+"""The relative difference of measured speedups that is always allowed: a few measurements may hide noise."""
 
 
 def check_values(run: StoredRun, problem: Problem, proposed: NDArray, sample: int, remarks: list[str]) -> list[str]:
-    """Return what does not come back: the default, the best candidate, the first rows, and some improvements.
+    """Return what is not reproduced among the default, the best candidate, the first rows and some improvements.
 
     Where costs vary, only the best speedup is compared, and only on the same machine.
 
     Args:
-      run: one whose best candidate, if there is one, was stored.
-      proposed: `(k, d)` the candidates of the first rows, as the strategy proposes them again.
-      sample: improvements behind them to look at.
-      remarks: what was not compared is noted there.
+      run: its best candidate, if there is one, must be stored.
+      proposed: `(k, d)` the candidates of the first rows, as the replayed strategy proposes them.
+      sample: the number of later improvements to check.
+      remarks: notes on what was not compared are appended.
     """
     try:
         return _check(run, problem, proposed, sample, remarks)
@@ -71,9 +71,9 @@ def _noisy(run: StoredRun, again: Remeasured, remarks: list[str]) -> list[str]:
 
 
 def _again(problem: Problem, configs: Sequence[NDArray], rows: Sequence[Row], batch: int) -> Iterator[str]:
-    """Yield which rows cost something else now.
+    """Yield a sentence for each row with another cost now.
 
-    How long a candidate may take is the machine's affair, so what runs out of time, then or now, is left out.
+    Timeouts, stored or new, are left out: they depend on the machine.
     """
     for start in range(0, len(rows), batch):
         part = rows[start : start + batch]

@@ -76,10 +76,10 @@ def test_a_table_that_is_of_two_contents_of_a_problem(tmp_path):
 )
 def test_what_is_no_format_at_all(tmp_path, content):
     (tmp_path / "f").write_bytes(content)
-    refused(tmp_path, tmp_path / "f", "it is none of IOHprofiler data, CSV")
+    refused(tmp_path, tmp_path / "f", "it is not IOHprofiler data, CSV")
     refused(tmp_path, tmp_path / "absent", "No such file")
     (tmp_path / "folder").mkdir()
-    refused(tmp_path, tmp_path / "folder", "it is none of")
+    refused(tmp_path, tmp_path / "folder", "it is not IOHprofiler")
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_costs_below_the_optimum_are_told(tmp_path, capsys):
 
 def test_text_that_is_not_in_utf_8_and_gzip_that_is_cut(tmp_path):
     (tmp_path / "t.csv").write_bytes(f"{TABLE}\n".encode() + b"p\xff,f,seconds,5,s,0,1,2.0,ok\n")
-    refused(tmp_path, tmp_path / "t.csv", "no text in UTF-8")
+    refused(tmp_path, tmp_path / "t.csv", "not UTF-8 text")
     lines = (f"p,f,seconds,5,s,0,{i},2.0,ok\n" for i in range(1, 500))
     packed = gzip.compress(f"{TABLE}\n{''.join(lines)}".encode())
     (tmp_path / "t.csv.gz").write_bytes(packed[:-12])
@@ -144,12 +144,12 @@ def changed(index, change):
         (lambda c: c.update(maximization=True), "maximises"),
         (lambda c: c.pop("scenarios"), "no 'scenarios'"),
         (lambda c: c["scenarios"][0].pop("runs"), "'runs'"),
-        (lambda c: c["scenarios"][0].update(path="../../../s.txt"), "no file beside it"),
-        (lambda c: c["scenarios"][0].update(path="/etc/passwd"), "no file beside it"),
+        (lambda c: c["scenarios"][0].update(path="../../../s.txt"), "not a file beside it"),
+        (lambda c: c["scenarios"][0].update(path="/etc/passwd"), "not a file beside it"),
         (lambda c: c["scenarios"][0]["runs"].pop(), "line 6 is of a run that"),
         (lambda c: c["scenarios"][0]["runs"][0].update(evals=4), "line 4 ends a run of 4 evaluations at 3"),
-        (lambda c: c["scenarios"][0]["runs"][0].update(evals=math.inf), "a strange one"),
-        (lambda c: c["scenarios"][0]["runs"][0].update(bbo_suite=7), "is no object"),
+        (lambda c: c["scenarios"][0]["runs"][0].update(evals=math.inf), "a missing or wrong entry"),
+        (lambda c: c["scenarios"][0]["runs"][0].update(bbo_suite=7), "are not an object"),
         (lambda c: c["scenarios"][0]["runs"][0]["bbo_suite"].update(seed="0"), "as its seed"),
         (lambda c: c["scenarios"][0]["runs"][0]["bbo_suite"].update(options=[]), "as its options"),
     ],
@@ -231,8 +231,8 @@ def test_a_journal_of_somebody_else(tmp_path):
     ("text", "part"),
     [
         (journal(*OPERATIONS) + '{"op_code": 4, "wor', "line 3 is not valid JSON, cut off"),
-        (journal(*OPERATIONS)[:-1], "line 2 is no operation of a journal, or cut off"),
-        (journal(OPERATIONS[0], [1]), "line 2 is no operation"),
+        (journal(*OPERATIONS)[:-1], "line 2 is not an operation of a journal, or is cut off"),
+        (journal(OPERATIONS[0], [1]), "line 2 is not an operation"),
         (journal(OPERATIONS[0], {"op_code": 4}), "Optuna cannot read it (KeyError"),
         (journal(OPERATIONS[0] | {"directions": [2]}), "study 'a' does not minimise"),
         (journal(OPERATIONS[0] | {"directions": [1, 1]}), "study 'a' does not minimise"),

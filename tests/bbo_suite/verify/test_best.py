@@ -67,7 +67,7 @@ def test_the_text_is_for_people_and_holds_what_is_pasted_on_lines_of_its_own(sui
     assert head.startswith(
         f"toy/small: speedup {found['speedup']:.4f}\n  found by {found['strategy']}, seed 0, at evaluation"
     )
-    assert "the same" in head and "checked: nothing beside its cost" in head
+    assert "the same" in head and "checked: nothing besides its cost" in head
     assert pasted == found["paste"]
     assert "evaluating" not in out  # the toy prints that while it is measured
 

@@ -101,7 +101,7 @@ def test_damage_is_found(suite, study, tmp_path):
     log.write_text(whole.replace(",ok,", ",no,", 1))
     assert "line 2 is damaged" in failures(suite("validate", *study))[0]
     log.write_text("".join(whole.splitlines(keepends=True)[:40]))
-    assert "end.json counts 60 evaluations, and 39 rows are there" in failures(suite("validate", *study))[0]
+    assert "end.json counts 60 evaluations, but there are 39 rows" in failures(suite("validate", *study))[0]
     log.write_text(whole)
     head = log.with_name("run.json")
     stored = json.loads(head.read_text())
@@ -201,7 +201,7 @@ def test_imported_runs_are_not_asked_again(suite, study, toy):
     assert suite("export", "s", "--to", "csv", "--out", "all.csv").code == 0
     assert suite("import", "all.csv", "--study", "i", *toy).code == 0
     done = suite("validate", "i", *toy, "--quiet")
-    assert done.code == 0 and "imported from all.csv: its strategy cannot be asked again" in done.out
+    assert done.code == 0 and "imported from all.csv: its proposals cannot be replayed" in done.out
     assert done.out.count("not checked") == 2 and done.out.count("holds") == 4
     assert "the same" in suite("best", "i", *toy).out
 
