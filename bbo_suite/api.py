@@ -16,7 +16,8 @@ from .registry import Registry
 from .runs.display import Display
 from .runs.runner import run_study
 from .runs.strategy_options import chosen_options
-from .runs.study_plan import StudyPlan, default_name
+from .runs.study_name import default_name
+from .runs.study_plan import StudyPlan
 from .store import frames
 from .study import Study
 
@@ -61,7 +62,7 @@ def run(
       strategies: ids or classes, in any mixture. The id of a class `HillClimb` is `hill-climb`.
       problems: ids, objects or classes, of which the first instance is taken. The id of `Queens("8")` is `queens/8`.
         Each process builds a problem from its class and the arguments of its constructor: later changes of the object
-        have no effect. A class and a problem are compared by the source of their modules when a run is resumed.
+        have no effect. A run resumes only if the modules of its classes and the arguments of its problem are the same.
       options: of strategies, by id or class: `{"annealing": {"heat": 2.0}}`.
       option_texts: options as text, as on the command line: `heat` for every strategy that has it, `annealing.heat`.
       study: the name of the folder in `results`; made of the settings by default.

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .core.code_version import is_ours
 from .core.problem import Problem
 from .core.strategy import Strategy
-from .core.versions import is_ours
 from .errors import UserError
 from .objects import GivenProblem, Objects, id_of_class
 from .plugins import file_of
@@ -79,9 +79,9 @@ def _strategy(registry: Registry, given: Any) -> str | tuple[str, type[Strategy]
     if not (isinstance(given, type) and issubclass(given, Strategy)):
         raise UserError(f"{_shown(given)} is not a strategy; give an id or a subclass of bbo_suite.Strategy")
     _check_concrete(given)
-    name = registry.id_of(given) or id_of_class(given)
-    if registry.id_of(given):
-        return name
+    if registered := registry.id_of(given):
+        return registered
+    name = id_of_class(given)
     if is_ours(given):
         raise UserError(f"{given.__name__} is one of the suite's own classes; give a strategy's id instead")
     if name in registry.strategies():

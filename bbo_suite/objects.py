@@ -15,9 +15,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from .core.code_version import is_ours
 from .core.problem import Problem
 from .core.strategy import Strategy
-from .core.versions import arguments_version, is_ours, value_version
+from .core.value_version import arguments_version, value_version
 from .errors import UserError, one_line
 
 

@@ -68,7 +68,8 @@ class StudyOptions:
         """
         from ..registry import Registry
         from ..runs.strategy_options import chosen_options
-        from ..runs.study_plan import StudyPlan, default_name
+        from ..runs.study_name import default_name
+        from ..runs.study_plan import StudyPlan
 
         registry = Registry(tuple(self.plugin or ()))
         strategies = tuple(dict.fromkeys(self.strategy or _from_plugins(registry, "strategies") or DEMONSTRATION))

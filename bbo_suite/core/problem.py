@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import UserError
+from .code_version import code_version, is_ours
 from .space import Space
 from .task import Strategies, Structure, Task
-from .versions import arguments_version, code_version, is_ours
+from .value_version import arguments_version
 
 NO_CHANGE = "# the default"
 """What `paste` returns for the default, where it writes differences only."""

@@ -18,7 +18,7 @@ from ..core.evaluation import default_value
 from ..errors import UserError
 from ..files import disk_errors, folder_name
 from ..registry import Registry
-from ..runs.study_plan import check_name
+from ..runs.study_name import check_name
 from ..store.folders import LOCK
 from ..store.identity import IMPORTED, check_contents, read_head
 from ..store.run_folder import RunFolder

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
+from ..core.code_version import code_version, is_ours
 from ..core.strategy import Strategy
-from ..core.versions import code_version, is_ours
 from ..errors import UserError
 from ..registry import Registry
 from ..store.identity import CODE, UNVERSIONED

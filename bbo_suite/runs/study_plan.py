@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import hashlib
 import itertools
-import json
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +22,7 @@ from ..store.identity import CODE, UNVERSIONED, Run, check_contents, check_ident
 from ..store.plan import RunName, add_planned, read_settings, share
 from .machine import facts
 from .strategy_code import code_facts
+from .study_name import check_name
 
 CLAIM_LOCK, CLAIM_SECONDS = ".claim.lock", 60
 
@@ -167,25 +165,3 @@ class StudyPlan:
             noted["uses_structure"] = self.registry.strategy(name.strategy).uses_structure
             run = Run(problem_id, fingerprint, name.strategy, fields, name.seed, self.budget, self.batch)
             yield PlannedRun(run, self.path / name.folder, noted | self._code[name.strategy])
-
-
-def check_name(study: str) -> None:
-    """Check that a study's name can name a folder.
-
-    Raises:
-      UserError: it cannot name one.
-    """
-    if not re.fullmatch(r"[\w@+-][\w.@+-]*", study):
-        raise UserError(f"study name {study!r} must be letters, digits and any of . _ @ + - without a slash")
-
-
-def default_name(
-    strategies: Sequence[str], problems: Sequence[str], chosen: Mapping[str, Any], budget: int, batch: int, seed: int
-) -> str:
-    """Return a study name that depends only on the settings, so that the same command finds its study again."""
-    strategies, problems = sorted(strategies), sorted(problems)
-    settings = [problems, {name: dataclasses.asdict(made) for name, made in chosen.items()}, budget, batch, seed]
-    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:6]
-    words = [problems[0] if len(problems) == 1 else f"{len(problems)}-problems"]
-    words.append("-".join(strategies) if len(strategies) <= 4 else f"{len(strategies)}-strategies")
-    return f"{re.sub(r'[^A-Za-z0-9.+]+', '-', '-'.join(words)).strip('-.')[:80]}-{digest}".strip("-")
