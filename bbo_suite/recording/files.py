@@ -67,12 +67,12 @@ class Measurements:
 
 def _plain(values: Sequence[Any]) -> list[Any]:
     """Return values as JSON types; indices if JSON types would not be distinct."""
-    made = [value.item() if isinstance(value, np.generic) else value for value in values]
-    made = [value if isinstance(value, (bool, int, float, str)) else str(value) for value in made]
-    finite = all(np.isfinite(value) for value in made if isinstance(value, float))
-    numbers = [value for value in made if not isinstance(value, (bool, str))]
-    apart = len(set(numbers)) + len({(type(v), v) for v in made if isinstance(v, (bool, str))}) == len(made)
-    return made if apart and finite else list(range(len(made)))
+    plain = [value.item() if isinstance(value, np.generic) else value for value in values]
+    plain = [value if isinstance(value, (bool, int, float, str)) else str(value) for value in plain]
+    finite = all(np.isfinite(value) for value in plain if isinstance(value, float))
+    numbers = [value for value in plain if not isinstance(value, (bool, str))]
+    distinct = len(set(numbers)) + len({(type(v), v) for v in plain if isinstance(v, (bool, str))}) == len(plain)
+    return plain if distinct and finite else list(range(len(plain)))
 
 
 def writer(path: Path) -> Callable[[Path, Measurements], None]:
@@ -89,50 +89,52 @@ def writer(path: Path) -> Callable[[Path, Measurements], None]:
     raise UserError(f"the name {path} does not end in a known format; name it .json or .json.gz (T4) or .parquet")
 
 
-def write_t4(path: Path, made: Measurements) -> None:
+def write_t4(path: Path, measurements: Measurements) -> None:
     """Write T4, gzipped if the name ends in .gz; equal measurements give equal bytes."""
-    names, values = made.described()
-    lines = [json.dumps(t4_result(made, names, values, i)) for i in range(len(made.outcomes))]
-    head = json.dumps({"metadata": _metadata(made, names, values), "schema_version": "1.0.0"})
+    names, values = measurements.described()
+    lines = [json.dumps(t4_result(measurements, names, values, i)) for i in range(len(measurements.outcomes))]
+    head = json.dumps({"metadata": _metadata(measurements, names, values), "schema_version": "1.0.0"})
     data = "".join([head[:-1], ', "results": [\n', ",\n".join(lines), "\n]}\n"]).encode()
     path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
 
 
-def t4_result(made: Measurements, names: list[str], values: list[list[Any]], i: int) -> dict[str, Any]:
+def t4_result(measurements: Measurements, names: list[str], values: list[list[Any]], i: int) -> dict[str, Any]:
     """Return measurement `i` in T4's format; `names` and `values` are from `described`."""
-    cost, status, reason = made.outcomes[i]
+    cost, status, reason = measurements.outcomes[i]
     worked = status == Status.OK
     return {
-        "configuration": _config(made, names, values, made.configs[i]),
-        "times": {"runtimes": [cost]} if worked and made.unit == "seconds" else {},
+        "configuration": _config(measurements, names, values, measurements.configs[i]),
+        "times": {"runtimes": [cost]} if worked and measurements.unit == "seconds" else {},
         "invalidity": INVALIDITY[Status(status)],
         "correctness": int(worked),
-        "measurements": [{"name": "cost", "value": cost if worked else reason, "unit": made.unit}],
+        "measurements": [{"name": "cost", "value": cost if worked else reason, "unit": measurements.unit}],
         "objectives": ["cost"],
     }
 
 
-def _metadata(made: Measurements, names: list[str], values: list[list[Any]]) -> dict[str, Any]:
-    default = {} if made.default is None else {"default": _config(made, names, values, made.default)}
-    return made.metadata | {"unit": made.unit} | default
+def _metadata(measurements: Measurements, names: list[str], values: list[list[Any]]) -> dict[str, Any]:
+    default = (
+        {} if measurements.default is None else {"default": _config(measurements, names, values, measurements.default)}
+    )
+    return measurements.metadata | {"unit": measurements.unit} | default
 
 
-def _config(made: Measurements, names: list[str], values: list[list[Any]], row: NDArray) -> dict[str, Any]:
-    return {name: own[row[i]] for name, own, i in zip(names, values, made.columns, strict=True)}
+def _config(measurements: Measurements, names: list[str], values: list[list[Any]], row: NDArray) -> dict[str, Any]:
+    return {name: own[row[i]] for name, own, i in zip(names, values, measurements.columns, strict=True)}
 
 
-def write_parquet(path: Path, made: Measurements) -> None:
+def write_parquet(path: Path, measurements: Measurements) -> None:
     """Write a table with one column per parameter, and `COLUMNS`; values of mixed types are written as JSON."""
     pyarrow, parquet = arrow()
-    names, values = made.described()
+    names, values = measurements.described()
     mixed = {name for name, own in zip(names, values, strict=True) if len({type(value) for value in own}) > 1}
     table: dict[str, list[Any]] = {}
-    for name, own, i in zip(names, values, made.columns, strict=True):
+    for name, own, i in zip(names, values, measurements.columns, strict=True):
         cells = [json.dumps(value) for value in own] if name in mixed else own
-        table[name] = [cells[index] for index in made.configs[:, i].tolist()]
-    costs, status, reasons = zip(*made.outcomes, strict=True)
+        table[name] = [cells[index] for index in measurements.configs[:, i].tolist()]
+    costs, status, reasons = zip(*measurements.outcomes, strict=True)
     table |= {"cost": list(costs), "status": [Status(s).word for s in status], "reason": list(reasons)}
-    metadata = _metadata(made, names, values) | {"as_text": sorted(mixed)}
+    metadata = _metadata(measurements, names, values) | {"as_text": sorted(mixed)}
     parquet.write_table(pyarrow.table(table).replace_schema_metadata({KEY: json.dumps(metadata)}), path)
 
 

@@ -74,10 +74,12 @@ def record(
     }
     part = out.with_name(f"{out.name}.part")
     outcomes = _measured(problem, configs, part, metadata, progress(len(configs)))
-    made = Measurements(problem.space, columns, configs, outcomes, metadata, problem.unit, problem.default_row())
+    measurements = Measurements(
+        problem.space, columns, configs, outcomes, metadata, problem.unit, problem.default_row()
+    )
     with disk_errors(out):
         unfinished = out.with_name(f".{out.name}")  # same extension; `out` exists only once it is complete
-        write(unfinished, made)
+        write(unfinished, measurements)
         unfinished.replace(out)
         part.unlink()
 
