@@ -32,6 +32,7 @@ extensions = [
 exclude_patterns = ["_build", "generated/*.md", "gallery", "sg_execution_times.rst"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
+default_role = "code"  # what docstrings put in backticks
 highlight_language = "none"
 copybutton_prompt_text = r"^\$ "
 copybutton_prompt_is_regexp = True
