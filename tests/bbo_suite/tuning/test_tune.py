@@ -131,7 +131,7 @@ def test_adapters_are_tuned_like_any_strategy(suite, toy):
         (["evolution"], "no training problem is given"),
         (["evolution", "--problems-from", "none.txt"], "cannot read the problems in none.txt: No such file"),
         (["evolutoin", "--problem", "toy/small"], "Did you mean 'evolution'?"),
-        (["optuna", "--problem", "toy/small"], "stands for many"),
+        (["optuna", "--problem", "toy/small"], "has several variants"),
         (["evolution", "--problem", "toy/smal"], "Did you mean 'toy/small'?"),
     ],
 )
