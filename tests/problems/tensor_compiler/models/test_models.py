@@ -112,7 +112,17 @@ def test_resnet_gives_probabilities():
     assert not np.allclose(probabilities[0], probabilities[1])
 
 
-@pytest.mark.parametrize("name", ZERO)
+def test_a_training_step_of_mobilenet_keeps_every_shape():
+    function, arguments = MODELS["mobilenet"](**TINY["mobilenet"])
+    *state, loss = jax.eval_shape(function, *arguments)
+    assert jax.tree.map(jnp.shape, state) == jax.tree.map(jnp.shape, list(arguments[: len(state)]))
+    assert loss.shape == ()
+
+
+SLOW = {"mobilenet"}  # compiling its gradients takes long
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in ZERO])
 def test_training_lowers_the_loss_and_keeps_every_shape(name):
     step, arguments = tiny(name)
     losses = []
