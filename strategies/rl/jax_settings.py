@@ -19,7 +19,10 @@ def configure_jax() -> None:
     if not jax.config.jax_platforms:  # type: ignore[attr-defined]
         jax.config.update("jax_platforms", "cpu")
     if not jax.config.jax_compilation_cache_dir and (folder := _writable_cache()):  # type: ignore[attr-defined]
+        from jax.experimental.compilation_cache import compilation_cache
+
         jax.config.update("jax_compilation_cache_dir", str(folder))
+        compilation_cache.reset_cache()  # else JAX keeps to no cache if it compiled anything before
 
 
 def _writable_cache() -> Path | None:

@@ -103,8 +103,8 @@ def test_mbo_stops_proposing_what_fails_and_annealing_goes_on():
     space, cost = forbidden()
     shares = {}
     for kind in (Annealing, ModelBasedOptimization):
-        told = np.concatenate([values for _, values in play(start(kind, space, 3000), cost)])
-        shares[kind] = np.isinf(told[1500:]).mean()
+        told = np.concatenate([values for _, values in play(start(kind, space, 1200), cost)])
+        shares[kind] = np.isinf(told[600:]).mean()
     assert shares[ModelBasedOptimization] < 0.1 < 0.2 < shares[Annealing]
 
 
@@ -114,5 +114,5 @@ def test_a_run_in_which_all_but_the_default_fails_goes_on_to_its_end():
     def cost(rows):
         return np.where((rows == 0).all(axis=1), 1.0, np.inf)
 
-    batches = [len(configs) for configs, _ in play(start(ModelBasedOptimization, space, 600), cost, 20)]
-    assert sum(batches) == 600 and min(batches) > 0
+    batches = [len(configs) for configs, _ in play(start(ModelBasedOptimization, space, 300), cost, 20)]
+    assert sum(batches) == 300 and min(batches) > 0

@@ -109,10 +109,10 @@ def test_a_policy_is_pretrained_and_used_by_the_command_line(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "400/400 evaluations" in done.stderr
     run = ("run", *toy, "--problem", "toy/large", "--strategy", "rl", "--option", "pretrained=p.eqx", "--study", "s")
-    assert (done := cli(tmp_path, *run, "--budget", 60)).returncode == 0, done.stderr
+    assert (done := cli(tmp_path, *run, "--budget", 8)).returncode == 0, done.stderr
     content = (tmp_path / "p.eqx").read_bytes()
     (tmp_path / "p.eqx").write_bytes(content[:-9])
-    done = cli(tmp_path, *run, "--budget", 60)
+    done = cli(tmp_path, *run, "--budget", 8)
     assert done.returncode == 1
     assert "option" in done.stderr and "Traceback" not in done.stderr
 
