@@ -25,16 +25,16 @@ from .formats import ForeignRun, Format
 from .stored_study import StoredStudy, unpacked
 
 _SUITE, MOST = "bbob-largescale", 24
-"""What the data are given out as, and how many functions it has."""
+"""The suite that the data claim to be, and its number of functions."""
 _FAILED = 1e20
-"""A precision that stands for infinity, with which cocopp cannot calculate."""
+"""Stands for an infinite precision, which cocopp cannot handle."""
 _COLUMNS = (
     "f evaluations | g evaluations | best noise-free fitness - Fopt ({}) | measured fitness | best measured fitness"
 )
 
 
 def write(study: StoredStudy, path: Path) -> list[str]:
-    """Write a folder for each strategy and say in `PROBLEMS.txt` what stands under which number."""
+    """Write a folder for each strategy and list in `PROBLEMS.txt` which problem has which number."""
     problems = [problem for (problem,), _ in study.by("problem")]
     if len(problems) > MOST:
         raise UserError(f"study {study.name!r} has {len(problems)} problems; COCO's suite has place for {MOST}")
@@ -50,7 +50,7 @@ def write(study: StoredStudy, path: Path) -> list[str]:
 
 
 def _reference(runs: Sequence[StoredRun]) -> tuple[float, str]:
-    """Return the cost that precision is measured from, and what it is."""
+    """Return the reference cost and a description of it."""
     optimum = runs[0].head["optimum"]
     if optimum is not None and 0 < optimum < math.inf:
         return float(optimum), "the optimum"
@@ -103,7 +103,7 @@ def recognises(path: Path, start: bytes) -> bool:
 
 
 def read(path: Path) -> Iterator[ForeignRun]:
-    """Refuse: what COCO keeps is a distance to an optimum, on functions that are no problems of this suite."""
+    """Refuse: COCO's data are distances to an optimum, on functions that are not problems of this suite."""
     raise UserError(
         f"{path} is COCO's: it tells distances to an optimum on functions that are no problems of this suite; what "
         "`export` writes as csv, parquet, ioh or optuna can be imported"

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _LARGEST = 65_535
-"""Most dimensions, to IOHinspector."""
+"""The largest number of dimensions that IOHinspector accepts."""
 _VERSION = "1.0.0"
-"""Of the format; IOHanalyzer takes no JSON below it."""
+"""Version of the format; IOHanalyzer does not accept JSON of older versions."""
 _COLUMNS = ("evaluations", "raw_y", "status", "strategy_seconds", "evaluation_seconds")
 
 
 def write(study: StoredStudy, path: Path) -> list[str]:
-    """Write a folder for each strategy, in it an index for each problem; status is the number of `Status`."""
+    """Write a folder for each strategy with an index for each problem; status is the number of `Status`."""
     path.mkdir()
     numbers = {problem: number for number, ((problem,), _) in enumerate(study.by("problem"), start=1)}
     for (problem, strategy), runs in study.by("problem", "strategy"):
@@ -144,7 +144,7 @@ class _Lines:
         self._next: Row | None = None
 
     def run(self, length: int) -> Iterator[Row]:
-        """Yield the rows of the next run, the last of which, whatever else was logged, is evaluation `length`."""
+        """Yield the logged rows of the next run; the last of them must be evaluation `length`."""
         row, self._next = self._next or self._row()[0], None
         last, line = 0, self.number
         while row:

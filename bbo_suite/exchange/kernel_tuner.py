@@ -1,4 +1,4 @@
-"""Kernel Tuner's cache, a file a problem: what all runs of a study measured, each candidate once."""
+"""Kernel Tuner's cache, one file per problem: the measurements of all runs of a study, each candidate once."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from .formats import Format
 from .stored_study import StoredStudy
 
 _FAILURES = {Status.FORBIDDEN: "InvalidConfig", Status.COMPILE_ERROR: "CompilationFailedConfig"}
-"""Its word in the place of a time; all others are runtime failures."""
+"""Kernel Tuner's word for a failure, in place of a time; all other failures are runtime failures."""
 _TIMES = ("compile_time", "verification_time", "benchmark_time", "strategy_time", "framework_time")
 _TAKEN = {"time", "times", "timestamp", "__error__", *_TIMES}
-"""The names in a row that are not a parameter's."""
+"""Names in a row that do not belong to parameters."""
 
 
 def write(study: StoredStudy, path: Path) -> list[str]:
-    """Write a folder with a cache for each problem; times are milliseconds, other units are an objective as named."""
+    """Write a folder with a cache for each problem; times are in milliseconds, other units an objective of that name."""
     path.mkdir()
     candidates = Candidates(study)
     for (problem,), runs in study.by("problem"):
@@ -63,13 +63,13 @@ def _outcome(outcome: Outcome, objective: str) -> dict[str, Any]:
 
 
 def _spent(known: pd.DataFrame, i: int) -> dict[str, float]:
-    """Return the parts of the time that an evaluation took, of which two are known, in milliseconds."""
+    """Return the parts of an evaluation's time in milliseconds; two of them are known, the others 0."""
     milliseconds = [1e3 * known[column].to_numpy()[i].item() for column in ("evaluation_seconds", "strategy_seconds")]
     return dict.fromkeys(_TIMES, 0.0) | dict(zip(("benchmark_time", "strategy_time"), milliseconds, strict=True))
 
 
 def _described(made: Measurements, objective: str) -> tuple[list[str], list[list[Any]]]:
-    """Return names and values as cells; indices for values whose texts would make the keys of two candidates one."""
+    """Return names and values as cells; indices where the texts of values would give two candidates the same key."""
     names, values = made.described()
     names = [f"{name} (parameter)" if name in _TAKEN | {objective} else name for name in names]
     texts = [{str(value) for value in own} for own in values]

@@ -1,11 +1,11 @@
-"""What pre-training is worth to `rl` on programs that it has not seen.
+"""How much pre-training gains for `rl` on programs that it has not seen.
 
     python results/strategies/pretraining.py     # from the root of the tree: the policy's path is part of a run
 
-One policy is trained on programs of models that the study leaves out, then `rl` starts from it on the study's fusion
-tasks. Runs are kept under `results/pretrained-1000` and resumed; those from scratch are the study's own.
-Writes `pretraining.csv`: of each task the mean speedups, and how likely such runs are if pre-training did not help.
-`policy.eqx` is the policy.
+A policy is trained on programs of models that the study leaves out; then `rl` starts from it on the study's fusion
+tasks. Runs are kept under `results/pretrained-1000` and resumed; the runs from scratch are those of the study.
+Writes `pretraining.csv`: the mean speedups on each task, and the p-value of the hypothesis that pre-training does not
+help. `policy.eqx` is the policy.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Every optimizer of Nevergrad, Optuna and pymoo that installs, once on a training problem: which peers to study.
+"""Runs every installable optimizer of Nevergrad, Optuna and pymoo once on a training problem, to choose the peers.
 
     python results/strategies/screening.py
 
 Runs are kept under `results/screening-1000` and resumed. Writes `screening.csv`, the best first; README.md says what it
-shows. A run is cut after 20 seconds, so what a slow optimizer reaches depends on the machine.
+shows. A run ends after 20 seconds, so the results of slow optimizers depend on the machine.
 """
 
 from __future__ import annotations

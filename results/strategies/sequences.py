@@ -1,11 +1,11 @@
-"""Is what the study finds on two orderings and two Ehrlich functions true of others that are drawn like them?
+"""Repeats the study on more orderings and Ehrlich functions: do its findings hold on others drawn like them?
 
     python results/strategies/sequences.py [--budget 10000]
 
-Runs are kept under `results/sequences-BUDGET` and resumed. Adds those to `sequences-runs.csv` and writes of all in it
-`sequences.csv`: for each budget, family and strategy the mean speedup over twelve tasks, in how many of all runs it
-found the optimum of an Ehrlich function (an ordering's is not known), and how likely it would be as far behind mbo, or
-ahead of it, by chance (Wilcoxon, paired by task, two-sided).
+Runs are kept under `results/sequences-BUDGET` and resumed. They are added to `sequences-runs.csv`.
+From all of these, `sequences.csv` is written: for each budget, family and strategy the mean speedup over twelve tasks,
+the number of runs that found the optimum of an Ehrlich function (the optimum of an ordering is not known), and the
+p-value of the difference from mbo (Wilcoxon, paired by task, two-sided).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The peers whose options were tuned on training problems, under what was found, on the tasks of the study.
+"""Runs the peers with options that were tuned on training problems, on the tasks of the study.
 
     python results/strategies/tuned.py --budget 1000    # tuned.csv; README.md says what it shows
 

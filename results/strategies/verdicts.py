@@ -1,8 +1,8 @@
-"""What `runs.csv` says: means with intervals, who wins which task, and figures.
+"""Evaluates `runs.csv`: means with intervals, the winners of each task, and figures.
 
     python results/strategies/verdicts.py
 
-Writes `means.csv`, `verdicts.csv` and figures of how runs ended.
+Writes `means.csv`, `verdicts.csv` and figures of the final values.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def means(runs: pd.DataFrame) -> pd.DataFrame:
 def by_family(runs: pd.DataFrame) -> pd.DataFrame:
     """Return families as if they were tasks: the geometric mean speedup over a family's tasks, for each seed.
 
-    Of strategies that ran all of them.
+    Only strategies that ran all tasks of a family are in it.
     """
     family = runs["problem"].str.partition("/")[0]
     tasks = runs.groupby(["budget", family])["problem"].transform("nunique")
