@@ -27,7 +27,7 @@ _TAKEN = {"time", "times", "timestamp", "__error__", *_TIMES}
 
 
 def write(study: StoredStudy, path: Path) -> list[str]:
-    """Write a folder with a cache for each problem; times are in milliseconds, other units an objective of that name."""
+    """Write a folder with a cache per problem; times are in milliseconds, other units an objective of that name."""
     path.mkdir()
     candidates = Candidates(study)
     for (problem,), runs in study.by("problem"):
