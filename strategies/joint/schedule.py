@@ -38,7 +38,7 @@ def parse(text: str, compiler: MultiPass, strategies: Collection[str]) -> tuple[
       strategies: the ids that a step may name.
 
     Raises:
-      UserError: the text is no schedule of these passes.
+      UserError: the text is not a schedule of these passes.
     """
     steps: list[Step] = []
     for number, part in enumerate(text.split(";"), start=1):
