@@ -16,7 +16,7 @@ from sphinx_gallery.scrapers import figure_rst
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from generate import write_pages  # noqa: E402 - it stands beside this file
+from generate import write_pages  # noqa: E402 - it is in this folder
 
 project = "bbo_suite"
 copyright = "the authors of bbo_suite; Apache-2.0"

@@ -58,7 +58,7 @@ def test_readme_is_short_and_begins_with_a_picture() -> None:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")])
 def test_python_of_a_page_runs(plugins: Path, page: str) -> None:
-    """The blocks of a page are one script, beside the plugins that the pages print."""
+    """The blocks of a page are one script; the plugins that the pages print are in the same folder."""
     (plugins / "page.py").write_text("\n".join(blocks(page, "python")))
     done = subprocess.run([sys.executable, "page.py"], cwd=plugins, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -18,7 +18,7 @@ study
 figure = study.plot("heat")
 
 # %%
-# Mean ranks over the problems. Strategies whose ranks differ by less than the critical difference are not told apart:
-# six problems are few.
+# Mean ranks over the problems. Strategies whose ranks differ by less than the critical difference cannot be
+# distinguished: six problems are few.
 
 figure = study.plot("critical")
