@@ -15,6 +15,7 @@ from bbo_suite.conformance.kit import strategy_rules
 from bbo_suite.conformance.toy_tasks import spaces, uneven
 from bbo_suite.registry import Registry
 
+SLOW = ("optuna:TPESampler", "optuna:CmaEsSampler")
 PEERS = [
     "optuna:TPESampler",
     "optuna:NSGAIISampler",
@@ -40,7 +41,7 @@ def peer(name):
     return type(found.__name__, (found,), {"Options": quick})
 
 
-@pytest.mark.parametrize("name", [*PEERS, *ODD])
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in (*PEERS, *ODD)])
 def test_contract(name):
     for words, rule in strategy_rules(peer(name)):
         try:

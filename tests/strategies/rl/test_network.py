@@ -65,6 +65,7 @@ def test_sage_takes_the_largest_message_of_each_direction():
     assert np.allclose(layer(h, edges), wanted, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_one_segment_is_plain_attention():
     layer = SegmentedAttention(WIDTH, KEY)
     h = RNG.normal(size=(SEGMENT, WIDTH)).astype(np.float32)

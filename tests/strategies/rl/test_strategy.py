@@ -38,6 +38,7 @@ def search(budget, batch=32, seed=0, **options):
     return np.concatenate(rows), np.concatenate(values)
 
 
+@pytest.mark.slow
 def test_the_default_comes_first_and_two_runs_are_identical():
     first, second = search(300)[0], search(300)[0]
     assert not first[0].any()
@@ -79,6 +80,7 @@ def test_pretraining_stays_within_its_budget(tmp_path):
     assert 500 - 13 <= sum(spent) <= 500 and reported[-1] == 500 and out.exists()
 
 
+@pytest.mark.slow
 def test_what_was_learned_carries_over():
     """The tasks share nothing but what their features mean."""
     rng = np.random.default_rng(0)

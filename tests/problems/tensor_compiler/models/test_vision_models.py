@@ -9,6 +9,8 @@ import pytest
 
 from bbo_problems.tensor_compiler.models import convdraw, mobilenet, resnet, resnet_v2, ssd, unet, vision
 
+pytestmark = pytest.mark.slow  # compiles models that do not ship; test_models.py has those that do
+
 CLASSES = 10
 SIGNAL = np.linspace(1, 0.01, 21)
 RESNET = {"batch": 8, "image": 32, "depths": (1, 2), "width": 8, "classes": CLASSES}

@@ -2,9 +2,12 @@
 
 import jax
 import numpy as np
+import pytest
 from tiny_models import DLRM, LABELS, quick, tiny, zeros
 
 from bbo_problems.tensor_compiler.models import dlrm
+
+pytestmark = pytest.mark.slow  # compiles models that do not ship; test_models.py has those that do
 
 
 def test_dlrm_scores():

@@ -8,6 +8,8 @@ from tiny_models import LABELS, NMT, RNN, WAVERNN, assert_close, finite, quick, 
 
 from bbo_problems.tensor_compiler.models import nmt, rnn, wavernn
 
+pytestmark = pytest.mark.slow  # compiles models that do not ship; test_models.py has those that do
+
 
 def test_nmt_decodes_what_the_full_pass_scores():
     encode, (weights, source) = tiny(nmt, **NMT, training=False)

@@ -7,6 +7,8 @@ from tiny_models import BERT, DLRM, GPT2, MOE, NMT, TRANSLATE, WAVERNN, finite, 
 
 from bbo_problems.tensor_compiler.models import bert, dlrm, gpt2, moe, nmt, sequence, translate, wavernn
 
+pytestmark = pytest.mark.slow  # compiles models that do not ship; test_models.py has those that do
+
 STEPS = 30
 
 # Name: module, sizes, arguments that start from zero, step number that training starts at, the loss of one who knows

@@ -10,6 +10,8 @@ from tiny_models import BERT, GPT2, LABELS, MOE, TRANSLATE, assert_close, finite
 
 from bbo_problems.tensor_compiler.models import bert, gpt2, moe, translate
 
+pytestmark = pytest.mark.slow  # compiles models that do not ship; test_models.py has those that do
+
 
 def test_gpt2_reads_a_prompt():
     prefill, (weights, tokens) = tiny(gpt2, **GPT2, training=False)
