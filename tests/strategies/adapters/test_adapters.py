@@ -15,11 +15,10 @@ from bbo_suite.conformance.kit import strategy_rules
 from bbo_suite.conformance.toy_tasks import spaces, uneven
 from bbo_suite.registry import Registry
 
-SLOW = ("optuna:TPESampler", "optuna:CmaEsSampler")
+LONG = [pytest.param(n, marks=pytest.mark.slow) for n in ("optuna:TPESampler", "optuna:CmaEsSampler")]
 PEERS = [
-    "optuna:TPESampler",
+    *LONG,
     "optuna:NSGAIISampler",
-    "optuna:CmaEsSampler",
     "nevergrad:NGOpt",
     "nevergrad:DiscreteLenglerOnePlusOne",
     "nevergrad:TwoPointsDE",
@@ -41,7 +40,7 @@ def peer(name):
     return type(found.__name__, (found,), {"Options": quick})
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in (*PEERS, *ODD)])
+@pytest.mark.parametrize("name", [*PEERS, *ODD])
 def test_contract(name):
     for words, rule in strategy_rules(peer(name)):
         try:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,12 +15,22 @@ from bbo_problems.tensor_compiler.hardware.kernel_settings import FLAG_SLOTS, SL
 from bbo_problems.tensor_compiler.hardware.machine import MACHINES
 from bbo_problems.tensor_compiler.tasks.fusion_problem import FusionProblem
 
-PROBLEM = FusionProblem("rnn")
-FUSION, DEFAULT = PROBLEM._fusion, PROBLEM.default
-NODES = len(PROBLEM._fusion.arrays.kind)
-KERNELS = FUSION.kernels(DEFAULT)
-COMPILED = compile_kernels(KERNELS.rows, KERNELS.runs, MACHINES["v5e"])
-PLAIN = FUSION.seconds(DEFAULT[None])[0]
+
+@cache
+def rnn() -> SimpleNamespace:
+    """Return the fusion of a program with its kernels, loaded by the first test and not while tests are collected."""
+    problem = FusionProblem("rnn")
+    fusion, default = problem._fusion, problem.default
+    kernels = fusion.kernels(default)
+    return SimpleNamespace(
+        problem=problem,
+        fusion=fusion,
+        default=default,
+        nodes=len(fusion.arrays.kind),
+        kernels=kernels,
+        compiled=compile_kernels(kernels.rows, kernels.runs, MACHINES["v5e"]),
+        plain=fusion.seconds(default[None])[0],
+    )
 
 
 def number(value: np.ndarray, chosen: np.ndarray) -> np.ndarray:
@@ -27,7 +40,7 @@ def number(value: np.ndarray, chosen: np.ndarray) -> np.ndarray:
 
 def cost(rows: np.ndarray) -> tuple[float, int]:
     """Return the cost of the default fusion with `(n, 9)` settings."""
-    seconds, overflowing = FUSION.tuned_seconds(DEFAULT[None], rows[None])
+    seconds, overflowing = rnn().fusion.tuned_seconds(rnn().default[None], rows[None])
     return float(seconds[0]), int(overflowing[0])
 
 
@@ -39,38 +52,38 @@ def test_costs_are_those_of_the_task_that_tunes_kernels_alone(family: str, seed:
     alone = bbo_suite.problem(f"{family}/rnn")
     rng = np.random.default_rng(seed)
     row = np.where(rng.random(len(alone.space)) < 0.03, alone.space.sample(1, rng)[0], alone.default)
-    rows = np.zeros((NODES, len(SLOTS)), np.int8)
+    rows = np.zeros((rnn().nodes, len(SLOTS)), np.int8)
     rows[np.ix_(alone._results, slots)] = number(row, alone.default).reshape(len(alone._results), -1)
     seconds, overflowing = cost(rows)
     found = alone.evaluate(row[None])
-    untuned = PLAIN - alone.evaluate(alone.default[None]).values[0]  # kernels that no tile fits
+    untuned = rnn().plain - alone.evaluate(alone.default[None]).values[0]  # kernels that no tile fits
     assert seconds == pytest.approx(found.values[0] + untuned, rel=1e-12)
     assert (overflowing >= 0) == bool(found.status[0])
     if overflowing >= 0:
-        assert PROBLEM._laid.name(overflowing) in found.reasons[0]
+        assert rnn().problem._laid.name(overflowing) in found.reasons[0]
 
 
 def test_nothing_set_costs_what_the_compiler_chooses() -> None:
-    assert cost(np.zeros((NODES, 9), np.int8)) == (PLAIN, -1)
+    assert cost(np.zeros((rnn().nodes, 9), np.int8)) == (rnn().plain, -1)
 
 
 def test_nodes_that_are_not_in_memory_ignore_what_is_set() -> None:
-    rows = np.full((NODES, 9), 3, np.int8)
-    rows[KERNELS.result] = 0
-    assert cost(rows) == (PLAIN, -1)
+    rows = np.full((rnn().nodes, 9), 3, np.int8)
+    rows[rnn().kernels.result] = 0
+    assert cost(rows) == (rnn().plain, -1)
 
 
 def test_what_is_set_for_one_kernel_does_not_leak_to_others() -> None:
-    chosen = KERNELS.result[COMPILED.fits][::2]
-    alone, together = np.zeros((len(chosen), NODES, 9), np.int8), np.zeros((NODES, 9), np.int8)
+    chosen = rnn().kernels.result[rnn().compiled.fits][::2]
+    alone, together = np.zeros((len(chosen), rnn().nodes, 9), np.int8), np.zeros((rnn().nodes, 9), np.int8)
     alone[np.arange(len(chosen)), chosen, 4] = together[chosen, 4] = 1
-    gains = [cost(rows)[0] - PLAIN for rows in alone]
+    gains = [cost(rows)[0] - rnn().plain for rows in alone]
     assert np.count_nonzero(gains) > 1
-    assert cost(together)[0] - PLAIN == pytest.approx(sum(gains), rel=1e-6)
+    assert cost(together)[0] - rnn().plain == pytest.approx(sum(gains), rel=1e-6)
 
 
 def test_the_first_kernel_that_overflows_fails_the_candidate() -> None:
-    rows = np.zeros((NODES, 9), np.int8)
-    tall = [k for k in np.flatnonzero(COMPILED.fits) if KERNELS.rows[k, :7].sum() > 1e9]
-    rows[KERNELS.result[tall], :3] = 127  # clipped to the whole extent
-    assert cost(rows) == (np.inf, KERNELS.result[tall[0]])
+    rows = np.zeros((rnn().nodes, 9), np.int8)
+    tall = [k for k in np.flatnonzero(rnn().compiled.fits) if rnn().kernels.rows[k, :7].sum() > 1e9]
+    rows[rnn().kernels.result[tall], :3] = 127  # clipped to the whole extent
+    assert cost(rows) == (np.inf, rnn().kernels.result[tall[0]])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,24 +18,38 @@ from bbo_problems.tensor_compiler.joint.flat_row import PASSES
 from bbo_problems.tensor_compiler.joint.passes import row_keys
 from bbo_suite import Status
 
-JOINT = bbo_suite.problem("joint/rnn")
-CHAIN = JOINT.structure().passes
-DEFAULT = JOINT.default_row()
-COST = JOINT.evaluate(DEFAULT[None]).values[0]
+
+def joint():
+    """Return the task, loaded when the first test needs it and not while tests are collected."""
+    return bbo_suite.problem("joint/rnn")
+
+
+@cache
+def chain():
+    return joint().structure().passes
+
+
+def default():
+    return joint().default_row()
+
+
+@cache
+def cost():
+    return joint().evaluate(default()[None]).values[0]
 
 
 def graphs(row: np.ndarray) -> dict[str, object]:
     """Return the graph before each pass."""
-    found, graph = {}, CHAIN.source
+    found, graph = {}, chain().source
     for name in PASSES:
-        found[name], graph = graph, CHAIN.apply(name, graph, row)
+        found[name], graph = graph, chain().apply(name, graph, row)
     return found
 
 
 @pytest.mark.parametrize("family", ["layout", "fusion"])
 def test_the_default_costs_what_it_costs_in_the_tasks_of_graph_passes(family: str) -> None:
     alone = bbo_suite.problem(f"{family}/rnn")
-    assert alone.evaluate(alone.default[None]).values[0] == COST
+    assert alone.evaluate(alone.default[None]).values[0] == cost()
 
 
 @pytest.mark.parametrize("family", ["tile", "flags"])
@@ -41,12 +57,12 @@ def test_the_default_costs_what_it_costs_in_the_tasks_of_graph_passes(family: st
 @settings(max_examples=20, deadline=None)
 def test_what_is_set_for_kernels_costs_what_it_costs_alone(family: str, seed: int) -> None:
     alone, rng = bbo_suite.problem(f"{family}/rnn"), np.random.default_rng(seed)
-    decided = CHAIN.decisions(family, graphs(DEFAULT)[family])
+    decided = chain().decisions(family, graphs(default())[family])
     movable = np.flatnonzero(alone.space.sizes > 1)
     at = rng.integers(len(movable))
     value = int(rng.integers(alone.space.sizes[movable[at]]))
     chosen = int(alone.default[movable[at]])
-    single, flat = alone.default.copy(), DEFAULT.copy()
+    single, flat = alone.default.copy(), default().copy()
     single[movable[at]] = value
     copies = np.flatnonzero(alone._laid.origin[alone._results[movable // len(alone.slots)]] < 0)
     if at in copies:
@@ -54,10 +70,10 @@ def test_what_is_set_for_kernels_costs_what_it_costs_alone(family: str, seed: in
     column = decided.columns[at - np.searchsorted(copies, at)]
     flat[column] = 0 if value == chosen else value + 1 if value < chosen else value
     base = alone.evaluate(alone.default[None]).values[0]
-    here, there = JOINT.evaluate(flat[None]), alone.evaluate(single[None])
+    here, there = joint().evaluate(flat[None]), alone.evaluate(single[None])
     assert here.status[0] == there.status[0]
     if here.status[0] == Status.OK:
-        assert here.values[0] - COST == pytest.approx(there.values[0] - base, abs=1e-9 * COST)
+        assert here.values[0] - cost() == pytest.approx(there.values[0] - base, abs=1e-9 * cost())
 
 
 @given(seed=st.integers(0, 2**32 - 1), share=st.sampled_from([0.02, 0.5, 1.0]))
@@ -65,20 +81,20 @@ def test_what_is_set_for_kernels_costs_what_it_costs_alone(family: str, seed: in
 def test_updates_equal_sweeps_in_any_layout(seed: int, share: float) -> None:
     """A node may have copies in several layouts, all of which one column decides."""
     rng = np.random.default_rng(seed)
-    rows = np.where(rng.random((6, len(DEFAULT))) < share, JOINT.space.sample(6, rng), DEFAULT)
+    rows = np.where(rng.random((6, len(default()))) < share, joint().space.sample(6, rng), default())
     rows[1:] = rows[0]
-    rows[np.arange(6), rng.integers(CHAIN.flat.span["fusion"].start, len(DEFAULT), 6)] = 1
-    together = JOINT.evaluate(rows.astype(np.int8)).values
-    graph = CHAIN.apply("layout", CHAIN.source, rows[0])
+    rows[np.arange(6), rng.integers(chain().flat.span["fusion"].start, len(default()), 6)] = 1
+    together = joint().evaluate(rows.astype(np.int8)).values
+    graph = chain().apply("layout", chain().source, rows[0])
     for row, value in zip(rows, together, strict=True):
         graph.fusion._state.counter[Counter.KNOWN] = Known.NOTHING
-        assert JOINT.evaluate(row[None].astype(np.int8)).values[0] == value
+        assert joint().evaluate(row[None].astype(np.int8)).values[0] == value
 
 
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=25, deadline=None)
 def test_every_number_is_another_value_and_zero_the_compilers(seed: int) -> None:
-    kernels = graphs(DEFAULT)["tile"].kernels
+    kernels = graphs(default())["tile"].kernels
     compiled = compile_kernels(kernels.rows, kernels.runs, MACHINES["v5e"])
     rng = np.random.default_rng(seed)
     k = int(rng.choice(np.flatnonzero(compiled.fits)))
@@ -95,7 +111,7 @@ def test_every_number_is_another_value_and_zero_the_compilers(seed: int) -> None
 
 
 def test_kernels_of_equal_content_have_equal_keys_and_others_do_not() -> None:
-    rows = graphs(DEFAULT)["tile"].kernels.rows
+    rows = graphs(default())["tile"].kernels.rows
     _, number = np.unique(rows, axis=0, return_inverse=True)
     _, by_key = np.unique(row_keys(rows), return_inverse=True)
     pairs = set(zip(number.tolist(), by_key.tolist(), strict=True))
@@ -103,18 +119,18 @@ def test_kernels_of_equal_content_have_equal_keys_and_others_do_not() -> None:
 
 
 def test_an_overflowing_tile_is_named() -> None:
-    decided = CHAIN.decisions("tile", graphs(DEFAULT)["tile"])
-    rows = np.repeat(DEFAULT[None], len(decided.columns), axis=0)
+    decided = chain().decisions("tile", graphs(default())["tile"])
+    rows = np.repeat(default()[None], len(decided.columns), axis=0)
     rows[np.arange(len(rows)), decided.columns] = decided.sizes - 1
-    found = JOINT.evaluate(rows)
+    found = joint().evaluate(rows)
     broken = np.flatnonzero(found.status)
     assert len(broken)
     assert all("do not fit into the scratchpad" in found.reasons[i] for i in broken.tolist())
 
 
 def test_names_and_values_are_peoples_words() -> None:
-    words = JOINT.space.describe(DEFAULT)
-    assert len(words) == len(DEFAULT)
-    firsts = [JOINT.space.name(CHAIN.flat.span[name].start) for name in PASSES]
+    words = joint().space.describe(default())
+    assert len(words) == len(default())
+    firsts = [joint().space.name(chain().flat.span[name].start) for name in PASSES]
     assert firsts[0].startswith("layout of ") and firsts[1].startswith("fuse ")
     assert firsts[2].endswith(": tile 0") and firsts[3].endswith(": buffers")
