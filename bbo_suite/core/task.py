@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .multipass import MultiPass
 from .space import Space, row_text
-
-if TYPE_CHECKING:
-    from .strategy import Strategy
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,13 +67,13 @@ class Structure:
 
 
 class Strategies(Protocol):
-    """Finds strategies by id, for a strategy that runs others; `bbo_suite.registry.Registry` is one."""
+    """Finds subclasses of `Strategy` by id, for a strategy that runs others; `bbo_suite.registry.Registry` is one."""
 
-    def strategies(self) -> Mapping[str, Callable[[], type[Strategy]]]:
+    def strategies(self) -> Mapping[str, Callable[[], type[Any]]]:
         """Return the loader of each strategy by id."""
         ...
 
-    def strategy(self, name: str) -> type[Strategy]:
+    def strategy(self, name: str) -> type[Any]:
         """Return a strategy's class by its id.
 
         Raises:

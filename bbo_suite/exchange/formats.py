@@ -12,19 +12,13 @@ from ..store.rows import Row
 if TYPE_CHECKING:
     from .stored_study import StoredStudy
 
-HEAD = (
-    *("problem", "fingerprint", "strategy", "options", "seed", "budget", "batch"),
-    *("unit", "default", "optimum", "uses_structure"),
-)
-"""The facts of a run that files hold beside its rows: what it is, and what its costs mean."""
-
 
 @dataclass(frozen=True)
 class ForeignRun:
     """A run as a file describes it.
 
     Attributes:
-      head: the facts of the run by the names of `HEAD`; unknown ones are absent.
+      head: the facts of the run by the names of `stored_study.HEAD`; unknown ones are absent.
       rows: its evaluations, numbers ascending; read on demand, before the next run.
       evaluations: the length of the run, if the file says it: evaluations after the last row were no better.
       place: where it is in the file, in words.

@@ -24,7 +24,8 @@ from ..store.identity import IMPORTED, check_contents, read_head
 from ..store.run_folder import RunFolder
 from . import recognised
 from .foreign import checked_head, contiguous
-from .formats import HEAD, ForeignRun
+from .formats import ForeignRun
+from .stored_study import HEAD
 
 _MEANING = ("problem", "fingerprint", "unit", "default")
 """The facts of a run that files of other tools do not hold."""

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..store.rows import STATUS, Row
 from ..store.stored_run import StoredRun
-from .formats import HEAD, ForeignRun
-from .stored_study import facts
+from .formats import ForeignRun
+from .stored_study import HEAD, facts
 
 if TYPE_CHECKING:
     import pandas as pd

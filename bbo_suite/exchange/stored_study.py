@@ -18,7 +18,12 @@ from ..errors import UserError
 from ..registry import Registry
 from ..store.folders import run_folders
 from ..store.stored_run import StoredRun, open_run
-from .formats import HEAD
+
+HEAD = (
+    *("problem", "fingerprint", "strategy", "options", "seed", "budget", "batch"),
+    *("unit", "default", "optimum", "uses_structure"),
+)
+"""The facts of a run that files hold beside its rows: what it is, and what its costs mean."""
 
 _DIGITS = string.digits + string.ascii_letters
 
