@@ -16,7 +16,7 @@ from .rows import COLUMNS
 _TAIL, _SAMPLE, _FIELDS = 1 << 16, 500, 200
 """Bytes in which the last line is looked for; lines of which the seconds are read; bytes of a line up to its times."""
 _COMMA, _NEWLINE = b",\n"
-_VALUE, _TIMES = COLUMNS.index("value"), [COLUMNS.index(f"{whose}_seconds") for whose in ("strategy", "evaluation")]
+_VALUE, _STRATEGY, _EVALUATION = map(COLUMNS.index, ("value", "strategy_seconds", "evaluation_seconds"))
 
 
 class Tail:
@@ -75,15 +75,14 @@ def best_value(data: bytes) -> float:
     starts, ends = _lines(text)
     # without candidate and reason a line ends in three commas and the eight digits of its checksum
     bare = (text[np.maximum(ends[:, None] - (9, 10, 11), 0)] == _COMMA).all(axis=1)
-    lines = (data[start : start + _FIELDS] for start in starts[~bare].tolist())
-    return min((_field(line, _VALUE) for line in lines), default=math.inf)
+    return min((_value(data[start : start + _FIELDS]) for start in starts[~bare].tolist()), default=math.inf)
 
 
 def mean_seconds(data: bytes) -> float:
     """Return about what an evaluation took among some whole lines, by a sample spread evenly over them."""
     starts, _ = _lines(np.frombuffer(data, np.uint8))
     chosen = starts[:: max(1, len(starts) // _SAMPLE)].tolist()
-    seconds = [sum(_field(line, at) for at in _TIMES) for line in (data[start : start + _FIELDS] for start in chosen)]
+    seconds = [_seconds(data[start : start + _FIELDS]) for start in chosen]
     finite = [each for each in seconds if each < math.inf]
     return sum(finite) / max(1, len(finite))
 
@@ -94,8 +93,18 @@ def _lines(text: NDArray[np.uint8]) -> tuple[NDArray, NDArray]:
     return np.append(0, ends + 1)[:-1], ends
 
 
-def _field(line: bytes, column: int) -> float:
+def _value(line: bytes) -> float:
+    """Return the cost on a line; inf for the header and for damage, which the run itself will refuse."""
     try:
-        return float(line.split(b",", column + 1)[column])
-    except (ValueError, IndexError):  # the header, or damage: the run itself will refuse it
+        return float(line.split(b",", _VALUE + 1)[_VALUE])
+    except (ValueError, IndexError):
+        return math.inf
+
+
+def _seconds(line: bytes) -> float:
+    """Return what the evaluation on a line took, the strategy's share included; inf as for `_value`."""
+    fields = line.split(b",", _EVALUATION + 1)  # once for both numbers: thousands of lines are read at each look
+    try:
+        return float(fields[_STRATEGY]) + float(fields[_EVALUATION])
+    except (ValueError, IndexError):
         return math.inf
