@@ -15,9 +15,9 @@ from .archive import Archive, is_small
 from .neighbours import Neighbours, RandomNeighbours
 
 BATCH = 20
-"""Most candidates at a time: in larger batches each knows less of the others, smaller ones cost more a candidate."""
-_SURE = 0.9  # chance that a merged state must have to run: if it fails, its whole batch is lost
-_SWEEPS = 10  # turns of all parameters from which on the full heat pays
+"""The largest batch: with larger ones less is known when a change is drawn, smaller ones take more time a candidate."""
+_SURE = 0.9  # least probability that a merged state runs: if it fails, its whole batch is lost
+_SWEEPS = 10  # the full heat pays only if the budget allows this many turns of all parameters
 
 
 @dataclass(frozen=True)
@@ -38,23 +38,24 @@ class Annealing(Strategy):
     plain annealing.
 
     The temperature falls geometrically over the budget, from a multiple of the median cost difference of the first
-    changes, those without effect aside. If the budget allows fewer than 10 turns of all parameters, there is no time to
-    recover from bad changes: the temperature is multiplied by the square of the share of these turns that it allows.
+    changes, without those that have no effect. If the budget allows fewer than 10 turns of all parameters, there is no
+    time to recover from bad changes: the temperature is multiplied by the square of the share of these turns that it
+    allows.
 
-    In a space of fewer than 100 budgets no candidate is proposed twice. If all changes of the state were proposed, any
-    other candidate comes next.
+    In a space of fewer candidates than 100 times the budget, no candidate is proposed twice. When all changes of the
+    state have been proposed, other candidates follow.
 
-    Memory: a batch and one shuffled list of the parameters; in such a small space also 16 characters a candidate.
+    Memory: a batch and one shuffled list of the parameters; in such a small space also 16 characters per candidate.
 
     Args:
-      neighbours: where the changes come from; random ones if left out.
+      neighbours: the source of the changes (default: random changes).
 
     Attributes:
       state: `(d,)` the candidate that is changed.
       cost: its cost; inf until it is measured, or if it failed.
-      merged: `(d,)` the next state if its cost is still to be measured: it is the first row of the next batch. Else
-        None.
-      told: candidates that were told or observed.
+      merged: `(d,)` the next state while its cost is not known: it is then the first row of the next batch.
+        Otherwise None.
+      told: number of candidates that were told or observed.
     """
 
     Options: ClassVar[type] = AnnealingOptions
@@ -74,9 +75,9 @@ class Annealing(Strategy):
         self._most = 1 << 20
 
     def ask(self, n: int) -> NDArray:
-        """Return the state if its cost is not known yet, and changes of it, 20 candidates or fewer.
+        """Return at most 20 candidates: the state if its cost is not known yet, and changes of it.
 
-        None only where the whole space was proposed.
+        There are no rows only when the whole space has been proposed.
         """
         n = min(n, BATCH)
         if self.merged is not None and not self._neighbours.claim(self.merged):
@@ -105,7 +106,7 @@ class Annealing(Strategy):
         self._merge(base, cost, configs, values, self._accepts(values - reference) if np.isfinite(reference) else None)
 
     def split(self, values: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        """Return the cost of what the batch changes, and the costs of its changes, given the `(n,)` costs of both."""
+        """Split the `(n,)` costs of a batch into the cost of the state that it changes and the costs of the changes."""
         return (self.cost, values) if self.merged is None else (float(values[0]), values[1:])
 
     def observe(self, configs: NDArray, values: NDArray[np.float64]) -> None:
@@ -144,7 +145,7 @@ class Annealing(Strategy):
             self.merged = merged
 
     def _accepts(self, differences: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Apply the rule of Metropolis to `(k,)` cost differences; nan, from inf to inf, is a step among failures."""
+        """Apply the rule of Metropolis to `(k,)` cost differences; nan, a step from failure to failure, is accepted."""
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             chance = np.exp(-differences / self._temperature) if self._temperature > 0 else differences <= 0
         return np.isnan(differences) | (differences <= 0) | (self.rng.random(len(differences)) < chance)

@@ -12,7 +12,7 @@ _RARE = 100
 
 
 def is_small(task: Task, budget: int) -> bool:
-    """Return true for a space of fewer than 100 budgets; in larger ones repeats are too rare to look for."""
+    """Return true if the space has fewer candidates than 100 times the budget; else repeats are too rare to matter."""
     return task.space.cardinality < _RARE * budget
 
 
@@ -35,7 +35,7 @@ class Archive:
         return self._space.digests(configs)
 
     def fresh(self, digests: list[str]) -> NDArray[np.int64]:
-        """Return the places, ascending, of candidates that were never proposed; of equal ones the first."""
+        """Return the ascending places of candidates that were never proposed; of equal ones only the first."""
         if self._proposed.isdisjoint(digests) and len(set(digests)) == len(digests):  # nearly always, in large spaces
             return np.arange(len(digests))
         first = {digest: i for i, digest in reversed(list(enumerate(digests)))}
@@ -53,7 +53,7 @@ class Archive:
         self._proposed.update(digests)
 
     def others(self, n: int) -> NDArray:
-        """Return up to `n` new candidates from a shuffled walk over the whole space; none only at its end."""
+        """Return up to `n` new candidates from a shuffled walk over the whole space; no rows only at its end."""
         more = np.zeros((0, len(self._space)), self._space.dtype)
         if n:
             self._walk = self._walk or Enumeration(self._space, self._rng)

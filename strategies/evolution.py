@@ -14,7 +14,7 @@ from bbo_suite import Moves, Strategy, Task, option
 from .archive import Archive, is_small
 from .mutation import SINGLE, AdaptiveMutation
 
-_BATCH, _ROUNDS = 20, 100  # larger batches use less of what is known, smaller ones cost more time a candidate
+_BATCH, _ROUNDS = 20, 100  # larger batches know less of earlier costs, smaller ones take more time per candidate
 _RETRIES = 5
 
 
@@ -34,11 +34,11 @@ class Evolution(Strategy):
     neighbouring parameters from one of them. Then it is changed (`AdaptiveMutation`). If that is a single change, the
     child is changed in further places, whose number is drawn from a power law (Doerr et al. 2017, "Fast genetic
     algorithms"): most children change little, and large jumps are possible. A child that was proposed before is changed
-    further, up to five times; if it is still not new, it is left out in a space of fewer than 100 budgets. The mu best
-    of parents and children survive; of equals the younger, so that the search moves on plateaus. The first batch
-    holds the default and changes of it.
+    further, up to five times; if it is still not new, it is left out if the space has fewer candidates than 100 times
+    the budget. The mu best of parents and children survive; of equal ones the younger, so that the search moves on
+    plateaus. The first batch holds the default and changes of it.
 
-    Memory: the population, a batch, and 16 characters for each candidate proposed.
+    Memory: the population, a batch, and 16 characters for each proposed candidate.
     """
 
     Options: ClassVar[type] = EvolutionOptions
@@ -57,7 +57,7 @@ class Evolution(Strategy):
         self._kinds, self._parents = np.zeros(0, np.int64), np.zeros(0)  # of the last batch
 
     def ask(self, n: int) -> NDArray:
-        """Return 20 children or fewer, the default before all others; none when a small space is used up."""
+        """Return at most 20 children, the default before all others; no rows when a small space is used up."""
         n = min(n, _BATCH, max(1, self.budget // _ROUNDS))
         children, self._kinds, self._parents = self._bred(n)
         if not self._begun:
@@ -72,7 +72,7 @@ class Evolution(Strategy):
         return children[new]
 
     def _vary(self, children: NDArray) -> NDArray[np.int64]:
-        """Change further, in place, children that are not new; return the places of those that are new then."""
+        """Change children that are not new again, in place; return the places of those that are new afterwards."""
         digests = self._archive.digests(children)
         new = self._archive.fresh(digests)
         for _ in range(_RETRIES):

@@ -1,4 +1,4 @@
-"""Exhaustive search: every candidate once, in a seeded order, under the same budget as everybody."""
+"""Exhaustive search: every candidate once, in a seeded order, under the same budget as every other strategy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Exhaustive(Strategy):
     _position = 0
 
     def ask(self, n: int) -> NDArray:
-        """Return the next candidates of the order, none when all have been tried."""
+        """Return the next candidates of the order, no rows when all have been tried."""
         if self._position == 0:
             self._order = Enumeration(self.task.space, self.rng)
         configs = self._order.rows(self._position, self._position + n)

@@ -26,7 +26,7 @@ class AdaptiveMutation:
     50 parameters, drawn from a power law as in Doerr et al. 2017 ("Fast genetic algorithms").
 
     The share of each operator follows its recent success, by probability matching (Thierens 2005, "An adaptive pursuit
-    strategy", section 2): success is a candidate that costs less than what it was made from.
+    strategy", section 2): success is a candidate that costs less than its parent.
     """
 
     def __init__(self, moves: Moves, rng: Generator) -> None:
@@ -54,7 +54,7 @@ class AdaptiveMutation:
         return kinds
 
     def _unlike(self, configs: NDArray, rows: NDArray, columns: NDArray, lengths: NDArray) -> NDArray[np.int64]:
-        """Copy stretches to these places; return which places were not changed, as all stretches tried were equal."""
+        """Copy stretches to these places; return the places that were not changed because all stretches were equal."""
         left = np.arange(len(rows))
         for _ in range(_RETRIES):
             if not len(left):
@@ -64,7 +64,7 @@ class AdaptiveMutation:
         return left
 
     def learn(self, kinds: NDArray[np.int64], better: NDArray[np.bool_]) -> None:
-        """Take the `(k,)` operators of changes, and which changes cost less than what they were made from."""
+        """Learn from the `(k,)` operators of changes, and from which of these changes cost less than their parents."""
         self._credit.learn(slice(None), np.bincount(kinds[better], minlength=3), np.bincount(kinds, minlength=3))
         if self._credit.trials.sum() > _REMEMBERED:
             self._credit.fade(_FADING)

@@ -45,7 +45,7 @@ class Neighbours(ABC):
         """Count `(k, d)` candidates as proposed."""
 
     def others(self, n: int) -> NDArray | None:
-        """Return up to `n` candidates for when no change is left, `(k, d)`; None if there always is one."""
+        """Return up to `n` other candidates, `(k, d)`, for when no change is left; None if a change is always left."""
         return None
 
     def chances(self, state: NDArray, configs: NDArray) -> NDArray[np.float64]:
@@ -60,9 +60,9 @@ class RandomNeighbours(Neighbours):
 
     Args:
       task: whose space is searched.
-      archive: of the candidates that may not be proposed again; None: any may.
+      archive: the candidates that may not be proposed again; None if repeats are allowed.
       rng: draws the changes.
-      chances: predicts which changes run; a change that is likelier to fail is not drawn.
+      chances: predicts which changes run; a change that is more likely to fail than to run is not drawn.
     """
 
     def __init__(self, task: Task, archive: Archive | None, rng: Generator, chances: Chances | None = None) -> None:
@@ -100,7 +100,7 @@ class RandomNeighbours(Neighbours):
         return np.concatenate(found)
 
     def _columns(self, n: int) -> NDArray[np.int64]:
-        """Return the next parameters to change: each gets its turn before any comes again."""
+        """Return the next parameters to change: each has its turn before any is repeated."""
         while len(self._turns) < n:
             self._turns = np.concatenate([self._turns, self._rng.permutation(self._movable)])
         columns, self._turns = self._turns[:n], self._turns[n:]
@@ -135,7 +135,7 @@ class RandomNeighbours(Neighbours):
 
 
 class CostDifferences:
-    """How much changes of a state differ from it in cost, those without effect aside; the first 200 or more."""
+    """Cost differences between a state and its changes, without zeros; only the first 200 or more are kept."""
 
     _ENOUGH = 200
 
@@ -143,7 +143,7 @@ class CostDifferences:
         self._known: list[NDArray[np.float64]] = []
 
     def learn(self, cost: float, values: NDArray[np.float64]) -> None:
-        """Note `(k,)` costs of changes of a state, given its own; until there are enough."""
+        """Add the `(k,)` costs of changes of a state, given its own cost, until there are enough."""
         if sum(map(len, self._known)) < self._ENOUGH and np.isfinite(cost):
             differences = np.abs(values - cost)
             known = differences[np.isfinite(differences) & (differences > 0)]

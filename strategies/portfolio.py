@@ -24,7 +24,7 @@ class PortfolioOptions:
     """Options of `portfolio`."""
 
     members: str = option("annealing,evolution,mbo", "strategies that share the budget, separated by commas")
-    least: float = option(0.1, "least share of the budget of each member", low=0, high=1)
+    least: float = option(0.1, "smallest share of the budget for each member", low=0, high=1)
 
 
 class Portfolio(Strategy):
@@ -35,8 +35,8 @@ class Portfolio(Strategy):
     are proportional to credit above a floor, and the member that is furthest below its share is asked next. So only the
     members draw random numbers. Each member has its default options and the whole budget as its schedule.
 
-    Members see no structure: of `local`, `rl` and `joint` this leaves little. Optimizers of other libraries learn only
-    from their own candidates.
+    Members see no structure, so `local`, `rl` and `joint` lose most of their advantage. Optimizers of other libraries
+    learn only from their own candidates.
 
     Deviations from P3BO: credit is the gain per candidate and not a softmax of relative rewards, whose temperature
     would have to fit the size of a problem's gains; members keep their settings.
@@ -60,7 +60,7 @@ class Portfolio(Strategy):
         return [name.strip() for name in options.members.split(",") if name.strip()]
 
     def ask(self, n: int) -> NDArray:
-        """Return the next batch of the member that is furthest below its share; none when no member has any left."""
+        """Return the next batch of the member that is furthest below its share; no rows when no member has any left."""
         while self._open.any():
             self._asked = int(np.argmax(np.where(self._open, self._lag, -np.inf)))
             configs = self._members[self._asked].ask(n)
@@ -95,7 +95,7 @@ def _classes(names: list[str], known: Strategies) -> list[type[Strategy]]:
     """Return the classes of the members.
 
     Raises:
-      UserError: there is none, one twice, an unknown one, or the portfolio itself.
+      UserError: no member is given, or one is given twice, is unknown or is the portfolio itself.
     """
     if not names or len(set(names)) < len(names) or "portfolio" in names:
         given = ", ".join(names) or "none"

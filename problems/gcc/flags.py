@@ -47,7 +47,7 @@ _SECONDS = 60
 
 @dataclass(frozen=True)
 class Gcc:
-    """The compiler that was installed_gcc.
+    """The installed compiler.
 
     Attributes:
       path: of its executable.

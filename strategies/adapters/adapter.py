@@ -40,7 +40,7 @@ class Adapter(Strategy):
         self._started = False
 
     def ask(self, n: int) -> NDArray:
-        """Return what the optimizer proposes, at most `n` and at most 20 candidates, the default before all others."""
+        """Return at most `n` and at most 20 candidates that the optimizer proposes, the default before all others."""
         n = min(n, _BATCH)
         if not len(self.coding.sizes):
             return np.repeat(self.task.default[None], n, axis=0)

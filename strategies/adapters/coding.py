@@ -10,12 +10,12 @@ from bbo_suite.core.constraint import Component
 
 
 class Coding:
-    """Independent indices in, allowed candidates out.
+    """Converts independent indices to allowed candidates.
 
     Libraries optimize products of independent parameters. Parameters that cannot change are left out. The indices of
-    a permutation are read as sort keys: each slot takes the rank of its key, so a permutation decodes to itself. What a
-    constraint forbids is replaced by the allowed row of its table that differs in the fewest parameters, and of these
-    the one with the smallest differences of indices. The library is told the cost of the replacement.
+    a permutation are read as sort keys: each slot takes the rank of its key, so a permutation decodes to itself. Values
+    that a constraint forbids are replaced by the row of its table that differs in the fewest parameters; of several
+    such rows, by the one with the smallest differences of indices. The library is told the cost of the replacement.
 
     Attributes:
       sizes: `(w,)` number of values of each free parameter.

@@ -19,7 +19,7 @@ NOTHING = Decisions(_NONE, _NONE, _NONE.astype(np.uint64), _NONE, np.empty(0))
 
 
 class Chain:
-    """Applies the passes to candidates, down to the last pass that is tuned, and has the rest filled in.
+    """Applies the passes to candidates, down to the last pass that is tuned, and fills in the other decisions.
 
     Args:
       task: gives the flat space and its default.

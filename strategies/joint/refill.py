@@ -14,7 +14,7 @@ from .global_store import GlobalStore
 
 
 class Refill:
-    """An unchanged decision keeps its value; another takes the store's value, else the compiler's default.
+    """An unchanged decision keeps its value; any other takes the store's value or else the compiler's default.
 
     Args:
       compiler: the passes.

@@ -25,9 +25,9 @@ from .subspace_search import SubspaceSearch
 class JointOptions:
     """Options of `joint`."""
 
-    schedule: str = option("", "steps such as 'layout+fusion: annealing; tile: exhaustive'; empty: as in XTAT")
+    schedule: str = option("", "steps such as 'layout+fusion: annealing; tile: exhaustive'; empty: that of XTAT")
     store: bool = option(True, "fill in the best known values where a graph changes, before the compiler's default")
-    stints: int = option(1, "searches of a step, each around the best candidate so far", low=1, high=10_000)
+    stints: int = option(1, "searches in each step, each around the best candidate so far", low=1, high=10_000)
 
 
 class Joint(Strategy):
@@ -37,9 +37,10 @@ class Joint(Strategy):
     decisions of these passes on the graphs of the best candidate so far. When a decision changes the graph of later
     passes, their decisions are filled in again: from the best candidate if the decision is unchanged, else from the
     global store, else from the compiler's default. A step of separable passes tunes node by node, those with the
-    largest share of the run time first; alike nodes are tuned together. Steps get equal parts of the remaining budget.
-    What a step does not spend goes to later steps, and in the end to those that still have something to try. The
-    default is evaluated first, alone. The strategy of a step sees a declared structure only if its space is the task's.
+    largest share of the run time first; nodes with equal keys are tuned together. Steps get equal parts of the
+    remaining budget. What a step does not spend goes to later steps, and in the end to those that still have something
+    to try. The default is evaluated first, alone. The strategy of a step sees a declared structure only if its space is
+    the task's.
 
         bbo-suite run --strategy joint --problem joint/resnet50 --option "schedule=layout+fusion: mbo; tile: exhaustive"
     """
@@ -64,11 +65,11 @@ class Joint(Strategy):
 
     @classmethod
     def members(cls, options: JointOptions) -> list[str]:
-        """Return the ids of the strategies that the schedule names; none where it is left to the default."""
+        """Return the ids of the strategies that the schedule names; an empty list for the default schedule."""
         return [step.partition(":")[2].strip() for step in options.schedule.split(";") if ":" in step]
 
     def ask(self, n: int) -> NDArray:
-        """Return at most `n` well-formed candidates of the flat space; none when no step has any left."""
+        """Return at most `n` well-formed candidates of the flat space; no rows when no step has any left."""
         if self._left == self.budget:
             return self._asked(self._best, self._best.row[None].copy())
         while True:

@@ -31,7 +31,7 @@ class Subspace:
 
     @property
     def candidates(self) -> float:
-        """Number of candidates, constraints aside; inf beyond the range of a float."""
+        """Number of candidates without regard to constraints; inf beyond the range of a float."""
         with np.errstate(over="ignore"):
             return float(np.prod(self.sizes.astype(float)))
 
@@ -67,7 +67,7 @@ def per_node(decided: Sequence[Decisions]) -> list[Subspace]:
 
 
 def divide(total: float, shares: NDArray[np.float64], caps: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Divide `total` in proportion to `(k,)` shares; what exceeds the cap of one goes to the others."""
+    """Divide `total` in proportion to `(k,)` shares; an amount above the cap of one share goes to the others."""
     full = np.zeros(len(shares), bool)
     while not full.all():
         level = max(0.0, total - caps[full].sum()) / shares[~full].sum()

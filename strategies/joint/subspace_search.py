@@ -13,7 +13,7 @@ from .subspace import Subspace
 
 
 class SubspaceSearch:
-    """Lets a strategy that knows nothing of passes search a small space.
+    """Lets a strategy that knows nothing about passes search a small space.
 
     The strategy starts from the base. When it first proposes the base itself, it is told the known cost, and no
     evaluation is spent; further repeats are evaluated.
@@ -47,7 +47,7 @@ class SubspaceSearch:
         self._evaluated = np.empty(0, bool)
 
     def ask(self, n: int) -> NDArray:
-        """Return at most `n` rows of the flat space, `(m, d)`; none when nothing is left."""
+        """Return at most `n` rows of the flat space, `(m, d)`; no rows when nothing is left."""
         self._propose(min(n, self.left))
         if len(self._configs) and not self._evaluated.any():
             self.tell(np.empty(0))

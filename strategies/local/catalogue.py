@@ -1,4 +1,4 @@
-"""The catalogue of moves: which are still to be tried, and what moves of their kind have gained."""
+"""The catalogue of moves: which of them are still to be tried, and what moves of each kind have gained."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Catalogue:
       values: `(m,)` the value that the move sets, -1 for a random other one.
       kinds: `(m,)` the number of the kind of the move.
       waiting: `(m,)` true if the move is still to be tried.
-      differences: `(m,)` by which share it cost more than the state when it was tried, at most 1; 0 before.
+      differences: `(m,)` share by which it cost more than the state when last tried, at most 1; 0 if never tried.
     """
 
     def __init__(self, space: Space, moves: Moves, near: Neighbourhood, rng: Generator) -> None:
@@ -93,7 +93,7 @@ class Catalogue:
         return kinds[np.argsort(-counts[kinds] * rng.random(len(kinds)), kind="stable")]
 
     def about(self, column: int, state: NDArray, rng: Generator) -> int:
-        """Return a move that changes a parameter, together with the others of its node if there is such a move."""
+        """Return a move that changes a parameter; if possible, one that also changes the others of its node."""
         moves = self._users[self._used[column] : self._used[column + 1]]
         moves = moves[self.values[moves] != state[column]]
         wide = moves[self.sorts[moves] > 0]
@@ -150,7 +150,7 @@ class Catalogue:
         return single[order], np.searchsorted(columns[order], np.arange(d + 1))
 
     def sensitivity(self) -> NDArray[np.float64]:
-        """Return by which share of the cost the moves of each of the d parameters change it on average."""
+        """Return the `(d,)` mean relative changes of the cost by the moves of each parameter."""
         single = self.sorts == 0
         columns, d = self.columns[self.starts[:-1][single]], len(self._used) - 1
         sums = np.bincount(columns, np.abs(self.differences[single]), d)

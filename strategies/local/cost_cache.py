@@ -1,4 +1,4 @@
-"""The costs of measured candidates: in small spaces none is measured twice."""
+"""The costs of measured candidates: in small spaces no candidate is measured twice."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class CostCache:
 
     Args:
       archive: the proposed candidates.
-      found: is given the candidates that are measured when the search proposes nothing new, and their costs.
+      found: called with the candidates that are measured when the search proposes nothing new, and their costs.
     """
 
     def __init__(self, archive: Archive, found: Callable[[NDArray, Costs], None]) -> None:
@@ -34,7 +34,7 @@ class CostCache:
     def without_repeats(self, search: Asking) -> Asking:
         """Pass on the candidates that a search asks for, except those whose costs are known.
 
-        If the search asks for nothing new any more, other candidates are measured. When the whole space was measured,
+        If the search no longer asks for anything new, other candidates are measured. When the whole space was measured,
         no rows are yielded.
         """
         rows, idle = next(search), 0

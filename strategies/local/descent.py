@@ -16,7 +16,7 @@ Costs = NDArray[np.float64]
 Asking = Generator[NDArray, Costs, None]
 """A part of the search: it yields rows to evaluate and is sent their costs."""
 Moving = Generator[NDArray, Costs, tuple[NDArray, float]]
-"""The same; it returns a row with its cost."""
+"""As `Asking`, but it also returns a row and its cost."""
 
 _MOST_ROUNDS, _MOST_TRIALS = 3, 32
 
@@ -43,7 +43,7 @@ class Descent:
         return merged if self._space.allowed(merged[None])[0] else rows[0].copy()
 
     def improve(self, row: NDArray, cost: float, rows: NDArray, costs: Costs) -> Moving:
-        """Return the row with the improvements among `(k, d)` rows merged, or the best of these if it is better."""
+        """Return the row with all improvements among `(k, d)` rows, or with the best alone if that is better."""
         good = np.flatnonzero(costs < cost)
         good = good[np.argsort(costs[good], kind="stable")]
         if not len(good):

@@ -23,8 +23,8 @@ _TURNS = 30  # turns of all parameters in which annealing converges from any sta
 class Exploration:
     """Hot `annealing`, a few batches at a time, that does not adopt what other operators find.
 
-    It starts from a random candidate if that one runs and the budget allows 30 turns of all parameters: the default may
-    lie where small changes do not lead out. Else it starts from the state.
+    It starts from a random candidate if that one runs and the budget allows 30 turns of all parameters: small
+    changes may not lead away from the default. Otherwise it starts from the state.
 
     Args:
       state: is moved to better candidates.

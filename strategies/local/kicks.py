@@ -15,7 +15,7 @@ from .neighbourhood import Neighbourhood
 class Kicks:
     """Random changes of a parameter together with some that interact with it.
 
-    If the parameter interacts with none, any others are taken.
+    If the parameter interacts with no other, any other parameters are taken.
 
     Args:
       moves: the moves of the space.

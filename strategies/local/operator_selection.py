@@ -34,5 +34,5 @@ class OperatorSelection:
         return self._operators[int(rng.choice(k, p=chances / chances.sum()))]
 
     def learn(self, operator: str, gain: float, spent: int) -> None:
-        """Count a relative gain for so many evaluations; what was before counts a fifth less."""
+        """Add a relative gain and the evaluations that it took; earlier ones then count a fifth less."""
         self._credit.learn(self._operators.index(operator), gain, max(1, spent), _MEMORY)

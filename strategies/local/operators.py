@@ -42,10 +42,10 @@ class Operators:
     ) -> None:
         self._state, self._catalogue, self._pairs, self._kicks = state, catalogue, pairs, kicks
         self._descent, self._tolerance, self._rng = descent, tolerance, rng
-        self._alike, self._looked_at = np.empty(0, np.int64), np.nan  # kinds, and the cost at their listing
+        self._alike, self._looked_at = np.empty(0, np.int64), np.nan  # kinds, and the cost when they were listed
 
     def is_left(self) -> bool:
-        """Return true if some kind of move was not tried everywhere at once since the cost last changed."""
+        """Return true if some kind of move has not been tried everywhere at once since the cost last changed."""
         if not len(self._alike) and self._state.cost != self._looked_at:
             self._looked_at = self._state.cost
             self._alike = self._catalogue.shared(self._state.row, self._rng)

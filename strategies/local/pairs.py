@@ -16,8 +16,8 @@ _SHORTEST, _SHARE = 64, 32
 class Pairs:
     """All pairs of single moves of interacting parameters; each is tried once, and again when a parameter has changed.
 
-    Pairs in sensitive neighbourhoods come first, where single moves change the cost most on average, and there pairs of
-    which one move alone costs little: the other may pay once it is made. Of more than 100,000 pairs a random selection
+    A pair ranks higher in a sensitive neighbourhood, where single moves change the cost most on average, and if one of
+    its moves alone costs little, because the other may pay after it. Of more than 100,000 pairs a random selection
     of that many is kept.
 
     Args:

@@ -11,7 +11,7 @@ from .pairs import Pairs
 
 
 class SearchState:
-    """The current candidate with its cost; better candidates of others are adopted between turns.
+    """The current candidate with its cost; better candidates of other strategies are adopted between turns.
 
     Attributes:
       row: `(d,)`.
@@ -29,7 +29,7 @@ class SearchState:
         self.cost = self.best = cost
 
     def move(self, row: NDArray, cost: float) -> None:
-        """Move to a row; all moves of what has changed, and of what interacts with it, are to be tried again."""
+        """Move to a row; all moves of changed parameters, and of those that interact with them, are tried again."""
         changed = np.flatnonzero(row != self.row)
         if len(changed):
             around = self._near.around(changed)
@@ -51,7 +51,7 @@ class SearchState:
 
 
 def gain(before: float, after: float) -> float:
-    """Return by which share a cost has fallen: 1 from inf to finite, -1 from finite to inf, 0 if both are inf."""
+    """Return the relative decrease of a cost: 1 from inf to finite, -1 from finite to inf, 0 if both are inf."""
     if np.isinf(before) or np.isinf(after):
         return float(np.isinf(before)) - float(np.isinf(after))
     return (before - after) / before if before > 0 else 0.0

@@ -30,10 +30,10 @@ class LocalOptions:
 
     kick: int = option(3, "largest number of interacting parameters that a kick adds to one", low=1, high=100)
     temperature: float = option(
-        0.0005, "share by which a repaired kick may be worse than the best, at first", low=0, high=1
+        0.0005, "initial share by which a repaired kick may be worse than the best", low=0, high=1
     )
     alike: float = option(0.2, "share of the budget within which alike parameters change together", low=0, high=1)
-    sweep: float = option(0.5, "share of the budget within which each single change has its first turn", low=0, high=1)
+    sweep: float = option(0.5, "share of the budget within which each single change is tried once", low=0, high=1)
 
 
 class LocalSearch(Strategy):
@@ -47,8 +47,8 @@ class LocalSearch(Strategy):
       - `pairs` tries each pair of moves of interacting parameters (see `Pairs`), if the budget is enough for all.
 
     Then half of the turns are a few batches of hot `annealing` that does not adopt what the other operators find. It
-    starts from a random candidate if the budget allows 30 turns of all parameters (the default may lie where small
-    changes do not lead out), else from the best found so far. The other half is shared by five operators according to
+    starts from a random candidate if the budget allows 30 turns of all parameters (small changes may not lead away from
+    the default), else from the best found so far. The other half is shared by five operators according to
     their gains: `alike`, `once` and `pairs` as above; `near` and `place` change a few interacting parameters at random.
     The best of these kicks are repaired by single changes around them, and kept if the result is better, or hardly
     worse than the best (record-to-record travel, Dueck 1993, with a tolerance that falls to zero). A kick that paid is
@@ -80,7 +80,7 @@ class LocalSearch(Strategy):
         }
         self._selection = OperatorSelection(tuple(self._operators))
         self._exploration: Exploration | None = None
-        self._told = self._spent = 0  # candidates in all, and those that it asked for
+        self._told = self._spent = 0  # all candidates, and those that this search asked for
         self._search = self._play()
         self._cache = CostCache(Archive(task.space, rng), self._state.hear) if is_small(task, budget) else None
         if self._cache:
@@ -88,14 +88,14 @@ class LocalSearch(Strategy):
         self._rows, self._costs = next(self._search), np.empty(0)
 
     def ask(self, n: int) -> NDArray:
-        """Return at most `n` rows of what is left of the current round; none if nothing can change."""
+        """Return at most `n` of the remaining rows of the current round; no rows if nothing can change."""
         if len(self._rows) and len(self._costs) == len(self._rows):
             costs, self._costs = self._costs, np.empty(0)
             self._rows = self._search.send(costs)
         return self._rows[len(self._costs) : len(self._costs) + n]
 
     def tell(self, configs: NDArray, values: Costs) -> None:
-        """Take the costs; the search continues with the next `ask`, so that it knows what others found until then."""
+        """Store the costs; the search continues at the next `ask`, when it also knows what others have found."""
         self._costs = np.append(self._costs, values)
         self._told += len(values)
         self._spent += len(values)
@@ -112,7 +112,7 @@ class LocalSearch(Strategy):
         self._state.hear(configs, values)
 
     def _tolerance(self) -> float:
-        """Return by which share a repaired kick may now be worse than the best."""
+        """Return the share by which a repaired kick may now be worse than the best."""
         return self.options.temperature * max(0.0, 1 - self._told / self.budget)
 
     def _play(self) -> Asking:
@@ -142,7 +142,7 @@ class LocalSearch(Strategy):
                 yield from self._take("pairs")
 
     def _take(self, operator: str) -> Asking:
-        """Give an operator its turn."""
+        """Run one turn of an operator and learn from its gain."""
         self._state.follow()
         best, spent = self._state.best, self._spent
         yield from self._operators[operator]()

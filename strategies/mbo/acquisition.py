@@ -69,13 +69,13 @@ def maximise(
     known = acquisition(visited) if len(visited) else np.zeros(0)
     for _ in range(generations if len(visited) else 0):
         best = visited[np.argsort(-known, kind="stable")[: max(2, population // _PARENTS)]]
-        brood = _different(_bred(base, best, change, population, rng), base)
-        if len(brood):
-            visited, known = np.concatenate([visited, brood]), np.append(known, acquisition(brood))
+        children = _different(_children(base, best, change, population, rng), base)
+        if len(children):
+            visited, known = np.concatenate([visited, children]), np.append(known, acquisition(children))
     return visited[np.argsort(-known, kind="stable")]
 
 
-def _bred(base: NDArray, parents: NDArray, change: Callable[[NDArray], NDArray], n: int, rng: Generator) -> NDArray:
+def _children(base: NDArray, parents: NDArray, change: Callable[[NDArray], NDArray], n: int, rng: Generator) -> NDArray:
     first, second = parents[rng.integers(0, len(parents), (2, n))]
     joined = np.where(first != base, first, second)
     return np.concatenate([joined[: n // 2], change(first[n // 2 :])])

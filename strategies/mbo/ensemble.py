@@ -1,4 +1,4 @@
-"""The ensemble of the selected regressors, and when it is fitted again."""
+"""The ensemble of the selected regressors, and the rule for fitting it again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from . import regressors
 from .regressors import Predictor
 
 FEWEST = 40
-"""Rows from which on models are fitted."""
+"""The smallest number of rows to which models are fitted."""
 
 _MOST = 1500
 _GROWTH, _STEP = 1.5, 750
@@ -24,7 +24,7 @@ class Ensemble:
     change gains depends on the state of the search, so old rows would mislead.
 
     Args:
-      threshold: score from which a regressor is selected.
+      threshold: lowest score with which a regressor is selected.
       folds: of the cross-validation.
       rng: draws the folds and the seeds of the regressors.
 

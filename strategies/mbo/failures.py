@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from bbo_suite import Space
 
-_PRIOR = 0.2  # chance that an untried pair fails, once anything failed: four such pairs are likelier to fail than not
+_PRIOR = 0.2  # chance that an untried pair fails, once anything failed: four such pairs fail more often than not
 _RUN = 6.0  # failures that outweigh one success of a pair: a failed candidate has other suspect pairs, too
 _STEPS = 3  # steps of EM for each batch; it continues from the last estimate
-_MOST = 10_000  # suspects that are kept, of the latest failures
+_MOST = 10_000  # suspects that are kept, those of the latest failures
 _CELLS = 1_000_000  # pairs in the table; sequences beyond it are assumed never to fail
 
 

@@ -17,8 +17,8 @@ from .failures import Failures
 from .features import Features
 from .options import ModelOptions
 
-_CELLS = 20_000_000  # of a population: above 100,000 parameters it shrinks, or the search would not fit into memory
-_WORST = 10.0  # cost differences are clipped at this many median ones
+_CELLS = 20_000_000  # of a population: above 100,000 parameters it is made smaller, so that it fits into memory
+_WORST = 10.0  # cost differences are clipped at this many medians
 _LIKELY = 0.5
 
 
@@ -46,7 +46,7 @@ class ModelNeighbours(Neighbours):
         return self._ensemble.scores
 
     def set_progress(self, progress: float) -> None:
-        """Say which share of the budget is spent."""
+        """Set the share of the budget that is spent."""
         self._arms.progress = progress
 
     def draw(self, state: NDArray, n: int) -> NDArray:
@@ -81,7 +81,7 @@ class ModelNeighbours(Neighbours):
         return configs
 
     def learn(self, state: NDArray, cost: float, configs: NDArray, values: NDArray[np.float64]) -> None:
-        """Learn what the changes that were drawn last are worth, and who makes good ones."""
+        """Learn what the changes that were drawn last are worth, and which arm makes good ones."""
         chosen = len(values) - self._random.drawn
         self._random.learn(state, cost, configs[chosen:], values[chosen:])
         self._arms.credit(self._makers, np.maximum(-self._differences(cost, values), 0.0))

@@ -31,9 +31,9 @@ class ModelBasedOptimization(Strategy):
       - Models predict the cost difference between a candidate and the state that it changes, from features of the
         change (`Features`), instead of the cost from the decisions. So they are useful after fifty evaluations, for
         any number of parameters.
-      - A separate model learns which neighbours in a sequence fail (`Failures`). Candidates that are likelier to fail
-        than not are not proposed, changes that are not nearly sure to run are not merged, and the other models skip
-        these failures.
+      - A separate model learns which neighbours in a sequence fail (`Failures`). Candidates that are more likely to
+        fail than to run are not proposed, changes that are not nearly sure to run are not merged, and the other models
+        skip these failures.
       - Models are fitted to the last 1,500 evaluations and at growing intervals, so the time per candidate does not
         grow with the number of evaluations.
 

@@ -20,8 +20,8 @@ from .rollout import Rewards, RolloutBuffer
 
 PROPOSED = 12
 """Proposals for each candidate."""
-_FORGETTING = 0.98  # of what is known of each value, a rollout
-_KEPT = 2  # rollouts that are learned from again
+_FORGETTING = 0.98  # factor for what is known of each value, after each rollout
+_KEPT = 2  # number of rollouts that are learned from repeatedly
 
 
 class Agent:

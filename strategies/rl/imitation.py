@@ -24,8 +24,8 @@ from .policy import GraphInputs, Numbers, Policy
 from .ppo import ONE_THREAD, Rollout, Settings, log_chances, optimizer, scores
 from .rollout import filled
 
-_KEPT = 300  # rollouts that are learned from again
-_STEPS = 4  # for each new rollout
+_KEPT = 300  # number of rollouts that are learned from repeatedly
+_STEPS = 4  # steps of training for each new rollout
 _RATE, _LAST = 0.001, 0.05  # the first learning rate, and the last one as a share of it
 
 

@@ -9,7 +9,7 @@ from bbo_suite.files import cache_folder
 
 
 def configure_jax() -> None:
-    """Keep JAX on the CPU and its compiled code in the user's cache folder; settings of the user have precedence.
+    """Keep JAX on the CPU and its compiled code in the user's cache folder; the user's own settings take precedence.
 
     JAX would reserve an accelerator, on which runs do not repeat exactly. Compiling the network takes up to a minute,
     loading it a second.
@@ -22,13 +22,13 @@ def configure_jax() -> None:
         from jax.experimental.compilation_cache import compilation_cache
 
         jax.config.update("jax_compilation_cache_dir", str(folder))
-        compilation_cache.reset_cache()  # else JAX keeps to no cache if it compiled anything before
+        compilation_cache.reset_cache()  # otherwise JAX uses no cache if it has compiled anything before
 
 
 def _writable_cache() -> Path | None:
     """Return a folder for code compiled for this processor, or None if it cannot be made.
 
-    Code that was compiled for other instruction sets may crash, and gives other last digits.
+    Code that was compiled for other instruction sets may crash, and its results differ in the last digits.
     """
     from llvmlite import binding
 

@@ -37,7 +37,7 @@ class ParameterValues:
         return self._first[columns] + values.astype(np.int64) * self._bins[columns] // self._space.sizes[columns]
 
     def state(self, row: NDArray, default: NDArray) -> NDArray[np.float32]:
-        """Return `(c, 4)`: is it the candidate's value, is it the default's; for scales, the step and its length."""
+        """Return `(c, 4)`: 1 for the candidate's value, 1 for the default's; for scales, the step and its length."""
         current, usual = self._is(row), self._is(default)
         scale = self._space.kinds[self.parameter] == Kind.SCALE
         last = np.maximum(self._bins[self.parameter] - 1, 1)

@@ -14,7 +14,7 @@ from .layers import SageLayer, SegmentedAttention
 
 WIDTH = 64
 VALUES = 64
-"""ParameterValues of a parameter that have an embedding of their own; see `ParameterValues`."""
+"""The number of values of a parameter that have an embedding of their own; see `ParameterValues`."""
 FACTS = 4
 """Numbers that describe a proposal as a whole; see `proposals`."""
 STATE = 6
@@ -107,7 +107,7 @@ class Policy(eqx.Module):
             z = h + self.attention(h + jax.vmap(self.back)(context), jnp.asarray(graph.real))
             hidden = jax.nn.leaky_relu(
                 jax.vmap(self.change)(z)[graph.parameter] + described, 0.1
-            )  # with relu units died
+            )  # with relu some units always gave 0
             preferences = jax.vmap(self.out)(hidden)[:, 0]
             return exists * jax.nn.sigmoid(preferences), preferences
 

@@ -66,7 +66,8 @@ def log_softmax(scores: NDArray[np.float64], is_open: NDArray[np.bool_]) -> NDAr
 class VisitedSet:
     """The candidates that were proposed, as 64-bit Zobrist keys (Zobrist 1970, with sums instead of exclusive or).
 
-    A key is a sum of random numbers, so that hashing a change of a state costs as much as it changes.
+    A key is a sum of random numbers, so the time to hash a change of a state grows with the number of changed
+    parameters.
     """
 
     def __init__(self, d: int, rng: Generator) -> None:

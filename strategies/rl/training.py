@@ -16,7 +16,7 @@ from .agent import PROPOSED
 from .imitation import ImitationLearner
 from .inputs import widths_of
 
-_EPISODE = 1000  # candidates before a search restarts from the default: what transfers is how to begin
+_EPISODE = 1000  # candidates before a search restarts from the default: a policy transfers mostly how a search begins
 
 
 class BudgetMeter:
@@ -36,7 +36,7 @@ class BudgetMeter:
 
     @property
     def candidates(self) -> int:
-        """How many candidates can be asked for at once: each costs its proposals and itself, the batch its state."""
+        """The candidates that the budget allows: each costs itself and its proposals, a batch also its state."""
         return max(0, self.left - 1) // (PROPOSED + 1)
 
 
