@@ -46,13 +46,13 @@ class Candidates:
         here, there = problem.fingerprint(), run.head["fingerprint"]
         if here != there:
             raise UserError(
-                f"{run.path} is of {problem.id} with content {there}, but here it has {here}, so that its candidates "
-                "cannot be named; export --to csv, parquet, ioh or coco, which name none"
+                f"{run.path} was made with content {there} of {problem.id}, but here the content is {here}, so its "
+                "candidates cannot be named; export --to csv, parquet, ioh or coco, which do not name candidates"
             )
         return problem
 
     def notes(self) -> Iterator[str]:
-        """Yield the sentence about what is left out, if anything is."""
+        """Yield one sentence about the evaluations that are left out, if there are any."""
         if self.left_out:
             yield (
                 f"{self.left_out:,} of {self.told + self.left_out:,} evaluations are left out: only improvements are "

@@ -1,9 +1,9 @@
 """COCO (Hansen et al. 2021): a folder of data for each strategy, as `python -m cocopp FOLDER FOLDER` takes them.
 
-cocopp knows its own suites only, so that the data call themselves `bbob-largescale`, of which it has no results of
-others to compare with: up to 24 problems stand under the numbers of its functions, and `PROBLEMS.txt` says which is
-which. The precision that COCO measures is here the percentage by which a cost exceeds the reference: the optimum, or,
-where it is not known, the best of the study.
+cocopp accepts its own suites only. So the data claim to be of the suite `bbob-largescale`, for which cocopp has no
+results of others to compare with. Up to 24 problems get the numbers of its functions, and `PROBLEMS.txt` lists them.
+The precision that COCO measures is here the percentage by which a cost exceeds the reference: the optimum or, if it is
+not known, the best cost of the study.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def write(study: StoredStudy, path: Path) -> list[str]:
     """Write a folder for each strategy and list in `PROBLEMS.txt` which problem has which number."""
     problems = [problem for (problem,), _ in study.by("problem")]
     if len(problems) > MOST:
-        raise UserError(f"study {study.name!r} has {len(problems)} problems; COCO's suite has place for {MOST}")
+        raise UserError(f"study {study.name!r} has {len(problems)} problems; COCO's suite holds at most {MOST}")
     path.mkdir()
     lines = []
     for number, ((problem,), runs) in enumerate(study.by("problem"), start=1):
@@ -105,8 +105,8 @@ def recognises(path: Path, start: bytes) -> bool:
 def read(path: Path) -> Iterator[ForeignRun]:
     """Refuse: COCO's data are distances to an optimum, on functions that are not problems of this suite."""
     raise UserError(
-        f"{path} is COCO's: it tells distances to an optimum on functions that are no problems of this suite; what "
-        "`export` writes as csv, parquet, ioh or optuna can be imported"
+        f"{path} holds data of COCO: distances to an optimum on functions that are not problems of this suite; import "
+        "a file that `export` wrote as csv, parquet, ioh or optuna"
     )
 
 

@@ -19,10 +19,10 @@ _LONGEST = 1 << 27
 
 
 def write(study: StoredStudy, path: Path) -> list[str]:
-    """Write all runs one after another; gzipped if the name ends so."""
+    """Write all runs one after another; gzipped if the name ends in .gz."""
     with _opened(path, "wt") as file:
         for number, run in enumerate(study.runs):
-            header = not number  # quotes for all texts: a lone carriage return would go without
+            header = not number  # all texts are quoted: otherwise a lone carriage return would not be
             records.table(run).to_csv(
                 file, index=False, header=header, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC
             )

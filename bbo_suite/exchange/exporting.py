@@ -27,7 +27,7 @@ def export(study: str, to: str, out: Path | None, results: Path, registry: Regis
     path = results / study / "export" / f"{to if not made.suffix else study}{made.suffix}" if out is None else out
     part = path.with_name(f"{path.name}.part")
     if path.exists():
-        raise UserError(f"{path} is there already; remove it or choose another --out")
+        raise UserError(f"{path} exists already; remove it or choose another --out")
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         _remove(part)

@@ -68,11 +68,11 @@ def _held(best: Row, start: int, stop: int) -> Iterator[Row]:
 def _complaint(row: Row, last: int) -> str:
     """Return what is wrong with a row that follows evaluation `last`; empty if it is valid."""
     if not last < row.evaluation <= LARGEST:
-        return f"follows {last}; numbers ascend from 1, to {LARGEST} at most"
+        return f"follows {last}; numbers must ascend, from 1 to at most {LARGEST}"
     if not row.value >= 0:
-        return f"costs {row.value}; a cost is not negative, and one that failed is inf"
+        return f"costs {row.value}; a cost must not be negative, and a failure costs inf"
     if (row.status is Status.OK) != math.isfinite(row.value):
-        return f"costs {row.value} and is {row.status.word}; what is ok has a finite cost, and what failed costs inf"
+        return f"costs {row.value} but is {row.status.word}; ok means a finite cost, and a failure costs inf"
     if not all(math.isfinite(t) and t >= 0 for t in (row.strategy_seconds, row.evaluation_seconds)):
         return "took seconds that are negative or not finite"
     if not re.fullmatch(r"([0-9a-f]{16})?", row.digest) or not re.fullmatch(r"[0-9A-Za-z-]*", row.config):

@@ -100,7 +100,7 @@ class Import:
         path = folder / folder_name(head["problem"], head["strategy"], str(head["seed"]))
         if path.exists():
             twice = f"seed {head['seed']} of {head['strategy']} on {head['problem']}"
-            raise ValueError(f"{found.place} is {twice} a second time; let the rows of a run stand together, once")
+            raise ValueError(f"{found.place} repeats {twice}; keep all rows of a run together")
         told = {IMPORTED: {"source": str(self.file), "tool": tool}, "versions": {}, "machine": {}}
         with RunFolder(path, head, told) as run:
             batch, count, best, seconds = [first], 0, math.inf, 0.0
@@ -124,7 +124,7 @@ class Import:
             raise ValueError(f"{found.place} is of problem {str(told)[:60]!r}, not {self.problem!r}")
         if any(key not in head for key in _MEANING):
             if self.problem is None:
-                raise UserError(f"{self.file} does not say of which problem of this suite its runs are; give --problem")
+                raise UserError(f"{self.file} does not say which problem of this suite its runs solve; give --problem")
             head |= self._meaning(self.problem)
         head = {"strategy": self.path.name, "seed": 0, "options": {}, "batch": 1} | head
         return checked_head({"optimum": None, "uses_structure": False} | head, found.place)
@@ -156,7 +156,7 @@ def _check(runs: list[Path], path: Path) -> None:
     contents: dict[str, str] = {}
     for run in runs:
         if (path / run.name).exists():
-            raise UserError(f"{path / run.name} is there already; nothing was imported: choose another --study")
+            raise UserError(f"{path / run.name} exists already; nothing was imported: choose another --study")
         head = read_head(run)
         contents.setdefault(head["problem"], head["fingerprint"])
     for study in (path, runs[0].parent):

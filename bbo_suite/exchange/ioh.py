@@ -1,7 +1,7 @@
 """IOHprofiler: a JSON index of runs beside the rows of all of them, for IOHinspector and IOHanalyzer.
 
-As IOHexperimenter writes it (de Nobel et al. 2023), every evaluation logged; what is ours stands under `bbo_suite` in
-each run. IOHinspector evaluates the texts of `experiment_attributes` as Python, so that none are written.
+As IOHexperimenter writes it (de Nobel et al. 2023), every evaluation logged; our own data are under `bbo_suite` in
+each run. IOHinspector evaluates the texts of `experiment_attributes` as Python, so none are written.
 Tests read what is written with IOHinspector; IOHanalyzer, which Debian does not package, has not been tried on it.
 """
 
@@ -112,7 +112,7 @@ def _index(file: Path) -> dict[str, Any]:
         raise ValueError(f"{file.name} is not valid JSON ({error})") from None
     for key, kind in (("maximization", bool), ("scenarios", list), ("algorithm", dict)):
         if not isinstance(index, dict) or not isinstance(index.get(key), kind):
-            raise ValueError(f"{file.name} has no {key!r}, or a strange one")
+            raise ValueError(f"{file.name} has no valid {key!r}")
     return index
 
 
@@ -132,7 +132,7 @@ def _scenario(file: Path, index: dict[str, Any], scenario: Any) -> Iterator[Fore
         for number, (head, length) in enumerate(zip(heads, lengths, strict=True), start=1):
             yield ForeignRun(head, reader.run(length) if length else (), f"run {number} of {file.name}", length)
         if next(reader.run(0), None):
-            raise ValueError(f"{data.name}, line {reader.number} is of a run that {file.name} does not list")
+            raise ValueError(f"{data.name}, line {reader.number} belongs to a run that {file.name} does not list")
 
 
 class _Lines:
@@ -176,7 +176,7 @@ class _Lines:
             seconds = own.get("strategy_seconds", 0.0), own.get("evaluation_seconds", 0.0)
             return Row(number, "", value, status, *seconds)
         except (ValueError, KeyError, OverflowError):
-            raise ValueError(f"{self._name}, line {self.number} is no row {' '.join(self._columns)}") from None
+            raise ValueError(f"{self._name}, line {self.number} is not a row {' '.join(self._columns)}") from None
 
 
 FORMAT = Format(

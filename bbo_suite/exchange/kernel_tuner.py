@@ -27,7 +27,7 @@ _TAKEN = {"time", "times", "timestamp", "__error__", *_TIMES}
 
 
 def write(study: StoredStudy, path: Path) -> list[str]:
-    """Write a folder with a cache per problem; times are in milliseconds, other units an objective of that name."""
+    """Write a folder with a cache per problem; times are in milliseconds, any other unit names the objective."""
     path.mkdir()
     candidates = Candidates(study)
     for (problem,), runs in study.by("problem"):
@@ -52,7 +52,7 @@ def _write(file: TextIO, problem: str, candidates: Candidates, runs: Sequence[St
                 row |= _spent(known, i) | {"timestamp": written}
                 file.write(f"{',' if seen else ''}\n{json.dumps(','.join(map(str, own)))}: {json.dumps(row)}")
                 seen.add(digest)
-    file.write("}\n}")  # to the byte what Kernel Tuner takes for the end
+    file.write("}\n}")  # exactly the bytes that Kernel Tuner expects at the end
 
 
 def _outcome(outcome: Outcome, objective: str) -> dict[str, Any]:
@@ -96,4 +96,4 @@ def recognises(path: Path, start: bytes) -> bool:
     return start.lstrip()[:1] == b"{" and (b'"tune_params_keys"' in start or b'"cache"' in start)
 
 
-FORMAT = Format("Kernel Tuner's cache, a file a problem", "", write, recognises, t4.read, "Kernel Tuner")
+FORMAT = Format("Kernel Tuner's cache, one file per problem", "", write, recognises, t4.read, "Kernel Tuner")

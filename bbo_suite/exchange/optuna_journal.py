@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
 OWN = "bbo_suite"
-"""The attribute of a study that says of which run it is."""
+"""The attribute of a study that identifies its run."""
 _ROW = ("evaluation", "digest", "status", "reason", "strategy_seconds", "evaluation_seconds", "config")
-"""The attributes of a trial: what a row says beside the candidate's parameters and its cost."""
+"""The attributes of a trial: the columns of a row besides the candidate's parameters and its cost."""
 
 
 class _Journal:
-    """What a `JournalStorage` writes to; keeps in memory which studies there are, and none of their trials.
+    """The backend of a `JournalStorage`; it keeps the names of the studies in memory, but none of their trials.
 
     Optuna's own backend locks and synchronises the file for each operation: 40 ms a trial, here 1.
     """
@@ -48,7 +48,7 @@ class _Journal:
         self._new += logs
 
     def read_logs(self, log_number_from: int) -> list[dict[str, Any]]:
-        """Return the operations that a storage has not seen; of the studies before its own, that they are there."""
+        """Return the operations that a storage has not seen; of earlier studies only that they exist."""
         new, self._new = self._new, []
         return new if log_number_from else list(self._studies)
 
@@ -128,7 +128,7 @@ def _check(number: int, line: bytes) -> None:
     try:
         operation = json.loads(line)
     except ValueError as error:
-        raise ValueError(f"line {number} is not valid JSON, cut off or damaged ({error})") from None
+        raise ValueError(f"line {number} is not valid JSON; it is cut off or damaged ({error})") from None
     if not isinstance(operation, dict) or not isinstance(operation.get("op_code"), int) or line[-1:] != b"\n":
         raise ValueError(f"line {number} is not an operation of a journal, or is cut off")
 
@@ -139,14 +139,14 @@ def _run(storage: BaseStorage, study: FrozenStudy) -> ForeignRun:
 
     place = f"study {study.study_name!r}"
     if study._directions != [StudyDirection.MINIMIZE]:
-        raise ValueError(f"{place} does not minimise one value; costs are one number, minimised")
+        raise ValueError(f"{place} does not minimise one value; a cost is a single number that is minimised")
     own = study.user_attrs.get(OWN, {"strategy": study.study_name, "seed": 0})
     ended = (TrialState.COMPLETE, TrialState.FAIL, TrialState.PRUNED)
     trials = storage.get_all_trials(study._study_id, deepcopy=False, states=ended)
     if not isinstance(own, dict) or not isinstance(own.get("evaluations", 0), int):
-        raise ValueError(f"{place} has a strange attribute {OWN!r}")
+        raise ValueError(f"{place} has an invalid attribute {OWN!r}")
     if own.get("trials", len(trials)) != len(trials):
-        raise ValueError(f"{place} has {len(trials)} trials, not as many as it was written with; is it cut off?")
+        raise ValueError(f"{place} has {len(trials)} trials instead of {own['trials']!r}; is it cut off?")
     rows = (_row(place, number, trial) for number, trial in enumerate(trials, start=1))
     return ForeignRun(own, rows, place, own.get("evaluations", 0))
 
@@ -162,7 +162,7 @@ def _row(place: str, number: int, trial: FrozenTrial) -> Row:
         reason = str(known.get("reason", "" if math.isfinite(value) else f"a trial that is {trial.state.name.lower()}"))
         evaluation = int(known.get("evaluation", number))
     except (KeyError, TypeError, ValueError, OverflowError):
-        raise ValueError(f"trial {trial.number} of {place} has attributes that are no row") from None
+        raise ValueError(f"trial {trial.number} of {place} has attributes that are not a valid row") from None
     return Row(evaluation, digest or _digest(trial.params), value, status, *seconds, config, reason)
 
 
@@ -171,4 +171,4 @@ def _digest(params: dict[str, Any]) -> str:
     return hashlib.blake2b(json.dumps(params, sort_keys=True, default=str).encode(), digest_size=8).hexdigest()
 
 
-FORMAT = Format("an Optuna journal, a study a run", ".journal", write, recognises, read, "Optuna")
+FORMAT = Format("an Optuna journal, one study per run", ".journal", write, recognises, read, "Optuna")

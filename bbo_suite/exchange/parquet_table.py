@@ -1,4 +1,4 @@
-"""Parquet: the table of CSV, typed and compressed, one row group a run; read by pandas, polars, duckdb, R."""
+"""Parquet: the table of CSV, typed and compressed, one row group per run; read by pandas, polars, duckdb, R."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ HEAD = (
     *("problem", "fingerprint", "strategy", "options", "seed", "budget", "batch"),
     *("unit", "default", "optimum", "uses_structure"),
 )
-"""The facts of a run that files hold beside its rows: what it is, and what its costs mean."""
+"""The facts of a run that files hold besides its rows: its identity and the meaning of its costs."""
 
 _DIGITS = string.digits + string.ascii_letters
 
@@ -56,7 +56,7 @@ def stored_study(study: str, results: Path, registry: Registry) -> StoredStudy:
 
 
 def facts(run: StoredRun) -> dict[str, Any]:
-    """Return the facts of a run that files hold beside its rows.
+    """Return the facts of a run that files hold besides its rows.
 
     Raises:
       UserError: one is missing.

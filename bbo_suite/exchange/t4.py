@@ -34,4 +34,4 @@ def read(path: Path) -> Iterator[ForeignRun]:
     )
 
 
-FORMAT = Format("T4, the results of auto-tuners, a file a run", "", write, recognises, read, "T4")
+FORMAT = Format("T4, the results of auto-tuners, one file per run", "", write, recognises, read, "T4")

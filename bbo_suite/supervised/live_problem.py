@@ -26,8 +26,8 @@ _STATUS = {status.word: status for status in Status}
 class LiveProblem(Problem):
     """A problem whose candidates are evaluated by child processes.
 
-    A subclass calls `_serve` in its constructor, and defines `request`, which turns a candidate into what a child is
-    asked. The handler in the child (see `Service`) returns a cost, or a pair of a cost and a remark, which becomes the
+    A subclass calls `_serve` in its constructor, and defines `request`, which turns a candidate into the request to a
+    child. The handler in the child (see `Service`) returns a cost, or a pair of a cost and a remark, which becomes the
     row's reason, or a pair of a status as text and a reason. An exception is a compile error. So is the death of the
     child, unless it has entered the stage `run the result`: then it is a runtime error.
     """

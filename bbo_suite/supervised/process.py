@@ -80,7 +80,7 @@ class Child:
             )
         self.connection = Connection(ours.detach())
         self.set_limit(self.service.start_seconds)
-        with contextlib.suppress(OSError):  # it is dead already, which whoever waits for it will notice
+        with contextlib.suppress(OSError):  # it is dead already; the next wait for it will notice
             self.connection.send((self.service.target, self.service.arguments, self.service.memory, sys.path))
 
     def ask(self, task: int, request: Any) -> bool:  # noqa: ANN401 - the target's own

@@ -51,7 +51,7 @@ def space(pipeline: Pipeline, threads: bool) -> Space:
 
 
 def _blocks(pipeline: Pipeline, known: Sequence[Parameter], places: Mapping[str, int]) -> Iterator[Constraint]:
-    """Yield: the vectorised and unrolled block of the output, and of exact stages, divides the output's tile."""
+    """Yield constraints: the vectorised and unrolled blocks of the output and exact stages divide the output's tile."""
     output = pipeline.output
     for stage in pipeline.stages:
         for axis, loop in list(zip(stage.axes, stage.unrolled, strict=False))[: 2 if stage is output else stage.exact]:
@@ -70,7 +70,7 @@ def _divides(sizes: Sequence[NDArray]) -> Callable[[NDArray], NDArray]:
 
 
 def _rows(pipeline: Pipeline, known: Sequence[Parameter], places: Mapping[str, int]) -> Iterator[Constraint]:
-    """Yield: the rows that an exact stage unrolls divide the rows that the output computes at once."""
+    """Yield constraints: the rows that an exact stage unrolls divide the rows that the output computes at once."""
     output = pipeline.output
     for stage in pipeline.stages[1:]:
         if stage.exact > 1:
@@ -92,7 +92,7 @@ def _rows_divide(sizes: Sequence[NDArray]) -> Callable[[NDArray], NDArray]:
 
 
 def _nested(pipeline: Pipeline, places: Mapping[str, int]) -> Iterator[Constraint]:
-    """Yield: each stage's place fits those of all stages that depend on it, also through inlined ones."""
+    """Yield constraints: each stage's place fits those of all stages that depend on it, also through inlined ones."""
     above: dict[str, tuple[Stage, ...]] = {pipeline.output.name: ()}
     stages = {stage.name: stage for stage in pipeline.stages}
     for stage in pipeline.stages[1:]:

@@ -11,7 +11,7 @@ LEVELS = {ROOT: 0, TILE: 1, SLIDE: 2, ROW: 2, INLINE: 3}
 """How deep in the output's loops a place is."""
 ANYWHERE = (INLINE, ROW, SLIDE, TILE, ROOT)
 STORED = ANYWHERE[1:]
-"""For a stage that is used at many points: inlined, it takes minutes to compile and is never fast."""
+"""For a stage that is used at many points: if it is inlined, compilation takes minutes and the code is never fast."""
 NATIVE = 0
 """In a default, stands for the vector width of the machine."""
 

@@ -64,7 +64,7 @@ class Timed:
 
     def _compiled(self, schedule: str) -> timing.Run:
         names = self._algorithm()
-        exec(schedule, {"hl": hl, **names})  # text that the suite wrote, the same that a user pastes
+        exec(schedule, {"hl": hl, **names})  # the suite wrote this text; users paste the same one
         return self._callable(names)
 
     def _callable(self, names: Mapping[str, Any]) -> timing.Run:
@@ -94,7 +94,7 @@ class Timed:
         return ratio(candidate, self._reference, self._now)
 
     def _wrong(self, candidate: timing.Run) -> str:
-        """Run once and return by how much the result is wrong, empty if it is correct."""
+        """Run once and return a text that says how wrong the result is; empty if it is correct."""
         self._result[:] = np.nan
         candidate()
         error = float(np.abs(self._result - self._correct).max() / np.abs(self._correct).max())

@@ -51,7 +51,7 @@ def encode(column: Column, place: str) -> tuple[NDArray[np.int64], list[Any], bo
 
 
 def value_key(value: Any, place: str) -> tuple[str, Any]:  # noqa: ANN401 - whatever JSON holds
-    """Return a key that is different for different values: Python says `1 == True`, a space has both."""
+    """Return a key that differs for different values: in Python `1 == True`, but a space may have both."""
     if isinstance(value, bool) or value is None or isinstance(value, (str, list, dict)):
         return type(value).__name__, display_value(value)
     if isinstance(value, float) and not math.isfinite(value):

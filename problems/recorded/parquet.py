@@ -21,7 +21,7 @@ def read(data: bytes) -> Recording:
 
     Raises:
       UserError: pyarrow is not installed.
-      ValueError: it is another file, or damaged.
+      ValueError: the file was not written by `record`, or is damaged.
     """
     pyarrow, parquet = arrow()
     try:

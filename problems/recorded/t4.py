@@ -20,7 +20,7 @@ def read(document: dict[str, Any]) -> Recording:
     """Return the recording of a results file. Only the first objective is read. Times become seconds.
 
     Raises:
-      ValueError: it is another file, or damaged; the message says where.
+      ValueError: it is not a T4 results file, or is damaged; the message says where.
     """
     version(document, "1.0.0")
     results, metadata = get(document, "results", list, "the file"), document.get("metadata", {})
@@ -54,7 +54,7 @@ def _provenance(metadata: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _unit(unit: str, metadata: Mapping[str, Any]) -> tuple[float, str]:
-    """Return the divisor of costs and their unit after it: seconds for times, other units unchanged."""
+    """Return the divisor of costs and the unit of the quotient: seconds for times, other units unchanged."""
     if unit and unit.strip().lower() not in SECONDS:
         return 1.0, unit
     named = unit or metadata.get("timeunit")

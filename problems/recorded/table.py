@@ -135,7 +135,7 @@ def _counted(measured: Outcomes, kept: int, forbidden: int, status: NDArray[np.i
         "configurations": f"{kept:,} measured",
         "failed": ", ".join(f"{count:,} {word}" for word, count in counts.items()) or "none",
         **({"left out": f"{forbidden:,} that a known constraint forbids"} if forbidden else {}),
-        **({"repeated": f"{repeated:,} measurements more; the cost is the median"} if repeated else {}),
+        **({"repeated": f"{repeated:,} additional measurements; the cost is the median"} if repeated else {}),
     }
 
 

@@ -36,7 +36,7 @@ class TritonProblem(LiveProblem):
 
     def __init__(self, instance: str) -> None:
         self._tuned = TUNED[instance]
-        gpu = gpu_name()  # first: without a GPU there is no use in installing the packages
+        gpu = gpu_name()  # first: without a GPU it does not help to install the packages
         for library in _NEEDED:
             require(library, "triton/...", "bbo_suite[triton]")
         self._environment = "|".join((gpu, *(f"{library} {version(library)}" for library in _NEEDED)))

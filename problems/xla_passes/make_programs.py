@@ -1,7 +1,7 @@
 """Lowers the programs that ship: `python -m bbo_problems.xla_passes.make_programs`.
 
 Each is one training step at batch size 1: of GPT-2 and BERT base with one or two layers, and of the smallest ResNets.
-Other shapes than the depth hardly change what passes can do.
+Other sizes than the depth hardly change what passes can do.
 """
 
 from __future__ import annotations

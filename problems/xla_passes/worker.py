@@ -69,6 +69,6 @@ class Optimiser:
 
 
 def to_lower(actions: Sequence[str]) -> tuple[str, ...]:
-    """Return the step after a sequence: the lowerings that it left out, all at once in XLA's order; empty if none."""
+    """Return the step after a sequence: all lowerings that it left out, in XLA's order; empty if there are none."""
     missing = () if PIPELINE in actions else tuple(name for name in LOWERINGS if name not in actions)
     return (",".join(missing),) if missing else ()

@@ -62,7 +62,7 @@ def _of_values(description: Description) -> Iterator[Decision]:
 
 
 def _orders(value: Value) -> list[Order]:
-    """Return orders of an array's dimensions: that of its shape, and those in which one dimension is moved."""
+    """Return orders of an array's dimensions: the order of its shape, and all orders with one dimension moved."""
     rank = len(value.shape)
     found: dict[Order, None] = {tuple(range(rank)): None}
     for taken in range(rank):

@@ -48,7 +48,7 @@ def paste(head: str, name: str, file: Path | None, description: Description, dec
     """Return the snippet for one candidate.
 
     Args:
-      head: a comment: what it is, and its cost.
+      head: a comment that names the candidate and its cost.
       name: of the function that returns the program, in `file`, or in `blocks`.
       description: of the program.
       decisions: of the candidate.

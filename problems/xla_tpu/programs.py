@@ -34,7 +34,7 @@ def load(path: str, name: str) -> Program:
     try:
         inspect.signature(maker).bind()
     except TypeError:
-        raise ValueError(f"{name} takes arguments; name a function without: {_HOW}") from None
+        raise ValueError(f"{name} takes arguments; name a function without any: {_HOW}") from None
     try:
         made = maker()
     except BaseException as error:  # SystemExit and KeyboardInterrupt too

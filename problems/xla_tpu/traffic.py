@@ -12,7 +12,7 @@ _SLICES = ("dynamic-slice", "gather", "slice")
 _UPDATES = {"dynamic-update-slice": 1, "scatter": 2}
 """Which operand holds the new elements."""
 _FLAGS = 1024
-"""Largest array in bytes of a copy's result that is a flag, not data."""
+"""Largest size in bytes of an array in a copy's result that is a flag, not data."""
 
 
 def traffic(

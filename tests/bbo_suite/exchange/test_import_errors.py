@@ -37,12 +37,12 @@ def refused(results, file, *parts, **settings):
         ("p,f,seconds,5,s,0,2,1.0,timeout", ("is timeout",)),
         ("p,f,seconds,5,s,0,2,1.0,great", ("line 3 has 'great' as its status",)),
         ("p,f,seconds,5,s,0,1,1.0,ok", ("evaluation 1", "follows 1")),
-        ("p,f,seconds,5,s,0,1e300,1.0,ok", ("numbers ascend",)),
+        ("p,f,seconds,5,s,0,1e300,1.0,ok", ("numbers must ascend",)),
         ("p,f,seconds,5,s,0,1.5,1.0,ok", ("line 3 has '1.5' as its evaluation",)),
         ("p,f,seconds,5,s,1.5,2,1.0,ok", ("line 3 has '1.5' as its seed",)),
         ("p,f,seconds,5,s,-1,1,1.0,ok", ("has '-1' as its seed",)),
         ("p,f,seconds,-5,s,1,1,1.0,ok", ("as its default",)),
-        ("p,f,bytes,5,s,0,2,1.0,ok", ("line 3 is seed 0 of s on p a second time",)),
+        ("p,f,bytes,5,s,0,2,1.0,ok", ("line 3 repeats seed 0 of s on p",)),
         ('p,f,seconds,5,s,0,2,"1.0,ok', ("line 3",)),
     ],
 )
@@ -118,7 +118,7 @@ def test_text_that_is_not_in_utf_8_and_gzip_that_is_cut(tmp_path):
 
 def test_runs_of_nobody_knows_what_need_a_problem(tmp_path):
     (tmp_path / "t.csv").write_text("evaluation,value\n1,3\n")
-    refused(tmp_path, tmp_path / "t.csv", "does not say of which problem", "--problem")
+    refused(tmp_path, tmp_path / "t.csv", "does not say which problem", "--problem")
     back = imported(tmp_path, tmp_path / "t.csv", problem="recorded/llvm-tree")
     assert list(back) == [("recorded/llvm-tree", "back", 0)]
 
@@ -146,7 +146,7 @@ def changed(index, change):
         (lambda c: c["scenarios"][0].pop("runs"), "'runs'"),
         (lambda c: c["scenarios"][0].update(path="../../../s.txt"), "not a file beside it"),
         (lambda c: c["scenarios"][0].update(path="/etc/passwd"), "not a file beside it"),
-        (lambda c: c["scenarios"][0]["runs"].pop(), "line 6 is of a run that"),
+        (lambda c: c["scenarios"][0]["runs"].pop(), "line 6 belongs to a run that"),
         (lambda c: c["scenarios"][0]["runs"][0].update(evals=4), "line 4 ends a run of 4 evaluations at 3"),
         (lambda c: c["scenarios"][0]["runs"][0].update(evals=math.inf), "a missing or wrong entry"),
         (lambda c: c["scenarios"][0]["runs"][0].update(bbo_suite=7), "are not an object"),
@@ -163,8 +163,8 @@ def test_damaged_rows_and_cut_files_of_ioh(tmp_path, index):
     (data,) = index.parent.glob("*/*.dat")
     whole = data.read_text()
     for content, part in (
-        (whole.replace("inf", "oops", 1), "line 3 is no row"),
-        (whole[:-9], "line 8 is no row"),
+        (whole.replace("inf", "oops", 1), "line 3 is not a row"),
+        (whole[:-9], "line 8 is not a row"),
         ("".join(whole.splitlines(True)[:-1]), "ends a run of 3 evaluations at 2"),
         ("", "ends a run of 3 evaluations at 0"),
     ):
@@ -242,7 +242,7 @@ def test_a_journal_of_somebody_else(tmp_path):
         ),
         (
             journal(OPERATIONS[0], {"op_code": 2, "study_id": 0, "user_attr": {"bbo_suite": {"evaluations": "9"}}}),
-            "strange attribute",
+            "invalid attribute",
         ),
         (journal(*OPERATIONS[:1], OPERATIONS[1] | {"value": -1.0}), "costs -1.0"),
         (journal(*OPERATIONS[:1], OPERATIONS[1] | {"user_attrs": {"status": 7}}), "trial 0 of study 'a' has"),

@@ -62,7 +62,7 @@ def test_a_configuration_that_is_measured_again_costs_the_median(load, formats):
     problem = load(formats["t4"] | {"results": [failed, *results]})
     assert costs(problem)[16, 0, "a"] == 4.5e-3
     assert costs(problem)[16, 1, "a"] == 2.5e-3
-    assert problem.facts()["repeated"].startswith("3 measurements more")
+    assert problem.facts()["repeated"].startswith("3 additional measurements")
 
 
 @pytest.mark.parametrize(
