@@ -1,7 +1,8 @@
 """The values of a slot of the sequence: the passes of LLVM that llvmlite offers, and whole pipelines.
 
 Some passes are left out: those that abort (loop-reduce), that change which symbols a program offers (internalize,
-loop-extract), that only print, strip or undo (reg2mem, mergereturn), and new-gvn: `newgvn,dse,newgvn` miscompiles 12 of 27 programs.
+loop-extract), that only print, strip or undo (reg2mem, mergereturn), and new-gvn: `newgvn,dse,newgvn` miscompiles 12 of
+27 programs.
 """
 
 from __future__ import annotations
