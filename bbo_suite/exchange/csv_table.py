@@ -40,8 +40,12 @@ def lacks(path: Path, start: bytes) -> str:
     for delimiter in ";\t|":
         if not records.missing(_columns(header, delimiter)):
             return f"its columns are separated by {delimiter!r}; separate them by commas"
-    gone = records.missing(_columns(header, ","))
-    return f"its table has no column {gone[0]!r}; {' and '.join(records.NEEDED)} are needed" if len(gone) == 1 else ""
+    missing = records.missing(_columns(header, ","))
+    return (
+        f"its table has no column {missing[0]!r}; {' and '.join(records.NEEDED)} are needed"
+        if len(missing) == 1
+        else ""
+    )
 
 
 def _columns(header: str, delimiter: str) -> list[str]:

@@ -23,8 +23,12 @@ def export(study: str, to: str, out: Path | None, results: Path, registry: Regis
     Raises:
       UserError: there is no such study, it is damaged, or the path exists already.
     """
-    made, source = named(to), stored_study(study, results, registry)
-    path = results / study / "export" / f"{to if not made.suffix else study}{made.suffix}" if out is None else out
+    file_format, source = named(to), stored_study(study, results, registry)
+    path = (
+        results / study / "export" / f"{to if not file_format.suffix else study}{file_format.suffix}"
+        if out is None
+        else out
+    )
     part = path.with_name(f"{path.name}.part")
     if path.exists():
         raise UserError(f"{path} exists already; remove it or choose another --out")
@@ -32,7 +36,7 @@ def export(study: str, to: str, out: Path | None, results: Path, registry: Regis
         path.parent.mkdir(parents=True, exist_ok=True)
         _remove(part)
         try:
-            notes = made.write(source, part)
+            notes = file_format.write(source, part)
             part.replace(path)
         except ValueError as error:
             raise UserError(f"cannot export study {study!r} from {results}: {error}") from None

@@ -77,10 +77,12 @@ class Import:
 
     def _read(self, folder: Path) -> list[Path]:
         """Write the runs of the file into a folder and return their own folders."""
-        name, made = recognised(self.file)
-        tool = f"{made.tool}, read by bbo_suite {version('bbo_suite')} as {name}"
+        name, file_format = recognised(self.file)
+        tool = f"{file_format.tool}, read by bbo_suite {version('bbo_suite')} as {name}"
         try:
-            runs = [run for found in made.read(self.file) if (run := self._write(found, folder, tool))]
+            runs = [
+                run for foreign_run in file_format.read(self.file) if (run := self._write(foreign_run, folder, tool))
+            ]
         except ValueError as error:
             raise UserError(f"cannot import {self.file}: {error}; nothing was imported") from None
         except (MemoryError, RecursionError) as error:
@@ -91,18 +93,18 @@ class Import:
             raise UserError(f"{self.file} holds no evaluation; nothing was imported")
         return runs
 
-    def _write(self, found: ForeignRun, folder: Path, tool: str) -> Path | None:
+    def _write(self, foreign_run: ForeignRun, folder: Path, tool: str) -> Path | None:
         """Write a run; None if it has no evaluation."""
-        rows = contiguous(found)
+        rows = contiguous(foreign_run)
         if (first := next(rows, None)) is None:
             return None
-        head = self._head(found)
+        head = self._head(foreign_run)
         path = folder / folder_name(head["problem"], head["strategy"], str(head["seed"]))
         if path.exists():
-            twice = f"seed {head['seed']} of {head['strategy']} on {head['problem']}"
-            raise ValueError(f"{found.place} repeats {twice}; keep all rows of a run together")
-        told = {IMPORTED: {"source": str(self.file), "tool": tool}, "versions": {}, "machine": {}}
-        with RunFolder(path, head, told) as run:
+            duplicate = f"seed {head['seed']} of {head['strategy']} on {head['problem']}"
+            raise ValueError(f"{foreign_run.place} repeats {duplicate}; keep all rows of a run together")
+        facts = {IMPORTED: {"source": str(self.file), "tool": tool}, "versions": {}, "machine": {}}
+        with RunFolder(path, head, facts) as run:
             batch, count, best, seconds = [first], 0, math.inf, 0.0
             while batch:
                 run.append(batch)
@@ -110,24 +112,24 @@ class Import:
                 best = min(best, *(row.value for row in batch))
                 seconds += sum(row.strategy_seconds + row.evaluation_seconds for row in batch)
                 batch = list(islice(rows, _BATCH))
-            _warn_below_optimum(best, head, found.place)
+            _warn_below_optimum(best, head, foreign_run.place)
             run.add_facts({"budget": count})
             run.end(IMPORTED, count, best, seconds)
         return path
 
-    def _head(self, found: ForeignRun) -> dict[str, Any]:
-        if not isinstance(found.head, dict):
-            raise ValueError(f"the facts of {found.place} are not an object")
-        head = {key: found.head[key] for key in HEAD if key in found.head}
-        told = head.get("problem")
-        if told is not None and self.problem not in (None, told):
-            raise ValueError(f"{found.place} is of problem {str(told)[:60]!r}, not {self.problem!r}")
+    def _head(self, foreign_run: ForeignRun) -> dict[str, Any]:
+        if not isinstance(foreign_run.head, dict):
+            raise ValueError(f"the facts of {foreign_run.place} are not an object")
+        head = {key: foreign_run.head[key] for key in HEAD if key in foreign_run.head}
+        problem = head.get("problem")
+        if problem is not None and self.problem not in (None, problem):
+            raise ValueError(f"{foreign_run.place} is of problem {str(problem)[:60]!r}, not {self.problem!r}")
         if any(key not in head for key in _MEANING):
             if self.problem is None:
                 raise UserError(f"{self.file} does not say which problem of this suite its runs solve; give --problem")
             head |= self._meaning(self.problem)
         head = {"strategy": self.path.name, "seed": 0, "options": {}, "batch": 1} | head
-        return checked_head({"optimum": None, "uses_structure": False} | head, found.place)
+        return checked_head({"optimum": None, "uses_structure": False} | head, foreign_run.place)
 
     def _meaning(self, problem_id: str) -> dict[str, Any]:
         problem = self.registry.problem(problem_id)
@@ -147,7 +149,7 @@ def _warn_below_optimum(best: float, head: dict[str, Any], place: str) -> None:
     optimum = head["optimum"]
     if optimum is not None and best < optimum * (1 - _ROUNDING):
         known = f"the optimum of {head['problem']}, {optimum:.6g} {head['unit']}"
-        advice = "are these its costs, in this unit?"
+        advice = "check that the costs are of this problem and in this unit"
         print(f"the run at {place} has the cost {best:.6g}, below {known}: {advice}", file=sys.stderr)
 
 

@@ -40,15 +40,15 @@ def _write(file: TextIO, problem: str, candidates: Candidates, runs: Sequence[St
     objective = "time" if runs[0].head["unit"] == "seconds" else runs[0].head["unit"]
     seen: set[str] = set()
     for number, run in enumerate(runs):
-        known, made = candidates.of(run)
-        names, values = _described(made, objective)
+        known, measurements = candidates.of(run)
+        names, values = _described(measurements, objective)
         if not number:
             file.write(f'{json.dumps(_head(run, problem, objective, names, values))[:-1]},\n"cache": {{')
         written = str(datetime.fromtimestamp(run.modified, UTC)) if len(known) else ""
         for i, digest in enumerate(known["digest"].tolist()):
             if digest not in seen:
-                own = [values[column][index] for column, index in enumerate(made.configs[i].tolist())]
-                row = dict(zip(names, own, strict=True)) | _outcome(made.outcomes[i], objective)
+                own = [values[column][index] for column, index in enumerate(measurements.configs[i].tolist())]
+                row = dict(zip(names, own, strict=True)) | _outcome(measurements.outcomes[i], objective)
                 row |= _spent(known, i) | {"timestamp": written}
                 file.write(f"{',' if seen else ''}\n{json.dumps(','.join(map(str, own)))}: {json.dumps(row)}")
                 seen.add(digest)
@@ -68,9 +68,9 @@ def _spent(known: pd.DataFrame, i: int) -> dict[str, float]:
     return dict.fromkeys(_TIMES, 0.0) | dict(zip(("benchmark_time", "strategy_time"), milliseconds, strict=True))
 
 
-def _described(made: Measurements, objective: str) -> tuple[list[str], list[list[Any]]]:
+def _described(measurements: Measurements, objective: str) -> tuple[list[str], list[list[Any]]]:
     """Return names and values as cells; indices where the texts of values would give two candidates the same key."""
-    names, values = made.described()
+    names, values = measurements.described()
     names = [f"{name} (parameter)" if name in _TAKEN | {objective} else name for name in names]
     texts = [{str(value) for value in own} for own in values]
     told = [

@@ -70,15 +70,17 @@ def _write(journal: _Journal, run: StoredRun, candidates: Candidates) -> None:
     from optuna.trial import TrialState, create_trial
 
     before = candidates.left_out
-    known, made = candidates.of(run)
-    names, values = made.described()
+    known, measurements = candidates.of(run)
+    names, values = measurements.described()
     choices: dict[str, BaseDistribution] = {
         name: CategoricalDistribution(own) for name, own in zip(names, values, strict=True)
     }
     made_by = create_study(storage=JournalStorage(journal), study_name=run.path.name)  # type: ignore[arg-type]
     counts = {"trials": len(known), "evaluations": len(known) + candidates.left_out - before}
     made_by.set_user_attr(OWN, facts(run) | counts)
-    rows = zip(made.configs.tolist(), made.outcomes, known[list(_ROW)].itertuples(index=False), strict=True)
+    rows = zip(
+        measurements.configs.tolist(), measurements.outcomes, known[list(_ROW)].itertuples(index=False), strict=True
+    )
     for config, (cost, status, _), row in rows:
         params = {name: own[index] for name, own, index in zip(names, values, config, strict=True)}
         end = {"value": cost, "state": TrialState.COMPLETE} if status == Status.OK else {"state": TrialState.FAIL}

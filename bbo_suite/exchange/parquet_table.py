@@ -53,8 +53,8 @@ def _records(path: Path) -> Iterator[records.Record]:
     number = 0
     try:
         with parquet.ParquetFile(path) as file:
-            if gone := records.missing(file.schema_arrow.names):
-                raise ValueError(f"it has no column {gone[0]!r}; a table of runs has one row per evaluation")
+            if missing := records.missing(file.schema_arrow.names):
+                raise ValueError(f"it has no column {missing[0]!r}; a table of runs has one row per evaluation")
             for batch in file.iter_batches(_BATCH):
                 for record in batch.to_pylist():
                     number += 1

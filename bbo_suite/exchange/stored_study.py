@@ -61,8 +61,8 @@ def facts(run: StoredRun) -> dict[str, Any]:
     Raises:
       UserError: one is missing.
     """
-    if gone := [key for key in HEAD if key not in run.head]:
-        raise UserError(f"{gone[0]!r} is missing in the run.json of {run.path}; restore it, or delete the folder")
+    if missing := [key for key in HEAD if key not in run.head]:
+        raise UserError(f"{missing[0]!r} is missing in the run.json of {run.path}; restore it, or delete the folder")
     return {key: run.head[key] for key in HEAD}
 
 

@@ -89,12 +89,12 @@ def _from_json(text: str) -> Recording:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
+    document = dict(pairs)
+    if len(document) < len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
         raise ValueError(f"key {twice[:60]!r} occurs twice in one object; drop one of the two")
-    return made
+    return document
 
 
 def _arrays(data: bytes) -> dict[str, np.ndarray]:

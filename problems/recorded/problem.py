@@ -80,8 +80,10 @@ class RecordedProblem(Problem):
         """Return the measurement as a T4 result, on one line of JSON."""
         found = self.evaluate(config[None])
         outcome = (float(found.values[0]), int(found.status[0]), found.reasons.get(0, ""))
-        made = Measurements(self.space, range(len(self.space)), config[None], [outcome], {}, self.unit, self.default)
-        return json.dumps(t4_result(made, *made.described(), 0))
+        measurements = Measurements(
+            self.space, range(len(self.space)), config[None], [outcome], {}, self.unit, self.default
+        )
+        return json.dumps(t4_result(measurements, *measurements.described(), 0))
 
     def fingerprint(self) -> str:
         """Return a text that changes with the measurements, not with the format of the file."""

@@ -87,28 +87,34 @@ def recording(
     if not (status == Status.OK).any():
         raise ValueError("all of its configurations failed, so there is nothing to search")
     counted = _counted(measured, len(rows), int((~known).sum()), status)
-    made = Recording(tuple(names), values, ordered, rows, costs, status, reasons, unit, -1, counted | dict(facts or {}))
-    return made if default is None else with_default(made, _place(made, default), "the one that the file names")
+    recording = Recording(
+        tuple(names), values, ordered, rows, costs, status, reasons, unit, -1, counted | dict(facts or {})
+    )
+    return (
+        recording
+        if default is None
+        else with_default(recording, _place(recording, default), "the one that the file names")
+    )
 
 
-def with_default(made: Recording, place: int, why: str) -> Recording:
+def with_default(recording: Recording, place: int, why: str) -> Recording:
     """Return the recording with another default.
 
     Raises:
       ValueError: it failed.
     """
-    if made.status[place] != Status.OK:
-        raise ValueError(f"its default configuration failed ({made.reasons[place]}); name one that works")
-    return replace(made, default=place, facts=made.facts | {"default is": why})
+    if recording.status[place] != Status.OK:
+        raise ValueError(f"its default configuration failed ({recording.reasons[place]}); name one that works")
+    return replace(recording, default=place, facts=recording.facts | {"default is": why})
 
 
-def with_fallback_default(made: Recording) -> Recording:
+def with_fallback_default(recording: Recording) -> Recording:
     """Return the recording with a default: the configuration of median cost if the file names none."""
-    if made.default >= 0:
-        return made
-    order = np.argsort(made.costs, kind="stable")
-    middle = int(order[(int((made.status == Status.OK).sum()) - 1) // 2])
-    return with_default(made, middle, "the configuration of median cost: the file names no default")
+    if recording.default >= 0:
+        return recording
+    order = np.argsort(recording.costs, kind="stable")
+    middle = int(order[(int((recording.status == Status.OK).sum()) - 1) // 2])
+    return with_default(recording, middle, "the configuration of median cost: the file names no default")
 
 
 def _merged(rows: NDArray, sizes: ArrayLike, measured: Outcomes) -> tuple[NDArray[np.int64], Outcomes]:
@@ -139,14 +145,14 @@ def _counted(measured: Outcomes, kept: int, forbidden: int, status: NDArray[np.i
     }
 
 
-def _place(made: Recording, default: Mapping[str, Any]) -> int:
+def _place(recording: Recording, default: Mapping[str, Any]) -> int:
     wanted = []
-    for name, values in zip(made.names, made.values, strict=True):
+    for name, values in zip(recording.names, recording.values, strict=True):
         keys = [value_key(value, name) for value in values]
         if name not in default or (key := value_key(default[name], name)) not in keys:
             raise ValueError(f"the default that it names is not among its configurations: see parameter {name!r}")
         wanted.append(keys.index(key))
-    (found,) = np.nonzero((made.rows == wanted).all(axis=1))
+    (found,) = np.nonzero((recording.rows == wanted).all(axis=1))
     if not len(found):
         raise ValueError("the default that it names is not among its configurations; measure it, or name another")
     return int(found[0])
