@@ -112,7 +112,7 @@ def _index(file: Path) -> dict[str, Any]:
         raise ValueError(f"{file.name} is not valid JSON ({error})") from None
     for key, kind in (("maximization", bool), ("scenarios", list), ("algorithm", dict)):
         if not isinstance(index, dict) or not isinstance(index.get(key), kind):
-            raise ValueError(f"{file.name} has no valid {key!r}")
+            raise ValueError(f"{file.name} has no {key!r}, or one of the wrong type")
     return index
 
 
