@@ -85,13 +85,13 @@ def installed_gcc() -> Gcc:
 def _ask(path: str, *arguments: str) -> str:
     command, no_input = [path, *arguments], subprocess.DEVNULL
     try:
-        done = subprocess.run(command, capture_output=True, text=True, stdin=no_input, timeout=_SECONDS)
-        why = " ".join(done.stderr.split())[:200] or f"exit code {done.returncode}"
+        process = subprocess.run(command, capture_output=True, text=True, stdin=no_input, timeout=_SECONDS)
+        why = " ".join(process.stderr.split())[:200] or f"exit code {process.returncode}"
     except (OSError, subprocess.TimeoutExpired) as error:
-        done, why = None, str(error)
-    if done is None or done.returncode:
+        process, why = None, str(error)
+    if process is None or process.returncode:
         raise UserError(f"{path} does not work, or is not GCC ({why}); put a GCC first on the path")
-    return done.stdout.strip("\n")
+    return process.stdout.strip("\n")
 
 
 def _flags(text: str) -> Iterator[tuple[str, bool]]:

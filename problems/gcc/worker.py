@@ -90,11 +90,17 @@ class Program:
 
     def _compile(self, flags: Sequence[str]) -> str:
         """Return the compiler's error, empty if it made an object file."""
-        done = _run([self._gcc, "-pipe", "-w", *FLAGS, *flags, "-c", "-x", "c", self._source, "-o", str(self._object)])
-        if _FULL in done.stderr:
-            raise OSError(done.stderr.strip()[-200:])  # the machine's fault, not the candidate's
-        lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines() or ["failed"]
-        return lines[0][:200] if done.returncode else ""
+        process = _run(
+            [self._gcc, "-pipe", "-w", *FLAGS, *flags, "-c", "-x", "c", self._source, "-o", str(self._object)]
+        )
+        if _FULL in process.stderr:
+            raise OSError(process.stderr.strip()[-200:])  # the machine's fault, not the candidate's
+        lines = (
+            [line for line in process.stderr.splitlines() if "error" in line]
+            or process.stderr.splitlines()
+            or ["failed"]
+        )
+        return lines[0][:200] if process.returncode else ""
 
     def _bytes(self) -> int:
         listed = _run(["size", "-A", str(self._object)]).stdout.splitlines()
@@ -108,10 +114,10 @@ class Program:
             raise OSError(linked.stderr.strip()[-200:])
         if linked.returncode:
             return 1, "it cannot be linked as uint64_t run(uint64_t)"
-        done = _run([str(self._linked), *map(str, self._seeds)], seconds)
-        if done.returncode:
-            return 1, f"the program ended with {done.returncode} (a signal if negative)"
-        printed = done.stdout.strip()
+        process = _run([str(self._linked), *map(str, self._seeds)], seconds)
+        if process.returncode:
+            return 1, f"the program ended with {process.returncode} (a signal if negative)"
+        printed = process.stdout.strip()
         return (0, printed) if printed else (1, "the program ended before it had a result")
 
     def _correct_results(self) -> tuple[int, str]:

@@ -117,12 +117,12 @@ def _order_holds(chain: Sequence[Stage], output: str) -> Callable[[NDArray], NDA
 
 def default(pipeline: Pipeline, threads: bool, width: int) -> NDArray[np.int64]:
     """Return the default row: the settings of the stages, otherwise the first value; vectors of the machine's width."""
-    told: dict[str, Any] = {f"{stage.name}.vector": NATIVE for stage in pipeline.stages}
+    defaults: dict[str, Any] = {f"{stage.name}.vector": NATIVE for stage in pipeline.stages}
     for stage in pipeline.stages:
-        told |= {f"{stage.name}.{word}": value for word, value in stage.default.items()}
-        told[f"{stage.name}.parallel"] = not stage.places
+        defaults |= {f"{stage.name}.{word}": value for word, value in stage.default.items()}
+        defaults[f"{stage.name}.parallel"] = not stage.places
     rows = []
     for parameter in parameters(pipeline, threads):
-        value = told.get(parameter.name, parameter.values[0])
+        value = defaults.get(parameter.name, parameter.values[0])
         rows.append(list(parameter.values).index(width if value == NATIVE and "vector" in parameter.name else value))
     return np.array(rows)

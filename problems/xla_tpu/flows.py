@@ -54,8 +54,8 @@ def _trace(jaxpr: Jaxpr, values: Sequence[frozenset[int]], seen: Counter[str], n
         return frozenset() if isinstance(variable, Literal) else known.get(variable, frozenset())
 
     for operation in jaxpr.eqns:
-        word, sources = operation.primitive.name, [read(v) for v in operation.invars]
-        inner = operation.params.get(_INNER.get(word, ""))
+        primitive, sources = operation.primitive.name, [read(v) for v in operation.invars]
+        inner = operation.params.get(_INNER.get(primitive, ""))
         every = frozenset().union(*sources)
         if inner is None:
             own = None if operation.primitive.multiple_results else note(operation, label(operation, seen), every)

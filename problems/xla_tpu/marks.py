@@ -65,11 +65,11 @@ def _run(jaxpr: Jaxpr, consts: Sequence[Any], values: Sequence[Any], act: Act, s
 
 
 def _bind(operation: JaxprEqn, values: list[Any], act: Act, seen: Counter[str]) -> list[Any]:
-    word, settings = operation.primitive.name, dict(operation.params)
-    if inner := settings.get(CALLS.get(word, "")):
+    primitive, settings = operation.primitive.name, dict(operation.params)
+    if inner := settings.get(CALLS.get(primitive, "")):
         return _run(inner.jaxpr, inner.consts, values, act, seen)
-    if word in BODIES:
-        settings[BODIES[word]] = _rebuilt(settings[BODIES[word]], act, seen)
+    if primitive in BODIES:
+        settings[BODIES[primitive]] = _rebuilt(settings[BODIES[primitive]], act, seen)
     bound = operation.primitive.get_bind_params(settings)
     functions, settings = bound if isinstance(bound, tuple) else ((), bound)  # a pair up to JAX 0.9
     results = operation.primitive.bind(*functions, *values, **settings)
@@ -84,7 +84,7 @@ def _rebuilt(body: ClosedJaxpr, act: Act, seen: Counter[str]) -> ClosedJaxpr:
 
 def label(operation: JaxprEqn, seen: Counter[str]) -> str:
     """Return a unique name for an operation's result; `seen` counts the names so far and is updated."""
-    word = operation.primitive.name
-    word = operation.params["name"] if word == "name" else word
-    seen[word] += 1
-    return f"{word}.{seen[word]}" if seen[word] > 1 or operation.primitive.name != "name" else word
+    name = operation.primitive.name
+    name = operation.params["name"] if name == "name" else name
+    seen[name] += 1
+    return f"{name}.{seen[name]}" if seen[name] > 1 or operation.primitive.name != "name" else name

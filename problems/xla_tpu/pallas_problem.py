@@ -83,8 +83,8 @@ class PallasProblem(LiveProblem):
 
     def paste(self, config: NDArray) -> str:
         """Return Python code that makes the kernel with a candidate's tiles."""
-        found = self.evaluate(np.stack([self.default_row(), config]))
-        cost, usual, remark = found.values[1], found.values[0], found.reasons.get(1, "")
+        evaluations = self.evaluate(np.stack([self.default_row(), config]))
+        cost, usual, remark = evaluations.values[1], evaluations.values[0], evaluations.reasons.get(1, "")
         head = f"{self._name}, {self._machine}, libtpu {self._libtpu}: {cost:,.0f} code bytes, the default {usual:,.0f}"
         return _SNIPPET.format(head=f"{head}; {remark}", name=self._name, tiles=dict(self.request(config)))
 

@@ -54,10 +54,10 @@ class Kernels:
         kernel = self._make(dict(tiles))
         shapes = [self._jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=self._sharding) for a in kernel.arguments]
         try:
-            done: Any = self._jax.jit(kernel.call).lower(*shapes).compile()
+            compiled: Any = self._jax.jit(kernel.call).lower(*shapes).compile()
         finally:
             self._jax.clear_caches()
-        memory = done.memory_analysis()
+        memory = compiled.memory_analysis()
         roofline = max(kernel.bytes / self._machine.memory, kernel.flops / self._machine.matrix)
         held = memory.argument_size_in_bytes + memory.output_size_in_bytes + memory.temp_size_in_bytes
         return Estimates(float(kernel.steps * memory.generated_code_size_in_bytes), roofline, float(held))

@@ -112,8 +112,8 @@ class XlaTpuProblem(LiveProblem):
         return paste(head, self._name, where, self._description, self.request(config))
 
     def _costs(self, configs: NDArray) -> tuple[list[float], list[str]]:
-        found = self.evaluate(configs)
-        return found.values.tolist(), [found.reasons.get(i, "") for i in range(len(configs))]
+        evaluations = self.evaluate(configs)
+        return evaluations.values.tolist(), [evaluations.reasons.get(i, "") for i in range(len(configs))]
 
     def facts(self) -> dict[str, str]:
         """Return the compiler, the machine, the roofline of the default, and what the costs mean."""

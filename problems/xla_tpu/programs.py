@@ -36,14 +36,14 @@ def load(path: str, name: str) -> Program:
     except TypeError:
         raise ValueError(f"{name} takes arguments; name a function without any: {_HOW}") from None
     try:
-        made = maker()
+        pair = maker()
     except BaseException as error:  # SystemExit and KeyboardInterrupt too
         raise ValueError(f"{name} raises {_error_text(error, path)}") from None
-    if not (isinstance(made, tuple) and len(made) == 2 and callable(made[0]) and isinstance(made[1], Sequence)):
-        raise ValueError(f"{name} returns {_kind(made)}; {_HOW}")
-    if not all(hasattr(leaf, "shape") and hasattr(leaf, "dtype") for leaf in jax.tree.leaves(tuple(made[1]))):
+    if not (isinstance(pair, tuple) and len(pair) == 2 and callable(pair[0]) and isinstance(pair[1], Sequence)):
+        raise ValueError(f"{name} returns {_kind(pair)}; {_HOW}")
+    if not all(hasattr(leaf, "shape") and hasattr(leaf, "dtype") for leaf in jax.tree.leaves(tuple(pair[1]))):
         raise ValueError(f"{name} returns arguments that are not arrays; make each an array or a jax.ShapeDtypeStruct")
-    return made[0], tuple(made[1])
+    return pair[0], tuple(pair[1])
 
 
 def describe(program: Program, path: str, name: str) -> Description:
@@ -96,5 +96,5 @@ def _error_text(error: BaseException, path: str) -> str:
     return f"{type(error).__name__}{where}: {' '.join(str(error).split())[:200]}"
 
 
-def _kind(made: Any) -> str:  # noqa: ANN401 - whatever a user's function returns
-    return "nothing" if made is None else f"{type(made).__name__}"
+def _kind(value: Any) -> str:  # noqa: ANN401 - whatever a user's function returns
+    return "nothing" if value is None else f"{type(value).__name__}"

@@ -72,8 +72,8 @@ class Compiler:
     def estimate(self, decisions: Decisions) -> Estimates:
         """Compile with decisions and return the compiler's estimates."""
         try:
-            done = self._lowered(decisions).compile(compiler_options=dict(decisions.flags))
-            return estimates(done.as_text(), self._machine, _memory(done.memory_analysis()))
+            compiled = self._lowered(decisions).compile(compiler_options=dict(decisions.flags))
+            return estimates(compiled.as_text(), self._machine, _memory(compiled.memory_analysis()))
         finally:
             self._jax.clear_caches()  # each compilation keeps megabytes
 

@@ -95,8 +95,8 @@ class Nevergrad(Adapter):
         array = nevergrad.p.Array(init=sizes / 2).set_bounds(np.zeros_like(sizes), sizes, method="gaussian")
         array = (array - 0.5).set_integer_casting()
         array.random_state = np.random.RandomState(self.seed)
-        made = nevergrad.optimizers.registry[self.name]
-        self._optimizer = made(array, budget=self.budget, num_workers=1 if self.sequential else batch)
+        optimizer_class = nevergrad.optimizers.registry[self.name]
+        self._optimizer = optimizer_class(array, budget=self.budget, num_workers=1 if self.sequential else batch)
         self._optimizer.suggest(self.coding.default)
 
     def propose(self, n: int) -> NDArray:
