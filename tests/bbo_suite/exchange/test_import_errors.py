@@ -203,7 +203,7 @@ def test_a_recorded_space_is_a_problem_and_not_a_run(tmp_path, start, part):
 
 def test_coco_is_refused_with_what_to_do(tmp_path):
     (tmp_path / "f1.info").write_text("suite = 'bbob', funcId = 1, DIM = 2\n")
-    refused(tmp_path, tmp_path / "f1.info", "no problems of this suite")
+    refused(tmp_path, tmp_path / "f1.info", "not problems of this suite")
 
 
 OPERATIONS = [
