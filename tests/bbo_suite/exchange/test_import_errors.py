@@ -230,7 +230,7 @@ def test_a_journal_of_somebody_else(tmp_path):
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        (journal(*OPERATIONS) + '{"op_code": 4, "wor', "line 3 is not valid JSON, cut off"),
+        (journal(*OPERATIONS) + '{"op_code": 4, "wor', "line 3 is not valid JSON; it is cut off"),
         (journal(*OPERATIONS)[:-1], "line 2 is not an operation of a journal, or is cut off"),
         (journal(OPERATIONS[0], [1]), "line 2 is not an operation"),
         (journal(OPERATIONS[0], {"op_code": 4}), "Optuna cannot read it (KeyError"),
