@@ -49,7 +49,7 @@ ARGUMENTS = (jax.ShapeDtypeStruct((8, 16), "float32"), jax.ShapeDtypeStruct((16,
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("takes", "takes takes arguments; name a function without: it takes no arguments and returns a pair"),
+        ("takes", "takes takes arguments; name a function without any: it takes no arguments and returns a pair"),
         ("raises", "raises raises ZeroDivisionError (line 6): division by zero"),
         ("leaves", "leaves raises SystemExit (line 7): 2"),
         ("stops", "stops raises KeyboardInterrupt (line 8)"),
