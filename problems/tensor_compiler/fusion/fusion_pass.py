@@ -146,7 +146,7 @@ class Fusion:
         rows, tuned = (np.require(array, np.int8, ["C", "W"]) for array in (configs, tuned))
         seconds, overflowing = np.empty(b), np.empty(b, np.int64)
         state = self._state
-        alone = b == 1 and state.counter[Counter.KNOWN] == Known.NOTHING  # a sweep, which does not look at the inputs
+        alone = b == 1 and state.counter.item(Counter.KNOWN) == Known.NOTHING  # a sweep, which ignores the inputs
         given = NO_EDGES if alone else self._inputs
         evaluate(rows, tuned, self.arrays, given, machine, self._on_paper, state, seconds, overflowing)
         return seconds, overflowing
