@@ -25,10 +25,10 @@ load = frames.load
 
 
 def problem(problem_id: str, plugins: Sequence[str | Path] = ()) -> Problem:
-    """Return the problem `family/instance`, or `family:path` for a file of yours.
+    """Return the problem `family/instance`, or `family:path` for your own file.
 
     Raises:
-      UserError: there is none of that id.
+      UserError: there is no problem with that id.
     """
     return Registry(tuple(Path(path).absolute() for path in plugins)).problem(problem_id)
 
@@ -59,17 +59,17 @@ def run(
     raises `KeyboardInterrupt`.
 
     Args:
-      strategies: ids or classes, in any mixture. The id of a class `HillClimb` is `hill-climb`.
-      problems: ids, objects or classes, of which the first instance is taken. The id of `Queens("8")` is `queens/8`.
+      strategies: ids or classes, which can be mixed. The id of a class `HillClimb` is `hill-climb`.
+      problems: ids, objects or classes; of a class, the first instance is used. The id of `Queens("8")` is `queens/8`.
         Each process builds a problem from its class and the arguments of its constructor: later changes of the object
         have no effect. A run resumes only if the modules of its classes and the arguments of its problem are the same.
       options: of strategies, by id or class: `{"annealing": {"heat": 2.0}}`.
       option_texts: options as text, as on the command line: `heat` for every strategy that has it, `annealing.heat`.
-      study: the name of the folder in `results`; made of the settings by default.
+      study: the name of the folder in `results` (default: derived from the settings).
       workers: processes for each run whose problem has a live compiler; no result depends on it.
-      max_seconds: ends a run, beside the budget, once its evaluations and its strategy have taken so long.
-      jobs: the number of runs at a time, each in its own process; by default the number of cores.
-      cluster: the address of a Dask scheduler whose workers do the runs; they must see `results`.
+      max_seconds: the time limit of a run, in addition to the budget: its evaluations and its strategy together.
+      jobs: the number of parallel runs, one process each (default: the number of cores).
+      cluster: the address of a Dask scheduler whose workers execute the runs; they must see `results`.
       quiet: show no progress. By default it is shown in a terminal and in a notebook only.
 
     Raises:
@@ -83,7 +83,7 @@ def run(
     where, what = Path(results).absolute(), (given.registry, given.problems, chosen)
     plan = StudyPlan(name, where, *what, repeats, seed, budget, batch, keep_all, workers, max_seconds)
     if jobs != 1:
-        given.registry.objects.pickled()  # raises here and not in the middle of the study
+        given.registry.objects.pickled()  # so that an error is raised now, not during the study
     outcome = run_study(plan, jobs, _display(quiet), cluster)
     if outcome.errors:
         raise UserError("; ".join(outcome.errors))

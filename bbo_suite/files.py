@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, names of folders, and one sentence for errors of the disk."""
+"""Atomic writes, folder names, the cache folder, and disk errors as one sentence."""
 
 from __future__ import annotations
 

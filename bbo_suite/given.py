@@ -1,4 +1,4 @@
-"""What `run` is given, ids mixed with classes and objects, as ids of a registry that knows them all."""
+"""Turns the arguments of `run` (ids, classes and objects) into ids of a registry that knows them all."""
 
 from __future__ import annotations
 

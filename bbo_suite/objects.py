@@ -54,7 +54,7 @@ class GivenProblem:
 
 @dataclass(frozen=True)
 class Objects:
-    """What a study was given beside ids.
+    """The strategies and problems of a study that were given as classes and objects.
 
     Attributes:
       strategies: classes by their ids.
@@ -68,10 +68,10 @@ class Objects:
         return _unpickled, (self.pickled(),)
 
     def pickled(self) -> bytes:
-        """Return all of it as bytes, classes that another process cannot import with their code.
+        """Return everything as bytes; classes that another process cannot import include their code.
 
         Raises:
-          UserError: something of it cannot be pickled.
+          UserError: a class or an argument cannot be pickled.
         """
         import cloudpickle
 

@@ -1,4 +1,4 @@
-"""A study as Python sees it: the summaries of its runs, and what the commands of the same names show."""
+"""A study in Python: the summaries of its runs, and methods for the commands `plot`, `best` and `report`."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _COLUMNS = ("problem", "strategy", "runs", "median speedup")
 class Study(Sequence[dict[str, Any]]):
     """A stored study: a sequence with one summary, a dict, for each run.
 
-    What `bbo_suite.run` returns holds the runs of that call; a study that is opened by its name holds all of its runs.
+    The result of `bbo_suite.run` holds the runs of that call. A study that is opened by name holds all its runs.
 
     Args:
-      name: of the folder in `results`.
+      name: the name of its folder in `results`.
       plugins: files that define problems of the study.
 
     Attributes:
-      name: of the study.
-      path: its folder.
+      name: the name of the study.
+      path: the path of its folder.
 
     Raises:
       UserError: there is no such study.

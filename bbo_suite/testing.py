@@ -39,7 +39,7 @@ def start(
 def play(strategy: Strategy, cost: Cost, batch: int = 100) -> Iterator[tuple[NDArray, NDArray[np.float64]]]:
     """Run a strategy on a cost function until its budget is spent; yield each batch and its costs before `tell`.
 
-    As in a stored run, forbidden candidates cost inf, the last batch is not told, and an empty batch ends the run.
+    As in a stored run, forbidden candidates cost inf, `tell` is not called for the last batch, and no rows end it.
 
     Raises:
       ValueError: the strategy proposes something that is not a batch of the space.

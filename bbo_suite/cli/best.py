@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def best(
     study: StudyName, results: Results = Path("results"), plugin: Plugins = None, as_json: AsLines = False
 ) -> None:
-    """Print the best configuration of each problem, ready to paste, with its speedup measured again."""
+    """Print the best configuration of each problem as text to paste, and measure its speedup again."""
     from ..registry import Registry
     from ..verify.best import best_of
     from .tables import reserved
@@ -26,7 +26,7 @@ def best(
     complaints: list[str] = []
     found = best_of(Registry(tuple(plugin or ())), study, results, complaints)
     while True:
-        with reserved(True):  # what problems print must not be pasted
+        with reserved(True):  # output of problems must not mix with text to paste
             one = next(found, None)
         if one is None:
             break

@@ -48,6 +48,6 @@ def import_(
     from ..exchange.importing import Import
     from ..registry import Registry
 
-    made = Import(file, study, results, Registry(tuple(plugin or ())), problem)
-    print(f"{len(made.perform()):,} runs imported", file=sys.stderr)
-    print(made.path)
+    importer = Import(file, study, results, Registry(tuple(plugin or ())), problem)
+    print(f"{len(importer.perform()):,} runs imported", file=sys.stderr)
+    print(importer.path)

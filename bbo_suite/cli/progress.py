@@ -110,27 +110,27 @@ def counted(what: str, total: int, quiet: bool, unit: str = "evaluations") -> It
     from rich.console import Console
     from rich.progress import Progress
 
-    terminal, spoken = sys.stderr.isatty(), 0.0
+    terminal, printed_at = sys.stderr.isatty(), 0.0
     with Progress(console=Console(stderr=True), transient=True, disable=quiet or not terminal) as bar:
         task = bar.add_task(what, total=total)
 
         def show(done: int, words: str) -> None:
-            nonlocal spoken
+            nonlocal printed_at
             bar.update(task, completed=done, description=words)
-            if not quiet and not terminal and (done == total or time.monotonic() - spoken > PLAIN_SECONDS):
-                spoken = time.monotonic()
+            if not quiet and not terminal and (done == total or time.monotonic() - printed_at > PLAIN_SECONDS):
+                printed_at = time.monotonic()
                 print(f"{what}: {done:,}/{total:,} {unit}, {words}", file=sys.stderr, flush=True)
 
         yield show
 
 
 def _plain(runs: list[WatchedRun], done: threading.Event) -> None:
-    spoken = time.monotonic()
-    while not done.wait(min(1.0, PLAIN_SECONDS)):  # often, because the pace starts at the last look without new rows
+    printed_at = time.monotonic()
+    while not done.wait(min(1.0, PLAIN_SECONDS)):  # often: a run's pace is measured from the last look without new rows
         for run in runs:
             run.refresh()
-        if time.monotonic() - spoken >= PLAIN_SECONDS:
-            spoken = time.monotonic()
+        if time.monotonic() - printed_at >= PLAIN_SECONDS:
+            printed_at = time.monotonic()
             for run in filter(lambda run: run.active, runs):
                 print(_line(run), file=sys.stderr, flush=True)
 

@@ -46,7 +46,7 @@ class StudyOptions:
     max_seconds: Annotated[float | None, typer.Option(help="Time limit of a run, in addition to the budget.")] = None
     only: Annotated[
         str | None,
-        typer.Option(metavar="K/N", help="Do only the K-th of N shares of the runs; shares may run at the same time."),
+        typer.Option(metavar="K/N", help="Run only the K-th of N shares of the runs; shares may run at the same time."),
     ] = None
     study: Annotated[str | None, typer.Option(help="Name of the study (default: derived from the settings).")] = None
     results: Results = Path("results")

@@ -99,8 +99,8 @@ def _print(verdicts: list[Verdict]) -> None:
         print(f"note {who}: {sentence}")
     broken = sum(bool(verdict.complaints) for verdict in verdicts)
     unchecked = sum(verdict.unchecked for verdict in verdicts)
-    said = f"{broken} of {len(verdicts)} runs failed a check" if broken else "all checks passed"
-    print(f"{said}; {unchecked} could not be checked: see the notes" if unchecked else said)
+    result = f"{broken} of {len(verdicts)} runs failed a check" if broken else "all checks passed"
+    print(f"{result}; {unchecked} could not be checked: see the notes" if unchecked else result)
 
 
 def _notes(verdicts: list[Verdict]) -> dict[str, str]:

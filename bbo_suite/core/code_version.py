@@ -14,15 +14,15 @@ _OURS = ("bbo_suite", "bbo_strategies", "bbo_problems")
 
 
 def is_ours(made: type) -> bool:
-    """Return True for a class of this distribution, or a variant that one made of itself."""
-    home = next(each.__module__ for each in made.__mro__ if each.__module__ != "abc")  # as dynamic classes are in
+    """Return True for a class of this distribution, or a variant that such a class created."""
+    home = next(each.__module__ for each in made.__mro__ if each.__module__ != "abc")  # dynamic classes belong to abc
     return home.partition(".")[0] in _OURS
 
 
 def code_version(made: type | FunctionType) -> str:
     """Return a hash of the source of a class or a function; empty if there is no source.
 
-    It covers the whole module. Of a notebook it covers the cells that define the class, its bases, and the functions
+    It covers the whole module. In a notebook, it covers the cells that define the class, its bases, and the functions
     and classes that these use.
     """
     bases = made.__mro__ if isinstance(made, type) else (made,)
@@ -52,7 +52,7 @@ def _sources(made: type | FunctionType) -> set[str]:
         texts.add("".join(linecache.getlines(file)))
         if not Path(file).is_file():
             waiting += _used(function)
-    texts.discard("")  # of methods that a decorator made
+    texts.discard("")  # generated methods have no source
     return texts or _text_of_module(made)
 
 
@@ -66,7 +66,7 @@ def _functions(made: type | FunctionType) -> Iterator[FunctionType]:
 
 
 def _used(function: FunctionType) -> Iterator[FunctionType]:
-    """Yield the functions, and the methods of classes, of its own module that a function names."""
+    """Yield the functions, and the methods of classes, that a function refers to in its own module."""
     for name in _names(function.__code__):
         found = function.__globals__.get(name)
         if isinstance(found, type | FunctionType) and found.__module__ == function.__module__:
@@ -81,7 +81,7 @@ def _names(code: CodeType) -> Iterator[str]:
 
 
 def _text_of_module(made: type | FunctionType) -> set[str]:
-    """Return the source of the module of a class without methods, if it is really there."""
+    """Return the source of the module of a class without methods, if its source can be read."""
     try:
         inspect.getsource(made)
         return {inspect.getsource(sys.modules[made.__module__])}

@@ -24,7 +24,8 @@ def evaluate(problem: Problem, configs: NDArray) -> Evaluations:
     """Return the evaluations of `(n, d)` candidates, with `seconds` always filled in.
 
     Raises:
-      UserError: the problem raised, or answered with a wrong shape, NaN or a value that contradicts its status.
+      UserError: the problem raised an exception, or returned a wrong shape, NaN, or a value that contradicts its
+        status.
     """
     allowed = problem.space.allowed(configs)
     if allowed.all():
@@ -74,12 +75,12 @@ def _agree(configs: NDArray, values: NDArray[np.float64], status: NDArray, secon
         raise ValueError(f"evaluate returned status {status[~np.isin(status, list(Status))][0]}; use bbo_suite.Status")
     if not (np.isfinite(seconds) & (seconds >= 0)).all():
         raise ValueError("evaluate returned seconds that are negative or not finite")
-    strange = np.flatnonzero(~(values >= 0))
-    if len(strange):
-        advice = "a cost is not negative, and a candidate that fails costs inf and has a status"
-        raise ValueError(f"the value of candidate {row_text(configs[strange[0]])} is {values[strange[0]]}; {advice}")
+    invalid = np.flatnonzero(~(values >= 0))
+    if len(invalid):
+        advice = "a cost must be 0 or more; a failed candidate costs inf and has a status"
+        raise ValueError(f"the value of candidate {row_text(configs[invalid[0]])} is {values[invalid[0]]}; {advice}")
     if ((status == Status.OK) != np.isfinite(values)).any():
-        raise ValueError("a value is finite without status OK, or status is OK without a finite value; make them agree")
+        raise ValueError("a value and its status disagree: the value must be finite with status OK, inf otherwise")
 
 
 def default_value(problem: Problem) -> float:

@@ -1,4 +1,4 @@
-"""Options of a strategy: a frozen dataclass from which help, stored settings and documentation are made."""
+"""Options of a strategy: a frozen dataclass that defines the help, the stored settings and the documentation."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def parse(options: type, texts: Mapping[str, str], owner: str) -> Any:  # noqa: 
 
 
 def make(options: type, values: Mapping[str, Any], owner: str) -> Any:  # noqa: ANN401 - an instance of `options`
-    """Return the dataclass with the fields that `values` names set; a text is read as on the command line.
+    """Return an instance of the dataclass with fields set from `values`; text is parsed as on the command line.
 
     Raises:
-      UserError: no such option, a value of a wrong type, or a number out of its range.
+      UserError: an option is unknown, a value has the wrong type, or a number is out of range.
     """
     types = get_type_hints(options)
     whole = {name: value for name, value in values.items() if isinstance(value, tuple | list) and name in types}

@@ -20,7 +20,7 @@ from .task import Strategies, Structure, Task
 from .value_version import arguments_version
 
 NO_CHANGE = "# the default"
-"""What `paste` returns for the default, where it writes differences only."""
+"""What `paste` returns for the default, if it writes only differences."""
 
 
 class Status(IntEnum):
@@ -113,7 +113,7 @@ class Problem(ABC):
         return None
 
     def fingerprint(self) -> str:
-        """Return a text that changes when the problem does: rows of different fingerprints are never mixed.
+        """Return a text that changes when the problem changes. Rows with different fingerprints are never mixed.
 
         By default it covers the space, the default, the source of the class's module and the constructor's arguments.
         """
@@ -127,7 +127,7 @@ class Problem(ABC):
         return f"{made.__qualname__}|{code_version(made)}|{arguments_version(*self.constructed_with)}"
 
     def why_unversioned(self) -> str:
-        """Return why the fingerprint would not show a change of the problem, so that a run cannot be resumed, or ""."""
+        """Return why the fingerprint cannot detect a change of the problem, so that runs cannot be resumed; else ""."""
         made = type(self)
         if is_ours(made) or made.fingerprint is not Problem.fingerprint:
             return ""
@@ -163,7 +163,7 @@ class Problem(ABC):
 
     def __repr__(self) -> str:
         """Return the class, the id, the space and the unit."""
-        space = getattr(self, "space", None)  # a constructor that fails has none yet
+        space = getattr(self, "space", None)  # missing if the constructor failed
         return f"{type(self).__name__}({self.id!r}, {space!r}, unit {self.unit!r})"
 
     def task(self, uses_structure: bool = True, strategies: Strategies | None = None) -> Task:

@@ -1,4 +1,4 @@
-"""The search space: arrays of sizes, kinds and groups; names and values are made on demand."""
+"""The search space: arrays of sizes, kinds and groups; names and values are computed on demand."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class NoOptions:
 
 
 class Strategy(ABC):
-    """Proposes candidates; deterministic, given its generator and the costs that it was told.
+    """Proposes candidates. With the same generator and the same costs, it must propose the same candidates.
 
     Args:
       task: the problem as a strategy sees it.
@@ -30,14 +30,14 @@ class Strategy(ABC):
 
     Attributes:
       uses_structure: True if the strategy uses what the problem declares about its parameters.
-      has_variants: True if the class only stands for others with ids `id:NAME`; see `variants` and `variant`.
+      has_variants: True if the class represents several strategies, with ids `id:NAME`; see `variants` and `variant`.
     """
 
     Options: ClassVar[type] = NoOptions
     uses_structure: ClassVar[bool] = False
     has_variants: ClassVar[bool] = False
     pretrain: ClassVar[Callable[..., None] | None] = None
-    """A class method, if the strategy can be trained on some problems for others; see `pretraining.pretrain`.
+    """A class method, if the strategy can be trained on some problems and used on others; see `pretraining.pretrain`.
 
     It takes `(lessons, budget, rng, options, out, progress)` and writes what it learned to the file `out`.
     """
@@ -56,7 +56,7 @@ class Strategy(ABC):
     def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:  # noqa: B027 - not every strategy learns
         """Learn the `(k,)` costs of the last batch; inf for candidates that failed.
 
-        The last batch of a run is not told, because no proposal follows it.
+        It is not called for the last batch of a run, because no proposal follows.
         """
 
     def observe(self, configs: NDArray, values: NDArray[np.float64]) -> None:  # noqa: B027 - not every strategy learns
@@ -67,12 +67,12 @@ class Strategy(ABC):
 
     @classmethod
     def members(cls, options: Any) -> Collection[str]:  # noqa: ANN401 - its own Options
-        """Return the ids of the other strategies that it runs with these options, found by `task.strategies`."""
+        """Return the ids of the other strategies that it runs with these options; `task.strategies` finds them."""
         return ()
 
     @classmethod
     def variants(cls) -> Collection[str]:
-        """Return the names of the strategies that a class with variants stands for."""
+        """Return the names of the strategies that a class with variants represents."""
         return ()
 
     @classmethod

@@ -1,4 +1,4 @@
-"""What a strategy knows about a problem. It never holds the problem, so every evaluation counts in the budget."""
+"""What a strategy knows about a problem. It has no access to the problem, so every evaluation counts."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ class Task:
       default: `(d,)` the candidate that the compiler would choose itself.
       unit: the unit of the costs, which are minimised.
       structure: what the problem declares about its parameters; None if nothing, or if the strategy is black-box.
-      strategies: those that the study knows, plugins included, for a strategy that runs others; None for those that
-        are installed.
+      strategies: the strategies that the study knows, including plugins, for a strategy that runs others; None: only
+        installed ones.
     """
 
     problem: str

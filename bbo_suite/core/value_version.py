@@ -1,4 +1,4 @@
-"""The version of a constructor's argument: a text that equal arguments share in any process."""
+"""The version of a constructor's argument: a text that is the same for equal arguments in any process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .space import Space
 
 
 def value_version(value: object) -> str:
-    """Return a text that equal arguments of a constructor share, in any process; empty where none is known."""
+    """Return a text that is the same for equal arguments in any process; empty if there is none."""
     match value:
         case None | bool() | int() | float() | complex() | str() | bytes():
             return repr(value)
@@ -54,7 +54,7 @@ def _version_of_named(value: Any) -> str:  # noqa: ANN401 - a class or a functio
 
 
 def arguments_version(arguments: Sequence[object], keywords: Mapping[str, object]) -> str:
-    """Return a text that equal arguments of a constructor share; empty where one has no version."""
+    """Return a text that is the same for equal arguments; empty if an argument has no version."""
     return value_version((tuple(arguments), dict(keywords)))
 
 

@@ -118,7 +118,7 @@ def _caption(run: pd.DataFrame, data: pd.DataFrame) -> str:
     what = style.short(f"{one['problem']}, {one['strategy']}, seed {one['seed']}", 120)
     known = f"all {len(kept):,} candidates" if len(kept) == len(run) else f"the {len(kept):,} candidates that improved"
     hint = "" if len(kept) == len(run) else ", a small and biased sample (`run --all-configs` keeps all)"
-    which, forest = "matter most", f"Importance: of a random forest, fitted to {known}{hint}."
+    which, forest = "matter most", f"Importance: from a random forest that was fitted to {known}{hint}."
     if data["importance"].isna().all():
         which, forest = "changed most often", f"No importance: {known} are too few or have the same cost."
     return (

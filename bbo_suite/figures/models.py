@@ -62,10 +62,11 @@ def _panel(ax: Axes, lines: pd.DataFrame, looks: dict[str, style.Look]) -> None:
 
 
 def _caption(data: pd.DataFrame) -> str:
-    runs = f"{data['runs'].max()} runs, or of those that fitted at that point" if data["runs"].max() > 1 else "one run"
+    most = data["runs"].max()
+    runs = f"{most} runs, or of those that fitted the model at that point" if most > 1 else "one run"
     cut = f" Scores below {_LEAST:g} are drawn at {_LEAST:g}." if data["score"].min() < _LEAST else ""
     return (
-        f"Cross-validated R² of each model whenever it is fitted, higher is better; 1 is perfect, 0 is as good as "
+        f"Cross-validated R² of each model each time it is fitted, higher is better; 1 is perfect, 0 is as good as "
         f"predicting the mean; median of {runs}. Evaluations on a log scale.{cut}"
     )
 

@@ -120,7 +120,7 @@ def hopeless(scores: Scores) -> Iterator[Limit]:
     if level := [problem for problem, top in best.items() if 0 < top <= 1]:
         yield Limit("no gain", tuple(level), f"On {formatting.listed(level)} no run beats the default.")
     if tiny := [problem for problem, top in best.items() if 0 < top - 1 < SMALLEST_GAIN]:
-        text = f"On {formatting.listed(tiny)} no run gains {SMALLEST_GAIN_TEXT}: gain shares and targets omit this."
+        text = f"On {formatting.listed(tiny)} no run gains {SMALLEST_GAIN_TEXT}, so gain shares and targets omit it."
         yield Limit("tiny gain", tuple(tiny), text)
 
 

@@ -35,7 +35,7 @@ def check_address(address: str) -> None:
     """Check that Dask is installed and that a scheduler answers.
 
     Raises:
-      UserError: one of the two is not the case.
+      UserError: Dask is not installed, or no scheduler answers.
     """
     require("distributed", "a cluster", "bbo_suite[cluster]")
     try:
@@ -59,8 +59,8 @@ async def _identity(address: str) -> str:
 def run_on_cluster(address: str, study: StudyPlan, plan: list[PlannedRun], stop: Path) -> Iterator[Outcome]:
     """Run a plan on a cluster and yield each outcome as soon as it is known.
 
-    A run whose worker dies restarts on another worker, which replays the stored rows. If several workers die of it,
-    the run fails and the other runs continue. (joblib's Dask backend would stop the study, so Dask is used directly.)
+    A run whose worker dies restarts on another worker, which replays the stored rows. If several workers die during the
+    same run, this run fails and the others continue. (joblib's Dask backend would stop the study, so it is not used.)
 
     Args:
       stop: runs end after their current batch when this file appears or its folder is gone; all workers must see it.
@@ -82,7 +82,7 @@ def run_on_cluster(address: str, study: StudyPlan, plan: list[PlannedRun], stop:
 def _connected(address: str) -> Iterator[Client]:
     from distributed import Client
 
-    for name in _LOGS:  # all that matters is reported as an error or an outcome
+    for name in _LOGS:  # everything important is reported as an error or an outcome
         logging.getLogger(name).setLevel(logging.CRITICAL)
     with Client(address, set_as_default=False) as client:
         _check_workers(client, address)
@@ -92,10 +92,10 @@ def _connected(address: str) -> Iterator[Client]:
 def _check_workers(client: Client, address: str) -> None:
     """Refuse workers with several threads; print a hint if there is no worker yet."""
     workers = client.scheduler_info(n_workers=-1)["workers"]
-    for worker, its in workers.items():
-        if its["nthreads"] > 1:
+    for worker, info in workers.items():
+        if info["nthreads"] > 1:
             advice = f"start workers by `dask worker {address} --nthreads 1 --nworkers N`"
-            raise UserError(f"worker {worker} has {its['nthreads']} threads, but each run needs a process: {advice}")
+            raise UserError(f"worker {worker} has {info['nthreads']} threads, but each run needs a process: {advice}")
     if not workers:
         print(f"no worker yet; start some by `dask worker {address} --nthreads 1`", file=sys.stderr, flush=True)
 
@@ -119,7 +119,7 @@ def _outcome(future: Future, planned: PlannedRun, address: str) -> Outcome:
 
 
 def _run_on_worker(study: StudyPlan, planned: PlannedRun, stop: Path, folder: Path) -> Outcome:
-    """Do one run on a worker, in the working directory of the command, so that relative paths mean the same."""
+    """Execute one run on a worker, in the working directory of the command, so that relative paths stay valid."""
     _enter(folder, study)
     noted = dataclasses.replace(planned, facts=planned.facts | facts())
     with _ONE_RUN:  # runs must not share a problem

@@ -1,4 +1,4 @@
-"""What shows a study's progress: given by the command line or the Python API, so that runs know neither."""
+"""The display of a study's progress. The command line and the Python API provide it, so `runs` depends on neither."""
 
 from __future__ import annotations
 

@@ -31,8 +31,7 @@ def run_loop(
 ) -> bool:
     """Spend the rest of the run's budget and return whether the run is complete.
 
-    Stored rows are not evaluated again: after a check that the strategy proposes the same candidates, it is told the
-    stored costs.
+    Stored rows are not evaluated again: the strategy must propose the same candidates, and receives the stored costs.
 
     Args:
       folder: already entered; holds the stored rows and takes the new ones.
@@ -53,7 +52,7 @@ def run_loop(
     try:
         return _loop(run, problem, strategy, folder, stopped, keep_all, limit, strategies)
     except UserError as error:
-        with suppress(UserError):  # a full disk has no room for this either
+        with suppress(UserError):  # on a full disk this fails too
             folder.note(error.__cause__ or error)
         raise
 

@@ -22,7 +22,7 @@ from .study_plan import PlannedRun, StudyPlan
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a run: complete or stopped, with its summary, or failed, with an error of one sentence."""
+    """The outcome of a run. It is complete or stopped, with a summary, or failed, with an error of one sentence."""
 
     path: Path
     complete: bool
@@ -48,7 +48,7 @@ def run_planned(study: StudyPlan, planned: PlannedRun, stopped: Callable[[], boo
         with folder, threadpool_limits(1):
             limits = study.keep_all, study.max_seconds
             complete = run_loop(planned.run, problem, strategy, folder, stopped, *limits, study.registry)
-        return Outcome(planned.path, complete, summary=summarise(planned.path))  # here, to be done in parallel
+        return Outcome(planned.path, complete, summary=summarise(planned.path))  # here, so in parallel
     except UserError as error:
         return Outcome(planned.path, False, str(error))
 

@@ -18,8 +18,8 @@ class RunLog:
     """Reads the stored rows of a run and appends new ones.
 
     Attributes:
-      done: number of evaluations so far, replayed ones included.
-      seconds: that these took, the strategy's own time included.
+      done: number of evaluations so far, including replayed ones.
+      seconds: their total time, including the strategy's own.
     """
 
     def __init__(self, problem: Problem, folder: RunFolder, keep_all: bool) -> None:
@@ -39,7 +39,7 @@ class RunLog:
         known = self._folder.rows[self.done : self.done + len(configs)]
         for row, digest in zip(known, digests, strict=False):
             if row.digest != digest:
-                raise self._other(f"evaluation {row.evaluation} is another candidate")
+                raise self._other(f"the strategy now proposes another candidate for evaluation {row.evaluation}")
         values = np.array([row.value for row in known])
         self._best = min(self._best, values.min(initial=np.inf))
         new = configs[len(known) :]
@@ -55,12 +55,12 @@ class RunLog:
     def end(self, reason: str) -> None:
         """Mark the run as complete, after a check that the folder holds no further rows."""
         if self.done < len(self._folder.rows):
-            raise self._other(f"evaluation {self.done + 1} is stored although the strategy proposes no more")
+            raise self._other(f"evaluation {self.done + 1} is stored, but the strategy proposes no more candidates")
         self._folder.end(reason, self.done, float(self._best), self.seconds)
 
     def _other(self, what: str) -> UserError:
-        advice = "the strategy, its libraries or the processor changed; nothing was changed: choose another --study"
-        return UserError(f"{self._folder.path}, {what}: {advice}")
+        advice = "the strategy, its libraries or the processor changed; choose another --study (no file was changed)"
+        return UserError(f"{self._folder.path}: {what}; {advice}")
 
     def _evaluate(self, configs: NDArray, digests: list[str], skipped: int, strategy_seconds: float) -> Iterator[Row]:
         space, result = self._problem.space, evaluate(self._problem, configs)

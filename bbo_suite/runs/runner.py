@@ -65,7 +65,7 @@ def _check_cluster(address: str, jobs: int | None) -> None:
     from .cluster import check_address
 
     if jobs is not None:
-        raise UserError("jobs applies to this machine only; a cluster does as many runs at a time as it has workers")
+        raise UserError("jobs applies to this machine only; a cluster executes one run per worker at a time")
     check_address(address)
 
 
@@ -87,7 +87,7 @@ def _shown(outcomes: Iterable[Outcome], ended: Callable[[Path], None]) -> Iterat
 
 @contextmanager
 def _alone(study: StudyPlan) -> Iterator[None]:
-    """Keep other processes from writing the same study, or the same share of it, meanwhile."""
+    """Prevent other processes from writing the same study, or the same share of it, inside the block."""
     study.claim()
     name = LOCK if study.only is None else f"{LOCK}-{study.only[0]}-of-{study.only[1]}"
     lock = FileLock(study.path / name, timeout=0)

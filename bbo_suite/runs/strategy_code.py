@@ -1,4 +1,4 @@
-"""The version of a strategy's code that is not part of this distribution, noted with a run and compared on resume."""
+"""The version of a strategy's code outside this distribution: stored with a run and compared on resume."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ..store.identity import CODE, UNVERSIONED
 
 
 def code_facts(registry: Registry, name: str, options: Any) -> dict[str, str]:  # noqa: ANN401 - the strategy's own
-    """Return what `run.json` notes of the code of a strategy, its members included; nothing for a built-in one.
+    """Return what `run.json` stores about the code of a strategy and its members; nothing for a built-in one.
 
-    It is no part of the identity, because random draws derive from that.
+    It is not part of the identity, because the identity determines the random draws.
     """
     foreign = {owner: found for owner, found in _all(registry, name, options) if not is_ours(found)}
     versions = {owner: code_version(found) for owner, found in foreign.items()}
@@ -30,5 +30,5 @@ def _all(registry: Registry, name: str, options: Any) -> Iterator[tuple[str, typ
     strategy = registry.strategy(name)
     yield name, strategy
     for member in strategy.members(options):
-        with suppress(UserError):  # the strategy itself says in its own words which member it cannot run
+        with suppress(UserError):  # the strategy itself reports which member it cannot run
             yield from () if member == name else _all(registry, member, registry.strategy(member).Options())

@@ -10,7 +10,7 @@ from ..store.folders import has_ended
 from .study_plan import PlannedRun, StudyPlan
 
 ROW_BYTES = 80
-"""Size of a stored evaluation without its candidate; the few improvements, which keep theirs, are neglected."""
+"""Size of a stored evaluation without its candidate. Improvements store theirs, but are few and neglected."""
 
 
 def workload(study: StudyPlan, plan: Sequence[PlannedRun]) -> Iterator[dict[str, Any]]:

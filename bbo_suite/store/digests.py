@@ -1,4 +1,4 @@
-"""Digests of runs: they tell whether a run made again gave the same candidates, values and statuses, without its rows.
+"""Digests of runs: they show, without the rows, whether a repeated run has the same candidates, values and statuses.
 
 A table of digests is a CSV file with one line per run. Seconds do not count: they differ from machine to machine.
 """
@@ -24,7 +24,7 @@ class RunDigest(NamedTuple):
     Attributes:
       problem, strategy, seed: of the run.
       evaluations: the number of its rows.
-      best: the least value; inf if nothing succeeded.
+      best: the lowest value; inf if nothing succeeded.
       digest: 16 hexadecimal digits, of the run's identity and the digest, value and status of each row.
     """
 

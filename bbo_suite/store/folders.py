@@ -1,4 +1,4 @@
-"""Where studies and their runs lie on disk: the names of all files, and how runs are found.
+"""Where studies and their runs are stored: the names of all files, and how to find runs.
 
 A study is a folder `RESULTS/STUDY` with `study.json` (what all runs share) and `planned.jsonl` (the runs to be made);
 each run is a folder in it.
@@ -25,7 +25,7 @@ def study_path(study: str, results: Path | str) -> Path:
     path = Path(results) / study
     if not has_runs(path):
         known = sorted({run.parents[1].name for run in Path(results).glob(f"*/*/{RUN}")})
-        hint = f"known: {', '.join(known)}" if known else "no study is there yet"
+        hint = f"known: {', '.join(known)}" if known else "there are no studies yet"
         raise UserError(f"there is no study {study!r} in {results} ({hint}); make one with `run --study {study}`")
     return path
 
@@ -50,15 +50,15 @@ def has_runs(study: Path) -> bool:
 
 
 def has_begun(run: Path) -> bool:
-    """Return whether a run's folder says what it is."""
+    """Return whether a run has begun: its folder has a `run.json`."""
     return (run / RUN).exists()
 
 
 def has_ended(run: Path) -> bool:
-    """Return whether a run's folder says that the run is complete."""
+    """Return whether a run has ended: its folder has an `end.json`."""
     return (run / END).exists()
 
 
 def unnamed_runs(study: Path) -> Iterator[Path]:
-    """Yield the folders that hold rows but no `run.json`, so that nobody knows of which run they are."""
+    """Yield the folders that hold rows but no `run.json`, so that their run is unknown."""
     yield from (rows.parent for rows in sorted(study.glob(f"*/{ROWS}")) if not has_begun(rows.parent))

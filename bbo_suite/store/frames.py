@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TEXTS = ("digest", "config", "reason")
-"""The columns of text: most of the memory of a large frame, and few readers need them."""
+"""The columns of text. They take most of the memory of a large frame, and few readers need them."""
 _FIXED = ("problem", "strategy", "seed", "default", "budget", "unit", "uses_structure", "parameters")
-"""What is the same in all rows of a run."""
+"""Columns that are constant within a run."""
 _TYPES: dict[str, Any] = {
     **dict.fromkeys(TEXTS, "str"),
     **{"evaluation": "int32", "value": "float64", "strategy_seconds": "float32", "evaluation_seconds": "float32"},
@@ -48,7 +48,7 @@ def rows(path: Path, texts: Collection[str] = TEXTS) -> pd.DataFrame:
         frame = pd.read_csv(io.BytesIO(whole), usecols=list(types), dtype=types, **how)
         return frame.astype({name: "category" for name in ("config", "reason") if name in texts})
     except ValueError as error:
-        raise UserError(f"{file} is damaged ({error}); restore it, or delete its folder to run it anew") from None
+        raise UserError(f"{file} is damaged ({error}); restore it, or delete its folder to run it again") from None
 
 
 @cache
@@ -86,7 +86,7 @@ def described(path: Path, head: dict[str, Any]) -> dict[str, Any]:
 
 
 def joined(runs: Sequence[tuple[dict[str, Any], pd.DataFrame]]) -> pd.DataFrame:
-    """Return the frame of a study from each run's description and rows, whose columns are taken out."""
+    """Return the frame of a study from each run's description and rows. The columns of the rows are removed."""
     import pandas as pd
 
     heads, parts = [head for head, _ in runs], [part for _, part in runs]
@@ -99,7 +99,7 @@ def joined(runs: Sequence[tuple[dict[str, Any], pd.DataFrame]]) -> pd.DataFrame:
 
 
 def _joined(parts: list[pd.DataFrame], name: str) -> pd.Series:
-    """Take a column out of all parts, so that only one column at a time is in memory twice."""
+    """Remove a column from all parts and join it, so that only one column at a time is in memory twice."""
     import pandas as pd
     from pandas.api.types import union_categoricals
 
@@ -122,12 +122,12 @@ def _repeated(values: list[Any], lengths: list[int]) -> Any:  # noqa: ANN401 - a
 
 
 def printable(text: str) -> str:
-    """Return text without the lone surrogates that stand for the bytes of a strange file name: Arrow refuses them."""
+    """Return text without lone surrogates, which represent undecodable bytes of a file name: Arrow refuses them."""
     return text.encode(errors="backslashreplace").decode()
 
 
 def _parameters(path: Path) -> int:
-    """Return the number of parameters of a run's candidates by its first row, the only place in older runs."""
+    """Return the number of parameters from a run's first row, the only source in older runs."""
     with (path / ROWS).open(encoding="utf-8") if (path / ROWS).exists() else io.StringIO() as file:
         config = next(islice(file, 1, None), "," * len(COLUMNS)).split(",")[COLUMNS.index("config")]
     return config.count("-") + 1 if "-" in config else len(config)

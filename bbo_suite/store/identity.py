@@ -20,17 +20,17 @@ IMPORTED = "imported"
 """The key of `run.json` that says where a run was imported from."""
 
 CODE, UNVERSIONED = "code", "unversioned"
-"""Keys of `run.json`: the version of a strategy's code that is not part of this distribution; why there is none."""
+"""Keys of `run.json`: the version of a strategy's code outside this distribution; why there is no version."""
 
 _KINDS: dict[str, Any] = {
     **dict.fromkeys(("problem", "fingerprint", "strategy", "unit"), str),
     **dict.fromkeys(("seed", "budget", "batch"), int),
     **{"options": dict, "default": (int, float), "uses_structure": bool},
 }
-"""What `run.json` must hold."""
+"""The required keys of `run.json` and their types."""
 
 OTHER_CONTENT = "the program or its compiler's version has changed"
-"""Why the fingerprint of a problem differs, for people."""
+"""Why the fingerprint of a problem differs, for messages."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Run:
         return json.loads(json.dumps(dataclasses.asdict(self)))
 
     def generator(self) -> np.random.Generator:
-        """Return the run's only source of randomness, derived from its identity by bytes."""
+        """Return the run's only source of randomness, initialised with a hash of its identity."""
         text = json.dumps(self.identity(), sort_keys=True)
         return np.random.Generator(np.random.PCG64(int.from_bytes(hashlib.sha256(text.encode()).digest())))
 
@@ -74,7 +74,7 @@ def read_head(path: Path) -> dict[str, Any]:
     for name, kind in _KINDS.items():
         if not isinstance(head.get(name), kind):
             what = "has the wrong type" if name in head else "is missing"
-            raise UserError(f"{name!r} {what} in {path / RUN}; restore it, or delete its folder to run it anew")
+            raise UserError(f"{name!r} {what} in {path / RUN}; restore it, or delete its folder to run it again")
     return head
 
 
@@ -82,7 +82,7 @@ def check_identity(path: Path, identity: Mapping[str, Any], code: str | None = N
     """Check that a folder holds no run yet, or the same one.
 
     Args:
-      code: the version of the strategy's code, where it is not part of this distribution.
+      code: the version of the strategy's code, if it is not part of this distribution.
 
     Raises:
       UserError: it holds another run, and the message names what differs; or a run that cannot be resumed.
@@ -106,7 +106,7 @@ def _check_code(path: Path, stored: Mapping[str, Any], code: str | None) -> None
     if why := stored.get(UNVERSIONED):
         raise UserError(f"{path} cannot be resumed, because {why}; {advice}")
     if code is not None and CODE not in stored:
-        raise UserError(f"{path} was stored before the code of strategy {stored['strategy']} was noted; {advice}")
+        raise UserError(f"{path} has no version of the code of strategy {stored['strategy']}; {advice}")
     if code is not None and stored[CODE] != code:
         raise UserError(f"{path} was made with other code of strategy {stored['strategy']}; {advice}")
 

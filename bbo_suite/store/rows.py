@@ -1,6 +1,6 @@
-"""A run's log `rows.csv`: one evaluation per line, each with a checksum. Here are its columns and its exact reader.
+"""A run's log `rows.csv`: one evaluation per line, each with a checksum. The columns and the exact reader.
 
-`frames` reads the same columns fast, without the checksums, and `tail` only what a growing log has new.
+`frames` reads the same columns fast, without the checksums. `tail` reads only the new lines of a growing log.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Row:
         """
         text, check = line[:-9], line[-9:-1]
         if not line.endswith("\n") or f"{zlib.crc32(text.encode()):08x}" != check:
-            raise ValueError("its checksum does not fit")
+            raise ValueError("its checksum does not match")
         evaluation, digest, value, status, strategy_seconds, evaluation_seconds, rest = text.split(",", 6)
         fields = _CONFIG_AND_REASON.fullmatch(rest)
         if not fields or status not in STATUS:
@@ -113,5 +113,5 @@ def read_rows(path: Path) -> tuple[list[Row], int]:
 
 def damaged(file: Path, line: int, why: str) -> UserError:
     """Return the error for a log with a line that this suite did not write."""
-    remedy = "restore the file, delete its folder to run it anew, or choose another --study"
+    remedy = "restore the file, delete its folder to run it again, or choose another --study"
     return UserError(f"{file}, line {line} is damaged ({why}); nothing was changed: {remedy}")

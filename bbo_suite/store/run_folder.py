@@ -26,9 +26,9 @@ class RunFolder:
     why the run ended and exists only once it has; `error.txt` says why the last attempt failed.
 
     Args:
-      path: the folder; made if absent.
-      identity: must equal the stored one for rows to be continued.
-      facts: written beside the identity when the run starts: versions, machine, the default's cost.
+      path: the folder; created if absent.
+      identity: must equal the stored one, if there are rows.
+      facts: written next to the identity when the run starts: versions, machine, the default's cost.
       patience: seconds to wait for another process that holds the folder.
 
     Raises:
@@ -64,7 +64,7 @@ class RunFolder:
         self.rows, length = read_rows(self.path)
         if not has_begun(self.path):
             if self.rows:
-                raise UserError(f"{self.path / RUN} is missing although rows are there; choose another --study")
+                raise UserError(f"{self.path / RUN} is missing although there are rows; choose another --study")
             write_json(self.path / RUN, self._head)
         self._file = os.open(self.path / ROWS, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
         self._whole: int | None = length
@@ -79,7 +79,7 @@ class RunFolder:
         return complete(self.path, len(self.rows))
 
     def has_time(self, max_seconds: float) -> bool:
-        """Return whether the run ended because its time was up, and has more time now."""
+        """Return whether the run ended at its time limit and the limit is higher now."""
         taken = sum(row.strategy_seconds + row.evaluation_seconds for row in self.rows)
         return end_reason(self.path, len(self.rows)) == "time" and taken < max_seconds
 
@@ -92,7 +92,7 @@ class RunFolder:
         """Write a batch; once this returns, no crash of the process loses it."""
         with disk_errors(self.path):
             text = "".join(row.line() for row in rows)
-            if self._whole is not None:  # a line that a crash cut was never acknowledged
+            if self._whole is not None:  # remove a line that a crash left incomplete
                 os.ftruncate(self._file, self._whole)
                 text = text if self._whole else HEADER + text
                 self._whole = None
@@ -104,7 +104,7 @@ class RunFolder:
         Args:
           reason: `budget` (spent), `covered` (the whole space) or `time` (up); `imported` for an imported run.
           evaluations: the number of rows.
-          best: the least value; it and `seconds` spare readers of many runs the rows.
+          best: the lowest value. With it and `seconds`, readers of many runs need not read the rows.
           seconds: the total of all rows.
         """
         numbers = {"best": best if math.isfinite(best) else None, "seconds": seconds}

@@ -14,7 +14,7 @@ from .plan import RunName
 from .tail import Tail
 
 SILENT_SECONDS = 60.0
-"""A run that has written nothing for so long is called silent: a slow batch, or a process that is gone."""
+"""A run without new rows for this long is called silent: its batch is slow, or its process has died."""
 
 
 class RunState(enum.Enum):
@@ -24,7 +24,7 @@ class RunState(enum.Enum):
 
 
 class RunView:
-    """A run of which each `refresh` reads only what was added; of a complete run only the end is read.
+    """The state of a run. Each `refresh` reads only new rows; for a complete run it reads only the end.
 
     Attributes:
       budget: of the run.
@@ -47,7 +47,7 @@ class RunView:
 
     @property
     def best(self) -> float:
-        """The least value so far; inf before there is any."""
+        """The lowest value so far; inf before there is one."""
         return self._tail.best
 
     @property
@@ -106,7 +106,7 @@ class RunView:
 
 
 def read_object(file: Path) -> dict[str, Any]:
-    """Return a JSON object, empty if it is missing or damaged: it is only shown to people."""
+    """Return a JSON object; empty if it is missing or damaged, because it is only displayed."""
     try:
         content = json.loads(file.read_bytes())
     except (OSError, ValueError):

@@ -40,7 +40,7 @@ class StoredRun:
 
     @property
     def name(self) -> RunName:
-        """What tells the run from the others of its study."""
+        """What distinguishes the run from the others of its study."""
         return RunName(self.identity.problem, self.identity.strategy, self.identity.seed)
 
     @cached_property
@@ -58,7 +58,7 @@ class StoredRun:
 
     @property
     def best(self) -> Row | None:
-        """The first row of the least value; None where nothing succeeded."""
+        """The first row with the lowest value; None if nothing succeeded."""
         row = min(self.rows, key=lambda row: row.value, default=None)
         return row if row is not None and math.isfinite(row.value) else None
 
@@ -74,8 +74,8 @@ class StoredRun:
     @property
     def source(self) -> str:
         """The file of another tool that the run was imported from; empty for a run made by this suite."""
-        told = self.head.get(IMPORTED)
-        return str(told.get("source")) if isinstance(told, dict) else ""
+        entry = self.head.get(IMPORTED)
+        return str(entry.get("source")) if isinstance(entry, dict) else ""
 
     @property
     def error(self) -> str:
@@ -107,7 +107,7 @@ def open_run(path: Path) -> StoredRun:
 
 
 def readable(folders: list[Path], complaints: list[str]) -> Iterator[StoredRun]:
-    """Yield the runs whose files are sound; for each other one, a sentence is appended to `complaints`."""
+    """Yield the runs whose files are valid; for every other run, append a sentence to `complaints`."""
     for folder in folders:
         try:
             run = open_run(folder)

@@ -13,7 +13,7 @@ from .plan import RunName, read_planned
 from .run_view import RunState, RunView, read_object
 
 WINDOW_SECONDS, ENOUGH_SECONDS = 60.0, 5.0
-"""The speed is measured over the last so many seconds, once there are enough of them."""
+"""The speed is measured over a window of this length, once the second number of seconds has passed."""
 
 
 class StudyView:

@@ -1,6 +1,6 @@
-"""A growing `rows.csv`, counted as it grows: only what was added is read, and few of its lines are parsed.
+"""Statistics of a growing `rows.csv`: only new lines are read, and few of them are parsed.
 
-Damage is passed over: whoever resumes the run or reads it whole (`rows.read_rows`) names it.
+Damaged lines are ignored here: `rows.read_rows`, with which runs are resumed, reports them.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Tail:
 
     Attributes:
       evaluations: their number.
-      best: the least value; inf before there is any.
-      seconds: about what all evaluations took, the strategy's share included.
+      best: the lowest value; inf before there is one.
+      seconds: the approximate total time of all evaluations, including the strategy's share.
       offset: bytes that have been read.
     """
 
@@ -37,7 +37,7 @@ class Tail:
         self.evaluations, self.best, self.seconds, self.offset = 0, math.inf, 0.0, 0
 
     def skip(self, size: int, evaluations: int, best: float, seconds: float) -> None:
-        """Take a whole log of `size` bytes as read, of which the totals are known."""
+        """Treat a whole log of `size` bytes, whose totals are known, as read."""
         self.offset, self.evaluations, self.best, self.seconds = size, evaluations, best, seconds
 
     def read(self, size: int) -> None:
@@ -70,7 +70,7 @@ class Tail:
 
 
 def best_value(data: bytes) -> float:
-    """Return the least value of some whole lines: every improvement keeps its candidate, so few need to be parsed."""
+    """Return the lowest value in some complete lines. Only improvements, which store a candidate, are parsed."""
     text = np.frombuffer(data, np.uint8)
     starts, ends = _lines(text)
     # without candidate and reason a line ends in three commas and the eight digits of its checksum
@@ -79,7 +79,7 @@ def best_value(data: bytes) -> float:
 
 
 def mean_seconds(data: bytes) -> float:
-    """Return about what an evaluation took among some whole lines, by a sample spread evenly over them."""
+    """Return the approximate mean seconds of an evaluation in some complete lines, from an evenly spaced sample."""
     starts, _ = _lines(np.frombuffer(data, np.uint8))
     chosen = starts[:: max(1, len(starts) // _SAMPLE)].tolist()
     seconds = [_seconds(data[start : start + _FIELDS]) for start in chosen]

@@ -65,11 +65,11 @@ class Best:
 
     def facts(self) -> dict[str, Any]:
         """Return everything as `best --json` prints it."""
-        told: dict[str, Any] = {"problem": self.problem, "runs": self.runs, "evaluations": self.evaluations}
+        result: dict[str, Any] = {"problem": self.problem, "runs": self.runs, "evaluations": self.evaluations}
         if self.run is None or self.row is None:
-            return told | {"speedup": None, "strategy": None, "paste": None}
+            return result | {"speedup": None, "strategy": None, "paste": None}
         return {
-            **told,
+            **result,
             "speedup": self.speedup,
             "stored_speedup": self.stored_speedup,
             "unit": self.run.head["unit"],
@@ -91,7 +91,7 @@ class Best:
 
 
 def best_of(registry: Registry, study: str, results: Path | str, complaints: list[str]) -> Iterator[Best]:
-    """Yield the best of each problem of a study, measured again.
+    """Yield the best result for each problem of a study, measured again.
 
     Args:
       complaints: a sentence is appended for each run that cannot be read; it is left out.
@@ -153,7 +153,7 @@ def _all_tried(problem: Problem, runs: _Runs) -> int:
 
 
 def what_is_checked(problem: Problem) -> str:
-    """Return what a problem verifies besides the cost, by the fact `results` that live compilers give."""
+    """Return what a problem verifies besides the cost: live compilers describe it in the fact `results`."""
     with error_boundary(f"problem {problem.id}", "facts"):
         results = problem.facts().get("results", "")
     return f"the compiled program is {results}" if results else COST_ALONE

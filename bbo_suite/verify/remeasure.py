@@ -16,12 +16,12 @@ from ..registry import Registry
 from ..store.identity import OTHER_CONTENT
 
 REPEATS = 7
-"""Measurements of a cost that varies; two are made first to see whether it does."""
+"""The number of measurements of a cost that varies. The first two show whether it varies."""
 
 
 @dataclass(frozen=True)
 class Remeasured:
-    """Costs of the default and of a candidate, measured in turn.
+    """Costs of the default and of a candidate, measured alternately.
 
     Attributes:
       defaults, values: in the problem's unit, in order; inf where it failed.

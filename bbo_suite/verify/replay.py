@@ -1,4 +1,4 @@
-"""Replay of a run: its strategy is asked again and told the stored values, and its proposals are compared."""
+"""Replay of a run: its strategy proposes again, receives the stored values, and its proposals are compared."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def replay(
 
 def _compare(configs: NDArray, run: StoredRun, problem: Problem, done: int) -> None:
     if not len(configs):
-        raise UserError(f"evaluation {done + 1} is stored although the strategy proposes no more")
+        raise UserError(f"evaluation {done + 1} is stored, but the strategy proposes no more candidates")
     known = run.rows[done : done + len(configs)]
     for row, digest in zip(known, problem.space.digests(configs), strict=False):
         if row.digest != digest:
-            raise UserError(f"evaluation {row.evaluation} is another candidate than {run.identity.strategy} proposes")
+            raise UserError(f"evaluation {row.evaluation} is not the candidate that {run.identity.strategy} proposes")

@@ -37,7 +37,7 @@ class Verdict:
       run: None if it cannot be read.
       rows: their number; None if it cannot be read, or is not there.
       log, replayed, values: the outcome for the files, the replay of the strategy, and the costs measured again.
-      complaints: a sentence for each thing that does not hold.
+      complaints: a sentence for each failed check.
       remarks: what was not checked and why, and other notes.
     """
 
@@ -156,7 +156,7 @@ def _against_problem(registry: Registry, problem: Problem, run: StoredRun, sampl
 def _leftovers(study: Path) -> Iterator[Verdict]:
     for path in unnamed_runs(study):
         verdict = Verdict(path.name)
-        verdict.log = verdict.judge(["it has rows but no run.json, so nobody knows of which run they are"])
+        verdict.log = verdict.judge(["it has rows but no run.json, so their run is unknown"])
         yield verdict
 
 

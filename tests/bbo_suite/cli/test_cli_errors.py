@@ -100,7 +100,7 @@ def test_study_that_holds_other_settings(suite, toy):
 
 
 def test_plot_and_show_of_what_is_not_there(suite, toy):
-    refused(suite("plot", "nothing"), "'nothing'", "no study is there yet")
+    refused(suite("plot", "nothing"), "'nothing'", "there are no studies yet")
     suite("run", *toy, "--budget", 10, "--study", "mine")
     refused(suite("plot", "mien"), "'mien'", "mine")
     refused(suite("show", "fusoin"), "'fusoin'", "Did you mean 'fusion'?")
@@ -187,7 +187,7 @@ class Bad(Problem):
 """
 BROKEN_PROBLEMS = {
     "nan": ("return Evaluations.of(values if first else values * np.nan)", "the value of candidate", "nan"),
-    "negative": ("return Evaluations.of(values if first else -values)", "a cost is not negative"),
+    "negative": ("return Evaluations.of(values if first else -values)", "a cost must be 0 or more"),
     "raises": (
         "if not first: raise OSError('disc\\nfull')\n        return Evaluations.of(values)",
         "OSError",

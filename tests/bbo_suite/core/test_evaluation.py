@@ -73,9 +73,9 @@ def failing(error):
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (Evaluations.of([1, np.nan]), r"value of candidate \[1, 2, 3\] is nan; a cost is not negative"),
+        (Evaluations.of([1, np.nan]), r"value of candidate \[1, 2, 3\] is nan; a cost must be 0 or more"),
         (Evaluations.of([-1, 1]), r"value of candidate \[0, 0, 1\] is -1.0"),
-        (Evaluations.of([1, -np.inf]), r"is -inf; a cost is not negative"),
+        (Evaluations.of([1, -np.inf]), r"is -inf; a cost must be 0 or more"),
         (Evaluations.of([1]), r"values of shape \(1,\) for 2 candidates; return one for each"),
         (Evaluations.of([[1], [1]]), r"values of shape \(2, 1\)"),
         (Evaluations.of(1.0), r"values of shape \(\)"),
@@ -86,8 +86,8 @@ def failing(error):
         (Evaluations(np.ones(2), OK + 9), "status 9; use bbo_suite.Status"),
         (Evaluations(np.ones(2), np.array([0, 256])), "status 256"),
         (Evaluations(np.ones(2), ["ok", "ok"]), "status ok; use bbo_suite.Status"),
-        (Evaluations(np.array([1, np.inf]), OK), "finite without status OK, or status is OK without a finite"),
-        (Evaluations(np.ones(2), OK + 3), "finite without status OK"),
+        (Evaluations(np.array([1, np.inf]), OK), "a value and its status disagree: the value must be finite"),
+        (Evaluations(np.ones(2), OK + 3), "a value and its status disagree"),
         (Evaluations(["a", "b"], OK), "could not convert string"),
         (Evaluations([None, object()], OK), "object"),
         (Evaluations(np.ones(2), OK, ["a", "b"]), "reasons as list; use a dict"),

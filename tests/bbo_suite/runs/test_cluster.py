@@ -28,7 +28,7 @@ def test_a_missing_extra_is_one_sentence(suite, toy, monkeypatch):
 
 def test_jobs_are_not_for_a_cluster(suite, toy):
     done = suite("run", *toy, "--study", "s", "--cluster", "tcp://127.0.0.1:8786", "--jobs", 2)
-    assert done.code == 1 and "as many runs at a time as it has workers" in done.err
+    assert done.code == 1 and "one run per worker at a time" in done.err
 
 
 needs_dask = pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="dask is not installed")

@@ -123,14 +123,14 @@ def test_a_strategy_that_proposes_something_else_is_refused(tmp_path):
     before = contents(tmp_path)
     other = asking(lambda self, n: sample(self, n)[::-1])
     with pytest.raises(
-        UserError, match="evaluation 1 is another candidate: the strategy, its libraries or the processor changed"
+        UserError, match="another candidate for evaluation 1; the strategy, its libraries or the processor changed"
     ):
         perform(tmp_path, strategy=other, budget=20)
     late = asking(lambda self, n: sample(self, n) if self.rng.random() >= 0 else None)
-    with pytest.raises(UserError, match=r"evaluation \d+ is another candidate"):
+    with pytest.raises(UserError, match=r"another candidate for evaluation \d+"):
         perform(tmp_path, strategy=late, budget=20)
     none = asking(lambda self, n: np.zeros((0, len(self.task.space)), int))
-    with pytest.raises(UserError, match="evaluation 1 is stored although the strategy proposes no more"):
+    with pytest.raises(UserError, match="evaluation 1 is stored, but the strategy proposes no more candidates"):
         perform(tmp_path, strategy=none, budget=20)
     assert contents(tmp_path) == before
 

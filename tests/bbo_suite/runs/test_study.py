@@ -167,7 +167,7 @@ def test_a_strategy_whose_code_changed_is_refused(registry, tmp_path):
         do(dataclasses.replace(study, registry=changed))
     del head["code"]
     write_json(outcome.path / "run.json", head)
-    with pytest.raises(UserError, match="stored before the code of strategy portfolio was noted; its rows can be read"):
+    with pytest.raises(UserError, match="has no version of the code of strategy portfolio; its rows can be read"):
         do(study)
     assert len(bbo_suite.load("s", study.results)) == 30
 

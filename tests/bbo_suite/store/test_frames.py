@@ -118,7 +118,7 @@ def test_a_damaged_log_is_named(study, content):
 def test_an_unknown_study_and_a_broken_one(study):
     with pytest.raises(UserError, match=r"no study 't' in .* .known: s.; make one with `run --study t`"):
         load("t", study)
-    with pytest.raises(UserError, match="no study is there yet"):
+    with pytest.raises(UserError, match="there are no studies yet"):
         load("t", study / "nowhere")
     (study / "s" / "run0" / "run.json").write_text("{")
     with pytest.raises(UserError, match=r"run.json is not valid JSON"):

@@ -113,7 +113,7 @@ def test_another_runs_log_in_the_folder(tmp_path):
     (tmp_path / "two" / "rows.csv").write_bytes((tmp_path / "one" / "rows.csv").read_bytes())
     (tmp_path / "two" / "end.json").unlink()
     before = contents(tmp_path / "two")
-    with pytest.raises(UserError, match=r"two, evaluation \d is another candidate: .*nothing was changed"):
+    with pytest.raises(UserError, match=r"two: .* proposes another candidate for evaluation \d; .*no file was changed"):
         perform(tmp_path / "two", seed=2)
     assert contents(tmp_path / "two") == before
 
@@ -121,7 +121,7 @@ def test_another_runs_log_in_the_folder(tmp_path):
 def test_missing_run_json(tmp_path):
     written(tmp_path)
     (tmp_path / "run.json").unlink()
-    refused(tmp_path, r"run.json is missing although rows are there; choose another")
+    refused(tmp_path, r"run.json is missing although there are rows; choose another")
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b"null", b"\xff{}", b'{"problem": "toy/sm'])
@@ -219,7 +219,7 @@ def test_rows_beyond_the_budget_are_refused(tmp_path):
     log = tmp_path / "rows.csv"
     log.write_bytes(log.read_bytes() + row(21).line().encode())
     before = contents(tmp_path)
-    with pytest.raises(UserError, match="evaluation 21 is stored although"):
+    with pytest.raises(UserError, match="evaluation 21 is stored, but the strategy proposes no more"):
         perform(tmp_path, budget=20)
     assert contents(tmp_path) == before
 

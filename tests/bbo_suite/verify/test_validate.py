@@ -76,7 +76,7 @@ def test_the_best_value_is_looked_at_without_a_sample(suite, study, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"digest": "0" * 16}, "is another candidate than pick proposes"),
+        ({"digest": "0" * 16}, "is not the candidate that pick proposes"),
         ({"config": "0000"}, "has another digest"),
         ({"config": "zz"}, "cannot be read"),
         ({"config": ""}, "is the best so far, but its configuration was not stored"),
@@ -109,7 +109,7 @@ def test_damage_is_found(suite, study, tmp_path):
     assert "the default cost 6.0 and costs 5.0 now" in failures(suite("validate", *study))[0]
     head.write_text(json.dumps(stored | {"seed": 1}))
     found = " ".join(failures(suite("validate", *study)))
-    assert "is not that of its run" in found and "is another candidate than annealing proposes" in found
+    assert "is not that of its run" in found and "is not the candidate that annealing proposes" in found
     head.write_text(json.dumps(stored | {"seed": "0"}))
     assert "'seed' has the wrong type" in failures(suite("validate", *study))[0]
     head.write_text(json.dumps(stored))
