@@ -140,15 +140,20 @@ class Study(Sequence[dict[str, Any]]):
             median = f"{statistics.median(speedups):.4f}" if len(speedups) == len(runs) else "-"
             yield problem, f"{strategy} *" if runs[0]["uses_structure"] else strategy, f"{len(runs):,}", median
 
+    def _place(self) -> str:
+        """Return the folder as a user would type it: relative if it is inside the working directory."""
+        inside = self.path.is_relative_to(Path.cwd())
+        return str(self.path.relative_to(Path.cwd()) if inside else self.path)
+
     def __repr__(self) -> str:
         rows = [_COLUMNS, *self._table()]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [f"{p:{widths[0]}}  {s:{widths[1]}}  {n:>{widths[2]}}  {m:>{widths[3]}}" for p, s, n, m in rows]
-        return "\n".join([f"study {self.name!r} in {self.path}", *lines])
+        return "\n".join([f"study {self.name!r} in {self._place()}", *lines])
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{name}</th>" for name in _COLUMNS)
         rows = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in self._table())
         body = "".join(f"<tr>{row}</tr>" for row in rows)
-        title = f"study {html.escape(self.name)} in {html.escape(str(self.path))}"
+        title = f"study {html.escape(self.name)} in {html.escape(self._place())}"
         return f"<table><caption>{title}</caption><tr>{head}</tr>{body}</table>"

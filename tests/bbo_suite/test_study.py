@@ -78,6 +78,13 @@ def test_it_shows_a_table_in_a_notebook(made):
     assert html.count("<tr>") == 5 and "<td>toy/small</td><td>pick</td><td>3</td>" in html
 
 
+def test_a_study_inside_the_working_directory_has_a_relative_path(made, monkeypatch):
+    study = made[0]
+    monkeypatch.chdir(study.path.parents[1])
+    place = f"{study.path.parent.name}/s"
+    assert repr(study).splitlines()[0] == f"study 's' in {place}" and f"in {place}<" in study._repr_html_()
+
+
 def test_names_in_a_notebook_are_escaped(tmp_path):
     plugin = tmp_path / "a<b.py"
     plugin.write_text(PLUGINS[1].read_text())

@@ -252,7 +252,7 @@ def test_an_axis_of_any_width_has_labels_that_do_not_overlap(low, high, shown):
     assert [text for place, text in inside if low * 0.999 <= place <= high * 1.001] == shown
 
 
-@pytest.mark.parametrize("name", ["speedup", "gains"])
+@pytest.mark.parametrize("name", ["speedup", pytest.param("gains", marks=pytest.mark.slow)])
 def test_labels_of_a_page_for_a_paper_do_not_lie_on_one_another(name):
     runs = {
         (f"family/a-program-{p}", f"s{s}", r): [8.0, 7.4 - p / 99 - r / 9] for p in range(20) for s in range(6)
