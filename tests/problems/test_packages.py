@@ -18,7 +18,9 @@ from bbo_suite import UserError
         ("xla-passes/gpt2-l1", "jaxlib", "0.10"),
     ],
 )
-def test_a_package_that_is_missing_or_too_old(monkeypatch, problem, package, least, found, words):
+def test_a_package_that_is_missing_or_too_old_is_reported_with_the_command(
+    monkeypatch, problem, package, least, found, words
+):
     known = packages.version
 
     def version(name):
@@ -35,6 +37,6 @@ def test_a_package_that_is_missing_or_too_old(monkeypatch, problem, package, lea
 
 
 @pytest.mark.parametrize("version", ["0.10.2", "0.10.0.dev3", "0.10rc1", "1.0"])
-def test_newer_versions_of_any_spelling_do(monkeypatch, version):
+def test_newer_versions_are_accepted_in_any_spelling(monkeypatch, version):
     monkeypatch.setattr(packages, "version", lambda name: version)
     assert packages.installed_version("jax", "0.10", "it") == version

@@ -81,7 +81,7 @@ def test_the_optimum_of_a_separable_problem_is_found():
     assert best == pytest.approx(100 + weights[weights < 0].sum())
 
 
-def test_a_plateau_leaves_nothing_to_remember():
+def test_a_plateau_does_not_fill_the_list_of_differences():
     search = start(Annealing, Space(np.full(200, 2)), 1000)
     for _ in range(100):
         search.tell(rows := search.ask(1), np.ones(len(rows)))

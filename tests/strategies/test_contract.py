@@ -37,5 +37,5 @@ def test_slow_rule_holds(name, words):
     rules_of(name)[name, words]()
 
 
-def test_the_slow_rules_are_rules():
+def test_every_slow_rule_exists():
     assert all(rule in rules_of(rule[0]) for rule in SLOW)

@@ -21,7 +21,7 @@ def test_the_default_comes_first_in_batches_of_at_most_20_or_a_hundredth_of_the_
     assert (batches[0][0] == 0).all() and {len(b) for b in batches[:-1]} == {batch}
 
 
-def test_the_best_survive_and_among_equals_the_younger():
+def test_the_best_survive_and_of_equal_ones_the_younger():
     strategy, told = player(Space([3] * 30), 500), []
     for _, values in play(strategy, weighted):  # a batch is yielded before it is told
         if told:
@@ -45,7 +45,7 @@ def test_the_optimum_of_a_separable_problem_is_found():
     assert best == weighted((np.linspace(-1, 2, 60) < 0).astype(int)[None])[0]
 
 
-def test_runs_are_frequent_where_they_pay_and_rare_where_they_do_not():
+def test_runs_are_frequent_if_they_pay_and_rare_if_they_do_not():
     def fives(rows):
         """Reward parameters that are on together, five by five."""
         return 100 - (rows.reshape(len(rows), -1, 5).sum(axis=2) == 5).sum(axis=1)
@@ -58,7 +58,7 @@ def test_runs_are_frequent_where_they_pay_and_rare_where_they_do_not():
         assert (strategy._mutation.shares[RUN] > 0.4) == pays
 
 
-def test_the_tail_decides_how_many_places_change():
+def test_the_tail_decides_how_many_parameters_change():
     def places(tail):
         strategy = player(Space([2] * 300), 10_000, tail=tail)
         strategy._bred(1)

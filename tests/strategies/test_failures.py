@@ -10,7 +10,7 @@ from bbo_suite import Space, permutation, product, scale, sequence
 from bbo_suite.testing import play, start
 
 
-def test_blame_is_shared_and_goes_to_the_last_suspect():
+def test_blame_is_shared_and_moves_to_the_only_pair_left():
     failures = Failures(product(sequence("pass", 4, range(3))))
     base = np.zeros(4, np.int8)
     failures.learn(base, np.array([[0, 1, 0, 0]], np.int8), np.array([True]))  # it brought in (0, 1) and (1, 0)
@@ -32,7 +32,7 @@ def test_a_pair_counts_once_and_not_at_all_if_the_base_has_it():
     assert failures.chances(base, np.array([[1, 0, 1, 0, 1], [1, 1, 0, 2, 0]])) == pytest.approx([1, 1 - 1.2 / 2])
 
 
-def test_suspects_are_forgotten_and_so_is_their_blame(monkeypatch):
+def test_old_suspects_are_dropped_together_with_their_blame(monkeypatch):
     monkeypatch.setattr("bbo_strategies.mbo.failures._MOST", 2)
     failures = Failures(product(sequence("pass", 2, range(9))))
     base = np.array([0, 0])
@@ -44,7 +44,7 @@ def test_suspects_are_forgotten_and_so_is_their_blame(monkeypatch):
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10**6), st.booleans())
-def test_forbidden_neighbours_are_found_out(seed, shuffled):
+def test_forbidden_neighbours_are_learned(seed, shuffled):
     rng, n = np.random.default_rng(seed), 6
     space = product(permutation("pass", range(n)) if shuffled else sequence("pass", n, range(n)))
     allowed, base = rng.random((n, n)) < 0.8, space.sample(1, rng)[0]
@@ -58,7 +58,7 @@ def test_forbidden_neighbours_are_found_out(seed, shuffled):
     assert ((failures.chances(base, children) > 0.5) == runs).mean() > 0.95
 
 
-def test_without_failures_and_without_sequences_everything_is_believed_to_run():
+def test_without_failures_or_sequences_every_candidate_is_predicted_to_run():
     space = product(scale("x", range(9)), sequence("pass", 6, range(4)))
     failures, rng = Failures(space), np.random.default_rng(0)
     rows = space.sample(50, rng)
@@ -70,14 +70,14 @@ def test_without_failures_and_without_sequences_everything_is_believed_to_run():
     assert (failures.chances(rows[0], rows) == 1).all()
 
 
-def test_what_fails_without_new_neighbours_has_no_suspects():
+def test_a_failure_without_new_neighbours_has_no_suspects():
     failures = Failures(product(scale("x", range(9)), sequence("pass", 3, range(4))))
     base, children = np.array([0, 1, 2, 3]), np.array([[5, 1, 2, 3], [0, 1, 1, 3], [0, 3, 2, 3]])
     assert failures.learn(base, children, np.array([True, True, False])).tolist() == [False, True, False]
     assert failures.chances(base, children[:1]) == [1]
 
 
-def test_sequences_too_wide_for_a_table_are_believed_to_run():
+def test_sequences_too_wide_for_a_table_are_predicted_to_run():
     space = product(sequence("wide", 3, range(3000)), sequence("narrow", 3, range(4)))
     failures, rng = Failures(space), np.random.default_rng(0)
     rows = space.sample(50, rng)
@@ -99,7 +99,7 @@ def forbidden(seed=0, slots=24, symbols=16):
     return product(sequence("pass", slots, range(symbols))), cost
 
 
-def test_mbo_stops_proposing_what_fails_and_annealing_goes_on():
+def test_mbo_stops_proposing_failing_pairs_and_annealing_does_not():
     space, cost = forbidden()
     shares = {}
     for kind in (Annealing, ModelBasedOptimization):
@@ -108,7 +108,7 @@ def test_mbo_stops_proposing_what_fails_and_annealing_goes_on():
     assert shares[ModelBasedOptimization] < 0.1 < 0.2 < shares[Annealing]
 
 
-def test_a_run_in_which_all_but_the_default_fails_goes_on_to_its_end():
+def test_a_run_in_which_all_but_the_default_fails_reaches_its_end():
     space, _ = forbidden()
 
     def cost(rows):

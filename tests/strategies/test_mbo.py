@@ -118,7 +118,7 @@ def test_a_change_that_ends_a_run_of_equal_values_is_rougher_than_one_that_joins
     assert features.of(base, np.stack([inside, after, whole]))[:, 4].tolist() == [2, 0, -2]
 
 
-def test_arms_that_gain_get_more_and_none_gets_nothing():
+def test_arms_that_gain_get_larger_shares_and_no_share_is_zero():
     arms = Arms(("many small", "few large"), rng())
     assert arms.shares == {"many small": 0.5, "few large": 0.5}
     for _ in range(50):
@@ -129,7 +129,7 @@ def test_arms_that_gain_get_more_and_none_gets_nothing():
     assert sum(arms.draw(40).values()) == 40 and arms.draw(40, without=("few large",)) == {"many small": 40}
 
 
-def test_the_search_on_the_model_finds_what_the_model_promises():
+def test_the_search_on_the_model_finds_the_maximum_of_the_model():
     space, cost = separable(40, 0)
     base = space.sample(1, rng())[0]
 
@@ -151,7 +151,7 @@ def test_the_archive_claims_each_candidate_once_and_then_nothing():
     assert rest[-1].shape == (0, 3) and rest[-1].dtype == space.dtype
 
 
-def test_it_learns_from_what_others_found_near_its_state_and_proposes_none_of_it():
+def test_it_learns_from_others_candidates_near_its_state_and_proposes_none_of_them():
     space, cost = separable(40, 0)
     start = np.zeros(40, space.dtype)
     searcher = ModelBasedOptimization(Task("t", space, start, "s"), 200, rng(), ModelOptions())
@@ -163,7 +163,7 @@ def test_it_learns_from_what_others_found_near_its_state_and_proposes_none_of_it
     assert unique(np.concatenate([singles, mine]))
 
 
-def test_what_the_models_choose_for_a_batch_can_be_merged():
+def test_changes_that_the_models_choose_for_a_batch_can_be_merged():
     changed = np.array([[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0], [0, 0, 1, 0]], bool)
     assert _disjoint(changed) == [0, 2, 4]
 
@@ -227,7 +227,7 @@ class Watcher(Stub):
         return super().predict(features)
 
 
-def test_models_take_one_thread(monkeypatch):
+def test_models_use_one_thread(monkeypatch):
     watcher = Watcher()
     monkeypatch.setattr("bbo_strategies.mbo.regressors.candidates", lambda *_: {"one": watcher})
     with threadpool_limits(2):
@@ -239,7 +239,7 @@ def test_models_take_one_thread(monkeypatch):
     assert 0 < fitted < len(watcher.seen) and set(watcher.seen) == {1}
 
 
-def test_models_are_fitted_at_growing_distances_on_bounded_data(monkeypatch):
+def test_models_are_fitted_at_growing_intervals_on_bounded_data(monkeypatch):
     calls = []
     monkeypatch.setattr("bbo_strategies.mbo.regressors.candidates", lambda seed, rows: {"one": Stub(0.0)})
     monkeypatch.setattr("bbo_strategies.mbo.regressors.score", lambda *a: calls.append(len(a[1])) or 1.0)
@@ -269,7 +269,7 @@ def test_effects_of_single_changes_are_known_exactly_and_add_up():
     np.testing.assert_allclose(changes.total(effects.of(changes)), cost(others) - cost(base[None]), atol=1e-4)
 
 
-def test_effects_are_recovered_from_changes_of_many():
+def test_effects_are_recovered_from_changes_of_many_parameters():
     generator, space = rng(), Space([2] * 40)
     weights, effects, base = generator.normal(size=40), Effects(space), np.zeros(40, np.int8)
     for _ in range(60):
@@ -288,7 +288,7 @@ def test_features_of_narrow_spaces_hold_the_candidate():
     np.testing.assert_allclose(mine, [0, 0, 1, 0, 1, 1, 0, 0, 1, 0.75, 1, 2])
 
 
-def test_scores_of_all_four_kinds_are_told():
+def test_diagnostics_have_the_scores_of_all_four_regressors():
     space, cost = mixed(10, 0)
     searcher = ModelBasedOptimization(Task("t", space, space.sample(1, rng())[0], "s"), 200, rng(), ModelOptions())
     assert searcher.diagnostics() == {}
@@ -300,7 +300,7 @@ def test_scores_of_all_four_kinds_are_told():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_acquisition_searches(name):
+def test_every_acquisition_function_finds_improvements(name):
     space, cost = separable(40, 3)
     rows, values = search(space, cost, 200, acquisition=name)
     assert unique(rows) and values.min() < 0.1 * values[0]
@@ -390,14 +390,14 @@ SPACES = {
 
 @pytest.mark.parametrize("cost", COSTS.values(), ids=COSTS)
 @pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
-def test_odd_costs_and_spaces_break_nothing_and_say_nothing(space, cost):
+def test_odd_costs_and_spaces_cause_no_error_and_no_warning(space, cost):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         rows, _ = search(space, cost, 90, 20)
     assert unique(rows) and len(rows) == min(90, space.cardinality)
 
 
-def test_a_budget_smaller_than_a_batch():
+def test_a_budget_smaller_than_a_batch_is_kept():
     space, cost = separable(20, 0)
     for budget in (1, 3, 30):
         rows, _ = search(space, cost, budget, batch=100)

@@ -20,13 +20,13 @@ def made(mutation):
     return before, after, columns, mutation.change(after, np.arange(1200), columns)
 
 
-def test_nothing_known_all_kinds_are_as_frequent_and_every_candidate_changes(made):
+def test_at_first_all_operators_are_equally_frequent_and_every_candidate_changes(made):
     before, after, _, kinds = made
     assert (before != after).any(axis=1).all()
     assert (abs(np.bincount(kinds) / len(kinds) - 1 / 3) < 0.05).all()
 
 
-def test_a_single_change_is_of_its_parameter(made):
+def test_a_single_change_changes_only_its_parameter(made):
     before, after, columns, kinds = made
     places, at = np.nonzero((before != after)[kinds == SINGLE])
     assert (np.bincount(places) == 1).all() and (at == columns[kinds == SINGLE]).all()
@@ -47,7 +47,7 @@ def test_a_run_takes_one_value_and_a_copy_the_values_of_another_stretch(made):
 
 
 @pytest.mark.parametrize("paying", [SINGLE, RUN, COPY])
-def test_the_shares_follow_success_and_what_paid_of_old_is_forgotten(mutation, paying):
+def test_the_shares_follow_recent_success(mutation, paying):
     kinds = np.arange(99) % 3
     for kind in (paying, (paying + 1) % 3):
         for _ in range(100):
@@ -56,14 +56,14 @@ def test_the_shares_follow_success_and_what_paid_of_old_is_forgotten(mutation, p
         assert mutation.shares.min() > 0.04  # a kind may pay later
 
 
-def test_the_shares_stay_even_when_nothing_pays_or_all_do(mutation):
+def test_the_shares_stay_equal_if_no_operator_or_every_operator_succeeds(mutation):
     for paying in (False, True):
         for _ in range(30):
             mutation.learn(np.arange(99) % 3, np.full(99, paying))
         assert mutation.shares == pytest.approx(np.full(3, 1 / 3))
 
 
-def test_a_copy_of_what_is_alike_everywhere_becomes_a_single_change(mutation):
+def test_a_copy_in_a_uniform_candidate_becomes_a_single_change(mutation):
     configs = np.zeros((200, D), np.int8)
     kinds = mutation.change(configs, np.arange(200), np.full(200, 100))
     assert (configs[kinds == COPY].sum(axis=1) > 0).all() and (configs[kinds == COPY] > 0).sum(axis=1).max() == 1

@@ -61,7 +61,7 @@ def play(player: Portfolio, rounds: int, n: int = 10) -> list[int]:
     return asked
 
 
-def test_a_member_is_told_its_own_and_observes_the_rest(monkeypatch):
+def test_a_member_is_told_its_own_candidates_and_observes_all_others(monkeypatch):
     player = made(monkeypatch, Stays, Descends)
     asked = play(player, 20)
     for place, member in enumerate(player._members):
@@ -78,13 +78,13 @@ def test_without_improvement_members_get_equal_candidates_whatever_their_batches
     assert abs(asked.count(0) - asked.count(1)) <= 10
 
 
-def test_who_improves_gets_all_but_the_floor(monkeypatch):
+def test_the_member_that_improves_gets_all_but_the_floor(monkeypatch):
     player = made(monkeypatch, Stays, Descends, Stays, least=0.1)
     play(player, 12, n=2)
     assert np.allclose(player.shares, [0.1, 0.8, 0.1])
 
 
-def test_credit_is_the_gain_a_candidate_and_older_gains_count_less(monkeypatch):
+def test_credit_is_the_gain_per_candidate_and_older_gains_count_less(monkeypatch):
     player = made(monkeypatch, Stays, Stays, budget=100, least=0.0)  # a half-life is 10 candidates
     player._best = 10.0
     for player._asked, best in [(0, 8.0), (0, 8.0), (1, 7.0)]:
@@ -93,7 +93,7 @@ def test_credit_is_the_gain_a_candidate_and_older_gains_count_less(monkeypatch):
     assert np.allclose(player.shares, rates / rates.sum())
 
 
-def test_the_budget_goes_on_without_members_that_are_covered(monkeypatch):
+def test_the_budget_goes_to_other_members_when_one_has_nothing_left(monkeypatch):
     assert set(play(made(monkeypatch, Covered, Stays), 5)) == {1}
     assert len(made(monkeypatch, Covered, Covered).ask(5)) == 0
 
@@ -105,7 +105,7 @@ def test_wrong_members_are_refused(members):
 
 
 @pytest.mark.parametrize("name", ["annealing", "evolution", "mbo"])
-def test_members_go_on_from_what_others_found(name):
+def test_members_continue_from_candidates_of_others(name):
     task = Task("made-up", SPACE, np.zeros(30, SPACE.dtype), "seconds")
     member = Registry().strategy(name)
     player = member(task, 1000, np.random.default_rng(0), member.Options())

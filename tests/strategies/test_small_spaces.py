@@ -35,7 +35,7 @@ def test_a_small_space_is_covered_without_repeats(name, batch):
 
 
 @pytest.mark.parametrize("name", ["annealing", "evolution", "local", "mbo"])
-def test_what_others_measured_is_not_measured_again(name):
+def test_candidates_measured_by_others_are_not_measured_again(name):
     rng = np.random.default_rng(0)
     strategy = Registry().strategy(name)
     search = strategy(Task("made/up", SPACE, np.zeros(3, np.int64), "seconds", None), 1000, rng, strategy.Options())

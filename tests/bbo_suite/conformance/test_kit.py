@@ -202,14 +202,14 @@ def test_a_sound_problem_breaks_none() -> None:
     assert broken(problem_rules(Toy)) == []
 
 
-def test_the_long_runs_leave_the_global_generators_as_they_were() -> None:
+def test_long_runs_do_not_change_the_global_generators() -> None:
     before = random.getstate(), str(np.random.get_state())  # noqa: NPY002
     with pytest.raises(AssertionError, match="differ"):
         deterministic(Global)
     assert (random.getstate(), str(np.random.get_state())) == before  # noqa: NPY002
 
 
-def test_check_of_a_plugin_says_what_fails(tmp_path: Path) -> None:
+def test_check_of_a_plugin_names_the_rule_that_fails(tmp_path: Path) -> None:
     file = tmp_path / "bad.py"
     file.write_text(
         "import numpy as np\nfrom bbo_suite import Strategy\n\n\n"

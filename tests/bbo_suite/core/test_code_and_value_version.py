@@ -66,7 +66,7 @@ def executed(text, name, file="<string>", module="__main__"):
     return held[name]
 
 
-def test_what_has_no_source_has_no_version():
+def test_a_class_without_source_has_no_version():
     made = executed("class Typed(Mine):\n    def paste(self, config): return 'x'", "Typed")
     assert code_version(made) == ""
     assert "has no source file" in made().why_unversioned() and made().fingerprint() == made().fingerprint()
@@ -82,7 +82,7 @@ def cells(texts):
     return held
 
 
-def test_a_notebook_has_its_cells():
+def test_a_class_in_a_notebook_has_the_version_of_its_cells():
     used = "def weight(x):\n    return 2 * x\n"
     own = "class Typed(Mine):\n    def paste(self, config):\n        return [weight(x) for x in config]\n"
     first, again, changed = (
@@ -92,7 +92,7 @@ def test_a_notebook_has_its_cells():
     assert first and first == again != changed
 
 
-def test_a_class_without_methods_has_its_module():
+def test_a_class_without_methods_has_the_version_of_its_module():
     assert code_version(type("Other", (Mine,), {"__module__": "nowhere"})) == ""
     assert code_version(Pair) == code_version(Mine) == code_version(Bare) != ""
 
@@ -120,7 +120,7 @@ def test_equal_arguments_have_equal_versions_and_others_do_not():
     assert value_version({2, 1}) == value_version({1, 2}) and value_version(Mine(1)) == value_version(Mine(1))
 
 
-def test_functions_have_what_they_hold():
+def test_the_version_of_a_function_covers_its_closure():
     def adder(number):
         return lambda x: x + number
 
@@ -128,6 +128,6 @@ def test_functions_have_what_they_hold():
 
 
 @pytest.mark.parametrize("value", [object(), np.random.default_rng(0), [object()], {"a": object()}, Pair(object())])
-def test_what_cannot_be_compared_has_no_version(value):
+def test_a_value_that_cannot_be_compared_has_no_version(value):
     assert value_version(value) == "" and arguments_version((1, value), {}) == ""
     assert "cannot be compared" in Mine(value).why_unversioned()

@@ -9,13 +9,13 @@ def different(*columns):
     return Constraint(columns, lambda rows: rows[:, 0] != rows[:, 1])
 
 
-def test_constraints_that_share_a_parameter_are_tied_and_others_are_not():
+def test_constraints_are_joined_if_and_only_if_they_share_a_parameter():
     space = Space([3] * 7, constraints=[different(0, 2), different(5, 4), different(2, 6)])
     assert sorted(c.columns.tolist() for c in space.components) == [[0, 2, 6], [4, 5]]
     assert space.cardinality == (3 * 2 * 2) * (3 * 2) * 3**2
 
 
-def test_a_rule_sees_its_columns_in_the_order_in_which_it_names_them():
+def test_a_rule_gets_its_columns_in_the_order_it_declares():
     space = Space([2, 3, 4], constraints=[Constraint((2, 0), lambda rows: rows[:, 0] > 2 * rows[:, 1])])
     assert space.allowed(space.check([[0, 0, 1], [0, 0, 0], [1, 0, 3], [1, 2, 2]])).tolist() == [True, False] * 2
     assert space.cardinality == 3 * (3 + 1)
@@ -50,18 +50,18 @@ def test_a_broken_constraint_is_refused(columns, rule, message):
         Space([2, 2, 2], constraints=[Constraint(columns, rule)])
 
 
-def test_too_many_tied_combinations_are_refused_before_they_fill_the_memory():
+def test_too_many_constrained_combinations_are_refused_before_memory_is_full():
     with pytest.raises(ValueError, match="connect 3 parameters with more than 4,194,304"):
         Space([3000] * 3, constraints=[Constraint((0, 1, 2), lambda rows: rows.sum(axis=1) > 1)])
 
 
-def test_a_long_chain_of_selective_constraints_is_no_problem():
+def test_a_long_chain_of_selective_constraints_is_cheap():
     chain = [Constraint((i, i + 1), lambda rows: rows[:, 0] == rows[:, 1]) for i in range(30)]
     space = Space([4] * 31, constraints=chain)
     assert space.cardinality == 4 and space.sample(5, np.random.default_rng(0)).std(axis=1).max() == 0
 
 
-def test_a_table_whose_product_is_beyond_an_integer_is_exact_all_the_same():
+def test_a_table_whose_product_exceeds_an_integer_is_exact():
     chain = [Constraint((i, i + 1), lambda rows: rows[:, 0] == rows[:, 1]) for i in range(99)]
     space = Space([4] * 100, constraints=chain)
     rows = np.repeat(np.arange(4)[:, None], 100, axis=1)
@@ -72,7 +72,7 @@ def test_a_table_whose_product_is_beyond_an_integer_is_exact_all_the_same():
 
 
 @pytest.mark.parametrize("size", [3, 1 << 40])
-def test_a_list_of_rows_allows_them_and_nothing_else(size):
+def test_a_list_of_rows_allows_only_these_rows(size):
     rows = np.array([[2, 0, 1], [0, 0, 0], [2, 0, 1], [1, 2, 2]])
     space = Space([size] * 3, constraints=[listed(rows)])
     assert space.cardinality == 3 and space.allowed(rows).all()

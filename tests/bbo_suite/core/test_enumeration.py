@@ -30,7 +30,7 @@ def test_every_allowed_candidate_comes_once(drawn, seed):
 
 
 @given(spaces(), st.integers(0, 2**32), st.integers(0, 3000), st.integers(0, 50))
-def test_it_can_be_entered_anywhere(drawn, seed, start, n):
+def test_enumeration_can_start_at_any_position(drawn, seed, start, n):
     whole = Enumeration(drawn[0], rng(seed)).rows(0, 4000)
     assert (Enumeration(drawn[0], rng(seed)).rows(start, start + n) == whole[start : start + n]).all()
 

@@ -23,14 +23,14 @@ TWO = np.array([[0, 0, 1], [1, 2, 3]], np.int8)
 OK = np.zeros(2, np.int8)
 
 
-def test_a_good_answer_passes_and_its_time_is_divided():
+def test_a_valid_result_passes_and_its_time_is_divided_among_candidates():
     answer = evaluate(Answering(Evaluations.of([2, 0.5])), TWO)
     assert answer.values.tolist() == [2, 0.5] and answer.values.dtype == np.float64
     assert answer.status.tolist() == [0, 0] and answer.reasons == {}
     assert answer.seconds.shape == (2,) and (answer.seconds > 0).all() and answer.seconds[0] == answer.seconds[1]
 
 
-def test_the_problems_own_times_are_kept():
+def test_times_that_the_problem_measured_are_kept():
     assert evaluate(Answering(Evaluations(np.ones(2), OK, {}, np.array([3, 4]))), TWO).seconds.tolist() == [3, 4]
 
 
@@ -53,7 +53,7 @@ def test_forbidden_candidates_never_reach_the_problem():
     assert evaluate(problem, rows[:1]).status.tolist() == [Status.FORBIDDEN] and len(problem.seen) == 1
 
 
-def test_what_a_problem_does_to_its_rows_stays_with_it():
+def test_a_problem_that_changes_its_rows_does_not_change_those_of_the_caller():
     def spoil(configs):
         configs[:] = 0
         return Evaluations.of(np.ones(len(configs)))
@@ -101,7 +101,7 @@ def failing(error):
         (failing(MemoryError()), "raised MemoryError in evaluate"),
     ],
 )
-def test_a_broken_answer_names_the_problem_and_the_remedy(answer, message):
+def test_an_invalid_result_names_the_problem_and_the_remedy(answer, message):
     with pytest.raises(UserError, match=message) as caught:
         evaluate(Answering(answer), TWO)
     assert "problem toy/answering" in str(caught.value)
@@ -126,7 +126,7 @@ def test_the_cost_of_the_default():
         ([0, 0, 4], r"fails \(timeout: too slow\)"),
     ],
 )
-def test_a_default_that_does_not_work_is_refused(default, message):
+def test_a_default_that_fails_is_refused(default, message):
     problem = Answering(
         lambda rows: Evaluations([np.inf], [4], {0: "too slow"}) if rows[0, 2] else Evaluations.of([1.0])
     )
@@ -142,7 +142,7 @@ def test_a_problem_without_a_default():
         default_value(problem)
 
 
-def test_a_task_holds_a_copy_of_the_default_as_the_space_holds_rows():
+def test_a_task_holds_a_copy_of_the_default_in_the_type_of_the_space():
     problem = Answering(None)
     problem.default = np.zeros(3, np.int8)
     task = problem.task()

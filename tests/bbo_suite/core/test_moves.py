@@ -30,7 +30,7 @@ def test_a_single_change_stays_allowed_and_changes_something_unless_there_is_onl
 
 
 @given(spaces(), st.integers(0, 2**32), st.integers(0, 6))
-def test_many_changes_stay_allowed_and_leave_the_parents_alone(drawn, seed, most):
+def test_many_changes_stay_allowed_and_do_not_change_the_parents(drawn, seed, most):
     space, rows = drawn
     parents = space.check(several(rows, seed))
     before, counts = parents.copy(), rng(seed).integers(0, most + 1, len(parents))
@@ -42,7 +42,7 @@ def test_many_changes_stay_allowed_and_leave_the_parents_alone(drawn, seed, most
 
 
 @given(st.lists(st.tuples(st.integers(1, 5), st.sampled_from([Kind.CHOICE, Kind.SCALE])), min_size=1), st.data())
-def test_plain_parameters_change_as_often_as_asked_or_less_where_two_changes_meet(parameters, data):
+def test_free_parameters_change_as_often_as_requested_or_less_if_two_changes_coincide(parameters, data):
     sizes, kinds = map(list, zip(*parameters, strict=True))
     space, seed = Space(sizes, kinds), data.draw(st.integers(0, 2**32))
     parents = space.sample(30, rng(seed))
@@ -67,7 +67,7 @@ def test_children_are_allowed_and_take_each_block_from_one_parent(drawn, seed):
         assert (of_mother | (children[:, block] == fathers[:, block]).all(axis=1)).all()
 
 
-def test_crossover_mixes_both_parents_evenly_and_every_column_by_itself():
+def test_crossover_mixes_both_parents_evenly_and_each_column_independently():
     space = Space([2] * 20)
     children = Moves(space).cross(np.zeros((2000, 20), np.int8), np.ones((2000, 20), np.int8), rng())
     assert abs(children.mean(axis=0) - 0.5).max() < 0.05
@@ -114,14 +114,14 @@ def test_a_sequence_with_a_constraint_on_some_of_its_slots():  # a shift of the 
         assert space.allowed(rows).all() and (rows != before).any(axis=1).all()
 
 
-def test_tied_parameters_that_can_only_change_together_do():
+def test_constrained_parameters_that_can_only_change_together_do():
     equal = Constraint((0, 1, 2), lambda rows: (rows == rows[:, :1]).all(axis=1))
     space = product(*(scale(n, range(2)) for n in "abc"), constraints=[equal])
     children = Moves(space).mutate(np.zeros((200, 3), np.int8), np.ones(200, np.int64), rng())
     assert (children == 1).all()
 
 
-def test_what_only_one_candidate_is_allowed_for_is_not_movable():
+def test_parameters_with_a_single_allowed_combination_are_not_movable():
     pinned = Constraint((0, 1), lambda rows: rows.sum(axis=1) == 2)
     space = Space([2, 2, 1, 3], constraints=[pinned])
     assert Moves(space).movable.tolist() == [3]
@@ -129,7 +129,7 @@ def test_what_only_one_candidate_is_allowed_for_is_not_movable():
     assert (Moves(space).mutate(parents, np.ones(100, np.int64), rng())[:, 3] != parents[:, 3]).all()
 
 
-def test_a_space_of_one_candidate_stays():
+def test_mutation_keeps_the_candidate_of_a_space_of_one():
     space = Space([1, 1])
     rows = np.zeros((3, 2), np.int8)
     assert (Moves(space).mutate(rows, np.full(3, 4), rng()) == rows).all()
@@ -159,7 +159,7 @@ def test_a_value_spreads_over_those_that_follow():
     assert spread(space, [0, 2, 0, 0, 1, 0], 1, 1) == [0, 2, 0, 0, 1, 0]
 
 
-def test_a_value_spreads_in_several_rows_at_once_each_by_its_length():
+def test_a_value_spreads_in_several_rows_at_once_each_with_its_own_length():
     configs = np.zeros((3, 5), np.int8)
     configs[[0, 2], [0, 2]] = 1
     Moves(Space([2] * 5)).spread(configs, np.array([0, 2]), np.array([0, 2]), np.array([2, 3]))
@@ -167,7 +167,7 @@ def test_a_value_spreads_in_several_rows_at_once_each_by_its_length():
 
 
 @given(spaces(), st.integers(0, 2**32))
-def test_spreading_stays_allowed_and_passes_by_what_has_other_values(drawn, seed):
+def test_spreading_stays_allowed_and_skips_parameters_with_other_values(drawn, seed):
     space, rows = drawn
     configs = space.check(several(rows, seed))
     before, n = configs.copy(), len(configs)
@@ -185,7 +185,7 @@ def test_grafted_children_are_allowed(drawn, seed):
     assert allowed_by(Moves(space).graft(mothers, fathers, rng(seed)), rows)
 
 
-def test_a_graft_is_one_stretch_of_any_length_and_often_short():
+def test_a_graft_is_one_stretch_of_any_length_and_usually_short():
     children = Moves(Space([2] * 64)).graft(np.zeros((4000, 64), np.int8), np.ones((4000, 64), np.int8), rng())
     lengths = children.sum(axis=1)
     assert (abs(np.diff(children, axis=1, append=children[:, :1])).sum(axis=1) <= 2).all()  # round the end
@@ -193,7 +193,7 @@ def test_a_graft_is_one_stretch_of_any_length_and_often_short():
     assert abs(children.mean(axis=0) - children.mean()).max() < 0.05
 
 
-def test_a_stretch_is_copied_where_sizes_match_and_says_whether_anything_changed():
+def test_copy_copies_a_stretch_where_sizes_match_and_returns_whether_anything_changed():
     space = Space([3, 3, 3, 2, 3, 3, 3, 3])
     configs = np.array([[1, 2, 1, 1, 0, 0, 0, 0], [1] * 8, [0, 1, 0, 1, 2, 2, 2, 2]], np.int8)
     ones = np.arange(3)

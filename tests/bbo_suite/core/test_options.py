@@ -43,7 +43,7 @@ def test_texts_become_values():
         ("sice", "1", "no option 'sice'. Did you mean 'size'?"),
     ],
 )
-def test_wrong_text(name, text, words):
+def test_invalid_text_is_refused(name, text, words):
     with pytest.raises(UserError) as caught:
         parse(Options, {name: text}, "mine")
     assert words in str(caught.value)
@@ -55,7 +55,7 @@ def test_bounds_themselves_are_in_range():
 
 
 @given(st.text(max_size=20), st.sampled_from(["size", "rate", "depth", "bold", "mode", "name"]))
-def test_any_text_is_a_storable_value_or_a_user_error(text, name):
+def test_any_text_gives_a_storable_value_or_a_user_error(text, name):
     try:
         made = parse(Options, {name: text}, "mine")
     except UserError:
@@ -71,6 +71,6 @@ def test_description():
     assert describe(NoOptions) == []
 
 
-def test_options_that_are_no_dataclass():
+def test_options_that_are_not_a_dataclass_are_refused():
     with pytest.raises(UserError, match="dataclass"):
         parse(int, {}, "mine")

@@ -36,7 +36,7 @@ def test_samples_are_allowed(drawn, seed):
 
 
 @given(spaces())
-def test_allowed_tells_every_combination(drawn):
+def test_allowed_is_right_for_every_combination(drawn):
     space, rows = drawn
     every = np.array(list(itertools.product(*map(range, space.sizes))))
     told = space.allowed(space.check(every))
@@ -44,7 +44,7 @@ def test_allowed_tells_every_combination(drawn):
 
 
 @given(spaces())
-def test_digests_and_texts_tell_rows_apart(drawn):
+def test_different_rows_have_different_digests_and_texts(drawn):
     space, rows = drawn
     rows = space.check(rows)
     assert len(set(space.digests(rows))) == len(rows)
@@ -61,7 +61,7 @@ MIXED = product(
 )
 
 
-def test_sampling_is_uniform_over_free_parameters_permutations_and_tied_ones():
+def test_sampling_is_uniform_over_free_and_constrained_parameters_and_permutations():
     places = {row: 0 for row in as_set(MIXED.sample(30_000, rng(1)))}
     assert len(places) == MIXED.cardinality == 336
     for row in map(tuple, MIXED.sample(50_000, rng(2)).tolist()):
@@ -98,7 +98,7 @@ def test_smallest_type_that_holds_the_largest_index(size, dtype, text):
     assert sample.dtype == dtype and sample.min() >= 0 and (sample < space.sizes).all()
 
 
-def test_every_digit_of_a_packed_row():
+def test_every_digit_of_a_packed_row_is_read_back():
     space = Space([62] * 62)
     text = space.pack(np.arange(62))
     assert text == "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -106,13 +106,13 @@ def test_every_digit_of_a_packed_row():
 
 
 @pytest.mark.parametrize("text", ["", "0", "000", "0-1", "!0", "20", "é0", "02"])
-def test_text_that_is_no_row_is_refused(text):
+def test_text_that_is_not_a_row_is_refused(text):
     with pytest.raises(ValueError, match="is not a row of this space"):
         Space([2, 2]).unpack(text)
 
 
 @pytest.mark.parametrize("text", ["", "0", "0-0-0", "00", "100-0", "-1-0", "1.5-0", "9" * 30 + "-0"])
-def test_numbers_that_are_no_row_are_refused(text):
+def test_numbers_that_are_not_a_row_are_refused(text):
     with pytest.raises(ValueError, match="is not a row of this space"):
         Space([100, 100]).unpack(text)
 
@@ -124,7 +124,7 @@ def test_digests_are_the_same_on_every_machine_and_in_every_version():
     assert MIXED.digest() == "b579b47b531b81a6"
 
 
-def test_the_digest_of_a_space_tells_what_changes_its_candidates():
+def test_the_digest_of_a_space_changes_if_and_only_if_its_candidates_do():
     rule = Constraint((0, 1), lambda rows: rows[:, 0] != rows[:, 1])
     digests = {
         Space([2, 2]).digest(),
@@ -155,7 +155,7 @@ def test_the_digest_of_a_space_tells_what_changes_its_candidates():
         ([[256, 0, 0]], "has index 256"),  # would be 0 in eight bits
     ],
 )
-def test_check_refuses_what_is_no_batch_and_says_why(rows, message):
+def test_check_refuses_an_invalid_batch_and_says_why(rows, message):
     space = product(choice("a", range(3)), scale("tile", range(4)), choice("c", range(2)))
     with pytest.raises(ValueError, match=message):
         space.check(rows)
@@ -202,7 +202,7 @@ def test_names_and_values_are_made_on_demand():
     assert space.kinds.tolist() == [Kind.CHOICE] + [Kind.SLOT] * 4
 
 
-def test_two_parameters_of_one_name_are_refused():
+def test_two_parameters_with_one_name_are_refused():
     with pytest.raises(ValueError, match="'tile' occurs twice"):
         product(choice("tile", [1, 2]), scale("tile", [1, 2]))
 

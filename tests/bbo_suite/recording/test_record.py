@@ -50,7 +50,7 @@ def read_back(path):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_recorded_is_read_back_to_the_bit(suite, odd, tmp_path, name):
+def test_a_recording_is_read_back_exactly(suite, odd, tmp_path, name):
     if name.endswith("parquet"):
         pytest.importorskip("pyarrow")
     done = suite("record", "odd/a", "--plugin", odd, "--out", name, "--quiet")
@@ -70,7 +70,7 @@ def test_what_is_recorded_is_read_back_to_the_bit(suite, odd, tmp_path, name):
     assert np.array_equal(same[(rows == live.default).all(axis=1)][0], recorded.default)
 
 
-def test_a_file_of_json_keeps_to_the_schema_and_to_the_byte(suite, odd, tmp_path):
+def test_a_json_file_follows_the_schema_and_is_always_the_same(suite, odd, tmp_path):
     for name in ("one.json.gz", "two.json.gz"):
         suite("record", "odd/a", "--plugin", odd, "--out", name, "--sample", 9, "--seed", 3)
     assert Path("one.json.gz").read_bytes() == Path("two.json.gz").read_bytes()
@@ -81,13 +81,13 @@ def test_a_file_of_json_keeps_to_the_schema_and_to_the_byte(suite, odd, tmp_path
     assert len({json.dumps(result["configuration"]) for result in document["results"]}) == 9
 
 
-def test_a_part_of_the_parameters_varies(suite, odd):
+def test_only_the_named_parameters_vary(suite, odd):
     suite("record", "odd/a", "--plugin", odd, "--out", "part.json", "--parameter", "täg", "--parameter", "m")
     recorded = read_back(Path("part.json").absolute())
     assert [recorded.space.name(i) for i in range(2)] == ["täg", "m"] and recorded.space.cardinality == 12
 
 
-def test_an_interrupted_recording_goes_on(suite, odd, monkeypatch):
+def test_an_interrupted_recording_resumes(suite, odd, monkeypatch):
     monkeypatch.setattr(recording, "BATCH", 10)
     command = ("record", "odd/a", "--plugin", odd, "--quiet", "--out")
     suite(*command, "whole.json")

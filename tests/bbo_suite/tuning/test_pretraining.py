@@ -26,7 +26,7 @@ def test_a_strategy_learns_on_problems_and_writes_a_file(suite, toy, tmp_path):
     assert (count, default) == ("2", "5.0") and float(best) < 5
 
 
-def test_what_was_learned_is_not_overwritten(suite, toy, tmp_path):
+def test_an_existing_policy_is_not_overwritten(suite, toy, tmp_path):
     (tmp_path / "learner.py").write_text(LEARNER)
     (tmp_path / "w.txt").write_text("precious")
     given = ("--strategy", "learner", "--problem", "toy/small", "--out", "w.txt", "--budget", 50)
@@ -35,7 +35,7 @@ def test_what_was_learned_is_not_overwritten(suite, toy, tmp_path):
     assert Path("w.txt").read_text() == "precious"
 
 
-def test_what_cannot_be_done_is_said(suite, toy):
+def test_impossible_pretraining_is_refused_with_a_reason(suite, toy):
     given = ("--problem", "toy/small", "--out")
     done = suite("pretrain", *toy, "--strategy", "pick", *given, "w.txt")
     assert done.code == 1

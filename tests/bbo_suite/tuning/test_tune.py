@@ -51,7 +51,7 @@ def test_every_option_with_bounds_is_a_dimension_and_values_come_back():
     ]
 
 
-def test_the_ends_of_a_range_are_in_reach_and_wide_ranges_are_logarithmic():
+def test_both_ends_of_a_range_can_be_proposed_and_wide_ranges_are_logarithmic():
     dimensions = {dimension.name: dimension for dimension in search_space(Options, "it")}
     for name, low, high in (("population", 0, 100_000), ("tail", 1.01, 10), ("share", 0, 1), ("step", 1e-6, 0.009)):
         found = dimensions[name].distribution()
@@ -61,14 +61,14 @@ def test_the_ends_of_a_range_are_in_reach_and_wide_ranges_are_logarithmic():
     assert dimensions["share"].encode(0.3) == 0.3
 
 
-def test_where_a_range_reaches_far_beyond_the_default_the_search_stays_within_ten_times_of_it():
+def test_a_range_far_beyond_the_default_is_cut_to_a_tenth_and_ten_times_of_it():
     dimensions = {dimension.name: dimension for dimension in search_space(Options, "it")}
     for name, low, high in (("rate", 0.001, 0.1), ("kick", 1, 30)):
         found = dimensions[name].distribution()
         assert (dimensions[name].decode(found.low), dimensions[name].decode(found.high)) == (low, high)
 
 
-def test_score_is_one_for_the_reference_and_does_not_depend_on_a_problem_s_scale():
+def test_score_is_one_for_the_reference_and_independent_of_the_scale_of_a_problem():
     reference = {"a": 0.01, "b": 0.5}
     assert score(reference, reference) == 1
     assert score({"a": 0.02, "b": 0.5}, reference) == pytest.approx(1.5)
@@ -76,7 +76,7 @@ def test_score_is_one_for_the_reference_and_does_not_depend_on_a_problem_s_scale
 
 
 @pytest.mark.parametrize("nothing", [0.0, 1e-7, -0.1])
-def test_where_the_defaults_gain_nothing_they_still_score_one_and_little_more_is_little_more(nothing):
+def test_defaults_without_gain_score_one_and_small_gains_score_little_more(nothing):
     reference = {"a": nothing, "b": 0.5}
     assert score(reference, reference) == 1
     assert score({"a": nothing + 0.0002, "b": 0.5}, reference) == pytest.approx(1.01)
@@ -88,7 +88,7 @@ def tuned(suite, toy, *more):
     return suite("tune-strategy", "evolution", *toy, *common, *more)
 
 
-def test_finds_options_judges_them_on_fresh_seeds_and_resumes(suite, toy, tmp_path):
+def test_tuning_finds_options_compares_them_on_fresh_seeds_and_resumes(suite, toy, tmp_path):
     done = tuned(suite, toy, "--trials", 4, "--out", "found/options.json")
     assert done.code == 0, done.err
     assert "toy/large" in done.out and "2 fresh seeds" in done.out
@@ -108,7 +108,7 @@ def test_finds_options_judges_them_on_fresh_seeds_and_resumes(suite, toy, tmp_pa
     assert rows.items() <= again.items() and len(again) > len(rows)
 
 
-def test_setting_that_fails_is_left_out(suite, toy, tmp_path):
+def test_a_setting_that_fails_is_left_out(suite, toy, tmp_path):
     (tmp_path / "flaky.py").write_text(FLAKY)
     given = ("--plugin", "flaky.py", *toy, "--problem", "toy/small", "--budget", 20, "--jobs", 1, "--trials", 5)
     done = suite("tune-strategy", "flaky", *given)

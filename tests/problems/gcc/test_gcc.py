@@ -73,7 +73,7 @@ def test_parameters_are_tried_around_their_default_and_within_their_range():
     }
 
 
-def test_without_gcc_one_sentence_says_what_to_install(monkeypatch):
+def test_without_gcc_one_sentence_names_the_package_to_install(monkeypatch):
     flags.installed_gcc.cache_clear()
     for there, missing in ((set(), "gcc"), ({"gcc"}, "size")):
         monkeypatch.setattr(shutil, "which", lambda name, there=there: name if name in there else None)
@@ -156,7 +156,7 @@ def test_a_compiler_that_crashes_or_hangs_costs_one_candidate(fake_gcc, tmp_path
 
 
 @needs_gcc
-def test_a_users_file_and_one_without_run(tmp_path):
+def test_a_users_file_is_used_with_and_without_a_run_function(tmp_path):
     shutil.copy(FOLDER / "hash.c", tmp_path / "mine.c")
     mine = bbo_suite.problem(f"gcc:{tmp_path / 'mine.c'}")
     assert mine.fingerprint() == GccProblem("hash").fingerprint()
@@ -212,7 +212,7 @@ def test_another_version_is_another_problem(monkeypatch):
 
 
 @needs_gcc
-def test_no_file_is_left_behind():
+def test_no_temporary_file_remains():
     problem = GccProblem("bits")
     folder = Path(problem._folder.name)
     default_value(problem)
@@ -234,7 +234,7 @@ def test_random_flags_compile_and_keep_the_results():
 
 @needs_gcc
 @pytest.mark.skipif(not shutil.which("size"), reason="binutils are not installed")
-def test_the_pasted_command_makes_the_code_that_was_counted(tmp_path):
+def test_the_pasted_command_compiles_to_the_size_that_was_measured(tmp_path):
     problem = GccProblem("bits")
     config = problem.default_row()
     config[:40] = 1 - config[:40]

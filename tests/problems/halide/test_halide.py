@@ -161,7 +161,7 @@ def test_threads_processor_and_version_are_part_of_the_identity(monkeypatch):
     assert len({alone.fingerprint(), together.fingerprint(), HalideProblem("blur").fingerprint()}) == 3
 
 
-def test_a_thread_that_waits_for_its_core_does_not_change_the_ratio_of_least_times():
+def test_a_thread_that_waits_for_its_core_does_not_change_the_ratio_of_the_shortest_times():
     now, calls = [0.0], []
 
     def takes(seconds):

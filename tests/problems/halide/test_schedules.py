@@ -95,7 +95,7 @@ def test_no_stage_is_computed_deeper_than_its_users_and_blocks_divide_tiles(name
 
 
 @pytest.mark.parametrize("name", PIPELINES)
-def test_the_declared_structure_is_symmetric_and_tells_stages_apart(name):
+def test_the_declared_structure_is_symmetric_and_distinguishes_stages(name):
     space = knobs.space(PIPELINES[name], False)
     declared = structure(PIPELINES[name], space)
     rows = np.repeat(np.arange(len(space)), np.diff(declared.starts))

@@ -76,14 +76,14 @@ def test_bytes_are_those_that_clang_writes():
 
 
 @pytest.mark.skipif(not shutil.which("size"), reason="binutils are not installed")
-def test_bytes_agree_with_size(tmp_path):
+def test_bytes_agree_with_the_tool_size(tmp_path):
     made = optimiser("bits", "bytes")
     (tmp_path / "a.o").write_bytes(made._machine.emit_object(made._passes.run((MODULE,))))
     listed = subprocess.run(["size", "-A", tmp_path / "a.o"], capture_output=True, text=True).stdout.splitlines()
     assert sum(int(line.split()[1]) for line in listed if line.startswith(".text")) == made.answer((MODULE,), entered)
 
 
-def test_no_cost_depends_on_what_was_run_before():
+def test_no_cost_depends_on_earlier_evaluations():
     rng = np.random.default_rng(3)
     starts = [(*rng.choice(ACTIONS[1:], 4), MODULE) for _ in range(2)]
     sequences = [start + tuple(rng.choice(PASSES, 3)) for start in starts for _ in range(3)]
@@ -103,7 +103,7 @@ GOLDEN = {
 
 @pytest.mark.skipif(not SAME_LLVM, reason="the counts are of LLVM 22.1")
 @pytest.mark.parametrize("name", GOLDEN)
-def test_sharing_of_states_changes_no_cost(name):
+def test_shared_states_change_no_cost(name):
     rng, made, counts = np.random.default_rng(5), optimiser(name), []
     for base in rng.integers(0, len(ACTIONS), (40, SLOTS))[:6]:
         rows = [base]
@@ -265,7 +265,7 @@ def calling(name, when="true"):
     return f"define i64 @run(i64 %x) {{\n  {body}\n}}\n"
 
 
-def test_size_is_asked_for_in_a_users_functions_too(tmp_path):
+def test_functions_of_a_users_file_are_optimised_for_size(tmp_path):
     fast = ir.without_size(ir.shipped("hash"))
     assert not [
         line for line in fast.splitlines() if line.startswith("attributes") and ("minsize" in line or "optsize" in line)
@@ -282,7 +282,7 @@ def test_size_is_asked_for_in_a_users_functions_too(tmp_path):
         ("declare void @abort()\n" + calling("abort"), "died of SIGABRT: while it ran the unoptimised program"),
     ],
 )
-def test_files_that_cannot_be_used(tmp_path, text, words):
+def test_files_that_cannot_be_used_give_one_sentence(tmp_path, text, words):
     with pytest.raises(UserError, match=f"LLVM on .*mine.ll cannot start: .*{words}"):
         default_value(user(tmp_path, text))
 
@@ -293,7 +293,7 @@ def test_inline_assembly_is_run(tmp_path):
     assert default_value(problem) == 2 and "NOT" not in problem.facts()["results"]
 
 
-def test_files_that_cannot_be_read(tmp_path):
+def test_files_that_cannot_be_read_give_one_sentence(tmp_path):
     with pytest.raises(UserError, match="cannot read"):
         LlvmProblem.from_file(str(tmp_path / "none.ll"))
     (tmp_path / "bitcode").write_bytes(b"BC\xc0\xde\xff\xff")
@@ -304,7 +304,7 @@ def test_files_that_cannot_be_read(tmp_path):
         LlvmProblem.from_file(str(tmp_path / "cut.gz"))
 
 
-def test_a_run_with_a_dead_child_is_the_same_run(tmp_path):
+def test_a_run_whose_child_dies_has_the_same_results(tmp_path):
     settings = {"budget": 16, "batch": 8, "jobs": 1, "results": tmp_path}
     whole = bbo_suite.run("annealing", "llvm/hash", study="whole", **settings)
     problem = bbo_suite.problem("llvm/hash")

@@ -42,7 +42,7 @@ def test_a_candidate_keeps_its_order_and_leaves_out_what_does_nothing():
 
 
 @pytest.mark.parametrize("level, words", [(2, "<no-nontrivial;trivial>"), (3, "<nontrivial;trivial>")])
-def test_the_pipeline_of_functions_is_spelled_out(level, words):
+def test_function_passes_are_nested_in_the_pipeline(level, words):
     text = textual.function_pipeline(level)
     assert words in text
     assert not re.search("[A-Z]{2,}", text)
@@ -50,7 +50,7 @@ def test_the_pipeline_of_functions_is_spelled_out(level, words):
 
 
 @pytest.mark.skipif(not shutil.which("opt"), reason="LLVM's opt is not installed")
-def test_opt_knows_every_pass(tmp_path):
+def test_opt_accepts_every_pass(tmp_path):
     (tmp_path / "bits.ll").write_text("define i64 @run(i64 %x) {\n  ret i64 %x\n}\n")
     for action, name in textual.NAMES.items():
         for new, old in [("", ""), *RENAMED.items()]:  # by its present name, or by the one it had

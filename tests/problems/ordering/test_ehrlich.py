@@ -57,7 +57,7 @@ def test_the_optimum_is_reached_and_the_default_is_far_from_it(instance: str) ->
     assert 1.7 < values[1] <= 2
 
 
-def test_a_forbidden_transition_is_a_compile_error_that_says_which() -> None:
+def test_a_forbidden_transition_is_a_compile_error_that_names_it() -> None:
     before, after = np.argwhere(~PROBLEM.follows)[0]
     row = PROBLEM.default.copy()
     row[:] = before

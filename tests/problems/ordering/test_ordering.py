@@ -72,7 +72,7 @@ def test_the_default_is_hard_to_beat(instance: str) -> None:
     assert default < 0.9 * np.median(costs)
 
 
-def test_the_optimum_is_proven_by_all_programs_that_can_be_reached() -> None:
+def test_the_optimum_is_that_of_all_reachable_programs() -> None:
     problem = OrderingProblem("small-a")
     program, rules = problem.program, problem.program.rewrites
     key = np.random.default_rng(0).integers(1, 2**63, len(program.kinds), dtype=np.uint64)
@@ -103,7 +103,7 @@ def test_an_instance_keeps_its_default_and_its_cost() -> None:
     assert problem.evaluate(problem.default[None]).values.tolist() == [9924.0]
 
 
-def test_a_number_draws_another_program_of_the_same_shape() -> None:
+def test_a_number_in_the_name_draws_another_program_of_the_same_shape() -> None:
     first, second = OrderingProblem("40x50-a"), OrderingProblem("40x50-a#1")
     assert first.space.digest() == second.space.digest()
     assert first.fingerprint() != second.fingerprint()

@@ -88,7 +88,7 @@ def test_the_unit_of_the_whole_file_is_that_of_rows_that_name_none(load, formats
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_json_that_is_wrong(load, formats, case):
+def test_wrong_json_is_refused(load, formats, case):
     name, path, value, message = CASES[case]
     with pytest.raises(UserError, match=r"^cannot use .*rec.rded0: ") as refused:
         load(change(formats[name], path, value))
@@ -117,7 +117,7 @@ def test_json_that_is_wrong(load, formats, case):
         (b"PAR1 and nothing", "damaged|pyarrow"),
     ],
 )
-def test_bytes_that_are_wrong(load, data, message):
+def test_wrong_bytes_are_refused(load, data, message):
     with pytest.raises(UserError) as refused:
         load(data)
     assert any(part in str(refused.value) for part in message.split("|")), refused.value
@@ -157,7 +157,7 @@ def test_another_objective_needs_a_unit(load, formats):
         load(formats["t4"])
 
 
-def test_all_failed(load, formats):
+def test_a_file_in_which_every_compilation_failed_is_refused(load, formats):
     for result in formats["t4"]["results"]:
         result["invalidity"] = "compile"
     with pytest.raises(UserError, match="configurations failed"):
@@ -180,7 +180,7 @@ ARRAYS = {
 
 
 @pytest.mark.parametrize("case", ARRAYS)
-def test_arrays_that_are_wrong(load, formats, case):
+def test_wrong_arrays_are_refused(load, formats, case):
     name, key, value, message = ARRAYS[case]
     arrays = {k: v for k, v in formats[name].items() if k != key} | ({} if value is ... else {key: value})
     with pytest.raises(UserError, match=message):
@@ -205,7 +205,7 @@ def test_objects_are_never_unpickled(load, formats):
         load(buffer.getvalue())
 
 
-def test_a_file_that_is_not_there(load, tmp_path):
+def test_a_missing_file_is_named(load, tmp_path):
     from bbo_suite.registry import Registry
 
     for path in (tmp_path / "none.json", tmp_path):

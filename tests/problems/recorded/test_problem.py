@@ -30,7 +30,7 @@ def test_recording_a_recorded_space_converts_it(load, formats, write, tmp_path):
     assert Registry().load(f"recorded:{out}").fingerprint() == Registry().load(f"recorded:{source}").fingerprint()
 
 
-def test_a_whole_product_needs_no_constraint(load, formats):
+def test_a_complete_product_needs_no_constraint(load, formats):
     cache = formats["kernel_tuner"]["cache"]
     row = next(iter(cache.values()))
     configs = [(b, u) for b in (8, 16, 32) for u in (0, 1)]

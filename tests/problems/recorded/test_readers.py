@@ -18,7 +18,7 @@ def costs(problem):
 
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("name", ["kernel_tuner", "t4", "ktt"])
-def test_three_formats_of_the_same_measurements(load, formats, name, packed):
+def test_three_formats_give_the_same_measurements(load, formats, name, packed):
     problem = load(formats[name], packed=packed)
     space = problem.space
     known = {k: list(space.values(i)) for i, k in enumerate(map(space.name, range(3)))}
@@ -34,12 +34,12 @@ def test_three_formats_of_the_same_measurements(load, formats, name, packed):
     assert "median" in problem.facts()["default is"] and problem.facts()["failed"] == "1 runtime_error"
 
 
-def test_the_formats_agree_to_the_bit(load, formats):
+def test_the_formats_agree_exactly(load, formats):
     first, second = load(formats["kernel_tuner"]), load(formats["t4"])
     assert first.fingerprint() == second.fingerprint()
 
 
-def test_what_was_not_measured_is_forbidden_and_what_failed_fails(load, formats):
+def test_unmeasured_configurations_are_forbidden_and_failed_ones_fail(load, formats):
     problem = load(formats["kernel_tuner"])
     result = evaluate(problem, problem.space.check([[0, 0, 1], [2, 1, 1], [0, 0, 0]]))
     assert result.status.tolist() == [Status.FORBIDDEN, Status.RUNTIME_ERROR, Status.OK]
@@ -69,7 +69,7 @@ def test_a_configuration_that_is_measured_again_costs_the_median(load, formats):
     ("word", "status"),
     [("compile", 2), ("runtime", 3), ("timeout", 4), ("correctness", 5)],
 )
-def test_the_ways_to_fail_of_t4(load, formats, word, status):
+def test_every_kind_of_failure_in_t4_is_read(load, formats, word, status):
     formats["t4"]["results"][3]["invalidity"] = word
     problem = load(formats["t4"])
     assert problem._status.tolist().count(status) == 1
@@ -85,7 +85,7 @@ def test_configurations_that_a_constraint_forbids_are_left_out(load, formats, na
     assert problem.space.cardinality == 4 and problem.facts()["left out"].startswith("1 ")
 
 
-def test_the_failures_of_kernel_tuner(load, formats):
+def test_every_kind_of_failure_in_kernel_tuner_is_read(load, formats):
     rows = formats["kernel_tuner"]["cache"]
     rows["16,0,a"]["time"], rows["16,1,a"]["__error__"] = "CompilationFailedConfig", "RuntimeFailedConfig"
     rows["32,0,b"]["time"] = 1e20
@@ -108,14 +108,14 @@ def test_a_truncated_cache_keeps_its_complete_rows(load, formats):
     assert seen == {1, 2, 3, 4, 5}
 
 
-def test_true_is_not_one(load, formats):
+def test_true_and_one_are_different_values(load, formats):
     for row, value in zip(formats["kernel_tuner"]["cache"].values(), [1, True, 1.0, "1", None], strict=True):
         row["mode"] = value
     (values,) = [v for i, v in enumerate(map(load(formats["kernel_tuner"]).space.values, range(3))) if i == 2]
     assert sorted(map(repr, values)) == ["'1'", "1", "None", "True"]
 
 
-def test_units_of_t4(load, formats):
+def test_units_of_t4_are_converted(load, formats):
     for unit, factor in (("seconds", 1.0), ("microseconds", 1e-6), ("ns", 1e-9)):
         for result in formats["t4"]["results"]:
             result["measurements"][0]["unit"] = unit
@@ -131,7 +131,7 @@ def test_without_measurements_the_run_times_count(load, formats):
     assert load(formats["t4"]).optimum == pytest.approx(1.25e-3, rel=1e-12)
 
 
-def test_tiles_of_tpu_graphs_count_in_runs_of_the_default(load, formats):
+def test_tiles_of_tpu_graphs_are_scaled_by_the_default(load, formats):
     problem = load(formats["tile"])
     moving = np.flatnonzero(problem.space.sizes > 1)
     assert [problem.space.name(i) for i in moving] == ["kernel 0", "kernel 1"]  # neither sums nor products
@@ -141,19 +141,19 @@ def test_tiles_of_tpu_graphs_count_in_runs_of_the_default(load, formats):
     assert default_value(problem) == pytest.approx(1.1 * unit)
 
 
-def test_layouts_of_tpu_graphs_are_told_by_content(load, formats):
+def test_layouts_of_tpu_graphs_are_distinguished_by_content(load, formats):
     problem = load(formats["layout"])
     assert [problem.space.name(i) for i in range(2)] == ["node 3", "node 7"]
     assert problem.space.sizes.tolist() == [3, 2] and problem.space.cardinality == 4
     assert default_value(problem) == 900e-9 and problem.optimum == 700e-9
 
 
-def test_layouts_with_unusual_numbers_are_told_too(load, formats):
+def test_layouts_with_unusual_numbers_are_distinguished(load, formats):
     formats["layout"]["node_config_feat"][:, 1] = np.array([0.5, 0.25, 99, 0.5])[:, None]
     assert load(formats["layout"]).space.sizes.tolist() == [3, 3]
 
 
-def test_a_product_beyond_an_integer(load, formats):
+def test_a_product_that_exceeds_an_integer_is_read(load, formats):
     rng = np.random.default_rng(0)
     features = rng.integers(-1, 6, (50, 60, 18)).astype(np.float32)
     arrays = {"node_config_ids": np.arange(60), "config_runtime": np.arange(1, 51)}

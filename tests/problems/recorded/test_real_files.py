@@ -21,7 +21,7 @@ KNOWN = {
 
 
 @pytest.mark.parametrize("name", KNOWN)
-def test_counts_and_times(name):
+def test_counts_and_times_are_the_published_ones(name):
     product, measured, valid, best, median = KNOWN[name]
     problem = Registry().load(f"recorded:{DATA / name}")
     assert product is None or np.prod(problem.space.sizes) == product

@@ -21,7 +21,7 @@ def imported_rooms(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("room", ORDER)
-def test_a_room_imports_only_those_before_it(room: str) -> None:
+def test_a_folder_imports_only_folders_before_it(room: str) -> None:
     files = sorted((ROOT / room).glob("*.py"))
     assert len(files) > 1
     for path in files:
@@ -29,6 +29,6 @@ def test_a_room_imports_only_those_before_it(room: str) -> None:
         assert "bbo_problems" not in path.read_text().replace("python -m bbo_problems", ""), path
 
 
-def test_every_room_has_its_place_in_the_order() -> None:
+def test_every_folder_has_its_place_in_the_order() -> None:
     assert {path.parent.name for path in ROOT.glob("*/__init__.py")} == set(ORDER)
     assert sorted(path.name for path in ROOT.glob("*.py")) == ["__init__.py", "compiled.py"]

@@ -28,7 +28,7 @@ def test_every_configuration_gives_the_right_result(tuned):
         assert kernel.wrong() == ""
 
 
-def test_a_wrong_result_is_told_from_a_right_one():
+def test_wrong_results_are_distinguished_from_right_ones():
     kernel = Kernel(Tuned("softmax", (4, 16), SOFTMAX, ()), "cpu")
     kernel.run((1, 16, 4, 1))
     kernel._result[2, 3] *= 1.5

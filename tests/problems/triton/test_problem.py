@@ -41,7 +41,7 @@ def test_without_triton_the_error_names_the_extra(monkeypatch):
         bbo_suite.problem("triton/matmul-4096")
 
 
-def test_a_candidate_is_asked_for_by_its_values(made):
+def test_a_candidate_is_requested_by_its_values(made):
     assert made.request(made.default) == TUNED["softmax-8192x4096"].default
     assert made.paste(made.default) == "triton.Config({'ROWS': 1, 'COLUMNS': 4096}, num_warps=8, num_stages=2)"
 

@@ -28,11 +28,11 @@ def act(env, name):
 
 
 @pytest.mark.filterwarnings("ignore:.*observation space maximum value is infinity.*")
-def test_gymnasium_finds_nothing_to_complain_of(tmp_path):
+def test_the_checks_of_gymnasium_pass(tmp_path):
     check_env(environment(tmp_path).unwrapped)
 
 
-def test_an_episode_adds_up_to_what_it_saves(tmp_path):
+def test_the_rewards_of_an_episode_add_up_to_its_savings(tmp_path):
     env = environment(tmp_path, BFLOAT)
     _, start = env.reset(seed=1)
     rewards = []
@@ -46,7 +46,7 @@ def test_an_episode_adds_up_to_what_it_saves(tmp_path):
     assert rewards[-1] == 0 and sum(rewards) > 0
 
 
-def test_the_observation_tells_kinds_lowerings_cost_and_what_is_left(tmp_path):
+def test_the_observation_has_kinds_lowerings_cost_and_remaining_passes(tmp_path):
     env = environment(tmp_path)
     before, _ = env.reset()
     after, *_ = act(env, "call-inliner")
@@ -85,7 +85,7 @@ def test_other_problems_are_refused():
         gymnasium.make(ID, problem="ordering/small-a")
 
 
-def test_the_id_alone_imports_and_registers_it():
+def test_the_id_is_enough_to_import_and_register_the_environment():
     code = f"import gymnasium; print(gymnasium.spec('{ID}'))"
     direct = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert direct.returncode, "if Gymnasium finds it by itself now, say so in the module"

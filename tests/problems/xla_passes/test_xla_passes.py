@@ -118,7 +118,7 @@ def test_a_pass_without_work_is_not_run_and_would_do_nothing():
                 assert compiler.run(canonical, (name,)) == canonical, name
 
 
-def test_no_cost_depends_on_what_was_run_before():
+def test_no_cost_depends_on_earlier_evaluations():
     rng = np.random.default_rng(2)
     sequences = [tuple(map(str, rng.choice(ACTIONS[1:], 5))) for _ in range(6)]
     warm = optimiser(BFLOAT)
@@ -135,7 +135,7 @@ def counting(text, action):
     return "m\n" + "".join(sorted(letters))
 
 
-def test_common_starts_and_equal_modules_are_shared():
+def test_equal_prefixes_and_equal_modules_are_shared():
     counting.steps = 0
     states = States("m\n", counting)
     states.after("abab")
@@ -155,7 +155,7 @@ def test_common_starts_and_equal_modules_are_shared():
     assert counting.steps == 9
 
 
-def test_texts_that_were_dropped_are_made_again(monkeypatch):
+def test_texts_that_were_dropped_are_computed_again(monkeypatch):
     monkeypatch.setattr("bbo_problems.xla_passes.states._CHARACTERS", 3)
     counting.steps = 0
     states = States("m\n", counting)
@@ -164,7 +164,7 @@ def test_texts_that_were_dropped_are_made_again(monkeypatch):
     assert states.module("cc") == "m\ncc" and states.module("abd") == "m\nabd"
 
 
-def test_steps_are_bounded(monkeypatch):
+def test_the_number_of_remembered_steps_is_bounded(monkeypatch):
     monkeypatch.setattr("bbo_problems.xla_passes.states._STEPS", 3)
     states = States("m\n", counting)
     for letters in ("abcd", "bcda", "dcba"):
@@ -190,7 +190,7 @@ def test_the_default_is_a_candidate_and_a_fixed_point():
     assert "jaxlib" in problem.facts()["compiler"]
 
 
-def test_every_name_is_known_once():
+def test_every_name_of_a_pass_is_listed_once():
     assert len(set(EVERY)) == len(EVERY) and set(_PATTERNS) <= {*PASSES, *LOWERINGS}
     assert ACTIONS[0] == NOTHING and set(ACTIONS[1:-1]) == {*PASSES, *LOWERINGS}
 
@@ -202,7 +202,7 @@ def test_another_version_is_another_problem(tmp_path, monkeypatch):
     assert user(tmp_path, CHAIN, "same.hlo").fingerprint() != here.fingerprint()
 
 
-def test_a_users_file_plain_or_gzipped_or_stablehlo(tmp_path):
+def test_a_users_file_is_read_plain_gzipped_or_as_stablehlo(tmp_path):
     plain = user(tmp_path, CHAIN)
     (tmp_path / "b.hlo.gz").write_bytes(gzip.compress(CHAIN.encode()))
     packed = bbo_suite.problem(f"xla-passes:{tmp_path / 'b.hlo.gz'}")
@@ -244,7 +244,7 @@ def test_files_that_cannot_be_used_give_one_sentence(tmp_path, text, words):
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 500
 
 
-def test_files_that_cannot_be_read(tmp_path):
+def test_files_that_cannot_be_read_give_one_sentence(tmp_path):
     with pytest.raises(UserError, match="cannot be read"):
         bbo_suite.problem(f"xla-passes:{tmp_path / 'none.hlo'}")
     (tmp_path / "cut.hlo.gz").write_bytes(gzip.compress(CHAIN.encode() * 99)[:-9])
@@ -301,7 +301,7 @@ def serve(text):
 
 
 @pytest.mark.slow
-def test_a_short_text_that_is_endless_when_written_out_is_refused(tmp_path):
+def test_a_short_text_that_grows_without_bound_is_refused(tmp_path):
     """Forty functions, each of which calls the previous one twice."""
     first = "f0 {\n  x = f32[] parameter(0)\n  ROOT y = f32[] sine(x)\n}\n"
     twice = "x = f32[] parameter(0)\n  a = f32[] call(x), to_apply=f{0}\n  ROOT b = f32[] call(a), to_apply=f{0}"

@@ -34,7 +34,7 @@ def place(problem, name):
     return next(i for i in range(len(problem.space)) if problem.space.name(i) == name)
 
 
-def test_decisions_reach_the_compiler_and_bad_ones_are_compile_errors(lstm):
+def test_decisions_reach_the_compiler_and_invalid_ones_are_compile_errors(lstm):
     rows = np.repeat(lstm.default_row()[None], 5, axis=0)
     columns = [place(lstm, name) for name in ("layout argument[0]", "barrier cell", "xla_jf_conv_input_fusion")]
     rows[[1, 2, 3], columns] = [lstm.space.values(columns[0]).index((2, 0, 1)), 1, 1]
@@ -75,7 +75,7 @@ def test_pasted_code_compiles_like_the_candidate(lstm, monkeypatch):
     assert options == {} and lowered.as_text().count("optimization_barrier") == 1
 
 
-def test_a_users_function_is_tuned(tmp_path):
+def test_a_users_function_can_be_tuned(tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(MINE)
     problem = Registry().load(f"xla-tpu:{path}:sums@v4")

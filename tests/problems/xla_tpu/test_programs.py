@@ -78,7 +78,7 @@ def test_a_file_that_cannot_be_imported_is_one_sentence(tmp_path):
         load(str(path), "f")
 
 
-def test_a_description_has_the_flows_and_does_not_depend_on_the_path(tmp_path):
+def test_a_description_has_the_dataflow_and_does_not_depend_on_the_path(tmp_path):
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "mine.py").write_text(FILE)
@@ -90,7 +90,7 @@ def test_a_description_has_the_flows_and_does_not_depend_on_the_path(tmp_path):
     assert [mark.name for mark in first.marks] == ["add.1"] and first.flows == ((0, 1), (1, 2))
 
 
-def test_values_keep_their_names_apart_and_loops_are_entered():
+def test_values_have_distinct_names_and_loops_are_entered():
     found = describe((looped, ARGUMENTS), "", "looped")
     assert [mark.name for mark in found.marks] == ["turn", "sum", "turn.2"]
     assert set(found.flows) >= {(0, 2), (2, 3), (1, 3), (3, 4), (4, 5), (4, 6)}
@@ -117,7 +117,7 @@ def odd(x, w):
     return jax.grad(lambda x: (twice(x) ** 2).sum())(x), twice(x)
 
 
-def test_whatever_jax_nests_computes_the_same():
+def test_nested_functions_of_jax_compute_the_same():
     rng = np.random.default_rng(0)
     arguments = [rng.standard_normal(a.shape, np.float32) for a in ARGUMENTS]
     names = [mark.name for mark in describe((odd, ARGUMENTS), "", "odd").marks]

@@ -58,7 +58,7 @@ def test_a_win_that_the_roofline_contradicts_costs_what_the_roofline_says(fake):
     assert "trips" in result.reasons[3]
 
 
-def test_estimates_are_kept_on_disk_and_deaths_are_not(fake):
+def test_estimates_are_cached_on_disk_and_crashes_are_not(fake):
     rows = np.stack([changed(fake), changed(fake, "xla_tpu_enforce_prefetch_fifo_order")])
     first = evaluate(fake, rows)
     again = Fake("mlp")
@@ -67,12 +67,12 @@ def test_estimates_are_kept_on_disk_and_deaths_are_not(fake):
     assert found == [(first.values[0], 0, first.reasons[0]), None]
 
 
-def test_a_program_that_kills_its_process_is_one_sentence(fake):
+def test_a_program_that_kills_its_process_gives_one_sentence(fake):
     with pytest.raises(UserError, match="XLA:TPU on gone cannot start: its process died of SIGABRT"):
         Fake.from_file(f"{__file__}:gone")
 
 
-def test_pasted_code_is_python_that_names_every_decision(fake):
+def test_pasted_code_is_python_and_names_every_decision(fake):
     row = changed(fake, "xla_tpu_dot_dot_fusion", "layout x", "barrier x")
     text = fake.paste(row)
     ast.parse(text)
@@ -101,7 +101,7 @@ def test_the_default_and_the_structure_fit_the_space(fake):
 
 
 @pytest.mark.parametrize("problem", ["xla-tpu/mlp", "pallas/matmul"])
-def test_without_libtpu_it_is_listed_and_one_sentence_names_the_extra(problem, monkeypatch):
+def test_without_libtpu_the_family_is_listed_and_one_sentence_names_the_extra(problem, monkeypatch):
     monkeypatch.setattr(libraries, "find_spec", lambda name: None)
     assert problem in Registry().instances()
     with pytest.raises(UserError, match=r'needs libtpu, .* run: pip install "bbo_suite\[tpu\]"'):

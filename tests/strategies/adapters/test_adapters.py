@@ -71,8 +71,7 @@ def test_default_is_first_and_seeds_differ(name):
 
 
 @pytest.mark.parametrize("name", ["optuna:NSGAIISampler", "nevergrad:TwoPointsDE", "pymoo:GA"])
-def test_learns(name):
-    """It finds better candidates than as many random ones."""
+def test_it_finds_better_candidates_than_random_search(name):
     space = product(*(choice(f"c{i}", "ab") for i in range(40)))
     strategy, best = player(name, space, 600, default=np.ones(40, int)), np.inf
     for _ in range(30):
@@ -84,7 +83,7 @@ def test_learns(name):
     assert best < drawn
 
 
-def test_unit_does_not_matter():
+def test_the_unit_of_costs_does_not_matter():
     """The library is told multiples of the default's cost, and failures as twice the worst."""
     strategy = player("nevergrad:NGOpt", spaces()["booleans"])
     assert strategy._relative(np.array([np.inf, 4e-9, 6e-9])) == [3.0, 1.0, 1.5]
@@ -93,7 +92,7 @@ def test_unit_does_not_matter():
     assert untold._relative(np.array([np.inf, np.inf])) == [1.0, 1.0]
 
 
-def test_sampler_that_has_tried_everything_ends_the_run():
+def test_a_sampler_that_has_tried_everything_ends_the_run():
     for name in ("optuna:GridSampler", "optuna:BruteForceSampler"):
         strategy, seen = player(name, product(choice("c", "abc"), choice("d", "ab"))), []
         while len(rows := strategy.ask(2)):
@@ -103,14 +102,14 @@ def test_sampler_that_has_tried_everything_ends_the_run():
         assert len({tuple(row) for row in seen}) == 6, name
 
 
-def test_what_cannot_be_is_refused_in_a_sentence():
+def test_impossible_settings_are_refused_in_one_sentence():
     with pytest.raises(UserError, match="at most 100,000; use the strategy exhaustive"):
         player("optuna:GridSampler", product(*(choice(f"c{i}", "ab") for i in range(60)))).ask(1)
     with pytest.raises(UserError, match="seeds itself by the clock"):
         Registry().strategy("nevergrad:CmaFmin2")
 
 
-def test_missing_library_names_the_command(monkeypatch):
+def test_a_missing_library_is_reported_with_the_command_that_installs_it(monkeypatch):
     monkeypatch.setitem(SAMPLERS, "CmaEsSampler", SAMPLERS["CmaEsSampler"]._replace(modules=("no_such_module",)))
     Optuna.variant.cache_clear()
     with pytest.raises(UserError, match=r"strategy optuna:CmaEsSampler needs no_such_module, .* pip install"):
@@ -118,7 +117,7 @@ def test_missing_library_names_the_command(monkeypatch):
     Optuna.variant.cache_clear()
 
 
-def test_random_generators_are_as_they_were():
+def test_global_random_generators_do_not_change():
     import random
 
     before = random.getstate(), np.random.default_rng
@@ -127,7 +126,7 @@ def test_random_generators_are_as_they_were():
     assert (random.getstate(), np.random.default_rng) == before
 
 
-def test_naming_loads_no_library_but_nevergrad():
+def test_listing_names_imports_no_library_but_nevergrad():
     code = (
         "import sys; from bbo_suite.cli import catalogue; from bbo_suite.registry import Registry\n"
         "items = catalogue.strategies(Registry())\n"

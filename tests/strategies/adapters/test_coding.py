@@ -9,7 +9,7 @@ from bbo_suite.conformance.toy_tasks import spaces
 
 
 @pytest.mark.parametrize("name", spaces())
-def test_all_indices_mean_allowed_candidates(name):
+def test_any_indices_decode_to_allowed_candidates(name):
     space, rng = spaces()[name], np.random.default_rng(0)
     coding = Coding(space, space.sample(1, rng)[0])
     free = rng.integers(-1, coding.sizes + 1, (300, len(coding.sizes)))
@@ -18,7 +18,7 @@ def test_all_indices_mean_allowed_candidates(name):
 
 
 @pytest.mark.parametrize("name", spaces())
-def test_allowed_candidates_mean_themselves(name):
+def test_allowed_candidates_decode_to_themselves(name):
     space, rng = spaces()[name], np.random.default_rng(0)
     rows = space.sample(200, rng)
     coding = Coding(space, rows[0])
@@ -26,7 +26,7 @@ def test_allowed_candidates_mean_themselves(name):
     assert np.array_equal(coding.decode(coding.default[None])[0], rows[0])
 
 
-def test_what_is_forbidden_becomes_the_nearest_row():
+def test_a_forbidden_combination_becomes_the_nearest_row():
     tied = Constraint((0, 1), lambda rows: rows.sum(axis=1) < 4)
     space = product(scale("x", range(4)), scale("y", range(5)), choice("c", "abc"), constraints=[tied])
     coding = Coding(space, np.zeros(3, int))
@@ -37,7 +37,7 @@ def test_what_is_forbidden_becomes_the_nearest_row():
         assert ((x != a) + (y != b), abs(x - a) + abs(y - b)) == min(apart)
 
 
-def test_what_cannot_change_is_left_out():
+def test_parameters_that_cannot_change_are_left_out():
     space = Space([1, 5, 1, 2])
     coding = Coding(space, np.array([0, 3, 0, 1]))
     assert coding.sizes.tolist() == [5, 2]

@@ -41,7 +41,7 @@ def too_long(*_):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("library", ["optuna", "nevergrad", "pymoo"])
-def test_every_name(library):
+def test_every_name_runs_or_is_refused_for_a_stated_reason(library):
     """The names that fail without a stated reason are printed with what happened."""
     signal.signal(signal.SIGALRM, too_long)
     wrong = {}
@@ -56,7 +56,7 @@ def test_every_name(library):
     assert not {name: said for name, said in wrong.items() if name not in missing}
 
 
-def test_tables_name_what_there_is():
+def test_tables_agree_with_what_the_libraries_offer():
     optuna = pytest.importorskip("optuna")
     public = {name for name, found in vars(optuna.samplers).items() if inspect.isclass(found)}
     public = {name for name in public if name.endswith("Sampler") and not name.startswith("Base")}
@@ -66,7 +66,7 @@ def test_tables_name_what_there_is():
     assert all(any(name.startswith(start) for name in known) for start in NEEDS)
 
 
-def test_table_of_pymoo():
+def test_every_algorithm_in_the_table_of_pymoo_exists():
     pytest.importorskip("pymoo")
     import importlib
 
@@ -76,5 +76,5 @@ def test_table_of_pymoo():
 
 
 @pytest.mark.parametrize("name", ["Quad1MetaModelE", "SVM1MetaModelOnePlusOne"])
-def test_what_nevergrads_models_predict_is_a_number(name):
+def test_nevergrads_models_predict_numbers(name):
     assert complaint(f"nevergrad:{name}") == ""

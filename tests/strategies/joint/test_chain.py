@@ -22,7 +22,7 @@ def moved(problem, chain, base, **changes):
     return chain.update(base, rows)
 
 
-def test_a_decision_that_survives_is_kept_and_a_new_one_gets_the_compilers_default():
+def test_an_unchanged_decision_is_kept_and_a_new_one_gets_the_compilers_default():
     problem = ToyCompiler()
     chain = chain_of(problem)
     base = chain.deepen(chain.start())
@@ -44,7 +44,7 @@ def test_the_store_comes_before_the_default_and_holds_the_best():
     assert ("default", "fusion") in problem.passes.calls
 
 
-def test_without_a_store_nothing_is_remembered():
+def test_without_a_store_new_decisions_get_the_default():
     problem = ToyCompiler()
     chain = chain_of(problem, keep=False)
     base = chain.deepen(chain.start())
@@ -54,7 +54,7 @@ def test_without_a_store_nothing_is_remembered():
     assert moved(problem, chain, base).rows[0, [FUSION + 1, COPY + 1]].tolist() == [0, 1]
 
 
-def test_the_default_is_asked_for_only_where_the_store_knows_nothing():
+def test_the_default_is_requested_only_for_decisions_that_the_store_does_not_know():
     problem = ToyCompiler()
     chain = chain_of(problem)
     base = chain.deepen(chain.start())
@@ -64,7 +64,7 @@ def test_the_default_is_asked_for_only_where_the_store_knows_nothing():
     assert ("default", "fusion") not in problem.passes.calls
 
 
-def test_nothing_is_applied_where_nothing_changed_or_nothing_is_known():
+def test_a_pass_is_not_applied_if_nothing_changed_or_no_later_pass_is_tuned():
     problem = ToyCompiler()
     chain = chain_of(problem)
     chain.tune(["layout", "fusion"])
@@ -78,7 +78,7 @@ def test_nothing_is_applied_where_nothing_changed_or_nothing_is_known():
     assert not [call for call in problem.passes.calls if call[1] == "tile"]
 
 
-def test_a_kernel_that_appears_anew_gets_the_best_known_tile_and_the_others_keep_theirs():
+def test_a_kernel_that_reappears_gets_the_best_known_tile_and_others_keep_theirs():
     problem = ToyCompiler()
     chain = chain_of(problem)
     chain.tune(["tile"])

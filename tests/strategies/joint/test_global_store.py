@@ -15,7 +15,7 @@ graphs = st.lists(st.lists(st.sampled_from([0, 1, 2, 7, 2**63, 2**64 - 1]), uniq
 
 
 @given(graphs, st.lists(st.tuples(st.integers(0, 3), st.sampled_from([1.0, 2.0, 3.0, np.inf])), max_size=12), st.data())
-def test_it_holds_the_value_in_the_cheapest_candidate_that_held_the_key(graphs, told, data):
+def test_the_store_holds_the_value_of_the_cheapest_candidate_with_the_key(graphs, told, data):
     store, known, best = GlobalStore(9), [decisions(keys) for keys in graphs], {}
     for place, cost in told:
         own = known[place % len(known)]

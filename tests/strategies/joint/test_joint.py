@@ -41,7 +41,7 @@ def optimum(problem):
     return min(costs)
 
 
-def test_joint_finds_the_optimum_that_one_pass_after_the_other_cannot():
+def test_joint_finds_an_optimum_that_tuning_one_pass_after_another_misses():
     problem = ToyCompiler()
     best = optimum(problem)
     assert search(problem, JOINTLY)[1].min() == best
@@ -56,7 +56,7 @@ def test_a_separable_step_proves_the_optimum_of_every_kernel_at_the_least_cost()
     assert len(rows) == 1 + 3 * (3 - 1)  # the default, and each other tile of three different kernels
 
 
-def test_separable_steps_with_too_little_budget_go_to_the_dearest_kernels():
+def test_separable_steps_with_too_little_budget_tune_the_most_expensive_kernels():
     problem = ToyCompiler("abcabca")
     rows, _ = search(problem, "tile: exhaustive", budget=2)
     tuned = (rows != problem.default).any(axis=0)
@@ -68,14 +68,14 @@ def test_exhaustive_steps_evaluate_nothing_twice():
     assert len(np.unique(rows, axis=0)) == len(rows) == 1 + 2 * (3 - 1) + 2**4 - 1
 
 
-def test_what_a_step_leaves_over_goes_to_those_that_can_use_it():
+def test_unspent_budget_of_a_step_goes_to_steps_that_can_use_it():
     for schedule in ("tile: exhaustive; layout+fusion: annealing", "layout+fusion: annealing; tile: exhaustive"):
         rows, _ = search(ToyCompiler(LONG), schedule, budget=300)
         assert len(rows) == 300
     assert (rows[-20:, : 3 * len(LONG)] != rows[-1, : 3 * len(LONG)]).any()  # back in the first step
 
 
-def test_every_step_gets_an_equal_part():
+def test_every_step_gets_an_equal_share_of_the_budget():
     rows, _ = search(ToyCompiler(LONG), "layout: annealing; fusion: annealing; tile: annealing", budget=301)
     n = len(LONG)
     own = {"layout": slice(0, n), "fusion": slice(n, 3 * n), "tile": slice(3 * n, 5 * n)}
@@ -101,21 +101,21 @@ def test_the_budget_is_spent_and_the_default_comes_first(schedule, budget, batch
     assert len(rows) == budget and np.array_equal(rows[0], ToyCompiler().default)
 
 
-def test_nothing_but_failures():
+def test_a_run_in_which_all_candidates_fail_ends_normally():
     problem = ToyCompiler(fail=True)
     rows, _ = search(problem, "", 100)
     assert len(rows) == 100
     assert len(search(problem, JOINTLY, 1000)[0]) < 300
 
 
-def test_a_search_goes_on_from_the_best_candidate():
+def test_a_search_continues_from_the_best_candidate():
     rows, values = search(ToyCompiler("abcabca"), "", 400, stints=4)
     for start in (134, 267):
         best = rows[values[:start].argmin()]
         assert min((row != best).sum() for row in rows[start : start + 20]) <= 6
 
 
-def test_without_the_store_it_is_never_used(monkeypatch):
+def test_the_store_is_never_used_if_it_is_switched_off(monkeypatch):
     def refuse(*_):
         raise AssertionError("the store was used")
 
@@ -126,7 +126,7 @@ def test_without_the_store_it_is_never_used(monkeypatch):
         search(ToyCompiler(), JOINTLY)
 
 
-def test_a_task_without_passes_is_one_pass():
+def test_a_task_without_passes_is_treated_as_one_pass():
     space = Space([3, 2, 4])
     task = Task("plain", space, np.array([1, 1, 1]), "s")
     player = Joint(task, 99, np.random.default_rng(0), JointOptions("all: exhaustive"))
@@ -146,7 +146,7 @@ def test_the_rules_hold_with_every_generator(schedule):
         rule()
 
 
-def test_a_schedule_passes_through_the_command_line(tmp_path):
+def test_a_schedule_can_be_given_on_the_command_line(tmp_path):
     arguments = {"plugins": [Path(__file__).with_name("toy_compiler.py")], "results": tmp_path, "budget": 60, "jobs": 1}
     run = {"strategies": "joint", "problems": "toy_compiler/abab", **arguments}
     texts = {"schedule": "layout+fusion: random; tile: exhaustive", "store": "no"}

@@ -18,7 +18,7 @@ KNOWN = ("annealing", "evolution", "exhaustive")
         ("tile:annealing;layout:annealing", [(("tile",), "annealing"), (("layout",), "annealing")]),
     ],
 )
-def test_a_schedule_is_read(text, steps):
+def test_a_schedule_is_parsed(text, steps):
     assert parse(text, Passes("ab"), KNOWN) == tuple(Step(*step) for step in steps)
 
 

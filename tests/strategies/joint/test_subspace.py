@@ -18,14 +18,14 @@ def tile_decisions(kinds):
     return passes.decisions("tile", graph)
 
 
-def test_nodes_with_equal_keys_are_one_part_and_the_dearest_comes_first():
+def test_nodes_with_equal_keys_share_a_subspace_and_the_most_expensive_comes_first():
     parts = per_node([tile_decisions("abcab")])
     assert [p.targets.tolist() for p in parts] == [[15, 18], [16, 19], [17]]
     assert [p.origins.tolist() for p in parts] == [[0, 0], [0, 0], [0]]
     assert [p.share for p in parts] == [2.0, 2.0, 1.0]
 
 
-def test_what_several_passes_decide_about_a_node_is_one_part():
+def test_decisions_of_several_passes_about_a_node_share_a_subspace():
     tile = Decisions(
         np.array([3, 4]), np.array([2, 3]), np.array([7, 8], np.uint64), np.array([1, 2]), np.array([1, 4.0])
     )
@@ -38,12 +38,12 @@ def test_what_several_passes_decide_about_a_node_is_one_part():
     assert merged([tile, flags])[0].targets.tolist() == [3, 4, 6, 8]
 
 
-def test_nothing_to_decide_leaves_no_candidates_to_choose_from():
+def test_a_subspace_without_decisions_has_one_candidate():
     nothing = Decisions(*(np.empty(0, t) for t in (np.int64, np.int64, np.uint64, np.int64, float)))
     assert all(p.candidates <= 1 for p in [*per_node([nothing]), *merged([nothing])])
 
 
-def test_the_whole_space_keeps_its_constraints_and_a_part_its_kinds():
+def test_the_whole_space_keeps_its_constraints_and_a_subspace_its_kinds():
     few = Constraint((0, 1), lambda rows: rows.sum(axis=1) < 2)
     flat = Space([3, 3, 2, 2], [0, 1, 2, 2], [-1, -1, 0, 0], constraints=[few])
     assert part([3, 3, 2, 2]).space(flat) is flat
@@ -54,7 +54,7 @@ def test_the_whole_space_keeps_its_constraints_and_a_part_its_kinds():
 @given(
     st.lists(st.tuples(st.integers(1, 50), st.floats(1e-9, 1e3)), min_size=1, max_size=8), st.floats(0, 300, width=32)
 )
-def test_shares_are_kept_up_to_the_caps_and_nothing_is_lost(given_parts, total):
+def test_shares_are_kept_up_to_the_caps_and_the_total_is_divided_completely(given_parts, total):
     caps, shares = np.array(given_parts).T
     got = divide(total, shares, caps)
     assert (got <= caps * (1 + 1e-9)).all() and (got >= 0).all()

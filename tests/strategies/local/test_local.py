@@ -68,7 +68,7 @@ def test_a_planted_optimum_on_a_ring_is_found_with_far_fewer_evaluations_than_by
     assert 3 * np.median(structured) < np.median(blind)
 
 
-def test_a_separable_problem_is_solved_in_one_sweep_and_a_look_back_at_what_changed():
+def test_a_separable_problem_is_solved_in_one_sweep_and_a_second_look_at_changed_parameters():
     d = 80
     weights = rng(1).normal(size=d)
     least = 100 + np.minimum(weights, 0).sum()
@@ -104,7 +104,7 @@ def test_a_move_comes_once_and_only_if_it_changes_something():
     assert len(tried) == len(np.unique(tried, axis=0)) == 20 and ((tried != state).sum(axis=1) == 1).all()
 
 
-def test_kinds_that_gained_come_first():
+def test_kinds_of_moves_that_gained_come_first():
     d = 400
     space = Space([2] * d)
     kinds = np.arange(d) % 4
@@ -138,7 +138,7 @@ def test_changes_merge_unless_they_interact():
     assert np.flatnonzero(descent.merge(np.zeros(12, np.int8), rows)).tolist() == [3, 6, 8]
 
 
-def test_what_gains_more_is_chosen_more_often():
+def test_operators_that_gain_more_are_chosen_more_often():
     selection, generator = OperatorSelection(("a", "b", "c")), rng()
     for name in "abc":
         assert selection.choose(generator) == name
@@ -167,7 +167,7 @@ def test_permutations_and_huge_scales_are_searched_without_a_structure():
     assert values.min() < 1.03 and LocalOptions().kick == 3
 
 
-def test_a_step_is_repeated_only_at_places_as_far_apart_that_are_alike():
+def test_a_step_is_repeated_only_in_alike_parameters_at_equal_distances():
     kinship = np.array([0, 1, 2, 0, 1, 2, 0, 0, 1])[:, None]
     space = Space([4, 4, 4, 4, 4, 4, 4, 4, 3])
     near = Neighbourhood(start(space, declared(9, [], kinship)))
@@ -178,7 +178,7 @@ def test_a_step_is_repeated_only_at_places_as_far_apart_that_are_alike():
     assert not len(Kicks(Moves(space), near, 3).elsewhere(state, np.empty(0, np.int64), 16, rng()))
 
 
-def test_what_others_find_is_taken_over():
+def test_better_candidates_of_other_strategies_are_adopted():
     task = start(Space([2] * 40), ring(40))
     player = LocalSearch(task, 1000, rng(), LocalOptions())
     player.tell(rows := player.ask(50), 100.0 + rows.sum(axis=1))
@@ -205,7 +205,7 @@ def test_every_pair_of_moves_of_parameters_that_interact_comes_once():
     assert {tuple(np.flatnonzero(row)) for row in found} == set(ties)
 
 
-def test_pairs_wait_again_where_something_changed_and_moves_that_change_nothing_are_left_out():
+def test_pairs_wait_again_after_a_change_and_moves_without_effect_are_left_out():
     _, pairs = paired(10, [(0, 1), (1, 2), (5, 9)])
     pairs.next(100, np.zeros(10, np.int8))
     pairs.wake(np.array([9]))
@@ -222,7 +222,7 @@ def test_pairs_in_sensitive_neighbourhoods_come_first_and_there_those_with_a_che
     assert [tuple(np.flatnonzero(row)) for row in rows[::4]] == [(6, 7), (3, 4), (0, 1)]
 
 
-def test_what_only_two_changes_reach_is_found_in_every_component():
+def test_improvements_that_need_two_changes_are_found_in_every_component():
     d = 60
     ties = [(i, i + 1) for i in range(0, d, 2)]
 
@@ -236,7 +236,7 @@ def test_what_only_two_changes_reach_is_found_in_every_component():
     assert values.min() > 100 - d / 2
 
 
-def test_too_many_pairs_are_drawn_from():
+def test_of_too_many_pairs_a_random_selection_is_kept():
     d = 400
     _, pairs = paired(d, [(i, j) for i in range(d) for j in range(i)])
     assert 0.99 * 100_000 < len(pairs) <= 100_000

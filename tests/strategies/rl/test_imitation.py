@@ -33,7 +33,7 @@ def test_the_loss_is_the_cross_entropy_of_every_batch():
     assert loss == pytest.approx(np.mean(wanted), rel=1e-3)
 
 
-def test_shares_are_of_what_is_gained():
+def test_shares_are_proportional_to_gains():
     assert gain_shares(np.array([1.0, 3.0, np.inf, 4.0, 5.0]), 4.0).tolist() == [0.75, 0.25, 0, 0, 0]
     assert gain_shares(np.array([1.0, np.inf]), np.inf).tolist() == [1, 0]
     assert not gain_shares(np.array([5.0, np.inf]), 4.0).any()

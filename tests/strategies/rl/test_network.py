@@ -91,7 +91,7 @@ def test_a_segment_sees_the_one_before_it_and_none_further():
     assert change[2 * SEGMENT :].max() == 0
 
 
-def test_in_the_beginning_all_values_are_about_equally_wanted():
+def test_an_untrained_policy_prefers_all_values_about_equally():
     assert np.ptp(worths(toy_task())[1]) < 0.5
 
 

@@ -31,7 +31,7 @@ def test_many_values_share_places_in_order():
     assert (np.diff(places) >= 0).all() and np.array_equal(np.unique(places), np.arange(VALUES))
 
 
-def test_a_score_is_what_the_new_values_are_worth_more():
+def test_a_score_is_the_preference_for_the_new_values_over_the_old():
     space = Space([3, 1, 4])
     values, state = ParameterValues(space), np.array([1, 0, 3])
     configs = np.array([[2, 0, 0], [1, 0, 3], [0, 0, 3]])
@@ -41,7 +41,7 @@ def test_a_score_is_what_the_new_values_are_worth_more():
     assert np.allclose(made.scores(worth, weights, BOUND), wanted)
 
 
-def test_what_is_drawn_first_is_as_likely_as_the_policy_says():
+def test_the_first_draw_has_the_probabilities_of_the_policy():
     is_open = np.array([True, True, False, True])
     logs = log_softmax(np.array([0.0, 1.0, 5.0, 2.0]), is_open)
     assert np.exp(logs).sum() == pytest.approx(1) and logs[2] == -np.inf
@@ -50,7 +50,7 @@ def test_what_is_drawn_first_is_as_likely_as_the_policy_says():
     assert (np.sort(drawn, axis=1) == [0, 1, 3]).all()
 
 
-def test_candidates_are_known_again_from_any_state():
+def test_candidates_are_recognised_from_any_state():
     configs = RNG.integers(0, 5, (50, 30)).astype(np.int8)
     seen = VisitedSet(30, RNG)
     keys = [seen.keys(configs, configs[i]) for i in (0, 7)]

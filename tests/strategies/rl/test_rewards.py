@@ -6,7 +6,7 @@ import pytest
 from bbo_strategies.rl.rollout import Rewards
 
 
-def test_rewards_keep_the_order_of_costs_and_punish_failure_and_standing_still():
+def test_rewards_keep_the_order_of_costs_and_penalise_failures_and_equal_costs():
     values = np.array([0.9, 0.99, 1.0, 1.001, 1.5, np.inf])
     rewards = Rewards()(values, 1.0)
     assert rewards[0] > rewards[1] > 1 > 0 > rewards[3] > rewards[4] > rewards[5]

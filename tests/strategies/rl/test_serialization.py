@@ -22,7 +22,7 @@ def file(tmp_path):
     return tmp_path / "policy.eqx"
 
 
-def test_what_was_saved_is_loaded(file):
+def test_a_saved_policy_is_loaded_unchanged(file):
     loaded = load(file.read_bytes(), str(file), 5, 7, "toy/x")
     assert loaded.bound == PRETRAINED_BOUND
     saved = random_policy(5, 7, np.random.default_rng(0))
@@ -46,7 +46,7 @@ def test_a_policy_for_other_features_is_refused(file):
         (lambda data: data.replace(b'"version": 3', b'"version": 0'), "has version 0"),
     ],
 )
-def test_a_file_that_is_no_policy_is_refused(file, damage, complaint):
+def test_a_file_that_is_not_a_policy_is_refused(file, damage, complaint):
     with pytest.raises(UserError, match=complaint):
         load(damage(file.read_bytes()), str(file), 5, 7, "toy/x")
 
@@ -62,7 +62,7 @@ def test_the_option_holds_a_digest_of_the_content(file):
         content(first)
 
 
-def test_a_file_that_is_not_there_is_refused(tmp_path):
+def test_a_missing_file_is_refused(tmp_path):
     with pytest.raises(UserError, match="cannot be read: No such file"):
         options.parse(ReinforcementOptions, {"pretrained": str(tmp_path / "no.eqx")}, "strategy rl")
     with pytest.raises(UserError, match="cannot be written"):

@@ -53,7 +53,7 @@ def test_the_policy_learns_which_changes_pay():
     assert spoiled[1] < spoiled[0]
 
 
-def test_no_candidate_comes_twice():
+def test_no_candidate_is_proposed_twice():
     rows = search(300, heat=0)[0]
     assert len(np.unique(rows, axis=0)) > 0.95 * len(rows)
 
@@ -82,7 +82,7 @@ def test_pretraining_stays_within_its_budget(tmp_path):
 
 
 @pytest.mark.slow
-def test_what_was_learned_carries_over():
+def test_a_pretrained_policy_helps_on_another_task():
     """The tasks share nothing but what their features mean."""
     rng = np.random.default_rng(0)
     learner = ImitationLearner(random_policy(*widths_of(task()[0]), rng, PRETRAINED_BOUND), rng)

@@ -73,11 +73,11 @@ def test_every_kernel_with_an_estimate_is_read_and_placeholders_are_not() -> Non
     assert (read["f"].tile, read["f"].steps, read["f"].buffers) == ((64, 1), 2, 2)
 
 
-def test_kinds() -> None:
+def test_the_kinds_of_kernels_are_recognised() -> None:
     assert {name: kind for name, (_, kind) in found().items()} == {"f": "matrix", "c": "copy", "s": "reduction"}
 
 
-def test_a_product_reads_what_is_not_in_the_scratchpad() -> None:
+def test_a_product_reads_operands_that_are_not_in_the_scratchpad() -> None:
     numbers = found()["f"][0]
     assert numbers[Kernel.READ : Kernel.WORK].tolist() == [0, 512 * 128 * 2, 0]
     assert numbers[Kernel.GROUPS : Kernel.SUMS].tolist() == [1, 512, 200, 100, 1]
@@ -169,7 +169,7 @@ ENTRY %main (p: f32[8,30]) -> f32[{result}] {{
     assert counted(text) == xla_client._xla.hlo_module_cost_analysis(client, module)["flops"]
 
 
-def test_scores_of_a_perfect_model_and_of_one_that_is_off_by_a_half() -> None:
+def test_scores_of_a_perfect_model_and_of_one_that_is_wrong_by_a_half() -> None:
     truth = np.geomspace(2e3, 1e6, 20)
     frame = pd.DataFrame({"kind": "copy", "xla cycles": truth, "cycles": truth, "steps": 1, "xla steps": 1})
     line = scores(frame).iloc[0]
@@ -177,7 +177,7 @@ def test_scores_of_a_perfect_model_and_of_one_that_is_off_by_a_half() -> None:
     assert scores(frame.assign(cycles=1.5 * truth)).iloc[0]["median error"] == pytest.approx(0.5)
 
 
-def test_the_report_shows_the_half_that_nothing_was_fitted_on(tmp_path: Path) -> None:
+def test_the_report_shows_the_half_that_was_not_used_for_fitting(tmp_path: Path) -> None:
     rng, names = np.random.default_rng(0), [f"program {i}" for i in range(200)]
     truth = rng.uniform(2e3, 1e6, 200)
     halves = [half(name) for name in names]
@@ -206,7 +206,7 @@ def test_about_half_of_the_programs_are_reported_on() -> None:
     assert 0.4 < np.mean([half(name) == "report" for name in names]) < 0.6
 
 
-def test_without_libtpu_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_libtpu_one_sentence_names_the_package_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"pip install .bbo_suite\[tpu\]"):
         Compiler()
@@ -214,7 +214,7 @@ def test_without_libtpu_one_sentence_says_what_to_install(monkeypatch: pytest.Mo
 
 @pytest.mark.slow
 @pytest.mark.skipif(not LIBTPU, reason="libtpu is not installed")
-def test_the_real_compiler_gives_kernels_and_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_real_compiler_gives_kernels_and_runs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiler = Compiler(tmp_path)
     text = compiler.text("dot-0", "v5e")
     compiler.close()
@@ -238,6 +238,6 @@ def test_a_compiler_that_dies_costs_one_program(tmp_path: Path) -> None:
     compiler.close()
 
 
-def test_the_command_line_says_what_it_does() -> None:
+def test_the_command_line_prints_its_help() -> None:
     command = [sys.executable, "-m", "bbo_problems.tensor_compiler.calibration", "--help"]
     assert "--machines" in subprocess.run(command, capture_output=True, text=True, check=True).stdout

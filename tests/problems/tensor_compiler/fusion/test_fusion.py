@@ -62,7 +62,7 @@ def test_a_producer_that_one_consumer_reads_is_stored_once() -> None:
     assert kernels(program(*DIAMOND), "e-n") == {"e": 1, "n": 2, "m": 1}
 
 
-def test_nothing_fused_is_one_kernel_each() -> None:
+def test_without_fusion_each_operation_is_a_kernel() -> None:
     assert kernels(program(*DIAMOND)) == {"e": 1, "n": 1, "m": 1}
 
 
@@ -188,7 +188,7 @@ def second_version(fusion: Fusion, config: np.ndarray) -> dict[int, tuple[int, f
 
 
 @pytest.mark.parametrize("instance", ["resnet50", "rnn"])
-def test_the_sweep_agrees_with_a_second_version(instance: str) -> None:
+def test_the_sweep_agrees_with_a_second_implementation(instance: str) -> None:
     problem = FusionProblem(instance)
     fusion = problem._fusion
     rng = np.random.default_rng(0)

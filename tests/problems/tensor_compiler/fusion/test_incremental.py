@@ -100,29 +100,29 @@ def check(graph: ProgramGraph, moves: list[int], share: float, most: int) -> Non
 
 @given(seed=st.integers(0, 20), moves=MOVES, share=st.sampled_from([0.0, 0.3, 0.7, 0.95, 1.0]))
 @settings(max_examples=300, deadline=None)
-def test_where_heavy_operations_compete(seed: int, moves: list[int], share: float) -> None:
+def test_updates_equal_sweeps_where_heavy_operations_compete(seed: int, moves: list[int], share: float) -> None:
     check(tangle(seed), moves, share, 3)
 
 
 @given(moves=MOVES, share=st.sampled_from([0.95, 0.99, 1.0]))
 @settings(max_examples=50, deadline=None)
-def test_where_kernels_are_as_large_as_they_may_be(moves: list[int], share: float) -> None:
+def test_updates_equal_sweeps_where_kernels_reach_the_largest_size(moves: list[int], share: float) -> None:
     check(chain(), moves, share, 2)
 
 
 @given(moves=MOVES)
 @settings(max_examples=50, deadline=None)
-def test_where_a_producer_has_as_many_copies_as_it_may_have(moves: list[int]) -> None:
+def test_updates_equal_sweeps_where_a_producer_has_the_most_copies(moves: list[int]) -> None:
     check(fan(), moves, 0.7, 2)
 
 
 @pytest.mark.parametrize("instance", ["rnn", "resnet50", "transformer"])
 @pytest.mark.parametrize("share", [0.5, 0.9])
-def test_on_real_programs(instance: str, share: float) -> None:
+def test_updates_equal_sweeps_on_real_programs(instance: str, share: float) -> None:
     check(read_graph(program(instance)), list(range(60)), share, 12)
 
 
-def test_a_batch_costs_what_its_rows_cost() -> None:
+def test_a_batch_has_the_costs_of_its_rows() -> None:
     fusion = fusion_of(tangle(0))
     d = len(fusion.columns)
     rng = np.random.default_rng(0)
@@ -132,7 +132,7 @@ def test_a_batch_costs_what_its_rows_cost() -> None:
     assert np.array_equal(fusion.seconds(rows)[shuffled], fusion.seconds(rows[shuffled]))
 
 
-def test_updates_do_not_run_out_of_room() -> None:
+def test_updates_do_not_run_out_of_space() -> None:
     """A node whose memberships grow moves to the end of their store, which a sweep tidies up."""
     fusion = fusion_of(fan())
     d, room = len(fusion.columns), len(fusion._state.member)

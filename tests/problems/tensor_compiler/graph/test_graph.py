@@ -73,7 +73,7 @@ PRODUCTS = {
 
 
 @pytest.mark.parametrize("case", PRODUCTS)
-def test_matrix_work_is_that_of_xla(case: str) -> None:
+def test_matrix_work_equals_that_of_xla(case: str) -> None:
     function, *arguments = PRODUCTS[case]
     graph = graph_of(function, *arguments)
     assert 2 * graph.matrix.prod(axis=1).sum() == pytest.approx(xla_flops(text_of(function, *arguments)), rel=1e-6)
@@ -96,14 +96,14 @@ def test_calls_are_inlined_and_dead_code_is_dropped() -> None:
     assert graph.opcodes.count("maximum") == 2
 
 
-def test_changes_of_shape_that_move_nothing_are_no_operations() -> None:
+def test_changes_of_shape_that_move_nothing_are_not_operations() -> None:
     moved = graph_of(lambda x: jnp.sin(x.reshape(1, 64, 128)).reshape(8, 8, 128), ones(64, 128))
     assert laid_opcodes(moved) == ["parameter", "sine"]
     really = graph_of(lambda x: jnp.sin(x.reshape(128, 64)), ones(64, 128))
     assert "reshape" in laid_opcodes(really)
 
 
-def test_loop_bodies_count_with_their_trips() -> None:
+def test_loop_bodies_are_multiplied_by_their_trip_counts() -> None:
     def function(x):
         return jax.lax.fori_loop(0, 7, lambda i, s: jnp.sin(s) @ s, x)
 
@@ -119,7 +119,7 @@ def test_trip_counts_noted_by_xla_are_read() -> None:
     assert graph.weight.max() == 9
 
 
-def test_branches_run_equally_often() -> None:
+def test_branches_are_assumed_to_run_equally_often() -> None:
     graph = graph_of(lambda p, x: jax.lax.cond(p, jnp.sin, jnp.cos, x), ones(dtype=jnp.bool_), ones(64, 128))
     assert graph.weight[graph.opcodes.index("sine")] == 0.5
     assert graph.weight[graph.opcodes.index("cosine")] == 0.5
@@ -132,7 +132,7 @@ def test_constants_cost_nothing() -> None:
 
 
 @pytest.mark.parametrize("several", [False, True])
-def test_nothing_is_fused_over_a_barrier(several: bool) -> None:
+def test_nothing_is_fused_across_a_barrier(several: bool) -> None:
     def chain(x, barrier):
         y = x * 2
         made = barrier((y, y + 1)) if several else (barrier(y), y)
@@ -152,7 +152,7 @@ def test_nodes_are_in_topological_order_and_edges_are_sorted() -> None:
         assert (graph.producers[graph.user_starts[v] : graph.user_starts[v + 1]] == v).all()
 
 
-def test_every_opcode_of_a_kind_has_one_cost() -> None:
+def test_all_opcodes_of_a_kind_have_the_same_cost() -> None:
     for opcode, kind in KINDS.items():
         assert (opcode in VECTOR_OPERATIONS) == (kind in (Kind.ELEMENTWISE, Kind.BROADCAST, Kind.MOVE)), opcode
 
@@ -191,12 +191,12 @@ def test_dynamic_dimensions_count_as_their_bound() -> None:
         ),
     ],
 )
-def test_a_program_that_does_not_hang_together_is_one_sentence(text: str, words: str) -> None:
+def test_an_inconsistent_program_gives_one_sentence(text: str, words: str) -> None:
     with pytest.raises(UserError, match=words):
         build(hlo.parse(text), "test")
 
 
-def test_a_program_with_nothing_to_fuse_is_one_sentence(tmp_path: Path) -> None:
+def test_a_program_with_nothing_to_fuse_gives_one_sentence(tmp_path: Path) -> None:
     file = tmp_path / "one.hlo.gz"
     file.write_bytes(gzip.compress(text_of(jnp.dot, ones(64, 32), ones(32, 48)).encode()))
     with pytest.raises(UserError, match="nothing to tune"):

@@ -39,7 +39,7 @@ def test_the_two_minor_dimensions_are_padded_to_tiles(dtype: str, dims: tuple, l
     assert padded_bytes(Shape(dtype, dims), layout) == size
 
 
-def test_a_layout_of_the_text_is_its_two_minor_dimensions() -> None:
+def test_a_layout_in_the_text_is_read_as_its_two_minor_dimensions() -> None:
     assert minor_dims(Shape("f32", (2, 1, 3, 4)), (1, 3, 0, 2)) == (3, 0)
 
 
@@ -53,7 +53,7 @@ def test_layouts_are_distinct_and_the_compact_one_pads_least(shape: Shape) -> No
 
 
 @given(SHAPES)
-def test_a_loop_walks_every_element_in_any_layout(shape: Shape) -> None:
+def test_a_loop_visits_every_element_in_any_layout(shape: Shape) -> None:
     for layout in layouts(shape):
         outer, rows, columns = extents(shape, layout)
         assert outer * rows * columns >= math.prod(shape.dims)
@@ -86,7 +86,7 @@ def test_a_dot_streams_an_operand_whose_contracted_dimension_is_minor() -> None:
     assert work["{0,1} from {1,0} {1,0}"] == 16 * 512 * 1024
 
 
-def test_a_convolution_has_its_features_minor_by_nature() -> None:
+def test_a_convolution_has_its_features_minor_by_default() -> None:
     made = graph(
         "a = f32[32,56,56,64]{3,2,1,0} parameter(0)",
         "w = f32[3,3,64,128]{3,2,1,0} parameter(1)",
@@ -107,7 +107,7 @@ def test_a_convolution_has_its_features_minor_by_nature() -> None:
         ("8,16,256", "8,4096", "{1,0} from any", True),
     ],
 )
-def test_a_reshape_moves_nothing_where_tiles_stay_whole(before: str, after: str, text: str, moves: bool) -> None:
+def test_a_reshape_moves_nothing_if_tiles_stay_intact(before: str, after: str, text: str, moves: bool) -> None:
     made = graph(
         f"a = f32[{before}]{{{','.join(map(str, reversed(range(before.count(',') + 1))))}}} parameter(0)",
         f"r = f32[{after}]{{{','.join(map(str, reversed(range(after.count(',') + 1))))}}} reshape(a)",

@@ -13,7 +13,7 @@ from bbo_suite import UserError
 
 
 @pytest.mark.parametrize("name", MACHINES)
-def test_peaks_are_those_that_jax_notes(name: str) -> None:
+def test_peak_rates_are_those_of_jax(name: str) -> None:
     table = pytest.importorskip("jax._src.pallas.mosaic.tpu_info")
     version, cores = table.ChipVersion(name), 2 if name in ("v4", "v5p") else 1
     noted, machine = table._get_tpu_info_impl(version, cores), MACHINES[name]

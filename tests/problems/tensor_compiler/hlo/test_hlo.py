@@ -112,7 +112,7 @@ def test_files_agree_with_xla(path):
 
 
 @pytest.mark.skipif(not FILES, reason="the HLO files are not here")
-def test_large_file_is_read_in_a_second():
+def test_a_large_file_is_read_in_a_second():
     start = time.process_time()
     read(DATA / "gemma3_1b_flax_call.hlo.gz")
     assert time.process_time() - start < 1
@@ -125,7 +125,7 @@ def test_lowered_modules_agree_with_xla(lowered):
     assert_agrees_with_xla(module.to_string(xla_client.hlo.HloPrintOptions.short_parsable()))
 
 
-def test_compiled_module_agrees_with_xla(lowered):
+def test_a_compiled_module_agrees_with_xla(lowered):
     assert_agrees_with_xla(lowered.compile().as_text())
 
 
@@ -171,7 +171,7 @@ def test_stablehlo_is_converted(lowered):
     assert structure(parse("// a comment\n" + lowered.as_text(debug_info=True))) == expected
 
 
-def test_parts_of_a_module():
+def test_all_parts_of_a_module_are_read():
     module = parse(SMALL)
     assert (module.name, module.entry, list(module.computations)) == ("small", "main", ["add.2", "region_0.4", "main"])
     main = module.computations["main"]
@@ -192,7 +192,7 @@ def test_parts_of_a_module():
     assert module.computations["add.2"].instructions[2].attributes == {}
 
 
-def test_shapes_and_constants():
+def test_shapes_and_constants_are_read():
     parameter, constant = parse(SMALL).computations["region_0.4"].instructions
     array, inner, empty = parameter.shape.elements
     assert array == Shape("f32", (4, 8), layout=(1, 0))
@@ -202,12 +202,12 @@ def test_shapes_and_constants():
     assert constant.literal == "{1,\n    2, /*i=2*/ 3}"
 
 
-def test_long_constant_is_shortened():
+def test_a_long_constant_is_shortened():
     text = f"HloModule m\nENTRY e {{ c = s32[999] constant({{{'1,' * 998}1}}) }}"
     assert len(parse(text).computations["e"].instructions[0].literal) == 64
 
 
-def test_read_takes_plain_text_and_gzip_whatever_the_suffix(tmp_path):
+def test_plain_text_and_gzip_are_read_whatever_the_suffix(tmp_path):
     (tmp_path / "plain.gz").write_text(SMALL)
     (tmp_path / "packed.txt").write_bytes(gzip.compress(SMALL.encode()))
     assert read(tmp_path / "plain.gz") == read(str(tmp_path / "packed.txt")) == parse(SMALL)
@@ -288,7 +288,7 @@ BODY = "x = f32[2]{0} parameter(0)\n"
         ),
     ],
 )
-def test_mistakes_in_the_text(text, message):
+def test_mistakes_in_the_text_are_named_with_their_place(text, message):
     with pytest.raises(UserError, match=message) as caught:
         parse(text)
     assert "\n" not in str(caught.value)
@@ -296,19 +296,19 @@ def test_mistakes_in_the_text(text, message):
 
 
 @pytest.mark.parametrize("depth", [64, 10_000])
-def test_deep_tuples(depth):
+def test_deep_tuples_are_refused(depth):
     text = f"HloModule m\nENTRY e {{\nx = {'(' * depth}f32[]{')' * depth} parameter(0)}}"
     with pytest.raises(UserError, match="line 3: a tuple shape nests"):
         parse(text)
 
 
-def test_deep_brackets_elsewhere_are_no_matter():
+def test_deep_brackets_elsewhere_are_read():
     deep = "{" * 10_000 + "}" * 10_000
     assert parse(f"HloModule m\nENTRY e {{ x = f32[] constant({deep}), a={deep} }}").entry == "e"
 
 
 @pytest.mark.parametrize("piece", ["/*", '"', '"/*', "{", "(", ", a=", "\\", "//", "=", "x = f32[] f(", "ROOT "])
-def test_hostile_text_takes_linear_time(piece):
+def test_hostile_text_is_parsed_in_linear_time(piece):
     start = time.process_time()
     for head in ("", "HloModule m ", "HloModule m\nENTRY e { x = f32[] f(", 'HloModule m\nENTRY e { x = f32[] f("'):
         for tail in ("", '")}'):
@@ -317,7 +317,7 @@ def test_hostile_text_takes_linear_time(piece):
     assert time.process_time() - start < 5
 
 
-def test_unreadable_files(tmp_path):
+def test_unreadable_files_give_one_sentence(tmp_path):
     def fails(path, message):
         with pytest.raises(UserError, match=message) as caught:
             read(path)
@@ -338,7 +338,7 @@ def test_unreadable_files(tmp_path):
         fails(tmp_path / "bad", message)
 
 
-def test_text_that_is_too_large(tmp_path, monkeypatch):
+def test_too_large_text_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("bbo_problems.tensor_compiler.hlo.reader.MAX_BYTES", 1 << 20)
     (tmp_path / "bomb").write_bytes(gzip.compress(bytes(1 << 21)))
     with pytest.raises(UserError, match="holds more than 1 MiB"):

@@ -49,7 +49,7 @@ def fused(text: str) -> tuple[LayoutPass, Fusion]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_odd_programs_cost_something_finite_whatever_is_fused(case: str) -> None:
+def test_odd_programs_have_finite_costs_whatever_is_fused(case: str) -> None:
     made = fusion(*CASES[case])
     d = len(made.columns)
     rows = np.random.default_rng(0).integers(0, 2, (20, d), np.int8)
@@ -108,7 +108,7 @@ ENTRY main {
 """
 
 
-def test_what_is_not_known_is_told() -> None:
+def test_unknown_opcodes_and_types_are_reported() -> None:
     assert unknown(hlo.parse(ODD)) == {}
     told = unknown(hlo.parse(ODD.replace("add(", "addd(").replace("f32[4,4]{1,0} dot", "f99[4,4]{1,0} dot")))
     assert told == {
@@ -118,7 +118,7 @@ def test_what_is_not_known_is_told() -> None:
 
 
 @pytest.mark.parametrize("name", ["resnet50", "mobilenet", "rnn", "transformer"])
-def test_all_of_the_shipped_programs_is_known(name: str) -> None:
+def test_the_shipped_programs_have_no_unknown_opcode(name: str) -> None:
     assert unknown(hlo.read(program(name))) == {}
 
 

@@ -47,7 +47,7 @@ def graphs(row: np.ndarray) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("family", ["layout", "fusion"])
-def test_the_default_costs_what_it_costs_in_the_tasks_of_graph_passes(family: str) -> None:
+def test_the_default_has_the_same_cost_in_the_tasks_of_graph_passes(family: str) -> None:
     alone = bbo_suite.problem(f"{family}/rnn")
     assert alone.evaluate(alone.default[None]).values[0] == cost()
 
@@ -55,7 +55,7 @@ def test_the_default_costs_what_it_costs_in_the_tasks_of_graph_passes(family: st
 @pytest.mark.parametrize("family", ["tile", "flags"])
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=20, deadline=None)
-def test_what_is_set_for_kernels_costs_what_it_costs_alone(family: str, seed: int) -> None:
+def test_settings_of_kernels_have_the_costs_of_the_tasks_for_single_kernels(family: str, seed: int) -> None:
     alone, rng = bbo_suite.problem(f"{family}/rnn"), np.random.default_rng(seed)
     decided = chain().decisions(family, graphs(default())[family])
     movable = np.flatnonzero(alone.space.sizes > 1)
@@ -93,7 +93,7 @@ def test_updates_equal_sweeps_in_any_layout(seed: int, share: float) -> None:
 
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=25, deadline=None)
-def test_every_number_is_another_value_and_zero_the_compilers(seed: int) -> None:
+def test_every_number_is_another_value_and_zero_is_the_compilers_choice(seed: int) -> None:
     kernels = graphs(default())["tile"].kernels
     compiled = compile_kernels(kernels.rows, kernels.runs, MACHINES["v5e"])
     rng = np.random.default_rng(seed)
@@ -128,7 +128,7 @@ def test_an_overflowing_tile_is_named() -> None:
     assert all("do not fit into the scratchpad" in found.reasons[i] for i in broken.tolist())
 
 
-def test_names_and_values_are_peoples_words() -> None:
+def test_names_and_values_are_readable() -> None:
     words = joint().space.describe(default())
     assert len(words) == len(default())
     firsts = [joint().space.name(chain().flat.span[name].start) for name in PASSES]

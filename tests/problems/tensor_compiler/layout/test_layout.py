@@ -67,7 +67,7 @@ def contracted(laid: LaidOutProgram) -> tuple[Counter, Counter]:
 
 @settings(deadline=None, max_examples=20)
 @given(st.sampled_from(SHIPPED), st.integers(0, 99), st.sampled_from([0.0, 0.1, 1.0]))
-def test_a_laid_out_program_is_the_first_one_with_copies(name: str, seed: int, share: float) -> None:
+def test_a_program_with_layouts_is_the_original_with_copies(name: str, seed: int, share: float) -> None:
     layout = shipped(name)
     laid = layout.apply(drawn(layout, seed, share))
     before, after = contracted(laid)
@@ -79,7 +79,7 @@ def test_a_laid_out_program_is_the_first_one_with_copies(name: str, seed: int, s
 
 @settings(deadline=None, max_examples=20)
 @given(st.sampled_from(SHIPPED), st.integers(0, 99), st.sampled_from([0.1, 1.0]))
-def test_layouts_agree_along_every_decided_edge_and_at_every_output(name: str, seed: int, share: float) -> None:
+def test_layouts_agree_on_both_ends_of_every_edge_and_at_every_output(name: str, seed: int, share: float) -> None:
     layout = shipped(name)
     graph, tables, config = layout.graph, layout.graph.tables, drawn(layout, seed, share)
     laid, state = layout.apply(config), layout.states(config)
@@ -131,7 +131,7 @@ def test_consumers_that_want_the_same_share_a_copy() -> None:
     assert found["copy of a"] + found["copy of n"] == 1
 
 
-def test_the_decision_about_an_edge_stays_when_its_producer_turns_out_to_be_nothing() -> None:
+def test_the_decision_about_an_edge_stays_if_its_producer_becomes_a_no_op() -> None:
     layout = compiled(
         "x = f32[128,256]{1,0} parameter(0)",
         "n = f32[128,256]{1,0} negate(x)",
@@ -163,7 +163,7 @@ def test_the_default_layout_is_hard_to_beat(name: str) -> None:
     assert (problem.evaluate(problem.space.sample(20, rng)).values > default).all()
 
 
-def test_the_default_layout_is_the_fusion_tasks_program() -> None:
+def test_the_default_layout_gives_the_program_of_the_fusion_task() -> None:
     layout, fusion = (bbo_suite.problem(f"{family}/rnn") for family in ("layout", "fusion"))
     costs = [problem.evaluate(problem.default[None]).values[0] for problem in (layout, fusion)]
     assert costs[0] == costs[1]
@@ -203,7 +203,7 @@ def test_the_cost_does_not_depend_on_the_order_of_the_text(order: int, choice: i
     assert costs[0] == pytest.approx(costs[1], rel=1e-9)
 
 
-def test_a_program_without_choices_is_one_sentence(tmp_path) -> None:
+def test_a_program_without_choices_gives_one_sentence(tmp_path) -> None:
     file = tmp_path / "plain.hlo"
     file.write_text(
         "HloModule m\n\nENTRY e {\n  p = f32[8,128]{1,0} parameter(0)\n  ROOT n = f32[8,128]{1,0} negate(p)\n}\n"
@@ -212,6 +212,6 @@ def test_a_program_without_choices_is_one_sentence(tmp_path) -> None:
         LayoutProblem.from_file(str(file))
 
 
-def test_tasks_on_other_machines_are_others() -> None:
+def test_tasks_on_different_machines_have_different_fingerprints() -> None:
     fingerprints = {bbo_suite.problem(f"layout/rnn{suffix}").fingerprint() for suffix in ("", "@v4")}
     assert len(fingerprints) == 2

@@ -63,7 +63,7 @@ def weights_count(name, **sizes):
     return sum(sizes_by_name(arguments[0]).values())
 
 
-def test_every_model_ships_and_nothing_else():
+def test_exactly_the_listed_models_ship():
     assert {path.name for path in PROGRAMS.iterdir()} == {f"{name}.hlo.gz" for name in MODELS} | {VERSIONS}
     assert read_versions(PROGRAMS).keys() == MODELS.keys()
 
@@ -95,7 +95,7 @@ def test_rnn_ships_loops_whose_trip_count_can_be_read():
     assert text.count("direction=LT") >= 4
 
 
-def test_script_writes_the_same_bytes_again(tmp_path):
+def test_the_script_always_writes_the_same_bytes(tmp_path):
     main(["rnn"], tmp_path / "first")
     main(["rnn"], tmp_path / "second")
     written = [(tmp_path / folder / "rnn.hlo.gz").read_bytes() for folder in ("first", "second")]

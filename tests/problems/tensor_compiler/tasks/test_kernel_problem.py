@@ -16,7 +16,7 @@ from bbo_suite import Problem, Status, UserError
 
 @pytest.mark.parametrize("instance", ["resnet50", "rnn", "transformer@v4"])
 @pytest.mark.parametrize("family", ["tile", "flags"])
-def test_the_default_is_what_fusion_costs_by_default(family: str, instance: str) -> None:
+def test_the_default_has_the_cost_of_the_default_of_fusion(family: str, instance: str) -> None:
     kernels, fusion = (bbo_suite.problem(f"{f}/{instance}") for f in (family, "fusion"))
     costs = [problem.evaluate(problem.default[None]).values[0] for problem in (kernels, fusion)]
     assert costs[0] == pytest.approx(costs[1], rel=1e-12)
@@ -29,7 +29,7 @@ def alone(family: str, kernel: int) -> Problem:
 
 
 @pytest.mark.parametrize("family, step", [("tile", 1), ("flags", 5)])
-def test_a_program_costs_the_sum_of_its_kernels(family: str, step: int) -> None:
+def test_the_cost_of_a_program_is_the_sum_of_its_kernels(family: str, step: int) -> None:
     whole = bbo_suite.problem(f"{family}/rnn")
     rng, slots = np.random.default_rng(0), len(whole.slots)
     row, change = whole.default.copy(), 0.0
@@ -58,7 +58,7 @@ def test_exhaustive_search_proves_the_optimum_of_one_kernel(family: str, tmp_pat
     assert run["best"] == every.min()
 
 
-def test_it_is_said_which_kernel_is_meant_and_which_is_the_slowest() -> None:
+def test_facts_name_the_kernel_and_the_slowest_one() -> None:
     whole = bbo_suite.problem("tile/rnn")
     singles = [alone("tile", k) for k in range(len(whole._results))]
     costs = [single.evaluate(single.default[None]).values[0] for single in singles] * whole._runs
@@ -93,12 +93,12 @@ def test_the_default_is_hard_to_beat_but_not_unbeatable(family: str, instance: s
 
 
 @pytest.mark.parametrize("kernel", ["x", "-1", "100000"])
-def test_a_kernel_that_is_not_there_is_one_sentence(kernel: str) -> None:
+def test_a_missing_kernel_gives_one_sentence(kernel: str) -> None:
     with pytest.raises(UserError, match="kernels #0 to #"):
         bbo_suite.problem(f"tile/rnn#{kernel}")
 
 
-def test_a_program_of_the_user(tmp_path: Path) -> None:
+def test_a_users_program_is_a_task(tmp_path: Path) -> None:
     file = tmp_path / "a#b@c.hlo.gz"
     file.write_bytes(program("rnn").read_bytes())
     whole, single, other = (bbo_suite.problem(f"tile:{file}{suffix}") for suffix in ("", "#2", "#2@v4"))

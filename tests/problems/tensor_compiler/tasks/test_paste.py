@@ -16,12 +16,12 @@ def changed(problem, **values):
 
 
 @pytest.mark.parametrize("family", ["fusion", "layout", "tile", "flags", "joint"])
-def test_the_default_says_so(family):
+def test_the_default_is_pasted_as_a_comment(family):
     problem = bbo_suite.problem(f"{family}/rnn")
     assert problem.paste(problem.default_row()) == NO_CHANGE
 
 
-def test_decisions_stand_under_their_operation():
+def test_decisions_are_listed_under_their_operation():
     problem = bbo_suite.problem("fusion/rnn")
     names = [problem.space.name(i) for i in range(len(problem.space))]
     producer = next(
@@ -46,7 +46,7 @@ def test_layouts_and_tiles_are_given_by_their_labels():
     assert flags.paste(row) == f"{operation}\n  {slot} = {flags.space.values(column)[index]}"
 
 
-def test_the_joint_task_leaves_out_what_means_nothing_and_names_real_tiles():
+def test_the_joint_task_leaves_out_decisions_without_effect_and_names_real_tiles():
     problem = bbo_suite.problem("joint/rnn")
     row = problem.default_row()
     tiles = problem._passes.columns("tile")

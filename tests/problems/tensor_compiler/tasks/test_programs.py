@@ -41,14 +41,14 @@ def test_a_program_that_ships_needs_no_cache(cache: Path) -> None:
     assert list(cache.iterdir()) == []
 
 
-def test_a_cache_that_cannot_be_written_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_that_cannot_be_written_gives_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     with pytest.raises(UserError, match="XDG_CACHE_HOME"):
         programs.program("wavernn-infer-b1-f80")
 
 
-def test_a_program_that_cannot_be_lowered_is_one_sentence(cache: Path) -> None:
+def test_a_program_that_cannot_be_lowered_gives_one_sentence(cache: Path) -> None:
     with pytest.raises(UserError, match="cannot be lowered"):
         programs._lower("no-such-program", cache / "x.hlo.gz")
 
@@ -67,6 +67,6 @@ def test_every_program_lowers_and_can_be_fused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["fusion/resnet50#3", "tile/resnet50#", "tile/resnet50@v4#3", "fusion/rnn@v4@v5e"])
-def test_a_program_that_there_is_none_of_is_named(name: str) -> None:
+def test_an_unknown_program_is_named(name: str) -> None:
     with pytest.raises(UserError, match=r"there is no program '(resnet50#|rnn@|resnet50@).*Did you mean"):
         bbo_suite.problem(name)

@@ -11,7 +11,7 @@ from bbo_problems.tensor_compiler.models import nmt, rnn, wavernn
 pytestmark = pytest.mark.slow  # compiles models that do not ship; test_models.py has those that do
 
 
-def test_nmt_decodes_what_the_full_pass_scores():
+def test_nmt_decodes_the_likeliest_token_of_a_full_pass():
     encode, (weights, source) = tiny(nmt, **NMT, training=False)
     source[1, 3:] = nmt.PADDING
     decode, (_, _, state, _) = tiny(nmt, **NMT, training=False, decode=True)
@@ -55,7 +55,7 @@ def test_wavernn_draws_by_the_probabilities():
     assert (bits == 7).mean() == pytest.approx(0.25, abs=0.03)
 
 
-def test_rnn_predicts_alike_at_once_and_step_by_step():
+def test_rnn_predicts_the_same_at_once_and_step_by_step():
     predict, (weights, states, tokens) = tiny(rnn, **RNN, training=False)
     states = zeros(states)
     probabilities, last = predict(weights, states, tokens)

@@ -46,7 +46,7 @@ def test_training_lowers_the_loss_and_keeps_every_shape(name):
     assert losses[-1] < 0.99 * losses[0]
 
 
-def test_adam_decays_matrices_apart_from_the_step():
+def test_adam_decays_matrices_separately_from_the_step():
     adam = sequence.Adam(rate=lambda time: 0.1 / time, epsilon=0.0, decay=0.5)
     weights = {"matrix": np.full((2, 2), 3.0, np.float32), "vector": np.full(2, 3.0, np.float32)}
     state = weights, zeros(weights), zeros(weights), np.float32(0)

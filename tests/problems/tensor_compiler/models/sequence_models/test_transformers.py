@@ -21,7 +21,7 @@ def test_gpt2_reads_a_prompt():
     assert finite((logits, caches))
 
 
-def test_gpt2_decodes_what_it_reads():
+def test_gpt2_decodes_to_the_scores_of_a_full_pass():
     prefill, (weights, tokens) = tiny(gpt2, **GPT2, training=False)
     decode, (_, caches, _, _) = tiny(gpt2, **GPT2, training=False, decode=True)
     caches = zeros(caches)
@@ -31,7 +31,7 @@ def test_gpt2_decodes_what_it_reads():
 
 
 @pytest.mark.parametrize("module", [gpt2, moe])
-def test_no_token_sees_those_that_follow(module):
+def test_no_token_depends_on_later_tokens(module):
     _, (weights, tokens) = tiny(module, **(GPT2 if module is gpt2 else MOE), training=False)
     changed = np.concatenate([tokens[:, :5], tokens[:, 5:] % (LABELS - 1) + 1], axis=1)
     if module is gpt2:
@@ -43,7 +43,7 @@ def test_no_token_sees_those_that_follow(module):
     assert not np.allclose(before[:, 5:].astype(jnp.float32), after[:, 5:].astype(jnp.float32))
 
 
-def test_bert_encodes_without_seeing_padding():
+def test_bert_encodings_do_not_depend_on_padding():
     encode, (weights, inputs) = tiny(bert, **BERT, training=False)
     inputs["real"][:, 12:] = False
     states, pooled = encode(weights, inputs)
@@ -55,7 +55,7 @@ def test_bert_encodes_without_seeing_padding():
     np.testing.assert_array_equal(pooled, pooled_again)
 
 
-def test_bert_sees_tokens_that_follow():
+def test_bert_encodings_depend_on_later_tokens():
     encode, (weights, inputs) = tiny(bert, **BERT, training=False)
     states, _ = encode(weights, inputs)
     inputs["tokens"][:, -1] = 0
@@ -72,7 +72,7 @@ def test_bert_counts_only_the_masked_tokens_that_count():
     assert loss_of(weights, inputs, targets, 2) == loss
 
 
-def test_translate_decodes_what_the_full_pass_scores():
+def test_translate_decodes_to_the_scores_of_a_full_pass():
     encode, (weights, source) = tiny(translate, **TRANSLATE, training=False)
     source[1, 4:] = translate.PADDING
     decode, (_, _, _, caches, _, _) = tiny(translate, **TRANSLATE, training=False, decode=True)
@@ -85,7 +85,7 @@ def test_translate_decodes_what_the_full_pass_scores():
         assert_close(scores, logits[:, position])
 
 
-def test_translate_sees_neither_padding_nor_what_follows():
+def test_translate_depends_neither_on_padding_nor_on_later_tokens():
     _, (weights, source) = tiny(translate, **TRANSLATE, training=False)
     target = (source + 3) % LABELS
     logits_of = quick(translate._logits)
