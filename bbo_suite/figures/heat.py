@@ -33,7 +33,7 @@ def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     data, names = heat_data(frame), labels(frame)
     rows, columns = list(dict.fromkeys(data["strategy"])), sorted(set(data["problem"]))
     size = (max(6.4, 2.6 + 0.46 * len(columns)), 2.8 + 0.28 * len(rows))
-    figure = Figure(figsize=size, layout="constrained")
+    figure = style.NotebookFigure(figsize=size, layout="constrained")
     ax = figure.subplots()
     cells = data.pivot(index="strategy", columns="problem", values="share").loc[rows, columns]
     shown = np.clip(cells.to_numpy(np.float64), 0, 1)

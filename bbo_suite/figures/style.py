@@ -6,6 +6,7 @@ import math
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Any
 
 import pandas as pd
@@ -74,6 +75,15 @@ def short(name: str, most: int = 40) -> str:
     return name if len(name) <= most else f"{name[: most // 2]}…{name[1 - most // 2 :]}"
 
 
+class NotebookFigure(Figure):
+    """A figure that a notebook shows although pyplot, which opens windows and has global state, is not imported."""
+
+    def _repr_png_(self) -> bytes:
+        png = BytesIO()
+        self.savefig(png, format="png", bbox_inches="tight")
+        return png.getvalue()
+
+
 def panels(count: int, width: float, height: float, extra: float, sharey: bool = False) -> tuple[Figure, NDArray]:
     """Return a figure with `count` axes in rows of up to three, and these axes by row and column.
 
@@ -85,7 +95,7 @@ def panels(count: int, width: float, height: float, extra: float, sharey: bool =
     columns = 2 if count == 4 else max(1, min(3, count, int(16 / width)))
     rows = max(1, math.ceil(count / columns))  # none if every default costs 0
     size = (max(6.4, width * columns), height * rows + extra)
-    figure = Figure(figsize=size, layout="constrained")  # not pyplot: no window, no global state
+    figure = NotebookFigure(figsize=size, layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False, sharey=sharey)
     for ax in axes.flat[count:]:
         ax.set_visible(False)

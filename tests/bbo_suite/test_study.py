@@ -56,6 +56,7 @@ def test_frame_diagnostics_and_best(made):
 def test_figures_and_report(made):
     study, _ = made
     assert isinstance(study.plot(), Figure)
+    assert study.plot()._repr_png_().startswith(b"\x89PNG")  # a notebook shows it without pyplot
     assert len(study.plot("speedup").axes) > len(study.plot("speedup", problems="toy/small").axes)
     with pytest.raises(UserError, match=r"no figure 'sped'\. Did you mean 'speedup'"):
         study.plot("sped")
