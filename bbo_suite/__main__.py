@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from typing import Any
 
 from .errors import UserError
 
@@ -27,13 +28,26 @@ def main() -> None:
 
 
 def _run() -> None:
-    from .cli import app
+    from .cli import UsageError, app
 
     completion = {"--install-completion", "--show-completion"} & set(sys.argv)
-    try:
-        app(prog_name="bbo-suite" if completion else None)  # shells complete the script, not `python -m bbo_suite`
+    try:  # shells complete the script, not `python -m bbo_suite`
+        code = app(prog_name="bbo-suite" if completion else None, standalone_mode=False)
+    except UsageError as error:
+        code = _refused(error)
     finally:
         sys.stdout.flush()  # inside the `try` of `main`, which handles a broken pipe
+    sys.exit(code)
+
+
+def _refused(error: Any) -> int:  # noqa: ANN401 - typer's UsageError, which it does not export
+    """Print a mistake in the use of the command line as one sentence, and return the exit code."""
+    sentence = error.format_message().replace("Value error, ", "").strip().rstrip(".")
+    if sentence:  # it is empty where typer has printed the help instead
+        command = error.ctx.command_path if error.ctx else "python -m bbo_suite"
+        end = "" if sentence.endswith("?") else "."
+        print(f"error: {sentence[0].lower()}{sentence[1:]}{end} Help: {command} --help", file=sys.stderr)
+    return int(error.exit_code)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The command line: one file per command. Importing a file adds its command; the help lists them in this order."""
 
 # ruff: noqa: F401, I001
-from .app import app
+from .app import UsageError, app
 from . import running
 from . import planning
 from . import watching

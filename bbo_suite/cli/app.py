@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from ..core import quantities
 from ..errors import UserError
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
@@ -27,8 +29,31 @@ AsLines = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option(help="Do not show progress.")]
 
+UsageError: type[Any] = typer.BadParameter.__bases__[0]
+"""What the command line's parser raises; the module that defines it differs between versions of typer."""
+
 INTERRUPTED = 130
 """The exit code after Ctrl-C."""
+
+
+def count_option(help: str) -> Any:  # noqa: ANN401 - typer's own class is not public
+    """Return an option that takes a count, such as `1000` or `1k`."""
+    return typer.Option(help=help, metavar="COUNT", parser=_checked(quantities.count))
+
+
+def seconds_option(help: str) -> Any:  # noqa: ANN401
+    """Return an option that takes a duration, such as `90` (seconds) or `10m`."""
+    return typer.Option(help=help, metavar="TIME", parser=_checked(quantities.seconds))
+
+
+def _checked(parse: Callable[[str], float]) -> Callable[[Any], float]:
+    def parsed(text: Any) -> float:  # noqa: ANN401 - defaults are numbers
+        try:
+            return parse(str(text))
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None
+
+    return parsed
 
 
 def _print_version(wanted: bool) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .app import Plugins, Quiet, app, key_values
+from .app import Plugins, Quiet, app, count_option, key_values
 
 
 @app.command()
@@ -15,8 +15,8 @@ def pretrain(
     strategy: Annotated[str, typer.Option(help="The strategy to train.")],
     problem: Annotated[list[str], typer.Option(help="A training problem. May be repeated.")],
     out: Annotated[Path, typer.Option(help="The file to write; use it with `run --option pretrained=FILE`.")],
-    budget: Annotated[int, typer.Option(help="Total evaluations, shared by the problems.")] = 100_000,
-    seed: Annotated[int, typer.Option(help="Seed of the random generator.")] = 0,
+    budget: Annotated[int, count_option("Total evaluations, shared by the problems.")] = 100_000,
+    seed: Annotated[int, count_option("Seed of the random generator.")] = 0,
     plugin: Plugins = None,
     option: Annotated[
         list[str] | None,

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .app import INTERRUPTED, Plugins, Quiet, app
+from .app import INTERRUPTED, Plugins, Quiet, app, count_option
 
 
 @app.command()
@@ -18,13 +18,13 @@ def record(
     ],
     out: Annotated[Path, typer.Option(help="The file to write: .json or .json.gz (T4), or .parquet.")],
     sample: Annotated[
-        int | None, typer.Option(help="Number of candidates to measure, drawn at random (default: all).")
+        int | None, count_option("Number of candidates to measure, drawn at random (default: all).")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the sample and of the order.")] = 0,
+    seed: Annotated[int, count_option("Seed of the sample and of the order.")] = 0,
     parameter: Annotated[
         list[str] | None, typer.Option(help="Vary only this parameter; the others keep their default. May be repeated.")
     ] = None,
-    workers: Annotated[int, typer.Option(help="Compiler processes, for problems with a live compiler.")] = 1,
+    workers: Annotated[int, count_option("Compiler processes, for problems with a live compiler.")] = 1,
     plugin: Plugins = None,
     quiet: Quiet = False,
 ) -> None:

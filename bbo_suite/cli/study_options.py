@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_type_hints
 import typer
 
 from ..errors import UserError
-from .app import Plugins, Quiet, Results, key_values
+from .app import Plugins, Quiet, Results, count_option, key_values, seconds_option
 
 if TYPE_CHECKING:
     from ..registry import Registry
@@ -35,15 +35,15 @@ class StudyOptions:
         list[str] | None,
         typer.Option(help="Id of a problem: family/instance, or family:path for a file. May be repeated."),
     ] = None
-    budget: Annotated[int, typer.Option(help="Evaluations per run.")] = 10_000
+    budget: Annotated[int, count_option("Evaluations per run.")] = 10_000
     repeats: Annotated[
-        int | None, typer.Option(help="Runs of each strategy on each problem, with one seed each (default: 1).")
+        int | None, count_option("Runs of each strategy on each problem, with one seed each (default: 1).")
     ] = None
-    seed: Annotated[int, typer.Option(help="The first seed.")] = 0
-    batch: Annotated[int, typer.Option(help="Candidates per call of a strategy.")] = 100
-    jobs: Annotated[int | None, typer.Option(help="Parallel runs, one process each (default: number of cores).")] = None
-    workers: Annotated[int, typer.Option(help="Compiler processes per run, for problems with a live compiler.")] = 1
-    max_seconds: Annotated[float | None, typer.Option(help="Time limit of a run, in addition to the budget.")] = None
+    seed: Annotated[int, count_option("The first seed.")] = 0
+    batch: Annotated[int, count_option("Candidates per call of a strategy.")] = 100
+    jobs: Annotated[int | None, count_option("Parallel runs, one process each (default: number of cores).")] = None
+    workers: Annotated[int, count_option("Compiler processes per run, for problems with a live compiler.")] = 1
+    max_seconds: Annotated[float | None, seconds_option("Time limit of a run, in addition to the budget.")] = None
     only: Annotated[
         str | None,
         typer.Option(metavar="K/N", help="Run only the K-th of N shares of the runs; shares may run at the same time."),

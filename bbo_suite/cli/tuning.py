@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .app import Plugins, Quiet, Results, app
+from .app import Plugins, Quiet, Results, app, count_option
 
 
 @app.command()
@@ -15,14 +15,12 @@ def tune_strategy(
     strategy: Annotated[str, typer.Argument(metavar="STRATEGY", help="Id of the strategy to tune.")],
     problem: Annotated[list[str] | None, typer.Option(help="A training problem. May be repeated.")] = None,
     problems_from: Annotated[Path | None, typer.Option(help="A file of training problems, one id per line.")] = None,
-    trials: Annotated[int, typer.Option(help="Number of settings to try, including the shipped defaults.")] = 30,
-    budget: Annotated[int, typer.Option(help="Evaluations per run.")] = 2000,
-    repeats: Annotated[int, typer.Option(help="Runs (seeds) of each setting on each problem.")] = 2,
-    seed: Annotated[int, typer.Option(help="The first seed.")] = 0,
-    batch: Annotated[int, typer.Option(help="Candidates per call of the strategy.")] = 100,
-    jobs: Annotated[
-        int | None, typer.Option(help="Parallel runs, one process each (default: number of cores).")
-    ] = None,
+    trials: Annotated[int, count_option("Number of settings to try, including the shipped defaults.")] = 30,
+    budget: Annotated[int, count_option("Evaluations per run.")] = 2000,
+    repeats: Annotated[int, count_option("Runs (seeds) of each setting on each problem.")] = 2,
+    seed: Annotated[int, count_option("The first seed.")] = 0,
+    batch: Annotated[int, count_option("Candidates per call of the strategy.")] = 100,
+    jobs: Annotated[int | None, count_option("Parallel runs, one process each (default: number of cores).")] = None,
     study: Annotated[
         str | None, typer.Option(help="Name of the study's folder (default: derived from the settings).")
     ] = None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .app import Plugins, Quiet, Results, StudyName, app
+from .app import Plugins, Quiet, Results, StudyName, app, count_option
 
 if TYPE_CHECKING:
     from ..verify.same_runs import Comparison
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def validate(
     study: StudyName,
     results: Results = Path("results"),
-    sample: Annotated[int, typer.Option(help="Rows per run to propose and evaluate again.")] = 100,
+    sample: Annotated[int, count_option("Rows per run to propose and evaluate again.")] = 100,
     digests: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Only compare the runs with a file written by `export --to digests`."),

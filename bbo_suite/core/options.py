@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from ..errors import UserError, did_you_mean
+from .quantities import count
 
 _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
@@ -51,7 +52,7 @@ def _value(text: str, kind: type, what: str) -> Any:  # noqa: ANN401 - whatever 
     try:
         if get_origin(kind) is Literal:
             return {str(value): value for value in get_args(kind)}[text]
-        return _WORDS[text.lower()] if kind is bool else kind(text)
+        return _WORDS[text.lower()] if kind is bool else count(text) if kind is int else kind(text)
     except (KeyError, ValueError, TypeError):
         wanted = f"{'of type ' if isinstance(kind, type) else ''}{_type_words(kind)}"
         raise UserError(f"{what} must be {wanted}, not {text!r}") from None

@@ -39,7 +39,7 @@ def suite(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments):
-        if arguments[0] == "run" and not {"--jobs", "--cluster"} & set(arguments):
+        if arguments[:1] == ("run",) and not {"--jobs", "--cluster"} & set(arguments):
             arguments = (*arguments, "--jobs", 1)  # other processes would keep the folder of an earlier test
         monkeypatch.setattr(sys, "argv", ["bbo_suite", *map(str, arguments)])
         code = 0
