@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Moves
 
-from .shares import Credit
+from .shares import Credit, proportions
 
 SINGLE, RUN, COPY = range(3)
 _LONGEST, _TAIL = 50, 1.5
@@ -38,8 +38,7 @@ class AdaptiveMutation:
     @property
     def shares(self) -> NDArray[np.float64]:
         """The `(3,)` shares of the operators among the next changes."""
-        rates = self._credit.gains / self._credit.trials
-        shares = np.maximum(rates / rates.sum(), _LEAST)
+        shares = np.maximum(proportions(self._credit.gains / self._credit.trials), _LEAST)
         return shares / shares.sum()
 
     def change(self, configs: NDArray, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.int64]:

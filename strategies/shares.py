@@ -27,6 +27,15 @@ class Credit:
         self.gains, self.trials = self.gains * factor, self.trials * factor
 
 
+def proportions(rates: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return `(k,)` shares in proportion to rates, which are not negative; equal shares if all rates are 0.
+
+    Without a gain for long, faded gains underflow to 0: then nothing is known of the operators any more.
+    """
+    total = rates.sum()
+    return rates / total if total > 0 else np.full(len(rates), 1 / len(rates))
+
+
 def probability_matching(weights: NDArray[np.float64], least: float, total: float = 1.0) -> NDArray[np.float64]:
     """Return `(k,)` shares in proportion to weights, each at least `least`; they add up to 1.
 

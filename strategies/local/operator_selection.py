@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.random import Generator
 
-from ..shares import Credit, probability_matching
+from ..shares import Credit, probability_matching, proportions
 
 _LEAST, _MEMORY = 0.05, 0.8
 
@@ -28,10 +28,8 @@ class OperatorSelection:
         gains, spent = self._credit.gains, self._credit.trials
         if (spent == 0).any():
             return self._operators[int(np.argmin(spent != 0))]
-        rates = gains / spent
-        k, total = len(rates), rates.sum()
-        chances = probability_matching(rates / total if total > 0 else np.full(k, 1 / k), _LEAST)
-        return self._operators[int(rng.choice(k, p=chances / chances.sum()))]
+        chances = probability_matching(proportions(gains / spent), _LEAST)
+        return self._operators[int(rng.choice(len(chances), p=chances / chances.sum()))]
 
     def learn(self, operator: str, gain: float, spent: int) -> None:
         """Add a relative gain and the evaluations that it took; earlier ones then count a fifth less."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ..shares import Credit, probability_matching
+from ..shares import Credit, probability_matching, proportions
 
 _LEAST, _LATER = 0.1, 0.3
 _MEMORY = 0.98
@@ -43,8 +43,7 @@ class Arms:
         least = _LEAST + (_LATER - _LEAST) * min(1.0, 2 * self.progress)
         gains, trials = self._credit.gains, self._credit.trials
         mean = gains.sum() / max(1.0, trials.sum())
-        rates = (gains + _TRIALS * mean) / (trials + _TRIALS)
-        rates = rates / rates.sum() if mean else np.full(len(rates), 1 / len(rates))
+        rates = proportions((gains + _TRIALS * mean) / (trials + _TRIALS))
         return dict(zip(self._names, probability_matching(rates, least).tolist(), strict=True))
 
     def draw(self, n: int, without: Sequence[str] = ()) -> dict[str, int]:

@@ -67,3 +67,12 @@ def test_a_copy_in_a_uniform_candidate_becomes_a_single_change(mutation):
     configs = np.zeros((200, D), np.int8)
     kinds = mutation.change(configs, np.arange(200), np.full(200, 100))
     assert (configs[kinds == COPY].sum(axis=1) > 0).all() and (configs[kinds == COPY] > 0).sum(axis=1).max() == 1
+
+
+def test_the_shares_are_even_after_so_long_without_success_that_gains_underflow(mutation):
+    kinds, rng = np.repeat([SINGLE, RUN, COPY], [20, 30, 40]), np.random.default_rng(0)
+    for better in (kinds == SINGLE, *[np.zeros(90, bool)] * 15_000):
+        mutation.learn(kinds, better)
+    assert mutation.shares == pytest.approx(np.full(3, 1 / 3))
+    chosen = mutation.change(rng.integers(0, 3, (300, D)), np.arange(300), np.full(300, 9))
+    assert np.bincount(chosen, minlength=3).min() > 50
