@@ -2,67 +2,111 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
+import sqlite3
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..core.problem import Status
 from ..files import cache_folder
 
+Outcome = tuple[float, int, str]
+"""Cost, status and reason."""
 _BYTES = 1 << 30
+_OPEN = """
+PRAGMA trusted_schema = OFF;
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = NORMAL;
+CREATE TABLE IF NOT EXISTS outcomes (key BLOB UNIQUE, cost REAL, status INTEGER, reason TEXT);
+"""
+_DROP_OLDEST = """
+DELETE FROM outcomes WHERE rowid <= (SELECT min(rowid) + (max(rowid) - min(rowid)) / 4 FROM outcomes)
+"""
+_STATUSES = frozenset(int(status) for status in Status)
 
 
 class Cache:
     """Outcomes by content, shared by all processes. Beyond one gigabyte the oldest are dropped.
 
     The cache only saves time, so if it cannot be read or written, for example because the disk is full, it prints one
-    warning and is not used any more.
+    warning and is not used any more. It holds numbers and text in SQLite: nothing that is read from it is executed.
 
     Args:
       compiler: name and version; each compiler has its own folder.
       content: digest of the program and of what is measured.
       folder: of all caches (default: `files.cache_folder()`).
+
+    Raises:
+      UserError: others own the user's cache folder or can write to it.
     """
 
     def __init__(self, compiler: str, content: str, folder: Path | None = None) -> None:
-        self._folder = (folder or cache_folder()) / compiler
+        self._file = (folder or cache_folder()) / compiler / "outcomes.db"
         self._content = content
-        self._store: Any = None
+        self._store: sqlite3.Connection | None = None
+        self._owner = 0
         self._broken = False
 
-    def get(self, requests: Sequence[Any]) -> list[Any]:
+    def get(self, requests: Sequence[Any]) -> list[Outcome | None]:
         """Return the outcome of each request, None where it is not known."""
-        found: list[Any] = [None] * len(requests)
+        found: list[Outcome | None] = [None] * len(requests)
+        if self._broken:
+            return found
         try:
             store = self._opened()
             for i, request in enumerate(requests):
-                found[i] = store.get(self._key(request)) if store is not None else None
-        except Exception as error:
+                query = "SELECT cost, status, reason FROM outcomes WHERE key = ?"
+                found[i] = _checked(store.execute(query, (self._key(request),)).fetchone())
+        except (OSError, sqlite3.Error) as error:
             self._give_up(error)
         return found
 
-    def put(self, requests: Sequence[Any], outcomes: Sequence[Any]) -> None:
+    def put(self, requests: Iterable[Any], outcomes: Iterable[Outcome]) -> None:
         """Store the outcomes of requests."""
+        rows = [(self._key(request), *outcome) for request, outcome in zip(requests, outcomes, strict=True)]
+        if not rows or self._broken:
+            return
         try:
-            store = self._opened() if requests else None
-            if store is not None:
-                with store.transact():  # one write to the disk for the batch
-                    for request, outcome in zip(requests, outcomes, strict=True):
-                        store.set(self._key(request), outcome)
-        except Exception as error:
+            with self._opened() as store:  # one write to the disk for the batch
+                store.executemany("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?, ?)", rows)
+                if _size(store) > _BYTES:
+                    store.execute(_DROP_OLDEST)
+        except (OSError, sqlite3.Error) as error:
             self._give_up(error)
 
-    def _opened(self) -> Any:  # noqa: ANN401 - diskcache has no types
-        if self._store is None and not self._broken:
-            from diskcache import Cache as Store  # slow to import, and not every problem has a cache
-
-            self._store = Store(str(self._folder), size_limit=_BYTES, timeout=10)
-        return None if self._broken else self._store
+    def _opened(self) -> sqlite3.Connection:
+        if self._store is None or self._owner != os.getpid():  # a fork must not use its parent's connection
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            self._store, self._owner = sqlite3.connect(self._file, timeout=10, check_same_thread=False), os.getpid()
+            self._store.executescript(_OPEN)
+        return self._store
 
     def _key(self, request: Any) -> bytes:  # noqa: ANN401 - whatever a problem asks its children
         return hashlib.blake2b(f"{self._content}|{request!r}".encode(), digest_size=16).digest()
 
     def _give_up(self, error: Exception) -> None:
         self._broken = True
-        print(f"warning: continuing without the cache in {self._folder}: {error}", file=sys.stderr)
+        with contextlib.suppress(sqlite3.Error):
+            if self._store:
+                self._store.close()
+        advice = "" if isinstance(error, OSError | sqlite3.OperationalError) else "; delete it, and it is made again"
+        print(f"warning: continuing without the cache in {self._file}: {error}{advice}", file=sys.stderr)
+
+
+def _size(store: sqlite3.Connection) -> int:
+    """Return the bytes in use."""
+    pages, free, page = (
+        store.execute(f"PRAGMA {what}").fetchone()[0] for what in ("page_count", "freelist_count", "page_size")
+    )
+    return int((pages - free) * page)
+
+
+def _checked(row: tuple[Any, ...] | None) -> Outcome | None:
+    """Return a row if it is an outcome: anybody may have written the file."""
+    if row is None or not isinstance(row[0], float) or row[1] not in _STATUSES or not isinstance(row[2], str):
+        return None
+    return row[0], row[1], row[2]

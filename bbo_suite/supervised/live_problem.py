@@ -12,14 +12,12 @@ from numpy.typing import NDArray
 
 from ..core.problem import Evaluations, Problem, Status
 from ..errors import UserError
-from .cache import Cache
+from .cache import Cache, Outcome
 from .process import Service
 from .workers import Answer, Workers
 
 RUN = "run the result"
 """The stage in which the death of a child is a runtime error."""
-Outcome = tuple[float, int, str]
-"""Cost, status and reason, as plain numbers and text for the cache."""
 _STATUS = {status.word: status for status in Status}
 
 

@@ -1,7 +1,9 @@
 """Problems on supervised children: statuses, the cache, several workers, time limits, and resumed runs."""
 
 import json
+import pickle
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -81,6 +83,37 @@ def test_the_cache_is_bounded(tmp_path, monkeypatch):
         cache.put(list(range(start, start + 20)), [(1.0, 0, "x" * 1000)] * 20)
     assert sum(file.stat().st_size for file in tmp_path.rglob("*.db")) < 3 << 19
     assert cache.get([2999]) != [None] and cache.get([0]) == [None]
+
+
+class Planted:
+    """An object whose pickle creates a file when it is read."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def __reduce__(self):
+        return Path.touch, (self.file,)
+
+
+def test_nothing_that_is_planted_in_the_cache_is_executed_or_believed(tmp_path):
+    cache = Cache("toy", "c", tmp_path)
+    cache.put([1, 2, 3, 4, 5], [(1.0, 0, "")] * 5)
+    bad = [(pickle.dumps(Planted(tmp_path / "executed")), 0, ""), (None, 0, ""), (1.0, 99, ""), (1.0, 0, b"\xff")]
+    with sqlite3.connect(tmp_path / "toy/outcomes.db") as store:
+        for request, row in zip([1, 2, 3, 4], bad, strict=True):
+            store.execute("UPDATE outcomes SET cost=?, status=?, reason=? WHERE key=?", (*row, cache._key(request)))
+    assert Cache("toy", "c", tmp_path).get([1, 2, 3, 4, 5]) == [None, None, None, None, (1.0, 0, "")]
+    assert not (tmp_path / "executed").exists()
+
+
+def test_a_damaged_cache_costs_one_warning_that_names_the_file(tmp_path, capsys):
+    (tmp_path / "toy").mkdir()
+    (tmp_path / "toy/outcomes.db").write_bytes(b"rubbish" * 1000)
+    cache = Cache("toy", "c", tmp_path)
+    cache.put([1], [(1.0, 0, "")])
+    assert cache.get([1]) == [None]
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "outcomes.db: file is not a database; delete it" in line
 
 
 FULL = """
