@@ -15,7 +15,7 @@ from .archive import Archive, is_small
 from .neighbours import Neighbours, RandomNeighbours
 
 BATCH = 20
-"""The largest batch: with larger ones less is known when a change is drawn, smaller ones take more time a candidate."""
+"""The largest batch: larger ones know less of earlier costs, smaller ones take more time per candidate."""
 _SURE = 0.9  # least probability that a merged state runs: if it fails, its whole batch is lost
 _SWEEPS = 10  # the full heat pays only if the budget allows this many turns of all parameters
 

@@ -46,14 +46,14 @@ class AdaptiveMutation:
         kinds = np.searchsorted(np.cumsum(self.shares)[:-1], self._rng.random(len(rows)))
         lengths = 2 + np.searchsorted(self._chances[:-1], self._rng.random(len(rows)))
         copies, runs = np.flatnonzero(kinds == COPY), np.flatnonzero(kinds == RUN)
-        kept = copies[self._unlike(configs, rows[copies], columns[copies], lengths[copies])]
-        changed = np.concatenate([np.flatnonzero(kinds != COPY), kept])
+        not_copied = copies[self._copy_stretches(configs, rows[copies], columns[copies], lengths[copies])]
+        changed = np.concatenate([np.flatnonzero(kinds != COPY), not_copied])
         self._moves.change(configs, rows[changed], columns[changed], self._rng)
         self._moves.spread(configs, rows[runs], columns[runs], lengths[runs])
         return kinds
 
-    def _unlike(self, configs: NDArray, rows: NDArray, columns: NDArray, lengths: NDArray) -> NDArray[np.int64]:
-        """Copy stretches to these places; return the places that were not changed because all stretches were equal."""
+    def _copy_stretches(self, configs: NDArray, rows: NDArray, columns: NDArray, lengths: NDArray) -> NDArray[np.int64]:
+        """Copy stretches to these places; return the places that stay unchanged because all stretches were equal."""
         left = np.arange(len(rows))
         for _ in range(_RETRIES):
             if not len(left):

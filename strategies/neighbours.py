@@ -85,19 +85,19 @@ class RandomNeighbours(Neighbours):
 
     def draw(self, state: NDArray, n: int) -> NDArray:
         """Return up to `n` changes of a state; fewer where new ones are hard to find."""
-        found, operators = [state[None][:0]], [np.zeros(0, np.int64)]
+        changes, operators = [state[None][:0]], [np.zeros(0, np.int64)]
         for _ in range(_ATTEMPTS if len(self._movable) else 0):
-            left = n - sum(map(len, found))
-            if not left:
+            missing = n - sum(map(len, changes))
+            if not missing:
                 break
-            changed = np.repeat(state[None], left, axis=0)
-            drawn = self.mutation.change(changed, np.arange(left), self._columns(left))
+            changed = np.repeat(state[None], missing, axis=0)
+            drawn = self.mutation.change(changed, np.arange(missing), self._columns(missing))
             likely = np.flatnonzero(self.chances(state, changed) > _LIKELY)
-            new = likely[self.claim_rows(changed[likely], left)]
-            found.append(changed[new])
+            new = likely[self.claim_rows(changed[likely], missing)]
+            changes.append(changed[new])
             operators.append(drawn[new])
         self._operators = np.concatenate(operators)
-        return np.concatenate(found)
+        return np.concatenate(changes)
 
     def _columns(self, n: int) -> NDArray[np.int64]:
         """Return the next parameters to change: each has its turn before any is repeated."""

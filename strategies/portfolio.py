@@ -48,8 +48,8 @@ class Portfolio(Strategy):
     def __init__(self, task: Task, budget: int, rng: Generator, options: PortfolioOptions) -> None:
         super().__init__(task, budget, rng, options)
         classes = _classes(self.members(options), task.strategies or Registry())
-        owned = zip(classes, rng.spawn(len(classes)), strict=True)
-        self._members = [member(task, budget, own, member.Options()) for member, own in owned]
+        pairs = zip(classes, rng.spawn(len(classes)), strict=True)
+        self._members = [member(task, budget, generator, member.Options()) for member, generator in pairs]
         self._open = np.ones(len(classes), bool)  # true if the member has something left to try
         self._lag, self._credit = np.zeros(len(classes)), Credit(len(classes))
         self._best, self._asked = np.inf, 0
@@ -91,13 +91,13 @@ class Portfolio(Strategy):
         return probability_matching(rates, min(self.options.least, 1 / len(rates)), rates.sum())
 
 
-def _classes(names: list[str], known: Strategies) -> list[type[Strategy]]:
+def _classes(names: list[str], registry: Strategies) -> list[type[Strategy]]:
     """Return the classes of the members.
 
     Raises:
       UserError: no member is given, or one is given twice, is unknown or is the portfolio itself.
     """
     if not names or len(set(names)) < len(names) or "portfolio" in names:
-        given = ", ".join(names) or "none"
-        raise UserError(f"members of portfolio must be different strategies other than itself, not {given}")
-    return [known.strategy(name) for name in names]
+        listed = ", ".join(names) or "none"
+        raise UserError(f"members of portfolio must be different strategies other than itself, not {listed}")
+    return [registry.strategy(name) for name in names]

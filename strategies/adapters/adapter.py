@@ -78,6 +78,6 @@ class Adapter(Strategy):
 
 
 def one_of(adapter: type[Adapter], library: str, name: str, **attributes: Any) -> type[Strategy]:  # noqa: ANN401
-    """Return the subclass of an adapter for the optimizer of a name."""
+    """Return the subclass of an adapter for one named optimizer."""
     doc = f"{library}'s {name}.\n\n" + (adapter.__doc__ or "").partition("\n\n")[2]
     return type(name, (adapter,), {"name": name, "has_variants": False, "__doc__": doc, **attributes})

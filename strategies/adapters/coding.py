@@ -45,6 +45,6 @@ def _repair(configs: NDArray, component: Component) -> None:
     """Replace what the table does not allow by its nearest row, in place."""
     scale = 1 + component.sizes.sum()
     for place in np.flatnonzero(~component.allows(configs)):
-        apart = np.abs(component.rows - configs[place, component.columns])
-        nearest = (apart > 0).sum(axis=1) + apart.sum(axis=1) / scale
+        distances = np.abs(component.rows - configs[place, component.columns])
+        nearest = (distances > 0).sum(axis=1) + distances.sum(axis=1) / scale
         configs[place, component.columns] = component.rows[nearest.argmin()]

@@ -83,8 +83,8 @@ def _tpe(o: TPEOptions, coding: Coding) -> dict[str, Any]:
 def _grid(o: NoOptions, coding: Coding) -> dict[str, Any]:
     count = float(np.prod(coding.sizes.astype(float)))
     if count > LARGEST_GRID:
-        advice = f"it takes at most {LARGEST_GRID:,}; use the strategy exhaustive"
-        raise UserError(f"strategy optuna:GridSampler lists all candidates beforehand, here {count:.3g}: {advice}")
+        advice = f"it supports at most {LARGEST_GRID:,}; use the strategy exhaustive"
+        raise UserError(f"strategy optuna:GridSampler lists all candidates first, here {count:.3g}: {advice}")
     return {
         "search_space": {name: range(size) for name, size in zip(_names(coding), coding.sizes.tolist(), strict=True)}
     }
@@ -173,7 +173,7 @@ class Optuna(Adapter):
         self._trials.append(trial)
         frozen = self._storage.get_trial(trial._trial_id)
         known = {**trial.relative_params, **frozen.system_attrs.get("fixed_params", {})}
-        frozen = self._storage.get_trial(trial._trial_id)  # the sampler may have noted something there
+        frozen = self._storage.get_trial(trial._trial_id)  # the sampler may have stored attributes there
         sample = functools.partial(self._study.sampler.sample_independent, self._study, frozen)
         frozen.distributions = self._distributions
         for name, distribution in self._distributions.items():  # some samplers read the earlier parameters of the trial

@@ -69,7 +69,7 @@ class Chain:
         groups = [self._group(names[0], self._compiler.source, range(len(rows)))]
         levels = [groups]
         for place, name in enumerate(names[1:], start=1):
-            groups = [self._group(name, *found) for found in self._apply(place - 1, base, rows, groups)]
+            groups = [self._group(name, *after) for after in self._apply(place - 1, base, rows, groups)]
             levels.append(groups)
             changed = [group for group in groups if group.graph is not base.graphs[place]]
             self._refill.fill(name, self.decisions(name, base), changed, rows)
@@ -83,19 +83,19 @@ class Chain:
 
     def _apply(self, place: int, base: Candidate, rows: NDArray, groups: list[Group]) -> list[tuple[Any, list[int]]]:
         """Return the graphs after a pass and the rows that have each; the pass runs only on rows that it changes."""
-        name, same = self._compiler.passes[place], np.zeros(len(rows), bool)
-        found: dict[int, tuple[Any, list[int]]] = {}
+        name, unchanged = self._compiler.passes[place], np.zeros(len(rows), bool)
+        members_of: dict[int, tuple[Any, list[int]]] = {}
         for group in groups:
             if group.graph is base.graphs[place]:
                 part = np.ix_(group.members, self._columns[name])
-                same[group.members] = (rows[part] == base.row[part[1]]).all(axis=1)
-            for member in group.members[~same[group.members]].tolist():
+                unchanged[group.members] = (rows[part] == base.row[part[1]]).all(axis=1)
+            for member in group.members[~unchanged[group.members]].tolist():
                 after = self._compiler.apply(name, group.graph, rows[member])
-                found.setdefault(id(after), (after, []))[1].append(member)
-        if same.any():
+                members_of.setdefault(id(after), (after, []))[1].append(member)
+        if unchanged.any():
             after = base.graphs[place + 1]
-            found.setdefault(id(after), (after, []))[1].extend(np.flatnonzero(same).tolist())
-        return list(found.values())
+            members_of.setdefault(id(after), (after, []))[1].extend(np.flatnonzero(unchanged).tolist())
+        return list(members_of.values())
 
     def learn(self, batch: Batch, costs: NDArray[np.float64]) -> None:
         """Tell the store the `(n,)` costs of a batch."""

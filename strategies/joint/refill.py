@@ -40,25 +40,26 @@ class Refill:
         live[old.columns], keys[old.columns] = True, old.keys
         for group in groups:
             new = group.decisions
-            lost = np.flatnonzero(~live[new.columns] | (keys[new.columns] != new.keys))
-            gone = live.copy()
-            gone[new.columns] = False
-            gone = np.flatnonzero(gone)
-            rows[group.members[:, None], gone] = self._default[gone]
-            if len(lost):
-                rows[group.members[:, None], new.columns[lost]] = self._known(name, group, lost)
+            changed = np.flatnonzero(~live[new.columns] | (keys[new.columns] != new.keys))
+            dropped = live.copy()
+            dropped[new.columns] = False
+            dropped = np.flatnonzero(dropped)
+            rows[group.members[:, None], dropped] = self._default[dropped]
+            if len(changed):
+                rows[group.members[:, None], new.columns[changed]] = self._values(name, group, changed)
 
-    def _known(self, name: str, group: Group, lost: NDArray[np.int64]) -> NDArray:
-        """Return the `(k,)` values of lost decisions: the store's, or the compiler's default where it has none."""
+    def _values(self, name: str, group: Group, changed: NDArray[np.int64]) -> NDArray:
+        """Return the `(k,)` values of changed decisions: the store's, or the compiler's default where it has none."""
         decisions = group.decisions
-        columns, values, known = decisions.columns[lost], np.zeros(len(lost), np.int64), np.zeros(len(lost), bool)
+        columns = decisions.columns[changed]
+        values, known = np.zeros(len(changed), np.int64), np.zeros(len(changed), bool)
         if self._stores:
-            values, known = self._stores[name].recall(columns, decisions.keys[lost])
+            values, known = self._stores[name].recall(columns, decisions.keys[changed])
         if name in self._compiler.automatic:
             values = np.where(known, values, self._default[columns])
         elif not known.all():  # computing the compiler's default may take long
-            values = np.where(known, values, self._compiler.default(name, group.graph)[lost])
-        return np.minimum(values, decisions.sizes[lost] - 1)
+            values = np.where(known, values, self._compiler.default(name, group.graph)[changed])
+        return np.minimum(values, decisions.sizes[changed] - 1)
 
     def learn(self, name: str, groups: Sequence[Group], rows: NDArray, costs: NDArray[np.float64]) -> None:
         """Tell the store the `(n,)` costs of a batch; of the candidates of one graph only the best matters."""

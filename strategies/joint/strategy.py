@@ -54,10 +54,10 @@ class Joint(Strategy):
         passes = task.structure.passes if task.structure else None
         self._compiler = passes or OnePass(task)
         self._chain = Chain(task, self._compiler, options.store)
-        known, text = task.strategies or Registry(), options.schedule
-        ids = known.strategies().keys() - {"joint"}
+        registry, text = task.strategies or Registry(), options.schedule
+        ids = registry.strategies().keys() - {"joint"}
         self._schedule = schedule.parse(text, self._compiler, ids) if text else schedule.default(self._compiler)
-        self._strategies = {step.strategy: known.strategy(step.strategy) for step in self._schedule}
+        self._strategies = {step.strategy: registry.strategy(step.strategy) for step in self._schedule}
         self._best = self._chain.start()
         self._left = budget
         self._searches = self._all_searches()
@@ -71,7 +71,7 @@ class Joint(Strategy):
     def ask(self, n: int) -> NDArray:
         """Return at most `n` well-formed candidates of the flat space; no rows when no step has any left."""
         if self._left == self.budget:
-            return self._asked(self._best, self._best.row[None].copy())
+            return self._update(self._best, self._best.row[None].copy())
         while True:
             if self._search is None or not self._search.left or self._search.covered:
                 self._search = next(self._searches, None)
@@ -79,9 +79,9 @@ class Joint(Strategy):
                 return np.empty((0, len(self.task.space)), self.task.space.dtype)
             rows = self._search.ask(n)
             if len(rows):
-                return self._asked(self._search.base, rows)
+                return self._update(self._search.base, rows)
 
-    def _asked(self, base: Candidate, rows: NDArray) -> NDArray:
+    def _update(self, base: Candidate, rows: NDArray) -> NDArray:
         self._batch = self._chain.update(base, rows)
         self._left -= len(rows)
         return self._batch.rows
@@ -99,11 +99,11 @@ class Joint(Strategy):
         """Yield one search after another; steps that are not covered come again while there is budget."""
         steps = self._schedule
         while steps and self._left:
-            again = []
+            unfinished = []
             for place, step in enumerate(steps):
                 covered = yield from self._step(step, _upper(self._left / (len(steps) - place)))
-                again += [] if covered else [step]
-            steps = tuple(again)
+                unfinished += [] if covered else [step]
+            steps = tuple(unfinished)
 
     def _step(self, step: schedule.Step, budget: int) -> Steps[SubspaceSearch, None, bool]:
         """Yield the searches of a step and return whether it is covered."""

@@ -55,11 +55,11 @@ def per_node(decided: Sequence[Decisions]) -> list[Subspace]:
     nodes, shares = (np.concatenate([getattr(d, f) for d in decided]) for f in ("nodes", "share"))
     passes = np.repeat(np.arange(len(decided)), [len(d.columns) for d in decided])
     order = np.argsort(nodes, kind="stable")
-    alike: dict[bytes, list[NDArray[np.int64]]] = {}
+    groups: dict[bytes, list[NDArray[np.int64]]] = {}
     for places in np.split(order, np.flatnonzero(np.diff(nodes[order])) + 1):
-        alike.setdefault(passes[places].tobytes() + keys[places].tobytes(), []).append(places)
+        groups.setdefault(passes[places].tobytes() + keys[places].tobytes(), []).append(places)
     parts = []
-    for members in alike.values():
+    for members in groups.values():
         origins = np.tile(np.arange(len(members[0])), len(members))
         share = sum(float(shares[places].max(initial=_LEAST_SHARE)) for places in members)
         parts.append(Subspace(sizes[members[0]], columns[np.concatenate(members)], origins, share))

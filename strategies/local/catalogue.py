@@ -45,7 +45,7 @@ class Catalogue:
         self.owner = np.repeat(np.arange(len(values)), lengths)
         self.waiting = np.ones(len(values), bool)
         self.differences = np.zeros(len(values))
-        self.kinds = self._number_kinds(near.kinship, rng)
+        self.kinds = self._number_kinds(near.alike, rng)
         order = np.argsort(self.columns, kind="stable")
         self._users, self._used = self.owner[order], np.searchsorted(self.columns[order], np.arange(len(space) + 1))
         k = int(self.kinds.max(initial=-1)) + 1
@@ -55,10 +55,10 @@ class Catalogue:
         self._kind_starts = np.searchsorted(self.kinds[self.owner][self._of_kind], np.arange(k + 1))
         self._queue = np.empty(0, np.int64)
 
-    def _number_kinds(self, kinship: NDArray[np.int64], rng: Generator) -> NDArray[np.int64]:
+    def _number_kinds(self, alike: NDArray[np.int64], rng: Generator) -> NDArray[np.int64]:
         """Number the kinds: two moves are of one kind if they set alike parameters, in any order, to the same value."""
-        marks = rng.integers(0, 1 << 40, kinship.max() + 1)
-        sums = np.add.reduceat(marks[kinship[self.columns]], self.starts[:-1]) if len(self.values) else self.values
+        marks = rng.integers(0, 1 << 40, alike.max() + 1)
+        sums = np.add.reduceat(marks[alike[self.columns]], self.starts[:-1]) if len(self.values) else self.values
         keys = np.column_stack([self.sorts, self.values, np.diff(self.starts), sums])
         return np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
 
@@ -76,8 +76,8 @@ class Catalogue:
     def everywhere(self, state: NDArray, kind: int) -> NDArray:
         """Return a copy of the state with all moves of a kind."""
         row = state.copy()
-        here = self._of_kind[self._kind_starts[kind] : self._kind_starts[kind + 1]]
-        row[self.columns[here]] = self.values[self.owner[here]]
+        entries = self._of_kind[self._kind_starts[kind] : self._kind_starts[kind + 1]]
+        row[self.columns[entries]] = self.values[self.owner[entries]]
         return row
 
     def live(self, state: NDArray) -> NDArray[np.bool_]:
@@ -117,9 +117,9 @@ class Catalogue:
         self._queue = self._queue[self.waiting[self._queue]]
         if len(self._queue) < n:
             self._queue = self._rank(state, rng)
-        taken, self._queue = self._queue[:n], self._queue[n:]
-        self.waiting[taken] = False
-        return taken
+        chosen, self._queue = self._queue[:n], self._queue[n:]
+        self.waiting[chosen] = False
+        return chosen
 
     def _rank(self, state: NDArray, rng: Generator) -> NDArray[np.int64]:
         """Order the waiting moves by the mean gain of their kind, shrunk towards the mean of their sort.
@@ -171,7 +171,7 @@ def _settings(
     size = sizes[columns[first]]
     parts = []
     for v in range(min(int(size.max()), _MOST_VALUES)):
-        kept = (size > v) & (lengths >= least) & (lengths <= _MOST_AT_A_PLACE)
+        selected = (size > v) & (lengths >= least) & (lengths <= _MOST_AT_A_PLACE)
         value = np.where(size <= _MOST_VALUES, v, v * (size - 1) // (_MOST_VALUES - 1))
-        parts.append((columns[np.repeat(kept, lengths)], lengths[kept], value[kept]))
+        parts.append((columns[np.repeat(selected, lengths)], lengths[selected], value[selected]))
     return parts

@@ -18,11 +18,11 @@ class CostCache:
 
     Args:
       archive: the proposed candidates.
-      found: called with the candidates that are measured when the search proposes nothing new, and their costs.
+      report: called with the candidates that are measured when the search proposes nothing new, and their costs.
     """
 
-    def __init__(self, archive: Archive, found: Callable[[NDArray, Costs], None]) -> None:
-        self._archive, self._found = archive, found
+    def __init__(self, archive: Archive, report: Callable[[NDArray, Costs], None]) -> None:
+        self._archive, self._report = archive, report
         self._known: dict[str, float] = {}
 
     def learn(self, configs: NDArray, costs: Costs) -> None:
@@ -53,4 +53,4 @@ class CostCache:
         costs = yield others
         self.learn(others, costs)
         if len(others):
-            self._found(others, costs)
+            self._report(others, costs)

@@ -33,13 +33,13 @@ class Descent:
         If the constraints forbid the result, only the first change is made.
         """
         merged = rows[0].copy()
-        taken = np.zeros(len(state), bool)
-        taken[self._near.around(np.flatnonzero(merged != state))] = True
+        touched = np.zeros(len(state), bool)
+        touched[self._near.around(np.flatnonzero(merged != state))] = True
         for row in rows[1:]:
             columns = np.flatnonzero(row != state)
-            if not taken[columns].any():
+            if not touched[columns].any():
                 merged[columns] = row[columns]
-                taken[self._near.around(columns)] = True
+                touched[self._near.around(columns)] = True
         return merged if self._space.allowed(merged[None])[0] else rows[0].copy()
 
     def improve(self, row: NDArray, cost: float, rows: NDArray, costs: Costs) -> Moving:

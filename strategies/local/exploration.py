@@ -66,6 +66,6 @@ class Exploration:
                 self._state.move(rows[best].copy(), float(costs[best]))
         self.is_asking = False
 
-    def pass_by(self, configs: NDArray) -> None:
-        """Advance the schedule by candidates of others, which are not proposed again."""
+    def observe(self, configs: NDArray) -> None:
+        """Advance the schedule by candidates of other operators, which are not proposed again."""
         self._annealing.observe(configs, np.full(len(configs), np.inf))

@@ -25,7 +25,7 @@ class Kicks:
 
     def __init__(self, moves: Moves, near: Neighbourhood, most: int) -> None:
         self._moves, self._near, self._most = moves, near, most
-        movable = np.zeros(len(near.kinship), bool)
+        movable = np.zeros(len(near.alike), bool)
         movable[moves.movable] = True
         self._movable = movable
         self._plain = near.plain
@@ -44,18 +44,18 @@ class Kicks:
 
     def elsewhere(self, state: NDArray, columns: NDArray[np.int64], most: int, rng: Generator) -> NDArray:
         """Return up to `most` rows that repeat the values of some parameters in alike ones, at equal distances."""
-        columns, kinship = columns[self._plain[columns]], self._near.kinship
+        columns, alike = columns[self._plain[columns]], self._near.alike
         if not len(columns):
             return state[None][:0]
         anchor = rng.choice(columns)
-        shifts = np.setdiff1d(np.flatnonzero(kinship == kinship[anchor]) - anchor, 0)
+        shifts = np.setdiff1d(np.flatnonzero(alike == alike[anchor]) - anchor, 0)
         shifts = rng.choice(shifts, min(most, len(shifts)), replace=False)
         k, i = np.divmod(np.arange(len(shifts) * len(columns)), len(columns))
         sources, targets = columns[i], columns[i] + shifts[k]
-        kept = (targets >= 0) & (targets < len(kinship))
-        kept[kept] = (kinship[targets[kept]] == kinship[sources[kept]]) & self._plain[targets[kept]]
+        valid = (targets >= 0) & (targets < len(alike))
+        valid[valid] = (alike[targets[valid]] == alike[sources[valid]]) & self._plain[targets[valid]]
         rows = np.repeat(state[None], len(shifts), axis=0)
-        rows[k[kept], targets[kept]] = state[sources[kept]]
+        rows[k[valid], targets[valid]] = state[sources[valid]]
         return rows[(rows != state).any(axis=1)]
 
     def _with_others(self, anchor: int, rng: Generator) -> NDArray[np.int64]:

@@ -13,8 +13,8 @@ class Neighbourhood:
 
     Attributes:
       starts, neighbours: compressed sparse rows of the interaction graph; empty rows where nothing is declared.
-      kinship: `(d,)` a number for each parameter; equal for alike parameters, those with equal sizes and declared
-        features, such as in repeated layers. All differ if nothing is declared.
+      alike: `(d,)` a number for each parameter, equal for alike ones: those with equal sizes and declared features,
+        such as in repeated layers. All differ if nothing is declared.
       plain: `(d,)` true if the parameter can be set freely: it is in no sequence and under no constraint.
       places: arrays `(d,)` of the node that each parameter belongs to, -1 for none: one array each for producers and
         for consumers of the edges that parameters decide, and for the nodes that they decide.
@@ -26,10 +26,10 @@ class Neighbourhood:
         self.plain = task.space.kinds != Kind.SLOT
         for component in task.space.components:
             self.plain[component.columns] = False
-        self.kinship, self.places = np.arange(d), list[NDArray[np.int64]]()
+        self.alike, self.places = np.arange(d), list[NDArray[np.int64]]()
         if structure is not None:
             self.starts, self.neighbours = structure.starts, structure.neighbours
-            self.kinship = _alike(np.column_stack([structure.features, task.space.sizes]))
+            self.alike = _number_rows(np.column_stack([structure.features, task.space.sizes]))
             self.places = _places(structure)
 
     def of(self, column: int) -> NDArray[np.int32]:
@@ -44,13 +44,13 @@ class Neighbourhood:
         return np.unique(np.concatenate([columns, reached]))
 
 
-def _alike(features: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Number the different rows, compared byte by byte."""
+def _number_rows(features: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the same number for equal rows, compared byte by byte."""
     rows = np.ascontiguousarray(features)
     if not rows.size:
         return np.zeros(len(rows), np.int64)
-    whole = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).reshape(-1)
-    return np.unique(whole, return_inverse=True)[1].reshape(-1)
+    rows_as_bytes = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).reshape(-1)
+    return np.unique(rows_as_bytes, return_inverse=True)[1].reshape(-1)
 
 
 def _places(structure: Structure) -> list[NDArray[np.int64]]:

@@ -42,18 +42,18 @@ class Operators:
     ) -> None:
         self._state, self._catalogue, self._pairs, self._kicks = state, catalogue, pairs, kicks
         self._descent, self._tolerance, self._rng = descent, tolerance, rng
-        self._alike, self._looked_at = np.empty(0, np.int64), np.nan  # kinds, and the cost when they were listed
+        self._alike, self._listed_cost = np.empty(0, np.int64), np.nan  # kinds, and the cost when they were listed
 
-    def is_left(self) -> bool:
+    def has_alike(self) -> bool:
         """Return true if some kind of move has not been tried everywhere at once since the cost last changed."""
-        if not len(self._alike) and self._state.cost != self._looked_at:
-            self._looked_at = self._state.cost
+        if not len(self._alike) and self._state.cost != self._listed_cost:
+            self._listed_cost = self._state.cost
             self._alike = self._catalogue.shared(self._state.row, self._rng)
         return len(self._alike) > 0
 
     def alike(self) -> Asking:
         """Make all moves of a kind at once, for a few kinds."""
-        if not self.is_left():
+        if not self.has_alike():
             return
         state = self._state.row
         kinds, self._alike = self._alike[:ROUND], self._alike[ROUND:]

@@ -32,12 +32,12 @@ class Pairs:
         self._rows = np.repeat(np.arange(d), np.diff(near.starts))
         moves, firsts = catalogue.settings(d)
         counts = np.diff(firsts)
-        once = np.flatnonzero(self._rows < near.neighbours)
-        left, right = self._rows[once], near.neighbours[once].astype(np.int64)
+        edges = np.flatnonzero(self._rows < near.neighbours)
+        left, right = self._rows[edges], near.neighbours[edges].astype(np.int64)
         products = counts[left] * counts[right]
-        kept = rng.permutation(len(products))
-        kept = np.sort(kept[np.cumsum(products[kept]) <= _MOST])
-        left, right, products = left[kept], right[kept], products[kept]
+        selected = rng.permutation(len(products))
+        selected = np.sort(selected[np.cumsum(products[selected]) <= _MOST])
+        left, right, products = left[selected], right[selected], products[selected]
         k = np.repeat(np.arange(len(products)), products)
         i, j = np.divmod(np.arange(len(k)) - np.repeat(np.cumsum(products) - products, products), counts[right][k])
         self._pairs = np.column_stack([moves[firsts[left][k] + i], moves[firsts[right][k] + j]])
@@ -65,10 +65,10 @@ class Pairs:
         self._queue = self._queue[self._live(self._queue, state)]
         if len(self._queue) < n and self._waiting.any():
             self._queue = self._rank(state)
-        taken, self._queue = self._queue[:n], self._queue[n:]
-        self._waiting[taken] = False
-        rows = np.repeat(state[None], len(taken), axis=0)
-        rows[np.arange(len(taken))[:, None], self._columns[taken]] = self._catalogue.values[self._pairs[taken]]
+        chosen, self._queue = self._queue[:n], self._queue[n:]
+        self._waiting[chosen] = False
+        rows = np.repeat(state[None], len(chosen), axis=0)
+        rows[np.arange(len(chosen))[:, None], self._columns[chosen]] = self._catalogue.values[self._pairs[chosen]]
         return rows
 
     def _live(self, pairs: NDArray[np.int64], state: NDArray) -> NDArray[np.bool_]:
@@ -86,7 +86,7 @@ class Pairs:
 
     def _sensitivity(self) -> NDArray[np.float64]:
         """Return the `(d,)` mean change of the cost by moves of a parameter and of those that interact with it."""
-        own, near = self._catalogue.sensitivity(), self._near
-        d = len(own)
-        around = np.bincount(self._rows, own[near.neighbours], d)
-        return (own + around) / (1 + np.diff(near.starts))
+        sensitivity, near = self._catalogue.sensitivity(), self._near
+        d = len(sensitivity)
+        around = np.bincount(self._rows, sensitivity[near.neighbours], d)
+        return (sensitivity + around) / (1 + np.diff(near.starts))

@@ -22,7 +22,7 @@ class SearchState:
     def __init__(self, row: NDArray, near: Neighbourhood, catalogue: Catalogue, pairs: Pairs) -> None:
         self.row, self.cost, self.best = row, np.inf, np.inf
         self._near, self._catalogue, self._pairs = near, catalogue, pairs
-        self._found = row, np.inf
+        self._noted = row, np.inf
 
     def measure(self, cost: float) -> None:
         """Set the cost of the first row."""
@@ -38,16 +38,16 @@ class SearchState:
             self.row, self.cost = row, cost
             self.best = min(self.best, cost)
 
-    def hear(self, configs: NDArray, costs: NDArray[np.float64]) -> None:
-        """Remember the best of what others proposed."""
+    def note(self, configs: NDArray, costs: NDArray[np.float64]) -> None:
+        """Remember the best candidate of other strategies."""
         best = int(np.argmin(costs))
-        if costs[best] < self._found[1]:
-            self._found = configs[best].copy(), float(costs[best])
+        if costs[best] < self._noted[1]:
+            self._noted = configs[best].copy(), float(costs[best])
 
-    def follow(self) -> None:
-        """Move to the best of what others proposed, if it is better."""
-        if self._found[1] < self.cost:
-            self.move(*self._found)
+    def adopt(self) -> None:
+        """Move to the best candidate of other strategies, if it is better."""
+        if self._noted[1] < self.cost:
+            self.move(*self._noted)
 
 
 def gain(before: float, after: float) -> float:

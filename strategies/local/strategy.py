@@ -82,7 +82,7 @@ class LocalSearch(Strategy):
         self._exploration: Exploration | None = None
         self._told = self._spent = 0  # all candidates, and those that this search asked for
         self._search = self._play()
-        self._cache = CostCache(Archive(task.space, rng), self._state.hear) if is_small(task, budget) else None
+        self._cache = CostCache(Archive(task.space, rng), self._state.note) if is_small(task, budget) else None
         if self._cache:
             self._search = self._cache.without_repeats(self._search)
         self._rows, self._costs = next(self._search), np.empty(0)
@@ -95,21 +95,21 @@ class LocalSearch(Strategy):
         return self._rows[len(self._costs) : len(self._costs) + n]
 
     def tell(self, configs: NDArray, values: Costs) -> None:
-        """Store the costs; the search continues at the next `ask`, when it also knows what others have found."""
+        """Store the costs; the search continues at the next `ask`, when it also knows what other strategies found."""
         self._costs = np.append(self._costs, values)
         self._told += len(values)
         self._spent += len(values)
         if self._exploration and not self._exploration.is_asking:
-            self._exploration.pass_by(configs)
+            self._exploration.observe(configs)
 
     def observe(self, configs: NDArray, values: Costs) -> None:
         """Advance the schedule; the next turn continues from another strategy's candidate if it is better."""
         self._told += len(values)
         if self._exploration:
-            self._exploration.pass_by(configs)
+            self._exploration.observe(configs)
         if self._cache:
             self._cache.learn(configs, values)
-        self._state.hear(configs, values)
+        self._state.note(configs, values)
 
     def _tolerance(self) -> float:
         """Return the share by which a repaired kick may now be worse than the best."""
@@ -132,18 +132,18 @@ class LocalSearch(Strategy):
 
     def _first_descent(self) -> Asking:
         """Try moves everywhere, then each move, then each pair, until none waits or the budget's share is spent."""
-        while self._told < self.options.alike * self.budget and self._do.is_left():
+        while self._told < self.options.alike * self.budget and self._do.has_alike():
             yield from self._take("alike")
-        told = -1
-        while told < self._told < self.options.sweep * self.budget:
-            told = self._told
+        before = -1
+        while before < self._told < self.options.sweep * self.budget:
+            before = self._told
             yield from self._take("once")
-            if told == self._told and 0 < self._pairs.count(self._state.row) <= self.budget - told:
+            if before == self._told and 0 < self._pairs.count(self._state.row) <= self.budget - before:
                 yield from self._take("pairs")
 
     def _take(self, operator: str) -> Asking:
         """Run one turn of an operator and learn from its gain."""
-        self._state.follow()
+        self._state.adopt()
         best, spent = self._state.best, self._spent
         yield from self._operators[operator]()
         self._selection.learn(operator, gain(best, self._state.best), self._spent - spent)

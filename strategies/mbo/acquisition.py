@@ -13,7 +13,7 @@ _PARENTS = 5
 
 
 def acquisition(
-    name: str, predictions: NDArray[np.float64], noise: float, none: float, exploration: float, rng: Generator
+    name: str, predictions: NDArray[np.float64], noise: float, no_gain: float, exploration: float, rng: Generator
 ) -> NDArray[np.float64]:
     """Return the `(n,)` acquisition values of candidates; the largest is the best.
 
@@ -23,7 +23,7 @@ def acquisition(
         each candidate).
       predictions: `(members, n)` predicted targets, small is good.
       noise: standard deviation that no member explains.
-      none: the target of a change that gains nothing.
+      no_gain: the target of a change that gains nothing.
       exploration: weight of the standard deviation in `ucb`.
       rng: draws for `thompson`.
     """
@@ -32,7 +32,7 @@ def acquisition(
     if name == "ucb":
         return exploration * spread - mean
     if name == "ei":
-        return _expected_improvement(none - mean, spread)
+        return _expected_improvement(no_gain - mean, spread)
     return -(rng.normal(mean, spread) if name == "thompson" else mean)
 
 
@@ -66,13 +66,13 @@ def maximise(
       rng: draws parents.
     """
     visited = _different(change(np.repeat(base[None], population, axis=0)), base)
-    known = acquisition(visited) if len(visited) else np.zeros(0)
+    values = acquisition(visited) if len(visited) else np.zeros(0)
     for _ in range(generations if len(visited) else 0):
-        best = visited[np.argsort(-known, kind="stable")[: max(2, population // _PARENTS)]]
+        best = visited[np.argsort(-values, kind="stable")[: max(2, population // _PARENTS)]]
         children = _different(_children(base, best, change, population, rng), base)
         if len(children):
-            visited, known = np.concatenate([visited, children]), np.append(known, acquisition(children))
-    return visited[np.argsort(-known, kind="stable")]
+            visited, values = np.concatenate([visited, children]), np.append(values, acquisition(children))
+    return visited[np.argsort(-values, kind="stable")]
 
 
 def _children(base: NDArray, parents: NDArray, change: Callable[[NDArray], NDArray], n: int, rng: Generator) -> NDArray:

@@ -53,8 +53,8 @@ class Arms:
         return {name: int(k) for name, k in zip(self._names, counts, strict=True) if k}
 
     def credit(self, makers: Sequence[str], gains: NDArray[np.float64]) -> None:
-        """Take the arm that made each of `(n,)` candidates, and how much less each cost than its parent."""
+        """Learn how much less each of `(n,)` candidates cost than its parent; `makers` names the arm that made it."""
         for i, name in enumerate(self._names):
-            own = np.array([maker == name for maker in makers], bool)
-            if own.any():
-                self._credit.learn(i, gains[own].sum(), own.sum(), _MEMORY)
+            mask = np.array([maker == name for maker in makers], bool)
+            if mask.any():
+                self._credit.learn(i, gains[mask].sum(), mask.sum(), _MEMORY)

@@ -63,9 +63,9 @@ class Effects:
         return self._potential[self.places(changes)] - self._potential[old]
 
     def learn(self, changes: SparseChanges, differences: NDArray[np.float64]) -> None:
-        """Take the `(n,)` cost differences of children to their parent; a value changed by several takes the mean."""
-        left = (differences - changes.total(self.of(changes))) / np.maximum(changes.counts, 1)
+        """Learn the `(n,)` cost differences of children to their parent; a value that several set gets the mean."""
+        unexplained = (differences - changes.total(self.of(changes))) / np.maximum(changes.counts, 1)
         places, inverse = np.unique(self.places(changes), return_inverse=True)
         times = np.bincount(inverse, minlength=len(places))
-        self._potential[places] += np.bincount(inverse, left[changes.rows], len(places)) / np.maximum(times, 1)
+        self._potential[places] += np.bincount(inverse, unexplained[changes.rows], len(places)) / np.maximum(times, 1)
         self.tries[places] += times.astype(np.int32)

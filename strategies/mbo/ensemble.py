@@ -31,14 +31,14 @@ class Ensemble:
     Attributes:
       scores: mean R^2 in the last cross-validation, by regressor.
       members: the selected regressors, fitted.
-      none: the target of a change that gains nothing.
+      no_gain: the target of a change that gains nothing.
     """
 
     def __init__(self, threshold: float, folds: int, rng: Generator) -> None:
         self._threshold, self._folds, self._rng = threshold, folds, rng
         self._features, self._values = np.zeros((0, 0), np.float32), np.zeros(0)
         self._seen, self._due = 0, FEWEST
-        self.none = 0.0
+        self.no_gain = 0.0
         self.scores: dict[str, float] = {}
         self.members: dict[str, Predictor] = {}
 
@@ -49,11 +49,11 @@ class Ensemble:
         self._values = np.append(self._values, values)[-_MOST:]
         self._seen += len(values)
         if len(self._values) >= max(FEWEST, 2 * self._folds) and self._seen >= self._due:
-            known = targets(self._values)
+            fitted = targets(self._values)
             self._due = self._seen + min(_STEP, int(self._seen * (_GROWTH - 1)))
-            if known.any():
-                self.none = float(known.max())
-                self._select(self._features, known)
+            if fitted.any():
+                self.no_gain = float(fitted.max())
+                self._select(self._features, fitted)
 
     def _select(self, x: NDArray[np.float32], y: NDArray[np.float32]) -> None:
         seed = int(self._rng.integers(2**31))
@@ -70,8 +70,8 @@ class Ensemble:
 
     def noise(self) -> float:
         """Return the standard deviation of standardised targets that the members leave unexplained."""
-        left = [1 - np.clip(self.scores[name], 0, 1) for name in self.members]
-        return float(np.sqrt(np.mean(left)))
+        unexplained = [1 - np.clip(self.scores[name], 0, 1) for name in self.members]
+        return float(np.sqrt(np.mean(unexplained)))
 
 
 def targets(differences: NDArray[np.float64]) -> NDArray[np.float32]:

@@ -21,24 +21,24 @@ class Failures:
     a candidate fail with a probability of its own, wherever it stands. Which of the new pairs caused a failure is not
     observed: EM (Dempster et al. 1977) divides the blame by their probabilities, and less falls on pairs that ran.
 
-    Time and memory are bounded, however many candidates were told. In spaces without sequences everything is assumed to
-    run: single values predict too little there (with them a joint task gained 0.2 % instead of 2.6 %), because a value
-    that fails next to one neighbour runs next to another.
+    Time and memory are bounded, however many candidates were evaluated. In spaces without sequences every candidate is
+    assumed to run: single values predict too little there (with them a joint task gained 0.2 % instead of 2.6 %),
+    because a value that fails next to one neighbour runs next to another.
     """
 
     def __init__(self, space: Space) -> None:
         spans = list(space.slots.values())
         sizes = np.array([space.sizes[start] for start, _ in spans], np.int64)
         ends = np.cumsum(sizes**2)
-        known = np.flatnonzero(ends <= _CELLS)
-        left = [np.arange(spans[i][0], spans[i][1] - 1) for i in known]
+        tabled = np.flatnonzero(ends <= _CELLS)
+        left = [np.arange(spans[i][0], spans[i][1] - 1) for i in tabled]
         lengths = [len(columns) for columns in left]
         self._left = np.concatenate([np.zeros(0, np.int64), *left])
-        self._sizes = np.repeat(sizes[known], lengths)
-        self._starts = np.repeat((ends - sizes**2)[known], lengths)
-        self._cells = int(ends[known[-1]]) if len(known) else 1
+        self._sizes = np.repeat(sizes[tabled], lengths)
+        self._starts = np.repeat((ends - sizes**2)[tabled], lengths)
+        self._cells = int(ends[tabled[-1]]) if len(tabled) else 1
         self._blame, self._failed, self._ran = np.zeros((3, self._cells))
-        self._prior, self._told = 0.0, 0
+        self._prior, self._evaluated = 0.0, 0
         self._cases, self._suspects = np.zeros((2, 0), np.int64)
 
     def chances(self, base: NDArray, children: NDArray) -> NDArray[np.float64]:
@@ -50,12 +50,12 @@ class Failures:
         """Learn which of `(n, d)` changes of a base that runs failed; return which failures have suspects, `(n,)`."""
         rows, pairs = self._brought(base, children)
         np.add.at(self._ran, pairs[~failed[rows]], 1)
-        cases = np.append(self._cases, self._told + rows[failed[rows]])
+        cases = np.append(self._cases, self._evaluated + rows[failed[rows]])
         suspects = np.append(self._suspects, pairs[failed[rows]])
         forgotten = suspects[:-_MOST]
         self._blame[forgotten] = self._failed[forgotten] = 0
         self._cases, self._suspects = cases[-_MOST:], suspects[-_MOST:]
-        self._told += len(children)
+        self._evaluated += len(children)
         if len(self._suspects):
             self._prior = _PRIOR
             self._share_blame()

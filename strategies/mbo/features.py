@@ -14,7 +14,7 @@ _RATE = 0.2
 
 
 class Features:
-    """Describes children of a state by their changes, so that what is learned from one parameter serves for all.
+    """Describes children of a state by their changes, so that what is learned from one parameter applies to all.
 
     A regression with one feature per parameter knows nothing about an untried parameter. With these features it
     predicts any change after about fifty evaluations, in the same time for ten parameters and for ten thousand. In
@@ -78,7 +78,7 @@ class Features:
         return blocks + numbers + counts
 
     def learn(self, base: NDArray, children: NDArray, differences: NDArray[np.float64]) -> None:
-        """Take how much more `(n, d)` children cost than their base, `(n,)` in median differences."""
+        """Learn how much more `(n, d)` children cost than their base: `(n,)`, in median differences."""
         c = SparseChanges(base, children)
         self.effects.learn(c, differences)
         self._now += len(children)
@@ -90,9 +90,9 @@ class Features:
 def _rougher(base: NDArray, children: NDArray, c: SparseChanges) -> NDArray[np.float64]:
     """Return by how many more neighbouring parameters differ in each child than in the base, `(n,)`."""
     right = (c.columns + 1) % len(base)
-    kept = children[c.rows, right] == base[right]  # a pair that changed on both sides is counted once, at its right
-    before = np.not_equal(base[c.columns - 1], c.old) + kept * np.not_equal(base[right], c.old).astype(int)
-    after = np.not_equal(children[c.rows, c.columns - 1], c.new) + kept * np.not_equal(base[right], c.new).astype(int)
+    same = children[c.rows, right] == base[right]  # a pair that changed on both sides is counted once, at its right
+    before = np.not_equal(base[c.columns - 1], c.old) + same * np.not_equal(base[right], c.old).astype(int)
+    after = np.not_equal(children[c.rows, c.columns - 1], c.new) + same * np.not_equal(base[right], c.new).astype(int)
     return c.total(after - before)
 
 

@@ -65,7 +65,8 @@ class ModelNeighbours(Neighbours):
         def score(children: NDArray) -> NDArray[np.float64]:
             predictions = self._ensemble.predict(self._features.of(state, children))
             name, weight = self._options.acquisition, self._options.exploration
-            return acquisition(name, predictions, self._ensemble.noise(), self._ensemble.none, weight, self._rng)
+            noise, no_gain = self._ensemble.noise(), self._ensemble.no_gain
+            return acquisition(name, predictions, noise, no_gain, weight, self._rng)
 
         visited = maximise(score, state, self._mutate, self._population, self._options.generations, self._rng)
         visited = visited[self._space.allowed(visited)]
@@ -91,11 +92,11 @@ class ModelNeighbours(Neighbours):
         """Let the models learn the `(k,)` costs of changes of a state; nothing is learned if the state failed."""
         if not self._options.models or not len(configs) or not np.isfinite(cost):
             return
-        known = ~self._failures.learn(state, configs, np.isinf(values))
-        if known.any():
-            differences = self._differences(cost, values[known])
-            self._ensemble.learn(self._features.of(state, configs[known]), differences)
-            self._features.learn(state, configs[known], differences)
+        worked = ~self._failures.learn(state, configs, np.isinf(values))
+        if worked.any():
+            differences = self._differences(cost, values[worked])
+            self._ensemble.learn(self._features.of(state, configs[worked]), differences)
+            self._features.learn(state, configs[worked], differences)
 
     def _differences(self, cost: float, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return by how many median differences `(k,)` costs exceed that of a state; failures get the largest value."""
@@ -123,9 +124,9 @@ class ModelNeighbours(Neighbours):
 
 def _disjoint(changed: NDArray[np.bool_]) -> list[int]:
     """Return which of `(n, d)` changes touch no parameter of an earlier one, so that all can be merged."""
-    touched, kept = np.zeros(changed.shape[1], bool), []
-    for i, own in enumerate(changed):
-        if not (own & touched).any():
-            touched |= own
-            kept.append(i)
-    return kept
+    touched, chosen = np.zeros(changed.shape[1], bool), []
+    for i, columns in enumerate(changed):
+        if not (columns & touched).any():
+            touched |= columns
+            chosen.append(i)
+    return chosen

@@ -25,7 +25,7 @@ class ModelBasedOptimization(Strategy):
     the single best one is taken if none reaches it. Candidates are never proposed twice. The hyperparameters are ours:
     the authors published none.
 
-    Differences from the publication, each made because it paid in measurements:
+    Differences from the publication, each of which measurements justified:
       - It is `annealing` in which models choose a share of each batch. The share follows what their candidates gain
         (`Arms`); the rest are random changes.
       - Models predict the cost difference between a candidate and the state that it changes, from features of the

@@ -31,7 +31,7 @@ class Agent:
       task: the task to search.
       learner: holds the policy.
       mutation: draws the proposals.
-      size: candidates of a rollout; after each the policy learns, and the next begins with a new look at the state.
+      size: candidates of a rollout; after each the policy learns and sees the new state.
       epochs: steps on each rollout.
       rng: the only source of randomness.
 
@@ -56,7 +56,7 @@ class Agent:
     def choose(self, state: NDArray, n: int) -> tuple[NDArray, NDArray[np.int64]]:
         """Return `(n, d)` changes of a state, and the `(n,)` operators that made them."""
         if not self._buffer.count:
-            self._look(state)
+            self._observe(state)
         k = n * PROPOSED
         configs, operators = self._mutated(state, k)
         self._visited.add(self._visited.keys(state[None], state))
@@ -78,15 +78,15 @@ class Agent:
         columns = self._movable[self._rng.integers(0, len(self._movable), k)]
         return configs, self._mutation.change(configs, np.arange(k), columns)
 
-    def _look(self, state: NDArray) -> None:
-        """Let the policy look at the state, once for all candidates of the rollout."""
-        known = np.column_stack([np.log1p(self._tries), self._mean_reward])
-        observed = np.hstack([self._values.state(state, self._task.default), known])
+    def _observe(self, state: NDArray) -> None:
+        """Show the state to the policy, once for all candidates of the rollout."""
+        statistics = np.column_stack([np.log1p(self._tries), self._mean_reward])
+        observed = np.hstack([self._values.state(state, self._task.default), statistics])
         self._observed = padded(observed, len(self._graph.value)).astype(np.float32)
         self._preferences, self._weights = self._learner.decide(self._graph, self._observed)
 
     def learn(self, values: NDArray[np.float64], cost: float) -> None:
-        """Take the `(n,)` costs of what was chosen last, and the cost of the state that it changed."""
+        """Learn the `(n,)` costs of the changes that were chosen last, given the cost of the state that they change."""
         self._buffer.reward(self._rewards(values, cost))
         if self._buffer.count < self._size:
             return

@@ -85,10 +85,10 @@ class ImitationAgent(Agent):
         return configs, operators
 
     def _improve(self, data: Rollout) -> None:
-        wanted = filled(np.concatenate(self._shares), len(data.open), 0.0) * data.open
+        shares = filled(np.concatenate(self._shares), len(data.open), 0.0) * data.open
         self._shares = []
-        if wanted.any():
-            self._learner.imitate(Example(self._graph, self._observed, data, wanted.astype(np.float32)))
+        if shares.any():
+            self._learner.imitate(Example(self._graph, self._observed, data, shares.astype(np.float32)))
 
 
 def gain_shares(values: NDArray[np.float64], state: float) -> NDArray[np.float64]:

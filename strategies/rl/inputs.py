@@ -34,8 +34,8 @@ def graph_inputs(task: Task, values: ParameterValues) -> GraphInputs:
 def widths_of(task: Task) -> tuple[int, int]:
     """Return the number of features of a node and of a parameter."""
     s = task.structure
-    own = 2 * (_POSITIONS // 2) if s is None else s.features.shape[1]
-    return (own if s is None or s.graph is None else s.graph.node_features.shape[1]), own + 4
+    width = 2 * (_POSITIONS // 2) if s is None else s.features.shape[1]
+    return (width if s is None or s.graph is None else s.graph.node_features.shape[1]), width + 4
 
 
 def _ends(structure: Structure, d: int) -> NDArray:
@@ -53,8 +53,8 @@ def _links(structure: Structure | None, d: int) -> NDArray:
     if structure is None:
         return np.column_stack([np.arange(d - 1), np.arange(1, d)])
     rows = np.repeat(np.arange(d), np.diff(structure.starts))
-    once = rows < structure.neighbours
-    return np.column_stack([rows[once], structure.neighbours[once]])
+    each_once = rows < structure.neighbours
+    return np.column_stack([rows[each_once], structure.neighbours[each_once]])
 
 
 def _positions(d: int) -> NDArray[np.float64]:

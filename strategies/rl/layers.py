@@ -77,14 +77,14 @@ class SegmentedAttention(eqx.Module):
         width = h.shape[1]
         segments, mask = h.reshape(-1, SEGMENT, width), real.reshape(-1, SEGMENT)
         before = jax.lax.stop_gradient(jnp.concatenate([jnp.zeros_like(segments[:1]), segments[:-1]]))
-        seen = jnp.concatenate([jnp.zeros_like(mask[:1]), mask[:-1]])
-        mixed = jax.vmap(self._segment)(segments, jnp.hstack([before, segments]), jnp.hstack([seen, mask]))
+        previous_mask = jnp.concatenate([jnp.zeros_like(mask[:1]), mask[:-1]])
+        mixed = jax.vmap(self._segment)(segments, jnp.hstack([before, segments]), jnp.hstack([previous_mask, mask]))
         return jax.vmap(self.merge)(mixed.reshape(-1, width))
 
-    def _segment(self, own: Array, context: Array, mask: Array) -> Array:
+    def _segment(self, segment: Array, context: Array, mask: Array) -> Array:
         """Return `(segment, width)`: for each element the weighted mean of what it attends to in `(k, width)`."""
-        q = jax.vmap(self.queries)(own).reshape(len(own), _HEADS, -1)
+        q = jax.vmap(self.queries)(segment).reshape(len(segment), _HEADS, -1)
         k, v = jnp.split(jax.vmap(self.keys)(context).reshape(len(context), _HEADS, -1), 2, axis=2)
         scores = jnp.einsum("qhc,khc->hqk", q, k) / jnp.sqrt(q.shape[2])
         weights = jax.nn.softmax(jnp.where(mask, scores, -1e9), axis=2)
-        return jnp.einsum("hqk,khc->qhc", weights, v).reshape(own.shape)
+        return jnp.einsum("hqk,khc->qhc", weights, v).reshape(segment.shape)

@@ -37,8 +37,8 @@ class Learner:
     def learn(self, graph: GraphInputs, state: ArrayLike, data: Rollout) -> None:
         """Improve the policy by one rollout, given the state that the policy saw."""
         if self._rate:
-            given = (graph, state, data, self._settings, self._rate)
-            self.policy, self._optimizer_state = improve(self.policy, self._optimizer_state, *given)
+            arguments = (graph, state, data, self._settings, self._rate)
+            self.policy, self._optimizer_state = improve(self.policy, self._optimizer_state, *arguments)
 
 
 def random_policy(node_width: int, feature_width: int, rng: Generator, bound: float = BOUND) -> Policy:

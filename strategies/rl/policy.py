@@ -18,7 +18,7 @@ VALUES = 64
 FACTS = 4
 """Numbers that describe a proposal as a whole; see `proposals`."""
 STATE = 6
-"""Numbers that relate a value to the state and tell what it gained so far; see `Agent`."""
+"""Numbers that describe a value in the state and what it gained so far; see `Agent`."""
 BOUND = 1.0
 """Bound of scores in either direction: no proposal is more than `exp(2)` times as likely as another."""
 PRETRAINED_BOUND = 5.0
@@ -93,7 +93,7 @@ class Policy(eqx.Module):
         self.layers = eqx.filter_vmap(lambda key: SageLayer(WIDTH, key))(k[9:])
 
     def __call__(self, graph: GraphInputs, state: Array) -> Array:
-        """Return `(c,)` preferences: how much each value is wanted.
+        """Return `(c,)` preferences: the larger, the more likely the policy sets this value.
 
         Args:
           graph: of the task.

@@ -26,8 +26,8 @@ class PolicyFile(str):
         Raises:
           UserError: the file cannot be read.
         """
-        known = not text or _MARK.fullmatch(text)
-        return super().__new__(cls, text if known else f"{text}#{_digest(_read(text))}")
+        complete = not text or _MARK.fullmatch(text)
+        return super().__new__(cls, text if complete else f"{text}#{_digest(_read(text))}")
 
 
 def content(text: str) -> tuple[str, bytes]:

@@ -43,9 +43,9 @@ class RolloutBuffer:
             lengths = np.maximum(np.bincount(proposals.proposal, minlength=k), 1)
             reward = np.full(k, np.nan)
             reward[chosen] = rewards
-            here = ~np.isnan(reward[proposals.proposal])
-            of = proposals.proposal[here]
-            parts.append((proposals.new[here], reward[of], 1 / lengths[of]))
+            tried = ~np.isnan(reward[proposals.proposal])
+            of = proposals.proposal[tried]
+            parts.append((proposals.new[tried], reward[of], 1 / lengths[of]))
         new, reward, share = (np.concatenate(part) for part in zip(*parts, strict=True))
         return new, reward, share
 
@@ -80,8 +80,8 @@ class RolloutBuffer:
 def filled(array: NDArray, n: int, value: float) -> NDArray:
     """Return the array with copies of a value appended, `n` rows in all; integers take 32 bits."""
     rest = np.full((n - len(array), *array.shape[1:]), value, array.dtype)
-    whole = np.concatenate([array, rest])
-    return whole.astype(np.int32) if whole.dtype == np.int64 else whole
+    longer = np.concatenate([array, rest])
+    return longer.astype(np.int32) if longer.dtype == np.int64 else longer
 
 
 class Rewards:

@@ -76,8 +76,8 @@ def shared_widths(tasks: Sequence[Task]) -> None:
     Raises:
       UserError: they differ.
     """
-    seen = {widths_of(task): task.problem for task in tasks}
-    if len(seen) > 1:
-        (some, one), (others, other) = list(seen.items())[:2]
+    widths = {widths_of(task): task.problem for task in tasks}
+    if len(widths) > 1:
+        (some, one), (others, other) = list(widths.items())[:2]
         counts = f"{one} has {some[0]} of a node and {some[1]} of a parameter, {other} {others[0]} and {others[1]}"
         raise UserError(f"the problems differ in their features: {counts}; pretrain on problems of one family")

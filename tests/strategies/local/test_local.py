@@ -168,9 +168,9 @@ def test_permutations_and_huge_scales_are_searched_without_a_structure():
 
 
 def test_a_step_is_repeated_only_in_alike_parameters_at_equal_distances():
-    kinship = np.array([0, 1, 2, 0, 1, 2, 0, 0, 1])[:, None]
+    features = np.array([0, 1, 2, 0, 1, 2, 0, 0, 1])[:, None]
     space = Space([4, 4, 4, 4, 4, 4, 4, 4, 3])
-    near = Neighbourhood(start(space, declared(9, [], kinship)))
+    near = Neighbourhood(start(space, declared(9, [], features)))
     state = np.array([3, 2, 0, 0, 0, 0, 0, 0, 0], np.int8)
     rows = Kicks(Moves(space), near, 3).elsewhere(state, np.array([0, 1]), 16, rng())
     found = {(tuple(np.flatnonzero(row != state)), *row[row != state]) for row in rows}
