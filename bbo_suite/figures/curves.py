@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from . import final_values, style
 from .highlight import Highlight, legend
+from .marks import mark
 
 POINTS = 400
 """Points of a curve, at most."""
@@ -39,7 +41,8 @@ def _panel(ax: Axes, data: pd.DataFrame, highlight: Highlight, x: str) -> None:
     ax.axhline(1, color="0.35", lw=1, ls=(0, (1, 2)))
     for place, strategy in enumerate(highlight.order(set(data["strategy"]))):
         curve = data[data["strategy"] == strategy]
-        _curve(ax, curve, highlight.look(strategy), x, place, named=strategy in highlight.looks)
+        for artist in _curve(ax, curve, highlight.look(strategy), x, place, named=strategy in highlight.looks):
+            mark(artist, highlight.labels[strategy])
     ax.annotate("default", (1, 1), xycoords=("axes fraction", "data"), xytext=(-2, -3), textcoords="offset points",
                 ha="right", va="top", fontsize=8.5, color="0.35",
                 bbox={"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 0.8})  # fmt: skip
@@ -48,13 +51,13 @@ def _panel(ax: Axes, data: pd.DataFrame, highlight: Highlight, x: str) -> None:
     ax.set(ylim=_limits(data), xscale="log", xlim=(least / edge, most * edge))  # set even if no speedup is finite
 
 
-def _curve(ax: Axes, curve: pd.DataFrame, look: style.Look, x: str, place: int, named: bool) -> None:
+def _curve(ax: Axes, curve: pd.DataFrame, look: style.Look, x: str, place: int, named: bool) -> Iterator[Artist]:
     many = np.isfinite(curve["median"]).sum() > 5
     marks = (0.05 + 0.03 * (place % 6), 0.18) if many else 1  # shifted, so that markers do not coincide
-    ax.plot(curve[x], curve["median"], color=look.colour, linestyle=look.dash, lw=1.6 if named else 0.9,
+    yield from ax.plot(curve[x], curve["median"], color=look.colour, linestyle=look.dash, lw=1.6 if named else 0.9,
             marker=look.marker, markersize=4, markevery=marks)  # fmt: skip
     if named and curve["runs"].iloc[0] > 1:
-        ax.fill_between(curve[x], curve["lower"], curve["upper"], color=look.colour, alpha=0.15, lw=0)
+        yield ax.fill_between(curve[x], curve["lower"], curve["upper"], color=look.colour, alpha=0.15, lw=0)
 
 
 def _limits(data: pd.DataFrame) -> tuple[float, float]:

@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.typing import DrawStyleType
 
 from . import final_values, style
+from .marks import mark
 
 _ALL, _BEST = 12, 8
 _GREY = style.Look("0.78", "-", "")
@@ -81,8 +82,9 @@ def draw_shares(
     """Draw each strategy's `share` against the column `x` of `data`; grey ones are thin."""
     for name in highlight.order(set(data["strategy"])):
         curve, look = data[data["strategy"] == name], highlight.look(name)
-        ax.plot(curve[x], curve["share"], color=look.colour, linestyle=look.dash, lw=1.6 if look.marker else 0.9,
-                marker=look.marker, markersize=4, markevery=0.1, drawstyle=drawstyle)  # fmt: skip
+        (line,) = ax.plot(curve[x], curve["share"], color=look.colour, linestyle=look.dash, marker=look.marker,
+                          lw=1.6 if look.marker else 0.9, markersize=4, markevery=0.1, drawstyle=drawstyle)  # fmt: skip
+        mark(line, highlight.labels[name])
 
 
 def legend(figure: Figure, looks: dict[str, style.Look], right: bool = False) -> None:
@@ -91,5 +93,7 @@ def legend(figure: Figure, looks: dict[str, style.Look], right: bool = False) ->
     columns = 1 if right else max(1, int(figure.get_figwidth() * 11 / (max(map(len, looks)) + 8)))
     made = figure.legend(lines, ["x" * len(name) for name in looks], ncols=columns, fontsize=8.5, handlelength=3.5,
                          loc="outside right upper" if right else "outside upper left")  # fmt: skip
-    for text, name in zip(made.get_texts(), looks, strict=True):
+    for text, line, name in zip(made.get_texts(), made.get_lines(), looks, strict=True):
         text.set_text(name)  # set afterwards: a legend omits names that start with an underscore
+        for artist in (text, line):
+            mark(artist, name, "in all panels")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from . import final_values, style
 from .highlight import Highlight, highlighted, labels, legend
+from .marks import mark
 
 _LEAST = 1e-9
 """Seconds, below the resolution of a clock: the least that a log scale shows."""
@@ -56,8 +57,9 @@ def _lines(data: pd.DataFrame, highlight: Highlight) -> Figure:
     for name in highlight.order(set(data["strategy"])):
         part = data[data["strategy"] == name].groupby("parameters")["strategy_seconds"].median()
         look = highlight.look(name)
-        ax.plot(part.index, np.maximum(_LEAST, part), color=look.colour, linestyle=look.dash, marker=look.marker,
-                markersize=4.5, lw=1.5 if name in highlight.looks else 0.8)  # fmt: skip
+        (line,) = ax.plot(part.index, np.maximum(_LEAST, part), color=look.colour, linestyle=look.dash,
+                          marker=look.marker, markersize=4.5, lw=1.5 if name in highlight.looks else 0.8)  # fmt: skip
+        mark(line, highlight.labels[name])
     ax.set(yscale="log", ylabel="strategy's time per candidate")
     style.seconds(ax.yaxis)
     style.evaluations(ax)

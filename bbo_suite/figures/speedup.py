@@ -14,6 +14,7 @@ from matplotlib.patheffects import withStroke
 from ..stats import mean_interval
 from . import final_values, style
 from .highlight import Highlight, highlighted
+from .marks import mark
 
 MOST, BEST = 20, 12
 
@@ -70,7 +71,10 @@ def _panel(ax: Axes, data: pd.DataFrame, strategies: list[str], highlight: Highl
     y = np.array([strategies.index(name) for name in data["strategy"]])
     mean, low, high = (data[column].to_numpy() for column in ("mean", "low", "high"))
     drawn = np.where(np.isfinite(mean), mean, 1)
-    ax.barh(y, drawn - 1, 0.72, left=1, color=[highlight.look(name).colour for name in data["strategy"]])
+    bars = ax.barh(y, drawn - 1, 0.72, left=1, color=[highlight.look(name).colour for name in data["strategy"]])
+    for bar, (_, shown) in zip(bars, data.iterrows(), strict=True):
+        bounds = f" (95 %: {shown['low']:.4f} to {shown['high']:.4f})" if np.isfinite(shown["low"]) else ""
+        mark(bar, highlight.labels[shown["strategy"]], f"{_text(shown['mean'])}{bounds}")
     known = np.isfinite(low)
     reach = np.vstack([mean - low, high - mean])[:, known]
     whiskers = ax.errorbar(mean[known], y[known], xerr=reach, fmt="none", ecolor="0.15", capsize=2.5, lw=1.1)

@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ..store.frames import printable
+from .marks import SECONDS
 
 SETTINGS: Any = {
     "figure.dpi": 100,
@@ -127,6 +128,7 @@ def evaluations(ax: Axes) -> None:
 
 def seconds(axis: Axis) -> None:
     """Format a log-scaled axis of seconds with units such as ms."""
+    axis.set_gid(SECONDS)
     _label(axis, duration)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMATS = ("svg", "png")
-_UNDATED = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+_UNDATED = {"pdf": {"CreationDate": None}}
 """Metadata without a date, so that the same figure has the same bytes."""
 
 
@@ -85,7 +85,7 @@ def save(
     """Write figures, given with the stems of their files, into the folder; yield the paths."""
     import matplotlib as mpl
 
-    from . import paper, style
+    from . import marks, paper, style
 
     with mpl.rc_context(style.SETTINGS), warnings.catch_warnings(), disk_errors(folder):
         warnings.filterwarnings("ignore", "Glyph .* missing")  # the PNG shows a box; the SVG keeps the text
@@ -96,7 +96,10 @@ def save(
             for suffix in formats:
                 file = folder / f"{stem}.{suffix}"
                 with replacing(file) as unfinished:
-                    figure.savefig(unfinished, format=suffix, metadata=_UNDATED.get(suffix))
+                    if suffix == "svg":
+                        unfinished.write_text(marks.svg(figure), encoding="utf-8")
+                    else:
+                        figure.savefig(unfinished, format=suffix, metadata=_UNDATED.get(suffix))
                 yield file
 
 

@@ -29,7 +29,7 @@ def overview(judgement: Judgement, rng: Generator) -> Table | None:
     ranks = dict(zip(means.columns, found.ranks.tolist(), strict=True))
     rows = []
     for name, mean in board.means.items():
-        rank = table.number(-ranks[name], f"{ranks[name]:.2f}")
+        rank = table.number(ranks[name], f"{ranks[name]:.2f}")
         wins = table.count(int((means[name] == means.max(axis=1)).sum()))
         rows.append([marked(scores, name), table.speedup(*mean), _gain_shares(scores, name, rng), rank, wins])
     columns = ["strategy", "geometric mean speedup (95 %)", "interquartile mean of gain shares (95 %)", "mean rank"]

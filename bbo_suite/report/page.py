@@ -6,8 +6,8 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 
+from .interactive import script, template
 from .limits import Limit
 from .pictures import Picture
 from .table import Table
@@ -36,6 +36,13 @@ class Page:
     pictures: Sequence[Picture]
     provenance: Sequence[Table]
 
+    @property
+    def strategies(self) -> list[str]:
+        """The strategies that figures can hide."""
+        return sorted(
+            {name for picture in self.pictures for drawing in picture.drawings for name in drawing.strategies}
+        )
+
 
 def html(page: Page) -> str:
     """Return the page as HTML; every name in it is escaped."""
@@ -44,12 +51,8 @@ def html(page: Page) -> str:
     loader = PackageLoader("bbo_suite.report")
     environment = Environment(loader=loader, autoescape=True, trim_blocks=True, undefined=StrictUndefined)
     environment.filters["whole"] = lambda text: text.replace(" %", "\u00a0%")  # no line break before a percent sign
-    script = _file("page.js")
-    allowed = f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
+    code = script()
+    allowed = f"sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}"
     return environment.get_template("page.html").render(
-        page=page, style=_file("page.css"), script=script, allowed=allowed
+        page=page, style=template("page.css"), script=code, allowed=allowed
     )
-
-
-def _file(name: str) -> str:
-    return (files("bbo_suite.report") / "templates" / name).read_text(encoding="utf-8")

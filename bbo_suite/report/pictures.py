@@ -1,9 +1,7 @@
-"""The figures of a study, embedded in a page as data URIs."""
+"""The figures of a study, as drawings for a page."""
 
 from __future__ import annotations
 
-import base64
-import io
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .interactive import Drawing
 from .scores import Scores
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -24,12 +22,12 @@ class Picture:
 
     Attributes:
       question: that it answers.
-      sources: a data URI for each of its pages.
+      drawings: one for each of its pages.
       missing: why it was not drawn; empty if it was.
     """
 
     question: str
-    sources: tuple[str, ...] = ()
+    drawings: tuple[Drawing, ...] = ()
     missing: str = ""
 
 
@@ -49,19 +47,14 @@ def pictures(frame: pd.DataFrame) -> Iterator[Picture]:
     import matplotlib as mpl
 
     from ..figures import FIGURES, style
+    from ..figures.marks import svg
 
     with mpl.rc_context(style.SETTINGS), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")
         for figure in FIGURES.values():
             reason = figure.missing(frame)
             if reason is None:
-                yield Picture(figure.question, tuple(_source(drawn) for _, drawn, _ in figure.pages(frame)))
+                pages = (Drawing(svg(drawn, f"{name}.")) for name, drawn, _ in figure.pages(frame))
+                yield Picture(figure.question, tuple(pages))
             else:
                 yield Picture(figure.question, missing=reason)
-
-
-def _source(figure: Figure) -> str:
-    """Return a figure as the data URI of an image, which cannot contain scripts."""
-    file = io.BytesIO()
-    figure.savefig(file, format="png")
-    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"

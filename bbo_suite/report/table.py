@@ -53,8 +53,8 @@ def count(value: int) -> Cell:
 
 
 def number(value: float, shown: str) -> Cell:
-    """Return a cell that is sorted by a number; nan is sorted last."""
-    return Cell(shown, -math.inf if math.isnan(value) else value)
+    """Return a cell that is sorted by a number; nan is last in either order."""
+    return Cell(shown, value)
 
 
 def speedup(value: float, low: float = math.nan, high: float = math.nan) -> Cell:
@@ -65,4 +65,4 @@ def speedup(value: float, low: float = math.nan, high: float = math.nan) -> Cell
 
 def p_value(p: float) -> Cell:
     """Return a cell with a p-value."""
-    return Cell(formatting.p_value(p), 2.0 if math.isnan(p) else p)
+    return Cell(formatting.p_value(p), p)

@@ -3,10 +3,11 @@ const key = (row, column) => {
   const cell = row.cells[column];
   return "key" in cell.dataset ? Number(cell.dataset.key) : cell.textContent;
 };
-const compare = (a, b) => {
-  if (typeof a === "number" && typeof b === "number") return a < b ? -1 : a > b ? 1 : 0;
-  if (typeof a !== typeof b) return typeof a === "number" ? 1 : -1;
-  return a.localeCompare(b, "en", { numeric: true });
+const compare = (a, b, sign) => {
+  if (Number.isNaN(a) || Number.isNaN(b)) return Number.isNaN(a) - Number.isNaN(b); // last in either order
+  if (typeof a === "number" && typeof b === "number") return sign * (a < b ? -1 : a > b ? 1 : 0);
+  if (typeof a !== typeof b) return typeof a === "number" ? -1 : 1;
+  return sign * a.localeCompare(b, "en", { numeric: true });
 };
 const sort = (head) => {
   const table = head.closest("table"), column = head.cellIndex;
@@ -17,7 +18,7 @@ const sort = (head) => {
   for (const other of head.parentElement.cells) other.removeAttribute("aria-sort");
   head.setAttribute("aria-sort", order);
   const body = table.tBodies[0];
-  body.append(...[...body.rows].sort((a, b) => sign * compare(key(a, column), key(b, column))));
+  body.append(...[...body.rows].sort((a, b) => compare(key(a, column), key(b, column), sign)));
 };
 const filter = (input) => {
   const wanted = input.value.toLowerCase();
@@ -26,4 +27,4 @@ const filter = (input) => {
   }
 };
 for (const head of document.querySelectorAll("th")) head.querySelector("button").addEventListener("click", () => sort(head));
-for (const input of document.querySelectorAll("input")) input.addEventListener("input", () => filter(input));
+for (const input of document.querySelectorAll("input[type=search]")) input.addEventListener("input", () => filter(input));

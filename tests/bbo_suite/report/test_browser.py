@@ -9,6 +9,8 @@ from bbo_suite import figures
 from bbo_suite.report import write
 
 webdriver = pytest.importorskip("selenium.webdriver")
+ActionBuilder = pytest.importorskip("selenium.webdriver.common.actions.action_builder").ActionBuilder
+WebDriverWait = pytest.importorskip("selenium.webdriver.support.ui").WebDriverWait
 BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 FLAGS += ["--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"]
@@ -75,8 +77,8 @@ def luminance(browser, kind):
 def test_it_loads_without_an_error_and_runs_nothing_of_a_name(opened):
     assert opened.get_log("browser") == []
     assert opened.title == "s: report"
-    broken = opened.execute_script("return [...document.images].filter(image => !image.naturalWidth).length")
-    assert (len(opened.find_elements("css selector", "img")) > 1, broken) == (True, 0)
+    figure(opened)
+    assert opened.execute_script("return document.querySelectorAll('script, [onerror]').length") == 1
 
 
 def test_tables_sort_by_number_and_by_text(opened):
@@ -98,6 +100,74 @@ def test_rows_are_filtered(opened):
     box = opened.find_element("css selector", "#speedups input")
     box.send_keys("annealing")
     assert set(column(opened, "speedups", 1)) == {"annealing *"}
+
+
+def test_the_arrow_shows_the_order_of_what_is_read(opened):
+    for order in ("descending", "ascending"):
+        ranks = [float(text) for text in click(opened, "overall", 3)]
+        assert opened.execute_script("return document.querySelector('#overall th[aria-sort]').ariaSort") == order
+        assert ranks == sorted(ranks, reverse=order == "descending") and len(set(ranks)) > 1
+
+
+def test_rows_without_a_number_are_last_in_either_order(opened):
+    opened.execute_script(
+        "document.querySelector('#overall tbody td.number').dataset.key = 'nan';"
+        "document.querySelector('#overall tbody td.number').textContent = '–';"
+    )
+    assert [click(opened, "overall", 1)[-1] for _ in range(2)] == ["–", "–"]
+
+
+def figure(browser, number=0):
+    """Scroll to a figure and wait until it is unpacked."""
+    box = browser.find_elements("css selector", "figure .drawing")[number]
+    browser.execute_script("arguments[0].scrollIntoView({block: 'start'})", box)
+    WebDriverWait(browser, 5).until(lambda _: box.find_elements("css selector", "svg"))
+    return box
+
+
+def point(browser, element, x, y):
+    """Move the pointer to a place in an element, in fractions of its width and height; return the tip."""
+    script = """const {left, top, width, height} = arguments[0].getBoundingClientRect();
+        return [left + arguments[1] * width, top + arguments[2] * height].map(Math.round)"""
+    actions = ActionBuilder(browser)
+    actions.pointer_action.move_to_location(*browser.execute_script(script, element, x, y))
+    actions.perform()
+    return browser.find_element("css selector", ".tip").text
+
+
+def test_a_curve_is_read_at_the_pointer(opened):
+    box = figure(opened)
+    curve = box.find_element("css selector", '[data-curve][data-strategy="annealing (uses structure)"] path')
+    name, speedup, evaluations = point(opened, curve, 0.998, 0.002).split("\n")
+    assert name == "annealing (uses structure)"
+    assert evaluations == "evaluations: 2" and speedup.startswith("best speedup over the default: 1.")
+
+
+VISIBLE = """return [...arguments[0].querySelectorAll('[id*=panel] [data-strategy]')]
+    .filter((mark) => getComputedStyle(mark).visibility === 'visible').map((mark) => mark.dataset.strategy)"""
+
+
+def test_a_strategy_is_hidden_in_every_figure(opened):
+    boxes = [figure(opened, 1), figure(opened, 0)]
+    opened.find_element("css selector", ".strategies summary").click()
+    opened.find_element("css selector", f'.strategies input[value="{STRATEGIES[1]}"]').click()
+    for box in boxes:
+        shown = set(opened.execute_script(VISIBLE, box))
+        assert len(shown) == 2 and STRATEGIES[1] not in shown
+
+
+def test_a_figure_is_enlarged_zoomed_and_put_back(opened):
+    box = figure(opened)
+    button = opened.find_element("css selector", "button.enlarge")
+    opened.execute_script("arguments[0].scrollIntoView({block: 'center'})", button)
+    button.click()
+    drawing = opened.find_element("css selector", "dialog svg")
+    before = drawing.rect["width"]
+    opened.find_element("css selector", "dialog button[value=in]").click()
+    WebDriverWait(opened, 5).until(lambda _: drawing.rect["width"] > 1.2 * before)
+    opened.find_element("css selector", "dialog button[value=close]").click()
+    assert box.find_elements("css selector", "svg") and not opened.find_elements("css selector", "dialog svg")
+    assert opened.get_log("browser") == []
 
 
 @pytest.mark.parametrize("width", [390, 1280])

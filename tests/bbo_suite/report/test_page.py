@@ -4,6 +4,7 @@ import base64
 import hashlib
 import os
 import re
+import zlib
 from html.parser import HTMLParser
 
 import numpy as np
@@ -13,8 +14,10 @@ from bbo_suite import UserError
 from bbo_suite.files import replacing
 from bbo_suite.report import write
 from bbo_suite.report.compare import changed_settings, changes, p_values, rows_of
+from bbo_suite.report.interactive import template
 
 VOID = {"meta", "link", "input", "img"}
+LIBRARY = "https://github.com/timmywil/panzoom"
 HOSTILE = [
     "<script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',
@@ -77,14 +80,34 @@ def test_nothing_comes_from_elsewhere(studies, drawn):
     page = Reader(html)
     sources = [value for name, value in page.attributes if name in ("src", "href")]
     assert sources and all(source.startswith(("data:", "#")) for source in sources)
-    assert not re.search(r"https?://|@import|url\(", re.sub(r'"data:[^"]*"', "", html))
+    drawings = unpacked(html)
+    assert drawings and all(drawing.startswith("<svg ") for drawing in drawings)
+    for text in (html.replace(LIBRARY, ""), *drawings):
+        assert not re.search(r'https?://|@import|url\((?!#)|\ssrc="|href="(?!#|data:)', text)
     policy = next(value for _, value in page.attributes if "default-src 'none'" in str(value))
     script = re.search(r"<script>(.*?)</script>", html, re.DOTALL)[1]
     assert base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() in policy
     anchors = {value for name, value in page.attributes if name == "id"}
     assert {source[1:] for source in sources if source.startswith("#")} <= anchors
-    pictures = [source for source in sources if source.startswith("data:image/png;base64,")]
-    assert pictures and base64.b64decode(pictures[0].partition(",")[2]).startswith(b"\x89PNG")
+
+
+def unpacked(html):
+    """Return the drawings of a page."""
+    return [zlib.decompress(base64.b64decode(packed)).decode() for packed in re.findall(r'data-packed="(.*?)"', html)]
+
+
+def test_ids_of_drawings_differ(studies, drawn):
+    studies.add(studies.finals("p/a", x=[4, 5, 4], y=[5, 6, 5]) | studies.finals("p/b", x=[4, 5, 3], y=[5, 6, 7]))
+    drawings = unpacked(studies.html())
+    known = [set(re.findall(r'\bid="(.*?)"', drawing)) for drawing in drawings]
+    assert len(known) > 3 and sum(map(len, known)) == len(set().union(*known))
+    for ids, drawing in zip(known, drawings, strict=True):
+        assert set(re.findall(r'(?:url\(|href=")#(.*?)[")]', drawing)) <= ids
+
+
+def test_the_script_has_its_licence(studies):
+    assert "Copyright Timmy Willison" in studies.add({("p/a", "x", 0): [8, 4]}).html()
+    assert "Permission is hereby granted" in template("panzoom-MIT-License.txt")
 
 
 def test_numbers_are_sorted_by_their_values(studies):
