@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, ClassVar, Self
@@ -87,6 +88,12 @@ class Problem(ABC):
     constructed_with: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
     """The arguments of the constructor, from which another process builds the same problem."""
 
+    def __init_subclass__(cls, **keywords: object) -> None:
+        """Let the subclass's `evaluate` check its candidates first: compiled code would read past a short row."""
+        super().__init_subclass__(**keywords)
+        if "evaluate" in vars(cls):
+            cls.evaluate = _checking(cls.evaluate)  # type: ignore[assignment, method-assign]
+
     def __new__(cls, *arguments: object, **keywords: object) -> Self:
         """Keep the constructor's arguments."""
         made = super().__new__(cls)
@@ -106,7 +113,13 @@ class Problem(ABC):
 
     @abstractmethod
     def evaluate(self, configs: NDArray) -> Evaluations:
-        """Return the costs of `(n, d)` allowed candidates; apart from noise, a candidate always costs the same."""
+        """Return the costs of `(n, d)` allowed candidates; apart from noise, a candidate always costs the same.
+
+        A subclass receives rows of the space's type whose indices are in range.
+
+        Raises:
+          ValueError: the candidates are not rows of indices of the space, or a known constraint forbids one.
+        """
 
     def structure(self) -> Structure | None:
         """Return what the problem declares about its parameters; None if nothing."""
@@ -174,3 +187,16 @@ class Problem(ABC):
         """
         structure = self.structure() if uses_structure else None
         return Task(self.id, self.space, self.default_row(), self.unit, structure, strategies)
+
+
+def _checking(evaluate: Callable[[Any, NDArray], Evaluations]) -> Callable[[Any, NDArray], Evaluations]:
+    """Return a problem's `evaluate` with a check that its argument is a batch of allowed candidates."""
+
+    @functools.wraps(evaluate)
+    def checked(self: Problem, configs: NDArray) -> Evaluations:
+        rows = self.space.check(configs)
+        for place in np.flatnonzero(~self.space.allowed(rows))[:1]:
+            raise ValueError(f"a known constraint forbids candidate {place}; `space.allowed` says which are allowed")
+        return evaluate(self, rows)
+
+    return checked

@@ -153,11 +153,10 @@ class Space:
             raise ValueError(f"candidates have shape {rows.shape}, not (n, {len(self)})")
         if not np.issubdtype(rows.dtype, np.integer):
             raise ValueError(f"candidates are {rows.dtype}, not integers: they are indices of values")
-        if rows.size and (rows.min() < 0 or rows.max() >= self.sizes.min()):  # the slow test only if it can fail
-            outside = (rows < 0) | (rows >= self.sizes)
-            for i, j in np.argwhere(outside)[:1]:
-                known = f"{self.name(j)!r} has indices 0 to {self.sizes[j] - 1}"
-                raise ValueError(f"candidate {i} has index {rows[i, j]}, but {known}")
+        if rows.size and (rows.min() < 0 or (rows.max(axis=0) >= self.sizes).any()):
+            i, j = np.argwhere((rows < 0) | (rows >= self.sizes))[0]
+            known = f"{self.name(j)!r} has indices 0 to {self.sizes[j] - 1}"
+            raise ValueError(f"candidate {i} has index {rows[i, j]}, but {known}")
         return np.ascontiguousarray(rows, self.dtype)
 
     def digests(self, configs: NDArray) -> list[str]:

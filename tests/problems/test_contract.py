@@ -6,6 +6,7 @@ import shutil
 from functools import partial
 from importlib.util import find_spec
 
+import numpy as np
 import pytest
 
 from bbo_problems.tensor_compiler.models import MODELS
@@ -56,3 +57,19 @@ CASES = [
 def test_every_rule_holds(problem: str) -> None:
     for _, rule in problem_rules(partial(load, problem)):
         rule()
+
+
+EACH_FAMILY = [
+    *(f"{family}/rnn" for family in ("fusion", "layout", "tile", "flags", "joint")),
+    *("ordering/small-a", "ordering/once-50-a", "ehrlich/32x32-a", "recorded/llvm-tree", "llvm/bits"),
+]
+
+
+@pytest.mark.parametrize("problem", EACH_FAMILY)
+def test_a_direct_call_checks_width_type_and_range(problem: str) -> None:
+    loaded = REGISTRY.problem(problem)
+    row = loaded.default_row()[None]
+    one = 1000 * (np.arange(row.size) == row.size - 1)
+    for rows in (row[:, :-1], np.pad(row, (0, 1)), row.astype(float), row + one, row - one):
+        with pytest.raises(ValueError, match="candidate"):
+            loaded.evaluate(rows)

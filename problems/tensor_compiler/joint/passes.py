@@ -101,7 +101,11 @@ class Passes(MultiPass):
         return np.zeros(len(graph.decisions[name].columns), np.int64)
 
     def apply(self, name: str, graph: Any, config: NDArray) -> Any:  # noqa: ANN401 - of the pass before
-        """Return the graph after a pass under a flat `(d,)` row."""
+        """Return the graph after a pass under a flat `(d,)` row.
+
+        Raises:
+          ValueError: the row does not decide the pass: it is too short, or one of its choices is out of range.
+        """
         if name == "layout":
             own = config[self.flat.span["layout"]]
             return self._laid.get(own.tobytes(), lambda: self._lay_out(own))
@@ -134,6 +138,7 @@ class Passes(MultiPass):
         return found
 
     def _lay_out(self, config: NDArray) -> LayoutResult:
+        _check(config, self.layout.options)
         laid = self.layout.apply(config)
         fusion = Fusion(laid, self._machine, self._buffer)
         columns, k = fusion.columns + self.flat.span["fusion"].start, len(fusion.columns)
@@ -141,6 +146,7 @@ class Passes(MultiPass):
         return LayoutResult(laid, fusion, decided)
 
     def _fuse(self, graph: LayoutResult, config: NDArray) -> FusionResult:
+        _check(config, graph.decisions.sizes)
         kernels = graph.fusion.kernels(config)
         settings = compile_kernels(kernels.rows, kernels.runs, self._machine)
         place = self.flat.place(graph.laid.origin[kernels.result])
@@ -156,6 +162,12 @@ class Passes(MultiPass):
         columns = self.flat.span[name].start + place[kernel] * choices.shape[1] + slot
         own = keys[kernel] + slot.astype(np.uint64)
         return Decisions(columns, choices[kernel, slot], own, place[kernel], share[kernel])
+
+
+def _check(config: NDArray, sizes: NDArray) -> None:
+    """Check the choices of one pass, once for each graph: compiled code would read past its tables."""
+    if config.shape != sizes.shape or config.dtype.kind not in "iu" or (config < 0).any() or (config >= sizes).any():
+        raise ValueError(f"the row does not hold {len(sizes)} choices of this pass; take a row of the problem's space")
 
 
 def row_keys(rows: NDArray[np.float64]) -> NDArray[np.uint64]:

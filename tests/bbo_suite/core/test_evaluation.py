@@ -63,6 +63,33 @@ def test_a_problem_that_changes_its_rows_does_not_change_those_of_the_caller():
     assert (rows == TWO).all()
 
 
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (np.ones((2, 2), np.int8), r"candidates have shape \(2, 2\), not \(n, 3\)"),
+        (np.ones(3, np.int8), r"candidates have shape \(3,\)"),
+        (np.ones((2, 3)), "candidates are float64, not integers"),
+        (np.ones((2, 3), bool), "candidates are bool, not integers"),
+        (np.ones((2, 3), object), "candidates are object, not integers"),
+        ([[0, 0, 0], [0, 4, 0]], "candidate 1 has index 4, but 'x1' has indices 0 to 3"),
+        ([[0, 0, -1]], "candidate 0 has index -1, but 'x2' has indices 0 to 4"),
+        (np.full((1, 3), 1 << 63, np.uint64), "candidate 0 has index 9223372036854775808"),
+        ([[0, 0, 0], [2, 3, 0]], "a known constraint forbids candidate 1; `space.allowed` says"),
+    ],
+)
+def test_a_direct_call_refuses_what_is_not_a_candidate(rows, message):
+    problem = Answering(Evaluations.of([1.0, 1.0]))
+    with pytest.raises(ValueError, match=message):
+        problem.evaluate(rows)
+    assert not problem.seen
+
+
+def test_a_direct_call_takes_any_integers_and_hands_on_the_smallest():
+    problem = Answering(Evaluations.of([1.0, 1.0]))
+    problem.evaluate([[0, 0, 1], [1, 2, 0]])
+    assert problem.seen[0].tolist() == [[0, 0, 1], [1, 2, 0]] and problem.seen[0].dtype == np.int8
+
+
 def failing(error):
     def answer(configs):
         raise error

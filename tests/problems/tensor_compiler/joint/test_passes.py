@@ -134,3 +134,13 @@ def test_names_and_values_are_readable() -> None:
     firsts = [joint().space.name(chain().flat.span[name].start) for name in PASSES]
     assert firsts[0].startswith("layout of ") and firsts[1].startswith("fuse ")
     assert firsts[2].endswith(": tile 0") and firsts[3].endswith(": buffers")
+
+
+@pytest.mark.parametrize("name", ["layout", "fusion"])
+def test_a_pass_refuses_a_row_that_does_not_decide_it(name: str) -> None:
+    row, first = default(), chain().columns(name)[0]
+    graph = graphs(row)[name]
+    column = first if name == "layout" else graph.decisions.columns[0]
+    for wrong in (row[:column], row.astype(float), row + 100 * (np.arange(len(row)) == column), -1 - row):
+        with pytest.raises((ValueError, IndexError)):
+            chain().apply(name, graph, wrong)
