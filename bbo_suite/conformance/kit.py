@@ -31,8 +31,8 @@ def problem_rules(load: Callable[[], Problem]) -> list[Rule]:
     Args:
       load: loads the problem anew. It is called once for all rules, except for the rule that compares two loads.
     """
-    once = cache(load)
-    return [(_words(rule), partial(rule, load if rule is loads_alike else once)) for rule in PROBLEM_RULES]
+    cached = cache(load)
+    return [(_words(rule), partial(rule, load if rule is loads_alike else cached)) for rule in PROBLEM_RULES]
 
 
 def _words(rule: Callable[..., None]) -> str:
@@ -40,7 +40,7 @@ def _words(rule: Callable[..., None]) -> str:
 
 
 def check_plugin(file: Path) -> Iterator[tuple[str, str, str]]:
-    """Yield the subject, the rule and the complaint (empty if the rule holds) for all that a plugin file defines.
+    """Yield the subject, the rule and the complaint (empty if the rule holds) for all plugins in a file.
 
     Raises:
       UserError: the file defines no strategy and no problem, or cannot be run.
@@ -52,10 +52,10 @@ def check_plugin(file: Path) -> Iterator[tuple[str, str, str]]:
             raise UserError(f"{problem.__name__} in {file} names no instances; set `instances = (...)` in the class")
         for instance in problem.instances:
             problem_id = f"{file.stem}/{instance}"
-            yield from _checked(f"problem {problem_id}", problem_rules(lambda i=problem_id: _fresh(file, i)))  # type: ignore[misc]
+            yield from _checked(f"problem {problem_id}", problem_rules(lambda i=problem_id: _load(file, i)))  # type: ignore[misc]
 
 
-def _fresh(file: Path, problem_id: str) -> Problem:
+def _load(file: Path, problem_id: str) -> Problem:
     return Registry((file,)).load(problem_id)
 
 

@@ -38,15 +38,15 @@ def decisions_fit(load: Load) -> None:
     columns = np.concatenate([passes.columns(name) for name in passes.passes])
     assert np.array_equal(np.sort(columns), np.arange(len(sizes))), "a column belongs to no pass, or to two"
     for row in problem.space.sample(_SAMPLES, np.random.default_rng(0)):
-        for name, graph, own in _walk(passes, row):
-            assert own is passes.decisions(name, graph), (
+        for name, graph, live in _walk(passes, row):
+            assert live is passes.decisions(name, graph), (
                 f"{name} returns a new object when asked again for the same decisions"
             )
-            assert (np.diff(own.columns) > 0).all(), f"the columns of {name} do not ascend"
-            assert np.isin(own.columns, passes.columns(name)).all(), f"{name} decides columns of another pass"
-            assert ((own.sizes >= 1) & (own.sizes <= sizes[own.columns])).all(), f"sizes of {name} are out of range"
+            assert (np.diff(live.columns) > 0).all(), f"the columns of {name} do not ascend"
+            assert np.isin(live.columns, passes.columns(name)).all(), f"{name} decides columns of another pass"
+            assert ((live.sizes >= 1) & (live.sizes <= sizes[live.columns])).all(), f"sizes of {name} are out of range"
             chosen = passes.default(name, graph)
-            assert ((chosen >= 0) & (chosen < own.sizes)).all(), f"the default of {name} is out of range"
+            assert ((chosen >= 0) & (chosen < live.sizes)).all(), f"the default of {name} is out of range"
 
 
 def only_live_decisions_count(load: Load) -> None:
@@ -56,11 +56,11 @@ def only_live_decisions_count(load: Load) -> None:
     if passes is None:
         return
     rows = problem.space.sample(_SAMPLES, np.random.default_rng(0))
-    bare = np.repeat(problem.default_row()[None], len(rows), axis=0)
-    for row, copy in zip(rows, bare, strict=True):
-        for _, _, own in _walk(passes, copy):
-            copy[own.columns] = np.minimum(row[own.columns], own.sizes - 1)
-    same = evaluate(problem, rows).values == evaluate(problem, bare).values
+    clean = np.repeat(problem.default_row()[None], len(rows), axis=0)
+    for row, copy in zip(rows, clean, strict=True):
+        for _, _, live in _walk(passes, copy):
+            copy[live.columns] = np.minimum(row[live.columns], live.sizes - 1)
+    same = evaluate(problem, rows).values == evaluate(problem, clean).values
     assert same.all(), "a decision that does not apply to its graph, or a value beyond its size, changes a cost"
 
 
@@ -71,8 +71,8 @@ def passes_default(load: Load) -> None:
     if passes is None:
         return
     row = problem.default_row()
-    for name, graph, own in _walk(passes, row):
-        row[own.columns] = passes.default(name, graph)
+    for name, graph, live in _walk(passes, row):
+        row[live.columns] = passes.default(name, graph)
     chosen, default = evaluate(problem, np.stack([row, problem.default_row()])).values
     assert chosen == default, f"the choices of the passes cost {chosen}, but the default costs {default}"
 

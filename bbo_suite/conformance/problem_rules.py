@@ -91,8 +91,8 @@ def structure_fits(load: Load) -> None:
     )
     rows = np.repeat(np.arange(d), np.diff(starts))
     assert not (rows == neighbours).any(), "a parameter is its own neighbour"
-    there, back = (set(zip(a.tolist(), b.tolist(), strict=True)) for a, b in ((rows, neighbours), (neighbours, rows)))
-    assert there == back, "interactions are not symmetric"
+    pairs = set(zip(rows.tolist(), neighbours.tolist(), strict=True))
+    assert pairs == {(b, a) for a, b in pairs}, "interactions are not symmetric"
     if structure.graph is not None and structure.edges is not None:
         assert structure.edges.max() < len(structure.graph.edges), "a parameter decides an edge that does not exist"
 

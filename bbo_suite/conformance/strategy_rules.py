@@ -16,9 +16,9 @@ from ..errors import UserError
 from .toy_tasks import COSTS, KINDS, Batches, play_task, spaces, uneven
 
 LONG = 200
-"""Evaluations of one run on each kind of space: strategies fit their models within that."""
+"""Evaluations of one run on each kind of space: enough for a strategy to fit its models."""
 SHORT = 20
-"""Evaluations of the runs of which there are many."""
+"""Evaluations of one run in rules that need many runs."""
 
 
 @dataclass(frozen=True)
@@ -121,8 +121,8 @@ def _long_runs(strategy: type[Strategy], kind: str) -> tuple[LongRun, LongRun]:
 
 
 def _long_run(strategy: type[Strategy], kind: str, global_seed: int) -> LongRun:
-    """Run the strategy while the global generators have a seed of their own."""
-    kept = random.getstate(), np.random.get_state()  # noqa: NPY002
+    """Run the strategy after seeding the global generators, whose states are restored afterwards."""
+    states = random.getstate(), np.random.get_state()  # noqa: NPY002
     random.seed(global_seed)
     np.random.seed(global_seed)  # noqa: NPY002
     before = _global_states()
@@ -134,8 +134,8 @@ def _long_run(strategy: type[Strategy], kind: str, global_seed: int) -> LongRun:
             copies += [array.copy() for array in batch]
         after = _global_states()
     finally:
-        random.setstate(kept[0])
-        np.random.set_state(kept[1])  # noqa: NPY002
+        random.setstate(states[0])
+        np.random.set_state(states[1])  # noqa: NPY002
     touched = not all(map(np.array_equal, arrays, copies))
     return LongRun(copies[::2], touched, tuple(name for name in before if before[name] != after[name]))
 

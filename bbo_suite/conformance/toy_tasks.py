@@ -46,7 +46,7 @@ def chain(space: Space) -> Structure:
     d = len(space)
     pairs = [[j for j in (i - 1, i + 1) if 0 <= j < d] for i in range(d)]
     starts = np.cumsum([0, *map(len, pairs)])
-    neighbours = np.array([j for own in pairs for j in own], np.int32)
+    neighbours = np.array([j for others in pairs for j in others], np.int32)
     return Structure(starts, neighbours, np.ones((d, 1), np.float32), ("one",))
 
 

@@ -120,17 +120,17 @@ def _metadata(measurements: Measurements, names: list[str], values: list[list[An
 
 
 def _config(measurements: Measurements, names: list[str], values: list[list[Any]], row: NDArray) -> dict[str, Any]:
-    return {name: own[row[i]] for name, own, i in zip(names, values, measurements.columns, strict=True)}
+    return {name: labels[row[i]] for name, labels, i in zip(names, values, measurements.columns, strict=True)}
 
 
 def write_parquet(path: Path, measurements: Measurements) -> None:
     """Write a table with one column per parameter, and `COLUMNS`; values of mixed types are written as JSON."""
     pyarrow, parquet = arrow()
     names, values = measurements.described()
-    mixed = {name for name, own in zip(names, values, strict=True) if len({type(value) for value in own}) > 1}
+    mixed = {name for name, labels in zip(names, values, strict=True) if len({type(value) for value in labels}) > 1}
     table: dict[str, list[Any]] = {}
-    for name, own, i in zip(names, values, measurements.columns, strict=True):
-        cells = [json.dumps(value) for value in own] if name in mixed else own
+    for name, labels, i in zip(names, values, measurements.columns, strict=True):
+        cells = [json.dumps(value) for value in labels] if name in mixed else labels
         table[name] = [cells[index] for index in measurements.configs[:, i].tolist()]
     costs, status, reasons = zip(*measurements.outcomes, strict=True)
     table |= {"cost": list(costs), "status": [Status(s).word for s in status], "reason": list(reasons)}

@@ -68,7 +68,7 @@ def record(
         "fingerprint": problem.fingerprint(),
         **({"timeunit": "seconds"} if problem.unit == "seconds" else {}),
         **({"varied": list(parameters)} if parameters else {}),
-        "sample": f"{sample:,} of {_many(_cardinality(problem.space, columns))}, seed {seed}" if sample else "",
+        "sample": f"{sample:,} of {_number_text(_cardinality(problem.space, columns))}, seed {seed}" if sample else "",
         "made by": f"bbo_suite {version('bbo_suite')}, Python {platform.python_version()}, {platform.machine()}",
         "facts": problem.facts(),
     }
@@ -98,8 +98,8 @@ def _cardinality(space: Space, columns: Sequence[int]) -> int:
     return space.cardinality if len(columns) == len(space) else _free(space, columns).cardinality
 
 
-def _many(count: int) -> str:
-    """Return a number as text, however large it is."""
+def _number_text(count: int) -> str:
+    """Return a number as text, as a power of ten if it is huge."""
     return f"{count:,}" if count < 10**15 else f"10^{math.log10(count):,.0f}"
 
 
@@ -117,17 +117,17 @@ def _candidates(problem: Problem, columns: Sequence[int], sample: int | None, se
     wanted = part.cardinality if sample is None else min(sample, part.cardinality)
     if wanted > LARGEST:
         raise UserError(
-            f"there are {_many(wanted)} candidates, more than {LARGEST:,}; give --sample, or fewer --parameter"
+            f"there are {_number_text(wanted)} candidates, more than {LARGEST:,}; give --sample, or fewer --parameter"
         )
     order = Enumeration(part, np.random.default_rng(seed))
-    found = default[None]
+    candidates = default[None]
     for start in range(0, order.length, wanted):
         rows = np.repeat(default[None], min(wanted, order.length - start), axis=0)
         rows[:, columns] = order.rows(start, start + wanted)
-        found = np.vstack([found, rows[space.allowed(rows) & (rows != default).any(axis=1)]])
-        if len(found) >= wanted or start > 100 * LARGEST:
+        candidates = np.vstack([candidates, rows[space.allowed(rows) & (rows != default).any(axis=1)]])
+        if len(candidates) >= wanted or start > 100 * LARGEST:
             break
-    return found[:wanted]
+    return candidates[:wanted]
 
 
 def _measured(
@@ -156,15 +156,15 @@ def _known(part: Path, metadata: dict[str, Any]) -> list[Outcome]:
     if not part.exists():
         return []
     text = part.read_bytes()
-    whole = text[: text.rfind(b"\n") + 1]
+    complete = text[: text.rfind(b"\n") + 1]
     try:
-        stored, *lines = [json.loads(line) for line in whole.splitlines()] or [metadata]
+        stored, *lines = [json.loads(line) for line in complete.splitlines()] or [metadata]
     except ValueError:
         stored, lines = None, []
     if stored != json.loads(json.dumps(metadata)):
         raise UserError(f"{part} belongs to another recording, or is damaged; remove it or choose another --out")
     with part.open("rb+") as file:
-        file.truncate(len(whole))
+        file.truncate(len(complete))
     return [(float(cost), int(status), str(reason)) for cost, status, reason in lines]
 
 

@@ -39,6 +39,6 @@ def over_random(best: ArrayLike, random: ArrayLike, optimum: float) -> NDArray[n
       best: `(n,)` best cost so far.
       random: `(n,)` of `expected_best` after as many evaluations. The result is nan where it equals the optimum.
     """
-    base, found = np.asarray(random, np.float64), np.asarray(best, np.float64)
+    base, cost = np.asarray(random, np.float64), np.asarray(best, np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(base > optimum, (base - found) / (base - optimum), np.nan)
+        return np.where(base > optimum, (base - cost) / (base - optimum), np.nan)

@@ -41,7 +41,7 @@ def fraction_of_optimum(costs: ArrayLike, optimum: float) -> NDArray[np.float64]
 
     For an optimum of 0 the fraction is 1 where it was found, else 0.
     """
-    known = np.asarray(costs, np.float64)
+    values = np.asarray(costs, np.float64)
     if optimum == 0:
-        return (known == 0).astype(float)
-    return optimum / known
+        return (values == 0).astype(float)
+    return optimum / values

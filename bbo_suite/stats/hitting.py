@@ -13,10 +13,10 @@ def first_hits(curves: ArrayLike, targets: ArrayLike) -> NDArray[np.float64]:
       curves: `(runs, n)` best cost so far.
       targets: `(t,)` costs; inf is returned for a target that was not reached.
     """
-    best, wanted = np.asarray(curves, np.float64), np.asarray(targets, np.float64)
-    hits = np.empty((len(best), len(wanted)))
+    best, levels = np.asarray(curves, np.float64), np.asarray(targets, np.float64)
+    hits = np.empty((len(best), len(levels)))
     for run, curve in enumerate(best):
-        after = np.searchsorted(-curve, -wanted, side="left")  # curves fall, so their negatives are sorted
+        after = np.searchsorted(-curve, -levels, side="left")  # curves fall, so their negatives are sorted
         hits[run] = np.where(after < len(curve), after + 1, np.inf)
     return hits
 

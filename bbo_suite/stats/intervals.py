@@ -83,6 +83,6 @@ def bootstrap_interval(
       rng: draws the samples; the same generator gives the same bounds.
     """
     tasks = [np.asarray(task, np.float64) for task in scores]
-    drawn = [statistic([task[rng.integers(0, len(task), len(task))] for task in tasks]) for _ in range(samples)]
-    low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
+    statistics = [statistic([task[rng.integers(0, len(task), len(task))] for task in tasks]) for _ in range(samples)]
+    low, high = np.quantile(statistics, [(1 - confidence) / 2, (1 + confidence) / 2])
     return float(low), float(high)

@@ -66,11 +66,11 @@ def complete_block(present: ArrayLike) -> tuple[NDArray[np.bool_], NDArray[np.bo
     Args:
       present: `(N, k)`, true where the table has a value.
     """
-    there = np.asarray(present, bool)
-    order = np.argsort(-there.sum(axis=0), kind="stable")
-    rows = np.logical_and.accumulate(there[:, order], axis=1)  # those without a gap in the first columns
+    mask = np.asarray(present, bool)
+    order = np.argsort(-mask.sum(axis=0), kind="stable")
+    rows = np.logical_and.accumulate(mask[:, order], axis=1)  # those without a gap in the first columns
     number, width = rows.sum(axis=0), np.arange(1, len(order) + 1)
     ranks = np.lexsort((number, number * width, np.minimum(width, 2) * (number > 0)))
     if not len(ranks):
-        return np.ones(len(there), bool), np.ones(0, bool)
+        return np.ones(len(mask), bool), np.ones(0, bool)
     return rows[:, ranks[-1]], np.isin(np.arange(len(order)), order[: width[ranks[-1]]])

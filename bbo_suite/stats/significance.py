@@ -38,11 +38,11 @@ def rank_sum_p(ours: ArrayLike, theirs: ArrayLike) -> float:
     a, b = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
     if min(len(a), len(b)) < 2:
         return np.nan
-    together = np.concatenate([a, b])
-    levels = len(np.unique(together))
+    pooled = np.concatenate([a, b])
+    levels = len(np.unique(pooled))
     if levels == 1:
         return 1.0
-    exact = levels < len(together) and math.comb(len(together), len(a)) <= _EXACT
+    exact = levels < len(pooled) and math.comb(len(pooled), len(a)) <= _EXACT
     permutations = PermutationMethod(n_resamples=_EXACT)
     return float((mannwhitneyu(a, b, method=permutations) if exact else mannwhitneyu(a, b)).pvalue)
 

@@ -16,7 +16,7 @@ WIDE = 100.0
 """A range whose ends differ by this factor or more is searched on a logarithmic scale."""
 REACH = 10.0
 """A range that reaches far beyond the default is cut to the default divided and multiplied by this: options accept far
-larger values than make sense, and a population of a hundred thousand is mostly slow."""
+larger values than make sense; a population of a hundred thousand, for example, is mostly slow."""
 
 
 @dataclass(frozen=True)
@@ -74,10 +74,10 @@ def search_space(options: type, owner: str) -> list[Dimension]:
       UserError: there is no such option.
     """
     types = get_type_hints(options)
-    found = [_dimension(field, types[field.name]) for field in dataclasses.fields(options)]
-    dimensions = [dimension for dimension in found if dimension is not None]
+    fields = [_dimension(field, types[field.name]) for field in dataclasses.fields(options)]
+    dimensions = [dimension for dimension in fields if dimension is not None]
     if not dimensions:
-        what = "no options" if not found else "no option with a finite number of values or a closed range"
+        what = "no options" if not fields else "no option with a finite number of values or a closed range"
         raise UserError(f"{owner} has {what}, so there is nothing to tune")
     return dimensions
 

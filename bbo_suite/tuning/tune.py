@@ -82,7 +82,7 @@ class Tuning:
 def _mean_gains(summaries: Sequence[Mapping[str, Any]]) -> Gains:
     by_problem: dict[str, list[float]] = {}
     for run in summaries:
-        gain = math.log(run["speedup"]) if run["speedup"] else -1.0  # nothing worked: as bad as e times the default
+        gain = math.log(run["speedup"]) if run["speedup"] else -1.0  # all failed: as bad as e times the default
         by_problem.setdefault(run["problem"], []).append(gain)
     return {problem: sum(gains) / len(gains) for problem, gains in by_problem.items()}
 
@@ -129,7 +129,7 @@ def tune(plan: Tuning) -> TuningResult:
     if not plan.problems:
         raise UserError("no training problem is given; use --problem or --problems-from")
     if plan.trials < 2:
-        raise UserError(f"trials must be 2 or more, not {plan.trials}: the first trial is the shipped defaults")
+        raise UserError(f"trials must be 2 or more, not {plan.trials}: the first trial tests the shipped defaults")
     reference = plan.gains(shipped, plan.seed, plan.repeats, plan.display)
     options, best = _searched(plan, shipped, dimensions, reference)
     fresh = (plan.seed + plan.repeats, 2 * plan.repeats)

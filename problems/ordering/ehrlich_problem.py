@@ -23,7 +23,7 @@ class EhrlichProblem(Problem):
 
     Ehrlich functions, after Stanton et al. 2024 (arXiv 2407.00236); transitions are drawn as in their `holo-bench`. A
     motif is a few symbols at fixed distances from each other. Its quality is the largest share of its symbols that is
-    found at any one place. The value is the product of the qualities of all motifs, and the cost is 2 minus the value,
+    present at any place. The value is the product of the qualities of all motifs, and the cost is 2 minus the value,
     so the optimum is 1. A sequence with a forbidden transition fails, as nearly all random sequences do. The default is
     a random sequence that does not fail. `32x32-a` has 32 slots and 32 symbols; `32x32-a#7` is another draw of it.
     """
@@ -43,9 +43,9 @@ class EhrlichProblem(Problem):
         self.follows = _draw_transitions(symbols, rng)
         chain = _draw_chain(self.follows, motifs * elements, elements, rng)
         self.motifs = chain.reshape(motifs, elements)  # parts of one chain, so one motif may follow another
-        room = np.arange(1, slots // motifs)
-        drawn = [np.sort(rng.choice(room, elements - 1, replace=False)) for _ in range(motifs)]
-        self.offsets = np.array([[0, *places] for places in drawn])
+        distances = np.arange(1, slots // motifs)
+        places = [np.sort(rng.choice(distances, elements - 1, replace=False)) for _ in range(motifs)]
+        self.offsets = np.array([[0, *chosen] for chosen in places])
         self.default = _draw_chain(self.follows, slots, 1, rng)
         self.space = product(sequence("symbol", slots, range(symbols)))
 
@@ -65,7 +65,7 @@ class EhrlichProblem(Problem):
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def _quality(self, configs: NDArray, motif: NDArray, offsets: NDArray) -> NDArray[np.float64]:
-        """Return `(n,)` the largest share of the motif's elements that is found at one place, over all places."""
+        """Return `(n,)` the largest share of the motif's elements that is present at one place, over all places."""
         places = configs.shape[1] - int(offsets[-1])
         matches = np.zeros((len(configs), places), np.int8)
         for element, offset in zip(motif, offsets, strict=True):

@@ -1,4 +1,4 @@
-"""Synthetic programs: many sites that passes can rewrite, some of them only after another one."""
+"""Synthetic programs: many sites that passes can rewrite, some of them only after another site."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Program:
       rewrites: what the passes do.
       kinds: `(n,)` the kind of each site.
       weights: `(n,)` how often each site occurs.
-      enablers: `(n,)` the earlier site that must be open before this one can be rewritten, -1 for none.
+      enablers: `(n,)` the earlier site that must be open before a site can be rewritten, -1 for none.
     """
 
     rewrites: Rewrites

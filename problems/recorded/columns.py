@@ -46,8 +46,8 @@ def encode(column: Column, place: str) -> tuple[NDArray[np.int64], list[Any], bo
     numeric = all(kind == "number" for kind, _ in values)
     sort = sorted(values, key=(lambda key: key[1]) if numeric else (lambda key: (key[0], str(key[1]))))
     index_of = {key: index for index, key in enumerate(sort)}
-    found = np.fromiter((index_of[key] for key in keys), np.int64, len(keys))
-    return found, [display_value(values[key]) for key in sort], numeric
+    indices = np.fromiter((index_of[key] for key in keys), np.int64, len(keys))
+    return indices, [display_value(values[key]) for key in sort], numeric
 
 
 def value_key(value: Any, place: str) -> tuple[str, Any]:  # noqa: ANN401 - whatever JSON holds

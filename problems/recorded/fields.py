@@ -95,9 +95,9 @@ def version(document: dict[str, Any], known: str) -> None:
     Raises:
       ValueError: it is another version than `known`.
     """
-    found = document.get("schema_version", known)
-    if not isinstance(found, str) or found.partition(".")[0] != known.partition(".")[0]:
-        raise ValueError(f"its schema_version is {str(found)[:40]!r}, but only {known} is supported; convert it")
+    given = document.get("schema_version", known)
+    if not isinstance(given, str) or given.partition(".")[0] != known.partition(".")[0]:
+        raise ValueError(f"its schema_version is {str(given)[:40]!r}, but only {known} is supported; convert the file")
 
 
 def noise(times: Sequence[Any], place: str) -> dict[str, str]:

@@ -25,21 +25,21 @@ def read(data: bytes) -> Recording:
     """
     pyarrow, parquet = arrow()
     try:
-        found = parquet.read_table(io.BytesIO(data))
+        content = parquet.read_table(io.BytesIO(data))
     except (pyarrow.ArrowException, OSError) as error:
         raise ValueError(f"it is damaged ({str(error).splitlines()[0][:80]}); copy it again") from None
-    told = (found.schema.metadata or {}).get(KEY)
-    if told is None or not set(COLUMNS) <= set(found.column_names):
+    stored_metadata = (content.schema.metadata or {}).get(KEY)
+    if stored_metadata is None or not set(COLUMNS) <= set(content.column_names):
         raise ValueError(f"it has no columns {', '.join(COLUMNS)}; give a Parquet file that `record` wrote")
-    metadata = json.loads(told)
+    metadata = json.loads(stored_metadata)
     unit, default = get(metadata, "unit", str, "its metadata"), get(metadata, "default", dict, "its metadata")
-    names = [name for name in found.column_names if name not in COLUMNS]
+    names = [name for name in content.column_names if name not in COLUMNS]
     mixed = set(texts(metadata.get("as_text"), "'as_text' of its metadata"))
     columns = [
-        [json.loads(value) for value in found[name].to_pylist()] if name in mixed else found[name].to_pylist()
+        [json.loads(value) for value in content[name].to_pylist()] if name in mixed else content[name].to_pylist()
         for name in names
     ]
-    costs, words, reasons = (found[name].to_pylist() for name in COLUMNS)
+    costs, words, reasons = (content[name].to_pylist() for name in COLUMNS)
     status = np.array([_STATUS.get(word, -1) for word in words], np.int8)
     values = np.where(status == Status.OK, np.array(costs, float), np.inf)
     if (status < 0).any() or not (values >= 0).all() or (np.isinf(values) & (status == Status.OK)).any():

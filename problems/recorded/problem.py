@@ -47,9 +47,9 @@ class RecordedProblem(Problem):
         """
         recorded = read(instance if isinstance(instance, Path) else FOLDER / f"{instance}{_SUFFIX}")
         sizes = np.array([len(values) for values in recorded.values])
-        whole = len(recorded.rows) == math.prod(sizes.tolist())
+        complete = len(recorded.rows) == math.prod(sizes.tolist())
         kinds = np.where(recorded.ordered, Kind.SCALE, Kind.CHOICE)
-        constraints = [] if whole else [listed(recorded.rows)]
+        constraints = [] if complete else [listed(recorded.rows)]
         self.unit = recorded.unit  # type: ignore[misc]
         self.space = Space(sizes, kinds, constraints=constraints, names=recorded.names, values=recorded.values)
         self._table = self.space.components[0] if constraints else table(range(len(sizes)), recorded.rows, sizes)
@@ -78,8 +78,8 @@ class RecordedProblem(Problem):
 
     def paste(self, config: NDArray) -> str:
         """Return the measurement as a T4 result, on one line of JSON."""
-        found = self.evaluate(config[None])
-        outcome = (float(found.values[0]), int(found.status[0]), found.reasons.get(0, ""))
+        result = self.evaluate(config[None])
+        outcome = (float(result.values[0]), int(result.status[0]), result.reasons.get(0, ""))
         measurements = Measurements(
             self.space, range(len(self.space)), config[None], [outcome], {}, self.unit, self.default
         )

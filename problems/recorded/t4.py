@@ -90,9 +90,9 @@ def _outcome(row: dict[str, Any], place: str) -> tuple[float, int, str, str]:
 
 def _measurement(row: dict[str, Any], place: str) -> dict[str, Any]:
     """Return the measurement of the first objective; if there is none, the mean of the run times."""
-    found = get(row, "measurements", list, place) if "measurements" in row else []
+    measurements = get(row, "measurements", list, place) if "measurements" in row else []
     wanted = get(row, "objectives", list, place)[:1] if "objectives" in row else []
-    for measurement in found:
+    for measurement in measurements:
         if not wanted or get(measurement, "name", str, f"a measurement of {place}") == wanted[0]:
             return get({"it": measurement}, "it", dict, f"a measurement of {place}")
     if wanted not in ([], ["time"]) and row["invalidity"] == "correct":

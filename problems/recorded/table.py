@@ -80,10 +80,10 @@ def recording(
         raise ValueError(f"it holds {len(measured.costs)} measurements of {len(names)} parameters; record some first")
     parts = [encode(column, f"parameter {name!r}") for name, column in zip(names, columns, strict=True)]
     values, ordered = tuple(part[1] for part in parts), np.array([part[2] for part in parts])
-    rows, once = _merged(np.column_stack([part[0] for part in parts]), [len(v) for v in values], measured)
-    known = once.status != Status.FORBIDDEN
-    rows, costs, status = rows[known], once.costs[known], once.status[known]
-    reasons = tuple(reason for reason, kept in zip(once.reasons, known, strict=True) if kept)
+    rows, merged = _merged(np.column_stack([part[0] for part in parts]), [len(v) for v in values], measured)
+    known = merged.status != Status.FORBIDDEN
+    rows, costs, status = rows[known], merged.costs[known], merged.status[known]
+    reasons = tuple(reason for reason, kept in zip(merged.reasons, known, strict=True) if kept)
     if not (status == Status.OK).any():
         raise ValueError("all of its configurations failed, so there is nothing to search")
     counted = _counted(measured, len(rows), int((~known).sum()), status)
@@ -152,7 +152,7 @@ def _place(recording: Recording, default: Mapping[str, Any]) -> int:
         if name not in default or (key := value_key(default[name], name)) not in keys:
             raise ValueError(f"the default that it names is not among its configurations: see parameter {name!r}")
         wanted.append(keys.index(key))
-    (found,) = np.nonzero((recording.rows == wanted).all(axis=1))
-    if not len(found):
+    (matches,) = np.nonzero((recording.rows == wanted).all(axis=1))
+    if not len(matches):
         raise ValueError("the default that it names is not among its configurations; measure it, or name another")
-    return int(found[0])
+    return int(matches[0])

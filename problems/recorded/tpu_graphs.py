@@ -50,9 +50,9 @@ def _tile(arrays: Mapping[str, NDArray]) -> Recording:
         sizes = list(range(width))
     seconds = ratios * float(np.median(default)) / 1e9
     facts = {"format": "TpuGraphs tile sizes", "default's run times": f"{np.median(default):,.0f} ns in the median"}
-    made = recording([names[i] for i in sizes], [features[:, i] for i in sizes], _measured(seconds), facts=facts)
-    place = int(np.abs(made.costs - np.median(default) / 1e9).argmin())
-    return with_default(made, place, "the configuration whose run time is nearest to that of the compiler's default")
+    result = recording([names[i] for i in sizes], [features[:, i] for i in sizes], _measured(seconds), facts=facts)
+    place = int(np.abs(result.costs - np.median(default) / 1e9).argmin())
+    return with_default(result, place, "the configuration whose run time is nearest to that of the compiler's default")
 
 
 def _layout(arrays: Mapping[str, NDArray]) -> Recording:
@@ -68,10 +68,10 @@ def _layout(arrays: Mapping[str, NDArray]) -> Recording:
     columns = [_vectors(features[:, node]) for node in range(len(ids))]
     names = [f"node {node}" for node in ids.tolist()]
     facts = {"format": "TpuGraphs layouts", "nodes configured": f"{len(ids):,}"}
-    left = np.flatnonzero((features == -1).all(axis=(1, 2)))[:1]
+    automatic = np.flatnonzero((features == -1).all(axis=(1, 2)))[:1]
     default = None
-    if len(left):
-        default = {name: c.values[int(c.indices[left[0]])] for name, c in zip(names, columns, strict=True)}
+    if len(automatic):
+        default = {name: c.values[int(c.indices[automatic[0]])] for name, c in zip(names, columns, strict=True)}
     return recording(names, columns, _measured(runtime / 1e9), default=default, facts=facts)
 
 

@@ -122,5 +122,5 @@ NEVER = (
     "small-while-loop-hoisting",
     "tree_reduction_rewriter",
 )
-"""`simplification after layout assignment` is a nested pipeline; it would make bitcasts, which block later passes."""
+"""`simplification after layout assignment` is a nested pipeline; it would create bitcasts, which block later passes."""
 EVERY = (*PASSES, *LOWERINGS, *PREPARATION, *NEVER)

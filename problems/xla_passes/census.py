@@ -24,8 +24,8 @@ def census(text: str) -> Counter[str]:
     for line in map(str.strip, text.splitlines()[1:]):
         if line.startswith("}"):
             runs.pop()
-        if runs[-1] and (found := _OPCODE.search(line)) and found[1] not in FREE:
-            counts[found[1]] += 1
+        if runs[-1] and (operation := _OPCODE.search(line)) and operation[1] not in FREE:
+            counts[operation[1]] += 1
         if line.endswith("={"):  # a list of branches
             runs.append(runs[-1] and bool(_FLOW.search(line)))
         elif line == "{":

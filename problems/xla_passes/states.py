@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from .census import census
 
 _CHARACTERS = 1 << 28
-"""Characters of texts that are kept; a text that was dropped is made again when it is needed."""
+"""Characters of texts that are kept; a text that was dropped is computed again when it is needed."""
 _STEPS = 1 << 20
 """Steps that are remembered."""
 
@@ -63,20 +63,20 @@ class States:
 
     def _walk(self, known: Sequence[bytes], actions: Sequence[str]) -> bytes:
         """Continue from the last known module whose text is kept, or from the root, whose text is always there."""
-        done = next((i for i in range(len(known) - 1, 0, -1) if known[i] in self._texts), 0)
-        place = known[done]
-        text = self._texts[place] if done else self._root
-        for action in actions[done:]:
+        start = next((i for i in range(len(known) - 1, 0, -1) if known[i] in self._texts), 0)
+        place = known[start]
+        text = self._texts[place] if start else self._root
+        for action in actions[start:]:
             follower = self._next.get((place, action))
             if isinstance(follower, RuntimeError):
                 raise follower
             if follower is None or follower not in self._texts:
-                follower = self._taken(place, text, action)
+                follower = self._run_action(place, text, action)
             place, text = follower, self._texts[follower]
             self._texts.move_to_end(place)
         return place
 
-    def _taken(self, place: bytes, text: str, action: str) -> bytes:
+    def _run_action(self, place: bytes, text: str, action: str) -> bytes:
         try:
             follower = self._keep(self._step(text, action))
         except RuntimeError as error:

@@ -30,7 +30,7 @@ def serve(text: str) -> Callable[[Any, Enter], Any]:
 
 
 class Optimiser:
-    """One program, and the modules that were made of it."""
+    """One program, and the modules that passes have made from it."""
 
     def __init__(self, text: str) -> None:
         self._compiler = Compiler()
@@ -44,7 +44,7 @@ class Optimiser:
             raise ValueError("this jaxlib runs unknown passes on it; use jaxlib 0.10.2")
         self._states = States(prepared, self._step)
 
-    def answer(self, request: Any, enter: Enter) -> Any:  # noqa: ANN401 - a number, or what else there is to know
+    def answer(self, request: Any, enter: Enter) -> Any:  # noqa: ANN401 - a number, or with it a census
         """Return the number of operations after a sequence of actions and the lowerings that it left out.
 
         For a request `(CENSUS, actions)`, return a pair: that number, and the operations of each kind before the

@@ -26,7 +26,7 @@ class Kernel:
     Attributes:
       call: the function.
       arguments: shapes and dtypes of its arguments.
-      steps: of its grid.
+      steps: number of steps of its grid.
       bytes: that its windows move from and to memory; a window that does not change in a step is not moved again.
       flops: floating point operations of its matrix products.
     """

@@ -64,13 +64,15 @@ class PallasProblem(LiveProblem):
         self._libtpu = libtpu_version()
         tiles = _TILES[self._name]
         self.space = product(*(parameter for parameter, _ in tiles))
-        self.default = np.array([list(parameter.values).index(usual) for parameter, usual in tiles])
+        self.default = np.array([list(parameter.values).index(default) for parameter, default in tiles])
         compiler = f"xla-tpu-{self._libtpu}"
         content = f"{_FORMAT}|{compiler}|{instance}|{self._machine}|{tiles}"
         self._content = hashlib.sha256(content.encode()).hexdigest()[:16]
-        usual = self.request(self.default)
+        default_tiles = self.request(self.default)
         target = f"{__package__}.pallas_worker:serve"
-        service = Service(target, (self._name, usual, self._machine), memory=MEMORY, name=f"Pallas {self._name}")
+        service = Service(
+            target, (self._name, default_tiles, self._machine), memory=MEMORY, name=f"Pallas {self._name}"
+        )
         self._serve(service, Cache(compiler, self._content))
 
     def request(self, config: NDArray) -> tuple[tuple[str, int | str], ...]:
@@ -84,8 +86,10 @@ class PallasProblem(LiveProblem):
     def paste(self, config: NDArray) -> str:
         """Return Python code that makes the kernel with a candidate's tiles."""
         evaluations = self.evaluate(np.stack([self.default_row(), config]))
-        cost, usual, remark = evaluations.values[1], evaluations.values[0], evaluations.reasons.get(1, "")
-        head = f"{self._name}, {self._machine}, libtpu {self._libtpu}: {cost:,.0f} code bytes, the default {usual:,.0f}"
+        cost, default, remark = evaluations.values[1], evaluations.values[0], evaluations.reasons.get(1, "")
+        head = (
+            f"{self._name}, {self._machine}, libtpu {self._libtpu}: {cost:,.0f} code bytes, the default {default:,.0f}"
+        )
         return _SNIPPET.format(head=f"{head}; {remark}", name=self._name, tiles=dict(self.request(config)))
 
     def facts(self) -> dict[str, str]:

@@ -15,22 +15,22 @@ from .worker import LEAST_SECONDS, Enter, cost_and_remark
 Tiles = tuple[tuple[str, Any], ...]
 
 
-def serve(name: str, usual: Tiles, machine: str) -> Callable[[Tiles, Enter], Any]:
+def serve(name: str, default_tiles: Tiles, machine: str) -> Callable[[Tiles, Enter], Any]:
     """Return the handler for one kernel on one machine.
 
     Args:
       name: of a function in `kernels`.
-      usual: its default tiles.
+      default_tiles: its default tiles.
       machine: one of `MACHINES`.
     """
     os.environ.update(ENVIRONMENT)
-    return Kernels(name, usual, machine).answer
+    return Kernels(name, default_tiles, machine).answer
 
 
 class Kernels:
     """One kernel, and the cost of its default tiles."""
 
-    def __init__(self, name: str, usual: Tiles, machine: str) -> None:
+    def __init__(self, name: str, default_tiles: Tiles, machine: str) -> None:
         import jax
         from jax.experimental import topologies
         from jax.sharding import SingleDeviceSharding
@@ -39,7 +39,7 @@ class Kernels:
 
         topology = topologies.get_topology_desc(platform="tpu", topology_name=f"{machine}:{TOPOLOGIES[machine]}")
         self._sharding, self._machine = SingleDeviceSharding(topology.devices[0]), one_core(machine)
-        self._make, self._usual, self._jax = getattr(kernels, name), usual, jax
+        self._make, self._default_tiles, self._jax = getattr(kernels, name), default_tiles, jax
 
     def answer(self, tiles: Tiles, enter: Enter) -> Any:  # noqa: ANN401 - a cost and a remark, or a status and a reason
         """Return the cost of tiles and a remark, or a status and a reason."""
@@ -48,7 +48,7 @@ class Kernels:
 
     @cached_property
     def _default(self) -> Estimates:
-        return self._estimate(self._usual)
+        return self._estimate(self._default_tiles)
 
     def _estimate(self, tiles: Tiles) -> Estimates:
         kernel = self._make(dict(tiles))
@@ -59,5 +59,5 @@ class Kernels:
             self._jax.clear_caches()
         memory = compiled.memory_analysis()
         roofline = max(kernel.bytes / self._machine.memory, kernel.flops / self._machine.matrix)
-        held = memory.argument_size_in_bytes + memory.output_size_in_bytes + memory.temp_size_in_bytes
-        return Estimates(float(kernel.steps * memory.generated_code_size_in_bytes), roofline, float(held))
+        memory_bytes = memory.argument_size_in_bytes + memory.output_size_in_bytes + memory.temp_size_in_bytes
+        return Estimates(float(kernel.steps * memory.generated_code_size_in_bytes), roofline, float(memory_bytes))
