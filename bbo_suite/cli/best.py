@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import sys
+import textwrap
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,7 +19,13 @@ if TYPE_CHECKING:
 
 @app.command()
 def best(
-    study: StudyName, results: Results = Path("results"), plugin: Plugins = None, as_json: AsLines = False
+    study: StudyName,
+    minimal: Annotated[
+        bool, typer.Option("--minimal", help="Drop changes that gain nothing, and rank the others by their gain.")
+    ] = False,
+    results: Results = Path("results"),
+    plugin: Plugins = None,
+    as_json: AsLines = False,
 ) -> None:
     """Print the best configuration of each problem as text to paste, and measure its speedup again."""
     from ..registry import Registry
@@ -24,7 +33,7 @@ def best(
     from .tables import reserved
 
     complaints: list[str] = []
-    found = best_of(Registry(tuple(plugin or ())), study, results, complaints)
+    found = best_of(Registry(tuple(plugin or ())), study, results, complaints, minimal)
     while True:
         with reserved(True):  # output of problems must not mix with text to paste
             one = next(found, None)
@@ -50,8 +59,32 @@ def _text(best: Best) -> str:
         *([f"  all {best.all_tried:,} candidates were tried{_optimum_note(best)}"] if best.all_tried else []),
         f"  measured again: {_remeasured(best)}",
         f"  checked: {best.checked or 'nothing'}",
+        *_wrapped(f"use: {best.usage}" if best.usage else ""),
+        *_minimal_lines(best),
     ]
     return "\n".join([*lines, "", best.paste or f"configuration {row.config or 'unknown'}", ""])
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, 100, initial_indent="  ", subsequent_indent="    ")
+
+
+def _minimal_lines(best: Best) -> Iterator[str]:
+    """Yield how many changes are needed, then each with its gain: how much the cost rises without it."""
+    least, again = best.minimal, best.minimal_again
+    if least is None or again is None:
+        return
+    changes = best.changes()
+    noise = f", where a rise of up to {least.noise:.2%} counts as noise" if again.noisy else ""
+    yield f"  minimal: {len(changes):,} of {_many(least.changes, 'change')} are needed{noise}"
+    yield f"  its cost: {again.value:.6g}, speedup {_number(again.speedup)}; found in {least.evaluations:,} evaluations"
+    if changes:
+        yield ""
+    yield from (f"  {_gain(gain):>8}  {c.name}: {c.default} -> {c.value}" for c, gain in changes)
+
+
+def _gain(gain: float) -> str:
+    return f"{gain:.3%}" if math.isfinite(gain) else "fails"
 
 
 def _optimum_note(best: Best) -> str:

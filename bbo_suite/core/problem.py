@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import UserError
 from .code_version import code_version, is_ours
+from .program import Change, Program
 from .space import Space
 from .task import Strategies, Structure, Task
 from .value_version import arguments_version
@@ -170,9 +171,21 @@ class Problem(ABC):
 
         By default: a line `name = value` for each parameter that differs from the default.
         """
-        differing = np.flatnonzero(config != self.default_row()).tolist()
-        lines = [f"{self.space.name(i)} = {self.space.values(i)[config[i]]}" for i in differing]
-        return "\n".join(lines) or NO_CHANGE
+        return "\n".join(f"{change.name} = {change.value}" for change in self.changes(config)) or NO_CHANGE
+
+    def changes(self, config: NDArray) -> list[Change]:
+        """Return the differences of an allowed `(d,)` row from the default; those without effect may be left out."""
+        default = self.default_row().tolist()
+        columns = [(i, self.space.values(i)) for i in np.flatnonzero(config != default).tolist()]
+        return [Change(i, self.space.name(i), str(v[default[i]]), str(v[config[i]])) for i, v in columns]
+
+    def picture(self, config: NDArray) -> Program | None:
+        """Return the program as an allowed `(d,)` row compiles it; None if the problem knows no kernels."""
+        return None
+
+    def usage(self) -> str:
+        """Return how to use what `paste` returns: with which tool and version, or that it is for reading only."""
+        return ""
 
     def __repr__(self) -> str:
         """Return the class, the id, the space and the unit."""

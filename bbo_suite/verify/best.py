@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import NDArray
+
 from ..core.problem import Problem
+from ..core.program import Change
 from ..errors import UserError, error_boundary
 from ..registry import Registry
 from ..store.folders import run_folders
 from ..store.rows import Row
 from ..store.stored_run import StoredRun, readable
+from .minimal import Minimal, minimal
 from .remeasure import Remeasured, fresh, measure
 
 COST_ALONE = "nothing besides its cost"
@@ -31,7 +35,11 @@ class Best:
       why_not: why it could not be measured; empty if it was.
       checked: what was verified about the candidate besides its cost.
       paste: the candidate as text for the compiler, such as flags; empty if the problem has none.
+      usage: how to use this text; empty if the problem does not say.
       all_tried: the number of candidates in the space if the runs have tried every one of them; else 0.
+      minimal: the candidate without the changes that gain nothing, if asked for; then `paste` is its text.
+      minimal_again: the cost of that one, measured again.
+      loaded: the problem; None if it is not available.
     """
 
     problem: str
@@ -43,7 +51,11 @@ class Best:
     why_not: str = ""
     checked: str = ""
     paste: str = ""
+    usage: str = ""
     all_tried: int = 0
+    minimal: Minimal | None = None
+    minimal_again: Remeasured | None = None
+    loaded: Problem | None = None
 
     @property
     def is_optimum(self) -> bool:
@@ -85,16 +97,45 @@ class Best:
             "all_tried": self.all_tried or None,
             "is_optimum": self.is_optimum or None,
             "paste": self.paste or None,
+            "usage": self.usage or None,
+            "minimal": self._minimal_facts(),
             "config": self.row.config,
             "path": str(self.run.path),
         }
 
+    def changes(self) -> list[tuple[Change, float]]:
+        """Return the changes of the minimal candidate with their gains, the largest first.
 
-def best_of(registry: Registry, study: str, results: Path | str, complaints: list[str]) -> Iterator[Best]:
+        A gain is how much the cost rises without the change, as a share of the cost; inf if the candidate then fails.
+        """
+        if self.minimal is None or self.loaded is None:
+            return []
+        known = {change.column: change for change in self.loaded.changes(self.minimal.config)}
+        return [(known[each.column], each.gain) for each in self.minimal.needed if each.column in known]
+
+    def _minimal_facts(self) -> dict[str, Any] | None:
+        least, again = self.minimal, self.minimal_again
+        if least is None or again is None or self.loaded is None:
+            return None
+        return {
+            "changes": least.changes,
+            "needed": [{**asdict(change), "gain": gain} for change, gain in self.changes()],
+            "evaluations": least.evaluations,
+            "noise": least.noise,
+            "speedup": again.speedup,
+            "measured_again": asdict(again),
+            "config": self.loaded.space.pack(least.config),
+        }
+
+
+def best_of(
+    registry: Registry, study: str, results: Path | str, complaints: list[str], simplify: bool = False
+) -> Iterator[Best]:
     """Yield the best result for each problem of a study, measured again.
 
     Args:
       complaints: a sentence is appended for each run that cannot be read; it is left out.
+      simplify: also return the changes that gain nothing to the default.
 
     Raises:
       UserError: there is no such study.
@@ -102,7 +143,7 @@ def best_of(registry: Registry, study: str, results: Path | str, complaints: lis
     by_problem: dict[tuple[str, str], _Runs] = {}
     for run in readable(run_folders(study, results), complaints):
         by_problem.setdefault((run.identity.problem, run.identity.fingerprint), _Runs()).add(run)
-    yield from (_best(registry, problem, runs) for (problem, _), runs in by_problem.items())
+    yield from (_best(registry, problem, runs, simplify) for (problem, _), runs in by_problem.items())
 
 
 @dataclass
@@ -122,25 +163,37 @@ class _Runs:
             self.run, self.row = run, new
 
 
-def _best(registry: Registry, problem_id: str, runs: _Runs) -> Best:
-    counts = problem_id, len(runs.folders), runs.evaluations
+def _best(registry: Registry, problem_id: str, runs: _Runs, simplify: bool) -> Best:
     run, row = runs.run, runs.row
+    best = Best(problem_id, len(runs.folders), runs.evaluations, run, row)
     if run is None or row is None:
-        return Best(*counts)
-    own, paste = (*counts, run, row), ""
+        return best
     if not row.config:
-        return Best(*own, why_not="its configuration was not stored")
+        return replace(best, why_not="its configuration was not stored")
     try:
         problem = fresh(registry, problem_id, run.identity.fingerprint)
         config = problem.space.unpack(row.config)
-        with error_boundary(f"problem {problem_id}", "paste"):
-            paste = problem.paste(config)
-        again, tried = measure(problem, config), _all_tried(problem, runs)
-        return Best(*own, again, "", what_is_checked(problem), paste, tried)
+        best = _with_text(replace(best, loaded=problem), problem, config)
+        again = measure(problem, config)
+        best = replace(best, again=again, checked=what_is_checked(problem), all_tried=_all_tried(problem, runs))
+        return _simplified(best, problem, config, again) if simplify else best
     except ValueError as error:
-        return Best(*own, why_not=f"the stored configuration cannot be read: {error}")
+        return replace(best, why_not=f"the stored configuration cannot be read: {error}")
     except UserError as error:
-        return Best(*own, why_not=str(error), paste=paste)
+        return replace(best, why_not=str(error))
+
+
+def _simplified(best: Best, problem: Problem, config: NDArray, again: Remeasured) -> Best:
+    if again.failure:
+        return best
+    least = minimal(problem, config, again.noisy)
+    best = replace(best, minimal=least, minimal_again=measure(problem, least.config))
+    return _with_text(best, problem, least.config)
+
+
+def _with_text(best: Best, problem: Problem, config: NDArray) -> Best:
+    with error_boundary(f"problem {problem.id}", "paste"):
+        return replace(best, paste=problem.paste(config), usage=problem.usage())
 
 
 def _all_tried(problem: Problem, runs: _Runs) -> int:

@@ -20,6 +20,7 @@ from ..layout.arrays import Edge, Node, effective_costs
 from ..layout.layout_pass import LaidOutProgram
 from .columns import Counter, Known, Tally
 from .evaluation import evaluate
+from .fused_program import FusedProgram, fused_program
 from .kernel_timing import describe_kernels
 from .kernel_totals import NO_EDGES, IncomingEdges, inputs
 from .state import FusionState, StateBuffer
@@ -112,6 +113,10 @@ class Fusion:
         counts = rows[:, [Kernel.OPERATIONS, Kernel.OPERANDS]].astype(np.int64)
         runs, read = self.arrays.node[result, Node.RUNS], rows[:, Kernel.READ : Kernel.WORK].sum(axis=1)
         return Kernels(result, self._state.cycles[result], runs, counts[:, 0], read, counts[:, 1], rows)
+
+    def last_program(self) -> FusedProgram:
+        """Return the kernels of the configuration that was evaluated last."""
+        return fused_program(self.arrays, self._state)
 
     def default(self) -> NDArray[np.int8]:
         """Return the `(d,)` configuration that the compiler chooses on its own.

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import re
-import subprocess
-import sys
 import zlib
 from pathlib import Path
 
@@ -14,22 +11,12 @@ from bbo_suite.errors import UserError
 
 from .module import Computation, Instruction, Module, Shape
 from .parser import parse_hlo
+from .stablehlo import is_stablehlo, named, to_hlo
 
 __all__ = ["Computation", "Instruction", "Module", "Shape", "parse", "read", "read_hlo_text"]
 
 MAX_BYTES = 1 << 28
 FORMATS = "the path of HLO or StableHLO text, plain or gzip"
-
-# Aliases such as `#loc = loc(unknown)` may come before the module.
-_STABLEHLO = re.compile(r"(?:\s|//[^\n]*+|#[^\n]*+)*+module\s*+(?:@|attributes\b|\{)")
-_CONVERT = """
-import sys
-from jaxlib import xla_client
-text = sys.stdin.buffer.read()
-computation = xla_client._xla.mlir.mlir_module_to_xla_computation(text, use_tuple_args=False, return_tuple=False)
-sys.stdout.buffer.write(computation.as_hlo_text().encode())
-"""
-_MLIR_ERROR = re.compile(r":(\d+):\d+: error: ([^\n]*)")
 
 
 def read(path: str | Path) -> Module:
@@ -39,7 +26,7 @@ def read(path: str | Path) -> Module:
 
 def read_hlo_text(path: str | Path) -> str:
     """Return the HLO text in a file of HLO or StableHLO text, plain or gzip; a UserError says why there is none."""
-    return _as_hlo(_text(path), str(path))
+    return _as_hlo(_text(path), str(path))[0]
 
 
 def _text(path: str | Path) -> str:
@@ -53,15 +40,19 @@ def _text(path: str | Path) -> str:
 
 
 def parse(text: str, source: str = "HLO text") -> Module:
-    """Return the module that HLO or StableHLO text prints; ``source`` names the text in a UserError."""
-    hlo = _as_hlo(text, source)
-    return parse_hlo(hlo, source if hlo is text else f"{source} as HLO")
+    """Return the module that HLO or StableHLO text prints; ``source`` names the text in a UserError.
+
+    Instructions have the names that they have in the text.
+    """
+    hlo, names = _as_hlo(text, source)
+    return parse_hlo(text, source) if hlo is text else named(parse_hlo(hlo, f"{source} as HLO"), names)
 
 
-def _as_hlo(text: str, source: str) -> str:
+def _as_hlo(text: str, source: str) -> tuple[str, list[str]]:
+    """Return HLO text, and if it was StableHLO, the names of its instructions there."""
     if not text.strip():
         raise UserError(f"{source} is empty; give {FORMATS}.")
-    return _hlo_from_stablehlo(text, source) if _STABLEHLO.match(text) else text
+    return to_hlo(text, source) if is_stablehlo(text) else (text, [])
 
 
 def _read_bytes(path: str | Path) -> bytes:
@@ -82,24 +73,3 @@ def _unpack(data: bytes, path: str | Path) -> bytes:
             return file.read(MAX_BYTES + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise UserError(f"{path} is a damaged gzip file ({error}); copy or pack it again.") from None
-
-
-def _hlo_from_stablehlo(text: str, source: str) -> str:
-    """Return HLO text from jaxlib, which runs in a process of its own because bad input can crash it."""
-    command = [sys.executable, "-P", "-c", _CONVERT]
-    result = subprocess.run(command, input=text.encode(errors="replace"), capture_output=True, check=False)
-    if result.returncode == 0:
-        return result.stdout.decode()
-    raise UserError(
-        f"{source} is StableHLO that jaxlib cannot convert ({_reason(result)}); print it again with"
-        " jax.jit(f).lower(x).as_text(), or print HLO text with jax.jit(f).lower(x).compiler_ir('hlo').as_hlo_text()."
-    )
-
-
-def _reason(result: subprocess.CompletedProcess[bytes]) -> str:
-    """Return the first complaint of the MLIR parser, or else the last line of the traceback."""
-    messages = result.stderr.decode(errors="replace").strip()
-    error = _MLIR_ERROR.search(messages)
-    if error:
-        return f"line {error[1]}: {error[2]}"
-    return "it crashed" if result.returncode < 0 or not messages else messages.splitlines()[-1]

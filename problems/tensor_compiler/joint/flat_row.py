@@ -63,8 +63,14 @@ class FlatRow:
             return f"layout of {names[self._layout.nodes[place]]}"
         if family == "fusion":
             return f"fuse {self._layout.fusion_name(place)}"
-        root, slot = divmod(place, len(SETTINGS[family]))
-        return f"{names[self.roots[root]]}: {SLOTS[SETTINGS[family][slot]]}"
+        node, setting = self.setting(column)
+        return f"{names[node]}: {setting}"
+
+    def setting(self, column: int) -> tuple[int, str]:
+        """Return the node whose kernel a column of tiles or flags sets, and the name of what it sets."""
+        family = next(name for name in SETTINGS if column < self.span[name].stop)
+        root, slot = divmod(column - self.span[family].start, len(SETTINGS[family]))
+        return int(self.roots[root]), SLOTS[SETTINGS[family][slot]]
 
     def values(self, column: int) -> tuple[Any, ...]:
         """Return the values of a decision in the order of their numbers."""

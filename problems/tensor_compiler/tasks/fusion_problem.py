@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Evaluations, Space, Structure, UserError
+from bbo_suite.core.program import Program
 
 from .program_problem import ProgramProblem
 
@@ -41,6 +42,13 @@ class FusionProblem(ProgramProblem):
     def evaluate(self, configs: NDArray) -> Evaluations:
         """Return the run times in seconds of the program under `(n, d)` fusion decisions."""
         return Evaluations.of(self._fusion.seconds(configs))
+
+    def picture(self, config: NDArray) -> Program:
+        """Return the kernels that a `(d,)` row makes."""
+        from .picture import picture
+
+        self._fusion.seconds(config[None])
+        return picture(self._laid, self._fusion, self._machine, {})
 
     def structure(self) -> Structure:
         """Return which decisions interact, the features of each, and the graph whose edges they decide."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Evaluations, Space, Status, Structure
+from bbo_suite.core.program import Change, Program
 
-from .program_problem import ProgramProblem, place
+from .program_problem import ProgramProblem
 
 if TYPE_CHECKING:
     from ..joint.passes import LayoutResult
@@ -47,19 +47,35 @@ class JointProblem(ProgramProblem):
         status = np.where(overflowing < 0, Status.OK, Status.COMPILE_ERROR).astype(np.int8)
         return Evaluations(seconds, status, reasons)
 
-    def _changes(self, config: NDArray) -> Iterator[tuple[str, str]]:
+    def changes(self, config: NDArray) -> list[Change]:
         """Leave out decisions without effect under the earlier ones, and give the values of tiles and flags."""
         flat, graph = self._passes.flat, self._passes.apply("layout", self._graph, config)
         fused = self._passes.apply("fusion", graph, config)
         live = [np.arange(flat.span["layout"].stop), graph.decisions.columns]
         live += [decided.columns for decided in fused.decisions.values()]
         settings = self._passes.settings(graph, fused, config)
-        default = self.default_row()
-        for column in np.concatenate(live).tolist():
-            if config[column] != default[column]:
-                operation, what = place(flat.name(column).removeprefix("layout of ").removeprefix("fuse "))
-                label = settings[column] if column in settings else flat.values(column)[config[column]]
-                yield operation, f"{what} = {label}"
+        default, changes = self.default_row(), []
+        for i in np.concatenate(live).tolist():
+            values = flat.values(i)
+            label = settings[i] if i in settings else values[config[i]]
+            changes.append(Change(i, flat.name(i), str(values[default[i]]), str(label)))
+        return [change for change in changes if config[change.column] != default[change.column]]
+
+    def picture(self, config: NDArray) -> Program:
+        """Return the kernels that a `(d,)` row makes, with its layouts, and the tile and flags of each kernel."""
+        from .picture import picture
+
+        passes, flat = self._passes, self._passes.flat
+        graph = passes.apply("layout", self._graph, config)
+        settings = passes.settings(graph, passes.apply("fusion", graph, config), config)
+        chosen: dict[int, dict[str, str]] = {}
+        for i, node in enumerate(passes.layout.nodes.tolist()):
+            chosen[node] = {flat.name(i): str(flat.values(i)[config[i]])}
+        for i, value in settings.items():
+            node, name = flat.setting(i)
+            chosen.setdefault(node, {})[name] = f"{value:g}"
+        passes.seconds(graph, config[None])
+        return picture(graph.laid, graph.fusion, self._machine, chosen)
 
     def structure(self) -> Structure:
         """Return which decisions interact, the features of each, the graph, and the passes."""

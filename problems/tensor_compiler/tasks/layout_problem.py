@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Evaluations, Space, Structure, UserError
+from bbo_suite.core.program import Program
 
 from .program_problem import ProgramProblem
+
+if TYPE_CHECKING:
+    from ..fusion.fusion_pass import Fusion
+    from ..layout.layout_pass import LaidOutProgram
 
 
 class LayoutProblem(ProgramProblem):
@@ -42,10 +48,23 @@ class LayoutProblem(ProgramProblem):
         return Evaluations.of(np.array([self._seconds(config) for config in configs]))
 
     def _seconds(self, config: NDArray) -> float:
+        return self._fused(self._pass.apply(config))[1]
+
+    def _fused(self, laid: LaidOutProgram) -> tuple[Fusion, float]:
+        """Return the fusion pass after the default fusion of a laid-out program, and the run time in seconds."""
         from ..fusion.fusion_pass import Fusion
 
-        fusion = Fusion(self._pass.apply(config), self._machine, self._buffer)
-        return float(fusion.seconds(fusion.default()[None])[0])
+        fusion = Fusion(laid, self._machine, self._buffer)
+        return fusion, float(fusion.seconds(fusion.default()[None])[0])
+
+    def picture(self, config: NDArray) -> Program:
+        """Return the kernels of the default fusion under a `(d,)` row, with the layouts that the row decides."""
+        from .picture import picture
+
+        laid = self._pass.apply(config)
+        layouts = [{f"layout of {self._name(i)}": self._values(i)[choice]} for i, choice in enumerate(config.tolist())]
+        chosen = dict(zip(self._pass.nodes.tolist(), layouts, strict=True))
+        return picture(laid, self._fused(laid)[0], self._machine, chosen)
 
     def structure(self) -> Structure:
         """Return which choices interact, the features of each, and the program in its default layouts."""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
-import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Problem
@@ -69,15 +67,17 @@ class ProgramProblem(Problem):
     def paste(self, config: NDArray) -> str:
         """Return a line `decision = label` for each difference from the compiler's choice, by operation."""
         lines: dict[str, list[str]] = {}
-        for operation, decision in self._changes(config):
-            lines.setdefault(operation, [operation]).append(f"  {decision}")
+        for change in self.changes(config):
+            operation, what = place(change.name)
+            lines.setdefault(operation, [operation]).append(f"  {what} = {change.value}")
         return "\n".join(line for own in lines.values() for line in own) or NO_CHANGE
 
-    def _changes(self, config: NDArray) -> Iterator[tuple[str, str]]:
-        """Yield the operation and the decision of each difference from the default."""
-        for column in np.flatnonzero(config != self.default_row()).tolist():
-            operation, what = place(self.space.name(column))
-            yield operation, f"{what} = {self.space.values(column)[config[column]]}"
+    def usage(self) -> str:
+        """Return that no real compiler takes these decisions."""
+        return (
+            "for reading only: these are decisions of a simulated compiler, which no real one takes by name. They show"
+            " where a real compiler may gain; xla-tpu searches decisions of XLA:TPU that can be pasted"
+        )
 
     def fingerprint(self) -> str:
         """Return a text that changes with the program, the machine and the cost model."""
@@ -92,8 +92,9 @@ class ProgramProblem(Problem):
 
 def place(name: str) -> tuple[str, str]:
     """Return the operation that a decision is about, and what is decided about it, from the decision's name."""
+    operation = name.removeprefix("layout of ").removeprefix("fuse ")
     for mark, what in ((" -> ", "fused into "), (": ", "")):
-        operation, found, rest = name.partition(mark)
+        start, found, rest = operation.partition(mark)
         if found:
-            return operation, f"{what}{rest}"
-    return name, "layout"
+            return start, f"{what}{rest}"
+    return operation, "layout"

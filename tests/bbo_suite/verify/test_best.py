@@ -74,7 +74,7 @@ def test_the_text_is_for_people_and_holds_what_is_pasted_on_lines_of_its_own(sui
 
 def test_of_all_rows_those_of_the_best_run_stay_in_memory(suite, study, tmp_path, monkeypatch):
     kept, before = [], rows_in_memory()
-    monkeypatch.setattr(best, "_best", lambda registry, problem, runs: kept.append(runs))
+    monkeypatch.setattr(best, "_best", lambda registry, problem, runs, simplify: kept.append(runs))
     list(best_of(Registry(), "s", tmp_path / "results", []))
     assert kept[0].evaluations == 120 and len(kept[0].folders) == 2
     assert rows_in_memory() - before == 60

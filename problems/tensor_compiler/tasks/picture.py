@@ -1,0 +1,39 @@
+"""A candidate's program as kernels with names, settings and seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bbo_suite.core.program import Kernel, Program
+
+from ..fusion.fusion_pass import Fusion
+from ..hardware.machine import Machine, Rate
+from ..layout.layout_pass import LaidOutProgram
+
+Settings = Mapping[int, Mapping[str, str]]
+"""What is chosen for nodes of the first graph, by name."""
+
+
+def picture(laid: LaidOutProgram, fusion: Fusion, machine: Machine, settings: Settings) -> Program:
+    """Return the program that a fusion pass has evaluated last.
+
+    Args:
+      laid: the program that the pass has fused.
+      fusion: the pass.
+      machine: what it runs on.
+      settings: what is chosen for nodes; a kernel has those of all nodes that it computes.
+    """
+    fused, hertz = fusion.last_program(), float(machine.array()[Rate.HERTZ])
+    kernels = []
+    for i, (result, cycles) in enumerate(zip(fused.result.tolist(), fused.cycles.tolist(), strict=True)):
+        nodes = fused.members[fused.starts[i] : fused.starts[i + 1]].tolist()
+        chosen = {name: text for v in nodes for name, text in settings.get(int(laid.origin[v]), {}).items()}
+        members = tuple(instruction(laid, v) for v in nodes)
+        kernels.append(Kernel(laid.name(result), cycles / hertz, members, chosen))
+    return Program(tuple(kernels), fused.edges)
+
+
+def instruction(laid: LaidOutProgram, node: int) -> str:
+    """Return the name of a node, with its opcode if the name does not begin with it."""
+    name, opcode = laid.name(node), laid.opcode(node)
+    return name if name.startswith(opcode) else f"{name} ({opcode})"

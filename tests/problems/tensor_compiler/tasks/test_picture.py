@@ -1,0 +1,78 @@
+"""The picture of a candidate: its kernels with what they compute, and the data that goes through memory."""
+
+import numpy as np
+import pytest
+
+import bbo_suite
+from bbo_problems.tensor_compiler.tasks.fusion_problem import FusionProblem
+
+SIZE = "f32[1024,1024]{1,0}"
+DIAMOND = f"""HloModule diamond
+ENTRY main {{
+  p0 = {SIZE} parameter(0)
+  e = {SIZE} exponential(p0)
+  n = {SIZE} negate(e)
+  m = {SIZE} multiply(e, p0)
+  s = {SIZE} add(n, m)
+  ROOT t = {SIZE} sine(s)
+}}
+"""
+
+
+@pytest.fixture
+def diamond(tmp_path):
+    """Return a fusion task whose first producer has two users, and a function that draws a candidate of it."""
+    (tmp_path / "diamond.hlo").write_text(DIAMOND)
+    problem = FusionProblem.from_file(str(tmp_path / "diamond.hlo"))
+    names = [problem.space.name(i) for i in range(len(problem.space))]
+    return lambda *fused: problem.picture(np.array([name in fused for name in names], np.int8))
+
+
+def drawn(program):
+    kernels = {kernel.name: set(kernel.members) for kernel in program.kernels}
+    edges = {(program.kernels[a].name, program.kernels[b].name) for a, b in program.edges.tolist()}
+    return kernels, edges
+
+
+def test_kernels_have_their_members_and_edges_lead_through_memory(diamond):
+    e, n, m, s, t = "e (exponential)", "n (negate)", "m (multiply)", "s (add)", "t (sine)"
+    kernels, edges = drawn(diamond())
+    assert kernels == {"e": {e}, "n": {n}, "m": {m}, "s": {s}, "t": {t}}
+    assert edges == {("e", "n"), ("e", "m"), ("n", "s"), ("m", "s"), ("s", "t")}
+    kernels, edges = drawn(diamond("e -> n", "e -> m", "s -> t"))
+    assert kernels == {"n": {e, n}, "m": {e, m}, "t": {s, t}}
+    assert edges == {("n", "t"), ("m", "t")}
+    kernels, edges = drawn(diamond("e -> n"))
+    assert kernels == {"e": {e}, "n": {e, n}, "m": {m}, "s": {s}, "t": {t}}
+    assert edges == {("e", "m"), ("n", "s"), ("m", "s"), ("s", "t")}
+
+
+@pytest.mark.parametrize("family", ["fusion", "layout", "joint"])
+def test_costs_of_kernels_add_up_to_that_of_the_candidate(family):
+    problem = bbo_suite.problem(f"{family}/rnn")
+    rng = np.random.default_rng(3)
+    for config in (problem.default_row(), problem.space.sample(1, rng)[0]):
+        if family == "joint":
+            config[problem._passes.columns("tile")] = 0  # a random tile overflows
+        program = problem.picture(config)
+        assert sum(kernel.cost for kernel in program.kernels) == pytest.approx(problem.evaluate(config[None]).values[0])
+        assert all(kernel.members for kernel in program.kernels)
+        assert program.edges.max() < len(program.kernels)
+        assert (program.edges[:, 0] < program.edges[:, 1]).all()
+
+
+def test_kernels_show_what_is_chosen_for_them():
+    problem = bbo_suite.problem("joint/rnn")
+    config = problem.default_row()
+    live = problem._passes.apply("fusion", problem._passes.apply("layout", problem._graph, config), config)
+    config[live.decisions["flags"].columns[0]] = 1
+    before, after = (problem.picture(row).kernels for row in (problem.default_row(), config))
+    (changed,) = [i for i, pair in enumerate(zip(before, after, strict=True)) if pair[0].settings != pair[1].settings]
+    (change,) = problem.changes(config)
+    assert change.name == f"{after[changed].name}: buffers"
+    assert (
+        float(change.value) == float(after[changed].settings["buffers"]) != float(before[changed].settings["buffers"])
+    )
+    layout = bbo_suite.problem("layout/rnn")
+    kernels = layout.picture(layout.default_row()).kernels
+    assert any(name.startswith("layout of ") for kernel in kernels for name in kernel.settings)
