@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from . import formatting
-from .judgement import Group, Judgement
+from .headline import headline
+from .judgement import Judgement
 from .leaderboard import Leaderboard
 from .run_summary import RunSummary
 
@@ -50,26 +51,12 @@ def _overall(judgement: Judgement, board: Leaderboard) -> Iterator[str]:
         ranked = board.ranked(names)
         if ranked:
             leaders.append(ranked[0])
-            yield _leader(judgement, board, group, ranked)
+            yield headline(judgement, board, group, ranked)
             yield from _others(board, ranked)
             yield from _absent(names, ranked)
     if len(leaders) == 2:
         yield _structure(board, *leaders)
     yield from _different_problems(judgement, board)
-
-
-def _leader(judgement: Judgement, board: Leaderboard, group: Group, ranked: Sequence[str]) -> str:
-    mean, low, high = board.means[ranked[0]]
-    kind = "geometric mean speedup" if len(judgement.problems) > 1 else "mean speedup"
-    bounds = "" if formatting.interval(low, high) == "–" else f" (95 % interval {formatting.interval(low, high)})"
-    after = f"after {formatting.span(list(judgement.scores.cutoffs.values()))} evaluations"
-    number = f"{kind} {formatting.speedup(mean)}{bounds} {board.scope} {after}."
-    tied = [ranked[0], *board.verdict(ranked).tied]
-    if len(ranked) == 1:
-        return f"{ranked[0]} is the only {group.one}: {number}"
-    if len(tied) > 1:
-        return f"{formatting.listed(tied)} tie exactly as the best of {len(ranked)} {group.several}: {number}"
-    return f"{ranked[0]} is the best of {len(ranked)} {group.several}: {number}"
 
 
 def _absent(names: Sequence[str], ranked: Sequence[str]) -> Iterator[str]:
@@ -94,9 +81,10 @@ def _others(board: Leaderboard, ranked: Sequence[str]) -> Iterator[str]:
             f"{board.samples}: by rank it is significantly worse."
         )
     if found.undecided and board.testable:
-        yield f"{best} does not differ significantly from {_gaps(board, best, found.undecided)}: treat these as ties."
+        yield f"{best} has a higher mean than {_gaps(board, best, found.undecided)}, which may be chance."
     elif found.undecided:
-        yield f"{best} is ahead of {_gaps(board, best, found.undecided)}, but there is too little data for a test."
+        gaps = _gaps(board, best, found.undecided)
+        yield f"{best} has a higher mean than {gaps}, but there is too little data for a test."
 
 
 def _gaps(board: Leaderboard, first: str, names: Sequence[str]) -> str:
@@ -116,12 +104,13 @@ def _structure(board: Leaderboard, black_box: str, structured: str) -> str:
         return f"Structure: {structured} and {black_box} tie {board.scope}; {who}."
     first, second = board.ranked([black_box, structured])
     pair = board.pair(first, second)
-    verdict = "which is significant" if pair.significant else "which may be chance"
-    if not board.testable:
-        verdict = "but there is too little data for a test"
+    if pair.significant:
+        gap = _gaps(board, first, [second])
+        return f"Structure: {first} is ahead of {gap} {board.scope}, which is significant; {who}."
+    verdict = "which may be chance" if board.testable else "but there is too little data for a test"
     if pair.reversed().significant:
         verdict = "but only in the mean: by rank it is significantly worse"
-    return f"Structure: {first} is ahead of {_gaps(board, first, [second])} {board.scope}, {verdict}; {who}."
+    return f"Structure: {first} has a higher mean than {_gaps(board, first, [second])} {board.scope}, {verdict}; {who}."
 
 
 def _different_problems(judgement: Judgement, board: Leaderboard) -> Iterator[str]:
@@ -138,15 +127,18 @@ def _different_problems(judgement: Judgement, board: Leaderboard) -> Iterator[st
 def _by_problem(judgement: Judgement) -> Iterator[str]:
     for group, names in judgement.groups():
         ranked = [(board, board.ranked(names)) for board in judgement.problems.values()]
-        verdicts = [board.verdict(part) for board, part in ranked if len(part) > 1]
+        verdicts = [(board.testable, board.verdict(part)) for board, part in ranked if len(part) > 1]
         if not verdicts:
             continue
-        ahead = Counter(verdict.best for verdict in verdicts if not verdict.tied)
-        clear = sum(verdict.clear for verdict in verdicts)
-        ties = len(verdicts) - ahead.total()
-        wins = [f"{name} on {number}" for name, number in ahead.most_common()]
-        wins += [f"a tie on {ties}"] if ties else []
+        clear = Counter(verdict.best for _, verdict in verdicts if verdict.clear)
+        wins = [f"{name} on {number}" for name, number in clear.most_common()]
+        wins += [f"none on {len(verdicts) - clear.total()}"] if len(verdicts) > clear.total() else []
         yield (
-            f"Best mean by problem ({len(verdicts)} with several {group.several}): {formatting.listed(wins)}. The best "
-            f"is significantly better than all others of its kind on {clear or 'none'}."
+            f"By problem ({len(verdicts)} with several {group.several}), significantly better than all others of its "
+            f"kind: {formatting.listed(wins)}."
         )
+        leaders = Counter(name for testable, verdict in verdicts if testable for name in verdict.leaders)
+        if clear.total() < len(verdicts) and leaders:
+            shares = formatting.listed(f"{name} on {number}" for name, number in leaders.most_common())
+            tested = sum(testable for testable, _ in verdicts)
+            yield f"Not significantly worse than the highest mean, of {tested} problems: {shares}."

@@ -28,6 +28,7 @@ class Verdict:
       beaten: others that are significantly worse.
       contrary: others of a lower mean that are significantly better by rank.
       undecided: the rest, each without a significant difference.
+      trailing: those of `beaten` that are significantly worse than each of the leaders, not only than the best.
     """
 
     best: str
@@ -35,6 +36,12 @@ class Verdict:
     beaten: list[str]
     contrary: list[str]
     undecided: list[str]
+    trailing: list[str]
+
+    @property
+    def leaders(self) -> list[str]:
+        """The best and all that are not significantly worse: none of them may be called the best alone."""
+        return [self.best, *self.tied, *self.contrary, *self.undecided]
 
     @property
     def clear(self) -> bool:
@@ -100,7 +107,10 @@ class Leaderboard:
         rest = [name for name in others if name not in tied]
         beaten = [name for name in rest if self.pair(best, name).significant]
         contrary = [name for name in rest if self.pair(name, best).significant]
-        return Verdict(best, tied, beaten, contrary, [name for name in rest if name not in {*beaten, *contrary}])
+        undecided = [name for name in rest if name not in {*beaten, *contrary}]
+        leaders = [best, *tied, *contrary, *undecided]
+        trailing = [name for name in beaten if all(self.pair(leader, name).significant for leader in leaders)]
+        return Verdict(best, tied, beaten, contrary, undecided, trailing)
 
 
 def on_problem(scores: Scores, problem: str) -> Leaderboard:

@@ -75,7 +75,7 @@ def pairwise(judgement: Judgement) -> Table | None:
     several = len(judgement.problems) > 1
     rows = [_pair_row(judgement.scores, pair, several) for pair in pairs]
     on_problems = ["won–tied–lost", "probability of improvement"] if several else []
-    columns = ["better", "worse", *on_problems, "by (95 %)", "p", "p (Holm)"]
+    columns = ["higher mean", "lower mean", *on_problems, "by (95 %)", "p", "p (Holm)"]
     return Table("pairs", "Pairs of strategies", _OVER_PROBLEMS if several else _ON_ONE, columns, rows)
 
 
@@ -90,7 +90,7 @@ def _pair_row(scores: Scores, pair: Pair, several: bool) -> list[Cell]:
 
 
 _OVER_PROBLEMS = """Over all problems that both ran; won, tied and lost by mean speedup. Probability of improvement:
-that a run of the better strategy beats a run of the worse one on a random problem; ties count half. By: geometric mean
+that a run of the first strategy beats a run of the second on a random problem; ties count half. By: geometric mean
 of the ratio of mean speedups, with Student's t interval over problems. Two-sided Wilcoxon signed-rank test over
 problems; p is corrected for all pairs in the table (Holm). * uses the structure."""
 _ON_ONE = """By: difference of the mean speedups with Welch's interval. Two-sided Wilcoxon rank-sum test (Mann-Whitney)

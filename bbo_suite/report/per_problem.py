@@ -45,7 +45,7 @@ def gain_share(speedup: float, best: float) -> float:
 
 
 def winners(judgement: Judgement) -> Table:
-    """Return the best strategy of each problem, of the black-box strategies and of those that use the structure."""
+    """Return the highest mean of each problem, and what the tests say of it, for each group of strategies."""
     rows = []
     for problem, board in judgement.problems.items():
         for group, names in judgement.groups():
@@ -53,8 +53,8 @@ def winners(judgement: Judgement) -> Table:
             if ranked:
                 winner = _winner(judgement.scores, board, ranked)
                 rows.append([table.text(problem), table.text(group.short), *winner])
-    columns = ["problem", "uses", "best strategy", "mean speedup (95 %)", "ahead of the next by (95 %)", "verdict"]
-    return Table("winners", "Best strategy by problem", _WINNERS, columns, rows)
+    columns = ["problem", "uses", "highest mean", "mean speedup (95 %)", "ahead of the next by (95 %)", "verdict"]
+    return Table("winners", "Highest mean by problem", _WINNERS, columns, rows)
 
 
 _WINNERS = """Welch's interval of the difference. Verdicts are those of a two-sided Mann-Whitney test over runs at 5 %,

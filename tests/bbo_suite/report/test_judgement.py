@@ -44,6 +44,9 @@ def test_a_mean_that_depends_on_one_run_is_not_called_better(studies):
     assert (verdict.best, verdict.beaten, verdict.contrary) == ("lucky", ["slow"], ["steady"]) and not verdict.clear
     assert words_for_winners(studies) == ["only by the mean: significantly worse by rank than steady"]
     assert "only because of a few runs: by rank it is significantly worse" in answer(studies)
+    assert answer(studies).startswith(
+        "None of 3 black-box strategies is the best. lucky has the highest mean, but by rank"
+    )
 
 
 def test_a_winner_over_problems_and_one_that_does_not_differ(studies):
@@ -59,7 +62,19 @@ def test_a_winner_over_problems_and_one_that_does_not_differ(studies):
         1.5, abs=0.01
     )
     judgement = studies.judgement()
+    assert found[BLACK_BOX].leaders == [best, other] and found[BLACK_BOX].trailing == ["z"]
+    headline = next(sentences(judgement))
+    assert headline.startswith(f"{best} and {other} cannot be told apart by a test; both are ahead of z: ")
+    assert "best" not in headline
     assert not any(verdicts(each, judgement)[BLACK_BOX].clear for each in judgement.problems.values())
+
+
+def test_only_what_every_leader_beats_is_behind_all_of_them(studies):
+    runs = studies.finals("p/a", x=[4, 4.1, 4.2, 4.3, 4.4], y=[3.9, 4.15, 4.6, 5.9, 7.9], z=[5.8, 6, 6.1, 6.2, 6.3])
+    studies.add(runs)
+    verdict = overall(studies)[1][BLACK_BOX]
+    assert (verdict.leaders, verdict.beaten, verdict.trailing) == (["x", "y"], ["z"], [])
+    assert next(sentences(studies.judgement())).startswith("x and y cannot be told apart by a test: mean speedup 1.9")
 
 
 def test_strategies_that_use_structure_are_judged_apart(studies):
@@ -84,7 +99,7 @@ def test_ties_everywhere(studies):
     _, found = overall(studies)
     assert [found[BLACK_BOX].best, *found[BLACK_BOX].tied] == ["x", "y", "z"] and not found[BLACK_BOX].clear
     assert words_for_winners(studies) == ["tied with y and z"] * 2
-    assert "Best mean by problem (2 with several black-box strategies): a tie on 2." in answer(studies)
+    assert "significantly better than all others of its kind: none on 2." in answer(studies)
 
 
 def test_one_run(studies):
@@ -101,6 +116,8 @@ def test_one_repeat_cannot_be_tested(studies, problems):
     board, found = overall(studies)
     assert not board.testable and found[BLACK_BOX].undecided == ["y"]
     assert board.tested == (problems > 1)
+    headline = next(sentences(studies.judgement()))
+    assert headline.startswith("There are too few ") and "which of 2 black-box strategies is best" in headline
 
 
 def test_a_strategy_without_runs_on_a_problem_is_not_among_the_best(studies):
