@@ -1,13 +1,12 @@
 """The child's side: a process that answers requests one by one, and may die at any of them.
 
-It is started as a script and imports the standard library alone, so that it starts fast. It talks to its parent through
-a socket that it inherits. What a compiler prints goes to a file, whose last lines explain a crash.
+The keeper (`keeper.py`) starts it. It imports the standard library alone, so that it starts fast. It talks to the suite
+through a socket that it inherits. What a compiler prints goes to a file, whose last lines explain a crash.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import importlib
 import os
 import resource
@@ -21,7 +20,6 @@ Enter = Callable[[str, float], None]
 Handler = Callable[[Any, Enter], Any]
 
 _SPARE_SECONDS = 5.0
-_PR_SET_PDEATHSIG = 1
 _FILE = 64 << 20
 """Largest file in bytes that a child may write: its output must not fill the disk."""
 
@@ -30,19 +28,10 @@ def main() -> None:
     """Receive what to serve, make the handler, send `ready`, then answer requests until the parent is gone."""
     connection = Connection(int(sys.argv[1]))
     os.set_inheritable(connection.fileno(), False)
-    _end_with(int(sys.argv[2]))
     try:
         _serve(connection)
     except (EOFError, BrokenPipeError, ConnectionResetError):
         os._exit(0)  # the parent has closed the socket; there is nothing to clean up
-
-
-def _end_with(parent: int) -> None:
-    """Ask Linux to kill this process when its parent ends; on other systems the closed socket ends it."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(0)
 
 
 def _serve(connection: Connection) -> None:
@@ -85,7 +74,7 @@ def _message(error: Exception) -> str:
 
 
 def _limit(memory: int) -> None:
-    for kind, most in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, _FILE)):
+    for kind, most in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_FSIZE, _FILE)):
         with contextlib.suppress(ValueError, OSError):  # a stricter limit is in force already
             resource.setrlimit(kind, (most, most))
 

@@ -16,7 +16,14 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-_SCRIPT = Path(__file__).with_name("child.py")
+from .temporary import TemporaryFolder
+
+_SCRIPT = Path(__file__).with_name("keeper.py")
+_END_SECONDS = 2.0
+"""Time for the keeper of a child to end all its processes."""
+_SEARCHED = ("PATH", "LD_LIBRARY_PATH", "LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX", "CPATH", "C_INCLUDE_PATH")
+_COMPILERS = (*_SEARCHED, "SDKROOT", "CONDA_BUILD_SYSROOT", "NIX_CFLAGS_COMPILE", "NIX_LDFLAGS")
+"""Variables by which compilers find their parts; a confined child gets no others."""
 _TAIL = 4000
 """Bytes at the end of the output that are searched for an explanation."""
 
@@ -33,6 +40,8 @@ class Service:
       memory: largest address space of a child, in bytes.
       start_seconds: time limit of a child until it is ready.
       name: for error messages (default: the target).
+      confined: whether the child runs a user's program. Then it works in a temporary folder, has no environment but the
+        variables that compilers need, and, where the kernel allows it, sees no other process.
     """
 
     target: str
@@ -41,6 +50,7 @@ class Service:
     memory: int = 4 << 30
     start_seconds: float = 120.0
     name: str = ""
+    confined: bool = False
 
     @property
     def title(self) -> str:
@@ -50,38 +60,56 @@ class Service:
 
 @dataclass
 class Child:
-    """One process.
+    """One process, its keeper, and its temporary folder.
 
     Attributes:
       ready: whether it has started.
+      used: whether it has answered a request.
       task: number of the request that it works on, None while it is idle or starts.
       stage: the last stage that it entered for this request.
       since: when the request was sent.
       limit: seconds that it may take now, until `deadline`.
+      exited: whether it has ended by itself, not by a signal.
     """
 
     service: Service
     ready: bool = False
+    used: bool = False
     task: int | None = None
     stage: str = ""
     since: float = 0.0
     limit: float = 0.0
+    exited: bool = False
     deadline: float = math.inf
     _printed: Any = field(default_factory=tempfile.TemporaryFile)
 
     def __post_init__(self) -> None:
+        self._folder = TemporaryFolder()
         ours, theirs = socket.socketpair()
-        command = [sys.executable, "-P", str(_SCRIPT), str(theirs.fileno()), str(os.getpid())]
-        quiet = {"stdin": subprocess.DEVNULL, "stdout": self._printed, "stderr": self._printed}
-        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        how = "confined" if self.service.confined else "free"
+        command = [sys.executable, "-P", str(_SCRIPT), str(theirs.fileno()), str(os.getpid()), how]
         with theirs:
             self._process = subprocess.Popen(
-                command, pass_fds=[theirs.fileno()], start_new_session=True, env=environment, **quiet
+                command,
+                cwd=self._folder.path if self.service.confined else None,
+                env=self._environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=self._printed,
+                stderr=self._printed,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
             )
         self.connection = Connection(ours.detach())
         self.set_limit(self.service.start_seconds)
+        paths = [str(Path(path).absolute()) for path in sys.path]
         with contextlib.suppress(OSError):  # it is dead already; the next wait for it will notice
-            self.connection.send((self.service.target, self.service.arguments, self.service.memory, sys.path))
+            self.connection.send((self.service.target, self.service.arguments, self.service.memory, paths))
+
+    def _environment(self) -> dict[str, str]:
+        given = dict(os.environ)
+        if self.service.confined:
+            given = {name: given[name] for name in _COMPILERS if name in given} | {"LC_ALL": "C"}
+        return given | {"OMP_NUM_THREADS": "1", "TMPDIR": str(self._folder.path)}
 
     def ask(self, task: int, request: Any) -> bool:  # noqa: ANN401 - the target's own
         """Send a request; return False if the child has died."""
@@ -114,12 +142,18 @@ class Child:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(1.0 if dying else 0.0)
         code = self._process.returncode
+        self.exited = code is not None and code >= 0
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            if sys.platform == "linux":  # elsewhere the keeper does not know what to end
+                self._process.terminate()
+                self._process.wait(_END_SECONDS)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         self.connection.close()
         line = self._explanation()
         self._printed.close()
+        self._folder.remove()
         ending = "was killed" if code is None else _ending(code)
         return f"{ending}: {line}" if line else ending
 

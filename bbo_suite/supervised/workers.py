@@ -11,7 +11,7 @@ import os
 import time
 import weakref
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
@@ -19,8 +19,8 @@ from typing import Any
 from ..errors import UserError
 from .process import Child, Service
 
-_TRIES = 2
-"""How often a request is tried if the child dies: it may have been killed from outside, so a new child tries again."""
+_KILLED = 3
+"""New children that signals must end during a request until it counts as failed: signals may come from outside."""
 _FAILED_STARTS = 3
 """Failed starts in a row after which the service gives up."""
 
@@ -67,13 +67,14 @@ class Workers:
         if os.getpid() != self._owner:  # this process is a fork, and the children belong to its parent
             self.__init__(self._service)  # type: ignore[misc]
         answers: list[Answer | None] = [None] * len(requests)
-        queue, tries = deque(range(len(requests))), [0] * len(requests)
+        queue = deque(range(len(requests)))
+        deaths: dict[int, int] = {}
         try:
             while left := len(queue) + sum(child.task is not None for child in self._children):
                 self._resize(min(workers, left), workers)
-                self._assign(queue, requests, tries)
+                self._assign(queue, requests, deaths)
                 for child in self._wait():
-                    self._handle(child, queue, answers, tries)
+                    self._handle(child, queue, answers, deaths)
         except BaseException:  # Ctrl-C too: answers that are under way now must not be taken for later ones
             self.close()
             raise
@@ -85,12 +86,14 @@ class Workers:
         for child in [child for child in self._children if child.task is None][: max(0, len(self._children) - most)]:
             self._end(child, dying=False)
 
-    def _assign(self, queue: deque[int], requests: Sequence[Any], tries: list[int]) -> None:
+    def _assign(self, queue: deque[int], requests: Sequence[Any], deaths: Mapping[int, int]) -> None:
         for child in [child for child in self._children if child.ready and child.task is None]:
             if not queue:
                 return
-            if child.ask(queue[0], requests[queue[0]]):
-                tries[queue.popleft()] += 1
+            if queue[0] in deaths and child.used:  # an earlier request may have damaged it, so a new child takes over
+                self._end(child, dying=False)
+            elif child.ask(queue[0], requests[queue[0]]):
+                queue.popleft()
             else:  # it died while it was idle: the request is not to blame
                 self._end(child)
 
@@ -104,11 +107,11 @@ class Workers:
         now = time.monotonic()
         return [child for child in busy if child.connection in speaking or child.deadline <= now]
 
-    def _handle(self, child: Child, queue: deque[int], answers: list[Answer | None], tries: list[int]) -> None:
+    def _handle(self, child: Child, queue: deque[int], answers: list[Answer | None], deaths: dict[int, int]) -> None:
         late = not child.connection.poll()
         message = None if late else child.receive()
         if message is None:
-            self._handle_end(child, late, queue, answers, tries)
+            self._handle_end(child, late, queue, answers, deaths)
         elif message[0] == "stage":
             child.stage = message[1]
             child.set_limit(message[2])
@@ -119,7 +122,7 @@ class Workers:
             seconds = time.monotonic() - child.since
             value, reason = (message[1], "") if done else (None, message[1])
             answers[child.task] = Answer(value, "" if done else "raised", child.stage, reason, seconds)
-            child.task = None
+            child.task, child.used = None, True
 
     def _handle_start(self, child: Child, message: tuple[Any, ...]) -> None:
         if message[0] == "unfit":
@@ -127,7 +130,7 @@ class Workers:
         child.ready, self._failed_starts = True, 0
 
     def _handle_end(
-        self, child: Child, late: bool, queue: deque[int], answers: list[Answer | None], tries: list[int]
+        self, child: Child, late: bool, queue: deque[int], answers: list[Answer | None], deaths: dict[int, int]
     ) -> None:
         task, stage, seconds = child.task, child.stage, time.monotonic() - child.since
         ending = self._end(child, dying=not late)
@@ -139,7 +142,8 @@ class Workers:
         elif late:
             where = f" to {stage}" if stage else ""
             answers[task] = Answer(None, "timeout", stage, f"took more than {child.limit:g} s{where}", seconds)
-        elif tries[task] < _TRIES:
+        elif (count := deaths.get(task, 0) + (not child.used)) < (1 if child.exited else _KILLED):
+            deaths[task] = count
             queue.appendleft(task)
         else:
             answers[task] = Answer(None, "died", stage, f"the process {ending}", seconds)

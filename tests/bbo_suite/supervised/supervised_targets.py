@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -32,10 +33,14 @@ def _eat(size, enter):
     _KEPT.append(bytearray(size))
 
 
-def _die_once(path, enter):
-    if not Path(path).exists():
-        Path(path).touch()
-        os.kill(os.getpid(), signal.SIGKILL)
+def _die(times_and_path, enter):
+    """Die as if killed from outside, this many times in all."""
+    times, path = times_and_path
+    with Path(path).open("a+b") as file:
+        file.write(b".")
+        if file.tell() <= times:
+            file.flush()
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _abort(words, enter):
@@ -55,7 +60,7 @@ def _stage(seconds, enter):
 _FAULTS = {
     "print": _print,
     "eat": _eat,
-    "die once": _die_once,
+    "die": _die,
     "abort": _abort,
     "raise": _raise,
     "exit": lambda code, enter: os._exit(code),
@@ -69,6 +74,20 @@ _FAULTS = {
 def pid():
     """Answer the process id."""
     return lambda request, enter: (time.sleep(request), os.getpid())[1]
+
+
+def place():
+    """Answer where the child works and what it is told."""
+    return lambda request, enter: (str(Path.cwd()), dict(os.environ), os.getpid())
+
+
+def daemons():
+    """Leave a process behind in a session of its own, its child too, and answer when both are running."""
+
+    def answer(seconds, enter):
+        subprocess.Popen(["sh", "-c", f"setsid sh -c 'sleep {seconds} & sleep {seconds}' & sleep 0.1"]).wait()
+
+    return answer
 
 
 def unfit():

@@ -80,9 +80,27 @@ def test_a_death_costs_one_candidate_and_says_why(make):
     assert answers[3].reason == "the process ended without an answer (exit code 0)"
 
 
-def test_a_child_that_is_killed_from_outside_costs_nothing(make, tmp_path):
-    answers = make().map([("die once", str(tmp_path / "was here")), 5])
-    assert [answer.failure for answer in answers] == ["", ""]
+@pytest.mark.parametrize(("times", "failure"), [(1, ""), (3, ""), (4, "died")])
+def test_a_signal_counts_once_it_has_ended_three_new_children(make, tmp_path, times, failure):
+    """The first to die has answered a request before, so it does not count."""
+    answers = make().map([5, ("die", (times, str(tmp_path / "deaths"))), 6])
+    assert [answer.failure for answer in answers] == ["", failure, ""]
+    assert (tmp_path / "deaths").stat().st_size == times + (not failure)
+    assert answers[1].reason == ("the process died of SIGKILL" if failure else "")
+
+
+def test_an_exit_of_a_new_child_counts_at_once(make):
+    workers = make()
+    assert workers.map([("exit", 0)])[0].failure == "died"
+    assert workers.map([3])[0].value == 3
+
+
+def test_after_a_death_only_new_children_try_again(make, tmp_path):
+    workers = make()
+    workers.map([("sleep", 0.1)] * 2, 2)
+    answers = workers.map([("sleep", 0.3), ("die", (4, str(tmp_path / "deaths"))), 6, 7], 2)
+    assert [answer.failure for answer in answers] == ["", "died", "", ""]
+    assert (tmp_path / "deaths").stat().st_size == 4
 
 
 def test_children_killed_at_random_change_no_answer(make):

@@ -1,0 +1,143 @@
+"""Nothing is left behind: no process, whatever it does to hide and whoever is killed, and no temporary folder."""
+
+import ctypes
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from bbo_suite.supervised import Service, Workers
+from bbo_suite.supervised.temporary import TemporaryFolder, _remove_leftovers
+
+HERE = Path(__file__).parent
+linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells which processes are left")
+_DROP_BOUNDING_CAPABILITY, _SYSTEM_ADMINISTRATOR = 24, 21
+
+
+@pytest.fixture(autouse=True)
+def targets_can_be_imported(monkeypatch):
+    monkeypatch.setattr(sys, "path", [str(HERE), *sys.path])
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    """Return a folder for all temporary folders, in this process and in those that it starts."""
+    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    _remove_leftovers.cache_clear()
+    yield tmp_path
+    _remove_leftovers.cache_clear()
+
+
+def running(seconds):
+    """Return how many processes sleep for this time, which a test makes its own."""
+    wanted = f"sleep\0{seconds}\0".encode()
+    count = 0
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            count += file.read_bytes() == wanted
+        except OSError:
+            continue
+    return count
+
+
+def none_running(seconds):
+    return any(not running(seconds) or time.sleep(0.05) for _ in range(100))
+
+
+LEAVES = """
+import sys, time
+sys.path.insert(0, {here!r})
+from bbo_suite.supervised import Service, Workers
+workers = Workers(Service("supervised_targets:daemons", confined={confined}))
+workers.map([{seconds!r}])
+print(workers._children[0]._process.pid, flush=True)
+time.sleep(60)
+"""
+
+
+def leaving(confined, seconds, before=None):
+    """Start a process whose child leaves two sleeping processes; return it and the id of the child's keeper."""
+    code = LEAVES.format(here=str(HERE), confined=confined, seconds=seconds)
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, preexec_fn=before)
+    keeper = int(process.stdout.readline())
+    assert running(seconds) == 2
+    return process, keeper
+
+
+@linux
+@pytest.mark.parametrize("confined", [False, True])
+def test_no_process_is_left_when_a_child_ends(confined):
+    seconds = f"61.{os.getpid()}{confined:d}"
+    workers = Workers(Service("supervised_targets:daemons", confined=confined))
+    workers.map([seconds])
+    assert running(seconds) == 2
+    workers.close()
+    assert not running(seconds)
+
+
+@linux
+@pytest.mark.parametrize("confined", [False, True])
+def test_no_process_is_left_when_the_suite_is_killed(confined):
+    seconds = f"62.{os.getpid()}{confined:d}"
+    process, _ = leaving(confined, seconds)
+    process.kill()
+    process.wait()
+    assert none_running(seconds)
+
+
+def without_privilege():
+    """Give up the capability that makes a namespace without a user's, as a user who is not root has none."""
+    ctypes.CDLL(None).prctl(_DROP_BOUNDING_CAPABILITY, _SYSTEM_ADMINISTRATOR)
+
+
+@linux
+@pytest.mark.parametrize("before", [None, without_privilege])
+def test_a_namespace_ends_even_with_its_keeper(before):
+    if not shutil.which("unshare") or subprocess.run(["unshare", "-Urpf", "true"], capture_output=True).returncode:
+        pytest.skip("the kernel offers users no namespaces")
+    seconds = f"63.{os.getpid()}{before is None:d}"
+    process, keeper = leaving(True, seconds, before)
+    os.kill(keeper, signal.SIGKILL)
+    assert none_running(seconds)
+    process.kill()
+    process.wait()
+
+
+def test_a_confined_child_works_in_its_own_folder_without_secrets(monkeypatch):
+    monkeypatch.setenv("SECRET", "x")
+    workers = Workers(Service("supervised_targets:place", confined=True))
+    folder, environment, _ = workers.map([0])[0].value
+    assert folder == environment["TMPDIR"] and folder != str(Path.cwd())
+    assert set(environment) <= {"PATH", "LC_ALL", "OMP_NUM_THREADS", "TMPDIR", "LD_LIBRARY_PATH"}
+    workers.close()
+    assert not Path(folder).exists()
+    (free,) = Workers(Service("supervised_targets:place")).map([0])
+    assert free.value[0] == str(Path.cwd()) and free.value[1]["SECRET"] == "x"
+
+
+def test_folders_of_dead_processes_are_removed_at_the_next_start(temporary):
+    code = "import time; from bbo_suite.supervised.temporary import TemporaryFolder as F\n"
+    code += "f = F(); (f.path / 'file').touch(); print(f.path, flush=True); time.sleep(60)"
+    processes = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    dead, alive = (Path(process.stdout.readline().strip()) for process in processes)
+    processes[0].kill()
+    processes[0].wait()
+    with TemporaryFolder() as own:
+        assert set(temporary.iterdir()) == {alive, own.path}
+    processes[1].kill()
+    processes[1].wait()
+    assert not own.path.exists() and not dead.exists()
+
+
+def test_a_link_with_the_name_of_a_leftover_is_not_followed(temporary, tmp_path_factory):
+    other = tmp_path_factory.mktemp("other")
+    (other / "file").touch()
+    (temporary / "bbo-suite-x").symlink_to(other)
+    with TemporaryFolder():
+        assert (other / "file").exists()
