@@ -1,19 +1,29 @@
-"""Atomic writes, folder names, the cache folder, and disk errors as one sentence."""
+"""Bounded reading, atomic writes, folder names, the cache folder, and disk errors as one sentence."""
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import io
 import json
 import os
 import re
 import stat
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, BinaryIO
 
 from .errors import UserError
+
+GZIP = b"\x1f\x8b"
+"""The first bytes of a gzip file."""
+_RATIO = 200
+"""A file that unpacks to more than this many times its size is a bomb; honest ones reach 75."""
+_SMALL = 1 << 22
+"""A file that unpacks to at most this many bytes is none, whatever its ratio."""
 
 
 class disk_errors:
@@ -30,6 +40,65 @@ class disk_errors:
             raise UserError(f"cannot write {self._path}: {error.strerror or error}; {remedy}") from None
 
 
+def read_bounded(path: Path, most: int) -> bytes:
+    """Return the content of a file, unpacked if it is gzipped.
+
+    Raises:
+      OSError: it cannot be read.
+      ValueError: it is damaged, or larger than `most` bytes, packed or unpacked.
+    """
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        data = file.read(size or most + 1) if size <= most else b""  # a device has no size and may have no end
+    if max(size, len(data)) > most:
+        raise ValueError(f"it is larger than {most >> 20:,} MiB; give a smaller one")
+    return unpacked(io.BytesIO(data), most).read() if data[:2] == GZIP else data
+
+
+def unpacked(packed: BinaryIO, most: int) -> gzip.GzipFile:
+    """Return a reader of a gzipped file, which is unpacked once before, without being kept, to see how large it is.
+
+    Raises:
+      ValueError: it is damaged, or unpacks to more than `most` bytes or to far more than its size.
+    """
+    size, allowed = 0, largest_unpacked(packed.seek(0, os.SEEK_END), most)
+    packed.seek(0)
+    reader = gzip.GzipFile(fileobj=packed)
+    try:
+        while chunk := reader.read(1 << 20):
+            size += len(chunk)
+            if size > allowed:
+                raise ValueError(f"it unpacks to more than {allowed >> 20:,} MiB; unpack it and look what it holds")
+    except (EOFError, OSError, zlib.error):
+        raise ValueError("it is a gzip file that is truncated or damaged; copy it again") from None
+    reader.seek(0)
+    return reader
+
+
+def largest_unpacked(packed: int, most: int) -> int:
+    """Return how many bytes a file of `packed` bytes may unpack to: at most `most`, and fewer if it is small."""
+    return min(most, max(_SMALL, _RATIO * packed))
+
+
+def parse_json(text: str | bytes, **options: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return what JSON text holds.
+
+    Args:
+      options: of `json.loads`.
+
+    Raises:
+      ValueError: it is not JSON, nested too deeply, or holds an integer of thousands of digits.
+    """
+    try:
+        return json.loads(text, **options)
+    except RecursionError:
+        raise ValueError("its lists and objects are nested too deeply") from None
+    except ValueError as error:
+        if "int_max_str_digits" in str(error):  # Python's own advice is to its programmer
+            raise ValueError("it holds an integer of thousands of digits") from None
+        raise
+
+
 def read_json(file: Path) -> dict[str, Any]:
     """Return a JSON object from a file.
 
@@ -37,7 +106,7 @@ def read_json(file: Path) -> dict[str, Any]:
       UserError: the file is missing or damaged.
     """
     try:
-        content = json.loads(file.read_bytes())
+        content = parse_json(file.read_bytes())
     except OSError as error:
         raise UserError(f"cannot read {file}: {error.strerror}") from None
     except ValueError:

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
+from ..files import GZIP, unpacked
 from . import records
 from .formats import ForeignRun, Format
 from .stored_study import StoredStudy
 
-_LONGEST = 1 << 27
-"""Most characters of a cell: packed candidates of very large spaces are long."""
+_LONGEST = 1 << 23
+"""Most characters of a line or a cell: packed candidates of very large spaces are long."""
+_LARGEST = 1 << 36
+"""Most bytes of an unpacked table."""
 
 
 def write(study: StoredStudy, path: Path) -> list[str]:
     """Write all runs one after another; gzipped if the name ends in .gz."""
-    with _opened(path, "wt") as file:
+    packed = path.name.removesuffix(".part").endswith(".gz")
+    with (gzip.open if packed else open)(path, "wt", encoding="utf-8", newline="") as file:
         for number, run in enumerate(study.runs):
             header = not number  # all texts are quoted: otherwise a lone carriage return would not be
             records.table(run).to_csv(
@@ -53,7 +58,7 @@ def _columns(header: str, delimiter: str) -> list[str]:
 
 
 def _header(path: Path, start: bytes) -> str:
-    if start[:2] == b"\x1f\x8b":
+    if start[:2] == GZIP:
         with suppress(OSError, EOFError, zlib.error), gzip.open(path) as file:
             start = file.read(4096)
     return start.decode("utf-8-sig", errors="replace").partition("\n")[0].strip("\r")
@@ -65,13 +70,16 @@ def read(path: Path) -> Iterator[ForeignRun]:
     Raises:
       ValueError: with the line that is wrong.
     """
-    with _opened(path, "rt") as file:
-        yield from records.runs(_records(file))
+    with path.open("rb") as file:
+        packed = file.read(2) == GZIP
+        file.seek(0)
+        plain = unpacked(file, _LARGEST) if packed else file
+        yield from records.runs(_records(io.TextIOWrapper(plain, "utf-8-sig", newline="")))
 
 
 def _records(file: TextIO) -> Iterator[records.Record]:
     csv.field_size_limit(_LONGEST)
-    reader = csv.reader(file, strict=True)
+    reader = csv.reader(_lines(file), strict=True)
     try:
         columns = next(reader)
         for cells in reader:
@@ -83,21 +91,14 @@ def _records(file: TextIO) -> Iterator[records.Record]:
         raise ValueError(f"line {reader.line_num} is not CSV ({error})") from None
     except UnicodeDecodeError:
         raise ValueError(f"it is not UTF-8 text, somewhere after line {reader.line_num}") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(f"it is cut off or damaged after line {reader.line_num} ({error})") from None
 
 
-def _opened(path: Path, mode: str) -> TextIO:
-    encoding = "utf-8" if "w" in mode else "utf-8-sig"
-    packed = path.name.removesuffix(".part").endswith(".gz") if "w" in mode else _is_gzip(path)
-    if packed:
-        return gzip.open(path, mode, encoding=encoding, newline="")  # type: ignore[return-value]
-    return path.open(mode, encoding=encoding, newline="")  # type: ignore[return-value]
-
-
-def _is_gzip(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(2) == b"\x1f\x8b"
+def _lines(file: TextIO) -> Iterator[str]:
+    """Yield the lines; one without an end is not read to the end."""
+    while line := file.readline(_LONGEST):
+        if len(line) == _LONGEST:
+            raise ValueError(f"it has a line of more than {_LONGEST:,} characters; no row of a run is that long")
+        yield line
 
 
 FORMAT = Format("a table, one row per evaluation", ".csv", write, recognises, read, "CSV")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ..core.problem import Status
-from ..files import folder_name, write_json
+from ..files import folder_name, parse_json, write_json
 from ..store.rows import Row
 from ..store.stored_run import StoredRun
 from .formats import ForeignRun, Format
@@ -107,7 +107,7 @@ def read(path: Path) -> Iterator[ForeignRun]:
 
 def _index(file: Path) -> dict[str, Any]:
     try:
-        index = json.loads(file.read_bytes())
+        index = parse_json(file.read_bytes())
     except ValueError as error:
         raise ValueError(f"{file.name} is not valid JSON ({error})") from None
     for key, kind in (("maximization", bool), ("scenarios", list), ("algorithm", dict)):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from urllib.parse import quote
 
 from ..core.problem import Status
+from ..files import parse_json
 from ..libraries import quiet_optuna
 from ..store.rows import STATUS, Row
 from ..store.stored_run import StoredRun
@@ -128,7 +129,7 @@ def _storage(path: Path) -> BaseStorage:
 
 def _check(number: int, line: bytes) -> None:
     try:
-        operation = json.loads(line)
+        operation = parse_json(line)
     except ValueError as error:
         raise ValueError(f"line {number} is not valid JSON; it is cut off or damaged ({error})") from None
     if not isinstance(operation, dict) or not isinstance(operation.get("op_code"), int) or line[-1:] != b"\n":

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
 
+from ..files import parse_json
 from ..store.rows import STATUS, Row
 from ..store.stored_run import StoredRun
 from .formats import ForeignRun
@@ -83,7 +84,7 @@ def _fact(place: str, key: str, cell: Any) -> Any:  # noqa: ANN401 - a fact of a
             return None if math.isnan(float(cell)) else float(cell)
         if key == "uses_structure":
             return {"true": True, "false": False}[str(cell).lower()]
-        return json.loads(cell) if key == "options" else str(cell)
+        return parse_json(cell) if key == "options" else str(cell)
     except (ValueError, KeyError, TypeError, OverflowError):
         raise _wrong(place, key, cell) from None
 

@@ -18,7 +18,7 @@ from ..core.evaluation import default_value, evaluate
 from ..core.problem import Problem
 from ..core.space import Space
 from ..errors import UserError, did_you_mean
-from ..files import disk_errors
+from ..files import disk_errors, parse_json
 from ..registry import Registry
 from .files import Measurements, Outcome, writer
 
@@ -158,7 +158,7 @@ def _known(part: Path, metadata: dict[str, Any]) -> list[Outcome]:
     text = part.read_bytes()
     complete = text[: text.rfind(b"\n") + 1]
     try:
-        stored, *lines = [json.loads(line) for line in complete.splitlines()] or [metadata]
+        stored, *lines = [parse_json(line) for line in complete.splitlines()] or [metadata]
     except ValueError:
         stored, lines = None, []
     if stored != json.loads(json.dumps(metadata)):

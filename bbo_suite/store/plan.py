@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..files import folder_name, read_json
+from ..files import folder_name, parse_json, read_json
 from .folders import PLANNED, STUDY
 
 
@@ -84,7 +84,7 @@ def _parsed(content: bytes) -> list[RunName]:
     runs = []
     for line in content[: content.rfind(b"\n") + 1].splitlines():
         try:
-            runs.append(RunName(**json.loads(line)))
+            runs.append(RunName(**parse_json(line)))
         except (ValueError, TypeError):  # a foreign line: no result depends on the list
             continue
     return runs

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import enum
-import json
 import math
 import time
 from pathlib import Path
 from typing import Any
 
+from ..files import parse_json
 from .folders import END, ERROR, ROWS, RUN
 from .plan import RunName
 from .tail import Tail
@@ -108,7 +108,7 @@ class RunView:
 def read_object(file: Path) -> dict[str, Any]:
     """Return a JSON object; empty if it is missing or damaged, because it is only displayed."""
     try:
-        content = json.loads(file.read_bytes())
+        content = parse_json(file.read_bytes())
     except (OSError, ValueError):
         return {}
     return content if isinstance(content, dict) else {}

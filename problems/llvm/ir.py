@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 from pathlib import Path
 
 from bbo_suite import UserError
+from bbo_suite.files import read_bounded
 
 FOLDER = Path(__file__).parent / "ir"
+LARGEST = 1 << 28
+"""Largest text in bytes."""
 _EMPTY = '"bbo-empty"'  # a group of attributes may not be empty
 
 
@@ -26,15 +28,16 @@ def read(path: Path) -> str:
     """Return the text of a module, plain or gzipped.
 
     Raises:
-      UserError: it cannot be read.
+      UserError: it cannot be read, or is too large.
     """
     try:
-        data = path.read_bytes()
-        return (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode()
+        return read_bounded(path, LARGEST).decode()
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from None
-    except (UnicodeDecodeError, EOFError, gzip.zlib.error):  # type: ignore[attr-defined]
+    except UnicodeDecodeError:
         raise UserError(f"{path} is not LLVM text; make it with clang -S -emit-llvm") from None
+    except ValueError as error:
+        raise UserError(f"cannot read {path}: {error}") from None
 
 
 def without_size(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
 import zipfile
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from bbo_suite import UserError
+from bbo_suite.files import largest_unpacked, parse_json, read_bounded
 
 from . import kernel_tuner, ktt, parquet, t4, tpu_graphs
 from .table import Recording, with_fallback_default
@@ -31,7 +31,7 @@ def read(path: Path) -> Recording:
       UserError: it cannot be read, its format is unknown, or it is damaged; one sentence says what and where.
     """
     try:
-        return with_fallback_default(_recording(path.read_bytes()))
+        return with_fallback_default(_recording(read_bounded(path, LARGEST)))
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from None
     except ValueError as error:
@@ -41,8 +41,6 @@ def read(path: Path) -> Recording:
 
 
 def _recording(data: bytes) -> Recording:
-    if data[:2] == b"\x1f\x8b":
-        data = _unpacked(data)
     if data[:4] == b"PAR1":
         return parquet.read(data)
     if data[:2] == b"PK":
@@ -50,17 +48,6 @@ def _recording(data: bytes) -> Recording:
     if not data.strip():
         raise ValueError(f"it is empty; it must be {FORMATS}")
     return _from_json(_text(data))
-
-
-def _unpacked(data: bytes) -> bytes:
-    try:
-        with gzip.open(io.BytesIO(data)) as file:
-            text = file.read(LARGEST + 1)
-    except (EOFError, OSError, zlib.error):
-        raise ValueError("it is a gzip file that is truncated or damaged; copy it again") from None
-    if len(text) > LARGEST:
-        raise ValueError(f"it unpacks to more than {LARGEST >> 30} GiB; split it")
-    return text
 
 
 def _text(data: bytes) -> str:
@@ -72,7 +59,7 @@ def _text(data: bytes) -> str:
 
 def _from_json(text: str) -> Recording:
     try:
-        document = json.loads(text, object_pairs_hook=_object)
+        document = parse_json(text, object_pairs_hook=_object)
     except json.JSONDecodeError as error:
         document = kernel_tuner.complete_rows(text)
         if document is None:
@@ -102,8 +89,9 @@ def _arrays(data: bytes) -> dict[str, np.ndarray]:
     wanted = ("config_feat", "config_runtime", "config_runtime_normalizers", "node_config_feat", "node_config_ids")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as packed:
-            if sum(entry.file_size for entry in packed.infolist()) > _LARGEST_ARRAYS:
-                raise ValueError(f"it unpacks to more than {_LARGEST_ARRAYS >> 30} GiB; take fewer configurations")
+            allowed = largest_unpacked(len(data), _LARGEST_ARRAYS)
+            if sum(entry.file_size for entry in packed.infolist()) > allowed:
+                raise ValueError(f"it unpacks to more than {allowed >> 20:,} MiB; take fewer configurations")
         with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
             return {name: arrays[name] for name in wanted if name in arrays.files}
     except (zipfile.BadZipFile, EOFError, OSError, zlib.error, NotImplementedError, SyntaxError, TypeError):

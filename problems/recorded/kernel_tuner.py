@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bbo_suite import Status
+from bbo_suite.files import parse_json
 
 from .fields import get, is_failure, noise, number, texts, version
 from .table import Outcomes, Recording, recording
@@ -74,7 +75,7 @@ def complete_rows(text: str) -> dict[str, Any] | None:
     document: dict[str, Any] = {}
     rows: dict[str, Any] = {}
     try:
-        document = json.loads(text[:at] + "}}")
+        document = parse_json(text[:at] + "}}")
         while entry := _ENTRY.match(text, at):
             key, _ = decoder.raw_decode(entry[1])
             rows[key], at = decoder.raw_decode(text, entry.end())

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import io
-import json
 
 import numpy as np
 
 from bbo_suite import Status
+from bbo_suite.files import parse_json
 from bbo_suite.recording.files import COLUMNS, KEY, arrow
 
 from .fields import get, texts
@@ -31,12 +31,12 @@ def read(data: bytes) -> Recording:
     stored_metadata = (content.schema.metadata or {}).get(KEY)
     if stored_metadata is None or not set(COLUMNS) <= set(content.column_names):
         raise ValueError(f"it has no columns {', '.join(COLUMNS)}; give a Parquet file that `record` wrote")
-    metadata = json.loads(stored_metadata)
+    metadata = parse_json(stored_metadata)
     unit, default = get(metadata, "unit", str, "its metadata"), get(metadata, "default", dict, "its metadata")
     names = [name for name in content.column_names if name not in COLUMNS]
     mixed = set(texts(metadata.get("as_text"), "'as_text' of its metadata"))
     columns = [
-        [json.loads(value) for value in content[name].to_pylist()] if name in mixed else content[name].to_pylist()
+        [parse_json(value) for value in content[name].to_pylist()] if name in mixed else content[name].to_pylist()
         for name in names
     ]
     costs, words, reasons = (content[name].to_pylist() for name in COLUMNS)

@@ -10,6 +10,7 @@ from pathlib import Path
 import equinox as eqx
 
 from bbo_suite import UserError
+from bbo_suite.files import parse_json
 
 from .learner import policy_shape
 from .policy import PRETRAINED_BOUND, VALUES, WIDTH, Policy
@@ -42,7 +43,7 @@ def load(content: bytes, path: str, node_width: int, feature_width: int, task: s
     """
     first, _, weights = content.partition(b"\n")
     try:
-        header = json.loads(first)
+        header = parse_json(first)
         digest, version = header.pop("sha256"), header["version"]
     except (ValueError, TypeError, KeyError, AttributeError):
         raise UserError(f"{path} is not a policy; make one with `python -m bbo_suite pretrain`") from None

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
-import io
-import zlib
 from pathlib import Path
 
 from bbo_suite.errors import UserError
+from bbo_suite.files import read_bounded
 
 from .module import Computation, Instruction, Module, Shape
 from .parser import parse_hlo
@@ -30,13 +28,14 @@ def read_hlo_text(path: str | Path) -> str:
 
 
 def _text(path: str | Path) -> str:
-    data = _unpack(_read_bytes(path), path)
-    if len(data) > MAX_BYTES:
-        raise UserError(f"{path} holds more than {MAX_BYTES >> 20} MiB of text; give a smaller program.")
     try:
-        return data.decode("utf-8-sig")
+        return read_bounded(Path(path), MAX_BYTES).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise UserError(f"{path} is not text; give {FORMATS}.") from None
+    except (OSError, ValueError) as error:  # also a null character in the path
+        raise UserError(
+            f"{path} cannot be read ({getattr(error, 'strerror', None) or error}); give {FORMATS}."
+        ) from None
 
 
 def parse(text: str, source: str = "HLO text") -> Module:
@@ -53,23 +52,3 @@ def _as_hlo(text: str, source: str) -> tuple[str, list[str]]:
     if not text.strip():
         raise UserError(f"{source} is empty; give {FORMATS}.")
     return to_hlo(text, source) if is_stablehlo(text) else (text, [])
-
-
-def _read_bytes(path: str | Path) -> bytes:
-    """Return the file, or just enough of it to see that it is too large (a device has no end)."""
-    try:
-        with Path(path).open("rb") as file:
-            return file.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:  # ValueError: a null character in the path
-        reason = getattr(error, "strerror", None) or error
-        raise UserError(f"{path} cannot be read ({reason}); give {FORMATS}.") from None
-
-
-def _unpack(data: bytes, path: str | Path) -> bytes:
-    if not data.startswith(b"\x1f\x8b"):
-        return data
-    try:
-        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
-            return file.read(MAX_BYTES + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise UserError(f"{path} is a damaged gzip file ({error}); copy or pack it again.") from None

@@ -113,7 +113,7 @@ def test_text_that_is_not_in_utf_8_and_gzip_that_is_cut(tmp_path):
     lines = (f"p,f,seconds,5,s,0,{i},2.0,ok\n" for i in range(1, 500))
     packed = gzip.compress(f"{TABLE}\n{''.join(lines)}".encode())
     (tmp_path / "t.csv.gz").write_bytes(packed[:-12])
-    refused(tmp_path, tmp_path / "t.csv.gz", "cut off or damaged after line")
+    refused(tmp_path, tmp_path / "t.csv.gz", "truncated or damaged")
 
 
 def test_runs_of_nobody_knows_what_need_a_problem(tmp_path):

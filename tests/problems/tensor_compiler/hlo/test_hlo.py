@@ -329,8 +329,8 @@ def test_unreadable_files_give_one_sentence(tmp_path):
     contents = {
         "is empty": b"",
         "is not text": b"\x80\x81\xff",
-        "is a damaged gzip file": gzip.compress(SMALL.encode())[:-20],
-        "damaged gzip": b"\x1f\x8bjunk",
+        "a gzip file that is truncated or damaged": gzip.compress(SMALL.encode())[:-20],
+        "truncated or damaged; copy it again": b"\x1f\x8bjunk",
         "line 3: the parameter": b"HloModule m\nENTRY e {\nx = f32[] parameter()}",
     }
     for message, content in contents.items():
@@ -341,7 +341,10 @@ def test_unreadable_files_give_one_sentence(tmp_path):
 def test_too_large_text_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("bbo_problems.tensor_compiler.hlo.reader.MAX_BYTES", 1 << 20)
     (tmp_path / "bomb").write_bytes(gzip.compress(bytes(1 << 21)))
-    with pytest.raises(UserError, match="holds more than 1 MiB"):
+    with pytest.raises(UserError, match="unpacks to more than 1 MiB"):
         read(tmp_path / "bomb")
-    with pytest.raises(UserError, match="holds more than 1 MiB"):
+    with pytest.raises(UserError, match="larger than 1 MiB"):
         read("/dev/zero")
+    (tmp_path / "bomb").write_bytes(bytes(1 << 21))
+    with pytest.raises(UserError, match="larger than 1 MiB"):
+        read(tmp_path / "bomb")

@@ -1,0 +1,74 @@
+"""Hostile files cost neither memory nor a traceback."""
+
+import gzip
+import tracemalloc
+import zipfile
+
+import numpy as np
+import pytest
+
+import bbo_suite
+from bbo_suite import UserError
+from bbo_suite.exchange.csv_table import read as read_table
+from bbo_suite.files import parse_json, read_bounded
+
+
+@pytest.fixture(scope="module")
+def bomb():
+    """Return 2 MB that unpack to 2 GiB of spaces."""
+    return gzip.compress(b" " * (1 << 24), mtime=0) * 128
+
+
+@pytest.fixture
+def memory():
+    """Fail if the test holds more than 100 MB at a time."""
+    tracemalloc.start()
+    yield
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100e6
+
+
+@pytest.mark.parametrize("family", ["llvm", "xla-passes", "recorded"])
+def test_a_bomb_is_refused_in_little_memory(family, tmp_path, bomb, memory):
+    (tmp_path / "bomb.gz").write_bytes(bomb)
+    with pytest.raises(UserError, match="unpacks to more than"):
+        bbo_suite.problem(f"{family}:{tmp_path / 'bomb.gz'}")
+
+
+def test_a_table_that_is_a_bomb_is_refused_in_little_memory(tmp_path, bomb, memory):
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"evaluation,value\n") + bomb)
+    with pytest.raises(ValueError, match="unpacks to more than"):
+        next(read_table(tmp_path / "t.csv.gz"))
+
+
+def test_a_line_without_an_end_is_refused_in_little_memory(tmp_path, memory):
+    with (tmp_path / "t.csv").open("wb") as file:
+        file.write(b"evaluation,value\n")
+        file.truncate(1 << 28)  # zeros, on a disk that need not hold them
+    with pytest.raises(ValueError, match="it has a line of more than"):
+        next(read_table(tmp_path / "t.csv"))
+
+
+def test_arrays_that_are_a_bomb_are_refused_in_little_memory(tmp_path, memory):
+    with zipfile.ZipFile(tmp_path / "bomb.npz", "w", zipfile.ZIP_DEFLATED) as packed, packed.open("x.npy", "w") as file:
+        np.lib.format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": (1 << 23,)})
+        for _ in range(64):
+            file.write(bytes(1 << 20))
+    with pytest.raises(UserError, match="unpacks to more than"):
+        bbo_suite.problem(f"recorded:{tmp_path / 'bomb.npz'}")
+
+
+def test_what_is_small_or_packs_well_is_read(tmp_path):
+    text = b" " * (1 << 22)
+    (tmp_path / "small.gz").write_bytes(gzip.compress(text))
+    assert read_bounded(tmp_path / "small.gz", 1 << 22) == text
+    digits = np.random.default_rng(0).integers(48, 58, 1 << 20, np.uint8).tobytes()
+    (tmp_path / "honest.gz").write_bytes(gzip.compress(digits + text))
+    assert read_bounded(tmp_path / "honest.gz", 1 << 23) == digits + text
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "1" * 5000, "", "{", "\ud800"])
+def test_hostile_json_is_one_sort_of_error(text):
+    with pytest.raises(ValueError, match=r"^[^\n]{5,200}$"):
+        parse_json(text)
