@@ -125,7 +125,7 @@ def _load_registered(registry: Registry, problem_id: str) -> Problem:
 
 def _some(family: type[Problem], name: str) -> str:
     known = [f"{name}/{instance}" for instance in family.instances] or [f"{name}:path/of/a/file"]
-    more = f" or another of its {len(known)}; `list problems` names them" if len(known) > _FEW else ""
+    more = f" or another of its {len(known)}; `list {name}` names them" if len(known) > _FEW else ""
     return ", ".join(known[:_FEW]) + more
 
 

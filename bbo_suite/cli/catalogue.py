@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from ..core import options
@@ -28,6 +29,15 @@ def problems(registry: Registry) -> list[dict[str, str]]:
         ids = [f"{family}/{instance}" for instance in found.instances] or [f"{family}:path"]
         items += [_item("problem", problem, found) for problem in ids]
     return items
+
+
+def families(items: Iterable[Mapping[str, str]]) -> dict[tuple[str, str], list[str]]:
+    """Return the ids of problems by their family and its description."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for item in items:
+        if item["kind"] == "problem":
+            found.setdefault((re.split("[:/]", item["id"])[0], item["what"]), []).append(item["id"])
+    return found
 
 
 def _loadable(known: Mapping[str, Callable[[], Any]]) -> Iterator[tuple[str, Any]]:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import difflib
 import json
-from typing import Annotated, Literal
+import re
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from .app import AsJson, Plugins, app, json_line
+from ..errors import UserError
+from ..store.study_list import studies
+from .app import AsJson, Plugins, Results, app, json_line
+
+KINDS = ("strategies", "problems", "studies")
 
 LARGEST = 10**1000
 """The largest integer that `show --json` prints; Python cannot print more than 4,300 digits."""
@@ -16,21 +23,54 @@ LARGEST = 10**1000
 @app.command("list")
 def list_(
     what: Annotated[
-        Literal["strategies", "problems"] | None, typer.Argument(help="What to list (default: both).")
+        str | None,
+        typer.Argument(
+            metavar="[strategies|problems|studies|TEXT]",
+            help="What to list; any other text: the ids that contain it, such as the name of a family.",
+        ),
     ] = None,
+    results: Results = Path("results"),
     plugin: Plugins = None,
     as_json: AsJson = False,
 ) -> None:
-    """List strategies and problems."""
+    """List strategies, and problems by family; stored studies; or all ids that contain a text."""
+    from .catalogue_tables import study_table
+
+    if what == "studies":
+        found = list(studies(results))
+        print(json.dumps(found)) if as_json else study_table(found, results)
+    else:
+        _list_ids(what, plugin, as_json)
+
+
+def _list_ids(what: str | None, plugin: list[Path] | None, as_json: bool) -> None:
     from ..registry import Registry
     from . import catalogue
-    from .tables import list_table, reserved
+    from .catalogue_tables import family_table, list_table
+    from .tables import reserved
 
     with reserved(as_json):
         registry = Registry(tuple(plugin or ()))
         items = catalogue.strategies(registry) if what != "problems" else []
         items += catalogue.problems(registry) if what != "strategies" else []
-    print(json.dumps(items)) if as_json else list_table(items)
+    is_text = what not in (None, *KINDS)
+    if is_text:
+        items = _containing(str(what), items)
+    if as_json:
+        print(json.dumps(items))
+        return
+    list_table([item for item in items if item["kind"] == "strategy"])
+    family_table(catalogue.families(items), in_full=is_text)
+
+
+def _containing(text: str, items: list[dict[str, str]]) -> list[dict[str, str]]:
+    found = [item for item in items if text.lower() in item["id"].lower()]
+    if not found:
+        words = {word for item in items for word in re.split("[:/]", item["id"])}
+        close = difflib.get_close_matches(text, {*words, *KINDS}, n=1, cutoff=0.5)
+        hint = f"did you mean {close[0]!r}?" if close else "`list` shows families and strategies"
+        raise UserError(f"no strategy and no problem has {text!r} in its id; {hint}")
+    return found
 
 
 @app.command()
@@ -42,7 +82,8 @@ def show(
     """Describe a strategy with its options, or a problem with its search space and the cost of its default."""
     from ..registry import Registry
     from . import catalogue
-    from .tables import fact_table, reserved
+    from .catalogue_tables import fact_table
+    from .tables import reserved
 
     with reserved(as_json):
         registry = Registry(tuple(plugin or ()))

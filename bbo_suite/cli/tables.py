@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
@@ -15,14 +14,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..core.space import count_text
-
 if TYPE_CHECKING:
     from ..tuning.tune import Tuning, TuningResult
 
 _SPARE = ("evaluation s", "strategy s", "failed", "unique", "default", "best", "evaluations", "seed")
 """The columns of the summary that are left out on a narrow terminal, in this order."""
-_SINGLE_BREAK = re.compile(r"(?<!\n)\n(?!\n)")
 
 
 @contextmanager
@@ -125,41 +121,3 @@ def tuning_table(plan: Tuning, result: TuningResult) -> None:
         return
     options = " ".join(f"--option {plan.strategy}.{text}" for text in option_text(setting).split(" "))
     print(f"python -m bbo_suite run --strategy {plan.strategy} {options}")
-
-
-def list_table(items: Sequence[dict[str, str]]) -> None:
-    """Print strategies and problems, one line each."""
-    table = Table()
-    for name in ("id", "kind", "what"):
-        table.add_column(name, overflow="fold")
-    for item in items:
-        table.add_row(*map(escape, (item["id"], item["kind"], item["what"])))
-    wide_console().print(table)
-
-
-def fact_table(facts: dict[str, Any]) -> None:
-    """Print facts by name; options get a table of their own."""
-    table = Table(show_header=False)
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
-    for name, fact in facts.items():
-        if name not in ("options", "log10_candidates"):  # options have a table; the logarithm is for programs
-            table.add_row(escape(name.replace("_", " ")), escape(_text(fact)))
-    wide_console().print(table)
-    options = Table("option", "type", "default", "meaning")
-    for option in facts.get("options", []):
-        options.add_row(*(escape(str(option[key])) for key in ("name", "type", "default", "help")))
-    if options.row_count:
-        wide_console().print(options)
-
-
-def _text(fact: Any) -> str:  # noqa: ANN401 - problems add facts of any type
-    if fact is None:
-        return "unknown"
-    if isinstance(fact, list):
-        return ", ".join(map(str, fact))
-    if isinstance(fact, dict):
-        return ", ".join(f"{value:,} {name}" for name, value in fact.items())
-    if isinstance(fact, int) and not isinstance(fact, bool):
-        return count_text(fact)
-    return f"{fact:.6g}" if isinstance(fact, float) else _SINGLE_BREAK.sub(" ", str(fact))

@@ -8,9 +8,9 @@ from collections import Counter, deque
 from collections.abc import Iterable
 from pathlib import Path
 
-from .folders import PLANNED, RUN, STUDY, runs_in, study_path
-from .plan import RunName, read_planned
+from .folders import PLANNED, STUDY, study_path
 from .run_view import RunState, RunView, read_object
+from .study_list import known_runs
 
 WINDOW_SECONDS, ENOUGH_SECONDS = 60.0, 5.0
 """The speed is measured over a window of this length, once the second number of seconds has passed."""
@@ -58,13 +58,8 @@ class StudyView:
         if signature == self._signature:
             return
         self._signature = signature
-        for name in read_planned(self.path):
-            self._views.setdefault(name.folder, RunView(self.path / name.folder, name, self._budget))
-        for path in runs_in(self.path):  # studies of older versions list nothing
-            if path.name not in self._views:
-                head = read_object(path / RUN)
-                name = RunName(*(head.get(field, "?") for field in RunName._fields))
-                self._views[path.name] = RunView(path, name, self._budget)
+        for folder, name in known_runs(self.path).items():
+            self._views.setdefault(folder, RunView(self.path / folder, name, self._budget))
 
     @property
     def counts(self) -> Counter[RunState]:

@@ -42,7 +42,8 @@ class Joint(Strategy):
     to try. The default is evaluated first, alone. The strategy of a step sees a declared structure only if its space is
     the task's.
 
-        bbo-suite run --strategy joint --problem joint/resnet50 --option "schedule=layout+fusion: mbo; tile: exhaustive"
+        python -m bbo_suite run --strategy joint --problem joint/resnet50 \\
+          --option "schedule=layout+fusion: mbo; tile: exhaustive"
     """
 
     Options: ClassVar[type] = JointOptions

@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
@@ -108,13 +110,37 @@ def test_list_and_show(suite, toy):
     assert {"random", "pick", "toy/small", "toy/large"} <= {item["id"] for item in items}
     assert all(item["kind"] == "problem" for item in json.loads(suite("list", "problems", "--json").out))
     assert {"random", "annealing"} <= {item["id"] for item in json.loads(suite("list", "strategies", "--json").out)}
-    assert "Uniform candidates." in suite("list", *toy).out
+    text = suite("list", *toy).out
+    assert "Uniform candidates." in text and "toy/large" not in text
+    assert re.search(r"toy +│ +2 +│ +Counts the parameters", text)
+    assert len(text.splitlines()) < 50
+    assert suite("list", "toy/LAR", *toy).out.splitlines()[1:] == ["toy/large"]
+    assert [item["id"] for item in json.loads(suite("list", "toy", *toy, "--json").out)] == ["toy/small", "toy/large"]
+    assert "did you mean 'fusion'?" in suite("list", "fusoin").err
     facts = json.loads(suite("show", "toy/large", *toy, "--json").out)
     assert (facts["candidates"], facts["default"], facts["optimum"], facts["unit"]) == (4**30, 31.0, 1.0, "seconds")
     text = suite("show", "toy/large", *toy).out
     assert all(word in text for word in ("Counts the parameters", "about 10^18", "31", "30 choice"))
     text = suite("show", "pick", *toy).out
     assert all(word in text for word in ("Uniform candidates.", "size", "how many", "near or far", "0.5"))
+
+
+def test_list_of_studies(suite, toy):
+    assert "there are no studies in results yet" in suite("list", "studies").out
+    assert json.loads(suite("list", "studies", "--json").out) == []
+    suite("run", *toy, "--budget", 10, "--study", "b", "--repeats", 3)
+    suite("run", *toy, "--budget", 2000, "--study", "a", "--only", "1/2", "--repeats", 2)
+    Path("results/a/study.json").write_text("{")  # it is only displayed
+    first, second = json.loads(suite("list", "studies", "--json").out)
+    changed = second.pop("changed")
+    assert second == {
+        **{"study": "b", "problems": ["toy/small"], "strategies": ["pick"], "runs": 3, "done": 3, "budget": 10}
+    }
+    assert abs((datetime.now(UTC) - datetime.fromisoformat(changed)).total_seconds()) < 60
+    assert (first["study"], first["runs"], first["done"], first["budget"]) == ("a", 2, 1, None)
+    text = suite("list", "studies").out
+    assert re.search(r"a +│ toy/small +│ pick +│ 1 of 2 ", text)
+    assert re.search(r"b +│ toy/small +│ pick +│ 3 of 3 +│ 10 ", text)
 
 
 def test_show_of_a_space_too_large_to_print(suite, tmp_path):

@@ -106,7 +106,7 @@ def test_plot_and_show_of_what_is_not_there(suite, toy):
     refused(suite("show", "fusoin"), "'fusoin'", "Did you mean 'fusion'?")
     for name in ("fusion", "fusion/", "fusion:"):
         done = suite("show", name)
-        refused(done, f"'{name}' does not name an instance", "fusion/resnet50", "or another of its ", "`list problems`")
+        refused(done, f"'{name}' does not name an instance", "fusion/resnet50", "or another of its ", "`list fusion`")
         assert len(done.err) < 300
 
 

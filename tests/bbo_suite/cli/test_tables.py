@@ -4,7 +4,8 @@ import sys
 
 import pytest
 
-from bbo_suite.cli.tables import fact_table, list_table, reserved, summary_table
+from bbo_suite.cli.catalogue_tables import fact_table, list_table, reflowed
+from bbo_suite.cli.tables import reserved, summary_table
 
 SUMMARY = {
     **{"problem": "fusion/resnet50", "strategy": "random", "seed": 0, "evaluations": 10_000, "unique": 9_999},
@@ -66,7 +67,7 @@ def test_names_are_shown_as_they_are(capsys):
 
 def test_nothing_is_cut_off_a_list(capsys, terminal):
     terminal(40)
-    list_table([{"id": "family/" + "x" * 60, "kind": "problem", "what": "word " * 20}])
+    list_table([{"id": "family/" + "x" * 60, "kind": "strategy", "what": "word " * 20}])
     assert "".join(capsys.readouterr().out.split()).count("x") == 60
 
 
@@ -78,3 +79,43 @@ def test_reserved_output(capfd):
         print("mine", flush=True)
     out, err = capfd.readouterr()
     assert (out, sorted(err.split())) == ("mine\n", ["child", "python"])
+
+
+DOCSTRING = """One line.
+
+A sentence that is long
+enough for two lines:
+  - The first point, which is longer
+    than a line.
+  - The second.
+
+    python -m bbo_suite run --strategy a-command-is-not-wrapped \\
+      --quiet
+
+Attributes:
+  name: for readers of the code only.
+"""
+
+
+def test_a_docstring_keeps_its_bullets_and_fits():
+    assert reflowed(DOCSTRING, 30).splitlines() == [
+        "One line.",
+        "",
+        "A sentence that is long enough",
+        "for two lines:",
+        "  - The first point, which is",
+        "    longer than a line.",
+        "  - The second.",
+        "",
+        "    python -m bbo_suite run --strategy a-command-is-not-wrapped \\",
+        "      --quiet",
+    ]
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120])
+def test_a_description_fits_the_terminal(capsys, terminal, columns):
+    terminal(columns)
+    facts = {"id": "x", "what": "word " * 50 + "\n  - " + "point " * 50, "names": ["name"] * 50}
+    fact_table({**facts, "options": [{"name": "size", "type": "int", "default": 3, "help": "word " * 30}]})
+    text = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+    assert max(map(len, text.splitlines())) <= columns
