@@ -19,7 +19,8 @@ def plan(
     as_list: Annotated[bool, typer.Option("--list", help="Print one command per run, for a batch system.")] = False,
     as_json: AsLines = False,
 ) -> None:
-    """Check the options of `run` and show the amount of work. Nothing is run or written."""
+    """Check the options of `run`, and show the amount of work and how long it will take. Nothing is stored."""
+    from ..runs.processes import default_jobs
     from ..runs.workload import workload
     from .progress import display
     from .tables import plan_table, reserved
@@ -30,10 +31,11 @@ def plan(
         study = options.to_study()
         with display(options.quiet).preparing(study.problems):
             planned = study.prepare()
+            items = [] if as_list else list(workload(study, planned))
     command = shlex.join(["python", "-m", "bbo_suite", "run", *options.to_arguments()])
     for number in range(len(planned) if as_list else 0):
         print(f"{command} --only {number + 1}/{len(planned)}")
-    for item in workload(study, planned) if as_json else ():
+    for item in items if as_json else ():
         print(json_line(item))
     if not (as_list or as_json):
-        plan_table(list(workload(study, planned)))
+        plan_table(items, options.jobs or default_jobs(len(planned)))

@@ -13,12 +13,14 @@ from pathlib import Path
 from ..runs.display import Display
 from ..runs.study_plan import PlannedRun
 from ..store.run_view import RunView
+from ..store.study_view import seconds_left
+from .durations import duration
 
 REFRESH_SECONDS, PLAIN_SECONDS = 0.25, 30.0
 
 
 class WatchedRun(RunView):
-    """A run of this command; its pace is measured from the moment it starts.
+    """A run of this command.
 
     Attributes:
       already: evaluations that were stored before this command.
@@ -28,7 +30,7 @@ class WatchedRun(RunView):
     def __init__(self, planned: PlannedRun) -> None:
         run = planned.run
         super().__init__(planned.path, planned.name, run.budget, planned.facts["default"])
-        self.planned, self.over, self.since, self.already = planned, False, 0.0, -1
+        self.planned, self.over = planned, False
         self.refresh()
         self.already = self.evaluations
 
@@ -36,19 +38,6 @@ class WatchedRun(RunView):
     def active(self) -> bool:
         """True if the run has new rows and has not finished."""
         return self.evaluations > self.already and not self.ended and not self.over
-
-    @property
-    def seconds_left(self) -> float | None:
-        """Seconds left at the pace so far; None before the first new row."""
-        done = self.evaluations - self.already
-        left = self.budget - self.evaluations
-        return (time.monotonic() - self.since) / done * left if done else None
-
-    def refresh(self) -> None:
-        """Read new rows."""
-        if self.evaluations <= self.already:  # not started yet in this command: its pace starts here
-            self.since = time.monotonic()
-        super().refresh()
 
 
 def display(quiet: bool) -> Display:
@@ -125,27 +114,26 @@ def counted(what: str, total: int, quiet: bool, unit: str = "evaluations") -> It
 
 
 def _plain(runs: list[WatchedRun], done: threading.Event) -> None:
-    printed_at = time.monotonic()
-    while not done.wait(min(1.0, PLAIN_SECONDS)):  # often: a run's pace is measured from the last look without new rows
+    while not done.wait(PLAIN_SECONDS):
         for run in runs:
             run.refresh()
-        if time.monotonic() - printed_at >= PLAIN_SECONDS:
-            printed_at = time.monotonic()
-            for run in filter(lambda run: run.active, runs):
-                print(_line(run), file=sys.stderr, flush=True)
+        for line in (_total(runs), *(_line(run) for run in runs if run.active)):
+            print(line, file=sys.stderr, flush=True)
 
 
 def _line(run: WatchedRun) -> str:
-    count = f"{run.evaluations:,}/{run.budget:,}"
-    return f"{run.name.label}: {count} evaluations, best {_best(run)}, {_left(run)} left"
+    return f"{run.name.label}: {run.evaluations:,}/{run.budget:,} evaluations, best {_best(run)}"
 
 
 def _best(run: WatchedRun) -> str:
     return "-" if run.speedup is None else f"{run.speedup:.3f}x"
 
 
-def _left(run: WatchedRun) -> str:
-    return "?" if run.seconds_left is None else f"{run.seconds_left:,.0f} s"
+def _total(runs: Sequence[WatchedRun]) -> str:
+    """Return how many runs are done, and the time until all are."""
+    over, active = sum(run.ended or run.over for run in runs), [run for run in runs if run.active]
+    left = seconds_left(runs, active, len(active))
+    return f"{over:,}/{len(runs):,} runs" + ("" if left is None else f", {duration(left)} left for all")
 
 
 def _live(runs: list[WatchedRun], done: threading.Event) -> None:
@@ -167,9 +155,9 @@ def _live(runs: list[WatchedRun], done: threading.Event) -> None:
                 run.refresh()
                 progress.update(task, completed=run.evaluations, visible=run.active, description=_live_line(run))
             over = sum(run.ended or run.over for run in runs)
-            progress.update(total, completed=over, description=f"{over:,}/{len(runs):,} runs")
+            progress.update(total, completed=over, description=_total(runs))
             progress.refresh()
 
 
 def _live_line(run: WatchedRun) -> str:
-    return f"{run.evaluations:,}/{run.budget:,}  {_best(run)}  {_left(run)} left  {run.name.label}"
+    return f"{run.evaluations:,}/{run.budget:,}  {_best(run)}  {run.name.label}"

@@ -42,17 +42,29 @@ def run(
     if report.summaries and not as_json:
         summary_table(report.summaries)
         if study.only:
-            print(f"when all shares are done: python -m bbo_suite plot {study.name}{_results_option(study)}")
+            print(f"when all shares are done: {_command('report', study)}")
         elif not report.stopped:
             draw_main_figures(study.name, study.results)
+            _conclude(study, options)
     if report.stopped:
         print(f"stopped; everything is stored in {study.path}: run the same command to resume", file=sys.stderr)
     raise typer.Exit(INTERRUPTED if report.stopped else 1 if report.errors else 0)
 
 
-def _results_option(study: StudyPlan) -> str:
-    """Return ` --results FOLDER`, or nothing for the default folder."""
-    return "" if study.results == Path("results") else f" --results {shlex.quote(str(study.results))}"
+def _conclude(study: StudyPlan, options: StudyOptions) -> None:
+    """Print the headline of the report, which covers all runs of the study, and the commands that come next."""
+    from ..report import headline
+
+    print(f"\n{headline(study.name, study.results)}\n")
+    print(f"next: {_command('report', study)}  (figures and tests on one page)")
+    plugins = "".join(f" --plugin {shlex.quote(str(path))}" for path in options.plugin or ())
+    print(f"      {_command('best', study)}{plugins}  (what was found, measured again)")
+
+
+def _command(name: str, study: StudyPlan) -> str:
+    """Return a command for the study, with `--results` unless it is in the default folder."""
+    results = "" if study.results == Path("results") else f" --results {shlex.quote(str(study.results))}"
+    return f"python -m bbo_suite {name} {shlex.quote(study.name)}{results}"
 
 
 def _perform(study: StudyPlan, options: StudyOptions, cluster: str | None) -> StudyOutcome:

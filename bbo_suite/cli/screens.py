@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 from rich.console import Group, RenderableType
@@ -11,6 +10,7 @@ from rich.table import Table
 
 from ..store.run_view import RunState, RunView
 from ..store.study_view import StudyView
+from .durations import duration
 
 MOST_RUNS = 12
 """The most runs that get a line of their own; runs without new rows for the longest time come first."""
@@ -26,9 +26,10 @@ def screen(view: StudyView) -> RenderableType:
     done, budget = sum(run.evaluations for run in runs), sum(map(_planned, runs))
     states = ", ".join(f"{counts[state]:,} {state.value}" for state in reversed(RunState) if counts[state])
     pace = f"{view.rate:,.0f} a second, {duration(view.seconds_left)} left"
+    progress = "; stopped: run the same command to resume" if view.stopped else "" if view.over else f", {pace}"
     return Group(
         f"{escape(view.path.name)}: {len(runs):,} runs: {states}",
-        f"{done:,}/{budget:,} evaluations ({done / max(1, budget):.0%})" + ("" if view.over else f", {pace}"),
+        f"{done:,}/{budget:,} evaluations ({done / max(1, budget):.0%}){progress}",
         _best(runs),
         *_lines(runs),
     )
@@ -75,16 +76,3 @@ def _doing(run: RunView) -> str:
     if run.state is RunState.SILENT:
         return f"{best}no new rows for {duration(run.silence)}"
     return f"{best}{duration(None if run.pace is None else run.pace * (run.budget - run.evaluations))} left"
-
-
-def duration(seconds: float | None) -> str:
-    """Return a time in one or two units; a question mark if it is unknown."""
-    if seconds is None or not math.isfinite(seconds):
-        return "?"
-    whole = math.ceil(seconds)
-    if whole < 120:
-        return f"{whole} s"
-    minutes, hours = whole // 60, whole // 3600
-    if minutes < 120:
-        return f"{minutes} min"
-    return f"{hours} h {minutes % 60} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"

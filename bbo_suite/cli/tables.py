@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,8 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+
+from .durations import duration
 
 if TYPE_CHECKING:
     from ..tuning.tune import Tuning, TuningResult
@@ -88,20 +90,28 @@ def _fitting(lines: Sequence[dict[str, str]], width: int) -> list[str]:
     return names
 
 
-def plan_table(items: Sequence[dict[str, Any]]) -> None:
-    """Print the amount of work in a plan: one line per strategy and problem, and the total."""
-    table = Table(caption="stored MB: estimate at the full budget; finished runs are not repeated")
-    for name in ("problem", "strategy", "runs", "done", "parameters", "evaluations", "stored MB"):
+def plan_table(items: Sequence[dict[str, Any]], jobs: int) -> None:
+    """Print the amount of work in a plan: one line per strategy and problem, the total, and how long it will take."""
+    table = Table(caption="time: one run after another, estimated; stored MB: at the full budget")
+    for name in ("problem", "strategy", "runs", "done", "parameters", "evaluations", "stored MB", "time"):
         table.add_column(name, justify="left" if name in ("problem", "strategy") else "right", overflow="fold")
     for item in items:
         counts = (f"{item[key]:,}" for key in ("runs", "done", "parameters", "evaluations"))
-        table.add_row(escape(item["problem"]), escape(item["strategy"]), *counts, f"{item['bytes'] / 1e6:,.1f}")
-    runs, done, evaluations, size = (
-        sum(item[key] for item in items) for key in ("runs", "done", "evaluations", "bytes")
+        table.add_row(escape(item["problem"]), escape(item["strategy"]), *counts, *_size(item))
+    runs, done, evaluations, size, seconds = (
+        sum(item[key] for item in items) for key in ("runs", "done", "evaluations", "bytes", "seconds")
     )
     table.add_section()
-    table.add_row("total", "", f"{runs:,}", f"{done:,}", "", f"{evaluations:,}", f"{size / 1e6:,.1f}")
+    total = {"bytes": size, "seconds": seconds}
+    table.add_row("total", "", f"{runs:,}", f"{done:,}", "", f"{evaluations:,}", *_size(total))
     wide_console().print(table)
+    at_once = max(1, min(jobs, runs - done))
+    longest = max((item["seconds"] / max(1, item["runs"] - item["done"]) for item in items), default=0.0)
+    print(f"{runs - done:,} runs to do, {at_once} at a time: about {duration(max(seconds / at_once, longest))}")
+
+
+def _size(item: Mapping[str, Any]) -> tuple[str, str]:
+    return f"{item['bytes'] / 1e6:,.1f}", duration(item["seconds"])
 
 
 def tuning_table(plan: Tuning, result: TuningResult) -> None:

@@ -42,6 +42,7 @@ def watch(
         _live(view, here)
     except KeyboardInterrupt:
         here.show_cursor()  # rich does not when interrupted while it draws the first screen
+        here.print("stopped watching; the runs are not affected")
 
 
 def _live(view: StudyView, here: Console) -> None:

@@ -20,7 +20,7 @@ from .pictures import compared_rows, pictures
 from .study_data import StudyData, read_study
 from .table import Table
 
-__all__ = ["judge", "page", "read_study", "write"]
+__all__ = ["headline", "judge", "page", "read_study", "write"]
 
 
 def write(
@@ -46,6 +46,11 @@ def write(
         with replacing(path) as unfinished:
             unfinished.write_text(text, encoding="utf-8", errors="backslashreplace")
     return path
+
+
+def headline(study: str, results: Path) -> str:
+    """Return the first sentence of a study's report."""
+    return next(answer.sentences(judge(read_study(study, results).runs, np.random.default_rng(0))))
 
 
 def _other(name: str, results: Path) -> StudyData:

@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 
 from ..errors import UserError
 from ..files import disk_errors
-from ..store.folders import LOCK
+from ..store.folders import LOCK, mark_stopped
 from ..store.identity import UNVERSIONED
 from .display import Display
 from .interrupt import StopFile
@@ -52,9 +52,13 @@ def run_study(study: StudyPlan, jobs: int | None, display: Display, cluster: str
         study.announce()
         for why in sorted({planned.facts[UNVERSIONED] for planned in plan if UNVERSIONED in planned.facts}):
             print(f"this study cannot be resumed, because {why}", file=sys.stderr)
-        with display.running(plan) as ended:
-            outcomes = list(_shown(_outcomes(study, plan, jobs, stop.path, cluster), ended))
-        stopped = stop.stopped
+        try:
+            with display.running(plan) as ended:
+                outcomes = list(_shown(_outcomes(study, plan, jobs, stop.path, cluster), ended))
+        finally:
+            stopped = stop.stopped
+            for planned in plan if stopped else ():
+                mark_stopped(planned.path)
     order = {planned.path: place for place, planned in enumerate(plan)}
     outcomes.sort(key=lambda outcome: order[outcome.path])
     summaries = [outcome.summary for outcome in outcomes if outcome.summary]

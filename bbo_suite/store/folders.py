@@ -6,6 +6,7 @@ each run is a folder in it.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from ..errors import UserError
 
 STUDY, PLANNED = "study.json", "planned.jsonl"
 RUN, ROWS, END, ERROR, DIAGNOSTICS = "run.json", "rows.csv", "end.json", "error.txt", "diagnostics.csv"
-LOCK = ".lock"
+LOCK, STOPPED = ".lock", "stopped"
 
 
 def study_path(study: str, results: Path | str) -> Path:
@@ -57,6 +58,13 @@ def has_begun(run: Path) -> bool:
 def has_ended(run: Path) -> bool:
     """Return whether a run has ended: its folder has an `end.json`."""
     return (run / END).exists()
+
+
+def mark_stopped(run: Path) -> None:
+    """Note in the folder of a run that has begun and not ended that it was stopped; its next start removes the note."""
+    if has_begun(run) and not has_ended(run):
+        with contextlib.suppress(OSError):  # it is only displayed
+            (run / STOPPED).touch()
 
 
 def unnamed_runs(study: Path) -> Iterator[Path]:

@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 
 from ..errors import UserError
 from ..files import disk_errors, read_json, write_json
-from .folders import END, ERROR, LOCK, ROWS, RUN, has_begun, has_ended
+from .folders import END, ERROR, LOCK, ROWS, RUN, STOPPED, has_begun, has_ended
 from .identity import CODE, check_identity
 from .rows import HEADER, Row, read_rows
 
@@ -60,7 +60,8 @@ class RunFolder:
 
     def _enter(self) -> None:
         check_identity(self.path, self._identity, self._head.get(CODE))
-        (self.path / ERROR).unlink(missing_ok=True)  # of an earlier attempt
+        for note in (ERROR, STOPPED):  # of an earlier attempt
+            (self.path / note).unlink(missing_ok=True)
         self.rows, length = read_rows(self.path)
         if not has_begun(self.path):
             if self.rows:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..files import parse_json
-from .folders import END, ERROR, ROWS, RUN
+from .folders import END, ERROR, ROWS, RUN, STOPPED
 from .plan import RunName
 from .tail import Tail
 
@@ -20,7 +20,7 @@ SILENT_SECONDS = 60.0
 class RunState(enum.Enum):
     """How far a run is."""
 
-    WAITING, RUNNING, SILENT, FAILED, DONE = "waiting", "running", "silent", "failed", "done"
+    WAITING, RUNNING, SILENT, STOPPED, FAILED, DONE = "waiting", "running", "silent", "stopped", "failed", "done"
 
 
 class RunView:
@@ -31,11 +31,12 @@ class RunView:
       default: the default's cost; None before the run has begun.
       ended: True if `end.json` is there, with every row that it counts.
       failed: True if the last attempt ended with an error.
+      stopped: True if the user stopped the last attempt.
     """
 
     def __init__(self, path: Path, name: RunName, budget: int, default: float | None = None) -> None:
         self.path, self.name, self.budget, self.default = path, name, budget, default
-        self.ended = self.failed = False
+        self.ended = self.failed = self.stopped = False
         self._tail = Tail(path / ROWS)
         self._seen: tuple[int, int] | None = None
         self._grew = -math.inf
@@ -71,6 +72,8 @@ class RunView:
         """How far the run is, as far as files tell."""
         if self.ended or self.failed:
             return RunState.DONE if self.ended else RunState.FAILED
+        if self.stopped:
+            return RunState.STOPPED
         if self._seen is None:
             return RunState.WAITING
         return RunState.SILENT if self.silence > SILENT_SECONDS else RunState.RUNNING
@@ -89,6 +92,7 @@ class RunView:
         if not self.ended:
             self._read(status.st_size)
             self.failed = not self.ended and (self.path / ERROR).exists()
+            self.stopped = not self.ended and (self.path / STOPPED).exists()
 
     def _read_head(self) -> None:
         if self.default is None or not self.budget:

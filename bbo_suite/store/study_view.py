@@ -67,9 +67,16 @@ class StudyView:
         return Counter(view.state for view in self.runs)
 
     @property
+    def stopped(self) -> bool:
+        """True if the user stopped a run and none is running, so that those that wait will not start either."""
+        counts = self.counts
+        return bool(counts[RunState.STOPPED]) and not counts[RunState.RUNNING] + counts[RunState.SILENT]
+
+    @property
     def over(self) -> bool:
-        """True if every run has ended or failed; False while problems are loaded, before runs are listed."""
-        return bool(self._views) and all(view.state in (RunState.DONE, RunState.FAILED) for view in self.runs)
+        """True if nothing is left to wait for; False while problems are loaded, before runs are listed."""
+        done = all(view.state in (RunState.DONE, RunState.FAILED) for view in self.runs)
+        return bool(self._views) and (done or self.stopped)
 
     def _measured(self) -> tuple[float, float] | None:
         """Return evaluations, and seconds of their work, done per second; None before enough was seen."""
@@ -88,14 +95,25 @@ class StudyView:
     def seconds_left(self) -> float | None:
         """Seconds until all is done, at the pace of each strategy on each problem; None if nothing is running."""
         measured, running = self._measured(), [view for view in self.runs if view.state is RunState.RUNNING]
-        speed = measured[1] if measured else len(running)
-        paces = _Paces(self.runs)
-        left = [paces.seconds_left(view) for view in self.runs if not (view.ended or view.failed)]
-        known = [seconds for seconds in left if seconds is not None]
-        if not speed or not known:
-            return None
-        longest = max((seconds for view in running if (seconds := paces.seconds_left(view))), default=0.0)
-        return max(sum(known) / speed, longest)
+        return seconds_left(self.runs, running, measured[1] if measured else len(running))
+
+
+def seconds_left(runs: Iterable[RunView], running: Iterable[RunView], speed: float) -> float | None:
+    """Return the seconds until all runs are done, at the pace of each strategy on each problem; None if unknown.
+
+    Args:
+      runs: all runs, those that are done included: they tell the pace of others.
+      running: those that run now.
+      speed: seconds of the runs' work that are done in a second; without measurement, the number of running runs.
+    """
+    runs = list(runs)
+    paces = _Paces(runs)
+    left = [paces.seconds_left(view) for view in runs if not (view.ended or view.failed)]
+    known = [seconds for seconds in left if seconds is not None]
+    if not speed or not known:
+        return None
+    longest = max((seconds for view in running if (seconds := paces.seconds_left(view))), default=0.0)
+    return max(sum(known) / speed, longest)
 
 
 class _Paces:

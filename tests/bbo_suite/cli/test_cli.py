@@ -1,8 +1,10 @@
 """What the commands print and store."""
 
+import html
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -10,6 +12,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+
+from bbo_suite import Study
+from bbo_suite.report import headline
 
 FIELDS = {
     *("problem", "strategy", "seed", "budget", "batch", "evaluations", "unique", "failed", "default", "best"),
@@ -68,13 +73,20 @@ class Zero(Problem):
 """
 
 
-def test_table_then_paths_of_figures(suite, toy):
-    done = suite("run", *toy, "--budget", 50)
+def test_run_ends_with_figures_the_headline_and_the_next_commands(suite, toy):
+    done = suite("run", *toy, "--budget", 50, "--strategy", "random", "--strategy", "pick", "--study", "s")
     lines = done.out.splitlines()
     assert "speedup" in done.out
-    assert [Path(line).name for line in lines[-4:]] == [
+    assert [Path(line).name for line in lines[-9:-5]] == [
         "convergence.svg", "convergence.png", "speedup.svg", "speedup.png"]  # fmt: skip
-    assert all(Path(line).stat().st_size for line in lines[-4:])
+    assert all(Path(line).stat().st_size for line in lines[-9:-5])
+    assert lines[-4] == headline("s", Path("results"))
+    assert lines[-2].startswith("next: python -m bbo_suite report s  ")
+    assert lines[-1].strip().startswith(f"python -m bbo_suite best s --plugin {toy[1]} --plugin {toy[3]}  ")
+    for command in (lines[-2].removeprefix("next: "), lines[-1]):
+        arguments = shlex.split(command.partition("  (")[0])[3:]
+        assert suite(*arguments).code == 0
+    assert html.escape(lines[-4]) in Path("results/s/report.html").read_text()
 
 
 def test_again_resumes_and_changes_nothing(suite, toy):
@@ -219,6 +231,21 @@ def test_poor_terminals(tmp_path, toy, environment):
     assert "2.5000" in done.stdout or "speedup" in done.stdout
 
 
+def test_plan_says_how_long_the_rest_takes(suite, toy):
+    command = (*toy, "--strategy", "pick", "--strategy", "random", "--budget", 1000, "--study", "s")
+    items = strict(suite("plan", *command, "--repeats", 4, "--json").out)
+    assert [item["done"] for item in items] == [0, 0]
+    assert all(0 < item["seconds"] < 60 for item in items)
+    assert not Path("results").exists()  # trials are not stored
+    suite("run", *command, "--json")
+    rest = strict(suite("plan", *command, "--repeats", 4, "--json").out)
+    stored = [summary["evaluation_seconds"] + summary["strategy_seconds"] for summary in Study("s")]
+    assert [item["seconds"] for item in rest] == [pytest.approx(3 * seconds, rel=0.01) for seconds in stored]
+    assert "6 runs to do, 2 at a time: about 1 s" in suite("plan", *command, "--repeats", 4, "--jobs", 2).out
+    (limited, _) = strict(suite("plan", *command, "--repeats", 4, "--max-seconds", "1e-9", "--json").out)
+    assert limited["seconds"] == pytest.approx(3e-9)
+
+
 def test_version(suite):
     assert suite("--version").out == f"bbo_suite {version('bbo_suite')}\n"
 
@@ -236,4 +263,5 @@ def test_demonstration_ends_with_a_table_and_a_figure(tmp_path):
     done = process(tmp_path, "BBO run")
     assert done.returncode == 0
     assert "fusion/resnet50" in done.stdout
-    assert (tmp_path / done.stdout.splitlines()[-1]).suffix == ".png"
+    assert (tmp_path / done.stdout.splitlines()[-6]).suffix == ".png"
+    assert "next: python -m bbo_suite report" in done.stdout

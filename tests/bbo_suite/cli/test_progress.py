@@ -34,43 +34,40 @@ def write(plan, start, values, torn=""):
         rows.write(torn)
 
 
-@pytest.fixture
-def clock(monkeypatch):
-    """Return a list whose last number is the time."""
-    now = [100.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[-1])
-    return now
-
-
-def test_a_run_is_read_as_it_grows(tmp_path, clock):
+def test_a_run_is_read_as_it_grows(tmp_path):
     watched = WatchedRun(planned(tmp_path))
-    assert (watched.evaluations, watched.speedup, watched.active, watched.seconds_left) == (0, None, False, None)
-    write(watched.planned, 1, [])
-    watched.refresh()
-    clock.append(102.0)
+    assert (watched.evaluations, watched.speedup, watched.active) == (0, None, False)
     write(watched.planned, 1, [20.0, float("inf"), 8.0], torn="4,0000")
     watched.refresh()
     assert (watched.evaluations, watched.speedup, watched.active) == (3, 1.25, True)
-    assert watched.seconds_left == 0.0  # the pace is measured from the last look at which nothing had come
-    clock.append(105.0)
-    assert watched.seconds_left == pytest.approx(3 / 3 * 997)
     (watched.planned.path / "end.json").write_text('{"evaluations": 3}')
     watched.refresh()
     assert not watched.active
 
 
-def test_pace_of_a_resumed_run_starts_at_its_turn(tmp_path, clock):
+def test_a_resumed_run_is_active_once_it_grows(tmp_path):
     plan = planned(tmp_path)
     write(plan, 1, [5.0] * 500)
     watched = WatchedRun(plan)
     assert (watched.already, watched.active) == (500, False)
-    clock.append(10_000.0)  # other runs come first
-    watched.refresh()
     write(plan, 501, [4.0] * 100)
     watched.refresh()
-    clock.append(10_010.0)
     assert watched.active
-    assert watched.seconds_left == pytest.approx(10 / 100 * 400)
+
+
+def test_the_time_left_is_that_of_all_runs(tmp_path):
+    runs = [WatchedRun(planned(tmp_path, seed=seed)) for seed in range(4)]
+    assert progress._total(runs) == "0/4 runs"  # unknown yet
+    write(runs[0].planned, 1, [5.0] * 1000)
+    (runs[0].planned.path / "end.json").write_text('{"evaluations": 1000}')
+    write(runs[1].planned, 1, [5.0] * 500)
+    write(runs[2].planned, 1, [5.0] * 500)
+    for run in runs:
+        run.refresh()
+    # two runs at a time, 0.2 s an evaluation: 500 + 500 + 1000 evaluations are left
+    assert progress._total(runs) == "1/4 runs, 3 min left for all"
+    runs[1].over = runs[1].failed = True
+    assert progress._total(runs) == "2/4 runs, 5 min left for all"
 
 
 def test_plain_lines(tmp_path, monkeypatch, capsys):
@@ -87,7 +84,8 @@ def test_plain_lines(tmp_path, monkeypatch, capsys):
     out, err = capsys.readouterr()
     lines = err.splitlines()
     assert out == "" and len(lines) > 1
-    pattern = r"evolution on toy/small, seed 0: [\d,]+/1,000 evaluations, best 5.000x, [\d,]+ s left"
+    total = r"1/2 runs(, [\d,]+ (s|min) left for all)?"
+    pattern = total + r"|evolution on toy/small, seed 0: [\d,]+/1,000 evaluations, best 5.000x"
     assert all(re.fullmatch(pattern, line) for line in lines), lines
 
 
@@ -124,8 +122,8 @@ def test_live_lines_on_a_terminal(tmp_path, toy, columns):
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
     lines = [line.strip() for line in re.split(r"[\r\n]+", text)]
     assert process.returncode == 0 and out.count(b"\n") == 1
-    assert any(re.search(r"[34]00/800  \d\.\d{3}x  \d s left  ", line) for line in lines), lines
-    assert any("0/1 runs" in line for line in lines)
+    assert any(re.search(r"[34]00/800  \d\.\d{3}x  ", line) for line in lines), lines
+    assert any(re.search(r"0/1 runs, \d s left for all", line) for line in lines), lines
     assert "\x1b[?25h" in shown.decode()  # the cursor is back
     if columns == 120:
         assert any("[red]a on toy/small, seed 0" in line for line in lines)

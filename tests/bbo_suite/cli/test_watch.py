@@ -10,10 +10,12 @@ import time
 
 import pytest
 
-from bbo_suite.cli.screens import duration
+from bbo_suite.cli.durations import duration
 from bbo_suite.core.problem import Status
+from bbo_suite.store.folders import mark_stopped
 from bbo_suite.store.plan import RunName, add_planned
 from bbo_suite.store.rows import HEADER, Row
+from bbo_suite.store.run_folder import RunFolder
 from bbo_suite.store.study_view import StudyView
 from bbo_suite.store.study_view import time as clock_of
 
@@ -139,6 +141,40 @@ def test_printed_once(suite, study):
     assert "pick on toy/small, seed 1: 10/100, best 2.0000, no new rows for 10 min" in done.out
 
 
+def test_what_ctrl_c_stopped_is_stopped(suite, study):
+    write(study, FIRST[0], 100, ended=True)
+    write(study, FIRST[1], 10)
+    for name in FIRST:
+        mark_stopped(study / name.folder)
+    view = view_of(study)
+    assert [run.state.value for run in view.runs] == ["done", "stopped", "waiting"]
+    assert view.stopped and view.over
+    done = suite("watch", "s")
+    assert "s: 3 runs: 1 done, 1 stopped, 1 waiting" in done.out
+    assert "110/300 evaluations (37%); stopped: run the same command to resume" in done.out
+    write(study, FIRST[2], 10)  # on another machine
+    assert not view_of(study).over
+
+
+def test_ctrl_c_marks_runs_as_stopped_until_they_go_on(suite, toy, monkeypatch):
+    command = ("run", *toy, "--budget", 300, "--study", "s", "--quiet")
+    with monkeypatch.context() as patch:
+        real, batches = RunFolder.append, []
+
+        def append(folder, rows):
+            real(folder, rows)
+            batches.append(rows)
+            if len(batches) == 2:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        patch.setattr(RunFolder, "append", append)
+        done = suite(*command)
+    assert done.code == 130
+    assert "1 stopped" in suite("watch", "s").out
+    assert suite(*command).code == 0
+    assert "1 done" in suite("watch", "s").out and "stopped" not in suite("watch", "s").out
+
+
 def test_a_study_that_is_not_there(suite, study):
     done = suite("watch", "t")
     assert done.code == 1 and done.err.count("\n") == 1 and "there is no study 't'" in done.err
@@ -167,6 +203,7 @@ def test_on_a_terminal_it_ends_when_all_is_done_or_quietly(study, tmp_path, way)
         process.send_signal(signal.SIGINT)
     shown += until(mine, None)
     assert process.wait(timeout=20) == 0
+    assert (b"stopped watching; the runs are not affected" in shown) == (way == "interrupted")
     assert b"\x1b[?25h" in shown and b"Traceback" not in shown and b"Abort" not in shown
 
 

@@ -52,7 +52,7 @@ def test_shares_at_the_same_time_make_the_study_and_a_killed_one_is_made_up_for(
     assert "another process is writing share 1/3 of study 's'" in second.communicate(timeout=60)[1]
     victim.send_signal(signal.SIGKILL)
     victim.communicate(timeout=60)
-    assert all("when all shares are done: python -m bbo_suite plot s" in finish(process) for process in others)
+    assert all("when all shares are done: python -m bbo_suite report s" in finish(process) for process in others)
     run_here(tmp_path / "whole", toy)
     assert len(read_planned(tmp_path / "results/s")) == 6  # one share was enough to list them all
     assert sum(len(run) == 300 for run in rows(tmp_path).values()) < 6
@@ -133,6 +133,6 @@ def _prepared(study):
         return error
 
 
-def test_what_to_draw_is_said_with_the_folder_that_holds_it(suite, toy, tmp_path):
+def test_the_next_command_names_the_folder_of_the_study(suite, toy, tmp_path):
     done = suite("run", *toy, "--budget", 10, "--study", "s", "--results", "my own", "--only", "1/1")
-    assert "plot s --results 'my own'" in done.out
+    assert "report s --results 'my own'" in done.out
