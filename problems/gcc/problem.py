@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-import tempfile
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -51,9 +50,8 @@ class GccProblem(LiveProblem):
         chosen = [*self._gcc.flags.values(), *(place for _, place in self._gcc.parameters.values())]
         self.default = np.array(chosen, np.int64)
         self._content = self._digest(_read(source))
-        self._folder = tempfile.TemporaryDirectory(prefix="bbo_suite_gcc_")
-        arguments = (self._gcc.path, self._source, self._folder.name, SEEDS)
-        service = Service(f"{__package__}.worker:serve", arguments, name="GCC")
+        arguments = (self._gcc.path, self._source, SEEDS)
+        service = Service(f"{__package__}.worker:serve", arguments, name="GCC", confined=True)
         self._serve(service, Cache(f"gcc-{self._gcc.version}", self._content))
 
     @classmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import llvmlite.binding as llvm
 
@@ -50,10 +50,13 @@ class Running:
         """Return the result for each seed."""
         return tuple(self._run(seed) for seed in seeds)
 
-    def first_results(self, seeds: Sequence[int], seconds: float) -> tuple[int, ...]:
+    def first_results(self, seeds: Sequence[int], seconds: float, before: Callable[[], None]) -> tuple[int, ...]:
         """Return the result for each seed of a program that has never run before and may not end.
 
         A call that does not return ends only with this process, so the calls are made in a thread.
+
+        Args:
+          before: called in that thread before the first call.
 
         Raises:
           ValueError: it has not returned after `seconds`.
@@ -61,6 +64,7 @@ class Running:
         found: list[int] = []
 
         def call() -> None:
+            before()
             for seed in seeds:
                 found.append(self._run(seed))
 

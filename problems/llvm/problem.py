@@ -60,7 +60,7 @@ class LlvmProblem(LiveProblem):
         target = f"{__package__}.worker:serve"
         arguments = (text, without_size(text), objective, SEEDS)
         seconds = 20 + 60 * len(text) / (1 << 20)  # hundreds of times as long as the default takes
-        service = Service(target, arguments, seconds, name=f"LLVM on {name}")
+        service = Service(target, arguments, seconds, name=f"LLVM on {name}", confined=True)
         self._serve(service, None if objective == "time" else Cache(compiler, self._content))
 
     @classmethod

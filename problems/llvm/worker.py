@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import resource
 import time
 from collections.abc import Callable
 from typing import Any
@@ -37,17 +39,34 @@ def serve(text: str, fast_text: str, objective: str, seeds: tuple[int, ...]) -> 
     Raises:
       ValueError: the program cannot be optimised, or does not end.
     """
+    os.environ.clear()  # the program runs in this process, and it is a user's
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     llvm.initialize_native_asmparser()  # for inline assembly in what is run
-    return Optimiser(text, fast_text, objective, seeds).answer
+    return Optimiser(text, fast_text, objective, seeds, _forbid_processes).answer
+
+
+def _forbid_processes() -> None:
+    """Let this process start no other; root still may, and the end of this process ends those."""
+    resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
 
 
 class Optimiser:
-    """One program, its correct results, and the outcomes of the modules that were made of it."""
+    """One program, its correct results, and the outcomes of the modules that were made of it.
 
-    def __init__(self, text: str, fast_text: str, objective: str, seeds: tuple[int, ...]) -> None:
-        self._objective, self._seeds, self._fast_text = objective, seeds, fast_text
+    Args:
+      confine: called before the program runs for the first time.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        fast_text: str,
+        objective: str,
+        seeds: tuple[int, ...],
+        confine: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._objective, self._seeds, self._fast_text, self._confine = objective, seeds, fast_text, confine
         module = _parsed(fast_text if objective == "time" else text)
         _check(module)
         if objective != "time":
@@ -65,7 +84,7 @@ class Optimiser:
         started = time.perf_counter()
         print("while it ran the unoptimised program", flush=True)  # explains a death of this process
         with Running(module, 0) as running:
-            results = running.first_results(self._seeds, _FIRST_SECONDS)
+            results = running.first_results(self._seeds, _FIRST_SECONDS, self._confine)
         self._run_limit = max(_RUN_SECONDS, 50 * (time.perf_counter() - started))
         return results
 

@@ -3,13 +3,14 @@
 import os
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import bbo_suite
-from bbo_problems.gcc import flags, worker
+from bbo_problems.gcc import commands, flags, worker
 from bbo_problems.gcc.problem import GccProblem
 from bbo_problems.programs_c import FOLDER, SEEDS
 from bbo_suite import Status, UserError
@@ -131,7 +132,7 @@ def test_code_that_crashes_is_a_runtime_error(tmp_path):
     program = worker.Program(GCC, str(source), tmp_path, SEEDS)
     source.write_text(source.read_text().replace("y = 1", "y = 0"))
     status, reason = program.answer((), entered)
-    assert status == "runtime_error" and "-8" in reason
+    assert (status, reason) == ("runtime_error", "the program died of SIGFPE")
 
 
 @needs_gcc
@@ -171,19 +172,74 @@ def test_a_users_file_is_used_with_and_without_a_run_function(tmp_path):
         GccProblem.from_file(str(tmp_path / "none.c"))
 
 
+def user(tmp_path, body, before=""):
+    """Write a user's program, and return its path."""
+    source = tmp_path / "mine.c"
+    head = "#include <signal.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n"
+    source.write_text(f"{head}{before}\nunsigned long long run(unsigned long long x) {{ {body} }}")
+    return str(source)
+
+
 @needs_gcc
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        ("return *(volatile long*)0;", "the program ended with -11"),
-        ("exit(0);", "the program ended before it had a result"),
+        ("return *(volatile long*)0;", "died of SIGSEGV"),
+        ("exit(0);", "ended with exit code 0 before it had a result"),
+        ("if (x == 2) _exit(0); return x;", "ended with exit code 0 before it had a result"),
+        ("raise(SIGTERM); return x;", "died of SIGTERM"),
+        ("for (;;) puts(__FILE__);", "died of SIGXFSZ: it wrote more than 1 MiB"),
     ],
 )
-def test_facts_say_why_a_program_is_not_run(tmp_path, body, why):
-    source = tmp_path / "mine.c"
-    source.write_text(f"#include <stdlib.h>\nunsigned long long run(unsigned long long x) {{ {body} }}")
-    problem = GccProblem.from_file(str(source))
-    assert default_value(problem) > 0 and problem.facts()["results"].startswith(f"NOT run: {why}")
+def test_a_program_whose_run_does_not_return_is_refused(tmp_path, body, why):
+    source = user(tmp_path, body.replace("SIGTERM", "15"))
+    with pytest.raises(ValueError, match=f"12345678901 did not return, .*: at -O0 the program {why}$"):
+        worker.Program(GCC, source, tmp_path, SEEDS)
+
+
+@needs_gcc
+@pytest.mark.parametrize("body", ["exit(0);", "raise(10); return x;"])
+def test_a_candidate_that_ends_inside_run_is_a_runtime_error(tmp_path, body):
+    program = worker.Program(GCC, user(tmp_path, "return x;"), tmp_path, SEEDS)
+    user(tmp_path, body)
+    assert program.answer((), entered)[0] == "runtime_error"
+
+
+@needs_gcc
+def test_a_program_sees_no_environment_and_an_empty_folder(tmp_path, monkeypatch):
+    """It returns the number of variables and of entries of its folder, of which it adds one at each call."""
+    monkeypatch.setenv("SECRET", "x")
+    count = "extern char **environ;\n#include <dirent.h>\n"
+    body = """int n = 0; for (char **e = environ; *e; e++) n += 1000; DIR *d = opendir("."); while (readdir(d)) n++;
+    fclose(fopen(x == 1 ? "a" : "b", "w")); return n;"""
+    program = worker.Program(GCC, user(tmp_path, body, count), tmp_path, SEEDS)
+    assert program._correct.split()[:2] == ["2", "3"]
+    assert program.answer((), entered) > 0
+
+
+@needs_gcc
+def test_a_program_may_start_no_process(tmp_path):
+    (tmp_path / "main.c").write_text("#include <unistd.h>\nint main(void) { return fork() < 0 ? 42 : 0; }")
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([GCC, tmp_path / "main.c", "-o", f"{folder}/main"], check=True)
+        Path(folder).chmod(0o755)
+        user = None if os.geteuid() else 65534  # the kernel does not limit root
+        done = subprocess.run([f"{folder}/main"], preexec_fn=commands._confine, user=user, group=user, extra_groups=[])
+    assert done.returncode == 42
+
+
+@needs_gcc
+def test_a_command_that_is_killed_from_outside_runs_again(fake_gcc, tmp_path):
+    log = tmp_path / "log"
+    for kill in ("kill -KILL $$", 'echo "gcc: fatal error: Killed signal terminated program cc1" >&2; exit 1'):
+        script = f"echo x >> {log}; [ $(wc -l < {log}) -lt 3 ] && {{ {kill}; }}"
+        fake_gcc(f'case "$*" in *-fgcse*) {script};; esac; exec {GCC} "$@"')
+        program = worker.Program(str(tmp_path / "bin/gcc"), str(FOLDER / "bits.c"), tmp_path, SEEDS)
+        assert program.answer(("-fgcse",), entered) > 0
+        assert log.read_text() == "x\n" * 3
+        log.unlink()
+    fake_gcc(f'case "$*" in *-fgcse*) kill -KILL $$;; esac; exec {GCC} "$@"')
+    assert program.answer(("-fgcse",), entered) == ("compile_error", "GCC died of SIGKILL")
 
 
 @needs_gcc
@@ -214,11 +270,10 @@ def test_another_version_is_another_problem(monkeypatch):
 @needs_gcc
 def test_no_temporary_file_remains():
     problem = GccProblem("bits")
-    folder = Path(problem._folder.name)
     default_value(problem)
+    folder = problem._workers._children[0]._folder.path
     assert list(folder.iterdir())
     problem._workers.close()
-    del problem
     assert not folder.exists()
 
 

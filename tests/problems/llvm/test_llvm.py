@@ -273,6 +273,19 @@ def test_functions_of_a_users_file_are_optimised_for_size(tmp_path):
     assert default_value(user(tmp_path, fast)) == cost([MODULE])
 
 
+def ending(name, argument):
+    return f"define i64 @run(i64 %x) {{\n  %y = call i32 @{name}(i32 {argument})\n  ret i64 %x\n}}\n"
+
+
+def test_a_users_program_sees_no_environment(tmp_path):
+    """It aborts if it finds PATH."""
+    read = "%p = call ptr @getenv(ptr @n)\n  %q = ptrtoint ptr %p to i64\n  %z = icmp eq i64 %q, 0"
+    stop = "br i1 %z, label %a, label %b\na:\n  ret i64 %x\nb:\n  call void @abort()\n  unreachable"
+    declared = '@n = constant [5 x i8] c"PATH\\00"\ndeclare ptr @getenv(ptr)\ndeclare void @abort()\n'
+    problem = user(tmp_path, f"{declared}define i64 @run(i64 %x) {{\n  {read}\n  {stop}\n}}\n")
+    assert default_value(problem) > 0 and "compared" in problem.facts()["results"]
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -280,6 +293,7 @@ def test_functions_of_a_users_file_are_optimised_for_size(tmp_path):
         ("define void @f() noinline optnone { ret void }", "optnone.*-Xclang -disable-llvm-passes"),
         ("declare void @f()", "it defines no function"),
         ("declare void @abort()\n" + calling("abort"), "died of SIGABRT: while it ran the unoptimised program"),
+        ("declare i32 @exit(i32)\n" + ending("exit", 0), r"\(exit code 0\): while it ran the unoptimised program"),
     ],
 )
 def test_files_that_cannot_be_used_give_one_sentence(tmp_path, text, words):
