@@ -71,9 +71,9 @@ def _arrays(nodes: list[Operation]) -> ProgramGraph:
     signatures = Signatures()
     numbers = [_signature(node, signatures) for node in nodes]
     edges = _edges(nodes, numbers, signatures)
-    pairs = np.array(edges, np.int32).reshape(-1, 3)
+    producers, users, operand = np.ascontiguousarray(np.array(edges, np.int32).reshape(-1, 3).T)
     ends = [(nodes[user], place) for _, user, place in edges]
-    starts = np.searchsorted(pairs[:, 0], np.arange(len(nodes) + 1))
+    starts = np.searchsorted(producers, np.arange(len(nodes) + 1))
     return ProgramGraph(
         names=_unique([node.name for node in nodes]),
         opcodes=[node.opcode for node in nodes],
@@ -87,9 +87,9 @@ def _arrays(nodes: list[Operation]) -> ProgramGraph:
         renamed=np.array([node.operands[0] if renames(node) else -1 for node in nodes], np.int32),
         signature=np.array(numbers, np.int32),
         user_starts=starts.astype(np.int64),
-        users=np.ascontiguousarray(pairs[:, 1]),
-        producers=np.ascontiguousarray(pairs[:, 0]),
-        operand=np.ascontiguousarray(pairs[:, 2]),
+        users=users,
+        producers=producers,
+        operand=operand,
         read=np.array([shapes.reads(*end) for end in ends], np.int8),
         reuse=np.array([shapes.reuse(*end) for end in ends], np.float64),
         tables=signatures.tables(),

@@ -99,27 +99,28 @@ class Signatures:
 
     def tables(self) -> Tables:
         """Return all that was collected as arrays."""
-        kinds = np.array(self._kinds, np.int64).reshape(-1, 5)
+        kinds = np.ascontiguousarray(np.array(self._kinds, np.int64).reshape(-1, 5).T)
+        array, layout_counts, same_minor, compact_layouts, places = kinds
         counts = np.array([len(found) for found in self._states], np.int64)
         every = [state for found in self._states for state in found]
-        work = np.array(self._work, np.float64).reshape(-1, 4)
-        wants = np.append(0, np.cumsum(counts * kinds[:, 4]))[:-1]
+        work, written, read, row = np.ascontiguousarray(np.array(self._work, np.float64).reshape(-1, 4).T)
+        wants = np.append(0, np.cumsum(counts * places))[:-1]
         wanted = np.array([w for state in every for w in state.wanted], np.int64)
         loops = np.array(self._loops).reshape(-1, 8)
         return Tables(
             first=np.append(0, np.cumsum(counts)),
             result=np.array([state.result for state in every], np.int64),
-            work=np.ascontiguousarray(work[:, 0]),
-            written=np.ascontiguousarray(work[:, 1]),
-            read=np.ascontiguousarray(work[:, 2]),
-            row=work[:, 3].astype(np.int64),
+            work=work,
+            written=written,
+            read=read,
+            row=row.astype(np.int64),
             wanted=wanted,
             wants=wants,
-            places=np.ascontiguousarray(kinds[:, 4]),
-            array=np.ascontiguousarray(kinds[:, 0]),
-            layouts=np.ascontiguousarray(kinds[:, 1]),
-            same_minor=np.ascontiguousarray(kinds[:, 2]),
-            compact=np.ascontiguousarray(kinds[:, 3]),
+            places=places,
+            array=array,
+            layouts=layout_counts,
+            same_minor=same_minor,
+            compact=compact_layouts,
             bytes=np.array(self._bytes),
             loops=loops,
             tiles=_tiles(loops),

@@ -39,6 +39,22 @@ PLACES = 3
 """Places of work in a kernel; READ and WORK have a column for each."""
 
 
+class LoopAxis(IntEnum):
+    """Axes of the tile of a loop."""
+
+    OUTER = 0
+    HEIGHT = 1
+    WIDTH = 2
+
+
+class ProductAxis(IntEnum):
+    """Axes of the tile of a matrix product."""
+
+    ROWS = 0
+    COLUMNS = 1
+    DEPTH = 2
+
+
 class Flag(IntEnum):
     """Columns of the flags of a kernel."""
 

@@ -7,7 +7,7 @@ import math
 from numpy.typing import NDArray
 
 from ..compiled import compiled
-from .kernel_row import PLACES, Flag, Kernel
+from .kernel_row import PLACES, Flag, Kernel, LoopAxis, ProductAxis
 from .machine import Rate
 from .tile_sizes import extent, legal_size, unit
 from .timing import kernel_cycles, staged_bytes
@@ -21,21 +21,23 @@ def candidate_tiles(kernel: NDArray, tiles: NDArray) -> None:
     for choice in range(4):
         tile = tiles[choice]
         if kernel[Kernel.GROUPS] > 0:
-            tile[0] = legal_size(kernel, 0, 1024.0 if choice % 2 == 0 else 4096.0)
-            tile[1] = legal_size(kernel, 1, 256.0 if choice < 2 else 1024.0)
-            tile[2] = extent(kernel, 2)
+            rows, columns = 1024.0 if choice % 2 == 0 else 4096.0, 256.0 if choice < 2 else 1024.0
+            tile[ProductAxis.ROWS] = legal_size(kernel, ProductAxis.ROWS, rows)
+            tile[ProductAxis.COLUMNS] = legal_size(kernel, ProductAxis.COLUMNS, columns)
+            tile[ProductAxis.DEPTH] = extent(kernel, ProductAxis.DEPTH)
         else:
             wanted = _SMALLEST * _GROWTH**choice
-            tile[2] = legal_size(kernel, 2, wanted)
-            tile[1] = legal_size(kernel, 1, wanted / tile[2])
-            tile[0] = legal_size(kernel, 0, wanted / tile[2] / tile[1])
+            tile[LoopAxis.WIDTH] = legal_size(kernel, LoopAxis.WIDTH, wanted)
+            wanted /= tile[LoopAxis.WIDTH]
+            tile[LoopAxis.HEIGHT] = legal_size(kernel, LoopAxis.HEIGHT, wanted)
+            tile[LoopAxis.OUTER] = legal_size(kernel, LoopAxis.OUTER, wanted / tile[LoopAxis.HEIGHT])
 
 
 @compiled(runtime=False)
 def choose_tile(paper: NDArray, kernel: NDArray, tiles: NDArray, tile: NDArray, flags: NDArray) -> None:
     """Write the tile and the order that are best of a few by the analytical model; the other flags stay.
 
-    A tile that does not fit has to be squeezed.
+    A tile that does not fit has to be shrunk.
 
     Args:
       paper: the machine on paper.
@@ -67,7 +69,8 @@ def _for_product(paper: NDArray, kernel: NDArray, tiles: NDArray, flags: NDArray
     best, chosen, order = math.inf, 0, 0.0
     left, right = kernel[Kernel.READ_LEFT], kernel[Kernel.READ_RIGHT]
     for choice in range(4):
-        down, across = kernel[Kernel.ROWS] / tiles[choice, 0], kernel[Kernel.COLUMNS] / tiles[choice, 1]
+        down = kernel[Kernel.ROWS] / tiles[choice, ProductAxis.ROWS]
+        across = kernel[Kernel.COLUMNS] / tiles[choice, ProductAxis.COLUMNS]
         flags[Flag.ORDER] = 1.0 if left * (across - 1) > right * (down - 1) else 0.0
         cycles = kernel_cycles(paper, kernel, tiles[choice], flags)
         if cycles < best:

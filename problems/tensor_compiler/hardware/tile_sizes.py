@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import compiled
-from .kernel_row import Kernel
+from .kernel_row import Kernel, LoopAxis, ProductAxis
 
 _DEEP = 32.0
 """Taps lie side by side in the depth of the matrix unit if each is at least this deep; otherwise they take turns."""
@@ -16,13 +16,13 @@ _DEEP = 32.0
 
 @compiled(runtime=False)
 def extent(kernel: NDArray, axis: int) -> float:
-    """Return the size of an axis that a tile cuts: outer, rows, columns of a loop; rows, columns, depth of a product.
+    """Return the size of an axis that a tile cuts, a `LoopAxis` or a `ProductAxis`.
 
     Narrow groups of a product share the matrix unit, which works on whole blocks of 128 x 128.
     """
     if kernel[Kernel.GROUPS] == 0:
         return kernel[Kernel.OUTER + axis]
-    if axis == 0:
+    if axis == ProductAxis.ROWS:
         return max(1.0, kernel[Kernel.ROWS])
     packed = min(kernel[Kernel.GROUPS], max(1.0, math.floor(128 / max(1.0, kernel[Kernel.COLUMNS]))))
     return matrix_blocks(kernel, axis, packed, 128.0) * 128
@@ -30,8 +30,11 @@ def extent(kernel: NDArray, axis: int) -> float:
 
 @compiled(runtime=False)
 def matrix_blocks(kernel: NDArray, axis: int, packed: float, side: float) -> float:
-    """Return how many blocks of the matrix unit the columns (axis 1) or the depth (axis 2) of a product take."""
-    size, taps = max(1.0, kernel[Kernel.ROWS + axis] * packed), kernel[Kernel.TAPS] if axis == 2 else 1.0
+    """Return how many blocks of the matrix unit the columns or the depth of a product take."""
+    size, taps = (
+        max(1.0, kernel[Kernel.ROWS + axis] * packed),
+        kernel[Kernel.TAPS] if axis == ProductAxis.DEPTH else 1.0,
+    )
     if kernel[Kernel.GROUPS] > 1 or size < _DEEP:
         return math.ceil(size / side) * taps
     return math.ceil(size * taps / side)
@@ -40,20 +43,18 @@ def matrix_blocks(kernel: NDArray, axis: int, packed: float, side: float) -> flo
 @compiled(runtime=False)
 def unit(kernel: NDArray, axis: int) -> float:
     """Return the smallest piece that an axis is cut into."""
-    if axis == 2:
-        return 128.0
-    if axis == 1:
-        return 8.0 if kernel[Kernel.GROUPS] == 0 else 128.0
-    return 1.0 if kernel[Kernel.GROUPS] == 0 else 8.0
+    if kernel[Kernel.GROUPS] == 0:
+        return 128.0 if axis == LoopAxis.WIDTH else 8.0 if axis == LoopAxis.HEIGHT else 1.0
+    return 8.0 if axis == ProductAxis.ROWS else 128.0
 
 
 @compiled(runtime=False)
-def legal_size(kernel: NDArray, axis: int, wanted: float) -> float:
-    """Return the largest tile size up to `wanted`: the whole extent, or a power of two of units, at least one unit."""
+def legal_size(kernel: NDArray, axis: int, limit: float) -> float:
+    """Return the largest tile size up to `limit`: the whole extent, or a power of two of units, at least one unit."""
     whole, smallest = extent(kernel, axis), unit(kernel, axis)
-    if wanted >= whole or whole <= smallest:
+    if limit >= whole or whole <= smallest:
         return whole
-    return smallest * 2.0 ** math.floor(math.log2(max(1.0, wanted / smallest)))
+    return smallest * 2.0 ** math.floor(math.log2(max(1.0, limit / smallest)))
 
 
 def legal_sizes(kernel: NDArray, axis: int) -> NDArray[np.float64]:

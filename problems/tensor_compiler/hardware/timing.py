@@ -12,7 +12,7 @@ import math
 from numpy.typing import NDArray
 
 from ..compiled import compiled
-from .kernel_row import Flag, Kernel
+from .kernel_row import Flag, Kernel, LoopAxis, ProductAxis
 from .machine import Rate
 from .tile_sizes import extent, matrix_blocks
 
@@ -74,15 +74,16 @@ def _loop(machine: NDArray, kernel: NDArray, tile: NDArray, flags: NDArray, body
     for axis in range(3):
         if tile[axis] < kernel[Kernel.OUTER + axis]:
             steps *= math.ceil(kernel[Kernel.OUTER + axis] / tile[axis])
-    row = tile[2] * kernel[Kernel.SIZE]
-    if tile[2] >= kernel[Kernel.WIDTH]:
-        row *= tile[1] if tile[1] < kernel[Kernel.HEIGHT] else tile[1] * tile[0]
+    width, height = tile[LoopAxis.WIDTH], tile[LoopAxis.HEIGHT]
+    row = width * kernel[Kernel.SIZE]
+    if width >= kernel[Kernel.WIDTH]:
+        row *= height if height < kernel[Kernel.HEIGHT] else height * tile[LoopAxis.OUTER]
     arrays, staged = kernel[Kernel.READ] + kernel[Kernel.WRITTEN], staged_bytes(kernel)
     if (flags[Flag.BUFFERS] + flags[Flag.PREFETCH]) * (arrays + staged) / steps > machine[Rate.SCRATCHPAD]:
         return math.inf
     moved = arrays + machine[Rate.STAGE] * staged
     memory = _streamed(machine, moved * (1 + machine[Rate.CHUNK] / max(1.0, row)), steps)
-    work = kernel[Kernel.WORK] * body * _vectors(machine, flags, tile[2]) / machine[Rate.VECTOR]
+    work = kernel[Kernel.WORK] * body * _vectors(machine, flags, width) / machine[Rate.VECTOR]
     return _pipelined(machine, flags, memory, 0.0, work, steps) + (steps - 1) * machine[Rate.STEP]
 
 
@@ -99,9 +100,10 @@ def staged_bytes(kernel: NDArray) -> float:
 def _product(machine: NDArray, kernel: NDArray, tile: NDArray, flags: NDArray, body: float) -> float:
     """Return the cycles of a matrix product; the operand that does not stay is read once for each tile of the other."""
     packed = min(kernel[Kernel.GROUPS], max(1.0, math.floor(128 / max(1.0, kernel[Kernel.COLUMNS]))))
-    batches, wide, deep = math.ceil(kernel[Kernel.GROUPS] / packed), extent(kernel, 1), extent(kernel, 2)
-    down, across = max(1.0, math.ceil(kernel[Kernel.ROWS] / tile[0])), math.ceil(wide / tile[1])
-    cuts = math.ceil(deep / tile[2])
+    batches = math.ceil(kernel[Kernel.GROUPS] / packed)
+    down = max(1.0, math.ceil(kernel[Kernel.ROWS] / tile[ProductAxis.ROWS]))
+    across = math.ceil(extent(kernel, ProductAxis.COLUMNS) / tile[ProductAxis.COLUMNS])
+    cuts = math.ceil(extent(kernel, ProductAxis.DEPTH) / tile[ProductAxis.DEPTH])
     left, right = kernel[Kernel.READ_LEFT], kernel[Kernel.READ_RIGHT]
     share = 1 / (batches * down * across)
     windows = left / (batches * down * cuts) + right / (batches * across * cuts)
@@ -114,7 +116,7 @@ def _product(machine: NDArray, kernel: NDArray, tile: NDArray, flags: NDArray, b
     memory = kernel[Kernel.READ] + kernel[Kernel.WRITTEN] + left * left_passes + right * right_passes
     work = kernel[Kernel.WORK] + kernel[Kernel.WORK_LEFT] * left_passes + kernel[Kernel.WORK_RIGHT] * right_passes
     work += (cuts - 1 + flags[Flag.PARTIALS] - 1) * kernel[Kernel.SUMS] / 4
-    work *= body * _vectors(machine, flags, tile[1]) / machine[Rate.VECTOR]
+    work *= body * _vectors(machine, flags, tile[ProductAxis.COLUMNS]) / machine[Rate.VECTOR]
     memory += machine[Rate.STAGE] * staged_bytes(kernel)
     dense = _matrix_cycles(machine, kernel, flags, batches, packed, down)
     steps = batches * down * across * cuts
@@ -135,7 +137,8 @@ def _matrix_cycles(
     side = machine[Rate.SIDE]
     loading = down * side * side / 512 / flags[Flag.PARTIALS]  # a block of weights takes as long as this many rows
     pushed = max(math.ceil(kernel[Kernel.ROWS] / 8) * 8, loading)
-    blocks = batches * matrix_blocks(kernel, 1, packed, side) * matrix_blocks(kernel, 2, packed, side)
+    blocks = batches * matrix_blocks(kernel, ProductAxis.COLUMNS, packed, side)
+    blocks *= matrix_blocks(kernel, ProductAxis.DEPTH, packed, side)
     dense = 2 * pushed * blocks * side * side / machine[Rate.MATRIX]
     dense += machine[Rate.SUMS] * (kernel[Kernel.TAPS] - 1) * kernel[Kernel.SUMS] / 4 / machine[Rate.VECTOR]
     return dense

@@ -51,6 +51,7 @@ class _Parser(Scanner):
         self.calls: dict[str, int] = {}
 
     def module(self) -> Module:
+        """Read the whole module."""
         name = self.take(_MODULE, "a module that begins with `HloModule <name>`")[1]
         self.attributes()
         computations: dict[str, Computation] = {}
@@ -69,6 +70,7 @@ class _Parser(Scanner):
         return Module(name, computations, entries[0])
 
     def check_calls(self, computations: dict[str, Computation]) -> None:
+        """Check that every called computation exists and that none calls itself, directly or through others."""
         for name, position in self.calls.items():
             if name not in computations:
                 self.fail(f"the called computation {name!r} is not in the module", position)
@@ -80,6 +82,7 @@ class _Parser(Scanner):
             self.fail("the computations call each other in a circle")
 
     def computation(self, name: str) -> Computation:
+        """Read a computation after its name."""
         start = self.position
         if self.text.startswith("(", start):
             self.brackets()
@@ -107,6 +110,7 @@ class _Parser(Scanner):
         return drafts, roots
 
     def instruction(self, name: str, position: int) -> _Draft:
+        """Read an instruction after its name, which stands at `position`."""
         shape = self.shape()
         opcode = self.take(_OPCODE, "an opcode and its operands in parentheses")[1]
         start = self.position + 1
@@ -115,6 +119,7 @@ class _Parser(Scanner):
         return _Draft(position, name, opcode, shape, inner, self.instruction_attributes())
 
     def instruction_attributes(self) -> dict[str, str]:
+        """Read the attributes of an instruction, and note the computations that it calls."""
         attributes = self.attributes()
         attributes.pop("metadata", None)  # source positions: most of the text, and not used here
         values = {key: value for key, (value, _) in attributes.items()}
@@ -139,6 +144,7 @@ class _Parser(Scanner):
         return instructions
 
     def resolve_one(self, draft: _Draft, index: dict[str, int]) -> Instruction:
+        """Return one instruction; `index` has the position of every name in the computation."""
         position, name, opcode, shape, inner, attributes = draft
         if opcode == "constant":
             return Instruction(name, opcode, shape, (), attributes, inner[:MAX_LITERAL_LENGTH], None)
@@ -151,6 +157,7 @@ class _Parser(Scanner):
         return Instruction(name, opcode, shape, tuple([index[operand] for operand in operands]), attributes, None, None)
 
     def parameter_number(self, draft: _Draft) -> int:
+        """Return the number in the parentheses of a parameter."""
         numbers = integers(draft.inner)
         if numbers is None or len(numbers) != 1:
             self.fail(f"the parameter {draft.name!r} has no number", draft.position)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import compiled
-from .variables import Incoming, VariableEdge, VariableNode, Variables, copy_price
+from .variables import Incoming, Shift, VariableEdge, VariableNode, Variables, copy_price
 
 
 @compiled()
@@ -93,7 +93,7 @@ def _arrive(
         alike = np.inf
         for layout in range(minor, minor + same_minor):
             alike = min(alike, cheapest[layout] + variables.price[price + layout])
-        copied = min(alike + variables.shift[q, 0], anywhere + variables.shift[q, 1])
+        copied = min(alike + variables.shift[q, Shift.RESTACK], anywhere + variables.shift[q, Shift.RELAYOUT])
         for wanted in range(minor, minor + same_minor):
             arriving[wanted] = min(cheapest[wanted], copied + variables.price[price + wanted])
             arriving[layouts] = min(arriving[layouts], arriving[wanted])

@@ -51,6 +51,13 @@ class Incoming(IntEnum):
     EDGE = 2  # row of `Variables.edge`
 
 
+class Shift(IntEnum):
+    """Columns of `Variables.shift`: what a copy does to the layout."""
+
+    RESTACK = 0  # the minor dimension stays
+    RELAYOUT = 1  # it changes
+
+
 class Variables(NamedTuple):
     """k variables, their q nodes that other variables use, and e edges from these to variables; prices are in cycles.
 
@@ -171,8 +178,8 @@ def copy_price(q: int, layout: int, wanted: int, variables: Variables) -> float:
     if layout == wanted or wanted < 0:
         return 0.0
     same_minor, price = variables.node[q, VariableNode.SAME_MINOR], variables.node[q, VariableNode.PRICE]
-    turned = 0 if layout // same_minor == wanted // same_minor else 1
-    return variables.price[price + layout] + variables.price[price + wanted] + variables.shift[q, turned]
+    shift = Shift.RESTACK if layout // same_minor == wanted // same_minor else Shift.RELAYOUT
+    return variables.price[price + layout] + variables.price[price + wanted] + variables.shift[q, shift]
 
 
 @compiled(runtime=False)

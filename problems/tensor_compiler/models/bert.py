@@ -1,4 +1,4 @@
-"""BERT (Devlin et al., BERT: Pre-training of Deep Bidirectional Transformers, 2019), pre-trained and encoding.
+"""BERT (Devlin et al., BERT: Pre-training of Deep Bidirectional Transformers, 2019), pre-training and encoding.
 
 Pre-training predicts masked tokens and whether the second sentence follows the first, without dropout, by AdamW with
 the paper's schedule. Weights are float32, compute is bfloat16; inference has all weights in bfloat16.
@@ -35,7 +35,7 @@ MASKED_SHARE = 0.15  # of the tokens of a sequence
 
 
 def _rate(time: jax.Array) -> jax.Array:
-    """The learning rate of a step: a linear rise, then a linear fall to nothing."""
+    """The learning rate of a step: a linear rise, then a linear fall to zero."""
     return RATE * jnp.minimum(time / WARM_UP, jnp.maximum(0, 1 - time / STEPS))
 
 
@@ -66,7 +66,7 @@ def _encoder_weights(depth: int, width: int, context: int, vocabulary: int) -> T
 
 
 def _head_weights(width: int, vocabulary: int) -> Tree:
-    """The abstract weights of the two tasks' outputs; the vocabulary's is tied to the embedding."""
+    """The abstract weights of the two tasks' output layers; that of the masked tokens is tied to the embedding."""
     return {
         "transform": dense_weights(width, width),
         "transform_norm": norm_weights(width),
@@ -81,7 +81,7 @@ def _gelu(x: jax.Array) -> jax.Array:
 
 
 def _attention(x: jax.Array, layer: Tree, real: jax.Array, heads: int) -> jax.Array:
-    """Self-attention to the real tokens: [batch, sequence, width] and [batch, sequence] of bool -> the former."""
+    """Self-attention to the real tokens: [b, sequence, width] and [b, sequence] of bool -> [b, sequence, width]."""
     split = (*x.shape[:2], heads, x.shape[2] // heads)
     query, key, value = (dense(x, layer[name]).reshape(split) for name in ("query", "key", "value"))
     mixed = attended(masked(attention_scores(query, key), real[:, None, None]), value)
@@ -89,7 +89,7 @@ def _attention(x: jax.Array, layer: Tree, real: jax.Array, heads: int) -> jax.Ar
 
 
 def _layer(x: jax.Array, layer: Tree, real: jax.Array, heads: int) -> jax.Array:
-    """A layer, with a norm after each part: [batch, sequence, width] and [batch, sequence] of bool -> the former."""
+    """A layer with a norm after each part: [b, sequence, width] and [b, sequence] of bool -> [b, sequence, width]."""
     x = layer_norm(x + _attention(x, layer, real, heads), layer["attention_norm"], EPSILON)
     y = dense(_gelu(dense(x, layer["expand"])), layer["contract"])
     return layer_norm(x + y, layer["feed_forward_norm"], EPSILON)
@@ -98,7 +98,7 @@ def _layer(x: jax.Array, layer: Tree, real: jax.Array, heads: int) -> jax.Array:
 def encode(weights: Tree, inputs: Tree, *, heads: int) -> tuple[jax.Array, jax.Array]:
     """States of all tokens and of the sequence: [batch, sequence, width] and [batch, width] of bfloat16.
 
-    Inputs are the tokens, their segments and which are real, [batch, sequence] of int32, int32 and bool.
+    Inputs are the tokens, their segments and flags of real tokens, [batch, sequence] of int32, int32 and bool.
     """
     x = jnp.take(weights["embedding"], inputs["tokens"], axis=0, mode="clip")
     x = x + jnp.take(weights["segments"], inputs["segments"], axis=0, mode="clip")
@@ -117,7 +117,7 @@ def _token_logits(weights: Tree, head: Tree, x: jax.Array, places: jax.Array) ->
 
 
 def _loss(weights: Tree, inputs: Tree, targets: Tree, heads: int) -> jax.Array:
-    """The sum of both tasks' cross-entropies, that of the masked tokens over those that count: -> []."""
+    """The sum of both tasks' cross-entropies, averaged over the masked tokens that count: -> []."""
     x, pooled = encode(weights["encoder"], inputs, heads=heads)
     logits = _token_logits(weights["encoder"], weights["head"], x, targets["places"])
     masked_loss = counted_cross_entropy(logits, targets["tokens"], targets["counts"])
@@ -129,8 +129,8 @@ def train_step(
 ) -> tuple[Tree, Tree, Tree, jax.Array, jax.Array]:
     """Weights, first and second moments and step number after one step, and the loss on the batch before it.
 
-    Inputs are those of `encode`. Targets are the places of masked tokens, those tokens, and which of them count,
-    [batch, masked] of int32, int32 and bool, and [batch] of int32, whether the second sentence follows.
+    Inputs are those of `encode`. Targets are the places of masked tokens, these tokens, and flags of those that
+    count, [batch, masked] of int32, int32 and bool, and whether the second sentence follows, [batch] of int32.
     """
     loss, gradients = jax.value_and_grad(_loss)(weights, inputs, targets, heads)
     return *ADAM.step(weights, first, second, time, clipped(gradients, LARGEST_NORM)), loss

@@ -2,7 +2,7 @@
 
 A variational autoencoder that draws an image in many steps on a canvas, which holds the mean and the logarithm of the
 variance of every value. Encoder and decoder are convolutional LSTMs at half the image's resolution. States and canvas
-are float32, convolutions bfloat16; the optimiser is Adam. Steps are scanned: `unroll` of them lie in a loop's body.
+are float32, convolutions bfloat16; the optimiser is Adam. Steps are scanned; a loop's body holds `unroll` of them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LEARNING_RATE = 5e-4
 
 
 class _Sizes(NamedTuple):
-    """The sizes that the shapes of the weights do not tell."""
+    """The sizes that do not follow from the shapes of the weights."""
 
     batch: int
     image: int
@@ -51,7 +51,7 @@ def _conv(x: jax.Array, weights: Tree, stride: int = 1) -> jax.Array:
     return biased_conv(x.astype(jnp.bfloat16), weights, stride).astype(jnp.float32)
 
 
-def _joined(*parts: jax.Array) -> jax.Array:
+def _concatenated(*parts: jax.Array) -> jax.Array:
     """The channels of all parts: [N, H, W, C] each -> [N, H, W, sum of C]."""
     return jnp.concatenate(parts, axis=-1)
 
@@ -92,15 +92,17 @@ def _divergence(posterior: tuple[jax.Array, jax.Array], prior: tuple[jax.Array, 
 def _encoded(weights: Tree, state: Tree, images: jax.Array) -> Tree:
     """The encoder's next state, from the images, their difference from the canvas, and the decoder's state."""
     error = images - state["canvas"][..., :COLOURS]
-    gates = _conv(_joined(images, error), weights["encoder_image"], stride=2)
-    gates = gates + _conv(_joined(state["encoder"]["hidden"], state["decoder"]["hidden"]), weights["encoder_state"])
+    gates = _conv(_concatenated(images, error), weights["encoder_image"], stride=2)
+    gates = gates + _conv(
+        _concatenated(state["encoder"]["hidden"], state["decoder"]["hidden"]), weights["encoder_state"]
+    )
     return _lstm(gates, state["encoder"]["memory"])
 
 
-def _drawn(weights: Tree, state: Tree, latent: jax.Array) -> tuple[Tree, jax.Array]:
+def _draw(weights: Tree, state: Tree, latent: jax.Array) -> tuple[Tree, jax.Array]:
     """The decoder's next state and the next canvas, from latent values: [N, image / 2, image / 2, latent]."""
     gates = _conv(state["canvas"], weights["decoder_image"], stride=2)
-    gates = gates + _conv(_joined(latent, state["decoder"]["hidden"]), weights["decoder_state"])
+    gates = gates + _conv(_concatenated(latent, state["decoder"]["hidden"]), weights["decoder_state"])
     decoder = _lstm(gates, state["decoder"]["memory"])
     return decoder, state["canvas"] + _upsampled(_conv(decoder["hidden"], weights["canvas"]))
 
@@ -111,7 +113,7 @@ def _step(weights: Tree, images: jax.Array, state: Tree, key: jax.Array) -> tupl
     prior = _normal(state["decoder"]["hidden"], weights["prior"])
     posterior = _normal(encoder["hidden"], weights["posterior"])
     latent = _sampled(posterior, jax.random.normal(key, posterior[0].shape))
-    decoder, canvas = _drawn(weights, state, latent)
+    decoder, canvas = _draw(weights, state, latent)
     return {"encoder": encoder, "decoder": decoder, "canvas": canvas}, _divergence(posterior, prior)
 
 
@@ -119,7 +121,7 @@ def _dream(weights: Tree, state: Tree, key: jax.Array) -> tuple[Tree, None]:
     """One step of generation, whose latent values come from the prior: the next state."""
     prior = _normal(state["decoder"]["hidden"], weights["prior"])
     latent = _sampled(prior, jax.random.normal(key, prior[0].shape))
-    decoder, canvas = _drawn(weights, state, latent)
+    decoder, canvas = _draw(weights, state, latent)
     return {"decoder": decoder, "canvas": canvas}, None
 
 

@@ -1,8 +1,8 @@
-"""DLRM (Naumov et al., Deep Learning Recommendation Model, 2019), trained and scoring.
+"""DLRM (Naumov et al., Deep Learning Recommendation Model, 2019), training and scoring.
 
-Rows of the embedding tables and the output of the bottom network meet in products of all pairs, which the top network
-turns into the probability of a click. A training step updates only the rows that it reads, by SGD or Adagrad; a row
-that it reads twice is updated for the sum of both squared gradients. All is float32.
+The interactions are products of all pairs of the rows of the embedding tables and the output of the bottom network. The
+top network turns them into the probability of a click. A training step updates only the rows that it reads, by SGD or
+Adagrad; a row that it reads twice is updated with the sum of both squared gradients. Everything is float32.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ DATA = {
         *(2208, 11938, 155, 4, 976, 14, 39979771, 25641295, 39664984, 585935, 12972, 108, 36),
     ],
 }
-FEATURES = 13  # that are numbers
+FEATURES = 13  # numeric features
 LEARNING_RATE = 0.1
 EPSILON = 1e-10
 
@@ -42,10 +42,10 @@ def _network_weights(*sizes: int) -> list[Tree]:
 
 def _weights(rows: Sequence[int], bottom: Sequence[int], top: Sequence[int]) -> Tree:
     """The abstract weights of the networks and the tables; a row is as wide as the bottom network's output."""
-    width, meeting = bottom[-1], len(rows) + 1
+    width, vectors = bottom[-1], len(rows) + 1
     return {
         "bottom": _network_weights(FEATURES, *bottom),
-        "top": _network_weights(width + meeting * (meeting - 1) // 2, *top, 1),
+        "top": _network_weights(width + vectors * (vectors - 1) // 2, *top, 1),
         "tables": [abstract(count, width) for count in rows],
     }
 
@@ -104,9 +104,11 @@ def sgd_step(weights: Tree, features: jax.Array, indices: jax.Array, clicks: jax
     Features are [batch, 13] of float32, indices [batch, tables, lookups] of int32, clicks [batch] of float32.
     """
     loss, networks, rows = _gradients(weights, features, indices, clicks)
-    moved = {name: jax.tree.map(lambda w, g: w - LEARNING_RATE * g, weights[name], networks[name]) for name in networks}
+    updated = {
+        name: jax.tree.map(lambda w, g: w - LEARNING_RATE * g, weights[name], networks[name]) for name in networks
+    }
     steps = [-LEARNING_RATE * row for row in rows]
-    return moved | {"tables": _added(weights["tables"], indices, steps)}, loss
+    return updated | {"tables": _added(weights["tables"], indices, steps)}, loss
 
 
 def _adagrad(gradient: jax.Array, total: jax.Array) -> jax.Array:
@@ -119,14 +121,14 @@ def adagrad_step(
 ) -> tuple[Tree, Tree, jax.Array]:
     """Weights and their sums of squared gradients after one step of Adagrad, and the loss on the batch before it."""
     loss, networks, rows = _gradients(weights, features, indices, clicks)
-    kept = {name: sums[name] for name in networks}
-    kept = jax.tree.map(lambda total, gradient: total + gradient * gradient, kept, networks)
+    totals = {name: sums[name] for name in networks}
+    totals = jax.tree.map(lambda total, gradient: total + gradient * gradient, totals, networks)
     tables = _added(sums["tables"], indices, [row * row for row in rows])
-    moved = {name: weights[name] for name in networks}
-    moved = jax.tree.map(lambda w, g, total: w + _adagrad(g, total), moved, networks, kept)
+    updated = {name: weights[name] for name in networks}
+    updated = jax.tree.map(lambda w, g, total: w + _adagrad(g, total), updated, networks, totals)
     steps = [_adagrad(row, total) for row, total in zip(rows, _read(tables, indices), strict=True)]
-    weights = moved | {"tables": _added(weights["tables"], indices, steps)}
-    return weights, kept | {"tables": tables}, loss
+    weights = updated | {"tables": _added(weights["tables"], indices, steps)}
+    return weights, totals | {"tables": tables}, loss
 
 
 def score(weights: Tree, features: jax.Array, indices: jax.Array) -> jax.Array:

@@ -1,7 +1,7 @@
-"""GPT-2 (Radford et al., Language Models are Unsupervised Multitask Learners, 2019), trained and decoding.
+"""GPT-2 (Radford et al., Language Models are Unsupervised Multitask Learners, 2019), training and decoding.
 
-The network is that of `transformer`, without dropout. The paper leaves the optimiser open; it is AdamW with the
-settings of GPT-3 (Brown et al., Language Models are Few-Shot Learners, 2020), weights in float32 and compute in
+The network is that of `transformer`, without dropout. The paper does not name the optimiser; here it is AdamW
+with the settings of GPT-3 (Brown et al., Language Models are Few-Shot Learners, 2020). Weights are float32, compute is
 bfloat16. Inference has all weights in bfloat16.
 """
 
@@ -49,11 +49,11 @@ def prefill(weights: Tree, tokens: jax.Array, *, heads: int) -> tuple[jax.Array,
 
 
 def _decode_layer(x: jax.Array, layer: Tree, cache: Tree, position: jax.Array, heads: int) -> tuple[jax.Array, Tree]:
-    """A layer at one position, and its cache with that position in it: [batch, 1, width] -> [batch, 1, width]."""
+    """A layer at one position, and its cache with that position added: [batch, 1, width] -> [batch, 1, width]."""
     query, key, value = attention_inputs(layer_norm(x, layer["attention_norm"]), layer, heads)
     cache = stored(cache, key, value, position)
-    seen = jnp.arange(cache["key"].shape[1]) <= position
-    mixed = attended(masked(attention_scores(query, cache["key"]), seen), cache["value"])
+    visible = jnp.arange(cache["key"].shape[1]) <= position
+    mixed = attended(masked(attention_scores(query, cache["key"]), visible), cache["value"])
     x = x + dense(mixed.reshape(x.shape), layer["attention_output"])
     return x + feed_forward(layer_norm(x, layer["feed_forward_norm"]), layer), cache
 
@@ -82,9 +82,9 @@ def build(
     training: bool = True,
     decode: bool = False,
 ) -> Program:
-    """One training step, the reading of a prompt, or with `decode` one token by a cache of `sequence` positions.
+    """One training step, the encoding of a prompt, or with `decode` one token with a cache of `sequence` positions.
 
-    The default sizes are those of the 124 million parameters; 24 layers of 1024 in 16 heads make 355 million.
+    The default sizes give the 124 million parameters; 24 layers of width 1024 with 16 heads give 355 million.
     """
     weights = dense_network(depth, width, 4 * width, sequence, vocabulary)
     if training:

@@ -28,7 +28,7 @@ def dense(x: jax.Array, weights: Tree) -> jax.Array:
 
 
 def conv(x: jax.Array, kernel: jax.Array, stride: int = 1) -> jax.Array:
-    """A convolution in the type of `x`, padded alike on both sides: [N, H, W, C] -> [N, H / stride, W / stride, O].
+    """A convolution in the type of `x`, padded equally on both sides: [N, H, W, C] -> [N, H / stride, W / stride, O].
 
     The kernel is [size, size, C / groups, O]; one of [size, size, 1, C] is a depthwise convolution.
     """

@@ -1,7 +1,7 @@
 """Lowers the models to the HLO texts that ship: `python -m bbo_problems.tensor_compiler.models.lower [NAME ...]`.
 
 A program is traced and lowered for abstract arguments; it is neither compiled nor run. `VERSIONS`, beside the programs,
-notes the version of JAX that made each of them.
+records the version of JAX that made each of them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ VERSIONS = "VERSIONS"
 
 
 def hlo_text(program: Program) -> str:
-    """The program's HLO before optimisation, as XLA prints what it can read back, without sources and metadata."""
+    """The program's HLO before optimisation, in the form that XLA can read back, without sources and metadata."""
     function, arguments = program
     lowered = jax.jit(function).trace(*arguments).lower(lowering_platforms=("cpu",))
     module = lowered.compiler_ir("hlo").as_hlo_module()
@@ -35,7 +35,7 @@ def read_versions(folder: Path) -> dict[str, str]:
 
 
 def write_program(folder: Path, name: str) -> Path:
-    """Lowers the named program into the folder and notes the version of JAX."""
+    """Lower the named program into the folder and record the version of JAX."""
     path = folder / f"{name}.hlo.gz"
     path.write_bytes(gzip.compress(hlo_text(catalogue.PROGRAMS[name]()).encode(), mtime=0))
     versions = read_versions(folder) | {name: jax.__version__}
@@ -44,12 +44,10 @@ def write_program(folder: Path, name: str) -> Path:
 
 
 def main(
-    names: Annotated[
-        list[str] | None, typer.Argument(help="Programs to lower; all that ship if none is named.")
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Folder that the programs are written to.")] = PROGRAMS,
+    names: Annotated[list[str] | None, typer.Argument(help="Programs to lower (default: all that ship).")] = None,
+    out: Annotated[Path, typer.Option(help="Folder to write the programs to.")] = PROGRAMS,
 ) -> None:
-    """Writes NAME.hlo.gz for every program named."""
+    """Write NAME.hlo.gz for every named program."""
     if unknown := sorted(set(names or ()) - set(catalogue.PROGRAMS)):
         raise typer.BadParameter(f"no program {', '.join(unknown)}; there are {', '.join(catalogue.PROGRAMS)}")
     out.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
 """MobileNet v2 (Sandler et al., MobileNetV2: Inverted Residuals and Linear Bottlenecks, 2018), training and inference.
 
-Compute is bfloat16 on weights that training has in float32; the optimiser is SGD with momentum on a label-smoothed
+Compute is bfloat16; training has its weights in float32; the optimiser is SGD with momentum on a label-smoothed
 cross-entropy.
 """
 
@@ -95,15 +95,15 @@ def _statistics(weights: Tree) -> Tree:
     return {"stem": _unit_statistics(weights["stem"]), "blocks": blocks, "head": _unit_statistics(weights["head"])}
 
 
-def _moved(running: jax.Array, current: jax.Array) -> jax.Array:
-    """A running statistic moved towards the batch's: [C] and [C] -> [C]."""
+def _averaged(running: jax.Array, current: jax.Array) -> jax.Array:
+    """A running statistic, moved towards the statistic of the batch: [C] and [C] -> [C]."""
     return STATISTICS_DECAY * running + (1 - STATISTICS_DECAY) * current
 
 
 def _unit(x: jax.Array, unit: Tree, statistics: Tree, training: bool, stride: int = 1) -> tuple[jax.Array, Tree]:
-    """A convolution, its batch norm in float32, and the running statistics, which training moves.
+    """A convolution and its batch norm in float32, and the running statistics, which training updates.
 
-    Training normalises by the batch's own statistics, inference by the running ones.
+    Training normalises by the statistics of the batch, inference by the running ones.
     [N, H, W, C] -> [N, H / stride, W / stride, O].
     """
     y = conv(x, unit["kernel"], stride).astype(jnp.float32)
@@ -111,8 +111,8 @@ def _unit(x: jax.Array, unit: Tree, statistics: Tree, training: bool, stride: in
     centred = y - mean
     variance = jnp.square(centred).mean(axis=(0, 1, 2)) if training else statistics["variance"]
     normal = centred * lax.rsqrt(variance + EPSILON)
-    moved = jax.tree.map(_moved, statistics, {"mean": mean, "variance": variance}) if training else statistics
-    return (normal * unit["scale"] + unit["offset"]).astype(x.dtype), moved
+    updated = jax.tree.map(_averaged, statistics, {"mean": mean, "variance": variance}) if training else statistics
+    return (normal * unit["scale"] + unit["offset"]).astype(x.dtype), updated
 
 
 def _relu6(x: jax.Array) -> jax.Array:
@@ -122,15 +122,15 @@ def _relu6(x: jax.Array) -> jax.Array:
 
 def _block(x: jax.Array, weights: Tree, statistics: Tree, block: _Block, training: bool) -> tuple[jax.Array, Tree]:
     """An inverted residual block and its running statistics: [N, H, W, C] -> [N, H / stride, W / stride, O]."""
-    moved = {}
+    updated = {}
     y = x
     if "expand" in weights:
-        y, moved["expand"] = _unit(y, weights["expand"], statistics["expand"], training)
+        y, updated["expand"] = _unit(y, weights["expand"], statistics["expand"], training)
         y = _relu6(y)
-    y, moved["depthwise"] = _unit(y, weights["depthwise"], statistics["depthwise"], training, block.stride)
-    y, moved["project"] = _unit(_relu6(y), weights["project"], statistics["project"], training)
+    y, updated["depthwise"] = _unit(y, weights["depthwise"], statistics["depthwise"], training, block.stride)
+    y, updated["project"] = _unit(_relu6(y), weights["project"], statistics["project"], training)
     residual = block.stride == 1 and block.inputs == block.outputs
-    return x + y if residual else y, moved
+    return x + y if residual else y, updated
 
 
 def _logits(
@@ -140,8 +140,8 @@ def _logits(
     x, stem = _unit(images, weights["stem"], statistics["stem"], training, stride=2)
     x, blocks = _relu6(x), []
     for block_weights, block_statistics, block in zip(weights["blocks"], statistics["blocks"], plan, strict=True):
-        x, moved = _block(x, block_weights, block_statistics, block, training)
-        blocks.append(moved)
+        x, updated = _block(x, block_weights, block_statistics, block, training)
+        blocks.append(updated)
     x, head = _unit(x, weights["head"], statistics["head"], training)
     logits = dense(_relu6(x).mean(axis=(1, 2)), weights["output"])
     return logits, {"stem": stem, "blocks": blocks, "head": head}
@@ -150,7 +150,7 @@ def _logits(
 def _loss(
     weights: Tree, statistics: Tree, images: jax.Array, labels: jax.Array, plan: list[_Block]
 ) -> tuple[jax.Array, Tree]:
-    """The label-smoothed cross-entropy and the moved statistics: [batch, image, image, 3], [batch] -> []."""
+    """The label-smoothed cross-entropy and the updated statistics: [batch, image, image, 3], [batch] -> []."""
     logits, statistics = _logits(weights, statistics, images, plan, training=True)
     classes = logits.shape[-1]
     hot = labels[:, None] == jnp.arange(classes)

@@ -1,9 +1,9 @@
-"""A transformer with experts (Fedus et al., Switch Transformers, 2021), trained and reading.
+"""A transformer with experts (Fedus et al., Switch Transformers, 2021), training and prediction.
 
 It is the decoder of `transformer`, where every second layer sends each token to one of many feed-forward experts; an
-expert takes so many tokens of a sequence, and those beyond pass it by. The router is computed in float32, the rest in
-bfloat16. Training is by Adafactor (Shazeer and Stern, 2018) on float32 weights, without dropout; inference has all
-weights in bfloat16.
+expert takes a limited number of tokens of a sequence, and further tokens skip it. The router is computed in float32,
+the rest in bfloat16. Training is by Adafactor (Shazeer and Stern, 2018) on float32 weights, without dropout; inference
+has all weights in bfloat16.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from .transformer import (
     network_weights,
 )
 
-EVERY = 2  # layers, the last of which has experts
+EVERY = 2  # every so many layers, the last has experts
 BALANCE = 0.01  # weight of the loss that spreads tokens over experts
-TRAINING_CAPACITY, INFERENCE_CAPACITY = 1.25, 2.0  # tokens an expert takes, by those of an even spread
+TRAINING_CAPACITY, INFERENCE_CAPACITY = 1.25, 2.0  # tokens an expert takes, relative to an even distribution
 RATE, SMALLEST_SCALE, SMALLEST_SQUARE, DECAY = 1e-2, 1e-3, 1e-30, 0.8
 
 
@@ -51,19 +51,19 @@ def _layer_weights(number: int, width: int, hidden: int, experts: int) -> Tree:
     return attention_weights(width) | part
 
 
-def _places(chosen: jax.Array, capacity: int) -> jax.Array:
-    """The place of each token at its expert: [batch, sequence, experts] of 0 and 1 -> [batch, sequence, capacity].
+def _slots(chosen: jax.Array, capacity: int) -> jax.Array:
+    """The slot of each token at its expert: [batch, sequence, experts] of 0 and 1 -> [batch, sequence, capacity].
 
-    A token beyond the capacity has none. Tokens before each are counted by a product with a triangle.
+    A token beyond the capacity has none. The tokens before each are counted by a product with a triangular matrix.
     """
     sequence = chosen.shape[1]
     counts = jnp.einsum("bse,st->bte", chosen, jnp.triu(jnp.ones((sequence, sequence), jnp.float32)))
-    place = (counts * chosen).sum(axis=-1) - 1
-    return (place[..., None] == jnp.arange(capacity)).astype(jnp.float32)
+    slot = (counts * chosen).sum(axis=-1) - 1
+    return (slot[..., None] == jnp.arange(capacity)).astype(jnp.float32)
 
 
 def _routed(x: jax.Array, router: jax.Array, capacity: int) -> tuple[jax.Array, jax.Array]:
-    """What each place of each expert gives a token, and the loss of balance.
+    """The weight of each slot of each expert for a token, and the balance loss.
 
     [batch, sequence, width] -> [batch, sequence, experts, capacity] and [], both float32.
     """
@@ -71,21 +71,21 @@ def _routed(x: jax.Array, router: jax.Array, capacity: int) -> tuple[jax.Array, 
     chosen = jnp.argmax(shares, axis=-1, keepdims=True) == jnp.arange(shares.shape[-1])
     chosen = chosen.astype(jnp.float32)
     balance = shares.shape[-1] * (chosen.mean(axis=(0, 1)) * shares.mean(axis=(0, 1))).sum()
-    return (shares * chosen)[..., None] * _places(chosen, capacity)[:, :, None], balance
+    return (shares * chosen)[..., None] * _slots(chosen, capacity)[:, :, None], balance
 
 
 def _experts(x: jax.Array, layer: Tree, slack: float) -> tuple[jax.Array, jax.Array]:
-    """Each token's expert applied to it, and the loss of balance: [batch, sequence, width] -> the same and []."""
+    """The output of each token's expert, and the balance loss: [b, sequence, width] -> [b, sequence, width] and []."""
     capacity = math.ceil(slack * x.shape[1] / layer["router"].shape[1])
     combine, balance = _routed(x, layer["router"], capacity)
-    taken = jnp.einsum("bsec,bsw->ebcw", (combine > 0).astype(x.dtype), x)
-    hidden = jnp.maximum(jnp.einsum("ebcw,ewh->ebch", taken, layer["expand"].astype(x.dtype)), 0)
-    given = jnp.einsum("ebch,ehw->ebcw", hidden, layer["contract"].astype(x.dtype))
-    return jnp.einsum("bsec,ebcw->bsw", combine.astype(x.dtype), given), balance
+    inputs = jnp.einsum("bsec,bsw->ebcw", (combine > 0).astype(x.dtype), x)
+    hidden = jnp.maximum(jnp.einsum("ebcw,ewh->ebch", inputs, layer["expand"].astype(x.dtype)), 0)
+    outputs = jnp.einsum("ebch,ehw->ebcw", hidden, layer["contract"].astype(x.dtype))
+    return jnp.einsum("bsec,ebcw->bsw", combine.astype(x.dtype), outputs), balance
 
 
 def _states(weights: Tree, tokens: jax.Array, heads: int, slack: float) -> tuple[jax.Array, jax.Array]:
-    """The last layer's output and the loss of balance: [batch, sequence] -> [batch, sequence, width] and []."""
+    """The last layer's output and the balance loss: [batch, sequence] -> [batch, sequence, width] and []."""
     x, balance = embedded(weights, tokens), jnp.zeros(())
     for layer in weights["layers"]:
         x = x + attention(layer_norm(x, layer["attention_norm"]), layer, heads)[0]
@@ -96,13 +96,13 @@ def _states(weights: Tree, tokens: jax.Array, heads: int, slack: float) -> tuple
 
 
 def _loss(weights: Tree, tokens: jax.Array, heads: int) -> jax.Array:
-    """The cross-entropy of each next token and the loss of balance: [batch, sequence + 1] of int32 -> []."""
+    """The cross-entropy of each next token and the balance loss: [batch, sequence + 1] of int32 -> []."""
     x, balance = _states(weights, tokens[:, :-1], heads, TRAINING_CAPACITY)
     return cross_entropy(logits(weights, x), tokens[:, 1:]) + BALANCE * balance
 
 
 def _moments(weight: jax.ShapeDtypeStruct) -> Tree:
-    """The abstract second moments of a weight: of a matrix the means of its rows and of its columns."""
+    """The abstract second moments of a weight: for a matrix the means of its rows and of its columns."""
     shape = weight.shape
     if len(shape) < 2:
         return {"full": abstract(*shape)}
@@ -110,7 +110,7 @@ def _moments(weight: jax.ShapeDtypeStruct) -> Tree:
 
 
 def _estimate(moments: Tree) -> jax.Array:
-    """The second moments of a weight, in its shape."""
+    """The second moments of a weight, in the shape of the weight."""
     if "full" in moments:
         return moments["full"]
     rows = moments["rows"] / moments["rows"].mean(axis=-1, keepdims=True)
@@ -123,11 +123,11 @@ def _size(x: jax.Array) -> jax.Array:
 
 
 def _adafactor(weight: jax.Array, moments: Tree, gradient: jax.Array, time: jax.Array) -> tuple[jax.Array, Tree]:
-    """A weight and its second moments after the step of this number."""
+    """A weight and its second moments after step number `time`."""
     squares = gradient * gradient + SMALLEST_SQUARE
     means = {"full": lambda: squares, "rows": lambda: squares.mean(axis=-1), "columns": lambda: squares.mean(axis=-2)}
-    kept = 1 - time**-DECAY
-    moments = {name: kept * moment + (1 - kept) * means[name]() for name, moment in moments.items()}
+    decay = 1 - time**-DECAY
+    moments = {name: decay * moment + (1 - decay) * means[name]() for name, moment in moments.items()}
     update = gradient * lax.rsqrt(_estimate(moments))
     rate = jnp.maximum(SMALLEST_SCALE, _size(weight)) * jnp.minimum(RATE, lax.rsqrt(time))
     return weight - rate / jnp.maximum(1, _size(update)) * update, moments
@@ -166,9 +166,9 @@ def build(
     vocabulary: int = 32128,
     training: bool = True,
 ) -> Program:
-    """One training step on a batch of token sequences, or the prediction of what follows them.
+    """One training step on a batch of token sequences, or the prediction of the next tokens.
 
-    The default sizes are those of Switch-Base, with the layers of its encoder and decoder in one stack.
+    The default sizes are those of Switch-Base; the layers of its encoder and decoder form one stack.
     """
     layers = [_layer_weights(number, width, hidden, experts) for number in range(depth)]
     weights = network_weights(layers, width, sequence, vocabulary)

@@ -1,9 +1,9 @@
 """Translation by LSTMs with attention (Wu et al., Google's Neural Machine Translation System, 2016).
 
 The encoder's first layer reads in both directions, layers from the third on are residual, and every decoder layer takes
-what the attention finds by the bottom one. Time steps are scanned. Training is by Adam with clipped gradients, without
-dropout; token 0 is padding. Weights are float32, compute is bfloat16 but for the LSTMs' memory; inference has all
-weights in bfloat16.
+the context that the attention computes from the state of the bottom layer. Time steps are scanned. Training is by Adam
+with clipped gradients, without dropout; token 0 is padding. Weights are float32, compute is bfloat16 except for the
+LSTMs' memory; inference has all weights in bfloat16.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .layers import Tree, abstract, dense, dense_weights, softmax
 from .sequence import Adam, abstract_as, clipped, counted_cross_entropy, lstm, masked
 
 PADDING = 0
-PLAIN_LAYERS = 2  # those at the bottom that are not residual
+PLAIN_LAYERS = 2  # layers at the bottom that are not residual
 ADAM = Adam(rate=2e-4)
 LARGEST_NORM = 5.0
 
@@ -45,7 +45,7 @@ def _weights(depth: int, units: int, vocabulary: int) -> Tree:
 
 
 def _halved(weights: Tree) -> Tree:
-    """The weights in bfloat16, in which they are computed with."""
+    """The weights in bfloat16, the type of the computation."""
     return jax.tree.map(lambda weight: weight.astype(jnp.bfloat16), weights)
 
 
@@ -69,7 +69,7 @@ def _layer(x: jax.Array, layer: Tree, reverse: bool = False) -> jax.Array:
 
 
 def encode(weights: Tree, source: jax.Array) -> Tree:
-    """What the attention reads: keys and values, [sequence, batch, units], and which are real, [batch, sequence]."""
+    """The memory of the attention: keys and values, [sequence, batch, units], and real tokens, [batch, sequence]."""
     x = jnp.take(weights["source"], source.T, axis=0, mode="clip")
     both = _layer(x, weights["forward"]), _layer(x, weights["backward"], reverse=True)
     x = jnp.concatenate(both, axis=-1)
@@ -80,7 +80,7 @@ def encode(weights: Tree, source: jax.Array) -> Tree:
 
 
 def _attended(weights: Tree, memory: Tree, hidden: jax.Array) -> jax.Array:
-    """What the attention, a network with one hidden layer, finds for a decoder state: [batch, units] -> the same."""
+    """The context for a decoder state, by attention with one hidden layer: [batch, units] -> [batch, units]."""
     energies = jnp.tanh(memory["keys"] + hidden @ weights["query"]) @ weights["vector"]
     shares = softmax(masked(energies.T.astype(jnp.float32), memory["real"]))
     return jnp.einsum("bs,sbu->bu", shares.astype(hidden.dtype), memory["values"])
@@ -126,7 +126,7 @@ def train_step(
 
 
 def decode_step(weights: Tree, memory: Tree, state: Tree, tokens: jax.Array) -> tuple[jax.Array, Tree]:
-    """The likeliest token after each of `tokens`, [batch] of int32, and the decoder's state; memory is of `encode`."""
+    """The likeliest token after each of `tokens`, [batch] of int32, and the next state; `encode` returns the memory."""
     state, x = _decode(weights, memory, state, jnp.take(weights["target"], tokens, axis=0, mode="clip"))
     return jnp.argmax(dense(x, weights["output"]), axis=-1), state
 

@@ -1,7 +1,7 @@
 """ResNet (He et al., Deep Residual Learning for Image Recognition, 2016), inference and training.
 
-Version 1.5: the stride of a stage is in the 3x3 convolution of its first block. Batch norm is left unfused, as
-frameworks print it. Training has float32 weights and computes in bfloat16.
+Version 1.5: the stride of a stage is in the 3x3 convolution of its first block. Batch norm is not fused, as in
+the programs of frameworks. Training has float32 weights and computes in bfloat16.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from . import Program
 from .layers import Tree, abstract, dense, dense_weights, softmax
-from .vision import classifier_training, half, known, max_pool, relu, unit, unit_weights
+from .vision import classifier_training, half, max_pool, relu, unit, unit_weights, with_statistics
 
 EXPANSION = 4  # a bottleneck block's output has this many times the channels of its 3x3 convolution
 
@@ -72,7 +72,7 @@ def stage(x: jax.Array, blocks: list[Tree], stride: int, seen: list[Tree]) -> ja
 def stem(images: jax.Array, weights: Tree, seen: list[Tree]) -> jax.Array:
     """The first convolution and its pooling: [batch, image, image, 3] -> [batch, image / 4, image / 4, width]."""
     x = relu(unit(images, weights, seen, stride=2))
-    # In inference the bound is traced, which makes a window reduction of the general kind; that has no derivative.
+    # In inference the bound is traced, so JAX emits a general window reduction, which has no derivative.
     lowest = jnp.array(-jnp.inf, x.dtype) if "mean" in weights["norm"] else -jnp.inf
     return max_pool(x, lowest=lowest)
 
@@ -108,4 +108,4 @@ def build(
     weights = _weights(depths, width, classes, bottleneck)
     if training:
         return classifier_training(_logits, weights, batch, image)
-    return resnet, (known(half(weights)), abstract(batch, image, image, 3, dtype=jnp.bfloat16))
+    return resnet, (with_statistics(half(weights)), abstract(batch, image, image, 3, dtype=jnp.bfloat16))

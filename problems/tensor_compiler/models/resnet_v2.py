@@ -1,6 +1,6 @@
 """ResNet v2 (He et al., Identity Mappings in Deep Residual Networks, 2016), inference and training.
 
-Batch norm and activation come before each convolution, so that nothing stands in the way from block to block. As in
+Batch norm and activation come before each convolution, so that blocks are joined by plain sums. As in
 version 1.5 the stride of a stage is in the 3x3 convolution of its first block. Training has float32 weights and
 computes in bfloat16.
 """
@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from . import Program
 from .layers import Tree, abstract, conv, dense, dense_weights, softmax
-from .vision import batch_norm, classifier_training, half, known, max_pool, norm_weights, relu
+from .vision import batch_norm, classifier_training, half, max_pool, norm_weights, relu, with_statistics
 
 EXPANSION = 4  # a block's output has this many times the channels of its 3x3 convolution
 
@@ -58,7 +58,7 @@ def _active(x: jax.Array, norm: Tree, seen: list[Tree]) -> jax.Array:
 
 
 def _block(x: jax.Array, block: Tree, stride: int, seen: list[Tree]) -> jax.Array:
-    """A bottleneck block; a projection starts behind the first norm: [N, H, W, C] -> [N, H / stride, W / stride, O]."""
+    """A bottleneck block; a projection starts after the first norm: [N, H, W, C] -> [N, H / stride, W / stride, O]."""
     first = _active(x, block["reduce"]["norm"], seen)
     y = conv(first, block["reduce"]["kernel"])
     y = conv(_active(y, block["spatial"]["norm"], seen), block["spatial"]["kernel"], stride)
@@ -97,4 +97,4 @@ def build(
     weights = _weights(depths, width, classes)
     if training:
         return classifier_training(_logits, weights, batch, image)
-    return resnet_v2, (known(half(weights)), abstract(batch, image, image, 3, dtype=jnp.bfloat16))
+    return resnet_v2, (with_statistics(half(weights)), abstract(batch, image, image, 3, dtype=jnp.bfloat16))

@@ -78,7 +78,7 @@ def build(
     vocabulary: int = 8192,
     training: bool = True,
 ) -> Program:
-    """One training step on a batch of token sequences, or the prediction of what follows them."""
+    """One training step on a batch of token sequences, or the prediction of the next token."""
     states = [{"hidden": abstract(batch, hidden), "memory": abstract(batch, hidden)} for _ in range(depth)]
     tokens = abstract(batch, sequence + training, dtype=jnp.int32)
     return train_step if training else predict, (_weights(depth, hidden, vocabulary), states, tokens)

@@ -1,4 +1,4 @@
-"""Pieces that the models of sequences share: layer norm, attention, key-value caches, the LSTM and Adam."""
+"""Parts that the sequence models share: layer norm, attention, key-value caches, the LSTM and Adam."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EPSILON = 1e-5
 
 
 def abstract_as(tree: Tree, dtype: DTypeLike) -> Tree:
-    """Abstract arrays of the shapes in the tree, all of one type."""
+    """Abstract arrays with the shapes of the tree, all of one type."""
     return jax.tree.map(lambda leaf: abstract(*leaf.shape, dtype=dtype), tree)
 
 
@@ -58,7 +58,7 @@ def attended(scores: jax.Array, value: jax.Array) -> jax.Array:
 
 
 def causal(sequence: int) -> jax.Array:
-    """Which positions each position may see, itself and those before: [sequence, sequence] of bool."""
+    """A mask of the positions that each position may see, itself and earlier ones: [sequence, sequence] of bool."""
     return jnp.tril(jnp.ones((sequence, sequence), bool))
 
 
@@ -68,7 +68,7 @@ def abstract_cache(batch: int, sequence: int, heads: int, size: int) -> Tree:
 
 
 def stored(cache: Tree, key: jax.Array, value: jax.Array, position: jax.Array) -> Tree:
-    """The cache [batch, sequence, heads, size] with the key and value [batch, 1, heads, size] of one position in it."""
+    """The cache [batch, sequence, heads, size] with key and value [batch, 1, heads, size] of one position added."""
     new = {"key": key, "value": value}
     return {name: lax.dynamic_update_slice_in_dim(cache[name], new[name], position, axis=1) for name in new}
 
@@ -99,16 +99,16 @@ def counted_cross_entropy(
 
 
 def clipped(gradients: Tree, largest: float) -> Tree:
-    """The gradients scaled down to the largest global norm allowed, where theirs is larger (Pascanu et al., 2013)."""
+    """The gradients, scaled down to the largest global norm if theirs is larger (Pascanu et al., 2013)."""
     norm = jnp.sqrt(sum(jnp.square(gradient).sum() for gradient in jax.tree.leaves(gradients)))
     factor = jnp.minimum(1, largest / norm)
     return jax.tree.map(lambda gradient: factor * gradient, gradients)
 
 
 class Adam(NamedTuple):
-    """Adam (Kingma and Ba, 2015); with `decay`, which matrices alone undergo, AdamW (Loshchilov and Hutter, 2019).
+    """Adam (Kingma and Ba, 2015); with `decay`, which applies to matrices only, AdamW (Loshchilov and Hutter, 2019).
 
-    `rate` is the learning rate, or gives it for the number of the step.
+    `rate` is the learning rate, or a function of the step number that returns it.
     """
 
     rate: float | Callable[[jax.Array], jax.Array]
@@ -127,12 +127,12 @@ class Adam(NamedTuple):
         return self._updated(weights, first, second, time), first, second, time
 
     def _updated(self, weights: Tree, first: Tree, second: Tree, time: jax.Array) -> Tree:
-        """The weights after the step of this number, given the moments."""
+        """The weights after step number `time`, given the moments."""
         first_mass, second_mass = 1 - self.first_decay**time, 1 - self.second_decay**time
         rate = self.rate(time) if callable(self.rate) else self.rate
 
         def updated(weight: jax.Array, first: jax.Array, second: jax.Array) -> jax.Array:
-            kept = weight * (1 - rate * self.decay) if self.decay and weight.ndim > 1 else weight
-            return kept - rate * (first / first_mass) / (jnp.sqrt(second / second_mass) + self.epsilon)
+            decayed = weight * (1 - rate * self.decay) if self.decay and weight.ndim > 1 else weight
+            return decayed - rate * (first / first_mass) / (jnp.sqrt(second / second_mass) + self.epsilon)
 
         return jax.tree.map(updated, weights, first, second)

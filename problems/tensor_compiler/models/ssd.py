@@ -1,7 +1,7 @@
 """SSD300 (Liu et al., SSD: Single Shot MultiBox Detector, 2016), training and inference.
 
 The backbone is the paper's VGG-16 or, as in MLPerf (Mattson et al., MLPerf Training Benchmark, 2020), ResNet-34 up to
-its third stage. Ground truth comes matched to the default boxes; non-maximum suppression is left to the host. Boxes are
+its third stage. The ground truth is given per default box; non-maximum suppression runs on the host. Boxes are
 fractions of the image. Training has float32 weights and computes in bfloat16.
 """
 
@@ -17,13 +17,13 @@ from jax import lax
 from . import Program
 from .layers import Tree, abstract, log_softmax, softmax
 from .resnet import stage, stage_weights, stem
-from .vision import biased_conv, conv_weights, half, known, max_pool, moved, relu, sgd, unit_weights
+from .vision import biased_conv, conv_weights, half, max_pool, moving_average, relu, sgd, unit_weights, with_statistics
 
-SCALES = (0.07, 0.15, 0.33, 0.51, 0.69, 0.87, 1.05)  # of the boxes of a map and, at the end, beyond the last map
+SCALES = (0.07, 0.15, 0.33, 0.51, 0.69, 0.87, 1.05)  # of the boxes of each map; the last one is beyond the last map
 RATIOS = ((2,), (2, 3), (2, 3), (2, 3), (2,), (2,))  # aspect ratios of the boxes of a map, besides 1
 COUNTS = tuple(2 + 2 * len(ratios) for ratios in RATIOS)  # boxes at each place of a map
-EXTRAS = ((4, 8), (4, 8), (2, 4), (2, 4), (2, 4))  # channels of the two convolutions behind the backbone's, in widths
-UNPADDED = 2  # this many of the last extra layers shrink the map by leaving its border out
+EXTRAS = ((4, 8), (4, 8), (2, 4), (2, 4), (2, 4))  # channels of the two convolutions of each extra layer, in widths
+UNPADDED = 2  # this many of the last extra layers have no padding, which shrinks the map
 RESNET_STAGES = ((1, 1, 3), (1, 2, 4), (2, 4, 6))  # widths in, widths out, blocks
 VGG_STAGES = ((1, 2), (2, 2), (4, 3), (8, 3), (8, 3))  # widths, convolutions
 DILATION = 6
@@ -48,7 +48,7 @@ def _resnet(weights: Tree, images: jax.Array, seen: list[Tree]) -> list[jax.Arra
 
 
 def _vgg_weights(width: int) -> Tree:
-    """The abstract weights of VGG-16 with its first dense layers turned into convolutions."""
+    """The abstract weights of VGG-16 whose first dense layers are convolutions."""
     stages, channels = [], 3
     for multiple, count in VGG_STAGES:
         inputs = [channels] + [multiple * width] * (count - 1)
@@ -66,7 +66,7 @@ def _unit_length(x: jax.Array, scale: jax.Array) -> jax.Array:
 
 
 def _atrous(x: jax.Array, weights: Tree, padding: int, dilation: int) -> jax.Array:
-    """A convolution with a bias, by its padding and dilation: [N, H, W, C] -> [N, H', W', O]."""
+    """A convolution with a bias, a padding and a dilation: [N, H, W, C] -> [N, H', W', O]."""
     kernel = weights["kernel"].astype(x.dtype)
     y = lax.conv_general_dilated(
         x,
@@ -124,7 +124,7 @@ def _extra(x: jax.Array, layer: Tree, padded: bool) -> jax.Array:
 
 
 def _head(maps: Sequence[jax.Array], layers: Sequence[Tree], values: int) -> jax.Array:
-    """What is predicted for the default boxes of all maps: [batch, H, W, C] each -> [batch, boxes, values]."""
+    """The predictions for the default boxes of all maps: [batch, H, W, C] each -> [batch, boxes, values]."""
     outputs = [biased_conv(x, layer) for x, layer in zip(maps, layers, strict=True)]
     return jnp.concatenate([x.reshape(x.shape[0], -1, values) for x in outputs], axis=1).astype(jnp.float32)
 
@@ -146,8 +146,8 @@ def _default_boxes(maps: Sequence[jax.Array]) -> jax.Array:
         sizes = _default_sizes(number)
         places = (jnp.arange(x.shape[1], dtype=jnp.float32) + 0.5) / x.shape[1]
         grid = jnp.stack(jnp.meshgrid(places, places), axis=-1)[:, :, None]
-        whole = (*grid.shape[:2], len(sizes), 2)
-        both = [jnp.broadcast_to(part, whole) for part in (grid, sizes)]
+        shape = (*grid.shape[:2], len(sizes), 2)
+        both = [jnp.broadcast_to(part, shape) for part in (grid, sizes)]
         boxes.append(jnp.concatenate(both, axis=-1).reshape(-1, 4))
     return jnp.concatenate(boxes)
 
@@ -186,7 +186,7 @@ def _smooth(x: jax.Array) -> jax.Array:
 
 
 def _mined(losses: jax.Array, matched: jax.Array) -> jax.Array:
-    """Is the box matched, or among the background boxes of largest loss? [batch, boxes] -> [batch, boxes] of bool."""
+    """True for matched boxes and the background boxes of largest loss: [batch, boxes] -> [batch, boxes] of bool."""
     losses = lax.stop_gradient(jnp.where(matched, 0, losses))
     ranks = jnp.argsort(jnp.argsort(losses, axis=-1, descending=True), axis=-1)
     return matched | (ranks < NEGATIVES * matched.sum(axis=-1, keepdims=True))
@@ -195,7 +195,7 @@ def _mined(losses: jax.Array, matched: jax.Array) -> jax.Array:
 def _loss(
     weights: Tree, images: jax.Array, boxes: jax.Array, labels: jax.Array, backbone: str
 ) -> tuple[jax.Array, list[Tree]]:
-    """The loss of places and classes per matched box, and the statistics of the batch norms."""
+    """The loss of positions and classes per matched box, and the statistics of the batch norms."""
     seen: list[Tree] = []
     scores, offsets, default = _predictions(weights, images, seen, backbone)
     matched = labels > 0
@@ -218,12 +218,12 @@ def train_step(
     """Weights, velocity and running statistics after one step, and the loss on the batch before it.
 
     Images are [batch, image, image, 3] of bfloat16. Each default box has the centre and size of the true box that it
-    is matched to, [batch, boxes, 4], and its class, [batch, boxes] of int32. A box that is matched to none has class 0
-    and any sizes above 0.
+    matches, [batch, boxes, 4], and its class, [batch, boxes] of int32. A box that matches none has class 0 and any
+    size above 0.
     """
     (loss, seen), gradients = jax.value_and_grad(_loss, has_aux=True)(weights, images, boxes, labels, backbone)
     weights, velocity = sgd(weights, velocity, gradients, LEARNING_RATE, WEIGHT_DECAY)
-    return weights, velocity, moved(statistics, seen), loss
+    return weights, velocity, moving_average(statistics, seen), loss
 
 
 def detect(weights: Tree, images: jax.Array, *, backbone: str) -> tuple[jax.Array, jax.Array]:
@@ -246,14 +246,14 @@ def build(
 ) -> Program:
     """One training step on a batch of images, or inference; the backbone is `resnet34` or `vgg16`.
 
-    Classes count the background; images smaller than 257 leave nothing of the last map.
+    `classes` includes the background; with images smaller than 257 the last map is empty.
     """
     weights = _weights(backbone, width, classes)
     images = abstract(batch, image, image, 3, dtype=jnp.bfloat16)
-    served = known(half(weights))
+    inference_weights = with_statistics(half(weights))
     if not training:
-        return partial(detect, backbone=backbone), (served, images)
-    _, boxes = jax.eval_shape(partial(detect, backbone=backbone), served, images)
+        return partial(detect, backbone=backbone), (inference_weights, images)
+    _, boxes = jax.eval_shape(partial(detect, backbone=backbone), inference_weights, images)
     labels = abstract(*boxes.shape[:2], dtype=jnp.int32)
     _, statistics = jax.eval_shape(partial(_loss, backbone=backbone), weights, images, boxes, labels)
     return partial(train_step, backbone=backbone), (weights, weights, statistics, images, boxes, labels)

@@ -38,7 +38,7 @@ def feed_forward_weights(width: int, hidden: int) -> Tree:
 
 
 def network_weights(layers: list[Tree], width: int, sequence: int, vocabulary: int) -> Tree:
-    """The abstract weights of a network of these layers."""
+    """The abstract weights of a network with these layers."""
     return {
         "embedding": abstract(vocabulary, width),
         "positions": abstract(sequence, width),
@@ -74,13 +74,13 @@ def feed_forward(x: jax.Array, layer: Tree) -> jax.Array:
 
 
 def embedded(weights: Tree, tokens: jax.Array) -> jax.Array:
-    """What the first layer takes, in bfloat16: [batch, sequence] of int32 -> [batch, sequence, width]."""
+    """The input of the first layer, in bfloat16: [batch, sequence] of int32 -> [batch, sequence, width]."""
     x = jnp.take(weights["embedding"], tokens, axis=0, mode="clip") + weights["positions"]
     return x.astype(jnp.bfloat16)
 
 
 def logits(weights: Tree, x: jax.Array) -> jax.Array:
-    """Scores of the next token by the last layer's output: [..., width] -> [..., vocabulary]."""
+    """Scores of the next token from the last layer's output: [..., width] -> [..., vocabulary]."""
     x = layer_norm(x, weights["final_norm"])
     return x @ weights["embedding"].astype(x.dtype).T
 

@@ -1,4 +1,4 @@
-"""The encoder-decoder transformer (Vaswani et al., Attention Is All You Need, 2017), trained and translating.
+"""The encoder-decoder transformer (Vaswani et al., Attention Is All You Need, 2017), training and translation.
 
 One embedding serves source, target and output; token 0 is padding. Training minimises the label-smoothed cross-entropy
 by Adam with the paper's schedule, without dropout. Weights are float32, compute is bfloat16; inference has all weights
@@ -36,7 +36,7 @@ LONGEST_WAVE = 10_000
 
 
 def _adam(width: int) -> Adam:
-    """The paper's optimiser: the learning rate rises for the first steps, then falls as the root of their number."""
+    """The paper's optimiser: the learning rate rises, then falls with the square root of the step number."""
     return Adam(
         rate=lambda time: width**-0.5 * jnp.minimum(lax.rsqrt(time), time * WARM_UP**-1.5),
         second_decay=0.98,
@@ -51,7 +51,7 @@ def _attention_weights(width: int, heads: int) -> Tree:
 
 
 def _layer_weights(width: int, heads: int, *attentions: str) -> Tree:
-    """The abstract weights of one layer with the attentions named."""
+    """The abstract weights of one layer with the named attentions."""
     feed_forward = {
         "expand": dense_weights(width, 4 * width),
         "contract": dense_weights(4 * width, width),
@@ -80,14 +80,14 @@ def _cache(x: jax.Array, part: Tree) -> Tree:
 
 
 def _attention(x: jax.Array, part: Tree, cache: Tree, allowed: jax.Array) -> jax.Array:
-    """Attention to what is cached where allowed, added and normed: [batch, q, width] -> the same."""
+    """Attention to the allowed positions in the cache, residual sum and norm: [b, q, width] -> [b, q, width]."""
     scores = attention_scores(_projected(x, part["query"]), cache["key"])
     mixed = attended(masked(scores, allowed), cache["value"])
     return layer_norm(x + jnp.einsum("bshd,hdw->bsw", mixed, part["output"].astype(x.dtype)), part["norm"])
 
 
 def _feed_forward(x: jax.Array, part: Tree) -> jax.Array:
-    """The two dense layers, added and normed: [batch, sequence, width] -> the same."""
+    """The two dense layers, residual sum and norm: [batch, sequence, width] -> [batch, sequence, width]."""
     hidden = jnp.maximum(dense(x, part["expand"]), 0)
     return layer_norm(x + dense(hidden, part["contract"]), part["norm"])
 
@@ -100,14 +100,14 @@ def _waves(positions: jax.Array, width: int) -> jax.Array:
 
 
 def _embedded(weights: Tree, tokens: jax.Array, positions: jax.Array) -> jax.Array:
-    """What the first layer takes: [batch, sequence] and [sequence] of int32 -> [batch, sequence, width] of bfloat16."""
+    """The input of the first layer in bfloat16: [b, sequence] and [sequence] of int32 -> [b, sequence, width]."""
     width = weights["embedding"].shape[1]
     x = jnp.take(weights["embedding"], tokens, axis=0, mode="clip") * math.sqrt(width)
     return (x + _waves(positions, width)).astype(jnp.bfloat16)
 
 
 def encode(weights: Tree, source: jax.Array) -> list[Tree]:
-    """The keys and values that each decoder layer reads of the source: [batch, sequence] of int32."""
+    """The keys and values of the source for each decoder layer: [batch, sequence] of int32."""
     real = (source != PADDING)[:, None, None]
     x = _embedded(weights, source, jnp.arange(source.shape[1]))
     for layer in weights["encoder"]:
@@ -148,7 +148,7 @@ def train_step(
 def _decode_layer(
     x: jax.Array, layer: Tree, memory: Tree, cache: Tree, position: jax.Array, real: jax.Array
 ) -> tuple[jax.Array, Tree]:
-    """A decoder layer at one position, and its cache with that position in it: [batch, 1, width] -> the same."""
+    """A decoder layer at one position, and its cache with that position added: [batch, 1, width] -> the same."""
     cache = stored(cache, **_cache(x, layer["self"]), position=position)
     x = _attention(x, layer["self"], cache, jnp.arange(cache["key"].shape[1]) <= position)
     return _feed_forward(_attention(x, layer["cross"], memory, real), layer["feed_forward"]), cache
@@ -159,7 +159,7 @@ def decode_step(
 ) -> tuple[jax.Array, list[Tree]]:
     """Scores of the token after `tokens`, [batch] of int32 at `position`, and the caches: -> [batch, vocabulary].
 
-    The source is [batch, s] of int32, the memories are what `encode` gives for it.
+    The source is [batch, s] of int32, the memories are the result of `encode` for it.
     """
     real, updated = (source != PADDING)[:, None, None], []
     x = _embedded(weights, tokens[:, None], position[None])
@@ -182,7 +182,7 @@ def build(
 ) -> Program:
     """One training step on pairs of sentences, the encoding of sentences, or with `decode` one token of each.
 
-    The default sizes are the base model; a width of 1024 in 16 heads makes the big one.
+    The default sizes are those of the base model; a width of 1024 and 16 heads give the big one.
     """
     weights = _weights(depth, width, heads, vocabulary)
     source = abstract(batch, sequence, dtype=jnp.int32)

@@ -1,8 +1,8 @@
 """The U-Net of a diffusion model (Ho et al., Denoising Diffusion Probabilistic Models, 2020), training and sampling.
 
-Residual blocks with group norm take the time by an embedding, and attend over the whole image at one resolution. The
+Residual blocks with group norm take an embedding of the time, and attend over the whole image at one resolution. The
 share of the signal in a noised image, the paper's cumulative alpha, is an argument: [steps + 1], from 1 before the
-first step. Training has float32 weights, computes in bfloat16 and leaves dropout out; the optimiser is Adam with a
+first step. Training has float32 weights, computes in bfloat16 and has no dropout; the optimiser is Adam with a
 running average of the weights.
 """
 
@@ -27,7 +27,7 @@ LEARNING_RATE, AVERAGE_DECAY = 2e-4, 0.9999
 
 
 def _part_weights(inputs: int, outputs: int, time: int, attends: bool) -> Tree:
-    """The abstract weights of a residual block, with attention behind it or without; `time` is its embedding's size."""
+    """The abstract weights of a residual block, with or without attention after it; `time` is its embedding's size."""
     residual = {
         "first_norm": norm_weights(inputs),
         "first": conv_weights(3, inputs, outputs),
@@ -44,25 +44,25 @@ def _part_weights(inputs: int, outputs: int, time: int, attends: bool) -> Tree:
 
 
 def _encoder_weights(widths: Sequence[int], blocks: int, time: int, attending: int) -> tuple[list[Tree], list[int]]:
-    """The abstract weights of the levels on the way down, and the channels of what they hand across."""
+    """The abstract weights of the levels on the way down, and the channels of their skip connections."""
     levels: list[Tree] = []
-    channels, across = widths[0], [widths[0]]
+    channels, skips = widths[0], [widths[0]]
     for number, outputs in enumerate(widths):
         inputs = [channels] + [outputs] * (blocks - 1)
         level: Tree = {"parts": [_part_weights(each, outputs, time, number == attending) for each in inputs]}
         last = number == len(widths) - 1
         levels.append(level if last else level | {"down": conv_weights(3, outputs, outputs)})
-        across += [outputs] * (blocks if last else blocks + 1)
+        skips += [outputs] * (blocks if last else blocks + 1)
         channels = outputs
-    return levels, across
+    return levels, skips
 
 
-def _decoder_weights(widths: Sequence[int], across: list[int], blocks: int, time: int, attending: int) -> list[Tree]:
+def _decoder_weights(widths: Sequence[int], skips: list[int], blocks: int, time: int, attending: int) -> list[Tree]:
     """The abstract weights of the levels on the way up."""
     levels: list[Tree] = []
     channels = widths[-1]
     for number, outputs in reversed(list(enumerate(widths))):
-        inputs = [each + across.pop() for each in [channels] + [outputs] * blocks]
+        inputs = [each + skips.pop() for each in [channels] + [outputs] * blocks]
         level: Tree = {"parts": [_part_weights(each, outputs, time, number == attending) for each in inputs]}
         levels.append(level | {"up": conv_weights(3, outputs, outputs)} if number else level)
         channels = outputs
@@ -72,13 +72,13 @@ def _decoder_weights(widths: Sequence[int], across: list[int], blocks: int, time
 def _weights(width: int, multiples: Sequence[int], blocks: int, attending: int) -> Tree:
     """The abstract weights of the network in training, whose level number `attending` has attention."""
     widths, time = [width * multiple for multiple in multiples], 4 * width
-    encoder, across = _encoder_weights(widths, blocks, time, attending)
+    encoder, skips = _encoder_weights(widths, blocks, time, attending)
     return {
         "time": [dense_weights(width, time), dense_weights(time, time)],
         "input": conv_weights(3, COLOURS, width),
         "encoder": encoder,
         "middle": [_part_weights(widths[-1], widths[-1], time, attends) for attends in (True, False)],
-        "decoder": _decoder_weights(widths, across, blocks, time, attending),
+        "decoder": _decoder_weights(widths, skips, blocks, time, attending),
         "norm": norm_weights(widths[0]),
         "output": conv_weights(3, widths[0], COLOURS),
     }
@@ -111,7 +111,7 @@ def _attention(x: jax.Array, block: Tree) -> jax.Array:
 
 
 def _part(x: jax.Array, part: Tree, time: jax.Array) -> jax.Array:
-    """A residual block and the attention behind it, if any: [N, H, W, C] and [N, time] -> [N, H, W, O]."""
+    """A residual block and the attention after it, if any: [N, H, W, C] and [N, time] -> [N, H, W, O]."""
     x = _residual(x, part["residual"], time)
     return _attention(x, part["attention"]) if "attention" in part else x
 
@@ -126,45 +126,45 @@ def _time(weights: list[Tree], times: jax.Array) -> jax.Array:
 
 
 def _doubled(x: jax.Array) -> jax.Array:
-    """Every place four times: [N, H, W, C] -> [N, 2 * H, 2 * W, C]."""
+    """Every place repeated in a 2x2 square: [N, H, W, C] -> [N, 2 * H, 2 * W, C]."""
     batch, height, width, channels = x.shape
     repeated = jnp.broadcast_to(x[:, :, None, :, None], (batch, height, 2, width, 2, channels))
     return repeated.reshape(batch, 2 * height, 2 * width, channels)
 
 
 def _encode(x: jax.Array, levels: list[Tree], time: jax.Array) -> list[jax.Array]:
-    """What is handed across to the way up; the last of it ends the way down."""
-    across = [x]
+    """The skip connections to the way up; the last one is the output of the way down."""
+    skips = [x]
     for level in levels:
         for part in level["parts"]:
-            across.append(_part(across[-1], part, time))
+            skips.append(_part(skips[-1], part, time))
         if "down" in level:
-            across.append(biased_conv(across[-1], level["down"], stride=2))
-    return across
+            skips.append(biased_conv(skips[-1], level["down"], stride=2))
+    return skips
 
 
-def _decode(x: jax.Array, levels: list[Tree], across: list[jax.Array], time: jax.Array) -> jax.Array:
-    """The way up: [N, H, W, C] of the last level and what was handed across -> [N, image, image, width]."""
+def _decode(x: jax.Array, levels: list[Tree], skips: list[jax.Array], time: jax.Array) -> jax.Array:
+    """The way up: [N, H, W, C] of the last level and the skip connections -> [N, image, image, width]."""
     for level in levels:
         for part in level["parts"]:
-            x = _part(jnp.concatenate([x, across.pop()], axis=-1), part, time)
+            x = _part(jnp.concatenate([x, skips.pop()], axis=-1), part, time)
         x = biased_conv(_doubled(x), level["up"]) if "up" in level else x
     return x
 
 
 def _noise(weights: Tree, images: jax.Array, times: jax.Array) -> jax.Array:
-    """The noise that the network sees in images: [N, image, image, 3] and [N] or [1] of int32 -> as the images."""
+    """The noise predicted in images: [N, image, image, 3] and [N] or [1] of int32 -> [N, image, image, 3]."""
     time = _time(weights["time"], times)
-    across = _encode(biased_conv(images.astype(jnp.bfloat16), weights["input"]), weights["encoder"], time)
-    x = across[-1]
+    skips = _encode(biased_conv(images.astype(jnp.bfloat16), weights["input"]), weights["encoder"], time)
+    x = skips[-1]
     for part in weights["middle"]:
         x = _part(x, part, time)
-    x = _decode(x, weights["decoder"], across, time)
+    x = _decode(x, weights["decoder"], skips, time)
     return biased_conv(silu(_group_norm(x, weights["norm"])), weights["output"]).astype(jnp.float32)
 
 
 def _loss(weights: Tree, signal: jax.Array, key: jax.Array, images: jax.Array) -> jax.Array:
-    """The mean squared error of the noise found at steps drawn at random: [N, image, image, 3] -> []."""
+    """The mean squared error of the predicted noise at random steps: [N, image, image, 3] -> []."""
     time_key, noise_key = jax.random.split(key)
     times = jax.random.randint(time_key, images.shape[:1], 1, signal.size)
     noise = jax.random.normal(noise_key, images.shape)
@@ -193,10 +193,10 @@ def denoise(weights: Tree, images: jax.Array, time: jax.Array, key: jax.Array, s
     `time` is [] of int32, counted from 1.
     """
     share, cleaner = signal[time], signal[time - 1]
-    kept = share / cleaner
-    mean = (images - (1 - kept) * lax.rsqrt(1 - share) * _noise(weights, images, time[None])) * lax.rsqrt(kept)
+    alpha = share / cleaner
+    mean = (images - (1 - alpha) * lax.rsqrt(1 - share) * _noise(weights, images, time[None])) * lax.rsqrt(alpha)
     noise = jax.random.normal(key, images.shape)
-    return mean + jnp.where(time > 1, jnp.sqrt(1 - kept), 0) * noise
+    return mean + jnp.where(time > 1, jnp.sqrt(1 - alpha), 0) * noise
 
 
 def build(
@@ -210,7 +210,7 @@ def build(
     steps: int = 1000,
     training: bool = True,
 ) -> Program:
-    """One training step on a batch of images, or one step of sampling; `attention` is the resolution that has it.
+    """One training step on a batch of images, or one step of sampling, with attention at the resolution `attention`.
 
     The default sizes are the paper's for CIFAR-10; those for images of 256 have the multiples (1, 1, 2, 2, 4, 4).
     """

@@ -1,6 +1,6 @@
-"""Pieces that several vision models share: convolutions, norms, pooling, optimisers and the training of a classifier.
+"""Parts that several vision models share: convolutions, norms, pooling, optimisers and the training of a classifier.
 
-Weights are made for training, in float32; `half` and `known` turn them into those of inference.
+Weights are those of training, in float32; `half` and `with_statistics` turn them into those of inference.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def silu(x: jax.Array) -> jax.Array:
 
 
 def max_pool(x: jax.Array, size: int = 3, stride: int = 2, lowest: ArrayLike = -jnp.inf) -> jax.Array:
-    """The maximum over windows, of which some may stand out: [N, H, W, C] -> [N, H / stride, W / stride, C].
+    """The maximum over windows, which may overlap the border: [N, H, W, C] -> [N, H / stride, W / stride, C].
 
-    It has a derivative if `lowest`, the least value of the type, is no tracer.
+    It has a derivative if `lowest`, the smallest value of the type, is not a tracer.
     """
     around = ((size - 1) // 2, size // 2)
     padding = ((0, 0), around, around, (0, 0))
@@ -79,14 +79,14 @@ def half(weights: Tree) -> Tree:
     return jax.tree_util.tree_map_with_path(halved, weights)
 
 
-def known(weights: Any) -> Any:  # noqa: ANN401
-    """The abstract weights of inference: those of training, with the statistics of each batch norm."""
+def with_statistics(weights: Any) -> Any:  # noqa: ANN401
+    """The abstract weights of inference: those of training, and the statistics of each batch norm."""
     if isinstance(weights, list):
-        return [known(part) for part in weights]
+        return [with_statistics(part) for part in weights]
     if not isinstance(weights, dict):
         return weights
     statistics = {"mean": weights["scale"], "variance": weights["scale"]} if "offset" in weights else {}
-    return {name: known(part) for name, part in weights.items()} | statistics
+    return {name: with_statistics(part) for name, part in weights.items()} | statistics
 
 
 def biased_conv(x: jax.Array, weights: Tree, stride: int = 1) -> jax.Array:
@@ -97,8 +97,8 @@ def biased_conv(x: jax.Array, weights: Tree, stride: int = 1) -> jax.Array:
 def batch_norm(x: jax.Array, norm: Tree, seen: list[Tree]) -> jax.Array:
     """Batch norm in float32 (Ioffe and Szegedy, 2015): [N, H, W, C] -> [N, H, W, C].
 
-    It uses the statistics among its weights, as in inference; without them those of the batch, which it appends to
-    `seen`.
+    It uses the statistics among its weights, as in inference. Without them it uses those of the batch and appends them
+    to `seen`.
     """
     full = x.astype(jnp.float32)
     mean = norm["mean"] if "mean" in norm else full.mean(axis=(0, 1, 2))
@@ -115,8 +115,8 @@ def unit(x: jax.Array, weights: Tree, seen: list[Tree], stride: int = 1) -> jax.
     return batch_norm(conv(x, weights["kernel"], stride), weights["norm"], seen)
 
 
-def moved(running: list[Tree], seen: list[Tree]) -> list[Tree]:
-    """Running statistics moved towards those of the batch."""
+def moving_average(running: list[Tree], seen: list[Tree]) -> list[Tree]:
+    """Running statistics moving_average towards those of the batch."""
     return jax.tree.map(lambda r, s: STATISTICS_DECAY * r + (1 - STATISTICS_DECAY) * s, running, seen)
 
 
@@ -159,7 +159,7 @@ def train_step(
     gradient = jax.value_and_grad(_classifier_loss, has_aux=True)
     (loss, seen), gradients = gradient(weights, images, labels, network)
     weights, velocity = sgd(weights, velocity, gradients, LEARNING_RATE, WEIGHT_DECAY)
-    return weights, velocity, moved(statistics, seen), loss
+    return weights, velocity, moving_average(statistics, seen), loss
 
 
 def classifier_training(network: Network, weights: Tree, batch: int, image: int) -> Program:

@@ -1,9 +1,9 @@
-"""WaveRNN (Kalchbrenner et al., Efficient Neural Audio Synthesis, 2018), trained and drawing samples.
+"""WaveRNN (Kalchbrenner et al., Efficient Neural Audio Synthesis, 2018), training and sampling.
 
-A GRU whose state has two halves gives the coarse and then the fine 8 bits of each 16-bit sample. The paper leaves the
-conditioning open; here each frame of a mel spectrogram is projected and added to the gates for its samples. Frames and
-the samples of a frame are scanned, one inside the other. Training is by Adam, with weights in float32 and compute in
-bfloat16; inference has all weights in bfloat16.
+A GRU whose state has two halves gives the coarse and then the fine 8 bits of each 16-bit sample. The paper does not
+specify the conditioning; here each frame of a mel spectrogram is projected and added to the gates of its samples.
+Frames and the samples of a frame are scanned in nested loops. Training is by Adam, with weights in float32 and compute
+in bfloat16; inference has all weights in bfloat16.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _half_weights(half: int, inputs: int) -> Tree:
 
 
 def _weights(units: int, bands: int) -> Tree:
-    """The abstract weights of the network; the fine half sees the coarse bits of its own sample besides."""
+    """The abstract weights of the network; the fine half also sees the coarse bits of its own sample."""
     return {
         "recurrent": abstract(units, 3 * units),
         "conditioning": dense_weights(bands, 3 * units),
@@ -43,18 +43,18 @@ def _weights(units: int, bands: int) -> Tree:
 
 
 def _scaled(bits: jax.Array) -> jax.Array:
-    """Numbers from -1 to 1 for those from 0 to 255: [...] of int32 -> [...] of bfloat16."""
+    """Bits from 0 to 255 scaled to -1 to 1: [...] of int32 -> [...] of bfloat16."""
     return (bits.astype(jnp.float32) * (2 / (LEVELS - 1)) - 1).astype(jnp.bfloat16)
 
 
 def _split(gates: jax.Array) -> Tree:
-    """The part of each half of the state in all its gates: [batch, 3 * units] -> [batch, 3, units / 2] each."""
+    """The gates of each half of the state: [batch, 3 * units] -> [batch, 3, units / 2] each."""
     parts = gates.reshape(gates.shape[0], 3, 2, -1)
     return {name: parts[:, :, number] for number, name in enumerate(HALVES)}
 
 
 def _gates(weights: Tree, state: Tree, conditioning: jax.Array) -> Tree:
-    """The gates of a sample by the last state alone, and by the conditioning, [batch, 3 * units]."""
+    """The gates of a sample from the last state, and from the conditioning, [batch, 3 * units]."""
     recurrent = jnp.concatenate([state[name] for name in HALVES], axis=-1) @ weights["recurrent"]
     return {"recurrent": _split(recurrent), "conditioning": _split(conditioning)}
 
@@ -62,22 +62,24 @@ def _gates(weights: Tree, state: Tree, conditioning: jax.Array) -> Tree:
 def _gru(half: Tree, gates: Tree, name: str, state: jax.Array, inputs: list[jax.Array]) -> jax.Array:
     """Half of the state after one sample: [batch, units / 2] and inputs of [batch] each -> [batch, units / 2]."""
     recurrent = gates["recurrent"][name]
-    given = dense(jnp.stack(inputs, axis=-1), half["inputs"]).reshape(recurrent.shape) + gates["conditioning"][name]
-    update = lax.logistic(recurrent[:, 0] + given[:, 0])
-    reset = lax.logistic(recurrent[:, 1] + given[:, 1])
-    candidate = jnp.tanh(reset * recurrent[:, 2] + given[:, 2])
+    inputs_gates = (
+        dense(jnp.stack(inputs, axis=-1), half["inputs"]).reshape(recurrent.shape) + gates["conditioning"][name]
+    )
+    update = lax.logistic(recurrent[:, 0] + inputs_gates[:, 0])
+    reset = lax.logistic(recurrent[:, 1] + inputs_gates[:, 1])
+    candidate = jnp.tanh(reset * recurrent[:, 2] + inputs_gates[:, 2])
     return update * state + (1 - update) * candidate
 
 
 def _logits(half: Tree, state: jax.Array) -> jax.Array:
-    """Scores of the 256 values of the bits that a half of the state gives: [..., units / 2] -> [..., 256]."""
+    """Scores of the 256 values of the bits from half of the state: [..., units / 2] -> [..., 256]."""
     return dense(jnp.maximum(dense(state, half["hidden"]), 0), half["output"])
 
 
 def _drawn(logits: jax.Array, chance: jax.Array) -> jax.Array:
-    """Bits drawn by uniform numbers: [batch, 256] and [batch] -> [batch] of int32.
+    """Bits drawn with uniform random numbers: [batch, 256] and [batch] -> [batch] of int32.
 
-    The sums of the first probabilities are a product with a triangle.
+    Cumulative probabilities are a product with a triangular matrix.
     """
     sums = softmax(logits) @ jnp.triu(jnp.ones((LEVELS, LEVELS), jnp.float32))
     return jnp.minimum((sums < chance[:, None]).sum(axis=-1), LEVELS - 1)
@@ -106,13 +108,13 @@ def _draw_frame(weights: Tree, carry: Tree, frame: tuple[jax.Array, jax.Array]) 
 def draw(weights: Tree, carry: Tree, mel: jax.Array, chances: jax.Array) -> tuple[Tree, jax.Array]:
     """The state and the last sample, and all samples' coarse and fine bits: [frames, hop, batch, 2] of int32.
 
-    The spectrogram is [frames, batch, bands], the uniform numbers that draw are [frames, hop, batch, 2].
+    The spectrogram is [frames, batch, bands], the uniform random numbers are [frames, hop, batch, 2].
     """
     return lax.scan(partial(_draw_frame, weights), carry, (dense(mel, weights["conditioning"]), chances))
 
 
 def _follow(weights: Tree, conditioning: jax.Array, state: Tree, samples: Tree) -> tuple[Tree, Tree]:
-    """The state at a sample, known beside the last: [batch, 2] of bfloat16 each."""
+    """The state at a sample that is known, as is the last one: [batch, 2] of bfloat16 each."""
     gates = _gates(weights, state, conditioning)
     inputs = [samples["last"][:, 0], samples["last"][:, 1], samples["now"][:, 0]]
     following = {
@@ -161,7 +163,7 @@ def build(
     bands: int = 80,
     training: bool = False,
 ) -> Program:
-    """The drawing of frames of sound, or a training step on them; by default 80 frames, a second at 24 kHz."""
+    """Sampling of frames of sound, or a training step on them; by default 80 frames, a second at 24 kHz."""
     weights = _weights(units, bands)
     mel = abstract(frames, batch, bands, dtype=jnp.bfloat16)
     state = {name: abstract(batch, units // 2, dtype=jnp.bfloat16) for name in HALVES}

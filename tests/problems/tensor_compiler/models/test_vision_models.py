@@ -89,18 +89,11 @@ def count(tree, *names):
 
 
 @pytest.mark.parametrize("name", TRAINED)
-def test_training_lowers_the_loss_and_keeps_every_shape(name, monkeypatch):
+def test_training_lowers_the_loss_and_keeps_every_shape(name, train, monkeypatch):
     for module, rate in HASTE.items():
         monkeypatch.setattr(module, "LEARNING_RATE", rate)
     step, arguments = tiny(name, training=True)
-    losses = []
-    for _ in range(STEPS):
-        *state, loss = step(*arguments)
-        following = [*state, *arguments[len(state) :]]
-        assert jax.tree.map(jnp.shape, following) == jax.tree.map(jnp.shape, arguments)
-        arguments = following
-        losses.append(float(loss))
-    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(arguments))
+    losses = train(step, arguments, STEPS)
     assert losses[0] > 0
     assert np.mean(losses[-3:]) < 0.98 * losses[0]
 
@@ -184,7 +177,7 @@ def test_batch_norm_moves_the_statistics_that_inference_uses():
     np.testing.assert_allclose(vision.batch_norm(x, norm | seen[0], seen), trained, rtol=1e-5)
     np.testing.assert_allclose(trained.mean(axis=(0, 1, 2)), 0, atol=1e-5)
     assert len(seen) == 1
-    (moved,) = vision.moved([{"mean": jnp.zeros(5), "variance": jnp.ones(5)}], seen)
+    (moved,) = vision.moving_average([{"mean": jnp.zeros(5), "variance": jnp.ones(5)}], seen)
     np.testing.assert_allclose(moved["mean"], 0.1 * x.mean(axis=(0, 1, 2)), rtol=1e-5)
 
 

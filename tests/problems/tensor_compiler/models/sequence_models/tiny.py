@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-LABELS = 10  # integers drawn are from 1 and below it: below every tiny model's number of classes, and no padding
-CLOSE = 0.03  # the part of its norm by which what is computed in bfloat16 may differ from the same in another way
+LABELS = 10  # drawn integers are from 1 to below this: smaller than every number of classes, and never padding
+CLOSE = 0.03  # the relative difference, in norms, allowed between two ways to compute a value in bfloat16
 QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 
 GPT2 = {"batch": 2, "sequence": 8, "depth": 2, "width": 16, "heads": 2, "vocabulary": 11}
@@ -50,7 +50,7 @@ def finite(tree):
 
 
 def quick(function, **options):
-    """The function compiled in little time; it returns when it is done, so that its arguments may be changed then."""
+    """The function, compiled quickly; it returns when all is computed, so that its arguments may be changed then."""
     compiled = jax.jit(function, compiler_options=QUICK, **options)
     return lambda *arguments: jax.block_until_ready(compiled(*arguments))
 
