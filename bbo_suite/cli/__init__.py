@@ -9,6 +9,7 @@ from . import plotting
 from . import best
 from . import validating
 from . import reporting
+from . import site
 from . import listing
 from . import recording
 from . import exchanging

@@ -29,12 +29,14 @@ class StudyFigure:
       question: that the figure answers.
       paged: True if it has a panel for each problem and `draw` takes `problems`, their ids; a study of many problems
         then needs several pages.
+      only_results: True if it needs only the last row of each run.
     """
 
     name: str
     module: str
     question: str
     paged: bool = False
+    only_results: bool = False
 
     def __call__(self, frame: pd.DataFrame, **options: Any) -> tuple[Figure, pd.DataFrame]:  # noqa: ANN401 - of `draw`
         """Return the figure and the data that it shows.
@@ -74,14 +76,20 @@ FIGURES: dict[str, StudyFigure] = {
         StudyFigure(
             "convergence", "convergence", "How good is the best candidate after each number of evaluations?", paged=True
         ),
-        StudyFigure("speedup", "speedup", "Which strategy is best after the whole budget?", paged=True),
+        StudyFigure(
+            "speedup", "speedup", "Which strategy is best after the whole budget?", paged=True, only_results=True
+        ),
         StudyFigure("ecdf", "ecdf", "How soon are targets reached, over all problems?"),
         StudyFigure("time", "total_time", "How good is the best candidate after a given time?", paged=True),
-        StudyFigure("overhead", "overhead", "How much time does a strategy itself need?"),
-        StudyFigure("profile", "profile", "How often is a strategy within a factor of the best one?"),
-        StudyFigure("critical", "critical", "Which strategies differ significantly over all problems?"),
-        StudyFigure("heat", "heat", "On which problems is a strategy good?"),
-        StudyFigure("gains", "gains", "How large is the gain on each problem?"),
+        StudyFigure("overhead", "overhead", "How much time does a strategy itself need?", only_results=True),
+        StudyFigure(
+            "profile", "profile", "How often is a strategy within a factor of the best one?", only_results=True
+        ),
+        StudyFigure(
+            "critical", "critical", "Which strategies differ significantly over all problems?", only_results=True
+        ),
+        StudyFigure("heat", "heat", "On which problems is a strategy good?", only_results=True),
+        StudyFigure("gains", "gains", "How large is the gain on each problem?", only_results=True),
         StudyFigure("exploration", "exploration", "What did the run explore?"),
     )
 }

@@ -16,7 +16,8 @@ from .compare_text import comparison
 from .judgement import Judgement, judge
 from .limits import Limit
 from .page import Page, html
-from .pictures import compared_rows, pictures
+from .pictures import Picture, compared_rows, pictures
+from .scores import Scores
 from .study_data import StudyData, read_study
 from .table import Table
 
@@ -76,7 +77,8 @@ def page(study: StudyData, other: StudyData | None = None, registry: Registry | 
     scores = judgement.scores
     results = list(_results(judgement, rng))
     optima, unknown = optimum.optima(scores, registry or Registry())
-    tables = [*results, optima, targets.running_times(scores), evaluations.spending(scores)]
+    times = [] if study.only_results else [targets.running_times(scores)]
+    tables = [*results, optima, *times, evaluations.spending(scores)]
     return Page(
         title=study.name,
         summary=answer.summary(study.runs),
@@ -84,7 +86,7 @@ def page(study: StudyData, other: StudyData | None = None, registry: Registry | 
         limits=[*_limits(study, judgement), *provenance.limits(study.runs), *unknown],
         compared=compared,
         tables=_filled(tables),
-        pictures=list(pictures(compared_rows(study.frame, scores))) if judgement.problems else [],
+        pictures=_pictures(study, scores) if judgement.problems else [],
         provenance=_filled(_provenance(study, judgement)),
     )
 
@@ -96,8 +98,14 @@ def _results(judgement: Judgement, rng: np.random.Generator) -> Iterator[Table]:
     yield from filter(None, [over_problems.pairwise(judgement)])
 
 
+def _pictures(study: StudyData, scores: Scores) -> list[Picture]:
+    return list(pictures(compared_rows(study.frame, scores), study.only_results))
+
+
 def _limits(study: StudyData, judgement: Judgement) -> Iterator[Limit]:
     yield from (Limit("damaged", (sentence,), f"A run is left out: {sentence}.") for sentence in study.damaged)
+    if study.only_results:
+        yield Limit("only results", (), "Only the result of each run is kept: how soon it was found is not known here.")
     if judgement.problems:
         yield from limits.not_started(study.waiting, study.planned)
         yield from limits.missing(study.runs)

@@ -6,6 +6,7 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from .interactive import script, template
 from .limits import Limit
@@ -46,6 +47,11 @@ class Page:
 
 def html(page: Page) -> str:
     """Return the page as HTML; every name in it is escaped."""
+    return render("page.html", page=page)
+
+
+def render(name: str, **content: Any) -> str:  # noqa: ANN401 - what the template shows
+    """Return a template with its content as an HTML file without external resources; all text is escaped."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     loader = PackageLoader("bbo_suite.report")
@@ -53,6 +59,4 @@ def html(page: Page) -> str:
     environment.filters["whole"] = lambda text: text.replace(" %", "\u00a0%")  # no line break before a percent sign
     code = script()
     allowed = f"sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}"
-    return environment.get_template("page.html").render(
-        page=page, style=template("page.css"), script=code, allowed=allowed
-    )
+    return environment.get_template(name).render(style=template("page.css"), script=code, allowed=allowed, **content)

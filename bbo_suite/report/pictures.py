@@ -42,8 +42,12 @@ def compared_rows(frame: pd.DataFrame, scores: Scores) -> pd.DataFrame:
     return frame if kept.all() else frame[kept]  # without a copy of a large frame
 
 
-def pictures(frame: pd.DataFrame) -> Iterator[Picture]:
-    """Yield every figure, drawn or with the reason why this study does not support it."""
+def pictures(frame: pd.DataFrame, only_results: bool = False) -> Iterator[Picture]:
+    """Yield every figure, drawn or with the reason why this study does not support it.
+
+    Args:
+      only_results: the frame has only the last row of each run, so leave out figures that need every evaluation.
+    """
     import matplotlib as mpl
 
     from ..figures import FIGURES, style
@@ -51,7 +55,7 @@ def pictures(frame: pd.DataFrame) -> Iterator[Picture]:
 
     with mpl.rc_context(style.SETTINGS), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")
-        for figure in FIGURES.values():
+        for figure in (figure for figure in FIGURES.values() if figure.only_results or not only_results):
             reason = figure.missing(frame)
             if reason is None:
                 pages = (Drawing(svg(drawn, f"{name}.")) for name, drawn, _ in figure.pages(frame))

@@ -20,12 +20,18 @@ def settings(runs: Sequence[RunSummary]) -> Table:
         own = [run for run in runs if run.strategy == strategy]
         options = own[0].head["options"]
         shown = ", ".join(f"{name} = {_text(value)}" for name, value in options.items()) if options else "none"
+        shown = "not recorded" if options is None else shown
         uses = "yes" if own[0].head["uses_structure"] else "no"
-        sizes = [formatting.span([int(run.head[name]) for run in own]) for name in ("budget", "batch")]
+        sizes = [_span([run.head[name] for run in own]) for name in ("budget", "batch")]
         rows.append([table.text(strategy), table.text(uses), *map(table.text, sizes), table.text(shown)])
     columns = ["strategy", "uses structure", "budget", "batch", "options"]
     note = "As stored with the runs; a strategy with several settings is shown as several strategies."
     return Table("settings", "Settings of the strategies", note, columns, rows)
+
+
+def _span(sizes: Sequence[int | None]) -> str:
+    known = [int(size) for size in sizes if size is not None]
+    return formatting.span(known) if known else "not recorded"
 
 
 def _text(value: Any) -> str:  # noqa: ANN401 - whatever JSON holds
@@ -43,7 +49,7 @@ def problems(runs: Sequence[RunSummary]) -> Table:
         best = table.text("unknown" if optimum is None else f"{optimum:.6g}")
         strategies = {run.strategy for run in own}
         counts = [table.count(len(strategies)), table.count(len(own))]
-        rows.append([table.text(problem), *counts, default, best, table.text(head["fingerprint"])])
+        rows.append([table.text(problem), *counts, default, best, table.text(head["fingerprint"] or "not recorded")])
     columns = ["problem", "strategies", "runs", "cost of the default", "optimum", "fingerprint"]
     return Table("problems", "Problems", "Problems with different fingerprints are different problems.", columns, rows)
 

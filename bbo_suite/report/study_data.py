@@ -42,6 +42,7 @@ class StudyData:
       frame: every evaluation (see `bbo_suite.load`); with candidates if there is one run only.
       damaged: a sentence for each run that cannot be read.
       planned, waiting: the number of planned runs, and those that have not started.
+      only_results: True if only the last row of each run is known.
     """
 
     name: str
@@ -50,6 +51,7 @@ class StudyData:
     damaged: list[str]
     planned: int = 0
     waiting: Sequence[RunName] = ()
+    only_results: bool = False
 
 
 def read_study(study: str, results: Path) -> StudyData:

@@ -20,6 +20,7 @@ HERE = Path(__file__).parent
 TASKS = ("pallas/matmul", "gcc/huffman", "gcc/levenshtein", "gcc/lexer")
 STRATEGIES = ("random", "annealing", "evolution", "mbo")
 COLUMNS = ["problem", "strategy", "seed", "evaluations", "unique", "failed", "default", "best", "speedup"]
+COLUMNS += ["uses_structure"]
 SECONDS = ["strategy_seconds", "evaluation_seconds"]
 
 

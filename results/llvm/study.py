@@ -4,7 +4,7 @@
     python results/llvm/study.py --budget 100000 --max-seconds 60
 
 Runs are kept under `results/llvm-BUDGET` or `results/llvm-BUDGET-SECONDSs`, program after program, and resumed. Writes
-`speedups.csv`, or `speedups-SECONDSs.csv`, from all programs that are through, and prints the geometric means;
+`runs.csv`, or `runs-SECONDSs.csv`, from all programs that are through, and prints the geometric means;
 README.md says what they show.
 """
 
@@ -25,6 +25,7 @@ from bbo_suite.store.summary import summarise
 HERE = Path(__file__).parent
 STRATEGIES = ("random", "annealing", "evolution", "mbo")
 COLUMNS = ["problem", "strategy", "seed", "evaluations", "unique", "failed", "default", "best", "speedup"]
+COLUMNS += ["uses_structure"]
 SECONDS = ["strategy_seconds", "evaluation_seconds"]
 
 
@@ -75,7 +76,7 @@ def main(
             perform(strategy, name, study, budget, max_seconds)
         print(name, flush=True)
     runs = collect(study)
-    runs.to_csv(HERE / f"speedups{suffix}.csv", index=False, float_format="%.10g")
+    runs.to_csv(HERE / f"runs{suffix}.csv", index=False, float_format="%.10g")
     print(means(runs).to_string(float_format="%.4f"))
 
 

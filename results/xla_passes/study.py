@@ -45,7 +45,7 @@ def runs(budget: int, repeats: int, study: str) -> pd.DataFrame:
     table = pd.DataFrame(done)
     table["fewer_percent"] = 100 * (1 - table["best"] / table["default"])
     columns = ["problem", "strategy", "seed", "evaluations", "unique", "failed", "default", "best", "fewer_percent"]
-    return table[columns].sort_values(["problem", "strategy", "seed"])
+    return table[[*columns, "uses_structure"]].sort_values(["problem", "strategy", "seed"])
 
 
 def best_sequences(rows: pd.DataFrame) -> pd.DataFrame:

@@ -1,0 +1,54 @@
+"""All studies of a folder as a static site: leaderboards, a report for each study, and the numbers as files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..errors import UserError
+from ..files import disk_errors, replacing, write_json
+from ..registry import Registry
+from ..report import page
+from ..report.page import html, render
+from . import numbers
+from .boards import boards
+from .studies import Entry, studies
+
+__all__ = ["write"]
+
+
+def write(results: Path, out: Path, plugins: Sequence[Path] = (), complaints: list[str] | None = None) -> Path:
+    """Write the site of all studies in a folder and return the path of its first page.
+
+    Beside it are `runs.csv`, one row per run; `points.json`, best known cost / cost of each run, by task; and
+    `STUDY/report.html`.
+
+    Args:
+      plugins: files that define problems of the studies; small ones are enumerated for an exact baseline.
+      complaints: a sentence is appended for each table of runs that cannot be read; it is left out.
+
+    Raises:
+      UserError: the folder has no study, or the site cannot be written.
+    """
+    registry, entries = Registry(tuple(plugins)), list[Entry]()
+    for study in studies(results, complaints if complaints is not None else []):
+        _write_text(out / study.name / "report.html", html(page(study, registry=registry)))
+        entries.append(Entry.of(study))
+    if not entries:
+        raise UserError(f"there is no study in {results}; make one with `run --study NAME`")
+    runs = [run for entry in entries for run in entry.runs]
+    known = numbers.best_known(runs)
+    with disk_errors(out):
+        with replacing(out / "runs.csv") as unfinished:
+            numbers.table(entries).to_csv(unfinished, index=False, lineterminator="\n")
+        write_json(out / "points.json", numbers.points_file(entries, known))
+    shown = list(boards(entries, known))
+    _write_text(out / "index.html", render("site.html", entries=entries, boards=shown, runs=len(runs)))
+    return out / "index.html"
+
+
+def _write_text(file: Path, text: str) -> None:
+    with disk_errors(file):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(file) as unfinished:
+            unfinished.write_text(text, encoding="utf-8", errors="backslashreplace")

@@ -1,0 +1,62 @@
+"""The studies of a folder: runs as they were stored, or the table of runs of a published study."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+from urllib.parse import quote
+
+import numpy as np
+
+from ..errors import UserError
+from ..report import answer, judge, read_study
+from ..report.run_summary import RunSummary
+from ..report.study_data import StudyData
+from ..report.tabled import tabled
+from ..store.folders import has_runs
+from ..store.run_table import read_run_table, run_tables
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A study as the site lists it.
+
+    Attributes:
+      summary: which strategies ran on which problems.
+      verdict: the answer in its first sentence.
+    """
+
+    name: str
+    summary: str
+    verdict: str
+    runs: list[RunSummary]
+
+    @classmethod
+    def of(cls, study: StudyData) -> Self:
+        """Return the entry of a study; its rows are not kept."""
+        first = next(iter(answer.sentences(judge(study.runs, np.random.default_rng(0)))))
+        return cls(study.name, answer.summary(study.runs), first, study.runs)
+
+    @property
+    def link(self) -> str:
+        """The address of its report, from the first page."""
+        return f"{quote(self.name)}/report.html"
+
+
+def studies(results: Path, complaints: list[str]) -> Iterator[StudyData]:
+    """Yield the studies of a folder, by name.
+
+    Args:
+      complaints: a sentence is appended for each table that cannot be read; it is left out.
+    """
+    for folder in sorted(path for path in results.glob("*") if path.is_dir()):
+        if has_runs(folder):
+            yield read_study(folder.name, results)
+        else:
+            for file in run_tables(folder):
+                try:
+                    yield from (tabled(name, runs) for name, runs in read_run_table(file))
+                except UserError as error:
+                    complaints.append(str(error))

@@ -1,0 +1,60 @@
+"""A table of runs as a CSV file, one row each: what remains of a published study whose evaluations are not kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from ..errors import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NEEDED = ("problem", "strategy", "seed", "uses_structure", "default", "best", "evaluations")
+_NUMBERS = ("default", "best")
+_COUNTS = ("seed", "evaluations", "budget")
+_UNKNOWN = ("unique", "strategy_seconds", "evaluation_seconds")
+_ELSE: dict[str, Any] = {"unit": "", "fingerprint": "", "failed": 0, "study": "", **dict.fromkeys(_UNKNOWN, math.nan)}
+
+
+def run_tables(study: Path) -> list[Path]:
+    """Return the tables of runs in a study's folder: `runs.csv`, and files whose names end in `-runs.csv`."""
+    return sorted({*study.glob("runs.csv"), *study.glob("*-runs.csv")})
+
+
+def read_run_table(file: Path) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield the name and the runs of each study in a table: a study has one budget, in evaluations.
+
+    Columns: problem, strategy, seed, uses_structure, default, best, evaluations, budget (where missing, the
+    evaluations), unit, fingerprint, unique, failed, strategy_seconds, evaluation_seconds (where missing: unknown).
+
+    Raises:
+      UserError: the file cannot be read, or is not such a table.
+    """
+    frame = _read(file)
+    name = file.parent.name if file.name == "runs.csv" else f"{file.parent.name}-{file.name.removesuffix('-runs.csv')}"
+    several = len(frame.groupby(["study", "budget"])) > 1
+    for key, runs in frame.groupby(["study", "budget"], sort=True):
+        study, budget = cast("tuple[str, int]", key)
+        yield (study or (f"{name}-{budget}" if several else name)), runs.reset_index(drop=True)
+
+
+def _read(file: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    try:
+        frame = pd.read_csv(file, keep_default_na=False, na_values={name: [""] for name in _UNKNOWN})
+        if missing := [name for name in NEEDED if name not in frame]:
+            raise UserError(
+                f"{file} is not a table of runs: it has no column {missing[0]!r}; add it, or rename the file"
+            )
+        frame = frame.assign(**{name: value for name, value in _ELSE.items() if name not in frame})
+        frame = frame if "budget" in frame else frame.assign(budget=frame["evaluations"])
+        types = dict.fromkeys(_NUMBERS, "float64") | dict.fromkeys(_COUNTS, "int64")
+        return frame.astype(types | {"uses_structure": bool, "problem": str, "strategy": str})
+    except OSError as error:
+        raise UserError(f"cannot read {file}: {error.strerror}") from None
+    except (ValueError, OverflowError) as error:
+        raise UserError(f"{file} is not a table of runs ({error}); restore it, or rename the file") from None

@@ -1,0 +1,133 @@
+"""The site of all studies: leaderboards over studies, a report for each, and the numbers as files."""
+
+import csv
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from bbo_suite import UserError
+from bbo_suite.site import numbers, write
+from bbo_suite.site.boards import boards
+from bbo_suite.site.studies import Entry
+from bbo_suite.site.studies import studies as studies_in_folder
+from bbo_suite.store.run_table import read_run_table
+
+TABLE = """problem,strategy,seed,uses_structure,default,best,evaluations,budget
+p/a,x,0,False,8,4,100,100
+p/a,y,0,True,8,inf,100,100
+p/a,x,0,False,8,2,900,1000
+"""
+
+
+@pytest.fixture
+def stored(studies):
+    """Two studies that share a task and a run; one of them has a run that is not finished."""
+    runs = studies.finals("p/a", x=[4, 2], y=[8, 8]) | studies.finals("p/b", x=[4, 4], y=[2, 2])
+    studies.add(runs, name="first", optimum=1.0)
+    studies.add({("p/a", "x", 0): [8, 4], ("p/a", "z", 0): [8, np.inf], ("q/c", "x", 0): [8, 3]}, name="second")
+    studies.add({("q/d", "x", 0): [8, 2]}, name="second", fingerprint="f1")
+    studies.add({("p/a", "y", 5): [8]}, name="second", ended="", budget=2)
+    return studies.path
+
+
+def entries(path):
+    return [Entry.of(study) for study in studies_in_folder(path, [])]
+
+
+def test_every_study_has_a_report_and_is_linked(stored, tmp_path):
+    index = write(stored, tmp_path / "out").read_text()
+    for name in ("first", "second"):
+        assert f'href="{name}/report.html"' in index
+        assert f"<title>{name}: report</title>" in (tmp_path / "out" / name / "report.html").read_text()
+    assert 'href="runs.csv"' in index and 'href="points.json"' in index
+
+
+def test_a_board_compares_the_runs_of_all_studies_once(stored):
+    found = entries(stored)
+    (p, q) = boards(found, numbers.best_known(run for entry in found for run in entry.runs))
+    assert (p.family, p.budget, [entry.name for entry in p.studies]) == ("p", 2, ["first", "second"])
+    assert (q.family, [entry.name for entry in q.studies]) == ("q", ["second"])
+    counts = {row[0].text: row[4].number for row in p.table.rows}
+    assert counts["x"] == 4  # the run on p/a with seed 0 is in both studies, the unfinished one in no board
+
+
+def test_points_are_the_best_known_cost_over_the_cost(stored, tmp_path):
+    write(stored, tmp_path)
+    content = json.loads((tmp_path / "points.json").read_text())
+    points = {(row["study"], row["strategy"], row["seed"], row["cost"]): row for row in content["points"]}
+    assert points["second", "x", 0, 3]["points"] == pytest.approx(1 / 3)  # the optimum of that content is 1
+    failed = points["second", "z", 0, 8]
+    assert (failed["points"], failed["status"]) == (0.125, "budget")
+    assert points["second", "y", 5, 8]["status"] == "unfinished"
+    assert {row["task"] for row in content["points"]} == set(content["tasks"])
+    assert content["environments"][failed["environment"]]["machine"] == {"cpu": "x"}
+
+
+def test_the_table_of_runs_is_read_again_as_a_published_study(stored, tmp_path):
+    write(stored, tmp_path / "one")
+    (tmp_path / "published" / "both").mkdir(parents=True)
+    shutil.copy(tmp_path / "one" / "runs.csv", tmp_path / "published" / "both")
+    again = write(tmp_path / "published", tmp_path / "two")
+    assert "first/report.html" in again.read_text() and "second/report.html" in again.read_text()
+    for name in ("one", "two"):
+        with (tmp_path / name / "runs.csv").open() as file:
+            rows = [(row["study"], row["strategy"], float(row["best"]), row["speedup"]) for row in csv.DictReader(file)]
+        assert len(rows) == 13 and rows[0] == ("first", "x", 4.0, "2.0")
+
+
+def test_each_budget_of_a_table_is_a_study(tmp_path):
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "runs.csv").write_text(TABLE)
+    short, long = studies_in_folder(tmp_path, [])
+    assert [(study.name, len(study.runs)) for study in (short, long)] == [("s-100", 2), ("s-1000", 1)]
+    assert [run.speedup(run.reach) for run in (*short.runs, *long.runs)] == [2.0, 0.0, 4.0]
+    assert long.runs[0].ended == "covered"
+
+
+def test_a_report_of_results_says_nothing_about_how_soon(tmp_path):
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "runs.csv").write_text(TABLE)
+    write(tmp_path, tmp_path / "out")
+    report = (tmp_path / "out" / "s-100" / "report.html").read_text()
+    assert "Only the result of each run is kept" in report and 'id="times"' not in report
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("problem,strategy\np/a,x\n", "it has no column 'seed'"),
+        (TABLE.replace("p/a,x,0,False,8,4", "p/a,x,zero,False,8,4"), "is not a table of runs .*zero"),
+        ("", "is not a table of runs"),
+    ],
+)
+def test_another_table_is_named(tmp_path, text, message):
+    (tmp_path / "runs.csv").write_text(text)
+    with pytest.raises(UserError, match=message):
+        list(read_run_table(tmp_path / "runs.csv"))
+
+
+def test_a_table_of_something_else_is_left_out_with_a_sentence(stored, suite, tmp_path):
+    (stored / "other").mkdir()
+    (stored / "other" / "runs.csv").write_text("program,cost\na,1\n")
+    done = suite("site", "--results", stored, "--out", tmp_path / "out")
+    assert (done.code, done.err.count("\n")) == (0, 1)
+    assert "left out" in done.err and "other/runs.csv" in done.err and "no column 'problem'" in done.err
+
+
+def test_an_empty_folder_is_an_error(tmp_path):
+    with pytest.raises(UserError, match="there is no study in"):
+        write(tmp_path, tmp_path / "out")
+
+
+def test_the_command_prints_the_first_page(stored, suite, tmp_path):
+    done = suite("site", "--results", stored, "--out", tmp_path / "out")
+    assert (done.code, done.out.strip(), done.err) == (0, str(tmp_path / "out" / "index.html"), "")
+
+
+def test_names_are_text(studies, tmp_path):
+    studies.add({("p/<b>", "<script>alert(1)</script>", 0): [8, 4]}, name="<i>&")
+    index = write(studies.path, tmp_path / "out").read_text()
+    assert "<script>alert" not in index and "<b>" not in index and "<i>" not in index
+    assert 'href="%3Ci%3E%26/report.html"' in index
