@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -74,17 +73,15 @@ def _minimal_lines(best: Best) -> Iterator[str]:
     least, again = best.minimal, best.minimal_again
     if least is None or again is None:
         return
+    from ..verify.minimal import gain_text
+
     changes = best.changes()
     noise = f", where a rise of up to {least.noise:.2%} counts as noise" if again.noisy else ""
     yield f"  minimal: {len(changes):,} of {_many(least.changes, 'change')} are needed{noise}"
     yield f"  its cost: {again.value:.6g}, speedup {_number(again.speedup)}; found in {least.evaluations:,} evaluations"
     if changes:
         yield ""
-    yield from (f"  {_gain(gain):>8}  {c.name}: {c.default} -> {c.value}" for c, gain in changes)
-
-
-def _gain(gain: float) -> str:
-    return f"{gain:.3%}" if math.isfinite(gain) else "fails"
+    yield from (f"  {gain_text(gain):>9}  {c.name}: {c.default} -> {c.value}" for c, gain in changes)
 
 
 def _optimum_note(best: Best) -> str:

@@ -45,17 +45,27 @@ def plot(
         Style, typer.Option(help="paper: one column wide, with the captions in files of their own.")
     ] = Style.SCREEN,
     run: Annotated[
-        str | None, typer.Option(metavar="PROBLEM/STRATEGY/SEED", help="Draw the candidates that this run explored.")
+        str | None,
+        typer.Option(
+            metavar="PROBLEM/STRATEGY/SEED",
+            help="Draw what this run explored; with --figure program, what it found.",
+        ),
     ] = None,
     results: Results = Path("results"),
     plugin: Plugins = None,
 ) -> None:
-    """Draw a study's figures and print their paths. Standard error lists the figures that need more data."""
+    """Draw a study's figures and print their paths. Standard error lists the figures that need more data.
+
+    `--figure program` draws what was found for each problem: its kernels before and after, or a table of the changes.
+    It evaluates candidates, so it is drawn only if asked for.
+    """
     from ..registry import Registry
 
     for_paper = style is Style.PAPER
     formats = tuple(format_ or ([Format.PDF] if for_paper else [Format.SVG, Format.PNG]))
-    if run is not None:
+    if "program" in (figure or ()):
+        paths = _programs(study, results, run, figure or [], formats, for_paper, Registry(tuple(plugin or ())))
+    elif run is not None:
         paths = _run(study, results, run, formats, for_paper, Registry(tuple(plugin or ())))
     else:
         paths = _study(study, results, tuple(figure or ()), formats, for_paper)
@@ -78,18 +88,52 @@ def _study(study: str, results: Path, names: Sequence[str], formats: Sequence[st
         print(f"not drawn: {words}", file=sys.stderr)
 
 
+def _programs(
+    study: str,
+    results: Path,
+    run: str | None,
+    names: Sequence[str],
+    formats: Sequence[str],
+    for_paper: bool,
+    registry: Registry,
+) -> Iterator[Path]:
+    """Draw what a run found, or the best run of each problem; a problem that is not available is named on stderr."""
+    from .. import figures
+    from ..figures import found
+    from ..files import folder_name
+    from ..store.folders import study_path
+    from ..store.stored_run import open_run
+    from ..verify.best import best_of, best_of_run
+    from .tables import reserved
+
+    if for_paper or len(names) > 1:
+        raise UserError(
+            "--figure program is drawn alone and not for a paper; leave out --style paper and other figures"
+        )
+    complaints: list[str] = []
+    if run is None:
+        bests = best_of(registry, study, results, complaints, simplify=True)
+    else:
+        stored = open_run(_run_folder(study, results, run))
+        bests = (best_of_run(registry, each, simplify=True) for each in [stored])
+    while True:
+        with reserved(True):
+            best = next(bests, None)
+            drawn = found.draw(best) if best else None
+        if best is None or drawn is None:
+            break
+        stem = f"program-{folder_name(*run.rsplit('/', 2)) if run else folder_name(best.problem)}"
+        yield from figures.save([(stem, *drawn)], study_path(study, results) / "figures", formats)
+
+
 def _run(
     study: str, results: Path, run: str, formats: Sequence[str], for_paper: bool, registry: Registry
 ) -> Iterator[Path]:
     from .. import figures
-    from ..files import folder_name
     from ..store import frames
-    from ..store.folders import study_path
 
     parts = run.rsplit("/", 2)
-    name = folder_name(*parts)
-    if not (study_path(study, results) / name).exists():
-        raise UserError(f"there is no run {run!r} in study {study!r}; write it as PROBLEM/STRATEGY/SEED")
+    name = _run_folder(study, results, run).name
     frame = frames.load(study, results, ["config"], only=name)
     if frame.empty or figures.FIGURES["exploration"].missing(frame):
         raise UserError(f"run {run!r} has no evaluations to draw yet; run its command again")
@@ -97,6 +141,16 @@ def _run(
     drawn = figures.FIGURES["exploration"](frame, names=names)
     folder = _folder(results / study, for_paper)
     yield from figures.save([(f"exploration-{name}", *drawn)], folder, formats, for_paper)
+
+
+def _run_folder(study: str, results: Path, run: str) -> Path:
+    from ..files import folder_name
+    from ..store.folders import study_path
+
+    folder = study_path(study, results) / folder_name(*run.rsplit("/", 2))
+    if not folder.exists():
+        raise UserError(f"there is no run {run!r} in study {study!r}; write it as PROBLEM/STRATEGY/SEED")
+    return folder
 
 
 def _folder(study: Path, for_paper: bool) -> Path:

@@ -30,9 +30,9 @@ class Kernel:
     """Instructions that run together.
 
     Attributes:
-      name: of the instruction whose result it stores.
+      name: of the instruction whose result it stores, one of `members`; a program has at most one kernel of a name.
       cost: of all its runs, in the problem's unit.
-      members: the instructions that it computes, by name; several kernels may compute the same one.
+      members: the names of the instructions that it computes; several kernels may compute the same one.
       settings: what else is chosen for it, by name.
     """
 

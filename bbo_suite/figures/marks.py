@@ -28,6 +28,11 @@ def mark(artist: Artist, strategy: str, text: str = "") -> None:
     artist.set_gid(json.dumps([strategy, text, isinstance(artist, Line2D) and not text]))
 
 
+def tell(artist: Artist, text: str) -> None:
+    """Say what an artist shows that is no strategy."""
+    artist.set_gid(json.dumps(["", text, False]))
+
+
 def svg(figure: Figure, prefix: str = "") -> str:
     """Return a figure as SVG, without a date.
 
@@ -67,9 +72,10 @@ def _rename(root: ElementTree.Element, prefix: str) -> None:
 
 
 def _describe(element: ElementTree.Element, name: str, strategy: str, text: str, curve: bool) -> None:
-    element.attrib.update({"id": name, "data-strategy": strategy} | ({"data-curve": ""} if curve else {}))
+    facts = {"id": name} | ({"data-strategy": strategy} if strategy else {}) | ({"data-curve": ""} if curve else {})
+    element.attrib.update(facts)
     title = ElementTree.Element(f"{{{_SVG}}}title")
-    title.text = f"{strategy}: {text}" if text else strategy
+    title.text = ": ".join(filter(None, (strategy, text)))
     element.insert(0, title)
 
 

@@ -146,6 +146,17 @@ def best_of(
     yield from (_best(registry, problem, runs, simplify) for (problem, _), runs in by_problem.items())
 
 
+def best_of_run(registry: Registry, run: StoredRun, simplify: bool = False) -> Best:
+    """Return the best result of one run, measured again.
+
+    Args:
+      simplify: as for `best_of`.
+    """
+    runs = _Runs()
+    runs.add(run)
+    return _best(registry, run.identity.problem, runs, simplify)
+
+
 @dataclass
 class _Runs:
     """The runs of one problem, read one after another; only the rows of the best run stay in memory."""

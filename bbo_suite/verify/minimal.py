@@ -71,6 +71,11 @@ def minimal(problem: Problem, config: NDArray, noisy: bool) -> Minimal:
     return Minimal(reduction.config, len(changed), needed, reduction.evaluations, reduction.noise)
 
 
+def gain_text(gain: float) -> str:
+    """Return a gain as text; a candidate that fails without the change has no number."""
+    return f"{100 * gain:.3f} %" if math.isfinite(gain) else "fails"
+
+
 def _neighbours_together(problem: Problem) -> NDArray[np.int64]:
     """Return the columns in an order that keeps interacting ones near each other, or as they are if none is known."""
     from scipy.sparse import csr_array

@@ -29,7 +29,7 @@ def picture(laid: LaidOutProgram, fusion: Fusion, machine: Machine, settings: Se
         nodes = fused.members[fused.starts[i] : fused.starts[i + 1]].tolist()
         chosen = {name: text for v in nodes for name, text in settings.get(int(laid.origin[v]), {}).items()}
         members = tuple(instruction(laid, v) for v in nodes)
-        kernels.append(Kernel(laid.name(result), cycles / hertz, members, chosen))
+        kernels.append(Kernel(instruction(laid, result), cycles / hertz, members, chosen))
     return Program(tuple(kernels), fused.edges)
 
 

@@ -37,14 +37,14 @@ def drawn(program):
 def test_kernels_have_their_members_and_edges_lead_through_memory(diamond):
     e, n, m, s, t = "e (exponential)", "n (negate)", "m (multiply)", "s (add)", "t (sine)"
     kernels, edges = drawn(diamond())
-    assert kernels == {"e": {e}, "n": {n}, "m": {m}, "s": {s}, "t": {t}}
-    assert edges == {("e", "n"), ("e", "m"), ("n", "s"), ("m", "s"), ("s", "t")}
+    assert kernels == {e: {e}, n: {n}, m: {m}, s: {s}, t: {t}}
+    assert edges == {(e, n), (e, m), (n, s), (m, s), (s, t)}
     kernels, edges = drawn(diamond("e -> n", "e -> m", "s -> t"))
-    assert kernels == {"n": {e, n}, "m": {e, m}, "t": {s, t}}
-    assert edges == {("n", "t"), ("m", "t")}
+    assert kernels == {n: {e, n}, m: {e, m}, t: {s, t}}
+    assert edges == {(n, t), (m, t)}
     kernels, edges = drawn(diamond("e -> n"))
-    assert kernels == {"e": {e}, "n": {e, n}, "m": {m}, "s": {s}, "t": {t}}
-    assert edges == {("e", "m"), ("n", "s"), ("m", "s"), ("s", "t")}
+    assert kernels == {e: {e}, n: {e, n}, m: {m}, s: {s}, t: {t}}
+    assert edges == {(e, m), (n, s), (m, s), (s, t)}
 
 
 @pytest.mark.parametrize("family", ["fusion", "layout", "joint"])
@@ -69,7 +69,7 @@ def test_kernels_show_what_is_chosen_for_them():
     before, after = (problem.picture(row).kernels for row in (problem.default_row(), config))
     (changed,) = [i for i, pair in enumerate(zip(before, after, strict=True)) if pair[0].settings != pair[1].settings]
     (change,) = problem.changes(config)
-    assert change.name == f"{after[changed].name}: buffers"
+    assert change.name == f"{after[changed].name.split()[0]}: buffers"
     assert (
         float(change.value) == float(after[changed].settings["buffers"]) != float(before[changed].settings["buffers"])
     )

@@ -1,0 +1,117 @@
+"""Pictures of what was found: kernels before and after, or a table of changes."""
+
+import math
+from xml.etree import ElementTree
+
+import numpy as np
+
+from bbo_suite.core.program import Change, Kernel, Program
+from bbo_suite.figures import changes, marks, program
+from bbo_suite.figures.regions import alike, neighbours, regions
+
+
+def made(*kernels, edges=()):
+    """Return a program of kernels, given as name, cost, and further members."""
+    parts = [Kernel(name, cost, (*members, name)) for name, cost, *members in kernels]
+    numbers = {kernel.name: i for i, kernel in enumerate(parts)}
+    pairs = [[numbers[a], numbers[b]] for a, b in edges]
+    return Program(tuple(parts), np.array(pairs, int).reshape(-1, 2))
+
+
+BEFORE = made(("a", 5.0), ("b", 3.0), ("c", 2.0), ("d", 4.0), ("e", 1.0), ("x", 3.0), ("y", 2.0), ("z", 6.0, "w"),
+              edges=["ab", "bc", "cd", "de", "xy"])  # fmt: skip
+AFTER = made(("a", 5.0), ("c", 3.5, "b"), ("d", 4.0), ("e", 1.0), ("y", 3.5, "x"), ("w", 1.0), ("z", 6.5),
+             edges=["ac", "cd", "de", "wz"])  # fmt: skip
+"""b moved into c and x into y, with equal gains; w left z, which cost 1.5."""
+
+
+def found():
+    return [
+        (names(BEFORE, r.before), names(AFTER, r.after), r.gain)
+        for group in alike(BEFORE, AFTER, regions(BEFORE, AFTER))
+        for r in group
+    ]
+
+
+def names(drawn, numbers):
+    return "".join(drawn.kernels[i].name for i in numbers)
+
+
+def test_regions_are_kernels_that_became_others():
+    assert found() == [("bc", "c", 1.5), ("xy", "y", 1.5), ("z", "wz", -1.5)]
+    assert regions(BEFORE, BEFORE) == []
+
+
+def test_the_same_change_in_several_places_is_one_group():
+    groups = alike(BEFORE, AFTER, regions(BEFORE, AFTER))
+    assert [len(group) for group in groups] == [2, 1]
+    data = program.program_data(BEFORE, AFTER)
+    rows = data[data["region"] == 1]
+    assert rows[["places", "side", "kernel", "cost", "instructions"]].to_numpy().tolist() == [
+        [2, "before", "b", 3.0, 1], [2, "before", "c", 2.0, 1], [2, "after", "c", 3.5, 2],
+    ]  # fmt: skip
+
+
+def test_neighbours_are_the_kernels_around():
+    read, readers = neighbours(BEFORE, [1, 2])
+    assert (names(BEFORE, read), names(BEFORE, readers)) == ("a", "d")
+
+
+def titles(figure):
+    root = ElementTree.fromstring(marks.svg(figure))
+    return [title.text for title in root.iter("{http://www.w3.org/2000/svg}title")]
+
+
+def written(figure):
+    return [text.get_text() for text in figure.findobj(match=lambda artist: hasattr(artist, "get_text"))]
+
+
+def test_the_picture_says_what_each_region_gains_and_names_instructions_at_the_pointer():
+    figure, data = program.draw(BEFORE, AFTER, "seconds", "toy: 26 s → 24.5 s", "One note.")
+    texts = written(figure)
+    assert "gains 1.5 s (5.77 % of the whole), in 2 places: 3 s (11.54 %)" in texts
+    assert "costs 1.5 s (5.77 % of the whole)" in texts
+    assert {"before: 5 s", "after: 3.5 s", "+ b", "reads a", "read by d"} <= set(texts)
+    assert "c: 3.5 s, 2 instructions\nb\nc" in titles(figure)
+    assert "1 kernel (not drawn below): 5 s\na: 5 s" in titles(figure)
+    assert set(data["region"]) == {1, 2}
+
+
+def test_hundreds_of_regions_fit():
+    many = [(f"p{i}", 1.0 + i / 1e3) for i in range(300)]
+    before = made(*[pair for i, (p, cost) in enumerate(many) for pair in ((p, cost), (f"c{i}", 1.0))])
+    after = made(*[(f"c{i}", 1.5, p) for i, (p, cost) in enumerate(many)])
+    figure, data = program.draw(before, after, "cycles", "many")
+    assert figure.get_figheight() < 12 and data["region"].nunique() == 300
+    assert any(f"Not drawn: {300 - program.MOST} regions" in " ".join(text.split()) for text in written(figure))
+
+
+def test_a_kernel_with_other_settings_is_a_region():
+    kernels = (Kernel("k", 2.0, ("k",), {"tile": "8"}), Kernel("k", 1.0, ("k",), {"tile": "16"}))
+    before, after = (Program((kernel,), np.empty((0, 2), int)) for kernel in kernels)
+    figure, _ = program.draw(before, after, "seconds", "tiles")
+    assert "tile: 16" in written(figure) and "tile: 8" in written(figure)
+
+
+def test_changes_are_a_table_with_gains():
+    listed = [(Change(0, "-fgcse", "-fgcse", "-fno-gcse"), math.inf), (Change(3, "inline", "10", "20"), 0.0125)]
+    figure, data = changes.draw(listed, "gcc/sort")
+    assert {"-fgcse", "-fgcse → -fno-gcse", "fails", "1.250 %"} <= set(written(figure))
+    assert data["gain"].tolist() == [math.inf, 0.0125]
+    assert "inline: 10 → 20\ngain: 1.250 %" in titles(figure)
+    figure, _ = changes.draw(listed * 50, "many")
+    assert figure.get_figheight() < 12
+    changes.draw([], "none")
+
+
+def test_plot_draws_what_a_run_or_a_study_found(suite, toy, tmp_path):
+    suite("run", *toy, "--strategy", "random", "--strategy", "pick", "--budget", 20, "--study", "s", "--json")
+    plot = ("plot", "s", *toy, "--figure", "program", "--format", "svg")
+    assert suite(*plot).out == "results/s/figures/program-toy--small.svg\n"
+    assert suite(*plot, "--run", "toy/small/pick/0").out == "results/s/figures/program-toy--small__pick__0.svg\n"
+    text = (tmp_path / "results/s/figures/program-toy--small__pick__0.svg").read_text()
+    assert "toy/small: 5" in text and ", by pick" in text and "changes are needed" in text
+    assert "there is no run 'toy/small/pick/7'" in suite(*plot, "--run", "toy/small/pick/7").err
+    done = suite("plot", "s", "--figure", "program")
+    assert done.code == 1 and "toy/small cannot be drawn: there is no problem 'toy/small'" in done.err
+    assert "drawn alone" in suite(*plot, "--figure", "heat").err
