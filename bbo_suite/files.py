@@ -1,4 +1,4 @@
-"""Bounded reading, atomic writes, folder names, the cache folder, and disk errors as one sentence."""
+"""Bounded reading, atomic and durable writes, locks, folder names, the cache folder, disk errors as one sentence."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from .errors import UserError
+
+if TYPE_CHECKING:
+    from filelock import AcquireReturnProxy
 
 GZIP = b"\x1f\x8b"
 """The first bytes of a gzip file."""
@@ -24,6 +27,10 @@ _RATIO = 200
 """A file that unpacks to more than this many times its size is a bomb; honest ones reach 75."""
 _SMALL = 1 << 22
 """A file that unpacks to at most this many bytes is none, whatever its ratio."""
+
+
+class DamagedFile(UserError):
+    """The content of a file is not what this suite writes, for example because power was lost."""
 
 
 class disk_errors:
@@ -100,26 +107,43 @@ def parse_json(text: str | bytes, **options: Any) -> Any:  # noqa: ANN401 - JSON
 
 
 def read_json(file: Path) -> dict[str, Any]:
-    """Return a JSON object from a file.
+    """Return a JSON object from a file of a study.
 
     Raises:
-      UserError: the file is missing or damaged.
+      DamagedFile: it holds something else.
+      UserError: it cannot be read.
     """
     try:
         content = parse_json(file.read_bytes())
     except OSError as error:
         raise UserError(f"cannot read {file}: {error.strerror}") from None
     except ValueError:
-        raise UserError(f"{file} is not valid JSON; restore it, or delete its folder") from None
+        raise _not_json(file, "valid JSON") from None
     if not isinstance(content, dict):
-        raise UserError(f"{file} does not hold a JSON object; restore it, or delete its folder")
+        raise _not_json(file, "a JSON object")
     return content
 
 
+def _not_json(file: Path, what: str) -> DamagedFile:
+    return DamagedFile(f"{file} is not {what}; restore it, or run the study again, which writes it anew from its rows")
+
+
 def write_json(file: Path, content: Mapping[str, Any]) -> None:
-    """Write a JSON object so that a reader sees either the old file or the new one, never a part of it."""
+    """Write a JSON object to disk; a reader sees the old file or the new one, never a part, even after a power loss."""
     with replacing(file) as unfinished:
         unfinished.write_text(json.dumps(content, indent=1), encoding="utf-8")
+        _sync(unfinished)  # before it takes its name: else the name may survive a power loss and the content not
+    with suppress(OSError):  # not every file system can do this to a folder
+        _sync(file.parent)
+
+
+def _sync(path: Path) -> None:
+    """Return when the content of a file, or the names in a folder, are on disk."""
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 @contextmanager
@@ -135,6 +159,29 @@ def replacing(file: Path) -> Iterator[Path]:
         unfinished.replace(real)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def acquired(file: Path, content: str, seconds: float = 0) -> AcquireReturnProxy:
+    """Acquire the lock of a file until the returned context ends, or the process.
+
+    Args:
+      content: what the lock protects, for the error.
+      seconds: to wait for another process that holds it.
+
+    Raises:
+      UserError: another process holds it.
+      OSError: the file cannot be written, or its file system has no locks.
+    """
+    from filelock import FileLock, SoftFileLock, Timeout
+
+    lock = FileLock(file, timeout=seconds)
+    try:
+        return lock.acquire()
+    except Timeout:
+        advice = "wait for it or choose another --study"
+        if isinstance(lock, SoftFileLock):  # a file system without locks: the file itself is the lock
+            advice += f"; if that process has died, delete {file}"
+        raise UserError(f"another process is writing {content}; {advice}") from None
 
 
 def cache_folder(*parts: str) -> Path:

@@ -14,7 +14,7 @@ from .errors import UserError, did_you_mean
 from .registry import Registry
 from .store import frames
 from .store.diagnostics import load_diagnostics
-from .store.folders import run_folders, study_path
+from .store.folders import each_readable, run_folders, study_path
 from .store.summary import summarise
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Study(Sequence[dict[str, Any]]):
 
     @cached_property
     def _summaries(self) -> list[dict[str, Any]]:
-        return [summarise(path) for path in run_folders(self.name, self._results)]
+        return each_readable(run_folders(self.name, self._results), summarise)
 
     @property
     def _results(self) -> Path:

@@ -73,9 +73,7 @@ def _perform(study: StudyPlan, options: StudyOptions, cluster: str | None) -> St
 
     try:
         return run_study(study, options.jobs, display(options.quiet), cluster)
-    except KeyboardInterrupt:  # the second Ctrl-C: typer would exit without a message
-        print(
-            f"stopped at once; stored evaluations are kept in {study.path}: run the same command to resume",
-            file=sys.stderr,
-        )
+    except KeyboardInterrupt:  # before the first run, or the second Ctrl-C: typer would exit without a message
+        kept = f"stored evaluations are kept in {study.path}: run the same command to resume"
+        print(f"stopped at once; {kept if study.path.exists() else 'nothing was stored'}", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None

@@ -12,11 +12,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from filelock import AcquireReturnProxy, FileLock, Timeout
-
 from ..core.evaluation import default_value
 from ..errors import UserError
-from ..files import disk_errors, folder_name
+from ..files import acquired, disk_errors, folder_name
 from ..registry import Registry
 from ..runs.study_name import check_name
 from ..store.folders import LOCK
@@ -71,7 +69,7 @@ class Import:
             with tempfile.TemporaryDirectory(dir=self.results, prefix=".importing-") as kept:
                 runs = self._read(Path(kept) / path.name)
                 path.mkdir(exist_ok=True)
-                with _alone(path):
+                with acquired(path / LOCK, str(path)):
                     _check(runs, path)
                     return [run.replace(path / run.name) for run in runs]
 
@@ -99,6 +97,7 @@ class Import:
         if (first := next(rows, None)) is None:
             return None
         head = self._head(foreign_run)
+        folder.mkdir(exist_ok=True)
         path = folder / folder_name(head["problem"], head["strategy"], str(head["seed"]))
         if path.exists():
             duplicate = f"seed {head['seed']} of {head['strategy']} on {head['problem']}"
@@ -135,13 +134,6 @@ class Import:
         problem = self.registry.problem(problem_id)
         known = {"problem": problem_id, "fingerprint": problem.fingerprint(), "unit": problem.unit}
         return known | {"default": default_value(problem), "optimum": problem.optimum}
-
-
-def _alone(path: Path) -> AcquireReturnProxy:
-    try:
-        return FileLock(path / LOCK, timeout=0).acquire()
-    except Timeout:
-        raise UserError(f"another process is writing {path}; wait for it or choose another --study") from None
 
 
 def _warn_below_optimum(best: float, head: dict[str, Any], place: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ class RunLog:
 
     def __init__(self, problem: Problem, folder: RunFolder, keep_all: bool) -> None:
         self._problem, self._folder, self._keep_all = problem, folder, keep_all
+        self._stored = folder.rows()
         self.done = 0
         self.seconds = 0.0
         self._best = np.inf
@@ -31,12 +33,13 @@ class RunLog:
     @property
     def new(self) -> bool:
         """True once all stored rows are replayed, so that the next batch is evaluated."""
-        return self.done >= len(self._folder.rows)
+        return self.done >= self._folder.stored
 
     def values(self, configs: NDArray, strategy_seconds: float) -> NDArray[np.float64]:
         """Return the `(n,)` costs of a batch; those that are not stored yet are evaluated and stored."""
         digests = self._problem.space.digests(configs)
-        known = self._folder.rows[self.done : self.done + len(configs)]
+        left = max(0, self._folder.stored - self.done)  # beyond them the file holds what was appended since
+        known = list(islice(self._stored, min(left, len(configs))))
         for row, digest in zip(known, digests, strict=False):
             if row.digest != digest:
                 raise self._other(f"the strategy now proposes another candidate for evaluation {row.evaluation}")
@@ -54,13 +57,13 @@ class RunLog:
 
     def end(self, reason: str) -> None:
         """Mark the run as complete, after a check that the folder holds no further rows."""
-        if self.done < len(self._folder.rows):
+        if not self.new:
             raise self._other(f"evaluation {self.done + 1} is stored, but the strategy proposes no more candidates")
         self._folder.end(reason, self.done, float(self._best), self.seconds)
 
     def _other(self, what: str) -> UserError:
-        advice = "the strategy, its libraries or the processor changed; choose another --study (no file was changed)"
-        return UserError(f"{self._folder.path}: {what}; {advice}")
+        why = self._folder.doubt or "the strategy, its libraries or the processor changed"
+        return UserError(f"{self._folder.path}: {what}; {why}; choose another --study (no file was changed)")
 
     def _evaluate(self, configs: NDArray, digests: list[str], skipped: int, strategy_seconds: float) -> Iterator[Row]:
         space, result = self._problem.space, evaluate(self._problem, configs)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from ..errors import UserError
-from ..files import disk_errors
+from ..files import acquired, disk_errors
 from ..store.folders import LOCK, mark_stopped
 from ..store.identity import UNVERSIONED
 from .display import Display
@@ -46,9 +44,16 @@ def run_study(study: StudyPlan, jobs: int | None, display: Display, cluster: str
         raise UserError(f"jobs must be 1 or more, not {jobs}")
     if cluster is not None:
         _check_cluster(cluster, jobs)
-    with _alone(study), StopFile(study.path if cluster else None) as stop:
+    study.check_folder()
+    exists = study.path.exists()
+    with ExitStack() as alone:
+        if exists:  # else nothing is written before the plan is valid: a study that cannot start leaves no folder
+            alone.enter_context(_alone(study))
         with display.preparing(study.problems):
             plan = study.prepare()
+        if not exists:
+            alone.enter_context(_alone(study))
+        stop = alone.enter_context(StopFile(study.path if cluster else None))
         study.announce()
         for why in sorted({planned.facts[UNVERSIONED] for planned in plan if UNVERSIONED in planned.facts}):
             print(f"this study cannot be resumed, because {why}", file=sys.stderr)
@@ -93,16 +98,10 @@ def _shown(outcomes: Iterable[Outcome], ended: Callable[[Path], None]) -> Iterat
 def _alone(study: StudyPlan) -> Iterator[None]:
     """Prevent other processes from writing the same study, or the same share of it, inside the block."""
     study.claim()
-    name = LOCK if study.only is None else f"{LOCK}-{study.only[0]}-of-{study.only[1]}"
-    lock = FileLock(study.path / name, timeout=0)
+    share = "" if study.only is None else f"{study.only[0]}/{study.only[1]}"
+    name = f"{LOCK}-{share.replace('/', '-of-')}" if share else LOCK
+    content = f"share {share} of study {study.name!r}" if share else f"study {study.name!r}"
     with disk_errors(study.path):
-        try:
-            lock.acquire()
-        except Timeout:  # caught here because filelock's Timeout is an OSError, which disk_errors would reword
-            what = "" if study.only is None else f"share {study.only[0]}/{study.only[1]} of "
-            advice = "wait for it or choose another --study"
-            raise UserError(f"another process is writing {what}study {study.name!r}; {advice}") from None
-    try:
+        held = acquired(study.path / name, content)
+    with held:
         yield
-    finally:
-        lock.release()

@@ -11,6 +11,9 @@ from typing import Any
 
 from ..errors import UserError
 
+LONGEST = 255
+"""Bytes of a folder's name, on nearly all file systems."""
+
 
 def check_name(study: str) -> None:
     """Check that a study's name can name a folder.
@@ -18,8 +21,11 @@ def check_name(study: str) -> None:
     Raises:
       UserError: it cannot name one.
     """
-    if not re.fullmatch(r"[\w@+-][\w.@+-]*", study):
-        raise UserError(f"study name {study!r} must be letters, digits and any of . _ @ + - without a slash")
+    if not re.fullmatch(r"[\w@+][\w.@+-]*", study):
+        what = "letters, digits and any of . _ @ + - without a slash, and begin with neither . nor -"
+        raise UserError(f"study name {study!r} must be {what}")
+    if len(study.encode()) > LONGEST:
+        raise UserError(f"study name {study!r} is too long; at most {LONGEST} bytes can name a folder")
 
 
 def default_name(

@@ -5,21 +5,20 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
 from ..core.evaluation import default_value
 from ..errors import UserError, error_boundary
-from ..files import disk_errors, write_json
+from ..files import acquired, disk_errors, write_json
 from ..registry import Registry
 from ..store.folders import STUDY
 from ..store.identity import CODE, UNVERSIONED, Run, check_contents, check_identity
-from ..store.plan import RunName, add_planned, read_settings, share
+from ..store.plan import RunName, add_planned, read_settings, share, stored_settings
 from .machine import facts
 from .strategy_code import code_facts
 from .study_name import check_name
@@ -110,6 +109,7 @@ class StudyPlan:
         Raises:
           UserError: an id is unknown, a problem does not load, or a folder holds something else.
         """
+        self._check_settings()
         where = facts()
         by_problem = itertools.groupby(self.share, key=lambda run: run.problem)
         plan = [run for problem, runs in by_problem for run in self._of_problem(problem, runs, where)]
@@ -123,19 +123,36 @@ class StudyPlan:
         """The facts about the code of each strategy, by its id."""
         return {name: code_facts(self.registry, name, options) for name, options in self.strategies.items()}
 
+    @property
+    def _settings(self) -> dict[str, int]:
+        """What all runs share, as `study.json` holds it."""
+        return {"format": 1, "budget": self.budget, "batch": self.batch}
+
+    def check_folder(self) -> None:
+        """Check that the study's folder exists or can be made; nothing is left behind.
+
+        Raises:
+          UserError: it cannot be made.
+        """
+        with disk_errors(self.path):
+            folder = next(path for path in (self.path, *self.path.absolute().parents) if path.exists())
+            tempfile.TemporaryDirectory(prefix=".bbo_suite_", dir=folder).cleanup()
+
     def claim(self) -> None:
         """Write the settings that all runs share, or compare them with the stored ones.
 
         Raises:
           UserError: the folder cannot be written, or the study was made with other settings.
         """
-        shared = {"format": 1, "budget": self.budget, "batch": self.batch}
         with self._writing():
-            if not (self.path / STUDY).exists():
-                write_json(self.path / STUDY, shared)
+            self._check_settings()
+            if not stored_settings(self.path):
+                write_json(self.path / STUDY, self._settings)
+
+    def _check_settings(self) -> None:
         stored = read_settings(self.path)
-        for key, value in shared.items():
-            if stored.get(key) != value:
+        for key, value in self._settings.items():
+            if stored and stored.get(key) != value:
                 advice = "choose another --study, or the same settings"
                 raise UserError(f"study {self.name!r} was made with {key} {stored.get(key)}, not {value}; {advice}")
 
@@ -149,7 +166,7 @@ class StudyPlan:
         """Lock the files that all shares write, for milliseconds: other shares may start at the same time."""
         with disk_errors(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
-            with FileLock(self.path / CLAIM_LOCK, timeout=CLAIM_SECONDS):
+            with acquired(self.path / CLAIM_LOCK, str(self.path), CLAIM_SECONDS):
                 yield
 
     def _of_problem(self, problem_id: str, runs: Iterable[RunName], where: dict[str, Any]) -> Iterator[PlannedRun]:

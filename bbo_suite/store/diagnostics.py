@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import UserError
 from ..files import disk_errors
-from .folders import DIAGNOSTICS, study_path
+from .folders import DIAGNOSTICS, each_readable, study_path
 from .frames import printable
 from .identity import read_head
 from .rows import damaged
@@ -63,23 +63,26 @@ class Diagnostics:
 def load_diagnostics(study: str, results: Path | str = "results") -> pd.DataFrame:
     """Return the diagnostics of all runs of a study: problem, strategy, seed, evaluation, name, value.
 
+    Those of damaged runs are left out, and the runs named on standard error.
+
     Raises:
-      UserError: there is no such study, or a file of it is damaged.
+      UserError: there is no such study, or all of its diagnostics are damaged.
     """
     import pandas as pd
 
-    files = sorted(study_path(study, results).glob(f"*/{DIAGNOSTICS}"))
+    paths = sorted(file.parent for file in study_path(study, results).glob(f"*/{DIAGNOSTICS}"))
     empty = pd.DataFrame(columns=["problem", "strategy", "seed", *_COLUMNS])
-    return pd.concat([_frame(file) for file in files], ignore_index=True) if files else empty
+    return pd.concat(each_readable(paths, _frame), ignore_index=True) if paths else empty
 
 
-def _frame(file: Path) -> pd.DataFrame:
+def _frame(path: Path) -> pd.DataFrame:
     import pandas as pd
 
+    file = path / DIAGNOSTICS
     try:
         frame = pd.read_csv(file, dtype={"evaluation": int, "name": str, "value": float}, keep_default_na=False)
     except ValueError as error:
         raise UserError(f"{file} is damaged ({error}); restore it, or delete it") from None
-    head = read_head(file.parent)
+    head = read_head(path)
     names = {"problem": printable(head["problem"]), "strategy": printable(head["strategy"]), "seed": head["seed"]}
     return frame.assign(**names)[[*names, *_COLUMNS]]

@@ -7,10 +7,14 @@ each run is a folder in it.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from ..errors import UserError
+
+_Content = TypeVar("_Content")
 
 STUDY, PLANNED = "study.json", "planned.jsonl"
 RUN, ROWS, END, ERROR, DIAGNOSTICS = "run.json", "rows.csv", "end.json", "error.txt", "diagnostics.csv"
@@ -70,3 +74,23 @@ def mark_stopped(run: Path) -> None:
 def unnamed_runs(study: Path) -> Iterator[Path]:
     """Yield the folders that hold rows but no `run.json`, so that their run is unknown."""
     yield from (rows.parent for rows in sorted(study.glob(f"*/{ROWS}")) if not has_begun(rows.parent))
+
+
+def each_readable(runs: Iterable[Path], read: Callable[[Path], _Content]) -> list[_Content]:
+    """Return what `read` returns for each run's folder; damaged runs are left out and named on standard error.
+
+    Raises:
+      UserError: every run is damaged.
+    """
+    contents: list[_Content] = []
+    errors: list[UserError] = []
+    for run in runs:
+        try:
+            contents.append(read(run))
+        except UserError as error:
+            errors.append(error)
+    if errors and not contents:
+        raise errors[0]
+    for damage in errors:
+        print(f"left out: {damage}", file=sys.stderr)
+    return contents

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
-from .folders import ROWS, run_folders
+from .folders import ROWS, each_readable, run_folders
 from .identity import read_head
 from .rows import COLUMNS, HEADER, STATUS
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 TEXTS = ("digest", "config", "reason")
 """The columns of text. They take most of the memory of a large frame, and few readers need them."""
+PIECE = 1 << 22
+"""Bytes of a log that are parsed at a time."""
 _FIXED = ("problem", "strategy", "seed", "default", "budget", "unit", "uses_structure", "parameters")
 """Columns that are constant within a run."""
 _TYPES: dict[str, Any] = {
@@ -38,17 +40,39 @@ def rows(path: Path, texts: Collection[str] = TEXTS) -> pd.DataFrame:
     """
     import pandas as pd
 
+    parts = list(pieces(path, texts))
+    frame = pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
+    return frame.astype({name: "category" for name in ("config", "reason") if name in texts})
+
+
+def pieces(path: Path, texts: Collection[str] = TEXTS) -> Iterator[pd.DataFrame]:
+    """Yield the complete rows of one run's folder in one or more frames, so that a long log needs little memory.
+
+    Raises:
+      UserError: the file is damaged.
+    """
     file = path / ROWS
-    data = file.read_bytes() if file.exists() else b""
-    whole = data[: data.rfind(b"\n") + 1] or HEADER.encode()
+    with file.open("rb") if file.exists() else io.BytesIO() as log:
+        cut = log.readline()
+        header = cut if cut.endswith(b"\n") else HEADER.encode()
+        cut, first = b"", True
+        while (data := log.read(PIECE)) or first:
+            whole, _, cut = (cut + data).rpartition(b"\n")
+            yield _piece(file, header + whole, texts)
+            first = False
+
+
+def _piece(file: Path, text: bytes, texts: Collection[str]) -> pd.DataFrame:
+    import pandas as pd
+
     statuses = pd.CategoricalDtype(list(STATUS))  # the same for all runs, so cheap to join
     types = {name: _TYPES.get(name, statuses) for name in COLUMNS[:-1] if name not in TEXTS or name in texts}
+    how: dict[str, Any] = {"keep_default_na": False, "low_memory": False, **_exact()}
     try:
-        how: dict[str, Any] = {"keep_default_na": False, "low_memory": False, **_exact()}
-        frame = pd.read_csv(io.BytesIO(whole), usecols=list(types), dtype=types, **how)
-        return frame.astype({name: "category" for name in ("config", "reason") if name in texts})
+        return pd.read_csv(io.BytesIO(text), usecols=list(types), dtype=types, **how)
     except ValueError as error:
-        raise UserError(f"{file} is damaged ({error}); restore it, or delete its folder to run it again") from None
+        remedy = "restore it, or run the study again, which names the line"
+        raise UserError(f"{file} is damaged ({error}); {remedy}") from None
 
 
 @cache
@@ -61,7 +85,7 @@ def _exact() -> dict[str, Any]:
 
 
 def load(study: str, results: Path | str = "results", texts: Collection[str] = (), only: str = "*") -> pd.DataFrame:
-    """Return every evaluation of a study, one row each.
+    """Return every evaluation of a study, one row each; damaged runs are left out and named on standard error.
 
     Columns: problem, strategy, seed, evaluation, value, status, speedup (the default's cost over the best cost so
     far), strategy_seconds, evaluation_seconds, default, budget, unit, uses_structure, parameters (their number), and
@@ -72,12 +96,15 @@ def load(study: str, results: Path | str = "results", texts: Collection[str] = (
       only: the folder of one run, or a pattern of folders; all by default.
 
     Raises:
-      UserError: there is no such study, or a file of it is damaged.
+      UserError: there is no such study, or every run of it is damaged.
     """
     paths = [path for path in run_folders(study, results) if path.match(only)]
-    heads = [read_head(path) for path in paths]
-    parts = [rows(path, texts) for path in paths]
-    return joined([(described(path, head), part) for path, head, part in zip(paths, heads, parts, strict=True)])
+
+    def read(path: Path) -> tuple[dict[str, Any], pd.DataFrame]:
+        head, frame = read_head(path), rows(path, texts)
+        return described(path, head), frame
+
+    return joined(each_readable(paths, read))
 
 
 def described(path: Path, head: dict[str, Any]) -> dict[str, Any]:
@@ -128,6 +155,6 @@ def printable(text: str) -> str:
 
 def _parameters(path: Path) -> int:
     """Return the number of parameters from a run's first row, the only source in older runs."""
-    with (path / ROWS).open(encoding="utf-8") if (path / ROWS).exists() else io.StringIO() as file:
+    with (path / ROWS).open(encoding="utf-8", errors="replace") if (path / ROWS).exists() else io.StringIO() as file:
         config = next(islice(file, 1, None), "," * len(COLUMNS)).split(",")[COLUMNS.index("config")]
     return config.count("-") + 1 if "-" in config else len(config)

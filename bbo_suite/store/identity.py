@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import UserError
-from ..files import read_json
+from ..files import DamagedFile, read_json
 from .folders import RUN, has_begun, runs_in
 
 IMPORTED = "imported"
@@ -74,12 +74,24 @@ def read_head(path: Path) -> dict[str, Any]:
     for name, kind in _KINDS.items():
         if not isinstance(head.get(name), kind):
             what = "has the wrong type" if name in head else "is missing"
-            raise UserError(f"{name!r} {what} in {path / RUN}; restore it, or delete its folder to run it again")
+            raise UserError(f"{name!r} {what} in {path / RUN}; restore it, or delete it and run the study again")
     return head
 
 
+def stored_head(path: Path) -> dict[str, Any] | None:
+    """Return the content of the `run.json` in a run's folder, unchecked; None if it is missing or damaged.
+
+    Raises:
+      UserError: it cannot be read.
+    """
+    try:
+        return read_json(path / RUN) if has_begun(path) else None
+    except DamagedFile:
+        return None
+
+
 def check_identity(path: Path, identity: Mapping[str, Any], code: str | None = None) -> None:
-    """Check that a folder holds no run yet, or the same one.
+    """Check that a folder holds no run yet, or the same one, as far as its `run.json` tells.
 
     Args:
       code: the version of the strategy's code, if it is not part of this distribution.
@@ -87,9 +99,9 @@ def check_identity(path: Path, identity: Mapping[str, Any], code: str | None = N
     Raises:
       UserError: it holds another run, and the message names what differs; or a run that cannot be resumed.
     """
-    if not has_begun(path):
+    stored = stored_head(path)
+    if stored is None:
         return
-    stored = read_json(path / RUN)
     if source := stored.get(IMPORTED):
         raise UserError(f"{path} was imported from {source['source']} and cannot be resumed; choose another --study")
     for key, value in identity.items():
@@ -112,7 +124,7 @@ def _check_code(path: Path, stored: Mapping[str, Any], code: str | None) -> None
 
 
 def check_contents(study: Path, fingerprints: Mapping[str, str]) -> None:
-    """Check that the runs in a study's folder were made with the problems as they are now.
+    """Check that the runs in a study's folder, but for damaged ones, were made with the problems as they are now.
 
     Args:
       fingerprints: of the problems, by id; runs of other problems are not checked.
@@ -121,7 +133,7 @@ def check_contents(study: Path, fingerprints: Mapping[str, str]) -> None:
       UserError: a run was made with another content of its problem.
     """
     for path in runs_in(study):
-        stored = read_json(path / RUN)
+        stored = stored_head(path) or {}
         here, there = fingerprints.get(stored.get("problem", "")), stored.get("fingerprint")
         if here not in (None, there):
             what = f"{stored['problem']} with content {there}, which is not comparable to content {here}"

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..files import folder_name, parse_json, read_json
-from .folders import PLANNED, STUDY
+from ..files import DamagedFile, folder_name, parse_json, read_json
+from .folders import PLANNED, STUDY, runs_in
+from .identity import IMPORTED, stored_head
 
 
 class RunName(NamedTuple):
@@ -51,12 +52,26 @@ def share(runs: Sequence[RunName], number: int, shares: int) -> list[RunName]:
 
 
 def read_settings(study: Path) -> dict[str, Any]:
-    """Return what all runs of a study share (`study.json`); empty if the file is missing.
+    """Return what all runs of a study share: `study.json`, or if it is missing or damaged, what a run of it says.
+
+    It is empty if there is no such run either.
 
     Raises:
-      UserError: it is damaged.
+      UserError: a file cannot be read.
     """
-    return read_json(study / STUDY) if (study / STUDY).exists() else {}
+    if settings := stored_settings(study):
+        return settings
+    heads = (stored_head(path) or {IMPORTED: {}} for path in runs_in(study))
+    head = next((head for head in heads if IMPORTED not in head), {})
+    return {"format": 1, "budget": head.get("budget"), "batch": head.get("batch")} if head else {}
+
+
+def stored_settings(study: Path) -> dict[str, Any]:
+    """Return the content of `study.json`; empty if it is missing or damaged."""
+    try:
+        return read_json(study / STUDY) if (study / STUDY).exists() else {}
+    except DamagedFile:
+        return {}
 
 
 def read_planned(study: Path) -> list[RunName]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -85,33 +86,69 @@ def _unquote(field: str) -> str:
     return field[1:-1].replace('""', '"') if field.startswith('"') else field
 
 
-def read_rows(path: Path) -> tuple[list[Row], int]:
-    """Return the complete rows of a run's folder and the length in bytes of the part of the file that holds them.
+class RowReader:
+    """Iterates over the complete rows of a run's folder and holds one of them at a time.
+
+    Attributes:
+      evaluations: the number of rows so far.
+      length: of the part of the file that holds them, in bytes.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = path / ROWS
+        self.evaluations = self.length = 0
+
+    def __iter__(self) -> Iterator[Row]:
+        """Yield the rows.
+
+        Raises:
+          UserError: the file holds a byte that this suite did not write; the file is left as it is.
+        """
+        if self._file.exists():
+            with self._file.open("rb") as lines:
+                yield from self._rows(lines)
+
+    def _rows(self, lines: Iterable[bytes]) -> Iterator[Row]:
+        for line in lines:
+            if not line.endswith(b"\n"):
+                self._check_torn(line.rstrip(b"\0"))  # a power loss may leave zeros where data was not on disk yet
+            elif self.length:
+                row = self._row(line.decode(errors="replace"))
+                self.evaluations += 1
+                self.length += len(line)
+                yield row
+            elif line == HEADER.encode():
+                self.length = len(line)
+            else:
+                raise damaged(self._file, 1, "this is not its header")
+
+    def _row(self, line: str) -> Row:
+        try:
+            row = Row.parse(line)
+            if row.evaluation != self.evaluations + 1:
+                raise ValueError(f"it is evaluation {row.evaluation}, not {self.evaluations + 1}")
+        except (ValueError, KeyError) as error:
+            raise damaged(self._file, self.evaluations + 2, str(error)) from None
+        return row
+
+    def _check_torn(self, line: bytes) -> None:
+        start = f"{self.evaluations + 1},".encode()
+        if not self.length and not HEADER.encode().startswith(line):
+            raise damaged(self._file, 1, "this is not its header")
+        if self.length and not (line.startswith(start) or start.startswith(line)):
+            raise damaged(self._file, self.evaluations + 2, "the unfinished line is not the next evaluation")
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Return the complete rows of a run's folder.
 
     Raises:
       UserError: the file holds a byte that this suite did not write; the file is left as it is.
     """
-    file = path / ROWS
-    data = file.read_bytes() if file.exists() else b""
-    whole = data[: data.rfind(b"\n") + 1]
-    rows: list[Row] = []
-    lines = [f"{line}\n" for line in whole.decode(errors="replace").split("\n")[:-1]]
-    if (lines and lines[0] != HEADER) or (not lines and not HEADER.encode().startswith(data)):
-        raise damaged(file, 1, "this is not its header")
-    for number, line in enumerate(lines[1:], start=2):
-        try:
-            rows.append(Row.parse(line))
-            if rows[-1].evaluation != number - 1:
-                raise ValueError(f"it is evaluation {rows[-1].evaluation}, not {number - 1}")
-        except (ValueError, KeyError) as error:
-            raise damaged(file, number, str(error)) from None
-    torn, start = data[len(whole) :], f"{len(rows) + 1},".encode()
-    if whole and not (torn.startswith(start) or start.startswith(torn)):
-        raise damaged(file, len(rows) + 2, "the unfinished line is not the next evaluation")
-    return rows, len(whole)
+    return list(RowReader(path))
 
 
 def damaged(file: Path, line: int, why: str) -> UserError:
     """Return the error for a log with a line that this suite did not write."""
-    remedy = "restore the file, delete its folder to run it again, or choose another --study"
+    remedy = f"restore the file, or delete line {line} and all after it: these evaluations are then made again"
     return UserError(f"{file}, line {line} is damaged ({why}); nothing was changed: {remedy}")

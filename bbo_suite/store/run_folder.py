@@ -4,32 +4,38 @@ from __future__ import annotations
 
 import math
 import os
+import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from filelock import FileLock, Timeout
-
 from ..errors import UserError
-from ..files import disk_errors, read_json, write_json
-from .folders import END, ERROR, LOCK, ROWS, RUN, STOPPED, has_begun, has_ended
-from .identity import CODE, check_identity
-from .rows import HEADER, Row, read_rows
+from ..files import DamagedFile, acquired, disk_errors, read_json, write_json
+from .folders import END, ERROR, LOCK, ROWS, RUN, STOPPED, has_ended
+from .identity import CODE, check_identity, stored_head
+from .rows import HEADER, Row, RowReader
+
+SYNC_SECONDS = 5.0
+"""Rows are on disk, safe from a power loss, after the first batch that ends so long after the last such batch."""
 
 
 class RunFolder:
     """The only writer of one run's folder; a context manager that holds the folder's lock.
 
     `run.json` holds the run's identity and the facts of where it was made, `rows.csv` the evaluations. `end.json` says
-    why the run ended and exists only once it has; `error.txt` says why the last attempt failed.
+    why the run ended and exists only once it has; `error.txt` says why the last attempt failed. If `run.json` is
+    missing or damaged, it is written again once a replay of the rows has shown which run they are of.
 
     Args:
-      path: the folder; created if absent.
+      path: the folder, in that of a study; created if absent.
       identity: must equal the stored one, if there are rows.
       facts: written next to the identity when the run starts: versions, machine, the default's cost.
       patience: seconds to wait for another process that holds the folder.
+
+    Attributes:
+      stored: the number of rows when the folder was entered.
 
     Raises:
       UserError: the folder cannot be written, another process holds it, or it holds another run or a damaged log.
@@ -39,12 +45,15 @@ class RunFolder:
         self.path = path
         self._head = {**identity, **facts}
         self._identity = dict(identity)
-        self._lock = FileLock(path / LOCK, timeout=patience)
+        self._patience = patience
 
     def __enter__(self) -> Self:
         with disk_errors(self.path):
-            self.path.mkdir(parents=True, exist_ok=True)
-            self._acquire()
+            try:
+                self.path.mkdir(exist_ok=True)
+            except FileNotFoundError:
+                raise _moved(self.path.parent) from None
+            self._lock = acquired(self.path / LOCK, str(self.path), self._patience).lock
             try:
                 self._enter()
             except BaseException:
@@ -52,37 +61,50 @@ class RunFolder:
                 raise
         return self
 
-    def _acquire(self) -> None:
-        try:
-            self._lock.acquire()
-        except Timeout:
-            raise UserError(f"another process is writing {self.path}; wait for it or choose another --study") from None
-
     def _enter(self) -> None:
         check_identity(self.path, self._identity, self._head.get(CODE))
         for note in (ERROR, STOPPED):  # of an earlier attempt
             (self.path / note).unlink(missing_ok=True)
-        self.rows, length = read_rows(self.path)
-        if not has_begun(self.path):
-            if self.rows:
-                raise UserError(f"{self.path / RUN} is missing although there are rows; choose another --study")
-            write_json(self.path / RUN, self._head)
+        reader = RowReader(self.path)
+        self._seconds = sum(row.strategy_seconds + row.evaluation_seconds for row in reader)
+        self.stored, self._length = reader.evaluations, reader.length
+        self._identified = stored_head(self.path) is not None
+        if not self.stored:
+            self._identify()
         self._file = os.open(self.path / ROWS, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-        self._whole: int | None = length
+        self._status = os.fstat(self._file)
+        self._size, self._synced = self._status.st_size, time.monotonic()
+
+    def _identify(self) -> None:
+        if not self._identified:
+            write_json(self.path / RUN, self._head)
+            self._identified = True
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         os.close(self._file)
         self._lock.release()
 
     @property
+    def doubt(self) -> str:
+        """Why the stored rows may be of another run; empty if `run.json` says which run they are of."""
+        return "" if self._identified else f"its {RUN} is missing or damaged, and these rows may be of another run"
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows that are stored, one at a time.
+
+        Raises:
+          UserError: the log is damaged.
+        """
+        yield from RowReader(self.path)
+
+    @property
     def ended(self) -> bool:
         """True if the run is complete and every row is still there."""
-        return complete(self.path, len(self.rows))
+        return self._identified and complete(self.path, self.stored)
 
     def has_time(self, max_seconds: float) -> bool:
         """Return whether the run ended at its time limit and the limit is higher now."""
-        taken = sum(row.strategy_seconds + row.evaluation_seconds for row in self.rows)
-        return end_reason(self.path, len(self.rows)) == "time" and taken < max_seconds
+        return end_reason(self.path, self.stored) == "time" and self._seconds < max_seconds
 
     def reopen(self) -> None:
         """Mark the run as not complete."""
@@ -92,12 +114,30 @@ class RunFolder:
     def append(self, rows: Sequence[Row]) -> None:
         """Write a batch; once this returns, no crash of the process loses it."""
         with disk_errors(self.path):
+            self._identify()
+            self._check_place()
+            if self._size > self._length:  # remove a line that a crash left incomplete
+                os.ftruncate(self._file, self._length)
             text = "".join(row.line() for row in rows)
-            if self._whole is not None:  # remove a line that a crash left incomplete
-                os.ftruncate(self._file, self._whole)
-                text = text if self._whole else HEADER + text
-                self._whole = None
-            self._write(text)
+            self._write(text if self._length else HEADER + text)
+            if time.monotonic() - self._synced > SYNC_SECONDS:
+                self._sync()
+
+    def _check_place(self) -> None:
+        """Check that the log is still in its place and that nobody else writes it."""
+        try:
+            status = (self.path / ROWS).stat()
+        except FileNotFoundError:
+            raise _moved(self.path) from None
+        if not os.path.samestat(status, self._status):
+            raise _moved(self.path)
+        if status.st_size != self._size:
+            advice = "its file system has no locks across machines: let one machine at a time write it"
+            raise UserError(f"another process has written {self.path / ROWS}; {advice}")
+
+    def _sync(self) -> None:
+        os.fsync(self._file)
+        self._synced = time.monotonic()
 
     def end(self, reason: str, evaluations: int, best: float = math.inf, seconds: float = 0.0) -> None:
         """Mark the run complete.
@@ -110,7 +150,8 @@ class RunFolder:
         """
         numbers = {"best": best if math.isfinite(best) else None, "seconds": seconds}
         with disk_errors(self.path):
-            os.fsync(self._file)
+            self._identify()
+            self._sync()
             write_json(self.path / END, {"reason": reason, "evaluations": evaluations, **numbers})
 
     def add_facts(self, facts: Mapping[str, Any]) -> None:
@@ -127,24 +168,40 @@ class RunFolder:
 
     def _write(self, text: str) -> None:
         data = memoryview(text.encode())
+        self._length = self._size = self._length + len(data)
         while data:
             data = data[os.write(self._file, data) :]
+
+
+def _moved(path: Path) -> UserError:
+    advice = "its rows are where it is now; put it back, and run the same command again"
+    return UserError(f"{path} was moved or deleted while it was written; {advice}")
 
 
 def read_end(path: Path) -> dict[str, Any] | None:
     """Return the content of the `end.json` in a run's folder; None if the run has not ended.
 
     Raises:
-      UserError: it is damaged.
+      DamagedFile: it is damaged.
+      UserError: it cannot be read.
     """
     return read_json(path / END) if has_ended(path) else None
 
 
 def complete(path: Path, evaluations: int) -> bool:
     """Return whether the run of a folder has ended and all of its rows are still there."""
-    return (read_end(path) or {}).get("evaluations") == evaluations
+    return _end(path).get("evaluations") == evaluations
 
 
 def end_reason(path: Path, evaluations: int) -> str | None:
     """Return why a complete run ended; None if it is not complete."""
-    return str((read_end(path) or {}).get("reason", "")) if complete(path, evaluations) else None
+    end = _end(path)
+    return str(end.get("reason", "")) if end.get("evaluations") == evaluations else None
+
+
+def _end(path: Path) -> dict[str, Any]:
+    """Return the content of `end.json`; empty if it is missing or damaged, for a replay of the rows writes it again."""
+    try:
+        return read_end(path) or {}
+    except DamagedFile:
+        return {}

@@ -50,7 +50,7 @@ class StoredRun:
         Raises:
           UserError: the log is damaged.
         """
-        return read_rows(self.path)[0]
+        return read_rows(self.path)
 
     def frame(self) -> pd.DataFrame:
         """Return all complete rows as `frames.rows` reads them; they are not kept."""

@@ -6,7 +6,10 @@ import math
 from pathlib import Path
 from typing import Any
 
-from .frames import rows
+import numpy as np
+from numpy.typing import NDArray
+
+from .frames import pieces
 from .identity import read_head
 from .run_folder import end_reason
 
@@ -17,23 +20,40 @@ def summarise(path: Path) -> dict[str, Any]:
     Raises:
       UserError: a file is missing or damaged.
     """
-    head, frame = read_head(path), rows(path)
-    best = frame["value"].min() if len(frame) else math.inf
-    found = bool(math.isfinite(best))
-    ended = end_reason(path, len(frame))
+    head, counts = read_head(path), _Counts(path)
+    ended = end_reason(path, counts.evaluations)
+    found = math.isfinite(counts.best)
     return {
         **{key: head[key] for key in ("problem", "strategy", "seed", "budget", "batch")},
-        "evaluations": len(frame),
-        "unique": int(frame["digest"].nunique()),
-        "failed": int((frame["status"] != "ok").sum()),
+        "evaluations": counts.evaluations,
+        "unique": len(np.unique(np.concatenate(counts.digests))),
+        "failed": counts.failed,
         "default": head["default"],
-        "best": float(best) if found else None,
-        "speedup": float(head["default"] / best) if found and best > 0 else None,
+        "best": counts.best if found else None,
+        "speedup": float(head["default"] / counts.best) if found and counts.best > 0 else None,
         "optimum": head["optimum"],
-        "strategy_seconds": float(frame["strategy_seconds"].sum()),
-        "evaluation_seconds": float(frame["evaluation_seconds"].sum()),
+        "strategy_seconds": counts.seconds["strategy_seconds"],
+        "evaluation_seconds": counts.seconds["evaluation_seconds"],
         "uses_structure": head["uses_structure"],
         "complete": ended is not None,
         "ended": ended,
         "path": str(path),
     }
+
+
+class _Counts:
+    """The totals of a log, of which only one piece at a time is in memory."""
+
+    def __init__(self, path: Path) -> None:
+        from pandas.util import hash_array
+
+        self.evaluations, self.failed, self.best = 0, 0, math.inf
+        self.seconds = {"strategy_seconds": 0.0, "evaluation_seconds": 0.0}
+        self.digests: list[NDArray[np.uint64]] = []
+        for piece in pieces(path, ["digest"]):
+            self.evaluations += len(piece)
+            self.failed += int((piece["status"] != "ok").sum())
+            self.best = min(self.best, float(piece["value"].min())) if len(piece) else self.best
+            self.digests.append(hash_array(piece["digest"].to_numpy(object)))
+            for name in self.seconds:
+                self.seconds[name] += float(piece[name].sum())

@@ -81,6 +81,7 @@ def perform(path, problem=None, strategy=Climber, stopped=lambda: False, keep_al
     """Run, or resume a run, and return whether it is complete."""
     problem = problem or Toy()
     run = run_of(problem, strategy, **settings)
+    path.parent.mkdir(parents=True, exist_ok=True)
     with RunFolder(path, run.identity(), FACTS) as folder:
         return run_loop(run, problem, strategy, folder, stopped, keep_all, max_seconds)
 

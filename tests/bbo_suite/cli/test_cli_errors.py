@@ -60,6 +60,7 @@ def refused(done, *words):
         (["--study", ""], ["study name ''"]),
         (["--study", "a/b"], ["'a/b'", "slash"]),
         (["--study", ".."], ["'..'"]),
+        (["--study=-dash"], ["'-dash'", "begin with neither . nor -"]),
         (["--study", "x" * 300], ["too long"]),
         (["--results", "/dev/null"], ["/dev/null"]),
         (["--results", "/proc/none"], ["cannot write /proc/none"]),
@@ -236,7 +237,7 @@ def test_folder_that_cannot_be_locked(suite, toy, monkeypatch):
     def refuse(lock):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("bbo_suite.runs.runner.FileLock.acquire", refuse)
+    monkeypatch.setattr("filelock.FileLock.acquire", refuse)
     refused(suite("run", *toy, "--budget", 10, "--study", "s"), "results/s", "Permission denied")
 
 

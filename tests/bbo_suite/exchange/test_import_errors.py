@@ -183,7 +183,7 @@ def test_what_others_write_is_read_where_it_has_a_problem(tmp_path):
     index = {"function_id": 7, "maximization": False, "algorithm": {"name": "rs"}, "scenarios": [scenario]}
     (tmp_path / "IOHprofiler_f7_mine.json").write_text(json.dumps(index))
     back = imported(tmp_path, tmp_path / "IOHprofiler_f7_mine.json", problem="recorded/llvm-tree")
-    values = [[row.value for row in read_rows(path)[0]] for path in back.values()]
+    values = [[row.value for row in read_rows(path)] for path in back.values()]
     assert [seed for _, _, seed in back] == [0, 1]
     assert values == [[3.5, 3.5, 3.5, 0.5, 0.5, 3.5], [3.5, 3.5, 3.5, 0.25, 0.25, 3.5]]
 
@@ -222,7 +222,7 @@ def test_a_journal_of_somebody_else(tmp_path):
     file = tmp_path / "o.log"
     file.write_text(journal(*OPERATIONS, OPERATIONS[1] | {"state": 3, "value": None}))
     ((_, path),) = imported(tmp_path, file, problem="recorded/llvm-tree").items()
-    found = read_rows(path)[0]
+    found = read_rows(path)
     assert [(row.value, row.status.word, row.evaluation_seconds) for row in found] == [
         (2.5, "ok", 3.0), (math.inf, "runtime_error", 3.0)]  # fmt: skip
 

@@ -70,7 +70,7 @@ def test_hostile_names_failures_and_numbers_come_back_exactly(name, tmp_path_fac
     for path in paths:
         there = back[identity(path)]
         assert read_json(path / "run.json").items() >= {k: read_json(there / "run.json")[k] for k in HEAD}.items()
-        ours, theirs = read_rows(path)[0], read_rows(there)[0]
+        ours, theirs = read_rows(path), read_rows(there)
         if name == "ioh":  # numbers only
             ours = [dataclasses.replace(row, digest="", reason="") for row in ours]
         assert theirs == ours
@@ -86,7 +86,7 @@ def test_a_run_that_is_being_written_is_exported_as_far_as_it_is(tmp_path):
     for name in ("csv", "ioh"):
         back = imported(tmp_path, exported(tmp_path, name)[0], f"back-{name}")
         ((_, path),) = back.items()
-        assert [row.value for row in read_rows(path)[0]] == [3.0, 2.0]
+        assert [row.value for row in read_rows(path)] == [3.0, 2.0]
 
 
 def test_imported_runs_are_marked_and_joined_but_neither_overwritten_nor_mixed(tmp_path):
@@ -111,7 +111,7 @@ def test_a_trajectory_of_improvements_is_filled_in_and_says_so(tmp_path):
     head = "problem,fingerprint,unit,default,strategy,evaluation,value"
     file.write_text(f"{head}\n" + "".join(f"p,f,seconds,5,s,{i},{v}\n" for i, v in ((2, 3.0), (5, 2.0))))
     ((_, path),) = imported(tmp_path, file, "t").items()
-    found = read_rows(path)[0]
+    found = read_rows(path)
     assert [row.value for row in found] == [math.inf, 3.0, 3.0, 3.0, 2.0]
     assert [row.reason == HELD for row in found] == [True, False, True, True, False]
     assert read_json(path / "run.json")["budget"] == 5

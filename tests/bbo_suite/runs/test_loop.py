@@ -76,7 +76,7 @@ def test_a_run_that_was_killed_resumes_to_the_same_rows(tmp_path, rows, later, r
             time.sleep(0.002)
         time.sleep(later)
         process.kill()
-    assert rows - 1 <= len(read_rows(tmp_path / "killed")[0]) < 120
+    assert rows - 1 <= len(read_rows(tmp_path / "killed")) < 120
     assert perform(tmp_path / "killed", budget=120, batch=5)
     assert rows_of(tmp_path / "killed") == rows_of(tmp_path / "whole")
 
@@ -261,7 +261,7 @@ def test_failed_and_forbidden_candidates_are_told_and_stored(tmp_path):
 
     perform(tmp_path, strategy=Learning, budget=8, batch=4)
     assert np.isfinite(list(told.values())).tolist() == [True, False, False, False]
-    rows, _ = read_rows(tmp_path)
+    rows = read_rows(tmp_path)
     assert [row.status for row in rows[:4]] == [Status.OK, Status.COMPILE_ERROR, Status.FORBIDDEN, Status.FORBIDDEN]
     assert (
         rows[1].reason == 'tile "blocked", línea 3: no such thing' and rows[2].reason == "a known constraint forbids it"
@@ -273,7 +273,7 @@ def test_failed_and_forbidden_candidates_are_told_and_stored(tmp_path):
 def test_improvements_keep_their_configuration_and_keep_all_keeps_every_one(tmp_path):
     perform(tmp_path / "some")
     perform(tmp_path / "all", keep_all=True)
-    some, every = read_rows(tmp_path / "some")[0], read_rows(tmp_path / "all")[0]
+    some, every = read_rows(tmp_path / "some"), read_rows(tmp_path / "all")
     space, best = Toy().space, np.inf
     for one, full in zip(some, every, strict=True):
         assert one.config == (full.config if one.value < best else "")
@@ -303,7 +303,7 @@ def test_the_time_of_the_strategy_and_of_the_problem_are_apart(tmp_path):
 
     def seconds(path, problem, strategy):
         perform(path, problem, strategy, budget=9, batch=3)
-        rows, _ = read_rows(path)
+        rows = read_rows(path)
         batches = range(0, 9, 3)
         return (
             [sum(r.strategy_seconds for r in rows[i : i + 3]) for i in batches],
@@ -374,6 +374,6 @@ def test_a_problem_that_changes_its_rows_or_a_strategy_that_reuses_them_changes_
 
     problem = Spoiling()
     perform(tmp_path, problem, Reusing)
-    rows, _ = read_rows(tmp_path)
+    rows = read_rows(tmp_path)
     digests = [digest for batch in problem.seen for digest in problem.space.digests(batch)]
     assert digests == [row.digest for row in rows]

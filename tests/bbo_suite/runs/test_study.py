@@ -12,8 +12,10 @@ import bbo_suite
 from bbo_suite import UserError
 from bbo_suite.files import read_json, write_json
 from bbo_suite.registry import Registry
+from bbo_suite.runs.display import Display
 from bbo_suite.runs.machine import facts
 from bbo_suite.runs.processes import default_jobs, run_all
+from bbo_suite.runs.runner import run_study
 from bbo_suite.runs.study_plan import StudyPlan
 from bbo_suite.store.run_folder import RunFolder
 
@@ -202,7 +204,9 @@ def test_a_run_that_another_process_writes_is_left_alone(registry, tmp_path):
     assert "another process is writing" in taken.error and free.complete
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "../s", "a/b", "/tmp/s", "a b", ".hidden", "a\n", "a\\b", "a\0"])
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "../s", "a/b", "/tmp/s", "a b", ".hidden", "-dash", "a\n", "a\\b", "a\0"]
+)
 def test_names_that_would_leave_the_results_are_refused(registry, tmp_path, name):
     with pytest.raises(UserError, match=r"study name .* without a slash"):
         made(registry, tmp_path, name)
@@ -222,16 +226,44 @@ def test_settings_out_of_range_are_refused(registry, tmp_path, setting, message)
         made(registry, tmp_path, **setting)
 
 
-def test_a_study_folder_that_cannot_be_written_and_a_broken_one(registry, tmp_path):
+def test_a_study_folder_that_cannot_be_written(registry, tmp_path):
     (tmp_path / "results").write_text("a file")
     with pytest.raises(UserError, match=r"cannot write .*results/s"):
         made(registry, tmp_path).claim()
-    (tmp_path / "results").unlink()
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"format": 1, "bud', "\0" * 60])
+def test_a_study_file_cut_by_a_power_loss_is_written_again(registry, tmp_path, content):
     study = made(registry, tmp_path)
-    study.claim()
-    (study.path / "study.json").write_text("{")
-    with pytest.raises(UserError, match=r"study.json is not valid JSON"):
-        study.claim()
+    do(study)
+    before = {path: contents(path) for path in study.path.glob("*/")}
+    file = study.path / "study.json"
+    whole = file.read_text()
+    file.write_text(content)
+    with pytest.raises(UserError, match="study 's' was made with budget 30, not 31"):
+        do(made(registry, tmp_path, budget=31))
+    assert len(do(study)) == 4 and file.read_text() == whole
+    assert {path: contents(path) for path in study.path.glob("*/")} == before
+
+
+@pytest.mark.parametrize("name", ["run.json", "end.json"])
+def test_a_run_cut_by_a_power_loss_does_not_block_the_others(registry, tmp_path, name):
+    study = made(registry, tmp_path, repeats=1)
+    do(study)
+    first, second = sorted(study.path.glob("*/"))
+    head, rows = (first / "run.json").read_bytes(), all_rows(study)
+    (first / name).write_text("")
+    larger = made(registry, tmp_path, repeats=1, strategies=["random"])
+    assert [outcome.path for outcome in do(larger)] == [second]
+    assert all(outcome.complete for outcome in do(study))
+    assert (first / "run.json").read_bytes() == head and all_rows(study) == rows
+
+
+def test_a_study_that_cannot_start_leaves_no_folder(registry, tmp_path):
+    for problem in ("mine/none", "fusion:/nowhere/a.hlo"):
+        with pytest.raises(UserError, match=r"mine/none|nowhere"):
+            run_study(made(registry, tmp_path, problems=["mine/a", problem]), 1, Display())
+    assert not (tmp_path / "results").exists()
 
 
 @pytest.mark.parametrize(

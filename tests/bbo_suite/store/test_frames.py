@@ -1,4 +1,5 @@
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -7,8 +8,8 @@ from bbo_toys import Toy, perform
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bbo_suite import Status, UserError, load
-from bbo_suite.store.frames import rows
+from bbo_suite import Status, Study, UserError, load
+from bbo_suite.store.frames import pieces, rows
 from bbo_suite.store.rows import HEADER, Row, read_rows
 from bbo_suite.store.summary import summarise
 
@@ -34,7 +35,7 @@ def test_a_frame_holds_exactly_what_the_log_holds(tmp_path_factory, drawn):
     path = tmp_path_factory.mktemp("run")
     numbered = [Row(i + 1, *[getattr(row, name) for name in Row.__slots__[1:]]) for i, row in enumerate(drawn)]
     (path / "rows.csv").write_text(HEADER + "".join(row.line() for row in numbered), encoding="utf-8")
-    known, frame = read_rows(path)[0], rows(path)
+    known, frame = read_rows(path), rows(path)
     assert len(frame) == len(known)
     for column in ("evaluation", "digest", "value", "config", "reason"):
         assert frame[column].tolist() == [getattr(row, column) for row in known]
@@ -76,7 +77,7 @@ def test_a_frame_of_a_log_that_is_being_written(study):
 
 def test_a_summary_against_numbers_by_hand(study):
     path = study / "s" / "run1"
-    known, _ = read_rows(path)
+    known = read_rows(path)
     told = summarise(path)
     best = min(row.value for row in known)
     assert told["best"] == best and told["speedup"] == 4.0 / best and told["evaluations"] == 30
@@ -109,17 +110,34 @@ def test_types_of_a_frame(study):
 @pytest.mark.parametrize(
     "content", [b"hello\nworld\n", HEADER.encode() + b"a,b,c\n", HEADER.encode() + b"1,ab,x,ok,0,0,,,0\n"]
 )
-def test_a_damaged_log_is_named(study, content):
+def test_a_damaged_log_is_named_and_left_out(study, content, capsys):
     (study / "s" / "run0" / "rows.csv").write_bytes(content)
-    with pytest.raises(UserError, match=r"rows.csv is damaged .*; restore it, or delete its folder"):
+    assert load("s", study)["seed"].tolist() == [1] * 30
+    assert re.fullmatch(r"left out: .*rows.csv is damaged .*; restore it, or run .*\n", capsys.readouterr().err)
+    (study / "s" / "run1" / "rows.csv").write_bytes(content)
+    with pytest.raises(UserError, match=r"rows.csv is damaged .*; restore it, or run the study again"):
         load("s", study)
 
 
-def test_an_unknown_study_and_a_broken_one(study):
+@pytest.mark.parametrize("cut", [0, 1, 50])
+def test_a_run_with_an_empty_or_cut_head_is_named_and_left_out(study, cut, capsys):
+    head = study / "s" / "run0" / "run.json"
+    head.write_bytes(head.read_bytes()[:cut])
+    assert load("s", study)["seed"].tolist() == [1] * 30
+    assert f"left out: {head} is not valid JSON; restore it, or run the study again" in capsys.readouterr().err
+    assert [run["seed"] for run in Study("s", study)] == [1]
+
+
+def test_a_frame_and_a_summary_of_several_pieces(study, monkeypatch):
+    path = study / "s" / "run0"
+    whole, told = rows(path), summarise(path)
+    monkeypatch.setattr("bbo_suite.store.frames.PIECE", 100)
+    pd.testing.assert_frame_equal(rows(path), whole)
+    assert len(list(pieces(path))) > 10 and summarise(path) == pytest.approx(told)
+
+
+def test_an_unknown_study(study):
     with pytest.raises(UserError, match=r"no study 't' in .* .known: s.; make one with `run --study t`"):
         load("t", study)
     with pytest.raises(UserError, match="there are no studies yet"):
         load("t", study / "nowhere")
-    (study / "s" / "run0" / "run.json").write_text("{")
-    with pytest.raises(UserError, match=r"run.json is not valid JSON"):
-        load("s", study)

@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -38,30 +39,31 @@ def refused(path, message, identity=IDENTITY):
 
 
 def test_rows_are_there_when_append_returns_and_come_back(tmp_path):
+    (tmp_path / "a").mkdir()
     with RunFolder(tmp_path / "a" / "b", IDENTITY, FACTS) as folder:
-        assert folder.rows == [] and not folder.ended
+        assert folder.stored == 0 and not folder.ended
         for i in range(4):
             folder.append([row(2 * i + 1), row(2 * i + 2, "why, then?")])
-            assert read_rows(folder.path)[0][-1] == row(2 * i + 2, "why, then?")
+            assert read_rows(folder.path)[-1] == row(2 * i + 2, "why, then?")
     with RunFolder(tmp_path / "a" / "b", IDENTITY, FACTS) as folder:
-        assert [r.evaluation for r in folder.rows] == list(range(1, 9))
+        assert [r.evaluation for r in folder.rows()] == list(range(1, 9))
         folder.append([row(9)])
         folder.end("budget", 9)
     with RunFolder(tmp_path / "a" / "b", IDENTITY, FACTS) as folder:
-        assert folder.ended and len(folder.rows) == 9
+        assert folder.ended and folder.stored == 9
     assert json.loads((folder.path / "run.json").read_text()) == {**IDENTITY, **FACTS}
 
 
 def test_every_change_of_one_byte_is_found_or_harmless(tmp_path):
     data = written(tmp_path)
-    rows, _ = read_rows(tmp_path)
+    rows = read_rows(tmp_path)
     harmless = 0
     for place in range(len(data)):
         for other in {0, 10, 13, 32, 44, 255, data[place] ^ 1, data[place] ^ 32} - {data[place]}:
             changed = data[:place] + bytes([other]) + data[place + 1 :]
             (tmp_path / "rows.csv").write_bytes(changed)
             try:
-                told, _ = read_rows(tmp_path)
+                told = read_rows(tmp_path)
             except UserError as error:
                 assert "rows.csv" in str(error) and "restore" in str(error)
                 continue
@@ -72,14 +74,21 @@ def test_every_change_of_one_byte_is_found_or_harmless(tmp_path):
     assert (tmp_path / "rows.csv").read_bytes() == changed
 
 
-@pytest.mark.parametrize("foreign", [b"hello\n", b"\0", b"4", b"\n", b"4,x\n", b"5,0000", b"\xff\xfe", HEADER.encode()])
+ZEROS = [b"\0", b"\0" * 4096, b"4,1\0\0"]
+
+
+@pytest.mark.parametrize(
+    "foreign", [*ZEROS, b"hello\n", b"\0x", b"4", b"\n", b"4,x\n", b"5,0000", b"\xff\xfe", HEADER.encode()]
+)
 def test_foreign_bytes_after_the_rows(tmp_path, foreign):
     data = written(tmp_path)
     (tmp_path / "rows.csv").write_bytes(data + foreign)
-    if b"4,".startswith(foreign):  # what a torn line may look like
-        assert len(read_rows(tmp_path)[0]) == 3
+    if foreign in (*ZEROS, b"4"):  # a torn line, and what a power loss leaves of data that was not on disk yet
+        with RunFolder(tmp_path, IDENTITY, FACTS) as folder:
+            folder.append([row(4)])
+        assert (tmp_path / "rows.csv").read_bytes() == data + row(4).line().encode()
     else:
-        assert "line 5" in refused(tmp_path, "is damaged .* restore the file, delete its folder")
+        assert "line 5" in refused(tmp_path, "is damaged .* restore the file, or delete line 5 and all after it")
 
 
 def test_lines_out_of_order_lost_or_twice_are_found(tmp_path):
@@ -118,17 +127,89 @@ def test_another_runs_log_in_the_folder(tmp_path):
     assert contents(tmp_path / "two") == before
 
 
-def test_missing_run_json(tmp_path):
-    written(tmp_path)
-    (tmp_path / "run.json").unlink()
-    refused(tmp_path, r"run.json is missing although there are rows; choose another")
+HEADS = [None, b"", b"{", b"[]", b"null", b"\xff{}", b'{"problem": "toy/sm', b"\0" * 300]
 
 
-@pytest.mark.parametrize("text", [b"", b"{", b"[]", b"null", b"\xff{}", b'{"problem": "toy/sm'])
-def test_broken_run_json(tmp_path, text):
+def replace_head(path, content):
+    (path / "run.json").unlink()
+    if content is not None:
+        (path / "run.json").write_bytes(content)
+
+
+@pytest.mark.parametrize("content", HEADS)
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_lost_head_is_written_again_once_the_rows_are_replayed(tmp_path, content, ended):
+    perform(tmp_path)
+    before = contents(tmp_path)
+    replace_head(tmp_path, content)
+    if not ended:
+        (tmp_path / "end.json").unlink()
+    assert perform(tmp_path) and contents(tmp_path).keys() == before.keys()
+    assert all(contents(tmp_path)[tmp_path / name] == before[tmp_path / name] for name in ("run.json", "rows.csv"))
+
+
+def test_a_lost_head_is_not_replaced_by_another_runs(tmp_path):
+    perform(tmp_path, seed=1)
+    replace_head(tmp_path, b"")
+    before = contents(tmp_path)
+    with pytest.raises(UserError, match=r"run.json is missing or damaged, and these rows may be of another run"):
+        perform(tmp_path, seed=2)
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("content", HEADS)
+def test_a_lost_head_without_rows_is_a_run_that_has_not_begun(tmp_path, content):
     written(tmp_path)
-    (tmp_path / "run.json").write_bytes(text)
-    refused(tmp_path, r"run.json (is not valid JSON|does not hold a JSON object); restore it, or delete")
+    (tmp_path / "rows.csv").unlink()
+    replace_head(tmp_path, content)
+    written(tmp_path)
+    assert json.loads((tmp_path / "run.json").read_text()) == {**IDENTITY, **FACTS}
+
+
+@pytest.mark.parametrize("content", HEADS[1:])
+def test_a_damaged_end_is_written_again(tmp_path, content):
+    perform(tmp_path)
+    (tmp_path / "end.json").write_bytes(content)
+    assert not complete(tmp_path, 40) and perform(tmp_path) and complete(tmp_path, 40)
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+def test_a_run_that_is_moved_or_deleted_while_it_is_written(tmp_path, deleted):
+    (tmp_path / "s").mkdir()
+    with RunFolder(tmp_path / "s" / "run", IDENTITY, FACTS) as folder:
+        folder.append([row(1)])
+        shutil.rmtree(tmp_path / "s") if deleted else (tmp_path / "s").rename(tmp_path / "t")
+        with pytest.raises(UserError, match=r"s/run was moved or deleted while it was written; .* put it back"):
+            folder.append([row(2)])
+        with pytest.raises(UserError, match=r"s was moved or deleted"), RunFolder(tmp_path / "s" / "two", {}, {}):
+            pass
+        written(tmp_path / "s" / "run") if (tmp_path / "s").mkdir() else None
+        with pytest.raises(UserError, match=r"s/run was moved or deleted"):
+            folder.append([row(2)])
+    assert deleted or len(read_rows(tmp_path / "t" / "run")) == 1
+
+
+def test_two_machines_on_a_file_system_without_locks(tmp_path, monkeypatch):
+    monkeypatch.setattr("fcntl.flock", lambda file, how: None)
+    with RunFolder(tmp_path, IDENTITY, FACTS) as here, RunFolder(tmp_path, IDENTITY, FACTS) as there:
+        here.append([row(1)])
+        with pytest.raises(UserError, match=r"another process has written .*rows.csv; its file system has no locks"):
+            there.append([row(1)])
+        here.append([row(2)])
+    assert read_rows(tmp_path) == [row(1), row(2)]
+
+
+def test_files_are_on_disk_before_they_take_their_names_and_rows_every_few_seconds(tmp_path, monkeypatch):
+    synced, clock = [], [0.0]
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(Path(f"/proc/self/fd/{file}").readlink().name))
+    monkeypatch.setattr("bbo_suite.store.run_folder.time.monotonic", lambda: clock[0])
+    with RunFolder(tmp_path / "run", IDENTITY, FACTS) as folder:
+        for number, seconds in enumerate([1.0, 6.0, 8.0], start=1):
+            clock[0] = seconds
+            folder.append([row(number)])
+        assert synced == [f".run.json.{os.getpid()}", "run", "rows.csv"]
+        folder.end("budget", 3)
+    assert synced[3:] == ["rows.csv", f".end.json.{os.getpid()}", "run"]
 
 
 HOLD = """
@@ -149,7 +230,7 @@ def test_a_second_writer_in_another_process_is_refused_until_the_first_is_gone(t
         other.kill()  # even so, the lock goes with the process
         other.wait()
     with RunFolder(tmp_path, IDENTITY, FACTS) as folder:
-        assert len(folder.rows) == 3
+        assert folder.stored == 3
         refused(tmp_path, "another process is writing")  # two in one process are two, too
     with RunFolder(tmp_path, IDENTITY, FACTS):
         pass
@@ -209,7 +290,7 @@ def test_the_end_is_believed_only_while_every_row_is_there(tmp_path):
     log = tmp_path / "rows.csv"
     whole = rows_of(tmp_path)
     log.write_bytes(log.read_bytes()[:-200])
-    rows, _ = read_rows(tmp_path)
+    rows = read_rows(tmp_path)
     assert len(rows) < 20 and not complete(tmp_path, len(rows))
     assert perform(tmp_path, budget=20) and rows_of(tmp_path) == whole
 

@@ -36,7 +36,7 @@ def test_the_best_is_that_of_all_rows(tmp_path, keep_all):
     for seed in range(5):
         path = tmp_path / str(seed)
         bbo_toys.perform(path, seed=seed, keep_all=keep_all, budget=100)
-        rows = read_rows(path)[0]
+        rows = read_rows(path)
         assert any(row.reason for row in rows)  # quotes, commas and a line break among them
         assert best_value((path / "rows.csv").read_bytes()) == min(row.value for row in rows)
         view = viewed(path)
@@ -56,7 +56,7 @@ def test_a_log_read_as_it_grows_byte_by_byte_is_the_log(tmp_path, seed):
     for cut in [0, *sorted(rng.sample(range(len(data)), 10)), len(data)]:
         (tmp_path / "run" / "rows.csv").write_bytes(data[:cut])
         view.refresh()
-        rows = read_rows(tmp_path / "run")[0]
+        rows = read_rows(tmp_path / "run")
         assert numbers(view) == (len(rows), min((row.value for row in rows), default=math.inf))
         assert numbers(viewed(tmp_path / "run")) == numbers(view)
 
@@ -87,7 +87,7 @@ def test_states(tmp_path, monkeypatch):
     bbo_toys.perform(path)
     view.refresh()
     assert view.state is viewed(path).state is RunState.DONE
-    assert numbers(view) == numbers(viewed(path)) == (40, min(row.value for row in read_rows(path)[0]))
+    assert numbers(view) == numbers(viewed(path)) == (40, min(row.value for row in read_rows(path)))
 
 
 @pytest.mark.parametrize("shared", ["error", "contract"])
@@ -106,7 +106,7 @@ def test_the_end_is_believed_only_while_every_row_is_there(tmp_path):
     view = viewed(tmp_path)
     os.truncate(log, log.stat().st_size - 200)
     view.refresh()
-    rows = read_rows(tmp_path)[0]
+    rows = read_rows(tmp_path)
     assert numbers(view) == numbers(viewed(tmp_path)) == (len(rows), min(row.value for row in rows)) and len(rows) < 40
     assert view.state is viewed(tmp_path).state is RunState.RUNNING
     bbo_toys.perform(tmp_path)

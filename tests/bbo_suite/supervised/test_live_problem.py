@@ -162,7 +162,7 @@ def test_neither_workers_nor_killed_children_change_a_row(tmp_path):
     perform(tmp_path / "killed", problem, budget=24, batch=12)
     done.set()
     killer.join()
-    values = [[row.value for row in read_rows(tmp_path / name)[0]] for name in ("one", "killed")]
+    values = [[row.value for row in read_rows(tmp_path / name)] for name in ("one", "killed")]
     assert values[0] == values[1]
 
 
@@ -203,9 +203,9 @@ def test_a_run_ends_by_time_or_by_budget_and_continues_when_there_is_more_of_it(
 def test_a_run_that_was_cut_before_its_time_was_up_is_resumed_to_the_same_rows(tmp_path):
     problem, asked = Slow(), iter([False, False, True])
     perform(tmp_path / "run", problem, Timid, budget=40, batch=4, stopped=lambda: next(asked))
-    assert len(read_rows(tmp_path / "run")[0]) == 8
+    assert len(read_rows(tmp_path / "run")) == 8
     assert perform(tmp_path / "run", problem, Timid, budget=40, batch=4, max_seconds=1e-9)
-    assert len(read_rows(tmp_path / "run")[0]) == 8 and reason(tmp_path / "run") == "time"
+    assert len(read_rows(tmp_path / "run")) == 8 and reason(tmp_path / "run") == "time"
 
 
 def test_workers_and_time_limit_are_options_that_do_not_change_the_name_of_the_study(suite, toy):

@@ -50,7 +50,7 @@ def study(suite, toy):
 
 def test_the_best_of_all_runs_can_be_pasted_and_is_measured_again(suite, study, tmp_path):
     (found,) = printed(suite("best", *study, "--json"))
-    rows = {path.parent.name: read_rows(path.parent)[0] for path in tmp_path.glob("results/s/*/rows.csv")}
+    rows = {path.parent.name: read_rows(path.parent) for path in tmp_path.glob("results/s/*/rows.csv")}
     assert found["value"] == min(row.value for own in rows.values() for row in own)
     row = rows[f"toy--small__{found['strategy']}__0"][found["evaluation"] - 1]
     assert (row.value, row.config) == (found["value"], found["config"])

@@ -46,7 +46,7 @@ def compared(results, table):
 
 def edit(path, place, **changes):
     """Change fields of one row and write the checksum that fits."""
-    rows, _ = read_rows(path)
+    rows = read_rows(path)
     rows[place] = dataclasses.replace(rows[place], **changes)
     (path / "rows.csv").write_text(HEADER + "".join(row.line() for row in rows))
 

@@ -23,7 +23,7 @@ def study(suite, toy):
 
 def edit(folder, place, **changes):
     """Change fields of one row and write the checksum that fits."""
-    rows, _ = read_rows(folder)
+    rows = read_rows(folder)
     rows[place] = dataclasses.replace(rows[place], **changes)
     (folder / "rows.csv").write_text(HEADER + "".join(row.line() for row in rows))
     return rows[place]
@@ -46,14 +46,14 @@ def test_a_study_that_is_cut_holds_and_is_named(suite, study, tmp_path):
     (tmp_path / RUN / "end.json").unlink()
     done = suite("validate", *study)
     assert done.code == 0
-    assert f"note annealing on toy/small, seed 0: unfinished: {len(read_rows(log.parent)[0])} of 60" in done.out
+    assert f"note annealing on toy/small, seed 0: unfinished: {len(read_rows(log.parent))} of 60" in done.out
 
 
 @pytest.mark.parametrize("place", [0, 5, 59])
 @pytest.mark.parametrize("change", [-1.0, 0.5])
 def test_an_edited_value_is_found_though_its_checksum_fits(suite, study, tmp_path, place, change):
     folder = tmp_path / RUN
-    stored = read_rows(folder)[0][place].value
+    stored = read_rows(folder)[place].value
     edit(folder, place, value=max(0.0, stored + change))
     done = suite("validate", *study)
     assert done.code == 1
@@ -64,7 +64,7 @@ def test_an_edited_value_is_found_though_its_checksum_fits(suite, study, tmp_pat
 
 def test_the_best_value_is_looked_at_without_a_sample(suite, study, tmp_path):
     folder = tmp_path / RUN
-    rows, _ = read_rows(folder)
+    rows = read_rows(folder)
     place = min(range(60), key=lambda i: rows[i].value)
     edit(folder, place, value=rows[place].value / 2)
     done = suite("validate", *study, "--sample", 0)
@@ -87,7 +87,7 @@ def test_other_edits(suite, study, tmp_path, changes, words):
     from bbo_suite import Status
 
     folder = tmp_path / RUN.replace("annealing", "pick")
-    rows, _ = read_rows(folder)
+    rows = read_rows(folder)
     place = min(range(60), key=lambda i: rows[i].value)
     edit(folder, place, **(changes | ({"status": Status.TIMEOUT} if "status" in changes else {})))
     sample = 0 if "config" in changes else 60
@@ -177,7 +177,7 @@ def test_of_noisy_problems_only_the_best_speedup_is_compared(suite, tmp_path):
     done = suite("validate", "s", *plugin, "--quiet")
     assert done.code == 0 and "only the best speedup was compared" in done.out
     folder = tmp_path / "results" / "s" / "noisy--a__random__0"
-    rows, _ = read_rows(folder)
+    rows = read_rows(folder)
     place = min(range(60), key=lambda i: rows[i].value)
     edit(folder, place, value=rows[place].value / 2)
     (line,) = failures(suite("validate", "s", *plugin, "--quiet"))

@@ -162,7 +162,7 @@ def test_a_run_that_was_cut_resumes_to_the_same_candidates(tmp_path):
         answers = itertools.chain([False] * stops_after, itertools.repeat(True))
         with RunFolder(tmp_path / name, run.identity(), facts) as folder:
             run_loop(run, problem, Joint, folder, lambda: next(answers))
-            return [(row.digest, row.value) for row in folder.rows]
+            return [(row.digest, row.value) for row in folder.rows()]
 
     perform("whole", 1000)
     for stops_after in (1, 12, 20, 1000):
