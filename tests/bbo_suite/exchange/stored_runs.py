@@ -31,6 +31,7 @@ def rows(*values):
 def store(results, found, **head):
     """Write a run of study `s` and return its folder."""
     path = results / "s" / f"run{len(list(results.glob('s/*')))}"
+    path.parent.mkdir(parents=True, exist_ok=True)
     with RunFolder(path, HEAD | head, {"machine": {"cpu": "abacus"}}) as folder:
         folder.append(found)
     return path
