@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .app import Plugins, Quiet, Results, app, count_option
+from .app import AsJson, Plugins, Quiet, Results, app, count_option, json_line
 
 
 @app.command()
@@ -28,19 +28,21 @@ def tune_strategy(
     plugin: Plugins = None,
     out: Annotated[Path | None, typer.Option(help="Write the result to this file, as JSON.")] = None,
     quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> None:
     """Tune a strategy's options on training problems. The same command again resumes."""
     from ..registry import Registry
     from ..tuning import tune as tuning
     from .progress import display
-    from .tables import tuning_table
+    from .tables import reserved, tuning_table
 
     registry = Registry(tuple(plugin or ()))
     problems = tuple(dict.fromkeys([*(problem or []), *tuning.read_problems(problems_from)]))
     name = tuning.default_name(strategy, problems, budget, batch, repeats, seed) if study is None else study
     work = (trials, budget, repeats, seed, batch, jobs, display(quiet), quiet)
     plan = tuning.Tuning(name, results, registry, strategy, problems, *work)
-    result = tuning.tune(plan)
+    with reserved(as_json):
+        result = tuning.tune(plan)
     if out is not None:
         tuning.write(plan, result, out)
-    tuning_table(plan, result)
+    print(json_line(tuning.facts(plan, result))) if as_json else tuning_table(plan, result)

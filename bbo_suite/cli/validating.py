@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .app import Plugins, Quiet, Results, StudyName, app, count_option
+from .app import AsLines, Plugins, Quiet, Results, StudyName, app, count_option, json_line
 
 if TYPE_CHECKING:
     from ..verify.same_runs import Comparison
@@ -25,17 +25,21 @@ def validate(
     ] = None,
     plugin: Plugins = None,
     quiet: Quiet = False,
+    as_json: AsLines = False,
 ) -> None:
     """Check a study's logs, evaluate candidates again and replay strategies. The exit code is 1 if a check fails.
 
     With --digests: compare the runs with those of a published study. Runs that only one of the two has, or that are
     not complete, are listed. The exit code is 1 if a run differs or is damaged, or if no run can be compared.
     """
-    holds = _check(study, results, sample, plugin, quiet) if digests is None else _same(study, results, digests, quiet)
+    if digests is None:
+        holds = _check(study, results, sample, plugin, quiet, as_json)
+    else:
+        holds = _same(study, results, digests, quiet, as_json)
     raise typer.Exit(0 if holds else 1)
 
 
-def _same(study: str, results: Path, digests: Path, quiet: bool) -> bool:
+def _same(study: str, results: Path, digests: Path, quiet: bool, as_json: bool) -> bool:
     from ..store.digests import read_digests
     from ..store.folders import run_folders
     from ..verify.same_runs import compare
@@ -45,7 +49,7 @@ def _same(study: str, results: Path, digests: Path, quiet: bool) -> bool:
     with counted("comparing", total, quiet, "runs") as shown:
         found = compare(study, results, published, shown)
         shown(total, "done")
-    _print_comparison(found, len(published))
+    print(json_line(found.facts())) if as_json else _print_comparison(found, len(published))
     return found.holds
 
 
@@ -65,7 +69,7 @@ def _print_comparison(found: Comparison, published: int) -> None:
     print(f"{found.compared:,} of {published:,} published runs compared" + (f": {result}" if found.compared else ""))
 
 
-def _check(study: str, results: Path, sample: int, plugin: list[Path] | None, quiet: bool) -> bool:
+def _check(study: str, results: Path, sample: int, plugin: list[Path] | None, quiet: bool, as_json: bool) -> bool:
     from ..registry import Registry
     from ..store.folders import run_folders
     from ..verify.validate import validate as validated
@@ -76,7 +80,10 @@ def _check(study: str, results: Path, sample: int, plugin: list[Path] | None, qu
     with reserved(True), counted("validating", total, quiet, "runs") as shown:  # problems may print
         verdicts = list(validated(Registry(tuple(plugin or ())), study, results, sample, shown))
         shown(total, "done")
-    _print(verdicts)
+    for verdict in verdicts if as_json else ():
+        print(json_line(verdict.facts()))
+    if not as_json:
+        _print(verdicts)
     return not any(verdict.complaints for verdict in verdicts)
 
 

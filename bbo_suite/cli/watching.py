@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .app import Results, StudyName, app
+from .app import AsJson, Results, StudyName, app, json_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,6 +25,7 @@ def watch(
     once: Annotated[
         bool, typer.Option("--once", help="Print the status once and exit (default when output is not a terminal).")
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show the progress of a study until all runs are done, on any machine that can read its files."""
     from rich.console import Console
@@ -34,6 +35,9 @@ def watch(
 
     view, here = StudyView(study, results), Console(highlight=False)
     view.refresh()
+    if as_json:
+        print(json_line(view.facts()))
+        return
     if once or not here.is_terminal:
         here.width = here.width if here.is_terminal else WIDE
         here.print(screen(view))

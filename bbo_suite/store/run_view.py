@@ -78,6 +78,11 @@ class RunView:
             return RunState.WAITING
         return RunState.SILENT if self.silence > SILENT_SECONDS else RunState.RUNNING
 
+    def facts(self) -> dict[str, Any]:
+        """Return the state as plain data."""
+        numbers = {"evaluations": self.evaluations, "budget": self.budget, "speedup": self.speedup}
+        return {**self.name._asdict(), "state": self.state.value, **numbers}
+
     def refresh(self) -> None:
         """Read what was added."""
         try:

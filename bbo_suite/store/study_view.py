@@ -7,6 +7,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from .folders import PLANNED, STUDY, study_path
 from .run_view import RunState, RunView, read_object
@@ -60,6 +61,16 @@ class StudyView:
         self._signature = signature
         for folder, name in known_runs(self.path).items():
             self._views.setdefault(folder, RunView(self.path / folder, name, self._budget))
+
+    def facts(self) -> dict[str, Any]:
+        """Return the progress as plain data: of the study, and of each run; null where something is unknown."""
+        return {
+            "study": self.path.name,
+            **{state.value: self.counts[state] for state in RunState},
+            "over": self.over,
+            "seconds_left": 0.0 if self.over else self.seconds_left,
+            "runs": [view.facts() for view in self.runs],
+        }
 
     @property
     def counts(self) -> Counter[RunState]:

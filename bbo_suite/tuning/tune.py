@@ -182,13 +182,18 @@ def changed(result: TuningResult) -> dict[str, Any]:
     return {name: value for name, value in dataclasses.asdict(result.options).items() if value != shipped[name]}
 
 
-def write(plan: Tuning, result: TuningResult, file: Path) -> None:
-    """Write the result and the settings of the search as JSON."""
+def facts(plan: Tuning, result: TuningResult) -> dict[str, Any]:
+    """Return the settings of the search and its result."""
     about = {"strategy": plan.strategy, "problems": plan.problems, "trials": plan.trials, "budget": plan.budget}
     about |= {"batch": plan.batch, "repeats": plan.repeats, "seed": plan.seed}
+    return {**about, **dataclasses.asdict(result)}
+
+
+def write(plan: Tuning, result: TuningResult, file: Path) -> None:
+    """Write the settings of the search and its result as JSON."""
     with disk_errors(file):
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_json(file, {**about, **dataclasses.asdict(result)})
+        write_json(file, facts(plan, result))
 
 
 def read_problems(file: Path | None) -> list[str]:

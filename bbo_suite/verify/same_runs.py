@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ..errors import UserError
 from ..store.digests import RunDigest
@@ -32,6 +33,13 @@ class Comparison:
     missing: list[RunName] = field(default_factory=list)
     extra: list[RunName] = field(default_factory=list)
     damaged: list[str] = field(default_factory=list)
+
+    def facts(self) -> dict[str, Any]:
+        """Return the comparison as plain data, in which a run is an object."""
+        different = [{**run._asdict(), "sentence": sentence} for run, sentence in self.different.items()]
+        lists = {"same": self.same, "unfinished": self.unfinished, "missing": self.missing, "extra": self.extra}
+        runs = {name: [run._asdict() for run in found] for name, found in lists.items()}
+        return {**runs, "different": different, "damaged": self.damaged, "holds": self.holds}
 
     @property
     def compared(self) -> int:

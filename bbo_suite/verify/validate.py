@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from ..core.problem import Problem
 from ..errors import UserError
@@ -64,6 +65,19 @@ class Verdict:
     def unchecked(self) -> bool:
         """True if a check was left out and nothing wrong was found."""
         return not self.complaints and Finding.UNCHECKED in (self.log, self.replayed, self.values)
+
+    def facts(self) -> dict[str, Any]:
+        """Return the verdict as plain data; problem, strategy and seed are null if the run cannot be read."""
+        run = self.run or (None, None, None)
+        checks = {"log": self.log, "proposals": self.replayed, "values": self.values}
+        words = {"complaints": self.complaints, "remarks": self.remarks}
+        return {
+            "folder": self.name,
+            **dict(zip(RunName._fields, run, strict=True)),
+            "rows": self.rows,
+            **checks,
+            **words,
+        }
 
     def judge(self, found: list[str]) -> Finding:
         """Keep complaints and return the outcome."""

@@ -231,6 +231,29 @@ def test_poor_terminals(tmp_path, toy, environment):
     assert "2.5000" in done.stdout or "speedup" in done.stdout
 
 
+def test_watch_and_validate_print_json(suite, toy):
+    suite("run", *toy, "--budget", 30, "--repeats", 2, "--study", "s")
+    Path("results/s/toy--small__pick__1/rows.csv").unlink()
+    (shown,) = strict(suite("watch", "s", "--json").out)
+    assert (shown["study"], shown["done"], shown["waiting"], shown["over"]) == ("s", 1, 1, False)
+    first = {"problem": "toy/small", "strategy": "pick", "seed": 0, "state": "done", "evaluations": 30, "budget": 30}
+    assert {**first, "speedup": shown["runs"][0]["speedup"]} == shown["runs"][0]
+    done = suite("validate", "s", *toy, "--json")
+    first, second = strict(done.out)
+    assert (first["folder"], first["seed"], first["rows"]) == ("toy--small__pick__0", 0, 30)
+    assert (first["log"], first["proposals"], first["values"], first["complaints"]) == (*["holds"] * 3, [])
+    assert (done.code, second["log"], len(second["complaints"])) == (1, "does NOT hold", 1)
+
+
+def test_check_and_comparison_print_json(suite, toy):
+    rules = strict(suite("check", toy[3], "--json").out)
+    assert {rule["subject"] for rule in rules} == {"strategy pick"} and not any(rule["complaint"] for rule in rules)
+    suite("run", *toy, "--budget", 30, "--study", "s")
+    published = suite("export", "s", "--to", "digests").out.strip()
+    (same,) = strict(suite("validate", "s", "--digests", published, "--json").out)
+    assert same["holds"] and same["same"] == [{"problem": "toy/small", "strategy": "pick", "seed": 0}]
+
+
 def test_plan_says_how_long_the_rest_takes(suite, toy):
     command = (*toy, "--strategy", "pick", "--strategy", "random", "--budget", 1000, "--study", "s")
     items = strict(suite("plan", *command, "--repeats", 4, "--json").out)

@@ -103,6 +103,7 @@ def test_tuning_finds_options_compares_them_on_fresh_seeds_and_resumes(suite, to
     said = [line for line in done.out.splitlines() if not line.startswith("evaluating")]  # the toy says that
     assert [line for line in tuned(suite, toy, "--trials", 4).out.splitlines() if line in said] == said
     assert {file: file.stat().st_mtime_ns for file in tmp_path.glob("results/*/*/*/rows.csv")} == rows
+    assert json.loads(tuned(suite, toy, "--trials", 4, "--json").out) == found
     assert tuned(suite, toy, "--trials", 5).code == 0
     again = {file: file.stat().st_mtime_ns for file in tmp_path.glob("results/*/*/*/rows.csv")}
     assert rows.items() <= again.items() and len(again) > len(rows)
