@@ -1,4 +1,4 @@
-"""Ctrl-C: the first stops all runs after their current batch, the second ends the program at once."""
+"""Ctrl-C and SIGTERM: the first stops all runs after their current batch, the second ends the program at once."""
 
 from __future__ import annotations
 
@@ -7,16 +7,22 @@ import os
 import signal
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Self
+from typing import Any, Self
+
+from ..supervised.temporary import TemporaryFolder
 
 _MESSAGE = b"finishing the current batch; press Ctrl-C again to end at once\n"
 
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_Handler = Callable[[int, FrameType | None], Any] | int | None
+
+
 class StopFile:
-    """A context manager whose file `path` appears when the user presses Ctrl-C; runs in any process check for it.
+    """A context manager whose file `path` appears at Ctrl-C or SIGTERM; runs in any process check for it.
 
     Args:
       folder: where to make the file if other machines must see it; by default the folder for temporary files.
@@ -26,15 +32,19 @@ class StopFile:
         self._where = folder
 
     def __enter__(self) -> Self:
-        self._folder = tempfile.TemporaryDirectory(prefix=".bbo_suite_", dir=self._where)
-        self.path = Path(self._folder.name).absolute() / "stop"
-        self._catching = threading.current_thread() is threading.main_thread()
-        if self._catching:
-            self._before = signal.signal(signal.SIGINT, self._first)
+        self._resources = contextlib.ExitStack()
+        if self._where is None:
+            folder = self._resources.enter_context(TemporaryFolder()).path
+        else:
+            made = tempfile.TemporaryDirectory(prefix=".bbo_suite_", dir=self._where)
+            folder = Path(self._resources.enter_context(made)).absolute()
+        self.path = folder / "stop"
+        self._resources.enter_context(_handling(self._first))
         return self
 
     def _first(self, number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for each in _SIGNALS:
+            signal.signal(each, signal.default_int_handler)
         self.path.touch()
         # not print: the signal may arrive while standard error is being written, which is not reentrant
         with contextlib.suppress(OSError):
@@ -42,23 +52,27 @@ class StopFile:
 
     @property
     def stopped(self) -> bool:
-        """True once the user has pressed Ctrl-C."""
+        """True once the user has pressed Ctrl-C, or SIGTERM has come."""
         return self.path.exists()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self._catching:
-            signal.signal(signal.SIGINT, self._before or signal.SIG_DFL)
-        self._folder.cleanup()
+        self._resources.close()
 
 
 @contextlib.contextmanager
-def ignored() -> Iterator[None]:
-    """Ignore Ctrl-C while processes start: they inherit this, so that Ctrl-C never reaches them."""
+def _handling(handler: _Handler) -> Iterator[None]:
+    """Handle both signals inside the block; only the main thread can."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    before = [signal.signal(number, handler) for number in _SIGNALS]
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before or signal.SIG_DFL)
+        for number, old in zip(_SIGNALS, before, strict=True):
+            signal.signal(number, old or signal.SIG_DFL)
+
+
+def ignored() -> contextlib.AbstractContextManager[None]:
+    """Ignore both signals while processes start: they inherit this, so that the signals never reach them."""
+    return _handling(signal.SIG_IGN)

@@ -6,9 +6,11 @@ import dataclasses
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,8 @@ from ..store.summary import summarise
 from .interrupt import ignored
 from .loop import run_loop
 from .study_plan import PlannedRun, StudyPlan
+
+_WATCH_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -53,15 +57,25 @@ def run_planned(study: StudyPlan, planned: PlannedRun, stopped: Callable[[], boo
         return Outcome(planned.path, False, str(error))
 
 
-def _run_in_worker(study: StudyPlan, planned: PlannedRun, stop: Path) -> Outcome:
-    """Run one planned run in a worker process. Only the parent handles Ctrl-C; if it dies, stop after the batch."""
+def _run_in_worker(study: StudyPlan, planned: PlannedRun, stop: Path, parent: int) -> Outcome:
+    """Run one planned run in a worker process. Only the parent handles Ctrl-C and SIGTERM; the worker ends with it."""
+    _end_with(parent)
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = os.getppid()
-    outcome = run_planned(study, planned, lambda: stop.exists() or os.getppid() != parent)
-    if os.getppid() != parent:  # an idle worker would keep its compilers alive for minutes
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
+    return run_planned(study, planned, stop.exists)
+
+
+@cache
+def _end_with(parent: int) -> None:
+    """End this process when its parent has ended, even during a batch: resuming evaluates that batch again."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_WATCH_SECONDS)
         os._exit(1)
-    return outcome
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def run_all(study: StudyPlan, plan: list[PlannedRun], jobs: int, stop: Path) -> Iterator[Outcome]:
@@ -77,8 +91,8 @@ def run_all(study: StudyPlan, plan: list[PlannedRun], jobs: int, stop: Path) -> 
     pool = Parallel(n_jobs=min(jobs, len(plan)), return_as="generator_unordered", batch_size=1, pre_dispatch="all")
     bare = dataclasses.replace(study, strategies={})  # workers may not be able to import their classes
     try:
-        with ignored():  # Ctrl-C would kill workers that are just starting; later they ignore it
-            outcomes = pool(delayed(_run_in_worker)(bare, planned, stop) for planned in plan)
+        with ignored():  # the signals would kill workers that are just starting; later they ignore them
+            outcomes = pool(delayed(_run_in_worker)(bare, planned, stop, os.getpid()) for planned in plan)
         yield from outcomes
     except BrokenProcessPool:
         advice = "out of memory, or a crash in native code; stored rows are kept: run the same command again"

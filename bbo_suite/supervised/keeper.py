@@ -90,9 +90,9 @@ def _work(alive: int | None) -> None:
 
 
 def _end(number: int = 0, frame: FrameType | None = None) -> None:
-    """End because the suite asks for it or has ended."""
+    """End as SIGTERM would, because the suite asks for it or has ended, or because somebody stops all processes."""
     _end_rest()
-    os._exit(0)
+    _end_like(signal.SIGTERM)
 
 
 def _end_rest() -> None:

@@ -16,10 +16,10 @@ from bbo_suite.runs.interrupt import StopFile, ignored
 PLUGINS = [Path(__file__).parents[1] / "plugins" / name for name in ("toy.py", "pick.py")]
 
 
-def start(folder, toy, *arguments, seconds="0.1"):
+def start(folder, toy, *arguments, seconds="0.1", **variables):
     command = [sys.executable, "-m", "bbo_suite", "run", *map(str, toy), "--budget", "2000", "--study", "s", *arguments]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    environment = os.environ | {"TOY_SECONDS": seconds}
+    environment = os.environ | {"TOY_SECONDS": seconds} | variables
     return subprocess.Popen(command, cwd=folder, env=environment, start_new_session=True, **pipes)
 
 
@@ -41,6 +41,14 @@ def wait_for_rows(folder, process, wanted=1):
             return
         time.sleep(0.05)
     pytest.fail("no rows came")
+
+
+def wait_for_first_batches(folder, runs):
+    for _ in range(400):
+        if len(list(folder.glob("results/s/*/rows.csv"))) == runs:
+            break
+        time.sleep(0.05)
+    time.sleep(0.3)
 
 
 def run_here(folder, jobs):
@@ -78,15 +86,25 @@ def test_interrupted_then_resumed_equals_uninterrupted(tmp_path, toy, whole, job
     assert [len(run) for run in rows(tmp_path).values()] == [2000, 2000]
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_sigterm_to_all_processes_stops_after_the_batch_and_leaves_no_folder(tmp_path, toy, jobs):
+    """As a service manager or a cluster's scheduler sends it."""
+    (tmp_path / "temporary").mkdir()
+    more = ("--repeats", "2", "--jobs", str(jobs))
+    process = start(tmp_path, toy, *more, TMPDIR=str(tmp_path / "temporary"))
+    wait_for_rows(tmp_path, process, jobs)
+    os.killpg(process.pid, signal.SIGTERM)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert "run the same command to resume" in err and "Traceback" not in err
+    assert all(len(run) % 100 == 0 for run in rows(tmp_path).values())
+    assert not list((tmp_path / "temporary").iterdir())
+
+
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_second_interrupt_ends_at_once_and_leaves_no_process(tmp_path, toy, jobs):
     process = start(tmp_path, toy, "--repeats", "2", "--jobs", jobs, seconds="3")
-    folder = tmp_path / "results/s"
-    for _ in range(400):
-        if len(list(folder.glob("*/rows.csv"))) == int(jobs):
-            break
-        time.sleep(0.05)
-    time.sleep(0.3)
+    wait_for_first_batches(tmp_path, int(jobs))
     os.killpg(process.pid, signal.SIGINT)
     time.sleep(0.3)
     started = time.monotonic()
@@ -103,17 +121,16 @@ def test_second_interrupt_ends_at_once_and_leaves_no_process(tmp_path, toy, jobs
     assert not others_in_group(process.pid)
 
 
-def test_worker_processes_end_when_their_parent_is_killed(tmp_path, toy):
-    process = start(tmp_path, toy, "--repeats", "2", "--jobs", "2", seconds="0.2")
-    wait_for_rows(tmp_path, process, 2)
+def test_worker_processes_end_when_their_parent_is_killed_even_during_a_batch(tmp_path, toy):
+    process = start(tmp_path, toy, "--repeats", "2", "--jobs", "2", seconds="4")
+    wait_for_first_batches(tmp_path, 2)
     process.kill()
-    process.communicate(timeout=30)
-    for _ in range(100):
+    for _ in range(30):  # less than a batch takes
         if not others_in_group(process.pid):
             break
         time.sleep(0.1)
     assert not others_in_group(process.pid)
-    assert all(len(run) < 2000 for run in rows(tmp_path).values())
+    process.communicate()
 
 
 def others_in_group(group):
