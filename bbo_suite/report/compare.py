@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import UserError
-from ..stats import holm, mean_interval, rank_sum_p, signed_rank_p
+from ..stats import holm, mean_interval, rank_sum_p_values, signed_rank_p
 from . import formatting
 from .run_summary import RunSummary
 from .scores import scores
@@ -97,7 +97,7 @@ def _speedups(runs: Sequence[RunSummary], problem: str, cutoff: int) -> dict[str
 
 def p_values(rows: Sequence[Row]) -> NDArray[np.float64]:
     """Return the p-value of each row (Mann-Whitney over runs), corrected for their number; nan for single runs."""
-    p = np.array([rank_sum_p(row.ours, row.theirs) for row in rows])
+    p = rank_sum_p_values([(row.ours, row.theirs) for row in rows])
     tested = np.isfinite(p)
     p[tested] = holm(p[tested])
     return p

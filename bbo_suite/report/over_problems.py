@@ -54,7 +54,7 @@ def _friedman(found: Ranking) -> str:
 
 def _gain_shares(scores: Scores, name: str, rng: Generator) -> Cell:
     """Return the interquartile mean of a strategy's gain shares on problems where a strategy gains."""
-    runs = [(scores.speedups[problem, name], scores.best_mean(problem)) for problem in scores.complete.index]
+    runs = [(scores.speedups[problem, name], scores.best_means[problem]) for problem in scores.complete.index]
     shares = [np.array([gain_share(x, best) for x in part]) for part, best in runs]
     shares = [part for part in shares if not np.isnan(part).any()]
     if not shares:

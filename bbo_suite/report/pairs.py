@@ -14,7 +14,7 @@ from ..stats import (
     holm,
     mean_interval,
     probability_of_improvement,
-    rank_sum_p,
+    rank_sum_p_values,
     signed_rank_p,
     signed_rank_sum,
 )
@@ -81,13 +81,15 @@ class Pair:
 def on_problem(scores: Scores, problem: str) -> list[Pair]:
     """Return every pair of strategies on one problem."""
     runs = {strategy: part for (name, strategy), part in scores.speedups.items() if name == problem}
-    return _corrected(_on_problem(one, other, runs) for one, other in itertools.combinations(runs, 2))
+    names = list(itertools.combinations(runs, 2))
+    p_values = rank_sum_p_values([(runs[one], runs[other]) for one, other in names]).tolist()
+    return _corrected(_on_problem(*pair, runs, p) for pair, p in zip(names, p_values, strict=True))
 
 
-def _on_problem(first: str, second: str, runs: Mapping[str, NDArray]) -> Pair:
+def _on_problem(first: str, second: str, runs: Mapping[str, NDArray], p: float) -> Pair:
     ours, theirs = runs[first], runs[second]
     lead = probability_of_improvement([ours], [theirs]) - 0.5
-    return Pair(first, second, *difference_interval(ours, theirs), rank_sum_p(ours, theirs), rank_lead=lead)
+    return Pair(first, second, *difference_interval(ours, theirs), p, rank_lead=lead)
 
 
 def over_problems(scores: Scores) -> list[Pair]:
@@ -96,7 +98,7 @@ def over_problems(scores: Scores) -> list[Pair]:
     return _corrected(
         _over_problems(scores, one, other, shared)
         for one, other in itertools.combinations(strategies, 2)
-        if (shared := [name for name in scores.cutoffs if {(name, one), (name, other)} <= set(scores.speedups)])
+        if (shared := [name for name in scores.cutoffs if {(name, one), (name, other)} <= scores.speedups.keys()])
     )
 
 

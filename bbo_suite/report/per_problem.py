@@ -23,7 +23,7 @@ def speedups(scores: Scores) -> Table:
     """Return the mean speedup with its interval, one row per problem and strategy."""
     rows = []
     for mean in scores.means:
-        share = gain_share(mean.mean, scores.best_mean(mean.problem))
+        share = gain_share(mean.mean, scores.best_means[mean.problem])
         named = [table.text(mean.problem), marked(scores, mean.strategy)]
         counts = [table.count(mean.runs), table.count(scores.cutoffs[mean.problem])]
         bounds = table.number(mean.low, formatting.interval(mean.low, mean.high))

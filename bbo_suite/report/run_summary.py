@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.problem import Status
+
 if TYPE_CHECKING:
     import pandas as pd
+
+_UNKNOWN = -1
 
 
 @dataclass(frozen=True)
@@ -66,37 +72,51 @@ class RunSummary:
         return 1.0 if default == best else np.inf if best == 0 else default / best
 
 
-def from_rows(rows: pd.DataFrame) -> dict[str, Any]:
-    """Return the fields of a `RunSummary` that follow from its rows, which are in order."""
-    values, failed = rows["value"].to_numpy(), (rows["status"] != "ok").to_numpy()
-    best = np.minimum.accumulate(values)
+def from_rows(rows: pd.DataFrame, lengths: Sequence[int]) -> Iterator[dict[str, Any]]:
+    """Yield the fields of a `RunSummary` that follow from its rows, for each run.
+
+    Args:
+      rows: of all runs, one run after the other.
+      lengths: the number of rows of each run.
+    """
+    import pandas as pd
+
+    digests, names = pd.factorize(rows["digest"])
+    digests = np.where(np.isin(digests, np.flatnonzero(names == "")), _UNKNOWN, digests)
+    kinds = {name: rows[name].cat for name in ("status", "reason")}
+    arrays = [rows[name].to_numpy() for name in ("value", "strategy_seconds", "evaluation_seconds")]
+    arrays += [digests, *(kind.codes.to_numpy() for kind in kinds.values())]
+    words = [list(kind.categories) for kind in kinds.values()]
+    for end, length in zip(itertools.accumulate(lengths), lengths, strict=True):
+        yield _numbers([array[end - length : end] for array in arrays], words)
+
+
+def _numbers(columns: Sequence[NDArray], words: Sequence[Sequence[str]]) -> dict[str, Any]:
+    values, strategy_seconds, evaluation_seconds, digests, statuses, reasons = columns
+    best, failed = np.minimum.accumulate(values), statuses != Status.OK
     better = np.append(np.isfinite(best[:1]), best[1:] < best[:-1])
-    unique, noise = _repeated(rows["digest"], values)
+    unique, noise = _repeated(digests, values)
     return {
-        "evaluations": len(rows),
+        "evaluations": len(values),
         "unique": unique,
-        "failures": Counter(rows["status"][failed].astype(str)),
-        "reasons": Counter(filter(None, rows["reason"][failed].astype(str))),
+        "failures": Counter(words[0][code] for code in statuses[failed].tolist()),
+        "reasons": Counter(filter(None, (words[1][code] for code in reasons[failed].tolist()))),
         "steps": np.flatnonzero(better) + 1,
         "costs": best[better],
-        "strategy_seconds": float(rows["strategy_seconds"].to_numpy().sum(dtype=np.float64)),
-        "evaluation_seconds": float(rows["evaluation_seconds"].to_numpy().sum(dtype=np.float64)),
+        "strategy_seconds": float(strategy_seconds.sum(dtype=np.float64)),
+        "evaluation_seconds": float(evaluation_seconds.sum(dtype=np.float64)),
         "noise": noise,
     }
 
 
-def _repeated(digests: pd.Series, values: NDArray[np.float64]) -> tuple[float, float]:
+def _repeated(digests: NDArray[np.int64], values: NDArray[np.float64]) -> tuple[float, float]:
     """Return the number of different candidates, and the largest difference of a repeated one; nan if unknown."""
-    import pandas as pd
-
-    if (digests == "").any():  # an imported run without digests
+    if (digests == _UNKNOWN).any():  # an imported run without digests
         return np.nan, np.nan
-    codes, names = pd.factorize(digests)
-    if len(names) == len(values):
-        return len(names), np.nan
-    first = np.empty(len(names))
-    first[codes[::-1]] = values[::-1]
-    before = first[codes]
+    known, first, places = np.unique(digests, return_index=True, return_inverse=True)
+    if len(known) == len(values):
+        return len(known), np.nan
+    before = values[first][places]
     both = np.isfinite(values) & np.isfinite(before) & (before > 0)
     apart = np.abs(values[both] / before[both] - 1).max(initial=0.0)
-    return len(names), float(np.inf if (np.isfinite(values) != np.isfinite(before)).any() else apart)
+    return len(known), float(np.inf if (np.isfinite(values) != np.isfinite(before)).any() else apart)

@@ -90,9 +90,13 @@ class Scores:
                 found[run.strategy].append(run)
         return dict(sorted(found.items()))
 
-    def best_mean(self, problem: str) -> float:
-        """Return the largest mean speedup on a problem."""
-        return max(mean.mean for mean in self.means if mean.problem == problem)
+    @cached_property
+    def best_means(self) -> dict[str, float]:
+        """The largest mean speedup on each problem."""
+        best: dict[str, float] = {}
+        for mean in self.means:
+            best[mean.problem] = max(mean.mean, best.get(mean.problem, -np.inf))
+        return best
 
 
 def interval(runs: NDArray[np.float64]) -> tuple[float, float, float]:

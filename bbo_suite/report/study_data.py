@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..errors import UserError
-from ..store import frames
+from ..store import fast_rows, frames
+from ..store.fast_rows import TEXTS
 from ..store.folders import has_begun, run_folders
 from ..store.identity import read_head
 from ..store.plan import RunName, read_planned
@@ -24,11 +23,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _KEY = ["problem", "strategy", "seed"]
-_NOTHING: dict[str, Any] = {
-    **{"evaluations": 0, "unique": 0, "failures": Counter(), "reasons": Counter(), "noise": np.nan},
-    **{"steps": np.empty(0, np.int64), "costs": np.empty(0), "strategy_seconds": 0.0, "evaluation_seconds": 0.0},
-}
-
 Heads = dict[Path, dict[str, Any]]
 
 
@@ -64,13 +58,15 @@ def read_study(study: str, results: Path) -> StudyData:
 
     damaged: list[str] = []
     heads = _heads(run_folders(study, results), damaged)
-    parts = dict(_parts(heads, damaged))
-    naming = Naming([heads[path] for path in parts])
-    described = {path: _described(path, heads[path], naming) for path in parts}
-    summaries = [_summary(path, head, heads[path], *parts[path]) for path, head in described.items()]
+    paths, lengths, parts, numbers = _rows(heads, damaged)
+    naming = Naming([heads[path] for path in paths])
+    described = [_described(path, heads[path], naming) for path in paths]
+    summaries = [
+        _summary(path, named, heads[path], counted)
+        for path, named, counted in zip(paths, described, numbers, strict=True)
+    ]
     summaries.sort(key=lambda run: (run.problem, run.strategy, run.seed))
-    runs = [(head, parts[path][0]) for path, head in described.items()]
-    frame = frames.joined(runs) if runs else pd.DataFrame(columns=_KEY)
+    frame = frames.joined(described, lengths, parts) if paths else pd.DataFrame(columns=_KEY)
     planned = read_planned(results / study)
     waiting = [run for run in planned if not has_begun(results / study / run.folder)]
     return StudyData(study, summaries, frame, damaged, len(planned), waiting)
@@ -91,27 +87,33 @@ def _heads(paths: Iterable[Path], damaged: list[str]) -> Heads:
     return heads
 
 
-def _parts(heads: Heads, damaged: list[str]) -> Iterator[tuple[Path, tuple[pd.DataFrame, dict[str, Any]]]]:
-    """Yield each run's rows, and their numbers, for which digests and reasons are read."""
-    texts = frames.TEXTS if len(heads) == 1 else ("digest", "reason")  # candidates are drawn for a single run only
-    for path in heads:
-        try:
-            rows = frames.rows(path, texts)
-        except UserError as error:
-            damaged.append(str(error))
-        else:
-            yield path, (rows.drop(columns=["digest", "reason"]), from_rows(rows) if len(rows) else _NOTHING)
+def _rows(heads: Heads, damaged: list[str]) -> tuple[list[Path], list[int], list[pd.DataFrame], list[dict[str, Any]]]:
+    """Return the runs that can be read, the length of each, the rows of all, and the numbers that follow for each.
+
+    Digests and reasons are read for the numbers only.
+    """
+    texts = TEXTS if len(heads) == 1 else ("digest", "reason")  # candidates are drawn for a single run only
+    paths: list[Path] = []
+    lengths: list[int] = []
+    rows: list[pd.DataFrame] = []
+    numbers: list[dict[str, Any]] = []
+    errors: list[UserError] = []
+    for part in fast_rows.parts(heads, texts, errors):
+        paths += part.paths
+        lengths += part.lengths
+        numbers += from_rows(part.frame, part.lengths)
+        rows.append(part.frame.drop(columns=["digest", "reason"]))
+    damaged += map(str, errors)
+    return paths, lengths, rows, numbers
 
 
 def _described(path: Path, head: dict[str, Any], naming: Naming) -> dict[str, Any]:
     return frames.described(path, head) | {"problem": naming.problem(head), "strategy": naming.strategy(head)}
 
 
-def _summary(
-    path: Path, named: dict[str, Any], head: dict[str, Any], rows: pd.DataFrame, counted: dict[str, Any]
-) -> RunSummary:
-    error = StoredRun(path, head).error
-    return RunSummary(named["problem"], named["strategy"], head, _ended(path, len(rows)), error, **counted)
+def _summary(path: Path, named: dict[str, Any], head: dict[str, Any], counted: dict[str, Any]) -> RunSummary:
+    ended = _ended(path, counted["evaluations"])
+    return RunSummary(named["problem"], named["strategy"], head, ended, StoredRun(path, head).error, **counted)
 
 
 def _ended(path: Path, evaluations: int) -> str:

@@ -14,6 +14,7 @@ from .ranking import Ranking, complete_block, performance_profile, ranking
 from .significance import (
     holm,
     rank_sum_p,
+    rank_sum_p_values,
     signed_rank_p,
     signed_rank_sum,
     smallest_rank_sum_p,
@@ -41,6 +42,7 @@ __all__ = [
     "probability_of_improvement",
     "quartiles",
     "rank_sum_p",
+    "rank_sum_p_values",
     "ranking",
     "runtime_ecdf",
     "signed_rank_p",

@@ -49,9 +49,10 @@ def difference_interval(ours: ArrayLike, theirs: ArrayLike) -> tuple[float, floa
 
 def interquartile_mean(scores: Sequence[ArrayLike]) -> float:
     """Return the mean of the middle half of all runs of all tasks (Agarwal et al. 2021, section 4.2)."""
-    from scipy.stats import trim_mean
-
-    return float(trim_mean(np.concatenate([np.asarray(task, np.float64) for task in scores]), 0.25))
+    values = np.concatenate([np.asarray(task, np.float64) for task in scores])
+    cut = len(values) // 4
+    ordered = np.partition(values, (cut, len(values) - cut - 1))  # as scipy's trim_mean, which takes 1 ms for checks
+    return float(ordered[cut : len(values) - cut].mean())
 
 
 def probability_of_improvement(ours: Sequence[ArrayLike], theirs: Sequence[ArrayLike]) -> float:
@@ -83,6 +84,12 @@ def bootstrap_interval(
       rng: draws the samples; the same generator gives the same bounds.
     """
     tasks = [np.asarray(task, np.float64) for task in scores]
-    statistics = [statistic([task[rng.integers(0, len(task), len(task))] for task in tasks]) for _ in range(samples)]
-    low, high = np.quantile(statistics, [(1 - confidence) / 2, (1 + confidence) / 2])
+    values, lengths, drawn = np.concatenate(tasks), [len(task) for task in tasks], []
+    ends = np.cumsum(lengths)
+    spans = [slice(end - length, end) for end, length in zip(ends.tolist(), lengths, strict=True)]
+    sizes, starts = np.repeat(lengths, lengths), np.repeat(ends - lengths, lengths)
+    for _ in range(samples):
+        sample = values[starts + rng.integers(0, sizes)]
+        drawn.append(statistic([sample[span] for span in spans]))
+    low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
     return float(low), float(high)

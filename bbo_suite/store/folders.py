@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -82,15 +82,31 @@ def each_readable(runs: Iterable[Path], read: Callable[[Path], _Content]) -> lis
     Raises:
       UserError: every run is damaged.
     """
-    contents: list[_Content] = []
     errors: list[UserError] = []
+    contents = list(readable(runs, read, errors))
+    name_damaged(errors, some=bool(contents))
+    return contents
+
+
+def readable(runs: Iterable[Path], read: Callable[[Path], _Content], errors: list[UserError]) -> Iterator[_Content]:
+    """Yield what `read` returns for each run's folder; `errors` takes those of damaged runs."""
     for run in runs:
         try:
-            contents.append(read(run))
+            yield read(run)
         except UserError as error:
             errors.append(error)
-    if errors and not contents:
+
+
+def name_damaged(errors: Sequence[UserError], some: bool) -> None:
+    """Name damaged runs on standard error.
+
+    Args:
+      some: True if there are others.
+
+    Raises:
+      UserError: every run is damaged.
+    """
+    if errors and not some:
         raise errors[0]
     for damage in errors:
         print(f"left out: {damage}", file=sys.stderr)
-    return contents

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
-from . import frames
+from . import fast_rows
 from .folders import ERROR, ROWS
 from .identity import IMPORTED, Run, read_head
 from .plan import RunName
@@ -53,8 +53,8 @@ class StoredRun:
         return read_rows(self.path)
 
     def frame(self) -> pd.DataFrame:
-        """Return all complete rows as `frames.rows` reads them; they are not kept."""
-        return frames.rows(self.path)
+        """Return all complete rows as `fast_rows.rows` reads them; they are not kept."""
+        return fast_rows.rows(self.path)
 
     @property
     def best(self) -> Row | None:

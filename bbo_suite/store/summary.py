@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .frames import pieces
+from .fast_rows import pieces
 from .identity import read_head
 from .run_folder import end_reason
 

@@ -6,7 +6,7 @@ import scikit_posthocs
 import scipy.stats
 from statsmodels.stats.multitest import multipletests
 
-from bbo_suite.stats import holm, ranking, signed_rank_p
+from bbo_suite.stats import holm, rank_sum_p, rank_sum_p_values, ranking, signed_rank_p
 
 DEMSAR = np.array(
     [
@@ -72,3 +72,13 @@ def test_wilcoxon_against_all_signs():
     sums = [ranks @ signs for signs in itertools.product([0, 1], repeat=6)]
     observed = min(ranks[pairs > 0].sum(), ranks[pairs < 0].sum())
     assert signed_rank_p(pairs, np.zeros(6)) == pytest.approx(2 * np.mean(np.array(sums) <= observed))
+
+
+def test_p_values_of_many_pairs_equal_those_of_each():
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(1, 9, (40, 2))
+    pairs = [
+        (rng.random(n), rng.random(m)) if n % 2 else (rng.integers(0, 3, n), rng.integers(0, 3, m)) for n, m in sizes
+    ]
+    calls = [rank_sum_p(*pair) for pair in pairs]
+    assert np.array_equal(rank_sum_p_values(pairs), calls, equal_nan=True) and len(set(calls)) > 9

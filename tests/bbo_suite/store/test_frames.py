@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bbo_suite import Status, Study, UserError, load
-from bbo_suite.store.frames import pieces, rows
+from bbo_suite.store import fast_rows
+from bbo_suite.store.fast_rows import pieces, rows
 from bbo_suite.store.rows import HEADER, Row, read_rows
 from bbo_suite.store.summary import summarise
 
@@ -131,7 +132,7 @@ def test_a_run_with_an_empty_or_cut_head_is_named_and_left_out(study, cut, capsy
 def test_a_frame_and_a_summary_of_several_pieces(study, monkeypatch):
     path = study / "s" / "run0"
     whole, told = rows(path), summarise(path)
-    monkeypatch.setattr("bbo_suite.store.frames.PIECE", 100)
+    monkeypatch.setattr("bbo_suite.store.fast_rows.PIECE", 100)
     pd.testing.assert_frame_equal(rows(path), whole)
     assert len(list(pieces(path))) > 10 and summarise(path) == pytest.approx(told)
 
@@ -141,3 +142,18 @@ def test_an_unknown_study(study):
         load("t", study)
     with pytest.raises(UserError, match="there are no studies yet"):
         load("t", study / "nowhere")
+
+
+def test_runs_are_parsed_together_and_a_damaged_one_is_named_alone(study, monkeypatch):
+    calls = []
+    parsed = fast_rows._parsed
+    monkeypatch.setattr(fast_rows, "_parsed", lambda *args: calls.append(1) or parsed(*args))
+    paths = [study / "s" / name for name in ("run0", "run1")]
+    (part,) = fast_rows.parts(paths, ["digest"], [])
+    assert len(calls) == 1 and (part.paths, part.lengths) == (paths, [30, 30])
+    single = pd.concat([rows(path, ["digest"]) for path in paths], ignore_index=True)
+    pd.testing.assert_frame_equal(part.frame, single)
+    log, errors = paths[0] / "rows.csv", []
+    log.write_bytes(log.read_bytes().replace(b",ok,", b',"ok,', 1))  # the quote would swallow lines of the next run
+    (part,) = fast_rows.parts(paths, ["digest"], errors)
+    assert part.paths == [paths[1]] and len(errors) == 1 and str(log) in str(errors[0])
