@@ -202,7 +202,7 @@ def test_figures_show_what_the_tables_judge(studies):
 def test_the_page_draws_no_more_than_the_tables_judge(studies, monkeypatch):
     studies.add({("p/a", "x", 0): [8, 4, 4]}).add({("p/a", "x", 1): [8]}, ended="", budget=3)
     drawn = []
-    monkeypatch.setattr("bbo_suite.report.pictures", lambda frame: drawn.append(frame) or [])
+    monkeypatch.setattr("bbo_suite.report.pictures", lambda frame, *_: drawn.append(frame) or [])
     studies.page()
     assert [set(frame["seed"]) for frame in drawn] == [{0}]
 

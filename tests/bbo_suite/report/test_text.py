@@ -26,7 +26,7 @@ def content(tmp_path_factory, studies_in):
         studies.add(studies.finals(f"p/{number}", **other), name="t", structure=("graybox",), options={"heat": 3})
     studies.add({("p/0", "evolution", 0): [8, np.inf]}, budget=3, ended="")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("bbo_suite.report.pictures", lambda frame: [])
+        patch.setattr("bbo_suite.report.pictures", lambda frame, *_: [])
         for module in (leaderboard, over_problems):
             patch.setattr(module, "_SAMPLES", 100)
         return page(studies.data(), studies.data("t"))
