@@ -37,6 +37,8 @@ def build(module: Module, source: str) -> ProgramGraph:
     """
     try:
         graph = _arrays(_in_order(*Flattener(module).entry()))
+    except UserError as error:
+        raise UserError(f"{source}: {error}") from None
     except (Malformed, *FAULTS) as error:
         what = error if isinstance(error, Malformed) else f"an instruction is not well-formed ({error!r})"
         raise UserError(f"{source}: {what}; let the program be printed again by XLA or jax") from error

@@ -12,14 +12,18 @@ from bbo_suite import UserError
 from ..hlo.malformed import FAULTS, Malformed
 from ..hlo.module import Computation, Instruction, Module, Shape
 from ..hlo.opcodes import Kind, kind_of
+from .calls import inlined, inlined_size
 
 LARGEST_GRAPH = 2_000_000
+_LARGEST_INLINED = 2 * LARGEST_GRAPH
+"""Most instructions after inlining; some of them, such as parameters and tuples, become no operation."""
+_MOST_USES = 10 * LARGEST_GRAPH
+"""Most operands of all operations together: a tuple that holds itself twice, again and again, has as many leaves."""
 DEEPEST_CALL = 100
 
 Value = Any
 """The value of an instruction: the number of a node, or a list of values for a tuple."""
 
-_INLINED = ("call", "fusion", "async-start")
 _PASSED_ON = ("copy-start", "copy-done", "async-done", "async-update", "add-dependency", "domain", "bitcast", "copy")
 
 
@@ -45,9 +49,16 @@ class Flattener:
     module: Module
     nodes: list[Operation] = field(default_factory=list)
     _kept: list[int] = field(default_factory=list)
+    _uses: int = 0
 
     def entry(self) -> tuple[list[Operation], list[int]]:
-        """Return the nodes of the program and the numbers of its results: first those of the entry, in order."""
+        """Return the nodes of the program and the numbers of its results: first those of the entry, in order.
+
+        Raises:
+          UserError: the program is too large after inlining.
+        """
+        if inlined_size(self.module) > _LARGEST_INLINED:
+            raise UserError(f"it has more than {_LARGEST_INLINED:,} instructions after inlining; take a part of it")
         computation = self.module.computations[self.module.entry]
         given = self._walk(computation, None, 1.0, 0)
         self._keep(given)
@@ -56,7 +67,7 @@ class Flattener:
     def _walk(self, computation: Computation, arguments: Sequence[Value] | None, weight: float, depth: int) -> Value:
         if depth > DEEPEST_CALL:
             raise UserError(
-                f"computation {computation.name!r} calls itself, or calls nest too deeply; check the program"
+                f"calls nest more than {DEEPEST_CALL} deep at computation {computation.name!r}; check the program"
             )
         values: list[Value] = []
         for instruction in computation.instructions:
@@ -81,9 +92,8 @@ class Flattener:
         if opcode == "opt-barrier":  # its users read what was written before it; they are not fused with its operands
             self._keep(operands[0])
             return self._sources(instruction.name, "get-tuple-element", instruction.shape, leaves(operands[0]), weight)
-        if opcode in _INLINED and instruction.called_computations:
-            called = self.module.computations[instruction.called_computations[0]]
-            return self._walk(called, operands, weight, depth + 1)
+        if (called := inlined(instruction)) is not None:
+            return self._walk(self.module.computations[called], operands, weight, depth + 1)
         if opcode == "while":
             return self._loop(instruction, operands[0], weight, depth)
         if opcode == "conditional":
@@ -145,22 +155,45 @@ class Flattener:
         source: Instruction | None,
     ) -> int:
         if len(self.nodes) >= LARGEST_GRAPH:
-            raise UserError(f"the program has more than {LARGEST_GRAPH:,} operations after inlining; take a part of it")
+            raise UserError(f"it has more than {LARGEST_GRAPH:,} operations after inlining; take a part of it")
+        self._count(operands)
         inputs = [self.nodes[operand].shape for operand in operands]
         self.nodes.append(Operation(name, opcode, kind, shape, operands, inputs, weight, source))
         return len(self.nodes) - 1
 
     def _keep(self, value: Value) -> None:
-        for node in leaves(value):
+        nodes = leaves(value)
+        self._count(nodes)
+        for node in nodes:
             self.nodes[node].output = True
-        self._kept += leaves(value)
+        self._kept += nodes
+
+    def _count(self, uses: list[int]) -> None:
+        self._uses += len(uses)
+        if self._uses > _MOST_USES:
+            raise UserError(f"its operations have more than {_MOST_USES:,} operands; take a part of it")
 
 
 def leaves(value: Value) -> list[int]:
-    """Return the nodes in a value, in order."""
-    if isinstance(value, list):
-        return [node for part in value for node in leaves(part)]
-    return [value]
+    """Return the nodes in a value, in order.
+
+    Raises:
+      UserError: the value has too many parts.
+    """
+    if not isinstance(value, list):
+        return [value]
+    found: list[int] = []
+    waiting, seen = [value], 0
+    while waiting:
+        part = waiting.pop()
+        seen += 1
+        if not isinstance(part, list):
+            found.append(part)
+        elif seen + len(part) > LARGEST_GRAPH:
+            raise UserError(f"one of its tuples has more than {LARGEST_GRAPH:,} parts; take a part of it")
+        else:
+            waiting += reversed(part)
+    return found
 
 
 _KNOWN_TRIPS = re.compile(r'known_trip_count"?\s*:\s*\{\s*"?n"?\s*:\s*"?(\d+)')

@@ -5,6 +5,7 @@ The text is not trusted: every step takes linear time in the text it consumes, a
 
 from __future__ import annotations
 
+import math
 import re
 from functools import lru_cache
 from typing import NoReturn
@@ -14,6 +15,8 @@ from bbo_suite.errors import UserError
 from .module import Shape
 
 MAX_TUPLE_DEPTH = 64
+MAX_RANK = 32
+MAX_ELEMENTS = 1 << 62  # XLA counts bytes in 64 bits
 REMEDY = "print the whole module again, for example with jax.jit(f).lower(x).compiler_ir('hlo').as_hlo_text()"
 
 # Possessive repeats (`*+`) never backtrack: a pattern that fails costs no more than the text it looked at.
@@ -112,7 +115,8 @@ class Scanner:
     def _array_shape(self, part: re.Match[str]) -> Shape:
         shape = _array_shape(part[2], part[3], part[4])
         if shape is None:
-            self.fail(f"{part[0].strip()[:64]!r} is not a shape with bounded dimensions and a layout of each of them")
+            good = f"a shape with bounded dimensions, at most {MAX_RANK}, and a layout of each of them"
+            self.fail(f"{part[0].strip()[:64]!r} is not {good}")
         return shape
 
 
@@ -121,7 +125,9 @@ def _array_shape(dtype: str, dims: str, layout: str | None) -> Shape | None:
     """Return the shape, the same object for the same text; None if the dimensions or the layout are invalid."""
     sizes = integers(dims.replace("<=", ""))
     order = None if layout is None else integers(layout)
-    if sizes is None or (layout is not None and (order is None or sorted(order) != list(range(len(sizes))))):
+    if sizes is None or len(sizes) > MAX_RANK or math.prod(sizes) > MAX_ELEMENTS:
+        return None
+    if layout is not None and (order is None or sorted(order) != list(range(len(sizes)))):
         return None
     return Shape(dtype, sizes, (), order)
 

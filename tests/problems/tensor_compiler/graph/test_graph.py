@@ -203,15 +203,56 @@ def test_a_program_with_nothing_to_fuse_gives_one_sentence(tmp_path: Path) -> No
         FusionProblem.from_file(str(file))
 
 
-def test_a_graph_that_grows_without_bound_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flatten, "LARGEST_GRAPH", 20_000)
-    calls = ["HloModule bomb\n", "c0 {\n  p = f32[8]{0} parameter(0)\n  ROOT r = f32[8]{0} negate(p)\n}\n"]
+def doubling_calls(first: str) -> str:
+    """Return a program whose computations call one another twice, forty deep."""
+    calls = [f"HloModule bomb\nc0 {{\n  p = f32[8] parameter(0)\n  ROOT r = f32[8] {first}(p)\n}}"]
     for i in range(1, 40):
-        body = f"  p = f32[8]{{0}} parameter(0)\n  a = f32[8]{{0}} call(p), to_apply=c{i - 1}\n"
-        calls.append(f"c{i} {{\n{body}  ROOT r = f32[8]{{0}} call(a), to_apply=c{i - 1}\n}}\n")
-    calls.append("ENTRY e {\n  p = f32[8]{0} parameter(0)\n  ROOT r = f32[8]{0} call(p), to_apply=c39\n}\n")
-    with pytest.raises(UserError, match="more than 20,000 operations"):
-        build(hlo.parse("\n".join(calls)), "test")
+        body = f"  p = f32[8] parameter(0)\n  a = f32[8] call(p), to_apply=c{i - 1}\n"
+        calls.append(f"c{i} {{\n{body}  ROOT r = f32[8] call(a), to_apply=c{i - 1}\n}}")
+    calls.append("ENTRY e {\n  p = f32[8] parameter(0)\n  ROOT r = f32[8] call(p), to_apply=c39\n}")
+    return "\n".join(calls)
+
+
+def doubling_tuples(first: str) -> str:
+    """Return a program whose tuples hold one another twice, sixty deep."""
+    tuples = [f"  t{i} = (f32[], f32[]) tuple(t{i - 1}, t{i - 1})" for i in range(1, 60)]
+    lines = ["  p = f32[8] parameter(0)", f"  t0 = () tuple({first})", *tuples, "  ROOT r = f32[8] custom-call(t59)"]
+    return "\n".join(["HloModule bomb\nENTRY e {", *lines, "}"])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (doubling_calls("negate"), "more than 4,000,000 instructions after inlining"),
+        (doubling_calls("copy"), "more than 4,000,000 instructions after inlining"),
+        (doubling_calls("negate").replace("call(", "fusion(").replace("to_apply", "calls"), "after inlining"),
+        (doubling_tuples("p"), "tuples has more than 20,000 parts"),
+        (doubling_tuples(""), "tuples has more than 20,000 parts"),
+    ],
+)
+def test_a_program_that_doubles_again_and_again_is_refused(
+    monkeypatch: pytest.MonkeyPatch, text: str, words: str
+) -> None:
+    monkeypatch.setattr(flatten, "LARGEST_GRAPH", 20_000)
+    with pytest.raises(UserError, match=f"^test: .*{words}; take a part of it$"):
+        build(hlo.parse(text), "test")
+
+
+def test_a_graph_with_too_many_operations_or_operands_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = "".join(f"  n{i} = f32[8] negate(p)\n" for i in range(9))
+    text = f"HloModule m\nENTRY e {{\n  p = f32[8] parameter(0)\n{lines}  ROOT r = f32[8] add(n0, n1)\n}}"
+    monkeypatch.setattr(flatten, "_MOST_USES", 10)
+    with pytest.raises(UserError, match="more than 10 operands"):
+        build(hlo.parse(text), "test")
+    monkeypatch.setattr(flatten, "LARGEST_GRAPH", 5)
+    with pytest.raises(UserError, match="more than 5 operations after inlining"):
+        build(hlo.parse(text), "test")
+
+
+def test_tuples_and_calls_that_are_deep_and_small_are_read() -> None:
+    tuples = "".join(f"  t{i} = (f32[]) tuple(t{i - 1})\n" for i in range(1, 3000))
+    text = f"HloModule m\nENTRY e {{\n  t0 = f32[8] parameter(0)\n{tuples}  ROOT r = f32[8] custom-call(t2999)\n}}"
+    assert build(hlo.parse(text), "test").opcodes == ["parameter", "custom-call"]
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="the shared programs are not here")

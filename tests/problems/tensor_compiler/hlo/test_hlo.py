@@ -267,6 +267,8 @@ BODY = "x = f32[2]{0} parameter(0)\n"
         (f"HloModule m\nENTRY e {{\n{BODY}y = f32[?] negate(x)}}", r"line 4: 'f32\[\?\]' is not a shape with bounded"),
         (f"HloModule m\nENTRY e {{\n{BODY}y = f32[2]{{1}} negate(x)}}", "line 4: 'f32.*' is not a shape"),
         (f"HloModule m\nENTRY e {{\n{BODY}y = f32[{'9' * 5000}] negate(x)}}", "line 4: 'f32.*' is not a shape"),
+        (f"HloModule m\nENTRY e {{\n{BODY}y = f32[{','.join('1' * 3000)}] negate(x)}}", "a shape with .*, at most 32,"),
+        (f"HloModule m\nENTRY e {{\n{BODY}y = f32[{','.join(['9' * 18] * 4)}] negate(x)}}", "is not a shape"),
         (f"HloModule m\nENTRY e {{\n{BODY}y = f32[2] negate(z)}}", "line 4: the operand 'z' of instruction 'y' is not"),
         (f"HloModule m\nENTRY e {{\n{BODY}y = f32[2] add(x,)}}", "line 4: the operand '' of instruction 'y' is not"),
         (f"HloModule m\nENTRY e {{\n{BODY}{BODY}}}", "line 4: the instruction 'x' is defined twice"),
