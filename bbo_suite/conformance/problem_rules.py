@@ -69,6 +69,24 @@ def pastes(load: Load) -> None:
         assert text.strip(), "paste returned an empty text; return a comment if nothing differs from the default"
 
 
+def explains(load: Load) -> None:
+    """Names the changes of a candidate, and the kernels, if it knows any, whose costs add up to its cost."""
+    problem = load()
+    assert isinstance(problem.usage(), str), "usage does not return text"
+    for config in (problem.default_row(), *_candidates(problem)[:_PASTED]):
+        differing = set(np.flatnonzero(config != problem.default_row()).tolist())
+        assert {change.column for change in problem.changes(config)} <= differing, "changes names what did not change"
+        value = evaluate(problem, config[None]).values[0]
+        if np.isfinite(value) and (picture := problem.picture(config)) is not None:
+            total = sum(kernel.cost for kernel in picture.kernels)
+            assert np.isclose(total, value), f"the kernels cost {total} together, and the candidate {value}"
+            names = [kernel.name for kernel in picture.kernels]
+            assert len(set(names)) == len(names), "two kernels of a picture have the same name"
+            assert all(kernel.name in kernel.members for kernel in picture.kernels), (
+                "a kernel is not a member of itself"
+            )
+
+
 def optimum_holds(load: Load) -> None:
     """Declares no optimum that a candidate beats."""
     problem = load()
@@ -104,6 +122,7 @@ PROBLEM_RULES = (
     repeatable,
     loads_alike,
     pastes,
+    explains,
     optimum_holds,
     structure_fits,
     *MULTIPASS_RULES,

@@ -80,6 +80,13 @@ class GccProblem(LiveProblem):
         """Return the command line that compiles the program with a candidate's flags."""
         return shlex.join([Path(self._gcc.path).name, *FLAGS, "-Os", *self.request(config), "-c", self._source])
 
+    def usage(self) -> str:
+        """Return which GCC the command is for."""
+        return (
+            f"this command, with GCC {self._gcc.version}; another version may not know a flag, and its sizes differ."
+            " In a build, put the flags from -Os on into CFLAGS and measure again: they were chosen for this file"
+        )
+
     def fingerprint(self) -> str:
         """Return a text that changes with the program, the flags and the version of GCC."""
         return self._content

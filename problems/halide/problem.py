@@ -86,6 +86,13 @@ class HalideProblem(LiveProblem):
         """Return the pipeline as a graph, and which parameters belong to the same or to neighbouring stages."""
         return structure(self._pipeline, self.space)
 
+    def usage(self) -> str:
+        """Return where the schedule belongs."""
+        return (
+            f"this Python code after the algorithm of the pipeline, with {self._compiler}; the algorithms are in"
+            f" {Path(__file__).with_name('algorithms.py')}"
+        )
+
     def fingerprint(self) -> str:
         """Return a text that changes with the algorithms, the space, Halide, the processor and the threads."""
         return self._content

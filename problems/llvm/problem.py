@@ -84,6 +84,13 @@ class LlvmProblem(LiveProblem):
         program = self._name if self._name.endswith((".ll", ".gz")) else f"{self._name}.ll"
         return command(self.request(config), self._objective == "time", program)
 
+    def usage(self) -> str:
+        """Return which `opt` runs the command, and what may differ."""
+        return (
+            f"this command, with `opt` of LLVM {_llvm()}, which is the LLVM in llvmlite {version('llvmlite')};"
+            " another version may name passes otherwise. Give the result to `llc -filetype=obj` or `clang -c`"
+        )
+
     def fingerprint(self) -> str:
         """Return a text that changes with the program, the objective, the actions and the version of LLVM."""
         return self._content
@@ -99,6 +106,12 @@ class LlvmProblem(LiveProblem):
             "instructions at -O3": f"{known['-O3']:,}",
             "results": executed if known["executed"] else "NOT run: it has no i64 @run(i64) that can be called here",
         }
+
+
+def _llvm() -> str:
+    from llvmlite.binding import llvm_version_info
+
+    return ".".join(map(str, llvm_version_info))
 
 
 def _split(instance: str) -> tuple[str, str]:

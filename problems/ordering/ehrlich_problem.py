@@ -58,6 +58,10 @@ class EhrlichProblem(Problem):
         status = np.where(failed, Status.COMPILE_ERROR, Status.OK).astype(np.int8)
         return Evaluations(values, status, {int(i): _reason(configs[i], bad[i]) for i in np.flatnonzero(failed)})
 
+    def usage(self) -> str:
+        """Return that it is a test function."""
+        return "for reading only: a test function, no compiler"
+
     def fingerprint(self) -> str:
         """Return a text that changes with the version, the space and the default."""
         version = VERSION.read_text(encoding="utf-8")

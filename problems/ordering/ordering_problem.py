@@ -65,6 +65,10 @@ class OrderingProblem(Problem):
         """Return the names of the passes in order, separated by commas."""
         return ",".join(self.space.describe(config).values())
 
+    def usage(self) -> str:
+        """Return that no real compiler has these passes."""
+        return "for reading only: the compiler and its passes are synthetic"
+
     def fingerprint(self) -> str:
         """Return a text that changes with the program, the passes and the default."""
         content = f"{VERSION}|{self.program.digest()}|{self.space.digest()}|{self.space.pack(self.default_row())}"

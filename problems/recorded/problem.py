@@ -85,6 +85,13 @@ class RecordedProblem(Problem):
         )
         return json.dumps(t4_result(measurements, *measurements.described(), 0))
 
+    def usage(self) -> str:
+        """Return that it is a measurement."""
+        return (
+            "one measurement in the T4 format: `configuration` has the values by name. It was taken where the file was"
+            " recorded; measure it again on your machine"
+        )
+
     def fingerprint(self) -> str:
         """Return a text that changes with the measurements, not with the format of the file."""
         recorded = self._recorded

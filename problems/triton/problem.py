@@ -56,6 +56,11 @@ class TritonProblem(LiveProblem):
         warps, stages = chosen.pop("warps"), chosen.pop("stages")
         return f"triton.Config({chosen}, num_warps={warps}, num_stages={stages})"
 
+    def usage(self) -> str:
+        """Return where the configuration belongs."""
+        environment = ", ".join(self._environment.split("|"))
+        return f"in `triton.autotune(configs=[...])` of a kernel with these tiles; measured with {environment}"
+
     def fingerprint(self) -> str:
         """Return a text that changes with the kernels, the GPU and the versions."""
         content = "".join(Path(__file__).with_name(f"{name}.py").read_text() for name in ("kernels", "worker"))

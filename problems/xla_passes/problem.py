@@ -78,6 +78,13 @@ class XlaPassesProblem(LiveProblem):
         note = f"  # {PIPELINE}: XLA's default pipeline, which has no name in hlo-opt" if PIPELINE in names else ""
         return ",".join(names) + note
 
+    def usage(self) -> str:
+        """Return which tool takes the passes."""
+        return (
+            "`hlo-opt --passes=...` with these passes; build it from XLA's sources, those of jaxlib"
+            f" {version('jaxlib')}. JAX has no option for the order of passes"
+        )
+
     def fingerprint(self) -> str:
         """Return a text that changes with the program, the actions and the version of jaxlib."""
         return self._content

@@ -79,6 +79,13 @@ class PallasProblem(LiveProblem):
         """Return the name and value of every parameter."""
         return tuple(self.space.describe(config).items())
 
+    def usage(self) -> str:
+        """Return for which version the code is."""
+        return (
+            f"this Python code, for one core of {self._machine} with libtpu {self._libtpu}; costs are estimates, so"
+            " measure it on the machine"
+        )
+
     def fingerprint(self) -> str:
         """Return a text that changes with the kernel's parameters, the machine and the version of libtpu."""
         return self._content

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from jax.sharding import SingleDeviceSharding
 from bbo_problems.xla_tpu.marks import rewritten
 from {module} import {name}
 
-compiler_options = {options}
+compiler_options = {options}{environment}
 barriers = {barriers}
 layouts = {layouts}
 argument_orders = {arguments}
@@ -59,11 +60,18 @@ def paste(head: str, name: str, file: Path | None, description: Description, dec
         module=file.stem if file else f"{__package__}.blocks",
         name=name,
         options=_lines(dict(decisions.flags), {}),
+        environment=_environment(decisions),
         barriers=_lines(dict.fromkeys(decisions.barriers), marks),
         layouts=_lines(dict(decisions.layouts), marks),
         arguments=_lines(dict(decisions.arguments), dict(enumerate(description.arguments))),
         results=_lines(dict(decisions.results), dict(enumerate(description.results))),
     )
+
+
+def _environment(decisions: Decisions) -> str:
+    """Return a comment with the environment variable that sets the flags for a whole process; none without flags."""
+    flags = shlex.quote(" ".join(f"--{name}={value}" for name, value in decisions.flags))
+    return f"\n# or for all programs of a process: LIBTPU_INIT_ARGS={flags}" if decisions.flags else ""
 
 
 def _lines(chosen: Mapping[Any, Any], values: Mapping[Any, Value]) -> str:

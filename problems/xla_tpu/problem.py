@@ -99,6 +99,13 @@ class XlaTpuProblem(LiveProblem):
 
         return declare(self._description, self._decisions)
 
+    def usage(self) -> str:
+        """Return for which version the code is."""
+        return (
+            f"this Python code, for one core of {self._machine} with libtpu {self._libtpu}; costs are the compiler's"
+            " estimates, so measure it on the machine. Another libtpu may not know a flag"
+        )
+
     def fingerprint(self) -> str:
         """Return a text that changes with the program, the machine, the parameters and the version of libtpu."""
         return self._content

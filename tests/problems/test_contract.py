@@ -73,3 +73,8 @@ def test_a_direct_call_checks_width_type_and_range(problem: str) -> None:
     for rows in (row[:, :-1], np.pad(row, (0, 1)), row.astype(float), row + one, row - one):
         with pytest.raises(ValueError, match="candidate"):
             loaded.evaluate(rows)
+
+
+def test_every_family_says_how_to_use_what_it_pastes() -> None:
+    silent = [name for name, family in REGISTRY.families().items() if family().usage is Problem.usage]
+    assert silent == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from bbo_suite.core.program import Kernel, Program
@@ -24,16 +25,21 @@ def picture(laid: LaidOutProgram, fusion: Fusion, machine: Machine, settings: Se
       settings: what is chosen for nodes; a kernel has those of all nodes that it computes.
     """
     fused, hertz = fusion.last_program(), float(machine.array()[Rate.HERTZ])
-    kernels = []
+    names, kernels = _names(laid), []
     for i, (result, cycles) in enumerate(zip(fused.result.tolist(), fused.cycles.tolist(), strict=True)):
         nodes = fused.members[fused.starts[i] : fused.starts[i + 1]].tolist()
         chosen = {name: text for v in nodes for name, text in settings.get(int(laid.origin[v]), {}).items()}
-        members = tuple(instruction(laid, v) for v in nodes)
-        kernels.append(Kernel(instruction(laid, result), cycles / hertz, members, chosen))
+        members = tuple(names[v] for v in nodes)
+        kernels.append(Kernel(names[result], cycles / hertz, members, chosen))
     return Program(tuple(kernels), fused.edges)
 
 
-def instruction(laid: LaidOutProgram, node: int) -> str:
-    """Return the name of a node, with its opcode if the name does not begin with it."""
-    name, opcode = laid.name(node), laid.opcode(node)
-    return name if name.startswith(opcode) else f"{name} ({opcode})"
+def _names(laid: LaidOutProgram) -> list[str]:
+    """Return the names of all nodes, with the opcode where a name does not begin with it, and numbers of copies."""
+    names, seen = [], Counter[str]()
+    for node in range(len(laid.origin)):
+        name, opcode = laid.name(node), laid.opcode(node)
+        seen[name] += 1
+        name = name if seen[name] == 1 else f"{name}~{seen[name]}"
+        names.append(name if name.startswith(opcode) else f"{name} ({opcode})")
+    return names

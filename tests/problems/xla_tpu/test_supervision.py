@@ -79,6 +79,8 @@ def test_pasted_code_is_python_and_names_every_decision(fake):
     assert "900 cycles estimated, the default 1,000; roofline +0.0%, peak memory +20.0%" in text
     assert "'xla_tpu_dot_dot_fusion': 'false'" in text and "barriers = [\n    'x'" in text
     assert "# x: float32[8, 128]" in text and "libtpu 0" in text
+    assert "# or for all programs of a process: LIBTPU_INIT_ARGS=--xla_tpu_dot_dot_fusion=false\n" in text
+    assert "LIBTPU_INIT_ARGS" not in fake.paste(fake.default_row()) and "libtpu 0" in fake.usage()
 
 
 def test_machine_and_version_are_part_of_the_identity(fake, monkeypatch):
