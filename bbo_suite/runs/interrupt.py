@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import tempfile
 import threading
@@ -25,19 +26,16 @@ class StopFile:
     """A context manager whose file `path` appears at Ctrl-C or SIGTERM; runs in any process check for it.
 
     Args:
-      folder: where to make the file if other machines must see it; by default the folder for temporary files.
+      near: for a file that other machines must see: it is made in a folder beside this path, whose name begins with
+        this name. Such folders of killed processes are removed, so only one process at a time may use a path.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
-        self._where = folder
+    def __init__(self, near: Path | None = None) -> None:
+        self._near = near
 
     def __enter__(self) -> Self:
         self._resources = contextlib.ExitStack()
-        if self._where is None:
-            folder = self._resources.enter_context(TemporaryFolder()).path
-        else:
-            made = tempfile.TemporaryDirectory(prefix=".bbo_suite_", dir=self._where)
-            folder = Path(self._resources.enter_context(made)).absolute()
+        folder = self._resources.enter_context(TemporaryFolder() if self._near is None else _shared_folder(self._near))
         self.path = folder / "stop"
         self._resources.enter_context(_handling(self._first))
         return self
@@ -57,6 +55,14 @@ class StopFile:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._resources.close()
+
+
+@contextlib.contextmanager
+def _shared_folder(near: Path) -> Iterator[Path]:
+    for left in near.parent.glob(f"{near.name}=*"):
+        shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f"{near.name}=", dir=near.parent) as folder:
+        yield Path(folder).absolute()
 
 
 @contextlib.contextmanager

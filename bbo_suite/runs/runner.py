@@ -53,7 +53,7 @@ def run_study(study: StudyPlan, jobs: int | None, display: Display, cluster: str
             plan = study.prepare()
         if not exists:
             alone.enter_context(_alone(study))
-        stop = alone.enter_context(StopFile(study.path if cluster else None))
+        stop = alone.enter_context(StopFile(study.path / f".stop{_share(study)}" if cluster else None))
         study.announce()
         for why in sorted({planned.facts[UNVERSIONED] for planned in plan if UNVERSIONED in planned.facts}):
             print(f"this study cannot be resumed, because {why}", file=sys.stderr)
@@ -94,14 +94,17 @@ def _shown(outcomes: Iterable[Outcome], ended: Callable[[Path], None]) -> Iterat
         yield outcome
 
 
+def _share(study: StudyPlan) -> str:
+    """Return how files of this share of a study end; nothing for the whole study."""
+    return "" if study.only is None else f"-{study.only[0]}-of-{study.only[1]}"
+
+
 @contextmanager
 def _alone(study: StudyPlan) -> Iterator[None]:
     """Prevent other processes from writing the same study, or the same share of it, inside the block."""
     study.claim()
-    share = "" if study.only is None else f"{study.only[0]}/{study.only[1]}"
-    name = f"{LOCK}-{share.replace('/', '-of-')}" if share else LOCK
-    content = f"share {share} of study {study.name!r}" if share else f"study {study.name!r}"
+    share = "" if study.only is None else f"share {study.only[0]}/{study.only[1]} of "
     with disk_errors(study.path):
-        held = acquired(study.path / name, content)
+        held = acquired(study.path / f"{LOCK}{_share(study)}", f"{share}study {study.name!r}")
     with held:
         yield

@@ -11,7 +11,6 @@ import weakref
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Self
 
 _PREFIX = "bbo-suite-"
 
@@ -30,20 +29,25 @@ class TemporaryFolder:
         self.path, lock = _locked_folder()
         self.remove = weakref.finalize(self, _remove, self.path, lock, os.getpid())
 
-    def __enter__(self) -> Self:
-        return self
+    def __enter__(self) -> Path:
+        return self.path
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.remove()
 
 
-def _locked_folder() -> tuple[Path, int]:
+def _locked_folder() -> tuple[Path, int | None]:
+    """Return a new folder and its lock, None if the disk has no locks: then a killed process leaves the folder."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
-        with contextlib.suppress(OSError):  # before it was locked, another process took it for a leftover
+        try:
             lock = _lock(folder)
-            if folder.exists():
-                return folder, lock
+        except (FileNotFoundError, BlockingIOError):  # another process takes it for a leftover
+            continue
+        except OSError:
+            return folder, None
+        if folder.exists():
+            return folder, lock
 
 
 def _lock(folder: Path) -> int:
@@ -57,9 +61,11 @@ def _lock(folder: Path) -> int:
     return descriptor
 
 
-def _remove(folder: Path, lock: int, owner: int) -> None:
-    if os.getpid() == owner:  # a fork has a copy of the object
-        shutil.rmtree(folder, ignore_errors=True)
+def _remove(folder: Path, lock: int | None, owner: int) -> None:
+    if os.getpid() != owner:  # a fork has a copy of the object
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    if lock is not None:
         os.close(lock)
 
 

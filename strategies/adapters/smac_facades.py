@@ -6,7 +6,6 @@ import functools
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Kind, Strategy, option
 from bbo_suite.libraries import require
+from bbo_suite.supervised.temporary import TemporaryFolder
 
 from .adapter import Adapter, one_of
 from .coding import Coding
@@ -56,8 +56,8 @@ class Smac(Adapter):
         from smac.runhistory.dataclasses import TrialInfo
 
         logging.getLogger("smac").setLevel(logging.ERROR)  # it warns of spaces that are nearly used up
-        self._folder, space = TemporaryDirectory(), _config_space(self.coding, self.seed)
-        files = {"output_directory": self._folder.name, "deterministic": True}
+        self._folder, space = TemporaryFolder(), _config_space(self.coding, self.seed)
+        files = {"output_directory": str(self._folder.path), "deterministic": True}
         scenario = smac.Scenario(space, n_trials=self.budget + 1, seed=self.seed, **files)
         facade: Any = getattr(smac, self.name)
         design = facade.get_initial_design(scenario, n_configs=self.options.startup or None)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
-import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
 from bbo_suite.errors import UserError, did_you_mean
-from bbo_suite.files import cache_folder
+from bbo_suite.files import cache_folder, replacing
+from bbo_suite.supervised.temporary import TemporaryFolder
 
 from ..models.catalogue import PROGRAMS
 
@@ -32,10 +33,10 @@ def program(name: str) -> Path:
     """
     if name not in (known := names()):
         raise UserError(f"there is no program {name!r}.{did_you_mean(name, known)}")
-    shipped, kept = SHIPPED / f"{name}.hlo.gz", cache_folder(f"programs-jax-{version('jax')}") / f"{name}.hlo.gz"
-    for path in (shipped, kept):
-        if path.exists():
-            return path
+    if (shipped := SHIPPED / f"{name}.hlo.gz").exists():
+        return shipped
+    if (kept := cache_folder(f"programs-jax-{version('jax')}") / f"{name}.hlo.gz").exists():
+        return kept
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
         _lower(name, kept)
@@ -48,10 +49,11 @@ def program(name: str) -> Path:
 
 def _lower(name: str, target: Path) -> None:
     """Lower in a process of its own, because JAX is heavy and an evaluation does not need it."""
-    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-        command = [sys.executable, "-m", f"{_COMPILER}.models.lower", name, "--out", folder]
+    with TemporaryFolder() as folder:
+        command = [sys.executable, "-m", f"{_COMPILER}.models.lower", name, "--out", str(folder)]
         done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"JAX_PLATFORMS": "cpu"})
         if done.returncode:
             reason = (done.stderr.strip() or "no reason given").splitlines()[-1]
             raise UserError(f"the program {name} cannot be lowered ({reason}); is jax {version('jax')} sound?")
-        (Path(folder) / target.name).replace(target)  # atomic, so that another process never sees a partial file
+        with replacing(target) as unfinished:
+            shutil.copyfile(folder / target.name, unfinished)

@@ -150,6 +150,15 @@ def test_stop_file_appears_at_the_first_signal_and_the_handler_comes_back():
     assert not stop.path.exists()
 
 
+def test_a_stop_file_for_other_machines_replaces_that_of_a_killed_process(tmp_path):
+    left = [tmp_path / name for name in (".stop=x", ".stop-1-of-2=x")]
+    for folder in left:
+        folder.mkdir()
+    with StopFile(tmp_path / ".stop") as stop:
+        assert stop.path.parent.parent == tmp_path and [folder.exists() for folder in left] == [False, True]
+    assert list(tmp_path.iterdir()) == left[1:]
+
+
 def test_processes_that_are_started_while_it_is_ignored_never_see_it():
     before = signal.getsignal(signal.SIGINT)
     code = "import signal; print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)"

@@ -1,6 +1,7 @@
 """Nothing is left behind: no process, whatever it does to hide and whoever is killed, and no temporary folder."""
 
 import ctypes
+import errno
 import os
 import shutil
 import signal
@@ -129,10 +130,10 @@ def test_folders_of_dead_processes_are_removed_at_the_next_start(temporary):
     processes[0].kill()
     processes[0].wait()
     with TemporaryFolder() as own:
-        assert set(temporary.iterdir()) == {alive, own.path}
+        assert set(temporary.iterdir()) == {alive, own}
     processes[1].kill()
     processes[1].wait()
-    assert not own.path.exists() and not dead.exists()
+    assert not own.exists() and not dead.exists()
 
 
 def test_a_link_with_the_name_of_a_leftover_is_not_followed(temporary, tmp_path_factory):
@@ -141,3 +142,13 @@ def test_a_link_with_the_name_of_a_leftover_is_not_followed(temporary, tmp_path_
     (temporary / "bbo-suite-x").symlink_to(other)
     with TemporaryFolder():
         assert (other / "file").exists()
+
+
+def test_a_disk_without_locks_is_used_all_the_same(temporary, monkeypatch):
+    def refuse(descriptor, operation):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with TemporaryFolder() as folder:
+        assert folder.is_dir()
+    assert not folder.exists()
