@@ -1,5 +1,6 @@
 """What is exported and imported again is what was stored."""
 
+import csv
 import dataclasses
 import math
 import weakref
@@ -54,6 +55,7 @@ def drawn_rows(drawn):
 
 @pytest.mark.parametrize("name", ["csv", "parquet", "ioh"])
 @given(st.lists(st.tuples(HOSTILE, HOSTILE, ROWS), min_size=1, max_size=3))
+@example([("=1+1", "'=1", [(Status.TIMEOUT, 1.0, 0.5, "@SUM(A1)"), (Status.TIMEOUT, 1.0, 0.5, "-2'")])])
 @example([("a\rb", "\0", [(Status.OK, 1.0, 0.5, "")]), ("a\rb", "c", [(Status.TIMEOUT, 1.0, 0.5, "\x85x")])])
 @settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_hostile_names_failures_and_numbers_come_back_exactly(name, tmp_path_factory, drawn):
@@ -74,6 +76,18 @@ def test_hostile_names_failures_and_numbers_come_back_exactly(name, tmp_path_fac
         if name == "ioh":  # numbers only
             ours = [dataclasses.replace(row, digest="", reason="") for row in ours]
         assert theirs == ours
+
+
+def test_no_text_of_a_csv_table_begins_like_a_formula(tmp_path):
+    texts = ["=cmd|' /C calc'!A0", "+1", "-1", "@x", "'=1", "'", "a=1"]
+    for seed, text in enumerate(texts):
+        failed = [Row(1, "0" * 16, math.inf, Status.TIMEOUT, 0.5, 0.5, "", text)]
+        store(tmp_path, failed, problem=text, strategy=text, unit=text, seed=seed)
+    with exported(tmp_path, "csv")[0].open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    marked = {"'" + text for text in texts[:5]} | {"'", "a=1"}
+    assert all({row[name] for row in rows} == marked for name in ("problem", "strategy", "unit", "reason"))
+    assert all(cell[:1] not in tuple("=+-@\t\r") for row in rows for cell in row.values())
 
 
 def test_a_run_that_is_being_written_is_exported_as_far_as_it_is(tmp_path):
