@@ -1,7 +1,23 @@
 """bbo_suite: the benchmark suite on which search strategies for compilers are compared."""
+# ruff: noqa: E402 - Ctrl-C is handled before the imports that take long
 
+import os
+import signal
+import sys
 from importlib import import_module
 from typing import Any
+
+
+def _stop(*_: object) -> None:
+    """End the command line at Ctrl-C while it starts, when it would end in the traceback of an import."""
+    os.write(2, b"stopped\n")
+    os._exit(130)
+
+
+_STARTING = "bbo_suite" in sys.orig_argv and sys.argv[:1] == ["-m"]
+"""True while `python -m bbo_suite` imports this package."""
+if _STARTING and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, _stop)
 
 from .api import load, problem, run
 from .core.constraint import Constraint

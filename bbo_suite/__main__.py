@@ -8,6 +8,7 @@ import signal
 import sys
 from typing import Any
 
+from . import _stop
 from .errors import UserError
 
 
@@ -18,11 +19,14 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that it leaves no process and no folder, as Ctrl-C
     try:
+        if signal.getsignal(signal.SIGINT) is _stop:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         _run()
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
         sys.exit(130)
     except BrokenPipeError:  # the reader, such as `head`, has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+import typer.core
 
 from ..core import quantities
 from ..errors import UserError
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
+INTERRUPTED = 130
+"""The exit code after Ctrl-C."""
+
+
+class _Group(typer.core.TyperGroup):
+    """The commands; Ctrl-C prints one word, where typer would print nothing."""
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - the context is of a class that typer does not export
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            print("stopped", file=sys.stderr)
+            raise typer.Exit(INTERRUPTED) from None
+
+
+app = typer.Typer(cls=_Group, no_args_is_help=True, pretty_exceptions_enable=False)
 
 StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="Name of the study.")]
 Results = Annotated[Path, typer.Option(help="The folder of all studies.")]
@@ -31,9 +48,6 @@ Quiet = Annotated[bool, typer.Option(help="Do not show progress.")]
 
 UsageError: type[Any] = typer.BadParameter.__bases__[0]
 """What the command line's parser raises; the module that defines it differs between versions of typer."""
-
-INTERRUPTED = 130
-"""The exit code after Ctrl-C."""
 
 
 def count_option(help: str) -> Any:  # noqa: ANN401 - typer's own class is not public

@@ -133,6 +133,22 @@ def test_worker_processes_end_when_their_parent_is_killed_even_during_a_batch(tm
     process.communicate()
 
 
+@pytest.mark.parametrize("place", ["bbo_suite.core.space", "bbo_suite.runs.study_plan", "bbo_suite.report"])
+def test_an_interrupt_while_a_command_starts_is_one_word(tmp_path, place):
+    code = f"""if True:
+        import importlib.abc, os, signal, sys
+        class Finder(importlib.abc.MetaPathFinder):  # presses Ctrl-C in the middle of an import
+            def find_spec(self, name, path, target=None):
+                if name == {place!r}:
+                    os.kill(os.getpid(), signal.SIGINT)
+        sys.meta_path.insert(0, Finder())"""
+    (tmp_path / "sitecustomize.py").write_text(code)
+    command = [sys.executable, "-m", "bbo_suite", "report" if place.endswith("report") else "run", "s"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "stopped\n")
+
+
 def others_in_group(group):
     stats = [path.read_text().rpartition(")")[2].split() for path in Path("/proc").glob("[0-9]*/stat") if path.exists()]
     return [fields for fields in stats if int(fields[2]) == group and fields[0] != "Z"]
