@@ -8,6 +8,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+_MOST = 30
+"""The most names that a message lists."""
+
 
 class UserError(Exception):
     """One clear sentence that names the input and the remedy; the command line prints it and exits with 1."""
@@ -15,11 +18,14 @@ class UserError(Exception):
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return `` Did you mean 'x'?`` for the closest known name, or the list of known names if none is close."""
-    names = sorted(known)
+    names = sorted(set(known))
     if not names:
         return " There are none yet."
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    return f" Did you mean {close[0]!r}?" if close else f" Known: {', '.join(names)}."
+    if close:
+        return f" Did you mean {close[0]!r}?"
+    more = f" and {len(names) - _MOST:,} more" if len(names) > _MOST else ""
+    return f" Known: {', '.join(names[:_MOST])}{more}."
 
 
 @contextmanager

@@ -33,18 +33,20 @@ class _Group(typer.core.TyperGroup):
 app = typer.Typer(cls=_Group, no_args_is_help=True, pretty_exceptions_enable=False)
 
 StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="Name of the study.")]
-Results = Annotated[Path, typer.Option(help="The folder of all studies.")]
+Results = Annotated[Path, typer.Option(metavar="FOLDER", help="The folder of all studies.")]
 Plugins = Annotated[
     list[Path] | None,
     typer.Option(
-        "--plugin", help="Python file with a strategy or a problem; the id is the file's name. May be repeated."
+        "--plugin",
+        metavar="FILE",
+        help="Python file with a strategy or a problem; the id is the file's name. May be repeated.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, to standard output.")]
 AsLines = Annotated[
     bool, typer.Option("--json", help="Print JSON, one object per line, and nothing else, to standard output.")
 ]
-Quiet = Annotated[bool, typer.Option(help="Do not show progress.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Do not show progress.")]
 
 UsageError: type[Any] = typer.BadParameter.__bases__[0]
 """What the command line's parser raises; the module that defines it differs between versions of typer."""

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from ..core.space import count_text
-from .tables import wide_console
+from .tables import fitting_table, wide_console
 
 
 def _table(*names: str) -> Table:
@@ -50,16 +50,24 @@ def family_table(families: Mapping[tuple[str, str], Sequence[str]], in_full: boo
 
 def study_table(found: Sequence[dict[str, Any]], results: Path) -> None:
     """Print stored studies, one line each."""
-    table = _table("study", "problems", "strategies", "runs done", "budget", "last change (UTC)")
-    for study in found:
-        done = f"{study['done']:,} of {study['runs']:,}"
-        budget = "" if study["budget"] is None else f"{study['budget']:,}"
-        names = (_few(study[key]) for key in ("problems", "strategies"))
-        table.add_row(*map(escape, (study["study"], *names, done, budget, study["changed"][:16].replace("T", " "))))
     if not found:
         print(f"there are no studies in {results} yet; `run` makes one")
         return
-    wide_console().print(table)
+    console = wide_console()
+    console.print(
+        fitting_table(list(map(_cells, found)), ("budget", "strategies", "problems"), console.width, f"in {results}")
+    )
+
+
+def _cells(study: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        "study": study["study"],
+        "problems": _few(study["problems"]),
+        "strategies": _few(study["strategies"]),
+        "runs done": f"{study['done']:,} of {study['runs']:,}",
+        "budget": "" if study["budget"] is None else f"{study['budget']:,}",
+        "last change (UTC)": study["changed"][:16].replace("T", " "),
+    }
 
 
 def _few(names: Sequence[str]) -> str:

@@ -19,7 +19,7 @@ def export(
     study: StudyName,
     to: Annotated[To, typer.Option(help="The format to write.")],
     out: Annotated[
-        Path | None, typer.Option(help="The file or folder to write (default: in the study's folder).")
+        Path | None, typer.Option(metavar="FILE", help="The file or folder to write (default: in the study's folder).")
     ] = None,
     results: Results = Path("results"),
     plugin: Plugins = None,
@@ -39,8 +39,12 @@ def import_(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="A file written by `export` as csv, parquet, ioh or optuna.")
     ],
-    study: Annotated[str | None, typer.Option(help="Name of the study (default: taken from the file).")] = None,
-    problem: Annotated[str | None, typer.Option(help="The problem of the runs, if the file does not name it.")] = None,
+    study: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Name of the study (default: taken from the file).")
+    ] = None,
+    problem: Annotated[
+        str | None, typer.Option(metavar="ID", help="The problem of the runs, if the file does not name it.")
+    ] = None,
     results: Results = Path("results"),
     plugin: Plugins = None,
 ) -> None:

@@ -25,8 +25,8 @@ def list_(
     what: Annotated[
         str | None,
         typer.Argument(
-            metavar="[strategies|problems|studies|TEXT]",
-            help="What to list; any other text: the ids that contain it, such as the name of a family.",
+            metavar="[WHAT]",
+            help="strategies, problems or studies; any other text, such as a family: the ids that contain it.",
         ),
     ] = None,
     results: Results = Path("results"),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 import typer
 
 from ..errors import UserError
 from .app import AsLines, app, json_line
+from .durations import duration
 from .study_options import StudyOptions, takes_study
 
 
@@ -23,8 +25,10 @@ def plan(
     from ..runs.processes import default_jobs
     from ..runs.workload import workload
     from .progress import display
-    from .tables import plan_table, reserved
+    from .tables import reserved
 
+    if options.jobs is not None and options.jobs < 1:
+        raise UserError(f"jobs must be 1 or more, not {options.jobs}")
     if as_list and options.only:
         raise UserError("--list divides the runs itself; leave out --only")
     with reserved(as_json or as_list):
@@ -38,4 +42,32 @@ def plan(
     for item in items if as_json else ():
         print(json_line(item))
     if not (as_list or as_json):
-        plan_table(items, options.jobs or default_jobs(len(planned)))
+        _print(items, options.jobs or default_jobs(len(planned)))
+
+
+def _print(items: Sequence[Mapping[str, Any]], jobs: int) -> None:
+    """Print the amount of work: one line per strategy and problem, the total, and how long it will take."""
+    from .tables import fitting_table, wide_console
+
+    summed = ("runs", "done", "evaluations", "bytes", "seconds")
+    total = {
+        "problem": "total",
+        "strategy": "",
+        "parameters": None,
+        **{key: sum(i[key] for i in items) for key in summed},
+    }
+    console, caption = wide_console(), "time: of all runs one after another, estimated; stored MB: at the full budget"
+    lines = [_cells(item) for item in (*items, total)]
+    console.print(fitting_table(lines, ("parameters", "stored MB", "done", "evaluations"), console.width, caption))
+    left = total["runs"] - total["done"]
+    at_once = max(1, min(jobs, left))
+    longest = max((item["seconds"] / max(1, item["runs"] - item["done"]) for item in items), default=0.0)
+    print(f"{left:,} runs to do, {at_once} at a time: about {duration(max(total['seconds'] / at_once, longest))}")
+
+
+def _cells(item: Mapping[str, Any]) -> dict[str, str]:
+    counts = {
+        key: "" if item[key] is None else f"{item[key]:,}" for key in ("runs", "done", "parameters", "evaluations")
+    }
+    names = {"problem": item["problem"], "strategy": item["strategy"]}
+    return {**names, **counts, "stored MB": f"{item['bytes'] / 1e6:,.1f}", "time": duration(item["seconds"])}

@@ -36,7 +36,9 @@ class Style(StrEnum):
 @app.command()
 def plot(
     study: StudyName,
-    figure: Annotated[list[str] | None, typer.Option(help="Draw only this figure. May be repeated.")] = None,
+    figure: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Draw only this figure. May be repeated.")
+    ] = None,
     format_: Annotated[
         list[Format] | None,
         typer.Option("--format", help="File format (default: svg and png; pdf with --style paper). May be repeated."),

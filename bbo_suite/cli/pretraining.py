@@ -12,15 +12,20 @@ from .app import Plugins, Quiet, app, count_option, key_values
 
 @app.command()
 def pretrain(
-    strategy: Annotated[str, typer.Option(help="The strategy to train.")],
-    problem: Annotated[list[str], typer.Option(help="A training problem. May be repeated.")],
-    out: Annotated[Path, typer.Option(help="The file to write; use it with `run --option pretrained=FILE`.")],
+    strategy: Annotated[str, typer.Option(metavar="ID", help="The strategy to train.")],
+    problem: Annotated[list[str], typer.Option(metavar="ID", help="A training problem. May be repeated.")],
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="The file to write; use it with `run --option pretrained=FILE`.")
+    ],
     budget: Annotated[int, count_option("Total evaluations, shared by the problems.")] = 100_000,
     seed: Annotated[int, count_option("Seed of the random generator.")] = 0,
     plugin: Plugins = None,
     option: Annotated[
         list[str] | None,
-        typer.Option(help="An option of the strategy, as key=value; `show STRATEGY` lists them. May be repeated."),
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="An option of the strategy, as key=value; `show STRATEGY` lists them. May be repeated.",
+        ),
     ] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -29,9 +34,10 @@ def pretrain(
     from ..runs.strategy_options import chosen_options
     from ..tuning import pretraining
     from . import progress
+    from .tables import reserved
 
     registry = Registry(tuple(plugin or ()))
     options = chosen_options(registry, (strategy,), key_values(option or []))[strategy]
-    with progress.counted("pretraining", budget, quiet) as shown:
+    with reserved(True), progress.counted("pretraining", budget, quiet) as shown:
         pretraining.pretrain(registry, strategy, problem, out, budget, seed, options, shown)
     print(out)

@@ -16,13 +16,14 @@ def record(
     problem: Annotated[
         str, typer.Argument(metavar="PROBLEM", help="Id of the problem: family/instance, or family:path for a file.")
     ],
-    out: Annotated[Path, typer.Option(help="The file to write: .json or .json.gz (T4), or .parquet.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The file to write: .json or .json.gz (T4), or .parquet.")],
     sample: Annotated[
         int | None, count_option("Number of candidates to measure, drawn at random (default: all).")
     ] = None,
     seed: Annotated[int, count_option("Seed of the sample and of the order.")] = 0,
     parameter: Annotated[
-        list[str] | None, typer.Option(help="Vary only this parameter; the others keep their default. May be repeated.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Vary only this parameter; the others keep their default. May be repeated."),
     ] = None,
     workers: Annotated[int, count_option("Compiler processes, for problems with a live compiler.")] = 1,
     plugin: Plugins = None,
@@ -34,9 +35,10 @@ def record(
     from ..recording import record as recording
     from ..registry import Registry
     from . import progress
+    from .tables import reserved
 
     registry, names = Registry(tuple(plugin or ())), tuple(parameter or ())
-    with ExitStack() as stack:
+    with reserved(True), ExitStack() as stack:  # problems may print
 
         def shown(total: int) -> recording.Progress:
             return stack.enter_context(progress.counted("recording", total, quiet))

@@ -15,9 +15,12 @@ def report(
     study: StudyName,
     results: Results = Path("results"),
     out: Annotated[
-        Path | None, typer.Option(help="The file to write (default: report.html in the study's folder).")
+        Path | None,
+        typer.Option(metavar="FILE", help="The file to write (default: report.html in the study's folder)."),
     ] = None,
-    compare: Annotated[str | None, typer.Option(help="Another study to compare with: its name or its folder.")] = None,
+    compare: Annotated[
+        str | None, typer.Option(metavar="STUDY", help="Another study to compare with: its name or its folder.")
+    ] = None,
     plugin: Plugins = None,
 ) -> None:
     """Write a study's results, statistical tests, figures and limits as one HTML page, and print its path."""

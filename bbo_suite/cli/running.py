@@ -54,8 +54,12 @@ def run(
 def _conclude(study: StudyPlan, options: StudyOptions) -> None:
     """Print the headline of the report, which covers all runs of the study, and the commands that come next."""
     from ..report import headline
+    from .tables import wide_console
 
-    print(f"\n{headline(study.name, study.results)}\n")
+    console = wide_console()
+    print()
+    console.print(headline(study.name, study.results), markup=False, highlight=False, soft_wrap=not console.is_terminal)
+    print()
     print(f"next: {_command('report', study)}  (figures and tests on one page)")
     plugins = "".join(f" --plugin {shlex.quote(str(path))}" for path in options.plugin or ())
     print(f"      {_command('best', study)}{plugins}  (what was found, measured again)")

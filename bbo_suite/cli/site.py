@@ -13,7 +13,7 @@ from .app import Plugins, Results, app
 
 @app.command()
 def site(
-    out: Annotated[Path, typer.Option(help="The folder to write to.")],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to write to.")],
     results: Results = Path("results"),
     plugin: Plugins = None,
 ) -> None:

@@ -29,11 +29,14 @@ class StudyOptions:
     """The options that define a study, as given on the command line."""
 
     strategy: Annotated[
-        list[str] | None, typer.Option(help="Id of a strategy, as `list strategies` shows. May be repeated.")
+        list[str] | None,
+        typer.Option(metavar="ID", help="Id of a strategy, as `list strategies` shows. May be repeated."),
     ] = None
     problem: Annotated[
         list[str] | None,
-        typer.Option(help="Id of a problem: family/instance, or family:path for a file. May be repeated."),
+        typer.Option(
+            metavar="ID", help="Id of a problem: family/instance, or family:path for a file. May be repeated."
+        ),
     ] = None
     budget: Annotated[int, count_option("Evaluations per run.")] = 10_000
     repeats: Annotated[
@@ -48,16 +51,21 @@ class StudyOptions:
         str | None,
         typer.Option(metavar="K/N", help="Run only the K-th of N shares of the runs; shares may run at the same time."),
     ] = None
-    study: Annotated[str | None, typer.Option(help="Name of the study (default: derived from the settings).")] = None
+    study: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Name of the study (default: derived from the settings).")
+    ] = None
     results: Results = Path("results")
     plugin: Plugins = None
     option: Annotated[
         list[str] | None,
         typer.Option(
-            help="A strategy's option: key=value or strategy.key=value; `show STRATEGY` lists them. May be repeated."
+            metavar="KEY=VALUE",
+            help="A strategy's option: key=value or strategy.key=value; `show STRATEGY` lists them. May be repeated.",
         ),
     ] = None
-    all_configs: Annotated[bool, typer.Option(help="Store every candidate in full, not only the improvements.")] = False
+    all_configs: Annotated[
+        bool, typer.Option("--all-configs", help="Store every candidate in full, not only the improvements.")
+    ] = False
     quiet: Quiet = False
 
     def to_study(self) -> StudyPlan:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .app import AsJson, Plugins, Quiet, Results, app, count_option, json_line
 
+if TYPE_CHECKING:
+    from ..tuning.tune import Tuning, TuningResult
+
 
 @app.command()
 def tune_strategy(
     strategy: Annotated[str, typer.Argument(metavar="STRATEGY", help="Id of the strategy to tune.")],
-    problem: Annotated[list[str] | None, typer.Option(help="A training problem. May be repeated.")] = None,
-    problems_from: Annotated[Path | None, typer.Option(help="A file of training problems, one id per line.")] = None,
+    problem: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="A training problem. May be repeated.")
+    ] = None,
+    problems_from: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A file of training problems, one id per line.")
+    ] = None,
     trials: Annotated[int, count_option("Number of settings to try, including the shipped defaults.")] = 30,
     budget: Annotated[int, count_option("Evaluations per run.")] = 2000,
     repeats: Annotated[int, count_option("Runs (seeds) of each setting on each problem.")] = 2,
@@ -22,11 +30,12 @@ def tune_strategy(
     batch: Annotated[int, count_option("Candidates per call of the strategy.")] = 100,
     jobs: Annotated[int | None, count_option("Parallel runs, one process each (default: number of cores).")] = None,
     study: Annotated[
-        str | None, typer.Option(help="Name of the study's folder (default: derived from the settings).")
+        str | None,
+        typer.Option(metavar="NAME", help="Name of the study's folder (default: derived from the settings)."),
     ] = None,
     results: Results = Path("results"),
     plugin: Plugins = None,
-    out: Annotated[Path | None, typer.Option(help="Write the result to this file, as JSON.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the result to this file, as JSON.")] = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -34,7 +43,7 @@ def tune_strategy(
     from ..registry import Registry
     from ..tuning import tune as tuning
     from .progress import display
-    from .tables import reserved, tuning_table
+    from .tables import reserved
 
     registry = Registry(tuple(plugin or ()))
     problems = tuple(dict.fromkeys([*(problem or []), *tuning.read_problems(problems_from)]))
@@ -45,4 +54,27 @@ def tune_strategy(
         result = tuning.tune(plan)
     if out is not None:
         tuning.write(plan, result, out)
-    print(json_line(tuning.facts(plan, result))) if as_json else tuning_table(plan, result)
+    print(json_line(tuning.facts(plan, result))) if as_json else _print(plan, result)
+
+
+def _print(plan: Tuning, result: TuningResult) -> None:
+    """Print the tuned setting next to the shipped defaults, and the command that uses it."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    from ..tuning.tune import changed, option_text
+    from .tables import wide_console
+
+    table = Table("problem", "shipped defaults", "tuned")
+    for problem, gain in result.shipped.items():
+        table.add_row(escape(problem), f"{math.exp(gain):.4f}", f"{math.exp(result.tuned[problem]):.4f}")
+    seeds = f"{2 * plan.repeats} fresh seeds"
+    table.caption = f"speedup after {plan.budget:,} evaluations, geometric mean of {seeds}; higher is better"
+    console, setting = wide_console(), changed(result)
+    console.print(table)
+    print(f"score: {result.score:.4f} in the search, {result.fresh_score:.4f} on {seeds}; the shipped defaults score 1")
+    if not setting or result.fresh_score <= 1:
+        print(f"keep the shipped defaults: none of {plan.trials} settings is better")
+        return
+    options = " ".join(f"--option {plan.strategy}.{text}" for text in option_text(setting).split(" "))
+    print(f"python -m bbo_suite run --strategy {plan.strategy} {options}")

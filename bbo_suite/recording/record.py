@@ -110,8 +110,10 @@ def _free(space: Space, columns: Sequence[int]) -> Space:
 
 def _candidates(problem: Problem, columns: Sequence[int], sample: int | None, seed: int) -> NDArray:
     """Return distinct allowed candidates, the default first."""
-    if seed < 0 or (sample is not None and sample < 1):
-        raise UserError(f"sample must be 1 or more and seed 0 or more, not {sample} and {seed}")
+    if sample is not None and sample < 1:
+        raise UserError(f"sample must be 1 or more, not {sample}")
+    if seed < 0:
+        raise UserError(f"seed must be 0 or more, not {seed}")
     space, default = problem.space, problem.default_row()
     part = space if len(columns) == len(space) else _free(space, columns)
     wanted = part.cardinality if sample is None else min(sample, part.cardinality)

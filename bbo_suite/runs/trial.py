@@ -20,6 +20,7 @@ def evaluation_pace(problem: Problem, workers: int) -> float:
     """Return the seconds that a random candidate takes, all workers together."""
     rng, count = np.random.default_rng(0), max(1, workers)
     problem.workers = workers
+    evaluate(problem, problem.space.sample(1, rng))  # the first one may start processes and compile the simulator
     while True:
         configs = problem.space.sample(count, rng)
         started = time.perf_counter()

@@ -68,8 +68,10 @@ def pretrain(
         raise UserError(f"{out} cannot be written; choose another file with --out")
     if out.exists():  # runs that used it could not resume with another file
         raise UserError(f"{out} exists already; choose another file with --out, or delete it if no run needs it")
-    if budget < 1 or seed < 0:
-        raise UserError(f"budget must be 1 or more and seed 0 or more, not {budget} and {seed}")
+    if budget < 1:
+        raise UserError(f"budget must be 1 or more, not {budget}")
+    if seed < 0:
+        raise UserError(f"seed must be 0 or more, not {seed}")
     lessons = [_lesson(registry, problem) for problem in problems]
     with error_boundary(f"strategy {strategy}", "pretrain"):
         learner(lessons, budget, np.random.default_rng(seed), options, out, progress)

@@ -151,8 +151,8 @@ def test_list_of_studies(suite, toy):
     assert abs((datetime.now(UTC) - datetime.fromisoformat(changed)).total_seconds()) < 60
     assert (first["study"], first["runs"], first["done"], first["budget"]) == ("a", 2, 1, None)
     text = suite("list", "studies").out
-    assert re.search(r"a +│ toy/small +│ pick +│ 1 of 2 ", text)
-    assert re.search(r"b +│ toy/small +│ pick +│ 3 of 3 +│ 10 ", text)
+    assert re.search(r"a +│ toy/small +│ pick +│ +1 of 2 ", text)
+    assert re.search(r"b +│ toy/small +│ pick +│ +3 of 3 +│ +10 ", text)
 
 
 def test_show_of_a_space_too_large_to_print(suite, tmp_path):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import bbo_suite.store.run_folder
+from bbo_suite.errors import did_you_mean
 from bbo_suite.store.run_folder import RunFolder
 
 STRATEGY = """
@@ -69,6 +70,26 @@ def refused(done, *words):
 def test_wrong_argument(suite, toy, tmp_path, arguments, words):
     refused(suite("run", *toy, *arguments), *words)
     assert not list(tmp_path.glob("results/*/*/rows.csv"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["plan", "--jobs", 0], ["jobs must be 1 or more, not 0"]),
+        (["record", "toy/small", "--out", "x.json", "--sample", 0], ["sample must be 1 or more, not 0"]),
+        (["record", "toy/small", "--out", "x.json", "--seed", -1], ["seed must be 0 or more, not -1"]),
+        (["pretrain", "--strategy", "rl", "--problem", "toy/small", "--out", "x", "--budget", 0], ["budget", "not 0"]),
+        (["pretrain", "--strategy", "rl", "--problem", "toy/small", "--out", "x", "--seed", -1], ["seed", "not -1"]),
+    ],
+)
+def test_wrong_number_of_other_commands(suite, toy, arguments, words):
+    refused(suite(*arguments, *toy), *words)
+
+
+def test_a_long_list_of_known_names_is_cut():
+    assert did_you_mean("zzz", ["a", "b", "a"]) == " Known: a, b."
+    hint = did_you_mean("zzz", [f"name{number:04}" for number in range(5000)])
+    assert hint.startswith(" Known: name0000, name0001") and hint.endswith(" and 4,970 more.")
 
 
 @pytest.mark.parametrize("arguments", [["--budget", "many"], ["--no-such"], ["--jobs"]])
