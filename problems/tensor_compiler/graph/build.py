@@ -41,7 +41,9 @@ def build(module: Module, source: str) -> ProgramGraph:
         raise UserError(f"{source}: {error}") from None
     except (Malformed, *FAULTS) as error:
         what = error if isinstance(error, Malformed) else f"an instruction is not well-formed ({error!r})"
-        raise UserError(f"{source}: {what}; let the program be printed again by XLA or jax") from error
+        raise UserError(
+            f"{source}: {what}; print it again with jax, or take *before_optimizations.txt of XLA's dumps"
+        ) from error
     if not ((graph.kind > Kind.FREE) & (graph.renamed < 0)).any():
         raise UserError(f"{source}: the program computes nothing; give one with at least one operation")
     return graph

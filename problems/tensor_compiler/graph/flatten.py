@@ -12,6 +12,7 @@ from bbo_suite import UserError
 from ..hlo.malformed import FAULTS, Malformed
 from ..hlo.module import Computation, Instruction, Module, Shape
 from ..hlo.opcodes import Kind, kind_of
+from .bitcasts import unlaid
 from .calls import inlined, inlined_size
 
 LARGEST_GRAPH = 2_000_000
@@ -24,7 +25,7 @@ DEEPEST_CALL = 100
 Value = Any
 """The value of an instruction: the number of a node, or a list of values for a tuple."""
 
-_PASSED_ON = ("copy-start", "copy-done", "async-done", "async-update", "add-dependency", "domain", "bitcast", "copy")
+_PASSED_ON = ("copy-start", "copy-done", "async-done", "async-update", "add-dependency", "domain", "copy")
 
 
 @dataclass(slots=True)
@@ -89,6 +90,8 @@ class Flattener:
             return operands[0][int(instruction.attributes["index"])]
         if opcode in _PASSED_ON or instruction.attributes.get("custom_call_target") == '"Sharding"':
             return operands[0]
+        if opcode == "bitcast":
+            return self._bitcast(instruction, operands, weight)
         if opcode == "opt-barrier":  # its users read what was written before it; they are not fused with its operands
             self._keep(operands[0])
             return self._sources(instruction.name, "get-tuple-element", instruction.shape, leaves(operands[0]), weight)
@@ -114,6 +117,13 @@ class Flattener:
         whole = self._add(instruction.name, instruction.opcode, Kind.OPAQUE, shape, inputs, weight, instruction)
         self._keep(whole)
         return self._sources(instruction.name, "get-tuple-element", shape, [whole], weight)
+
+    def _bitcast(self, instruction: Instruction, operands: list[Value], weight: float) -> Value:
+        """Add the operation whose work XLA saved by its choice of layouts, if there is one: layouts are chosen here."""
+        if isinstance(operands[0], list):
+            return operands[0]
+        known = unlaid(instruction, self.nodes[operands[0]].shape)
+        return operands[0] if known is None else self._operation(known, operands, weight)
 
     def _loop(self, instruction: Instruction, state: Value, weight: float, depth: int) -> Value:
         self._keep(state)

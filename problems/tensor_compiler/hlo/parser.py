@@ -52,7 +52,9 @@ class _Parser(Scanner):
 
     def module(self) -> Module:
         """Read the whole module."""
-        name = self.take(_MODULE, "a module that begins with `HloModule <name>`")[1]
+        name = self.take(
+            _MODULE, "a module that begins with `HloModule <name>`, such as *before_optimizations.txt of XLA's dumps"
+        )[1]
         self.attributes()
         computations: dict[str, Computation] = {}
         entries = []

@@ -125,6 +125,39 @@ def test_branches_are_assumed_to_run_equally_often() -> None:
     assert graph.weight[graph.opcodes.index("cosine")] == 0.5
 
 
+def attend(x, w):
+    """Return a loop of products in several orders of dimensions, whose results are written into an array."""
+
+    def step(c, _):
+        heads = jnp.einsum("btd,dhe->bthe", c, w)
+        return jnp.einsum("bthe,hed->btd", heads, w.transpose(1, 2, 0)), c[:, 0]
+
+    return jax.lax.scan(step, x, None, length=3)
+
+
+def test_text_after_optimizations_has_the_same_products() -> None:
+    lowered = jax.jit(attend).lower(ones(2, 16, 32), ones(32, 4, 8))
+    before = build(hlo.parse(lowered.compiler_ir("hlo").as_hlo_text()), "test")
+    after = build(hlo.parse(lowered.compile().as_text()), "test")
+    work = [graph.matrix.prod(axis=1) @ graph.weight for graph in (before, after)]
+    assert work[0] == work[1] == 3 * 2 * (2 * 16 * 32 * 32)
+
+
+@pytest.mark.parametrize(
+    ("bitcast", "opcodes"),
+    [
+        ("f32[4,8]{1,0} bitcast(p)", ["parameter", "negate"]),
+        ("f32[4,1,8]{2,1,0} bitcast(p)", ["parameter", "reshape", "negate"]),
+        ("f32[8,4]{0,1} bitcast(p)", ["parameter", "transpose", "negate"]),
+        ("f32[2,16]{1,0} bitcast(p)", ["parameter", "reshape", "negate"]),
+    ],
+)
+def test_a_bitcast_is_the_operation_that_it_was_before_layouts_were_chosen(bitcast: str, opcodes: list[str]) -> None:
+    shape = bitcast.partition(" ")[0]
+    lines = f"  p = f32[4,8]{{1,0}} parameter(0)\n  b = {bitcast}\n  ROOT n = {shape} negate(b)\n"
+    assert build(hlo.parse(f"HloModule m\nENTRY e {{\n{lines}}}"), "test").opcodes == opcodes
+
+
 def test_constants_cost_nothing() -> None:
     graph = graph_of(lambda x: x * jnp.full((64, 128), 3.0) + jnp.arange(128.0), ones(64, 128))
     assert set(graph.kind.tolist()) <= {Kind.SOURCE, Kind.FREE, Kind.ELEMENTWISE, Kind.BROADCAST}
