@@ -7,16 +7,19 @@ from pathlib import Path
 
 import numpy as np
 
+from .. import figures
 from ..errors import UserError
 from ..files import disk_errors, replacing
 from ..registry import Registry
 from ..store.folders import has_runs
 from . import answer, evaluations, limits, optimum, over_problems, per_problem, power, provenance, targets
 from .compare_text import comparison
+from .findings import Findings, findings
+from .interactive import Drawing
 from .judgement import Judgement, judge
 from .limits import Limit
 from .page import Page, html
-from .pictures import Picture, compared_rows, pictures
+from .pictures import Picture, compared_rows, drawing, pictures
 from .scores import Scores
 from .study_data import StudyData, read_study
 from .table import Table
@@ -79,9 +82,12 @@ def page(study: StudyData, other: StudyData | None = None, registry: Registry | 
     optima, unknown = optimum.optima(scores, registry or Registry())
     times = [] if study.only_results else [targets.running_times(scores)]
     tables = [*results, optima, *times, evaluations.spending(scores)]
+    found = findings(study, registry or Registry())
     return Page(
         title=study.name,
         summary=answer.summary(study.runs),
+        findings=found,
+        lead=_lead(study, found) if judgement.problems else None,
         answers=list(answer.sentences(judgement)),
         limits=[*_limits(study, judgement), *provenance.limits(study.runs), *unknown],
         compared=compared,
@@ -96,6 +102,14 @@ def _results(judgement: Judgement, rng: np.random.Generator) -> Iterator[Table]:
     yield per_problem.winners(judgement)
     yield per_problem.speedups(judgement.scores)
     yield from filter(None, [over_problems.pairwise(judgement)])
+
+
+def _lead(study: StudyData, found: Findings | None) -> Drawing | None:
+    """Return the convergence on the problem with the largest gain, if nothing that was found is drawn there."""
+    if found is None or study.only_results or not found.shown or found.shown[0].drawing:
+        return None
+    figure = figures.FIGURES.get("convergence")
+    return drawing(figure(study.frame, problems=[found.shown[0].problem])[0], "lead.") if figure else None
 
 
 def _pictures(study: StudyData, scores: Scores) -> list[Picture]:

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .interactive import script, template
+from .findings import Findings
+from .interactive import Drawing, script, template
 from .limits import Limit
 from .pictures import Picture
 from .table import Table
@@ -21,6 +22,8 @@ class Page:
     Attributes:
       title: the study's name.
       summary: which strategies ran on which problems.
+      findings: the best configurations; None if nothing succeeded.
+      lead: the first drawing, where what was found has none.
       answers: sentences.
       limits: what cannot be concluded.
       compared: sentences and the table of `--compare`, if there is another study.
@@ -30,6 +33,8 @@ class Page:
 
     title: str
     summary: str
+    findings: Findings | None
+    lead: Drawing | None
     answers: Sequence[str]
     limits: Sequence[Limit]
     compared: tuple[Sequence[str], Table] | None

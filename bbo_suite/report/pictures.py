@@ -14,6 +14,9 @@ from .scores import Scores
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
+
+    from ..figures.study_figure import StudyFigure
 
 
 @dataclass(frozen=True)
@@ -48,17 +51,27 @@ def pictures(frame: pd.DataFrame, only_results: bool = False) -> Iterator[Pictur
     Args:
       only_results: the frame has only the last row of each run, so leave out figures that need every evaluation.
     """
+    from ..figures import FIGURES
+
+    for figure in (figure for figure in FIGURES.values() if figure.only_results or not only_results):
+        reason = figure.missing(frame)
+        if reason is None:
+            yield Picture(figure.question, tuple(drawing(*page) for page in _pages(figure, frame)))
+        else:
+            yield Picture(figure.question, missing=reason)
+
+
+def _pages(figure: StudyFigure, frame: pd.DataFrame) -> Iterator[tuple[Figure, str]]:
+    yield from ((drawn, f"{name}.") for name, drawn, _ in figure.pages(frame))
+
+
+def drawing(figure: Figure, prefix: str) -> Drawing:
+    """Return a figure as a drawing for a page; the prefix makes its ids differ from those of other drawings."""
     import matplotlib as mpl
 
-    from ..figures import FIGURES, style
+    from ..figures import style
     from ..figures.marks import svg
 
     with mpl.rc_context(style.SETTINGS), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")
-        for figure in (figure for figure in FIGURES.values() if figure.only_results or not only_results):
-            reason = figure.missing(frame)
-            if reason is None:
-                pages = (Drawing(svg(drawn, f"{name}.")) for name, drawn, _ in figure.pages(frame))
-                yield Picture(figure.question, tuple(pages))
-            else:
-                yield Picture(figure.question, missing=reason)
+        return Drawing(svg(figure, prefix))

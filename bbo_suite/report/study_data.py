@@ -37,6 +37,7 @@ class StudyData:
       damaged: a sentence for each run that cannot be read.
       planned, waiting: the number of planned runs, and those that have not started.
       only_results: True if only the last row of each run is known.
+      folder: where its runs are stored; None if they are not.
     """
 
     name: str
@@ -46,6 +47,7 @@ class StudyData:
     planned: int = 0
     waiting: Sequence[RunName] = ()
     only_results: bool = False
+    folder: Path | None = None
 
 
 def read_study(study: str, results: Path) -> StudyData:
@@ -69,7 +71,7 @@ def read_study(study: str, results: Path) -> StudyData:
     frame = frames.joined(described, lengths, parts) if paths else pd.DataFrame(columns=_KEY)
     planned = read_planned(results / study)
     waiting = [run for run in planned if not has_begun(results / study / run.folder)]
-    return StudyData(study, summaries, frame, damaged, len(planned), waiting)
+    return StudyData(study, summaries, frame, damaged, len(planned), waiting, folder=results / study)
 
 
 def _heads(paths: Iterable[Path], damaged: list[str]) -> Heads:

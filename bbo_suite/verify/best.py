@@ -157,6 +157,20 @@ def best_of_run(registry: Registry, run: StoredRun, simplify: bool = False) -> B
     return _best(registry, run.identity.problem, runs, simplify)
 
 
+def text_of_run(registry: Registry, run: StoredRun) -> Best:
+    """Return the best result of one run with its text; nothing is evaluated."""
+    best = Best(run.identity.problem, 1, len(run.rows), run, run.best)
+    if best.row is None or not best.row.config:
+        return replace(best, why_not="its configuration was not stored" if best.row else "")
+    try:
+        problem = fresh(registry, best.problem, run.identity.fingerprint)
+        return _with_text(replace(best, loaded=problem), problem, problem.space.unpack(best.row.config))
+    except ValueError as error:
+        return replace(best, why_not=f"the stored configuration cannot be read: {error}")
+    except UserError as error:
+        return replace(best, why_not=str(error))
+
+
 @dataclass
 class _Runs:
     """The runs of one problem, read one after another; only the rows of the best run stay in memory."""

@@ -1,0 +1,129 @@
+"""What was found on each problem: the cost before and after, who found it, the program, and how to use it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from ..errors import UserError
+from ..registry import Registry
+from ..store.folders import has_begun
+from ..store.plan import RunName
+from ..store.stored_run import StoredRun, open_run
+from . import formatting, table
+from .interactive import Drawing
+from .pictures import drawing
+from .run_summary import RunSummary
+from .study_data import StudyData
+from .table import Cell, Table
+
+MOST = 3
+"""Problems whose best configuration is shown, those with the largest gains."""
+_QUICK = 0.005
+"""Seconds: where an evaluation took longer, a report evaluates nothing, since simplifying takes hundreds of them."""
+_LONGEST = 4000
+"""Letters of a configuration that are shown, at most."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The best configuration on a problem.
+
+    Attributes:
+      problem: its name in the report.
+      cost: before and after, as stored, in words.
+      text: the configuration as text for the compiler; empty if it is not available.
+      usage: how to use the text.
+      drawing: of the program before and after, or of the changes; None if there is none.
+      missing: why something is not shown; empty if all is.
+    """
+
+    problem: str
+    cost: str
+    text: str = ""
+    usage: str = ""
+    drawing: Drawing | None = None
+    missing: str = ""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a study found.
+
+    Attributes:
+      table: one row per problem.
+      shown: the configurations with the largest gains.
+      command: that prints every configuration, measured again; empty if the study keeps no configurations.
+    """
+
+    table: Table
+    shown: Sequence[Finding] = field(default_factory=list)
+    command: str = ""
+
+
+def findings(study: StudyData, registry: Registry) -> Findings | None:
+    """Return what a study found; None if no run found a candidate that works.
+
+    The programs of at most three problems are evaluated, and only where an evaluation takes milliseconds.
+    """
+    best = sorted(_best_runs(study.runs), key=lambda run: -run.speedup(run.evaluations))
+    if not best:
+        return None
+    shown = [_finding(study, run, registry, number) for number, run in enumerate(best[:MOST])]
+    command = f"python -m bbo_suite best {study.name} --minimal" if study.folder else ""
+    return Findings(_table(best), shown if study.folder else [], command)
+
+
+def _best_runs(runs: Sequence[RunSummary]) -> list[RunSummary]:
+    """Return the run with the lowest cost on each problem; of equal ones, that which found it first."""
+    found: dict[str, RunSummary] = {}
+    for run in (run for run in runs if len(run.costs)):
+        known = found.setdefault(run.problem, run)
+        if (run.costs[-1], run.steps[-1]) < (known.costs[-1], known.steps[-1]):
+            found[run.problem] = run
+    return list(found.values())
+
+
+def _table(best: Sequence[RunSummary]) -> Table:
+    columns = ["problem", "cost by default", "best cost", "unit", "speedup", "found by", "seed", "at evaluation"]
+    note = "Speedup: default's cost / best cost, of the best run. Costs as stored in the search. * uses the structure."
+    return Table("found", "Best configurations", note, columns, [_row(run) for run in best])
+
+
+def _row(run: RunSummary) -> list[Cell]:
+    star = " *" if run.head["uses_structure"] else ""
+    default, cost = float(run.head["default"]), float(run.costs[-1])
+    costs = [table.number(value, f"{value:.6g}") for value in (default, cost)]
+    unit = table.text(run.head["unit"] or "not recorded")
+    place = [table.text(f"{run.strategy}{star}"), table.count(run.seed), _step(run)]
+    return [table.text(run.problem), *costs, unit, table.speedup(run.speedup(run.evaluations)), *place]
+
+
+def _step(run: RunSummary) -> Cell:
+    return table.count(int(run.steps[-1])) if run.head["batch"] else table.text("not recorded")
+
+
+def _finding(study: StudyData, run: RunSummary, registry: Registry, number: int) -> Finding:
+    head = run.head
+    speedup = formatting.speedup(run.speedup(run.evaluations))
+    cost = f"{head['default']:.6g} → {run.costs[-1]:.6g} {head['unit']}, speedup {speedup}"
+    named = Finding(run.problem, cost)
+    folder = study.folder and study.folder / RunName(head["problem"], head["strategy"], head["seed"]).folder
+    if folder is None or not has_begun(folder):
+        return named
+    quick = run.evaluation_seconds / run.evaluations < _QUICK
+    try:
+        return _explained(named, open_run(folder), registry, f"found-{number}.", quick)
+    except UserError as error:
+        return replace(named, missing=str(error))
+
+
+def _explained(named: Finding, run: StoredRun, registry: Registry, prefix: str, quick: bool) -> Finding:
+    from ..figures import found
+    from ..verify.best import best_of_run, text_of_run
+
+    best = best_of_run(registry, run, simplify=True) if quick else text_of_run(registry, run)
+    missing = best.why_not or ("" if quick else "Not measured again here, because an evaluation takes long.")
+    text = best.paste if len(best.paste) <= _LONGEST else f"{best.paste[:_LONGEST]}\n…"
+    named = replace(named, text=text, usage=best.usage, missing=missing)
+    return named if best.minimal is None else replace(named, drawing=drawing(found.draw(best)[0], prefix))
