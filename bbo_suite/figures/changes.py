@@ -16,7 +16,7 @@ from .sheet import MARGIN, Sheet
 
 MOST = 40
 """Changes that are drawn, at most."""
-_WIDTH, _LINE, _TOP, _CAPTION, _BAR = 10.0, 0.22, 0.85, 0.75, 2.2
+_WIDTH, _LINE, _TOP, _CAPTION, _BAR = 10.0, 0.22, 0.85, 0.75, 2.1
 _VALUE, _GAIN, _BARS = 3.6, 7.65, 7.75
 """Inches: the figure, a line, what stands above and below the lines, the longest bar; where columns start or end."""
 _LETTERS = 54

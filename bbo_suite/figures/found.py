@@ -27,7 +27,7 @@ def draw(best: Best) -> tuple[Figure, pd.DataFrame]:
         pair = [problem.picture(config) for config in (problem.default_row(), best.minimal.config)]
     again = best.minimal_again
     costs = f"{_cost(median(again.defaults), unit)} → {_cost(again.value, unit)}"
-    times = f", {again.speedup:.4g} times as fast" if again.speedup else ""
+    times = f", speedup {again.speedup:.4g}" if again.speedup else ""
     title = f"{problem.id}: {costs}{times}, by {best.run.identity.strategy}"
     if pair[0] is None or pair[1] is None:
         from . import changes

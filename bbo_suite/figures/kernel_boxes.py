@@ -16,8 +16,8 @@ from .sheet import Sheet
 
 WIDTH, LINE, LEFT = 2.1, 0.135, 0.27
 """Inches: of a box, from one line of text to the next, and left of the boxes for arrows."""
-_SPACE, _BESIDE, _PADDING = 0.09, 0.16, 0.04
-"""Inches: between two boxes, for a line about neighbours, and between a box and its text."""
+_SPACE, _BESIDE, _PADDING, _BULGE = 0.09, 0.16, 0.04, 0.22
+"""Inches: between two boxes, for a line about neighbours, between a box and its text, and left of a box for arrows."""
 _SHOWN, _LINES, _LETTERS, _TOLD = 7, 3, 37, 40
 """Kernels of a column, lines of a box, letters of a line, and instructions named at the pointer, at most."""
 GONE, NEW, CHANGED = "#D55E00", "#009E73", "#0072B2"
@@ -98,7 +98,7 @@ class Column:
         sheet.box(x, y, WIDTH, height, text, facecolor="0.94", edgecolor=colour, lw=1.1)
         sheet.box(x, y, filled, height, text, facecolor=colour, alpha=0.28, lw=0)
         middle = y + _PADDING + LINE / 2
-        sheet.text(x + 0.05, middle, style.short(kernel.name, _LETTERS - 10), 7, fontweight="bold")
+        sheet.text(x + 0.05, middle, style.short(kernel.name, _LETTERS - 14), 7, fontweight="bold")
         sheet.text(x + WIDTH - 0.05, middle, write(kernel.cost), 7, ha="right")
         for number, line in enumerate(self._lines(kernel), start=1):
             sheet.text(x + 0.08, middle + LINE * number, style.short(line, _LETTERS), 6.5, color="0.25")
@@ -106,7 +106,7 @@ class Column:
     def _arrows(self, sheet: Sheet, places: dict[int, tuple[float, float]]) -> None:
         for a, b in self.program.edges.tolist():
             if a in places and b in places:
-                bend = 0.55 if places[b][1] - places[a][1] < 0.6 else 0.28
+                bend = min(0.55, 2 * _BULGE / (places[b][1] - places[a][1]))
                 sheet.ax.add_patch(
                     FancyArrowPatch(
                         places[a], places[b], connectionstyle=f"arc3,rad={bend}", arrowstyle="-|>",
@@ -119,7 +119,7 @@ class Column:
         names = [self.program.kernels[i].name for i in kernels]
         if names:
             more = f" and {len(names) - 2} more" if len(names) > 2 else ""
-            text = f"{word} {', '.join(style.short(name, 14) for name in names[:2])}{more}"
+            text = f"{word} {', '.join(style.short(name, 12) for name in names[:2])}{more}"
             line = sheet.text(x + LEFT, y + _BESIDE / 2 - 0.01, text, 6.2, color="0.45")
             tell(line, "\n".join([word, *names[:_TOLD]]))
 

@@ -17,11 +17,14 @@ from .sheet import MARGIN, Sheet
 
 MOST = 6
 """Regions that are drawn, at most."""
+LEAST = 1e-4
+"""The share of the whole cost that a drawn region gains or costs in all its places, at least."""
+_COLOURS = ("#CC79A7", "#E69F00", "#56B4E9", "#4B0092", "#999933", "#800000")
 _WIDTH, _PANEL, _COLUMN = 11.0, 5.45, 2.6
-_TOP, _HEAD, _CAPTION = 1.7, 0.5, 0.95
+_TOP, _HEAD, _BETWEEN, _CAPTION = 1.7, 0.5, 0.12, 0.95
 _STRIP, _BEFORE_STRIP, _AFTER_STRIP = 0.26, 0.55, 0.85
-"""Inches: widths of the figure, a panel and a column; heights above the panels, above a column, and of the caption;
-the height of a strip, and the widths of the texts beside it."""
+"""Inches: widths of the figure, a panel and a column; heights above panels, above a column, between panels and of the
+caption; the height of a strip, and the widths of the texts beside it."""
 _TOLD = 5
 """Kernels of a strip that are named at the pointer, at most."""
 
@@ -56,19 +59,28 @@ def draw(before: Program, after: Program, unit: str, title: str, note: str = "")
       The figure and its data (see `program_data`).
     """
     groups = alike(before, after, regions(before, after))
-    panels = [_columns(before, after, group[0]) for group in groups[:MOST]]
-    rows = [panels[i : i + 2] for i in range(0, len(panels), 2)]
-    heights = [_HEAD + max(column.height for pair in row for column in pair) for row in rows]
-    sheet = Sheet(_WIDTH, _TOP + sum(heights) + _CAPTION, title)
-    write: Writer = style.duration if unit == "seconds" else "{:,.4g}".format
     whole = sum(kernel.cost for kernel in before.kernels)
-    _strips(sheet, (before, after), groups[:MOST], write)
-    for i, (group, columns) in enumerate(zip(groups, panels, strict=False)):
-        x, y = MARGIN + i % 2 * _PANEL, _TOP + sum(heights[: i // 2])
-        _head(sheet, i, group, whole, (x, y), write)
-        _panel(sheet, columns, (x, y), write)
-    style.caption(sheet.figure, f"{note} {_how_to_read(groups, whole)}".strip())
+    drawn = [group for group in groups[:MOST] if len(group) * abs(group[0].gain) >= LEAST * whole] or groups[:1]
+    panels = [_columns(before, after, group[0]) for group in drawn]
+    places, bottom = _places([_HEAD + max(column.height for column in pair) for pair in panels])
+    sheet = Sheet(_WIDTH, bottom + _CAPTION, title)
+    write: Writer = style.duration if unit == "seconds" else "{:,.4g}".format
+    _strips(sheet, (before, after), drawn, write)
+    for i, (group, columns) in enumerate(zip(drawn, panels, strict=True)):
+        _head(sheet, i, group, whole, places[i], write)
+        _panel(sheet, columns, places[i], write)
+    style.caption(sheet.figure, f"{note} {_how_to_read(drawn, groups, whole)}".strip())
     return sheet.figure, program_data(before, after)
+
+
+def _places(heights: Sequence[float]) -> tuple[list[tuple[float, float]], float]:
+    """Return the upper left corner of each panel, in two stacks, and the lower end of the longer stack."""
+    places, ends = [], [_TOP, _TOP]
+    for height in heights:
+        stack = ends.index(min(ends))
+        places.append((MARGIN + stack * _PANEL, ends[stack]))
+        ends[stack] += height + _BETWEEN
+    return places, max(ends)
 
 
 def _columns(before: Program, after: Program, region: Region) -> tuple[Column, Column]:
@@ -80,7 +92,7 @@ def _head(sheet: Sheet, i: int, group: Group, whole: float, place: tuple[float, 
     x, y = place
     gain, many = group[0].gain, len(group)
     places = f", in {many} places: {write(many * gain)} ({_share(many * gain, whole)})" if many > 1 else ""
-    sheet.box(x, y + 0.06, 0.2, 0.2, "", facecolor=_colour(i), lw=0)
+    sheet.box(x, y + 0.06, 0.2, 0.2, "", facecolor=_COLOURS[i], lw=0)
     sheet.text(x + 0.1, y + 0.16, f"{i + 1}", 8, color="white", fontweight="bold", ha="center")
     words = f"{'gains' if gain >= 0 else 'costs'} {write(abs(gain))} ({_share(abs(gain), whole)} of the whole){places}"
     sheet.text(x + 0.28, y + 0.16, words, 8.5)
@@ -93,10 +105,6 @@ def _panel(sheet: Sheet, columns: Sequence[Column], place: tuple[float, float], 
         word = "after" if column.after else "before"
         sheet.text(x + LEFT, y + 0.4, f"{word}: {write(sum(column.costs))}", 7.5, color="0.25")
         column.draw(sheet, x, y + _HEAD, longest, write)
-
-
-def _colour(number: int) -> str:
-    return style.looks([str(i) for i in range(MOST)])[str(number)].colour
 
 
 def _share(part: float, whole: float) -> str:
@@ -113,7 +121,7 @@ def _strips(sheet: Sheet, programs: Sequence[Program], groups: Sequence[Group], 
         sheet.text(MARGIN, y + _STRIP / 2, word, 9)
         for number, pairs in groupby(enumerate(program.kernels), key=lambda pair: numbers.get(pair[0])):
             run = [kernel for _, kernel in pairs]
-            width, colour = scale * sum(kernel.cost for kernel in run), "0.82" if number is None else _colour(number)
+            width, colour = scale * sum(kernel.cost for kernel in run), "0.82" if number is None else _COLOURS[number]
             sheet.box(x, y, width, _STRIP, _about_run(run, number, write), facecolor=colour, edgecolor="white", lw=0.15)
             x += width
         sheet.text(x + 0.08, y + _STRIP / 2, write(sum(kernel.cost for kernel in program.kernels)), 9)
@@ -127,10 +135,10 @@ def _about_run(run: Sequence[Kernel], number: int | None, write: Writer) -> str:
     return "\n".join([head, *(f"{kernel.name}: {write(kernel.cost)}" for kernel in longest)])
 
 
-def _how_to_read(groups: Sequence[Group], whole: float) -> str:
+def _how_to_read(drawn: Sequence[Group], groups: Sequence[Group], whole: float) -> str:
     if not groups:
         return "No kernel differs from those of the default."
-    rest = [region for group in groups[MOST:] for region in group]
+    rest = [region for group in groups[len(drawn) :] for region in group]
     gain = _share(sum(region.gain for region in rest), whole)
     more = f" Not drawn: {len(rest):,} regions that gain {gain} together." if rest else ""
     return (
