@@ -90,12 +90,17 @@ class Study(Sequence[dict[str, Any]]):
         """
         return load_diagnostics(self.name, self._results)
 
-    def best(self) -> list[dict[str, Any]]:
-        """Return the best candidate of each problem, measured again, as `best --json` prints it."""
+    def best(self, minimal: bool = False) -> list[dict[str, Any]]:
+        """Return the best candidate of each problem, measured again, as `best --json` prints it.
+
+        Args:
+          minimal: also drop the changes that gain nothing, and rank the others by their gain.
+        """
         from .verify.best import best_of
 
         complaints: list[str] = []
-        found = [best.facts() for best in best_of(self._registry, self.name, self._results, complaints)]
+        bests = best_of(self._registry, self.name, self._results, complaints, minimal)
+        found = [best.facts() for best in bests]
         for complaint in complaints:
             print(f"error: {complaint}", file=sys.stderr)
         return found
@@ -104,8 +109,8 @@ class Study(Sequence[dict[str, Any]]):
         """Draw one figure of the stored study.
 
         Args:
-          name: of the figure: a key of `bbo_suite.figures.FIGURES`, or `models`.
-          problems: ids of those to draw; all by default.
+          name: of the figure: a key of `bbo_suite.figures.FIGURES`, `models`, or `program`, which shows what was found.
+          problems: ids of those to draw; all by default. `program` shows the first of them.
 
         Raises:
           UserError: there is no such figure, or the study does not support it.
@@ -113,12 +118,23 @@ class Study(Sequence[dict[str, Any]]):
         from .figures import FIGURES, MODELS
 
         figures = FIGURES | {MODELS.name: MODELS}
+        problems = [problems] if isinstance(problems, str) else problems
+        if name == "program":
+            return self._program(problems)
         if name not in figures:
             raise UserError(f"there is no figure {name!r}.{did_you_mean(name, figures)}")
         frame = self.diagnostics() if name == MODELS.name else self.frame(["config"] if name == "exploration" else ())
         if problems is not None:
-            frame = frame[frame["problem"].isin([problems] if isinstance(problems, str) else problems)]
+            frame = frame[frame["problem"].isin(problems)]
         return figures[name](frame)[0]
+
+    def _program(self, problems: Sequence[str] | None) -> Figure:
+        from .figures import found
+        from .verify.best import best_of
+
+        for best in best_of(self._registry, self.name, self._results, [], simplify=True, problems=problems):
+            return found.draw(best)[0]
+        raise UserError(f"study {self.name!r} has no run of {' or '.join(problems or ['a problem'])}")
 
     def report(self, out: str | Path | None = None) -> Path:
         """Write the report of the stored study, one HTML page, and return its path.

@@ -76,6 +76,9 @@ def _minimal_lines(best: Best) -> Iterator[str]:
     from ..verify.minimal import gain_text
 
     changes = best.changes()
+    if not least.changes:
+        yield "  minimal: it is the default"
+        return
     noise = f", where a rise of up to {least.noise:.2%} counts as noise" if again.noisy else ""
     yield f"  minimal: {len(changes):,} of {_many(least.changes, 'change')} are needed{noise}"
     yield f"  its cost: {again.value:.6g}, speedup {_number(again.speedup)}; found in {least.evaluations:,} evaluations"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -129,20 +129,27 @@ class Best:
 
 
 def best_of(
-    registry: Registry, study: str, results: Path | str, complaints: list[str], simplify: bool = False
+    registry: Registry,
+    study: str,
+    results: Path | str,
+    complaints: list[str],
+    simplify: bool = False,
+    problems: Collection[str] | None = None,
 ) -> Iterator[Best]:
     """Yield the best result for each problem of a study, measured again.
 
     Args:
       complaints: a sentence is appended for each run that cannot be read; it is left out.
       simplify: also return the changes that gain nothing to the default.
+      problems: ids of those to look at (default: all).
 
     Raises:
       UserError: there is no such study.
     """
     by_problem: dict[tuple[str, str], _Runs] = {}
     for run in readable(run_folders(study, results), complaints):
-        by_problem.setdefault((run.identity.problem, run.identity.fingerprint), _Runs()).add(run)
+        if problems is None or run.identity.problem in problems:
+            by_problem.setdefault((run.identity.problem, run.identity.fingerprint), _Runs()).add(run)
     yield from (_best(registry, problem, runs, simplify) for (problem, _), runs in by_problem.items())
 
 

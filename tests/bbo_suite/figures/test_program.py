@@ -1,10 +1,13 @@
 """Pictures of what was found: kernels before and after, or a table of changes."""
 
 import math
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
+import pytest
 
+from bbo_suite import Study, UserError
 from bbo_suite.core.program import Change, Kernel, Program
 from bbo_suite.figures import changes, marks, program
 from bbo_suite.figures.regions import alike, neighbours, regions
@@ -115,3 +118,13 @@ def test_plot_draws_what_a_run_or_a_study_found(suite, toy, tmp_path):
     done = suite("plot", "s", "--figure", "program")
     assert done.code == 1 and "toy/small cannot be drawn: there is no problem 'toy/small'" in done.err
     assert "drawn alone" in suite(*plot, "--figure", "heat").err
+
+
+def test_python_draws_what_was_found(suite, toy):
+    suite("run", *toy, "--strategy", "random", "--budget", 20, "--study", "s", "--json")
+    study = Study("s", plugins=[path for path in toy if isinstance(path, Path)])
+    assert any(text.startswith("toy/small: 5 s →") for text in written(study.plot("program")))
+    (best,) = study.best(minimal=True)
+    assert best["minimal"]["needed"]
+    with pytest.raises(UserError, match="has no run of toy/large"):
+        study.plot("program", ["toy/large"])
