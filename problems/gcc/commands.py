@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import re
 import resource
 import signal
 import subprocess
@@ -18,8 +19,8 @@ _OUTPUT = 1 << 20
 """Most bytes of any file that the program may write, and that are read of what a command prints."""
 _TIMES = 3
 """How often a command is run if a signal ends it: the signal may come from outside."""
-_KILLED = "signal terminated program"
-"""What GCC prints when a signal ended a part of it."""
+_KILLED = re.compile("signal terminated program|terminated with signal|[Ii]nternal (compiler )?error")
+"""What GCC, the assembler and the linker print when a signal ended one of them."""
 Done = subprocess.CompletedProcess[str]
 
 
@@ -59,7 +60,7 @@ def _run(command: Sequence[str], preexec_fn: Callable[[], None], **settings: Any
             settings |= {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err}
             code = subprocess.run(command, preexec_fn=preexec_fn, **settings).returncode
             done = Done(command, code, _start(out), _start(err))
-        if code >= 0 and _KILLED not in done.stderr:
+        if code >= 0 and not _KILLED.search(done.stderr):
             break
     return done
 

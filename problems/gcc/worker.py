@@ -103,8 +103,10 @@ class Program:
         return lines[0][:200] if process.returncode else ""
 
     def _bytes(self) -> int:
-        listed = run(["size", "-A", str(self._object)]).stdout.splitlines()
-        fields = [line.split() for line in listed if line.startswith(".text")]
+        listed = run(["size", "-A", str(self._object)])
+        if listed.returncode:
+            raise OSError(f"size {ending(listed.returncode)}")
+        fields = [line.split() for line in listed.stdout.splitlines() if line.startswith(".text")]
         return sum(int(size) for _, size, *_ in fields)
 
     def _link(self) -> str:

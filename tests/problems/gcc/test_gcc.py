@@ -231,7 +231,8 @@ def test_a_program_may_start_no_process(tmp_path):
 @needs_gcc
 def test_a_command_that_is_killed_from_outside_runs_again(fake_gcc, tmp_path):
     log = tmp_path / "log"
-    for kill in ("kill -KILL $$", 'echo "gcc: fatal error: Killed signal terminated program cc1" >&2; exit 1'):
+    printed = ("gcc: fatal error: Killed signal terminated program cc1", "a.c:1: internal compiler error: Aborted")
+    for kill in ("kill -KILL $$", *(f'echo "{words}" >&2; exit 1' for words in printed)):
         script = f"echo x >> {log}; [ $(wc -l < {log}) -lt 3 ] && {{ {kill}; }}"
         fake_gcc(f'case "$*" in *-fgcse*) {script};; esac; exec {GCC} "$@"')
         program = worker.Program(str(tmp_path / "bin/gcc"), str(FOLDER / "bits.c"), tmp_path, SEEDS)
@@ -255,6 +256,14 @@ def test_a_full_disk_is_not_the_candidates_fault(fake_gcc, tmp_path):
     program = worker.Program(str(tmp_path / "bin/gcc"), str(FOLDER / "bits.c"), tmp_path, SEEDS)
     with pytest.raises(OSError, match="No space left"):  # the cache does not store it
         program.answer(("-fgcse",), entered)
+
+
+@needs_gcc
+def test_a_size_that_cannot_be_read_is_no_size(tmp_path):
+    program = worker.Program(GCC, str(FOLDER / "bits.c"), tmp_path, SEEDS)
+    program._object.unlink()
+    with pytest.raises(OSError, match="size ended with exit code 1"):
+        program._bytes()
 
 
 @needs_gcc
