@@ -62,7 +62,8 @@ def _print(items: Sequence[Mapping[str, Any]], jobs: int) -> None:
     left = total["runs"] - total["done"]
     at_once = max(1, min(jobs, left))
     longest = max((item["seconds"] / max(1, item["runs"] - item["done"]) for item in items), default=0.0)
-    print(f"{left:,} runs to do, {at_once} at a time: about {duration(max(total['seconds'] / at_once, longest))}")
+    time = f"{at_once} at a time: about {duration(max(total['seconds'] / at_once, longest))}"
+    print(f"{left:,} run{'' if left == 1 else 's'} to do, {time}" if left else "all runs are done")
 
 
 def _cells(item: Mapping[str, Any]) -> dict[str, str]:
