@@ -68,7 +68,8 @@ def run(
       study: the name of the folder in `results` (default: derived from the settings).
       workers: processes for each run whose problem has a live compiler; no result depends on it.
       max_seconds: the time limit of a run, in addition to the budget: its evaluations and its strategy together.
-      jobs: the number of parallel runs, one process each (default: the number of cores).
+      jobs: the number of parallel runs, one process each (default: the number of cores; 1 if costs are
+        times, which other runs change).
       cluster: the address of a Dask scheduler whose workers execute the runs; they must see `results`.
       quiet: show no progress. By default it is shown in a terminal and in a notebook only.
 

@@ -22,7 +22,7 @@ def plan(
     as_json: AsLines = False,
 ) -> None:
     """Check the options of `run`, and show the amount of work and how long it will take. Nothing is stored."""
-    from ..runs.processes import default_jobs
+    from ..runs.processes import default_jobs, one_at_a_time
     from ..runs.workload import workload
     from .progress import display
     from .tables import reserved
@@ -42,7 +42,9 @@ def plan(
     for item in items if as_json else ():
         print(json_line(item))
     if not (as_list or as_json):
-        _print(items, options.jobs or default_jobs(len(planned)))
+        _print(items, options.jobs or default_jobs(len(planned), study.timed))
+        if study.timed and options.jobs is None and len(planned) > 1:
+            print(one_at_a_time(study.timed))
 
 
 def _print(items: Sequence[Mapping[str, Any]], jobs: int) -> None:

@@ -44,7 +44,9 @@ class StudyOptions:
     ] = None
     seed: Annotated[int, count_option("The first seed.")] = 0
     batch: Annotated[int, count_option("Candidates per call of a strategy.")] = 100
-    jobs: Annotated[int | None, count_option("Parallel runs, one process each (default: number of cores).")] = None
+    jobs: Annotated[
+        int | None, count_option("Parallel runs, one process each (default: number of cores; 1 if costs are times).")
+    ] = None
     workers: Annotated[int, count_option("Compiler processes per run, for problems with a live compiler.")] = 1
     max_seconds: Annotated[float | None, seconds_option("Time limit of a run, in addition to the budget.")] = None
     only: Annotated[

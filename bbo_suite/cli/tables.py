@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ..store.remeasured import ROUNDS
+
 _SPARE = ("evaluation s", "strategy s", "failed", "unique", "default", "best", "evaluations", "seed")
 """The columns of the summary that are left out on a narrow terminal, in this order."""
 _TEXTS = ("problem", "strategy", "study", "problems", "strategies", "last change (UTC)")
@@ -47,6 +49,8 @@ def summary_table(summaries: Sequence[dict[str, Any]]) -> None:
     console, caption = wide_console(), "speedup: cost of the compiler's default / best cost found; higher is better"
     if any(s["uses_structure"] for s in summaries):
         caption += "; * uses the declared structure"
+    if any(s["remeasured"] for s in summaries):
+        caption += f"; of noisy problems the median of {ROUNDS} pairs with the default, measured after the search"
     if any(s["ended"] == "covered" for s in summaries):
         caption += "; covered: no candidate was left to try"
     console.print(fitting_table([_cells(summary) for summary in summaries], _SPARE, console.width, caption))

@@ -83,6 +83,21 @@ def _agree(configs: NDArray, values: NDArray[np.float64], status: NDArray, secon
         raise ValueError("a value and its status disagree: the value must be finite with status OK, inf otherwise")
 
 
+def measured_pair(problem: Problem, config: NDArray) -> tuple[float, float, str]:
+    """Return the costs of the default and of an allowed `(d,)` candidate, and why the candidate failed, if it did.
+
+    They are evaluated in separate batches: within one batch, equal candidates may be evaluated once.
+
+    Raises:
+      UserError: the default fails, or the problem breaks its contract.
+    """
+    default = default_value(problem)
+    own = evaluate(problem, np.array(config)[None])
+    status = Status(int(own.status[0]))
+    failure = "" if status is Status.OK else f"{status.word}: {own.reasons.get(0, 'no reason given')}"
+    return default, float(own.values[0]), failure
+
+
 def default_value(problem: Problem) -> float:
     """Return the cost of the problem's default candidate; it does not count against a budget.
 

@@ -84,6 +84,10 @@ class Problem(ABC):
     default: NDArray
     optimum: float | None = None
     id: str = ""
+    noisy: bool = False
+    """True if the costs of one candidate differ; then a run measures its best candidates again in the end."""
+    timed: bool = False
+    """True if costs are times that other work on this machine changes; then runs are made one at a time."""
     workers: int = 1
     """The number of processes that a live compiler may use for a batch; costs do not depend on it."""
     constructed_with: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})

@@ -15,6 +15,7 @@ from ..core.task import Strategies
 from ..errors import UserError, error_boundary
 from ..store.diagnostics import Diagnostics
 from ..store.identity import Run
+from ..store.remeasured import is_remeasured
 from ..store.run_folder import RunFolder
 from .run_log import RunLog
 
@@ -32,10 +33,11 @@ def run_loop(
     """Spend the rest of the run's budget and return whether the run is complete.
 
     Stored rows are not evaluated again: the strategy must propose the same candidates, and receives the stored costs.
+    The best candidates of a noisy problem are measured again in the end, also if the run had ended without that.
 
     Args:
       folder: already entered; holds the stored rows and takes the new ones.
-      stopped: called before each batch; True ends the run early, with all rows stored.
+      stopped: called before each batch, and each measurement in the end; True ends the run early, with all rows stored.
       keep_all: store every candidate, not only improvements.
       max_seconds: ends the run after the batch in which the sum of its seconds exceeds this; a longer limit, or none,
         continues such a run.
@@ -47,7 +49,7 @@ def run_loop(
     limit = math.inf if max_seconds is None else max_seconds
     if folder.has_time(limit):
         folder.reopen()
-    if folder.ended:
+    if folder.ended and (not problem.noisy or is_remeasured(folder.path)):
         return True
     try:
         return _loop(run, problem, strategy, folder, stopped, keep_all, limit, strategies)
@@ -80,16 +82,14 @@ def _loop(
         if stopped():
             return False
         if log.new and log.seconds >= max_seconds:
-            log.end("time")
-            return True
+            return log.end("time", stopped)
         wanted = min(run.batch, run.budget - log.done)
         with error_boundary(owner, "ask"):
             proposed = strategy.ask(wanted)
         strategy_seconds = time.perf_counter() - clock
         configs = checked(problem, proposed, wanted, owner)
         if not len(configs):
-            log.end("covered")
-            return True
+            return log.end("covered", stopped)
         values = log.values(configs, strategy_seconds)
         clock = time.perf_counter()
         if log.done < run.budget:
@@ -98,8 +98,7 @@ def _loop(
             with error_boundary(owner, "diagnostics"):
                 numbers = strategy.diagnostics()
             diagnostics.take(log.done, numbers)
-    log.end("budget")
-    return True
+    return log.end("budget", stopped)
 
 
 def checked(problem: Problem, proposed: object, wanted: int, owner: str) -> NDArray:

@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import cache
@@ -99,6 +99,18 @@ def run_all(study: StudyPlan, plan: list[PlannedRun], jobs: int, stop: Path) -> 
         raise UserError(f"a worker process died ({advice}, with --jobs 1 to see which run it is)") from None
 
 
-def default_jobs(runs: int) -> int:
-    """Return the default number of runs at a time: one for each core, but no more than there are runs."""
+def default_jobs(runs: int, timed: Sequence[str]) -> int:
+    """Return the default number of runs at a time: one for each core, but no more than there are runs.
+
+    Args:
+      timed: the problems whose costs are times, which other runs change: then it is one.
+    """
+    if timed:
+        return 1
     return max(1, min(runs, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1))
+
+
+def one_at_a_time(timed: Sequence[str]) -> str:
+    """Return why a study with these problems makes one run at a time."""
+    are = "are times, which other runs change"
+    return f"one run at a time, because costs of {', '.join(timed)} {are}; choose --jobs if this machine can bear more"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 
 import numpy as np
@@ -13,6 +13,7 @@ from ..core.problem import Problem, Status
 from ..errors import UserError
 from ..store.rows import Row
 from ..store.run_folder import RunFolder
+from .finalists import Finalists
 
 
 class RunLog:
@@ -29,6 +30,7 @@ class RunLog:
         self.done = 0
         self.seconds = 0.0
         self._best = np.inf
+        self._finalists = Finalists()
 
     @property
     def new(self) -> bool:
@@ -51,15 +53,23 @@ class RunLog:
             rows = list(self._evaluate(new, digests[len(known) :], len(known), strategy_seconds / len(configs)))
             self._folder.append(rows)
             values = np.append(values, [row.value for row in rows])
+        if self._problem.noisy:
+            self._finalists.add(self.done, configs, digests, values)
         self.done += len(configs)
         self.seconds += sum(row.strategy_seconds + row.evaluation_seconds for row in (*known, *rows))
         return values
 
-    def end(self, reason: str) -> None:
-        """Mark the run as complete, after a check that the folder holds no further rows."""
+    def end(self, reason: str, stopped: Callable[[], bool]) -> bool:
+        """Mark the run as complete, after a check that the folder holds no further rows.
+
+        Of a noisy problem, the best candidates are measured again before. Return False if this was stopped.
+        """
         if not self.new:
             raise self._other(f"evaluation {self.done + 1} is stored, but the strategy proposes no more candidates")
+        if self._problem.noisy and not self._finalists.measure(self._problem, self._folder.path, stopped):
+            return False
         self._folder.end(reason, self.done, float(self._best), self.seconds)
+        return True
 
     def _other(self, what: str) -> UserError:
         why = self._folder.doubt or "the strategy, its libraries or the processor changed"

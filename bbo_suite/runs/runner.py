@@ -15,7 +15,7 @@ from ..store.folders import LOCK, mark_stopped
 from ..store.identity import UNVERSIONED
 from .display import Display
 from .interrupt import StopFile
-from .processes import Outcome, default_jobs, run_all
+from .processes import Outcome, default_jobs, one_at_a_time, run_all
 from .study_plan import PlannedRun, StudyPlan
 
 
@@ -57,6 +57,8 @@ def run_study(study: StudyPlan, jobs: int | None, display: Display, cluster: str
         study.announce()
         for why in sorted({planned.facts[UNVERSIONED] for planned in plan if UNVERSIONED in planned.facts}):
             print(f"this study cannot be resumed, because {why}", file=sys.stderr)
+        if jobs is None and cluster is None and len(plan) > 1 and (timed := study.timed):
+            print(one_at_a_time(timed), file=sys.stderr)
         try:
             with display.running(plan) as ended:
                 outcomes = list(_shown(_outcomes(study, plan, jobs, stop.path, cluster), ended))
@@ -82,7 +84,7 @@ def _outcomes(
     study: StudyPlan, plan: list[PlannedRun], jobs: int | None, stop: Path, cluster: str | None
 ) -> Iterator[Outcome]:
     if cluster is None:
-        return run_all(study, plan, jobs or default_jobs(len(plan)), stop)
+        return run_all(study, plan, jobs or default_jobs(len(plan), study.timed), stop)
     from .cluster import run_on_cluster
 
     return run_on_cluster(cluster, study, plan, stop)

@@ -17,7 +17,7 @@ from ..errors import UserError, error_boundary
 from ..files import acquired, disk_errors, write_json
 from ..registry import Registry
 from ..store.folders import STUDY
-from ..store.identity import CODE, UNVERSIONED, Run, check_contents, check_identity
+from ..store.identity import CODE, NOISY, UNVERSIONED, Run, check_contents, check_identity
 from ..store.plan import RunName, add_planned, read_settings, share, stored_settings
 from .machine import facts
 from .strategy_code import code_facts
@@ -103,6 +103,11 @@ class StudyPlan:
         """The runs of this share of the study; all runs if it has no shares."""
         return share(self.runs, *self.only) if self.only else self.runs
 
+    @property
+    def timed(self) -> list[str]:
+        """The problems of this share whose costs are times."""
+        return [name for name in dict.fromkeys(run.problem for run in self.share) if self.registry.problem(name).timed]
+
     def prepare(self) -> list[PlannedRun]:
         """Load every problem of the share, evaluate its default, and check the plan against what is stored.
 
@@ -176,7 +181,7 @@ class StudyPlan:
         with error_boundary(f"problem {problem_id}", "fingerprint"):
             fingerprint = problem.fingerprint()
         why = problem.why_unversioned()
-        noted |= {UNVERSIONED: why} if why else {}
+        noted |= ({UNVERSIONED: why} if why else {}) | ({NOISY: True} if problem.noisy else {})
         for name in runs:
             fields = dataclasses.asdict(self.strategies[name.strategy])
             noted["uses_structure"] = self.registry.strategy(name.strategy).uses_structure

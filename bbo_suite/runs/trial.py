@@ -49,7 +49,7 @@ def strategy_seconds(study: StudyPlan, problem: Problem, name: str) -> float:
             strategy.tell(configs, default * rng.lognormal(0.0, 0.1, len(configs)))
             times.append(time.perf_counter())
             done.append(done[-1] + len(configs))
-    late = (2 * len(times) - 1) // 3
+    late = 2 * (len(times) - 1) // 3
     pace = (times[-1] - times[late]) / (done[-1] - done[late])
     return times[-1] - times[0] + pace * (study.budget - done[-1])
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..store.folders import has_ended
 from ..store.run_view import RunView
+from .finalists import MEASUREMENTS
 from .study_plan import PlannedRun, StudyPlan
 from .trial import evaluation_pace, strategy_seconds
 
@@ -56,7 +57,8 @@ class _Paces:
         known = [view.pace for view in views if view.pace]
         pace = sum(known) / len(known) if known else self._tried(runs[0])
         limit = self._study.max_seconds or float("inf")
-        return sum(min(limit, pace * (view.budget - view.evaluations)) for view in left)
+        again = MEASUREMENTS * pace if self._study.registry.problem(runs[0].run.problem).noisy else 0.0
+        return sum(min(limit, pace * (view.budget - view.evaluations)) + again for view in left)
 
     def _tried(self, run: PlannedRun) -> float:
         """Return the pace of a run in trials: each strategy is tried on the first problem that needs it."""

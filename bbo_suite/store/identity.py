@@ -22,6 +22,9 @@ IMPORTED = "imported"
 CODE, UNVERSIONED = "code", "unversioned"
 """Keys of `run.json`: the version of a strategy's code outside this distribution; why there is no version."""
 
+NOISY = "noisy"
+"""The key of `run.json` that is true if the problem's costs vary."""
+
 _KINDS: dict[str, Any] = {
     **dict.fromkeys(("problem", "fingerprint", "strategy", "unit"), str),
     **dict.fromkeys(("seed", "budget", "batch"), int),

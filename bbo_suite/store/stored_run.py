@@ -14,6 +14,7 @@ from . import fast_rows
 from .folders import ERROR, ROWS
 from .identity import IMPORTED, Run, read_head
 from .plan import RunName
+from .remeasured import final_speedup, finalists
 from .rows import Row, read_rows
 from .run_folder import complete
 
@@ -61,6 +62,13 @@ class StoredRun:
         """The first row with the lowest value; None if nothing succeeded."""
         row = min(self.rows, key=lambda row: row.value, default=None)
         return row if row is not None and math.isfinite(row.value) else None
+
+    @property
+    def speedup(self) -> float | None:
+        """The speedup of the best candidate, as measured again if it was; None if nothing succeeded or it costs 0."""
+        best = self.best
+        again = None if best is None else final_speedup(finalists(self.path), best.evaluation)
+        return again if again is not None else self.head["default"] / best.value if best and best.value else None
 
     @property
     def evaluations(self) -> int:

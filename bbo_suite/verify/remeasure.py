@@ -6,11 +6,10 @@ import math
 from dataclasses import dataclass
 from statistics import median
 
-import numpy as np
 from numpy.typing import NDArray
 
-from ..core.evaluation import default_value, evaluate
-from ..core.problem import Problem, Status
+from ..core.evaluation import measured_pair
+from ..core.problem import Problem
 from ..errors import UserError, error_boundary
 from ..registry import Registry
 from ..store.identity import OTHER_CONTENT
@@ -83,17 +82,8 @@ def measure(problem: Problem, config: NDArray) -> Remeasured:
     Raises:
       UserError: the default fails, or the problem breaks its contract.
     """
-    pairs = [_pair(problem, config) for _ in range(2)]
+    pairs = [measured_pair(problem, config) for _ in range(2)]
     if len({default for default, _, _ in pairs}) > 1 or len({value for _, value, _ in pairs}) > 1:
-        pairs += [_pair(problem, config) for _ in range(REPEATS - 2)]
+        pairs += [measured_pair(problem, config) for _ in range(REPEATS - 2)]
     defaults, values, failures = zip(*pairs, strict=True)
     return Remeasured(defaults, values, next(filter(None, failures), ""))
-
-
-def _pair(problem: Problem, config: NDArray) -> tuple[float, float, str]:
-    """Evaluate the two in separate batches: within one batch, equal candidates may be evaluated once."""
-    default = default_value(problem)
-    own = evaluate(problem, np.array(config)[None])
-    status = Status(int(own.status[0]))
-    failure = "" if status is Status.OK else f"{status.word}: {own.reasons.get(0, 'no reason given')}"
-    return default, float(own.values[0]), failure

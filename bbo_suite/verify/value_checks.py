@@ -60,10 +60,9 @@ def _noisy(run: StoredRun, again: Remeasured, remarks: list[str]) -> list[str]:
         remarks.append("costs vary, and were measured on another machine: not compared")
         return []
     remarks.append(f"costs vary by {again.spread:.1%}: only the best speedup was compared")
-    best = run.best
-    if best is None or not best.value:
+    stored, now = run.speedup, again.speedup
+    if not stored:
         return []
-    stored, now = run.head["default"] / best.value, again.speedup
     if now is not None and abs(math.log(now / stored)) <= max(LEAST_NOISE, 3 * again.spread):
         return []
     words = f"{now:.4f}" if now is not None else f"none ({again.failure})"

@@ -51,6 +51,7 @@ class HalideProblem(LiveProblem):
 
     instances: ClassVar[tuple[str, ...]] = tuple(PIPELINES)
     unit = "times the default"
+    noisy = timed = True
 
     def __init__(self, instance: str) -> None:
         name, _, variant = instance.partition("@")

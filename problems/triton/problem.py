@@ -33,6 +33,7 @@ class TritonProblem(LiveProblem):
 
     instances: ClassVar[tuple[str, ...]] = tuple(TUNED)
     unit = "seconds"
+    noisy = timed = True
 
     def __init__(self, instance: str) -> None:
         self._tuned = TUNED[instance]

@@ -7,6 +7,7 @@ class Noisy(Problem):
     """Costs differ by up to two percent."""
 
     instances = ("a",)
+    noisy = True
     rng = np.random.default_rng(0)
 
     def __init__(self, instance):

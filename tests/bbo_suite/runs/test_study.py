@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 from bbo_toys import contents, environment, rows_of
@@ -322,4 +323,17 @@ def test_a_study_in_a_thread_and_in_a_fresh_process_is_the_same(registry, tmp_pa
 
 
 def test_jobs_are_as_many_as_cores_or_runs():
-    assert default_jobs(1) == 1 and 1 <= default_jobs(1000) <= os.cpu_count()
+    assert default_jobs(1, []) == 1 and 1 <= default_jobs(1000, []) <= os.cpu_count()
+
+
+def test_runs_of_timed_problems_are_made_one_at_a_time_unless_told_otherwise(suite, tmp_path, capsys):
+    text = (Path(__file__).parents[1] / "plugins" / "noisy.py").read_text()
+    (tmp_path / "clock.py").write_text(text.replace("Noisy", "Clock").replace("noisy = True", "noisy = timed = True"))
+    given = {"plugins": [tmp_path / "clock.py"], "budget": 5, "repeats": 2, "results": tmp_path, "quiet": True}
+    sentence = "one run at a time, because costs of clock/a are times"
+    bbo_suite.run(["random"], ["clock/a"], study="s", **given)
+    assert sentence in capsys.readouterr().err
+    bbo_suite.run(["random"], ["clock/a"], study="t", jobs=1, **given)
+    assert sentence not in capsys.readouterr().err
+    plan = suite("plan", "--plugin", "clock.py", "--strategy", "random", "--budget", 5, "--repeats", 2).out
+    assert "2 runs to do, 1 at a time" in plan and sentence in plan and default_jobs(8, ["clock/a"]) == 1

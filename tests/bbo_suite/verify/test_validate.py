@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from bbo_suite.store.folders import REMEASURED
 from bbo_suite.store.plan import RunName, add_planned
+from bbo_suite.store.remeasured import ROUNDS, Pair
 from bbo_suite.store.rows import HEADER, read_rows
 
 RUN = "results/s/toy--small__annealing__0"
@@ -179,6 +181,12 @@ def test_of_noisy_problems_only_the_best_speedup_is_compared(suite, tmp_path):
     folder = tmp_path / "results" / "s" / "noisy--a__random__0"
     rows = read_rows(folder)
     place = min(range(60), key=lambda i: rows[i].value)
+    pairs = [Pair(number, place + 1, 10.0, 0.1, rows[place].config).line() for number in range(1, ROUNDS + 1)]
+    header = (folder / REMEASURED).read_text().splitlines(keepends=True)[0]
+    (folder / REMEASURED).write_text(header + "".join(pairs))
+    (line,) = failures(suite("validate", "s", *plugin, "--quiet"))
+    assert "the best speedup was 100.0000" in line
+    (folder / REMEASURED).unlink()
     edit(folder, place, value=rows[place].value / 2)
     (line,) = failures(suite("validate", "s", *plugin, "--quiet"))
     assert "the best speedup was " in line

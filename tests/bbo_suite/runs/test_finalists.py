@@ -1,0 +1,141 @@
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+from bbo_toys import Climber, Toy, contents, perform, rows_of
+
+from bbo_suite import Evaluations, UserError
+from bbo_suite.runs.finalists import MEASUREMENTS, MOST
+from bbo_suite.store.folders import END, REMEASURED
+from bbo_suite.store.remeasured import ROUNDS, Pair, finalists, is_remeasured
+from bbo_suite.store.rows import read_rows
+from bbo_suite.store.stored_run import open_run
+from bbo_suite.store.summary import summarise
+
+
+class Noisy(Toy):
+    """The toy with noise of up to 30 %, which follows from the candidate and how often it was measured before."""
+
+    noisy = True
+
+    def __init__(self, instance="small"):
+        super().__init__(instance)
+        self.calls, self._repeats = 0, Counter()
+
+    def fingerprint(self):
+        return "noisy"
+
+    def evaluate(self, configs):
+        self.calls += len(configs)
+        exact = super().evaluate(configs)
+        noise = [self._noise(tuple(row)) for row in configs.tolist()]
+        return Evaluations(exact.values * noise, exact.status, exact.reasons)
+
+    def _noise(self, row):
+        self._repeats[row] += 1
+        return np.random.default_rng([*row, self._repeats[row]]).uniform(1, 1.3)
+
+
+@pytest.fixture
+def run(tmp_path):
+    assert perform(tmp_path / "s" / "run", Noisy())
+    return tmp_path / "s" / "run"
+
+
+def test_the_best_distinct_candidates_are_measured_again_in_pairs_with_the_default(run):
+    rows, last = read_rows(run), finalists(run)
+    lowest = {}
+    for row in sorted(rows, key=lambda row: (row.value, row.evaluation)):
+        lowest.setdefault(row.digest, row)
+    assert [each.evaluation for each in last] == [row.evaluation for row in list(lowest.values())[:MOST]]
+    space = Noisy().space
+    digests = space.digests(np.array([space.unpack(each.config) for each in last]))
+    assert digests == [rows[each.evaluation - 1].digest for each in last]
+    assert {len(each.speedups) for each in last} == {ROUNDS} and len(set(last[0].speedups)) == ROUNDS
+    lines = (run / REMEASURED).read_text().splitlines()[1:]
+    assert [int(line.split(",")[0]) for line in lines] == sorted(list(range(1, ROUNDS + 1)) * MOST)
+
+
+def test_neither_the_rows_nor_the_budget_change(run, tmp_path):
+    class Quiet(Noisy):
+        noisy = False
+
+    assert perform(tmp_path / "t" / "run", Quiet())
+    assert rows_of(tmp_path / "t" / "run") == rows_of(run) and len(read_rows(run)) == 40
+    assert not (tmp_path / "t" / "run" / REMEASURED).exists()
+
+
+def test_the_result_of_a_run_is_the_median_of_its_best_candidate_measured_again(run):
+    told, (pick, *_) = summarise(run), finalists(run)
+    assert pick.evaluation == open_run(run).best.evaluation
+    assert told["speedup"] == np.median(pick.speedups) == open_run(run).speedup and told["remeasured"]
+    assert told["search_speedup"] == 4.0 / told["best"]
+
+
+@pytest.mark.parametrize("pairs", [0, 1, 9, 10, 11, 59])
+def test_a_run_that_is_stopped_while_it_measures_again_goes_on_there(run, tmp_path, pairs):
+    whole, copy = (run / REMEASURED).read_text(), tmp_path / "u" / "run"
+    left = iter([False] * (6 + pairs))  # six batches
+    assert not perform(copy, Noisy(), stopped=lambda: next(left, True))
+    assert len((copy / REMEASURED).read_text().splitlines()) == 1 + pairs and not (copy / END).exists()
+    problem = Noisy()
+    assert perform(copy, problem) and problem.calls == MEASUREMENTS - 2 * pairs
+    assert [line.split(",")[:2] for line in (copy / REMEASURED).read_text().splitlines()] == [
+        line.split(",")[:2] for line in whole.splitlines()
+    ]
+
+
+@pytest.mark.parametrize("cut", [1, 30, 31, 32, 75, 100, 400])
+def test_a_file_cut_at_any_byte_is_completed(run, cut):
+    before = (run / REMEASURED).read_bytes()
+    (run / REMEASURED).write_bytes(before[:cut])
+    assert perform(run, Noisy())
+    after = (run / REMEASURED).read_bytes()
+    kept = before[: before[:cut].rfind(b"\n") + 1]
+    assert after.startswith(kept) and len(after.splitlines()) == len(before.splitlines()) and is_remeasured(run)
+
+
+def test_a_run_that_had_ended_without_it_is_measured_again_and_keeps_its_rows(run):
+    (run / REMEASURED).unlink()
+    rows = (run / "rows.csv").read_bytes()
+    assert summarise(run)["speedup"] == summarise(run)["search_speedup"] and not summarise(run)["remeasured"]
+    problem = Noisy()
+    assert perform(run, problem) and problem.calls == MEASUREMENTS
+    assert (run / "rows.csv").read_bytes() == rows and summarise(run)["remeasured"]
+    kept = contents(run)
+    assert perform(run, problem) and contents(run) == kept and problem.calls == MEASUREMENTS
+
+
+def test_every_changed_byte_is_refused(run):
+    whole = (run / REMEASURED).read_bytes()
+    for place in range(0, 500, 7):
+        changed = bytearray(whole)
+        changed[place] ^= 4
+        (run / REMEASURED).write_bytes(changed)
+        with pytest.raises(UserError, match=r"remeasured\.csv, line \d+ is damaged"):
+            finalists(run)
+
+
+def test_a_candidate_that_fails_or_costs_nothing_has_a_speedup():
+    speedups = [Pair(1, 1, 2.0, value, "0").speedup for value in (np.inf, 4.0, 2.0, 1.0, 0.0)]
+    assert speedups == [0.0, 0.5, 1.0, 2.0, np.inf] and Pair(1, 1, 0.0, 0.0, "0").speedup == 1.0
+
+
+def test_a_run_in_which_everything_failed_has_no_finalist_and_ends(tmp_path):
+    class Failing(Noisy):
+        def evaluate(self, configs):
+            own = super().evaluate(configs)
+            bad = (configs != self.default).any(axis=1)
+            return Evaluations(np.where(bad, np.inf, own.values), np.where(bad, 1, own.status))
+
+    class Other(Climber):
+        def ask(self, n):
+            return np.repeat((self._best + np.eye(len(self._best), dtype=int)[0])[None], n, axis=0)
+
+        def tell(self, configs, values):
+            pass
+
+    run = tmp_path / "s" / "run"
+    assert perform(run, Failing(), Other) and finalists(run) == []
+    assert json.loads((run / END).read_text())["reason"] == "budget" and summarise(run)["speedup"] is None
