@@ -7,7 +7,10 @@ import re
 from pathlib import Path
 
 from bbo_suite import UserError
+from bbo_suite.files import read_bounded
 
+LARGEST = 1 << 26
+"""Most bytes of a policy; those of today have fewer than a million."""
 _MARK = re.compile(r"(?P<path>.+)#(?P<digest>[0-9a-f]{16})", re.DOTALL)
 
 
@@ -46,9 +49,9 @@ def content(text: str) -> tuple[str, bytes]:
 
 def _read(path: str) -> bytes:
     try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise UserError(f"policy {path} cannot be read: {error.strerror}") from None
+        return read_bounded(Path(path), LARGEST)
+    except (OSError, ValueError) as error:
+        raise UserError(f"policy {path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
 def _digest(data: bytes) -> str:

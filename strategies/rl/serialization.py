@@ -8,6 +8,8 @@ import json
 from pathlib import Path
 
 import equinox as eqx
+import jax
+import jax.numpy as jnp
 
 from bbo_suite import UserError
 from bbo_suite.files import parse_json
@@ -57,7 +59,21 @@ def load(content: bytes, path: str, node_width: int, feature_width: int, task: s
             f"{key} {header.get(key)}, not {wanted[key]}" for key in wanted if header.get(key) != wanted[key]
         )
         raise UserError(f"policy {path} does not fit {task}: it has {differ}; pretrain one on problems of that family")
-    return eqx.tree_deserialise_leaves(io.BytesIO(weights), policy_shape(node_width, feature_width, PRETRAINED_BOUND))
+    policy = _policy(weights, policy_shape(node_width, feature_width, PRETRAINED_BOUND))
+    if policy is None:
+        raise UserError(f"policy {path} holds other weights than its header says; pretrain it again")
+    return policy
+
+
+def _policy(weights: bytes, shape: Policy) -> Policy | None:
+    """Return the policy of some weights; None if they have other shapes or types, or are not finite."""
+    file = io.BytesIO(weights)
+    try:
+        policy = eqx.tree_deserialise_leaves(file, shape)
+    except Exception:  # whatever a file that somebody wrote by hand makes numpy and equinox raise
+        return None
+    fits = not file.read(1) and all(jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(policy))
+    return policy if fits else None
 
 
 def widths(policy: Policy) -> tuple[int, int]:

@@ -2,6 +2,9 @@
 
 import copy
 import dataclasses
+import hashlib
+import io
+import json
 
 import jax
 import numpy as np
@@ -49,6 +52,49 @@ def test_a_policy_for_other_features_is_refused(file):
 def test_a_file_that_is_not_a_policy_is_refused(file, damage, complaint):
     with pytest.raises(UserError, match=complaint):
         load(damage(file.read_bytes()), str(file), 5, 7, "toy/x")
+
+
+def packed(file, weights: bytes) -> bytes:
+    """Return a policy of other weights, whose digest is right: anybody can compute it."""
+    header = json.loads(file.read_bytes().partition(b"\n")[0]) | {"sha256": hashlib.sha256(weights).hexdigest()}
+    return json.dumps(header).encode() + b"\n" + weights
+
+
+def array(content, descr=None) -> bytes:
+    """Return an array as a file of numpy; with a shape and a type in place of an array, only a header."""
+    file = io.BytesIO()
+    if descr is None:
+        np.save(file, content, allow_pickle=True)
+    else:
+        np.lib.format.write_array_header_1_0(file, {"descr": descr, "fortran_order": False, "shape": content})
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda weights: b"",
+        lambda weights: weights[:-1],
+        lambda weights: weights + b"x",
+        lambda weights: b"junk" * 100,
+        lambda weights: array(np.zeros((2, 2))) + weights,
+        lambda weights: array(np.array([{}], object)) + weights,
+        lambda weights: array(np.zeros((64, 5), np.complex64)) + weights,
+        lambda weights: array((10**6, 10**6), "<f4") + weights,
+        lambda weights: array((1,) * 3000, "<f4") + weights,
+        lambda weights: weights[:-4] + np.array([np.nan], "<f4").tobytes(),
+    ],
+)
+def test_hostile_weights_with_a_valid_digest_are_refused(file, damage):
+    weights = file.read_bytes().partition(b"\n")[2]
+    assert load(packed(file, weights), "p", 5, 7, "toy/x")
+    with pytest.raises(UserError, match="policy p holds other weights than its header says; pretrain it again"):
+        load(packed(file, damage(weights)), "p", 5, 7, "toy/x")
+
+
+def test_a_file_without_an_end_is_refused():
+    with pytest.raises(UserError, match="policy /dev/zero cannot be read: it is larger than 64 MiB"):
+        PolicyFile("/dev/zero")
 
 
 def test_the_option_holds_a_digest_of_the_content(file):
