@@ -13,11 +13,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-from ..supervised.temporary import TemporaryFolder
-
 _MESSAGE = b"finishing the current batch; press Ctrl-C again to end at once\n"
-
-
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _Handler = Callable[[int, FrameType | None], Any] | int | None
 
@@ -34,6 +30,8 @@ class StopFile:
         self._near = near
 
     def __enter__(self) -> Self:
+        from ..supervised.temporary import TemporaryFolder  # not needed by `--help`
+
         self._resources = contextlib.ExitStack()
         folder = self._resources.enter_context(TemporaryFolder() if self._near is None else _shared_folder(self._near))
         self.path = folder / "stop"

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import bbo_suite
+from bbo_suite import __main__ as main
 from bbo_suite.runs.interrupt import StopFile, ignored
 
 PLUGINS = [Path(__file__).parents[1] / "plugins" / name for name in ("toy.py", "pick.py")]
@@ -173,6 +174,22 @@ def test_a_stop_file_for_other_machines_replaces_that_of_a_killed_process(tmp_pa
     with StopFile(tmp_path / ".stop") as stop:
         assert stop.path.parent.parent == tmp_path and [folder.exists() for folder in left] == [False, True]
     assert list(tmp_path.iterdir()) == left[1:]
+
+
+def test_sigterm_ends_every_command_as_ctrl_c_does(monkeypatch):
+    before, cleaned = signal.getsignal(signal.SIGTERM), []
+
+    def command():
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        finally:
+            cleaned.append(True)
+
+    monkeypatch.setattr(main, "_run", command)
+    with pytest.raises(SystemExit) as ended:
+        main.main()
+    signal.signal(signal.SIGTERM, before)
+    assert ended.value.code == 130 and cleaned
 
 
 def test_processes_that_are_started_while_it_is_ignored_never_see_it():
