@@ -52,13 +52,14 @@ def run(
 
 
 def _conclude(study: StudyPlan, options: StudyOptions) -> None:
-    """Print the headline of the report, which covers all runs of the study, and the commands that come next."""
-    from ..report import headline
+    """Print the headlines of the report, which cover all runs of the study, and the commands that come next."""
+    from ..report import headlines
     from .tables import wide_console
 
     console = wide_console()
     print()
-    console.print(headline(study.name, study.results), markup=False, highlight=False, soft_wrap=not console.is_terminal)
+    for sentence in headlines(study.name, study.results):
+        console.print(sentence, markup=False, highlight=False, soft_wrap=not console.is_terminal)
     print()
     print(f"next: {_command('report', study)}  (figures and tests on one page)")
     plugins = "".join(f" --plugin {shlex.quote(str(path))}" for path in options.plugin or ())

@@ -31,6 +31,7 @@ def screen(view: StudyView) -> RenderableType:
         f"{escape(view.path.name)}: {len(runs):,} runs: {states}",
         f"{done:,}/{budget:,} evaluations ({done / max(1, budget):.0%}){progress}",
         _best(runs),
+        "best speedup over all seeds so far: cost of the default / best cost; higher is better",
         *_lines(runs),
     )
 
@@ -46,7 +47,7 @@ def _best(runs: list[RunView]) -> Table:
     found: dict[tuple[str, str], list[float]] = {}
     for run in runs:
         found.setdefault(run.name[:2], []).extend([] if run.speedup is None else [run.speedup])
-    table = Table(caption="best speedup over all seeds so far: cost of the default / best cost; higher is better")
+    table = Table()
     table.add_column("problem", overflow="fold")
     table.add_column("done", justify="right", no_wrap=True)
     for strategy in strategies:

@@ -38,7 +38,7 @@ class StudyOptions:
             metavar="ID", help="Id of a problem: family/instance, or family:path for a file. May be repeated."
         ),
     ] = None
-    budget: Annotated[int, count_option("Evaluations per run.")] = 10_000
+    budget: Annotated[int, count_option("Evaluations per run, such as 500, 1k or 1e4.")] = 10_000
     repeats: Annotated[
         int | None, count_option("Runs of each strategy on each problem, with one seed each (default: 1).")
     ] = None
@@ -48,7 +48,9 @@ class StudyOptions:
         int | None, count_option("Parallel runs, one process each (default: number of cores; 1 if costs are times).")
     ] = None
     workers: Annotated[int, count_option("Compiler processes per run, for problems with a live compiler.")] = 1
-    max_seconds: Annotated[float | None, seconds_option("Time limit of a run, in addition to the budget.")] = None
+    max_seconds: Annotated[
+        float | None, seconds_option("Time limit of a run, such as 90 (seconds), 10m or 1h, in addition to the budget.")
+    ] = None
     only: Annotated[
         str | None,
         typer.Option(metavar="K/N", help="Run only the K-th of N shares of the runs; shares may run at the same time."),

@@ -24,7 +24,7 @@ from .scores import Scores
 from .study_data import StudyData, read_study
 from .table import Table
 
-__all__ = ["headline", "judge", "page", "read_study", "write"]
+__all__ = ["headlines", "judge", "page", "read_study", "write"]
 
 
 def write(
@@ -52,9 +52,9 @@ def write(
     return path
 
 
-def headline(study: str, results: Path) -> str:
-    """Return the first sentence of a study's report."""
-    return next(answer.sentences(judge(read_study(study, results).runs, np.random.default_rng(0))))
+def headlines(study: str, results: Path) -> list[str]:
+    """Return the first sentence of a study's report, or two if it compares two kinds of strategies."""
+    return answer.headlines(judge(read_study(study, results).runs, np.random.default_rng(0)))
 
 
 def _other(name: str, results: Path) -> StudyData:

@@ -45,6 +45,14 @@ def sentences(judgement: Judgement) -> Iterator[str]:
             yield from _by_problem(judgement)
 
 
+def headlines(judgement: Judgement) -> list[str]:
+    """Return the sentences that say who is best: one for each kind of strategy."""
+    if judgement.overall is None or judgement.all_failed:
+        return list(sentences(judgement))
+    ranked = ((group, judgement.overall.ranked(names)) for group, names in judgement.groups())
+    return [headline(judgement, judgement.overall, group, names) for group, names in ranked if names]
+
+
 def _overall(judgement: Judgement, board: Leaderboard) -> Iterator[str]:
     leaders = []
     for group, names in judgement.groups():

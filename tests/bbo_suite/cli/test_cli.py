@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from bbo_suite import Study
-from bbo_suite.report import headline
+from bbo_suite.report import headlines
 
 FIELDS = {
     *("problem", "strategy", "seed", "budget", "batch", "evaluations", "unique", "failed", "default", "best"),
@@ -73,20 +73,22 @@ class Zero(Problem):
 """
 
 
-def test_run_ends_with_figures_the_headline_and_the_next_commands(suite, toy):
-    done = suite("run", *toy, "--budget", 50, "--strategy", "random", "--strategy", "pick", "--study", "s")
+def test_run_ends_with_figures_the_headlines_and_the_next_commands(suite, toy):
+    strategies = (part for name in ("random", "pick", "local") for part in ("--strategy", name))
+    done = suite("run", *toy, "--budget", 50, *strategies, "--study", "s")
     lines = done.out.splitlines()
     assert "speedup" in done.out
-    assert [Path(line).name for line in lines[-9:-5]] == [
+    assert [Path(line).name for line in lines[-10:-6]] == [
         "convergence.svg", "convergence.png", "speedup.svg", "speedup.png"]  # fmt: skip
-    assert all(Path(line).stat().st_size for line in lines[-9:-5])
-    assert lines[-4] == headline("s", Path("results"))
+    assert all(Path(line).stat().st_size for line in lines[-10:-6])
+    assert lines[-5:-3] == headlines("s", Path("results"))
+    assert "black-box" in lines[-5] and "structure" in lines[-4]
     assert lines[-2].startswith("next: python -m bbo_suite report s  ")
     assert lines[-1].strip().startswith(f"python -m bbo_suite best s --plugin {toy[1]} --plugin {toy[3]}  ")
     for command in (lines[-2].removeprefix("next: "), lines[-1]):
-        arguments = shlex.split(command.partition("  (")[0])[3:]
-        assert suite(*arguments).code == 0
-    assert html.escape(lines[-4]) in Path("results/s/report.html").read_text()
+        assert suite(*shlex.split(command.partition("  (")[0])[3:]).code == 0
+    report = Path("results/s/report.html").read_text()
+    assert html.escape(lines[-5]) in report and html.escape(lines[-4]) in report
 
 
 def test_again_resumes_and_changes_nothing(suite, toy):
