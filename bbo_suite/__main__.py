@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import signal
@@ -28,8 +29,12 @@ def main() -> None:
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         sys.exit(130)
-    except BrokenPipeError:  # the reader, such as `head`, has ended
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python tries again at its end
+        if error.errno not in (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS):
+            raise
+        if error.errno != errno.EPIPE:  # not if the reader, such as `head`, has ended
+            print(f"error: cannot read or write {error.filename or 'the output'}: {error.strerror}", file=sys.stderr)
         sys.exit(1)
 
 

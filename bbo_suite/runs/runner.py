@@ -25,7 +25,7 @@ class StudyOutcome:
 
     Attributes:
       summaries: of the runs that did not fail.
-      errors: one sentence for each run that failed.
+      errors: one sentence for each run that failed; equal ones once.
       stopped: True if Ctrl-C stopped the study.
     """
 
@@ -69,7 +69,8 @@ def run_study(study: StudyPlan, jobs: int | None, display: Display, cluster: str
     order = {planned.path: place for place, planned in enumerate(plan)}
     outcomes.sort(key=lambda outcome: order[outcome.path])
     summaries = [outcome.summary for outcome in outcomes if outcome.summary]
-    return StudyOutcome(summaries, [outcome.error for outcome in outcomes if outcome.error], stopped)
+    errors = dict.fromkeys(outcome.error for outcome in outcomes if outcome.error)  # a study that is gone: one sentence
+    return StudyOutcome(summaries, list(errors), stopped)
 
 
 def _check_cluster(address: str, jobs: int | None) -> None:

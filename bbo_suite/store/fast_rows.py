@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
 from .folders import ROWS
-from .rows import COLUMNS, HEADER, STATUS
+from .rows import COLUMNS, HEADER, STATUS, open_log
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,8 +56,7 @@ def pieces(path: Path, texts: Collection[str] = TEXTS) -> Iterator[pd.DataFrame]
     Raises:
       UserError: the file is damaged.
     """
-    file = path / ROWS
-    with file.open("rb") if file.exists() else io.BytesIO() as log:
+    with open_log(path) as log:
         cut = log.readline()
         header = cut if cut.endswith(b"\n") else HEADER.encode()
         cut, first = b"", True
@@ -67,7 +66,7 @@ def pieces(path: Path, texts: Collection[str] = TEXTS) -> Iterator[pd.DataFrame]
                 yield _parsed(header + whole, texts)
             except ValueError as error:
                 remedy = "restore it, or run the study again, which names the line"
-                raise UserError(f"{file} is damaged ({error}); {remedy}") from None
+                raise UserError(f"{path / ROWS} is damaged ({error}); {remedy}") from None
             first = False
 
 
@@ -105,7 +104,10 @@ def _groups(paths: Iterable[Path]) -> Iterator[list[Path]]:
 
 def _together(paths: Sequence[Path], texts: Collection[str]) -> Part | None:
     """Return the rows of several runs; None if one of them has to be read alone, to say that it is damaged."""
-    files = [(path / ROWS).read_bytes() if (path / ROWS).exists() else b"" for path in paths]
+    try:
+        files = [_content(path) for path in paths]
+    except UserError:
+        return None
     files = [data[: data.rfind(b"\n") + 1] or HEADER.encode() for data in files]
     header = files[0][: files[0].find(b"\n") + 1]
     lengths = [data.count(b"\n") - 1 for data in files]
@@ -116,6 +118,11 @@ def _together(paths: Sequence[Path], texts: Collection[str]) -> Part | None:
     except ValueError:
         return None
     return Part(paths, lengths, _compact(frame)) if len(frame) == sum(lengths) else None
+
+
+def _content(path: Path) -> bytes:
+    with open_log(path) as log:
+        return log.read()
 
 
 def _singly(paths: Iterable[Path], texts: Collection[str], errors: list[UserError]) -> Iterator[Part]:

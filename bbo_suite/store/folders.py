@@ -46,23 +46,48 @@ def run_folders(study: str, results: Path | str) -> list[Path]:
 
 
 def runs_in(study: Path) -> list[Path]:
-    """Return the folders of the runs in a study's folder, sorted by name; none if there is no such folder."""
-    return sorted(file.parent for file in study.glob(f"*/{RUN}"))
+    """Return the folders of the runs in a study's folder, sorted by name; none if there is no such folder.
+
+    Raises:
+      UserError: the folder cannot be read.
+    """
+    return sorted(_runs_in(study))
 
 
 def has_runs(study: Path) -> bool:
-    """Return whether a study's folder holds a run."""
-    return any(study.glob(f"*/{RUN}"))
+    """Return whether a study's folder holds a run.
+
+    Raises:
+      UserError: the folder cannot be read.
+    """
+    return any(_runs_in(study))
+
+
+def _runs_in(study: Path) -> Iterator[Path]:
+    try:
+        yield from (path for path in study.iterdir() if has_begun(path))
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise UserError(f"cannot read {study}: {error.strerror}") from None
 
 
 def has_begun(run: Path) -> bool:
     """Return whether a run has begun: its folder has a `run.json`."""
-    return (run / RUN).exists()
+    return _exists(run / RUN)
 
 
 def has_ended(run: Path) -> bool:
     """Return whether a run has ended: its folder has an `end.json`."""
-    return (run / END).exists()
+    return _exists(run / END)
+
+
+def _exists(file: Path) -> bool:
+    """Return whether a file exists; true also where permissions hide it, so that whoever reads it says so."""
+    try:
+        return file.exists()
+    except PermissionError:
+        return True
 
 
 def mark_stopped(run: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -13,9 +12,9 @@ from numpy.typing import NDArray
 
 from ..errors import UserError
 from .fast_rows import parts
-from .folders import ROWS, name_damaged, readable, run_folders
+from .folders import name_damaged, readable, run_folders
 from .identity import read_head
-from .rows import COLUMNS
+from .rows import COLUMNS, open_log
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,6 +105,6 @@ def printable(text: str) -> str:
 
 def _parameters(path: Path) -> int:
     """Return the number of parameters from a run's first row, the only source in older runs."""
-    with (path / ROWS).open(encoding="utf-8") if (path / ROWS).exists() else io.StringIO() as file:
-        config = next(itertools.islice(file, 1, None), "," * len(COLUMNS)).split(",")[COLUMNS.index("config")]
-    return config.count("-") + 1 if "-" in config else len(config)
+    with open_log(path) as log:
+        config = next(itertools.islice(log, 1, None), b"," * len(COLUMNS)).split(b",")[COLUMNS.index("config")]
+    return config.count(b"-") + 1 if b"-" in config else len(config)

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+import io
 import re
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import BinaryIO, Self
 
 from ..core.problem import Status
 from ..errors import UserError
@@ -86,6 +87,20 @@ def _unquote(field: str) -> str:
     return field[1:-1].replace('""', '"') if field.startswith('"') else field
 
 
+def open_log(path: Path) -> BinaryIO:
+    """Open the log in a run's folder; an empty one if it is missing.
+
+    Raises:
+      UserError: it cannot be read.
+    """
+    try:
+        return (path / ROWS).open("rb")
+    except FileNotFoundError:
+        return io.BytesIO()
+    except OSError as error:
+        raise UserError(f"cannot read {path / ROWS}: {error.strerror}") from None
+
+
 class RowReader:
     """Iterates over the complete rows of a run's folder and holds one of them at a time.
 
@@ -102,11 +117,10 @@ class RowReader:
         """Yield the rows.
 
         Raises:
-          UserError: the file holds a byte that this suite did not write; the file is left as it is.
+          UserError: it cannot be read, or holds a byte that this suite did not write; the file is left as it is.
         """
-        if self._file.exists():
-            with self._file.open("rb") as lines:
-                yield from self._rows(lines)
+        with open_log(self._file.parent) as lines:
+            yield from self._rows(lines)
 
     def _rows(self, lines: Iterable[bytes]) -> Iterator[Row]:
         for line in lines:

@@ -128,7 +128,7 @@ class RunFolder:
         try:
             status = (self.path / ROWS).stat()
         except FileNotFoundError:
-            raise _moved(self.path) from None
+            raise _moved(self.path if self.path.parent.exists() else self.path.parent) from None
         if not os.path.samestat(status, self._status):
             raise _moved(self.path)
         if status.st_size != self._size:

@@ -39,7 +39,7 @@ class RunView:
         self.ended = self.failed = self.stopped = False
         self._tail = Tail(path / ROWS)
         self._seen: tuple[int, int] | None = None
-        self._grew = -math.inf
+        self._grew = self._first = -math.inf
 
     @property
     def evaluations(self) -> int:
@@ -64,8 +64,10 @@ class RunView:
     @property
     def silence(self) -> float:
         """Seconds since the run last wrote something; by this machine's clock if it was seen to grow."""
-        written = 0.0 if self._seen is None else self._seen[1] / 1e9
-        return max(0.0, min(time.time() - written, time.monotonic() - self._grew))
+        since = time.time() - (0.0 if self._seen is None else self._seen[1] / 1e9)
+        if since < 0:  # a clock was set back, here or on the machine that writes
+            return time.monotonic() - max(self._grew, self._first)
+        return min(since, time.monotonic() - self._grew)
 
     @property
     def state(self) -> RunState:
@@ -91,7 +93,10 @@ class RunView:
             return
         seen = status.st_size, status.st_mtime_ns
         if seen != self._seen:
-            self._grew = -math.inf if self._seen is None else time.monotonic()
+            if self._seen is None:
+                self._first = time.monotonic()
+            else:
+                self._grew = time.monotonic()
             self._seen, self.ended = seen, False
             self._read_head()
         if not self.ended:

@@ -291,3 +291,11 @@ def test_two_processes_on_one_study(tmp_path, toy):
     (((_, err), _),) = [a for a in answers if a[1] == 1]
     assert "another process is writing" in err and "Traceback" not in err
     assert [json.loads(line)["evaluations"] for line in out.splitlines()] == [300] * 3
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+def test_output_to_a_full_disk_is_one_sentence(tmp_path):
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "bbo_suite", "list", "strategies", "--json"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (1, "error: cannot read or write the output: No space left on device\n")

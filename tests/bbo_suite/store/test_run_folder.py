@@ -179,7 +179,7 @@ def test_a_run_that_is_moved_or_deleted_while_it_is_written(tmp_path, deleted):
     with RunFolder(tmp_path / "s" / "run", IDENTITY, FACTS) as folder:
         folder.append([row(1)])
         shutil.rmtree(tmp_path / "s") if deleted else (tmp_path / "s").rename(tmp_path / "t")
-        with pytest.raises(UserError, match=r"s/run was moved or deleted while it was written; .* put it back"):
+        with pytest.raises(UserError, match=r"s was moved or deleted while it was written; .* put it back"):
             folder.append([row(2)])
         with pytest.raises(UserError, match=r"s was moved or deleted"), RunFolder(tmp_path / "s" / "two", {}, {}):
             pass

@@ -61,6 +61,18 @@ def test_a_log_read_as_it_grows_byte_by_byte_is_the_log(tmp_path, seed):
         assert numbers(viewed(tmp_path / "run")) == numbers(view)
 
 
+def test_a_run_that_was_written_in_the_future_is_silent_a_minute_after_the_first_look(tmp_path, monkeypatch):
+    """As after a clock was set back, or on a file system whose clock is ahead."""
+    bbo_toys.perform(tmp_path / "run", stopped=iter([False, True]).__next__)
+    future = time.time() + 4000
+    os.utime(tmp_path / "run" / "rows.csv", (future, future))
+    view, now = viewed(tmp_path / "run"), time.monotonic()
+    assert view.state is RunState.RUNNING and view.silence < 30
+    monkeypatch.setattr(time, "monotonic", lambda: now + 61)
+    view.refresh()
+    assert view.state is RunState.SILENT and view.silence == pytest.approx(61, abs=5)
+
+
 def test_states(tmp_path, monkeypatch):
     path = tmp_path / "run"
     assert viewed(path).state is RunState.WAITING
