@@ -68,7 +68,7 @@ def test_a_study_that_may_not_be_read_is_named(study):
     (study / "s").chmod(0)
 
     def check():
-        with pytest.raises(UserError, match="cannot read .*/s: Permission denied"):
+        with pytest.raises(UserError, match=r"cannot read .*/s: Permission denied"):
             load("s", study)
 
     as_nobody(check)
@@ -84,7 +84,7 @@ def test_a_run_whose_permission_is_lost_while_it_goes_on_keeps_its_rows(study):
                 (study / "s" / "run").chmod(0o500)
             return False
 
-        with pytest.raises(UserError, match="cannot write .*/run: Permission denied; fix this, then run the same"):
+        with pytest.raises(UserError, match=r"cannot write .*/run: Permission denied; fix this, then run the same"):
             perform(study / "s" / "run", stopped=stopped)
         (study / "s" / "run").chmod(0o700)
         assert perform(study / "s" / "run")
