@@ -16,7 +16,7 @@ from sphinx_gallery.scrapers import figure_rst
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from generate import write_pages  # noqa: E402 - it is in this folder
+from generate import write_pages, write_site  # noqa: E402 - it is in this folder
 
 project = "bbo_suite"
 copyright = "the authors of bbo_suite; Apache-2.0"
@@ -50,6 +50,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "bbo_suite"
 html_theme_options = {"navbar_align": "left", "show_toc_level": 2, "secondary_sidebar_items": ["page-toc"]}
 html_show_sourcelink = False
+html_extra_path = ["generated/extra"]  # the site of our published studies
 
 
 def forget_runs(conf: dict, file: str) -> None:
@@ -83,6 +84,7 @@ sphinx_gallery_conf = {
 suppress_warnings = ["config.cache"]  # the configuration of the gallery holds a function
 
 write_pages(HERE / "generated")
+write_site(HERE / "generated" / "extra" / "site")
 
 
 def shorten_types(app: object, what: str, name: str, thing: object, options: object, *texts: str | None) -> tuple:

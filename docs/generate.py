@@ -5,14 +5,17 @@ from __future__ import annotations
 import contextlib
 import inspect
 import shutil
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from bbo_suite import site
 from bbo_suite.cli import app
 from bbo_suite.cli.catalogue import facts
 from bbo_suite.errors import UserError
 from bbo_suite.registry import Registry
+from bbo_suite.store.run_table import run_tables
 
 RESULTS = Path(__file__).parents[1] / "results"
 
@@ -76,6 +79,16 @@ def commands() -> Iterator[str]:
 def studies() -> list[Path]:
     """Return the folders of the published studies."""
     return sorted(page.parent for page in RESULTS.glob("*/README.md"))
+
+
+def write_site(out: Path) -> None:
+    """Write the site of the published studies that keep a table of runs, without what else the results folder holds."""
+    with tempfile.TemporaryDirectory() as folder:
+        for study in studies():
+            (Path(folder) / study.name).mkdir()
+            for table in run_tables(study):
+                shutil.copy(table, Path(folder) / study.name)
+        site.write(Path(folder), out)
 
 
 def copy_study(study: Path, folder: Path) -> None:

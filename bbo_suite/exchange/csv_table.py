@@ -5,28 +5,22 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import re
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from ..files import GZIP, unpacked
+from ..store.formulas import inert, unmarked
 from . import records
 from .formats import ForeignRun, Format
 from .stored_study import StoredStudy
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _LONGEST = 1 << 23
 """Most characters of a line or a cell: packed candidates of very large spaces are long."""
 _LARGEST = 1 << 36
 """Most bytes of an unpacked table."""
-
-_FORMULA = re.compile(r"'*[=+\-@\t\r]")
-"""The start of a cell that a spreadsheet would calculate, or that carries a mark against this already."""
 
 
 def write(study: StoredStudy, path: Path) -> list[str]:
@@ -35,30 +29,10 @@ def write(study: StoredStudy, path: Path) -> list[str]:
     with (gzip.open if packed else open)(path, "wt", encoding="utf-8", newline="") as file:
         for number, run in enumerate(study.runs):
             header = not number  # all texts are quoted: otherwise a lone carriage return would not be
-            _inert(records.table(run)).to_csv(
+            inert(records.table(run)).to_csv(
                 file, index=False, header=header, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC
             )
     return []
-
-
-def _inert(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table whose texts no spreadsheet takes for a formula."""
-    for name in frame.select_dtypes(exclude=["number", "bool"]):
-        column = frame[name]
-        if column.dtype == "category":
-            frame[name] = column.cat.rename_categories([_marked(text) for text in column.cat.categories])
-        else:
-            frame[name] = [_marked(text) for text in column]
-    return frame
-
-
-def _marked(text: str) -> str:
-    """Return text with a quote before it if it begins like a formula; `_unmarked` removes exactly this quote."""
-    return f"'{text}" if _FORMULA.match(text) else text
-
-
-def _unmarked(cell: str) -> str:
-    return cell[1:] if cell[:1] == "'" and _FORMULA.match(cell) else cell
 
 
 def recognises(path: Path, start: bytes) -> bool:
@@ -113,7 +87,7 @@ def _records(file: TextIO) -> Iterator[records.Record]:
             place = f"line {reader.line_num}"
             if len(cells) != len(columns):
                 raise ValueError(f"{place} has {len(cells)} fields and the header {len(columns)}; is it cut off?")
-            yield place, dict(zip(columns, map(_unmarked, cells), strict=True))
+            yield place, dict(zip(columns, map(unmarked, cells), strict=True))
     except csv.Error as error:
         raise ValueError(f"line {reader.line_num} is not CSV ({error})") from None
     except UnicodeDecodeError:

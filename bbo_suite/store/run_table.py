@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import UserError
+from .formulas import unmarked
 
 if TYPE_CHECKING:
     import pandas as pd
 
 NEEDED = ("problem", "strategy", "seed", "uses_structure", "default", "best", "evaluations")
+_TEXTS = ("study", "problem", "strategy", "fingerprint", "unit")
 _NUMBERS = ("default", "best")
 _COUNTS = ("seed", "evaluations", "budget")
 _UNKNOWN = ("unique", "strategy_seconds", "evaluation_seconds")
@@ -45,7 +47,8 @@ def _read(file: Path) -> pd.DataFrame:
     import pandas as pd
 
     try:
-        frame = pd.read_csv(file, keep_default_na=False, na_values={name: [""] for name in _UNKNOWN})
+        unknown = {name: [""] for name in _UNKNOWN}
+        frame = pd.read_csv(file, keep_default_na=False, na_values=unknown, dtype=dict.fromkeys(_TEXTS, str))
         if missing := [name for name in NEEDED if name not in frame]:
             raise UserError(
                 f"{file} is not a table of runs: it has no column {missing[0]!r}; add it, or rename the file"
@@ -53,7 +56,8 @@ def _read(file: Path) -> pd.DataFrame:
         frame = frame.assign(**{name: value for name, value in _ELSE.items() if name not in frame})
         frame = frame if "budget" in frame else frame.assign(budget=frame["evaluations"])
         types = dict.fromkeys(_NUMBERS, "float64") | dict.fromkeys(_COUNTS, "int64")
-        return frame.astype(types | {"uses_structure": bool, "problem": str, "strategy": str})
+        texts = {name: frame[name].map(unmarked) for name in _TEXTS}
+        return frame.assign(**texts).astype(types | {"uses_structure": bool})
     except OSError as error:
         raise UserError(f"cannot read {file}: {error.strerror}") from None
     except (ValueError, OverflowError) as error:

@@ -77,6 +77,17 @@ def test_the_table_of_runs_is_read_again_as_a_published_study(stored, tmp_path):
         assert len(rows) == 13 and rows[0] == ("first", "x", 4.0, "2.0")
 
 
+def test_texts_of_the_table_stay_texts_and_are_no_formulas(studies, tmp_path):
+    studies.add({("=p", "+x", 0): [8, 4]}, name="2024", fingerprint="1e5")
+    write(studies.path, tmp_path / "published" / "both")
+    with (tmp_path / "published" / "both" / "runs.csv").open() as file:
+        (row,) = csv.DictReader(file)
+    assert (row["problem"], row["strategy"]) == ("'=p", "'+x")
+    (again,) = studies_in_folder(tmp_path / "published", [])
+    assert (again.name, again.runs[0].problem, again.runs[0].strategy) == ("2024", "=p", "+x")
+    assert again.runs[0].head["fingerprint"] == "1e5"
+
+
 def test_each_budget_of_a_table_is_a_study(tmp_path):
     (tmp_path / "s").mkdir()
     (tmp_path / "s" / "runs.csv").write_text(TABLE)
