@@ -80,7 +80,8 @@ def _minimal_lines(best: Best) -> Iterator[str]:
         yield "  minimal: it is the default"
         return
     noise = f", where a rise of up to {least.noise:.2%} counts as noise" if again.noisy else ""
-    yield f"  minimal: {len(changes):,} of {_many(least.changes, 'change')} are needed{noise}"
+    verb = "is" if len(changes) == 1 else "are"
+    yield f"  minimal: {len(changes):,} of {_many(least.changes, 'change')} {verb} needed{noise}"
     yield f"  its cost: {again.value:.6g}, speedup {_number(again.speedup)}; found in {least.evaluations:,} evaluations"
     if changes:
         yield ""

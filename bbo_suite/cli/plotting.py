@@ -66,7 +66,12 @@ def plot(
     for_paper = style is Style.PAPER
     formats = tuple(format_ or ([Format.PDF] if for_paper else [Format.SVG, Format.PNG]))
     if "program" in (figure or ()):
-        paths = _programs(study, results, run, figure or [], formats, for_paper, Registry(tuple(plugin or ())))
+        from .found import draw_found
+
+        if for_paper or len(figure or ()) > 1:
+            raise UserError("--figure program is drawn alone, for the screen; leave out --style and other figures")
+        folder = None if run is None else _run_folder(study, results, run)
+        paths = draw_found(Registry(tuple(plugin or ())), study, results, folder, formats)
     elif run is not None:
         paths = _run(study, results, run, formats, for_paper, Registry(tuple(plugin or ())))
     else:
@@ -88,44 +93,6 @@ def _study(study: str, results: Path, names: Sequence[str], formats: Sequence[st
     if reasons:
         words = "; ".join(f"{name} ({reason})" for name, reason in reasons.items())
         print(f"not drawn: {words}", file=sys.stderr)
-
-
-def _programs(
-    study: str,
-    results: Path,
-    run: str | None,
-    names: Sequence[str],
-    formats: Sequence[str],
-    for_paper: bool,
-    registry: Registry,
-) -> Iterator[Path]:
-    """Draw what a run found, or the best run of each problem; a problem that is not available is named on stderr."""
-    from .. import figures
-    from ..figures import found
-    from ..files import folder_name
-    from ..store.folders import study_path
-    from ..store.stored_run import open_run
-    from ..verify.best import best_of, best_of_run
-    from .tables import reserved
-
-    if for_paper or len(names) > 1:
-        raise UserError(
-            "--figure program is drawn alone and not for a paper; leave out --style paper and other figures"
-        )
-    complaints: list[str] = []
-    if run is None:
-        bests = best_of(registry, study, results, complaints, simplify=True)
-    else:
-        stored = open_run(_run_folder(study, results, run))
-        bests = (best_of_run(registry, each, simplify=True) for each in [stored])
-    while True:
-        with reserved(True):
-            best = next(bests, None)
-            drawn = found.draw(best) if best else None
-        if best is None or drawn is None:
-            break
-        stem = f"program-{folder_name(*run.rsplit('/', 2)) if run else folder_name(best.problem)}"
-        yield from figures.save([(stem, *drawn)], study_path(study, results) / "figures", formats)
 
 
 def _run(

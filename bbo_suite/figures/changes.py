@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ..core.program import Change
+from ..store.frames import printable
 from ..verify.minimal import gain_text
 from . import style
 from .sheet import MARGIN, Sheet
@@ -24,7 +25,7 @@ _LETTERS = 54
 
 def changes_data(changes: Sequence[tuple[Change, float]]) -> pd.DataFrame:
     """Return the changes: change, default, value, gain."""
-    rows = [(change.name, change.default, change.value, gain) for change, gain in changes]
+    rows = [(*map(printable, (c.name, c.default, c.value)), gain) for c, gain in changes]
     return pd.DataFrame(rows, columns=["change", "default", "value", "gain"])
 
 

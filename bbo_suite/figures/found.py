@@ -6,6 +6,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from ..errors import UserError, error_boundary
+from . import style
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,8 +28,8 @@ def draw(best: Best) -> tuple[Figure, pd.DataFrame]:
         pair = [problem.picture(config) for config in (problem.default_row(), best.minimal.config)]
     again = best.minimal_again
     costs = f"{_cost(median(again.defaults), unit)} → {_cost(again.value, unit)}"
-    times = f", speedup {again.speedup:.4g}" if again.speedup else ""
-    title = f"{problem.id}: {costs}{times}, by {best.run.identity.strategy}"
+    times = f", speedup {again.speedup:.4f}" if again.speedup else ""
+    title = f"{style.short(problem.id, 60)}: {costs}{times}, by {best.run.identity.strategy}"
     if pair[0] is None or pair[1] is None:
         from . import changes
 
@@ -39,8 +40,6 @@ def draw(best: Best) -> tuple[Figure, pd.DataFrame]:
 
 
 def _cost(cost: float, unit: str) -> str:
-    from . import style
-
     return style.duration(cost) if unit == "seconds" else f"{cost:,.6g} {unit}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from xml.etree import ElementTree
 
 from matplotlib.artist import Artist
@@ -15,6 +16,7 @@ from matplotlib.lines import Line2D
 SECONDS = "seconds"
 """The id of an axis of seconds."""
 _SVG, _LINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
+_FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 ElementTree.register_namespace("", _SVG)
 ElementTree.register_namespace("xlink", _LINK)
 
@@ -30,7 +32,12 @@ def mark(artist: Artist, strategy: str, text: str = "") -> None:
 
 def tell(artist: Artist, text: str) -> None:
     """Say what an artist shows that is no strategy."""
-    artist.set_gid(json.dumps(["", text, False]))
+    artist.set_gid(json.dumps(["", legal(text), False]))
+
+
+def legal(text: str) -> str:
+    """Return text in which XML's forbidden characters are replaced."""
+    return _FORBIDDEN.sub("\ufffd", text)
 
 
 def svg(figure: Figure, prefix: str = "") -> str:

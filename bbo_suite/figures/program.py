@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ..core.program import Kernel, Program
+from ..store.frames import printable
 from . import style
 from .kernel_boxes import LEFT, Column, Writer
 from .regions import Region, alike, regions
@@ -41,7 +42,7 @@ def program_data(before: Program, after: Program) -> pd.DataFrame:
     for number, group in enumerate(alike(before, after, regions(before, after)), start=1):
         for side, program, numbers in (("before", before, group[0].before), ("after", after, group[0].after)):
             kernels = [program.kernels[i] for i in numbers]
-            rows += [(number, len(group), side, k.name, k.cost, len(k.members)) for k in kernels]
+            rows += [(number, len(group), side, printable(k.name), k.cost, len(k.members)) for k in kernels]
     return pd.DataFrame(rows, columns=["region", "places", "side", "kernel", "cost", "instructions"])
 
 
@@ -139,8 +140,8 @@ def _how_to_read(drawn: Sequence[Group], groups: Sequence[Group], whole: float) 
     if not groups:
         return "No kernel differs from those of the default."
     rest = [region for group in groups[len(drawn) :] for region in group]
-    gain = _share(sum(region.gain for region in rest), whole)
-    more = f" Not drawn: {len(rest):,} regions that gain {gain} together." if rest else ""
+    gain, many = _share(sum(region.gain for region in rest), whole), "region" if len(rest) == 1 else "regions"
+    more = f" Not drawn: {len(rest):,} {many} with a gain of {gain}." if rest else ""
     return (
         "Strips: all kernels in the order in which they run, as wide as they take long; those of a numbered region "
         "have its colour. Below: the regions with the largest gains, the default on the left. A box is a kernel, "

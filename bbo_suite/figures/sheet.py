@@ -9,7 +9,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 from . import style
-from .marks import tell
+from .marks import legal, tell
 
 MARGIN = 0.15
 """Inches at the left and the right edge."""
@@ -32,7 +32,7 @@ class Sheet:
 
     def text(self, x: float, y: float, text: str, size: float, **looks: Any) -> Text:  # noqa: ANN401 - of matplotlib
         """Write one line; y is its middle."""
-        return self.ax.text(x, y, text, fontsize=size, va="center", **looks)
+        return self.ax.text(x, y, legal(" ".join(text.splitlines())), fontsize=size, va="center", **looks)
 
     def box(self, x: float, y: float, width: float, height: float, about: str, **looks: Any) -> None:  # noqa: ANN401
         """Draw a rectangle, and what it shows at the pointer, if anything."""

@@ -107,6 +107,24 @@ def test_changes_are_a_table_with_gains():
     changes.draw([], "none")
 
 
+OTHER = """
+import numpy as np
+from bbo_suite import Evaluations, Problem, choice, product
+class Others(Problem):
+    instances = ("a",)
+    def __init__(self, instance):
+        self.space, self.default = product(choice("x", range(50))), np.array([0])
+    def evaluate(self, configs):
+        return Evaluations.of(1.0 + configs[:, 0])
+"""
+
+
+def test_names_with_control_characters_do_not_break_the_file():
+    figure, _ = changes.draw([(Change(0, "a\x00b\x1bc\nd", "\ud800", "$x$"), 0.5)], "title\x07")
+    assert "a\ufffdb\ufffdc d" in written(figure)
+    assert titles(figure) == ["a\ufffdb\ufffdc\nd: \ufffd → $x$\ngain: 50.000 %"]
+
+
 def test_plot_draws_what_a_run_or_a_study_found(suite, toy, tmp_path):
     suite("run", *toy, "--strategy", "random", "--strategy", "pick", "--budget", 20, "--study", "s", "--json")
     plot = ("plot", "s", *toy, "--figure", "program", "--format", "svg")
@@ -115,8 +133,13 @@ def test_plot_draws_what_a_run_or_a_study_found(suite, toy, tmp_path):
     text = (tmp_path / "results/s/figures/program-toy--small__pick__0.svg").read_text()
     assert "toy/small: 5" in text and ", by pick" in text and "changes are needed" in text
     assert "there is no run 'toy/small/pick/7'" in suite(*plot, "--run", "toy/small/pick/7").err
+    (tmp_path / "others.py").write_text(OTHER)
+    suite("run", "--plugin", "others.py", "--strategy", "random", "--budget", 20, "--study", "s", "--json")
+    done = suite(*plot)
+    assert done.code == 0 and done.out.count("\n") == 1
+    assert "not drawn: others/a cannot be drawn: there is no" in done.err
     done = suite("plot", "s", "--figure", "program")
-    assert done.code == 1 and "toy/small cannot be drawn: there is no problem 'toy/small'" in done.err
+    assert done.code == 1 and done.err.startswith("error: others/a cannot be drawn: there is no problem 'others/a'")
     assert "drawn alone" in suite(*plot, "--figure", "heat").err
 
 
