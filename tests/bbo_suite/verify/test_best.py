@@ -118,6 +118,29 @@ def test_of_noisy_problems_the_median_of_several_measurements_counts(suite, tmp_
     assert "median of 7, which differ by" in suite("best", "s", "--plugin", NOISY).out
 
 
+LUCKY = """
+import numpy as np
+from bbo_suite import Evaluations, Problem, choice, product
+class Lucky(Problem):
+    instances, noisy, evaluated = ("a",), True, 0
+    def __init__(self, instance):
+        self.space, self.default = product(choice("x", range(50))), np.array([0])
+    def evaluate(self, configs):
+        Lucky.evaluated += len(configs)
+        return Evaluations.of((60.0 - configs[:, 0]) * (0.1 if Lucky.evaluated == 3 else 1))
+"""
+
+
+def test_a_lucky_measurement_does_not_make_a_run_the_best(suite, tmp_path):
+    (tmp_path / "lucky.py").write_text(LUCKY)
+    run = ("run", "--plugin", "lucky.py", "--strategy", "random", "--budget", 4, "--batch", 1, "--repeats", 3)
+    runs = printed(suite(*run, "--study", "s", "--json"))
+    lucky, truly = min(runs, key=lambda run: run["best"]), max(runs, key=lambda run: run["speedup"])
+    assert lucky["seed"] != truly["seed"]
+    (found,) = printed(suite("best", "s", "--plugin", "lucky.py", "--json"))
+    assert (found["seed"], found["speedup"]) == (truly["seed"], truly["speedup"])
+
+
 def test_a_problem_that_is_not_there_or_has_changed_is_not_measured(suite, study, tmp_path):
     done = suite("best", "s")
     assert done.code == 0
