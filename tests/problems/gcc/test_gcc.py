@@ -230,12 +230,12 @@ def test_a_program_may_start_no_process(tmp_path):
 
 @needs_gcc
 def test_a_command_that_is_killed_from_outside_runs_again(fake_gcc, tmp_path):
-    log = tmp_path / "log"
+    fake_gcc(f'exec {GCC} "$@"')
+    program, log = worker.Program(str(tmp_path / "bin/gcc"), str(FOLDER / "bits.c"), tmp_path, SEEDS), tmp_path / "log"
     printed = ("gcc: fatal error: Killed signal terminated program cc1", "a.c:1: internal compiler error: Aborted")
     for kill in ("kill -KILL $$", *(f'echo "{words}" >&2; exit 1' for words in printed)):
         script = f"echo x >> {log}; [ $(wc -l < {log}) -lt 3 ] && {{ {kill}; }}"
         fake_gcc(f'case "$*" in *-fgcse*) {script};; esac; exec {GCC} "$@"')
-        program = worker.Program(str(tmp_path / "bin/gcc"), str(FOLDER / "bits.c"), tmp_path, SEEDS)
         assert program.answer(("-fgcse",), entered) > 0
         assert log.read_text() == "x\n" * 3
         log.unlink()
