@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
 from ..store import fast_rows, frames
+from ..store.ending import end_reason
 from ..store.fast_rows import TEXTS
 from ..store.folders import has_begun, run_folders
 from ..store.identity import read_head
 from ..store.plan import RunName, read_planned
-from ..store.run_folder import end_reason
 from ..store.stored_run import StoredRun
 from .run_summary import RunSummary, from_rows
 

@@ -12,8 +12,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..errors import UserError
-from ..files import DamagedFile, acquired, disk_errors, read_json, write_json
-from .folders import END, ERROR, LOCK, ROWS, RUN, STOPPED, has_ended
+from ..files import acquired, disk_errors, write_json
+from .ending import complete, end_reason
+from .folders import END, ERROR, LOCK, ROWS, RUN, STOPPED
 from .identity import CODE, check_identity, stored_head
 from .rows import HEADER, Row, RowReader
 
@@ -176,32 +177,3 @@ class RunFolder:
 def _moved(path: Path) -> UserError:
     advice = "its rows are where it is now; put it back, and run the same command again"
     return UserError(f"{path} was moved or deleted while it was written; {advice}")
-
-
-def read_end(path: Path) -> dict[str, Any] | None:
-    """Return the content of the `end.json` in a run's folder; None if the run has not ended.
-
-    Raises:
-      DamagedFile: it is damaged.
-      UserError: it cannot be read.
-    """
-    return read_json(path / END) if has_ended(path) else None
-
-
-def complete(path: Path, evaluations: int) -> bool:
-    """Return whether the run of a folder has ended and all of its rows are still there."""
-    return _end(path).get("evaluations") == evaluations
-
-
-def end_reason(path: Path, evaluations: int) -> str | None:
-    """Return why a complete run ended; None if it is not complete."""
-    end = _end(path)
-    return str(end.get("reason", "")) if end.get("evaluations") == evaluations else None
-
-
-def _end(path: Path) -> dict[str, Any]:
-    """Return the content of `end.json`; empty if it is missing or damaged, for a replay of the rows writes it again."""
-    try:
-        return read_end(path) or {}
-    except DamagedFile:
-        return {}

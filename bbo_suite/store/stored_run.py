@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
 from . import fast_rows
+from .ending import complete
 from .folders import ERROR, ROWS
 from .identity import IMPORTED, Run, read_head
 from .plan import RunName
 from .remeasured import final_speedup, finalists
 from .rows import Row, read_rows
-from .run_folder import complete
 
 if TYPE_CHECKING:
     import pandas as pd

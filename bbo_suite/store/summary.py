@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .ending import end_reason
 from .fast_rows import pieces
 from .identity import read_head
 from .remeasured import final_speedup, finalists
-from .run_folder import end_reason
 
 
 def summarise(path: Path) -> dict[str, Any]:

@@ -6,8 +6,8 @@ import math
 
 from ..core.problem import Status
 from ..runs.machine import facts
+from ..store.ending import read_end
 from ..store.plan import read_settings
-from ..store.run_folder import read_end
 from ..store.stored_run import StoredRun
 
 
