@@ -22,6 +22,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     if not names:
         return " There are none yet."
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    close = close or difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
     if close:
         return f" Did you mean {close[0]!r}?"
     more = f" and {len(names) - _MOST:,} more" if len(names) > _MOST else ""

@@ -130,7 +130,8 @@ def _some(family: type[Problem], name: str) -> str:
 
 
 def _instance(family: type[Problem], name: str, instance: str) -> Problem:
-    base = re.split("[@#]", instance)[0]  # the rest is a variant that the family interprets
+    marks = family.variant_marks
+    base = re.split(f"[{re.escape(marks)}]", instance)[0] if marks else instance
     if base not in family.instances:
         hint = did_you_mean(f"{name}/{instance}", [f"{name}/{known}" for known in family.instances])
         raise UserError(f"there is no problem '{name}/{instance}'.{hint}")

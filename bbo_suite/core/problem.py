@@ -79,6 +79,8 @@ class Problem(ABC):
     """
 
     instances: ClassVar[Sequence[str]] = ()
+    variant_marks: ClassVar[str] = "@#"
+    """The characters that begin a variant of an instance, which the constructor interprets; empty if it has none."""
     unit: ClassVar[str] = "seconds"
     space: Space
     default: NDArray

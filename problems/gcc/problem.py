@@ -30,6 +30,7 @@ class GccProblem(LiveProblem):
     wrong result. Another version of GCC is another problem.
     """
 
+    variant_marks: ClassVar[str] = ""
     instances: ClassVar[tuple[str, ...]] = names()
     unit = "bytes"
 

@@ -49,6 +49,7 @@ class HalideProblem(LiveProblem):
     features of the processor, make another problem.
     """
 
+    variant_marks: ClassVar[str] = "@"
     instances: ClassVar[tuple[str, ...]] = tuple(PIPELINES)
     unit = "times the default"
     noisy = timed = True

@@ -36,6 +36,7 @@ class LlvmProblem(LiveProblem):
     and if its results differ from those of the unoptimised program, it is a wrong result.
     """
 
+    variant_marks: ClassVar[str] = "@"
     instances: ClassVar[tuple[str, ...]] = names()
 
     def __init__(self, instance: str | Path) -> None:

@@ -33,6 +33,7 @@ class EhrlichProblem(Problem):
         "64x32-a": (64, 32, 2, 4),
         "128x32-a": (128, 32, 4, 4),
     }
+    variant_marks: ClassVar[str] = "#"
     instances = tuple(shapes)
     unit = "2 - value"
     optimum = 1.0

@@ -37,6 +37,7 @@ class OrderingProblem(Problem):
     any number, is another draw of `40x50-a`.
     """
 
+    variant_marks: ClassVar[str] = "#"
     instances = tuple(SHAPES)
     unit = "instructions"
     optima: ClassVar[dict[str, float]] = {"small-a": 7334.0}

@@ -32,6 +32,7 @@ class RecordedProblem(Problem):
     file names, otherwise the configuration of median cost.
     """
 
+    variant_marks: ClassVar[str] = ""
     instances: ClassVar[tuple[str, ...]] = tuple(
         sorted(p.name.removesuffix(_SUFFIX) for p in FOLDER.glob(f"*{_SUFFIX}"))
     )

@@ -31,6 +31,7 @@ class TritonProblem(LiveProblem):
     kernels. Times vary from run to run, so nothing is cached. Another GPU or another Triton is another problem.
     """
 
+    variant_marks: ClassVar[str] = ""
     instances: ClassVar[tuple[str, ...]] = tuple(TUNED)
     unit = "seconds"
     noisy = timed = True

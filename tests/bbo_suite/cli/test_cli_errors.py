@@ -86,6 +86,15 @@ def test_wrong_number_of_other_commands(suite, toy, arguments, words):
     refused(suite(*arguments, *toy), *words)
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["ehrlich/32x32-a@x", "ordering/small-a@x", "recorded/gcc-huffman@x", "gcc/base64@x", "gcc/base64#2",
+     "triton/matmul-4096@x", "llvm/base64#2", "halide/blur#1", "ORDERING/small-a"],
+)  # fmt: skip
+def test_a_variant_that_a_family_does_not_have(suite, name):
+    refused(suite("show", name), f"there is no problem '{name}'", "Did you mean '")
+
+
 def test_a_long_list_of_known_names_is_cut():
     assert did_you_mean("zzz", ["a", "b", "a"]) == " Known: a, b."
     hint = did_you_mean("zzz", [f"name{number:04}" for number in range(5000)])
