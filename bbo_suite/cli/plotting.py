@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import UserError
+from ..errors import UserError, did_you_mean
 from .app import Plugins, Results, StudyName, app
 
 if TYPE_CHECKING:
@@ -38,6 +38,9 @@ def plot(
     study: StudyName,
     figure: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Draw only this figure. May be repeated.")
+    ] = None,
+    problem: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="Draw only this problem. May be repeated.")
     ] = None,
     format_: Annotated[
         list[Format] | None,
@@ -75,12 +78,14 @@ def plot(
     elif run is not None:
         paths = _run(study, results, run, formats, for_paper, Registry(tuple(plugin or ())))
     else:
-        paths = _study(study, results, tuple(figure or ()), formats, for_paper)
+        paths = _study(study, results, tuple(figure or ()), tuple(problem or ()), formats, for_paper)
     for path in paths:
         print(path, flush=True)
 
 
-def _study(study: str, results: Path, names: Sequence[str], formats: Sequence[str], for_paper: bool) -> Iterator[Path]:
+def _study(
+    study: str, results: Path, names: Sequence[str], problems: Sequence[str], formats: Sequence[str], for_paper: bool
+) -> Iterator[Path]:
     from .. import figures
     from ..store import frames
     from ..store.diagnostics import load_diagnostics
@@ -88,6 +93,9 @@ def _study(study: str, results: Path, names: Sequence[str], formats: Sequence[st
 
     folder = _folder(study_path(study, results), for_paper)
     frame, diagnostics = frames.load(study, results), load_diagnostics(study, results)
+    if problems:
+        _check_problems(problems, frame["problem"].unique(), study)
+        frame, diagnostics = (part[part["problem"].isin(problems)] for part in (frame, diagnostics))
     yield from figures.write(frame, folder, diagnostics, names, formats, for_paper)
     reasons = figures.left_out(frame, diagnostics, names)
     if reasons:
@@ -133,3 +141,8 @@ def _parameters(registry: Registry, problem_id: str, count: int) -> Names | None
     except UserError:
         return None
     return space.name if len(space) == count else None
+
+
+def _check_problems(problems: Sequence[str], known: Iterable[str], study: str) -> None:
+    for problem in set(problems) - set(known):
+        raise UserError(f"there is no problem {problem!r} in study {study!r}.{did_you_mean(problem, known)}")

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -40,6 +41,13 @@ def legal(text: str) -> str:
     return _FORBIDDEN.sub("\ufffd", text)
 
 
+def settle(figure: Figure) -> None:
+    """Compute the layout, so that saving in each format only draws: it would compute it again, and draw twice."""
+    if engine := figure.get_layout_engine():
+        engine.execute(figure)
+        figure.set_layout_engine("none")
+
+
 def svg(figure: Figure, prefix: str = "") -> str:
     """Return a figure as SVG, without a date.
 
@@ -53,7 +61,10 @@ def svg(figure: Figure, prefix: str = "") -> str:
     for name, ax in panels.items():
         ax.set_gid(name)
     file = io.BytesIO()
-    figure.savefig(file, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
+    settle(figure)
+    dpi = figure.dpi
+    FigureCanvasSVG(figure).print_svg(file, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
+    figure.dpi = dpi  # `print_svg` changes it; `savefig` does not, but draws everything twice
     root = ElementTree.fromstring(file.getvalue())
     for number, element in enumerate(root.iter(f"{{{_SVG}}}g")):
         name = element.get("id", "")

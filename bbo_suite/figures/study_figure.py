@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-PANELS = 9
-"""Panels on a page, at most."""
+PANELS, PAGES = 9, 3
+"""Panels on a page, and pages of a figure, at most."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,35 @@ class StudyFigure:
         return check(frame) if check else None
 
     def pages(self, frame: pd.DataFrame) -> Iterator[tuple[str, Figure, pd.DataFrame]]:
-        """Draw the figure on as many pages as needed; yield the file stem, the figure and its data for each."""
+        """Draw the figure on as many pages as needed; yield the file stem, the figure and its data for each.
+
+        Of very many problems, those with the largest gain are drawn.
+        """
         problems: Sequence[str] = sorted(frame["problem"].unique())
         if not self.paged or len(problems) <= PANELS:
             yield (self.name, *self(frame))
             return
+        known, problems = len(problems), _largest(frame, problems, PAGES * PANELS)
         for number, start in enumerate(range(0, len(problems), PANELS), start=1):
-            yield (f"{self.name}-{number}", *self(frame, problems=problems[start : start + PANELS]))
+            figure, data = self(frame, problems=problems[start : start + PANELS])
+            if len(problems) < known:
+                _say_which(figure, len(problems), known)
+            yield f"{self.name}-{number}", figure, data
+
+
+def _largest(frame: pd.DataFrame, problems: Sequence[str], most: int) -> Sequence[str]:
+    """Return the problems with the largest gain, sorted by name; all if there are no more than `most`."""
+    if len(problems) <= most or "speedup" not in frame:
+        return problems[:most]
+    best = frame.groupby("problem", observed=True)["speedup"].max()
+    return sorted(map(str, best.sort_values(ascending=False, kind="stable").index[:most]))
+
+
+def _say_which(figure: Figure, shown: int, known: int) -> None:
+    from .style import extend_caption
+
+    which = f"Shown: the {shown} of {known} problems with the largest gain"
+    extend_caption(figure, f"{which}; `plot --problem` draws any others.")
 
 
 FIGURES: dict[str, StudyFigure] = {

@@ -13,6 +13,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 from numpy.typing import NDArray
 
 from ..store.frames import printable
@@ -142,6 +143,9 @@ def _label(axis: Axis, text: Callable[[float], str]) -> None:
         round_number = f"{value:.3e}"[:5] in ("2.000", "3.000", "5.000")
         return text(value) if round_number or high < 2.5 * low else ""
 
+    least, most = axis.get_view_interval()
+    if most > 10 * least:  # each tick costs a millisecond, labelled or not
+        axis.set_minor_locator(LogLocator(subs=(2, 3, 5)))
     axis.set_major_formatter(lambda value, _: text(value))
     axis.set_minor_formatter(between)
 
@@ -159,3 +163,8 @@ def caption(figure: Figure, text: str) -> None:
     text = text.replace(" %", "\u00a0%")  # no line break before a percent sign
     lines = textwrap.wrap(text, int(figure.get_figwidth() * 14.5))
     figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=8.5, color="0.25").set_gid(CAPTION)
+
+
+def extend_caption(figure: Figure, text: str) -> None:
+    """Add a sentence to the caption."""
+    caption(figure, f"{figure.get_supxlabel()} {text}".replace("\n", " "))

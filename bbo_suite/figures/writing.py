@@ -93,6 +93,7 @@ def save(
         for stem, figure, _ in pages:
             if for_paper:
                 yield _write_text(folder / f"{stem}.txt", paper.fit(figure))
+            marks.settle(figure)
             for suffix in formats:
                 file = folder / f"{stem}.{suffix}"
                 with replacing(file) as unfinished:
@@ -100,6 +101,7 @@ def save(
                         unfinished.write_text(marks.svg(figure), encoding="utf-8")
                     else:
                         figure.savefig(unfinished, format=suffix, metadata=_UNDATED.get(suffix))
+                figure.set_layout_engine("none")  # computed once; it takes half of the time
                 yield file
 
 
