@@ -57,6 +57,8 @@ def _curve(ax: Axes, curve: pd.DataFrame, look: style.Look, x: str, place: int, 
     yield from ax.plot(curve[x], curve["median"], color=look.colour, linestyle=look.dash, lw=1.6 if named else 0.9,
             marker=look.marker, markersize=4, markevery=marks)  # fmt: skip
     if named and curve["runs"].iloc[0] > 1:
+        for end in curve.loc[curve["ended"] > 0, [x, "median"]].to_numpy()[:1] if "ended" in curve else ():
+            yield from ax.plot(*end, "x", color=look.colour, markersize=7, mew=1.8)
         yield ax.fill_between(curve[x], curve["lower"], curve["upper"], color=look.colour, alpha=0.15, lw=0)
 
 
@@ -64,7 +66,7 @@ def _limits(data: pd.DataFrame) -> tuple[float, float]:
     """Return the range of speedups to show: above the default, and the end of each curve."""
     highest = data[["median", "upper"]].to_numpy()
     top = highest[np.isfinite(highest)].max(initial=1.001)
-    last = data.groupby("strategy")["median"].last().to_numpy()
+    last = data.groupby("strategy")[["median", "lower"]].last().to_numpy()
     bottom = min(1 - 0.12 * (top - 1), last.min())
     return bottom - 0.03 * (top - bottom), top + 0.06 * (top - bottom)
 

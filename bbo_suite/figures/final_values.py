@@ -14,7 +14,7 @@ _KEPT = ["uses_structure", "budget", "evaluation", "default", "speedup"]
 
 def final_values(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the last row of each run, sorted: problem, strategy, seed, uses_structure, budget, evaluation, default,
-    speedup.
+    speedup, least (1 if the run began with the default, so that its speedup cannot be less; else 0).
     """
     new = np.zeros(len(frame), bool)
     new[-1:] = True
@@ -23,7 +23,10 @@ def final_values(frame: pd.DataFrame) -> pd.DataFrame:
         values = codes.to_numpy()
         new[:-1] |= values[1:] != values[:-1]
     last = frame.loc[new, RUN + _KEPT].drop_duplicates(RUN, keep="last")
-    return last.astype({"problem": "str", "strategy": "str"}).sort_values(RUN, ignore_index=True)
+    first = frame.loc[(frame["evaluation"] == 1) & (frame["speedup"] == 1), RUN].assign(least=1.0)
+    texts = {"problem": "str", "strategy": "str"}
+    last = last.astype(texts).merge(first.astype(texts).drop_duplicates(RUN), how="left", on=RUN)
+    return last.fillna({"least": 0.0}).sort_values(RUN, ignore_index=True)
 
 
 def mean_speedups(frame: pd.DataFrame) -> pd.DataFrame:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from itertools import groupby
+
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
@@ -13,22 +16,31 @@ from .highlight import labels
 from .speedup import speedup_data
 
 PANELS = 6
-LARGE = 0.05
-"""Problems with at least this gain are named, as in XTAT (Phothilimthana et al. 2021, figure 7)."""
+NAMED = 40
+"""Bars that are named, at most; more are grouped by family."""
 
 
 def gains_data(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the bars: strategy, problem, runs, gain, low, high (mean speedup minus 1, 95 % interval of the mean).
 
-    The best six strategies by mean rank, the best first; for each, the problems by falling gain.
+    The best six strategies by mean rank, the best first; for each, the problems by falling gain, those of more than 40
+    problems by family first.
     """
     order = final_values.by_mean_rank(final_values.mean_speedups(frame))[:PANELS]
     data = speedup_data(frame)
     data = data[data["strategy"].isin(order)].assign(gain=lambda d: d["mean"] - 1)
     data[["low", "high"]] -= 1
     data["place"] = [order.index(name) for name in data["strategy"]]
-    data = data.sort_values(["place", "gain"], ascending=[True, False], kind="stable", ignore_index=True)
+    grouped = data["problem"].nunique() > NAMED
+    data["group"] = [family(name) if grouped else "" for name in data["problem"]]
+    by, rising = ["place", "group", "gain"], [True, True, False]
+    data = data.sort_values(by, ascending=rising, kind="stable", ignore_index=True)
     return data[["strategy", "problem", "runs", "gain", "low", "high"]]
+
+
+def family(problem: str) -> str:
+    """Return the family of a problem's id."""
+    return re.split("[/:]", problem)[0]
 
 
 @mpl.rc_context(style.SETTINGS)
@@ -44,9 +56,7 @@ def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     _heights(axes.flat[0], data)
     for ax in axes[:, 0]:
         ax.set_ylabel("gain over the default")
-    low, high = axes.flat[0].get_ylim()
-    long = " Longer intervals are cut at the edge." if data["low"].min() < low or data["high"].max() > high else ""
-    style.caption(figure, _caption(frame, data) + long + final_values.cut_text(frame))
+    style.caption(figure, _caption(frame, data) + final_values.cut_text(frame))
     return figure, data
 
 
@@ -59,27 +69,32 @@ def _panel(ax: Axes, data: pd.DataFrame, most: int) -> None:
     ax.errorbar(x[known], gain[known], yerr=np.vstack([gain - low, high - gain])[:, known], fmt="none", ecolor="0.15",
                 capsize=2, lw=0.9)  # fmt: skip
     ax.axhline(0, color="0.35", lw=1)
-    ax.set(xlim=(-0.8, most - 0.2), xlabel="problems, by gain")
+    ax.set_xlim(-0.8, most - 0.2)
     _names(ax, data["problem"].tolist(), gain)
     ax.grid(axis="x", visible=False)
     ax.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.4g} %")
 
 
 def _names(ax: Axes, problems: list[str], gain: np.ndarray) -> None:
-    """Name the problems of large gains, and those whose gain cannot be drawn."""
+    """Name all problems, or the families of many."""
     odd = {-1.0: " (all failed)", np.inf: " (∞)"}
-    named = [i for i, value in enumerate(gain) if value in odd or value >= LARGE]
-    names = [style.short(problems[i], 30) + odd.get(gain[i], "") for i in named]
-    ax.set_xticks(named, names, rotation=50, ha="right", rotation_mode="anchor", fontsize=7.5)
+    places: list[float] = list(range(len(problems)))
+    names = [style.short(name, 30) + odd.get(value, "") for name, value in zip(problems, gain, strict=True)]
+    if len(problems) > NAMED:
+        places, names = [], []
+        for name, group in groupby(range(len(problems)), key=lambda i: family(problems[i])):
+            members = list(group)
+            places.append((members[0] + members[-1]) / 2)
+            names.append(f"{style.short(name, 24)} ({len(members)})")
+            ax.axvline(members[-1] + 0.5, color="0.85", lw=0.8)
+    ax.set_xticks(places, names, rotation=50, ha="right", rotation_mode="anchor", fontsize=7.5)
 
 
 def _heights(ax: Axes, data: pd.DataFrame) -> None:
-    """Show all bars; cut intervals half a bar beyond them, since those of two runs are very wide."""
-    gain, low, high = (data[column].to_numpy() for column in ("gain", "low", "high"))
-    usual = gain[np.isfinite(gain) & (gain > -1)]
-    least, most = usual.min(initial=0), usual.max(initial=0.001)
-    reach = 0.5 * (most - least)
-    bottom, top = np.fmax(least - reach, np.nanmin([*low, least])), np.fmin(most + reach, np.nanmax([*high, most]))
+    """Show all bars and their intervals."""
+    bounds = data[["gain", "low", "high"]].to_numpy()
+    usual = bounds[np.isfinite(bounds) & (bounds > -1)]
+    bottom, top = usual.min(initial=0), usual.max(initial=0.001)
     ax.set_ylim(bottom - 0.05 * (top - bottom), top + 0.05 * (top - bottom))
 
 
@@ -87,9 +102,8 @@ def _caption(frame: pd.DataFrame, data: pd.DataFrame) -> str:
     known = frame["strategy"].nunique()
     shown = f" Shown: the best {PANELS} of {known} strategies by mean rank." if known > PANELS else ""
     return (
-        f"Gain over the compiler's default (mean speedup minus 1) on each problem, higher is better, with 95 % "
-        f"intervals (Student's t); {final_values.runs_text(data['runs'])} runs. Problems with a gain of "
-        f"{100 * LARGE:g} % or more are named.{shown}"
+        f"Gain over the compiler's default (mean speedup minus 1) on each problem, sorted, higher is better, with 95 % "
+        f"intervals (Student's t); {final_values.runs_text(data['runs'])} runs.{shown}"
     )
 
 

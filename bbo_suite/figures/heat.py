@@ -8,20 +8,22 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..stats import SMALLEST_GAIN, SMALLEST_GAIN_TEXT
 from . import final_values, style
 from .highlight import labels
+
+MATTERS = 1e-3
+"""Smallest best gain of a problem of which shares have a colour."""
 
 
 def heat_data(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the cells: strategy, problem, speedup (mean), share (of the best strategy's gain), best first.
 
-    The share is nan on problems where no strategy beats the default by `SMALLEST_GAIN`, and 1 for an infinite speedup.
+    The share is nan on problems where no strategy gains `MATTERS`, and 1 for an infinite speedup.
     """
     means = final_values.mean_speedups(frame).T
     gains = means - 1
     best = gains.max()
-    shares = (gains / best.where(best >= SMALLEST_GAIN)).mask(np.isinf(gains), 1.0)
+    shares = (gains / best.where(best >= MATTERS)).mask(np.isinf(gains), 1.0)
     order = shares.clip(lower=0).mean(axis=1).fillna(0).sort_values(ascending=False, kind="stable").index
     cells = pd.DataFrame({"speedup": means.loc[order].stack(), "share": shares.loc[order].stack(future_stack=True)})
     return cells.dropna(subset="speedup").rename_axis(["strategy", "problem"]).reset_index()
@@ -52,17 +54,27 @@ def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
 
 
 def _write(ax: Axes, row: int, column: int, speedup: float, share: float) -> None:
-    text = "failed" if speedup == 0 else "–" if np.isnan(share) else f"{100 * max(share, -9.99):.0f}"
+    text = "failed" if speedup == 0 else gain_text(speedup - 1)
     colour = "white" if share > 0.75 else "0.1"
     ax.text(column, row, text, ha="center", va="center", fontsize=6.5 if speedup == 0 else 8, color=colour)
+
+
+def gain_text(gain: float) -> str:
+    """Return a gain in percent, in at most five characters."""
+    percent = 100 * gain
+    if not np.isfinite(percent):
+        return "∞"
+    digits = 0 if abs(percent) >= 99.5 else 1 if abs(percent) >= 0.95 else 2
+    return f"{percent:.{digits}f}" if abs(percent) < 99_999 else f"{percent:.0e}"
 
 
 def _caption(frame: pd.DataFrame) -> str:
     runs = final_values.runs_text(final_values.final_values(frame).groupby(["problem", "strategy"]).size())
     return (
-        f"Gain over the compiler's default (mean speedup of {runs} runs, minus 1) in percent of the best "
-        f"strategy's gain on the same problem: 100 is the best, below 0 is slower than the default. Rows are sorted by "
-        f"their mean. Dash: no strategy beats the default by {SMALLEST_GAIN_TEXT} or more. Empty cell: no run."
+        f"Number: gain over the compiler's default in percent (mean speedup of {runs} runs, minus 1), higher is "
+        f"better, below 0 is slower. Colour: the gain as a share of the best strategy's on the same problem, dark is "
+        f"the best; none where the best gain is below {100 * MATTERS:g} %. Rows are sorted by their mean share. Empty "
+        f"cell: no run."
     )
 
 

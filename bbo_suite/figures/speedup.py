@@ -28,7 +28,7 @@ def speedup_data(frame: pd.DataFrame) -> pd.DataFrame:
     bars = []
     for (problem, strategy), group in final_values.final_values(frame).groupby(["problem", "strategy"], sort=True):
         with np.errstate(invalid="ignore"):  # a cost of 0 is an infinite speedup, without an interval
-            mean, low, high = mean_interval(group["speedup"])
+            mean, low, high = mean_interval(group["speedup"], least=group["least"].min())
         fixed = {"problem": problem, "strategy": strategy, "uses_structure": bool(group["uses_structure"].iloc[0])}
         counts = {"budget": int(group["budget"].iloc[0]), "evaluations": int(group["evaluation"].min())}
         bars.append({**fixed, "runs": len(group), **counts, "mean": mean, "low": low, "high": high})

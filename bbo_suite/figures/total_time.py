@@ -21,20 +21,23 @@ _LEAST = 1e-6
 
 
 def total_time_data(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the curves: problem, strategy, uses_structure, runs, seconds, lower, median, upper (of the speedup).
+    """Return the curves: problem, strategy, uses_structure, runs, seconds, lower, median, upper (of the speedup), ended
+    (the number of runs).
 
-    A curve begins when all of its runs have a candidate and ends with the shortest of them.
+    A curve begins when all of its runs have a candidate and ends with the longest of them. A run that has ended keeps
+    its best.
     """
     made = []
     for (problem, strategy), group in frame[_COLUMNS].groupby(["problem", "strategy"], observed=True, sort=True):
         runs = [_run(run) for _, run in group.groupby("seed")]
-        start, stop = max(clock[0] for clock, _ in runs), min(clock[-1] for clock, _ in runs)
+        start, stop = max(clock[0] for clock, _ in runs), max(clock[-1] for clock, _ in runs)
         seconds = np.geomspace(start, max(start, stop), curves.POINTS if stop > start else 1)
         reached = [best[np.searchsorted(clock, seconds, side="right") - 1] for clock, best in runs]
         with np.errstate(invalid="ignore"):
             lower, median, upper = quartiles(reached)
         fixed = {"problem": problem, "strategy": strategy, "uses_structure": bool(group["uses_structure"].iloc[0])}
-        numbers = {"seconds": seconds, "lower": lower, "median": median, "upper": upper}
+        ended = np.sum([seconds > clock[-1] for clock, _ in runs], axis=0)
+        numbers = {"seconds": seconds, "lower": lower, "median": median, "upper": upper, "ended": ended}
         made.append(pd.DataFrame({**fixed, "runs": len(runs), **numbers}))
     return pd.concat(made, ignore_index=True)
 
@@ -55,6 +58,8 @@ def draw(frame: pd.DataFrame, problems: Sequence[str] | None = None) -> tuple[Fi
     data = total_time_data(shown)
     figure = curves.draw(data, highlight, "seconds", _axis)
     x_text = "Time of the strategy plus time of the evaluations, as measured in each run, on a log scale."
+    if (data["ended"] > 0).any():
+        x_text += " A cross: the first run of the strategy ends here, and keeps its best while the others go on."
     style.caption(figure, curves.caption(data, highlight, x_text) + final_values.cut_text(shown))
     return figure, data
 

@@ -64,7 +64,21 @@ class Scores:
     @cached_property
     def means(self) -> list[Mean]:
         """The mean of each problem and strategy."""
-        return [Mean(*key, len(runs), *interval(runs), float(runs.max())) for key, runs in self.speedups.items()]
+        return [
+            Mean(*key, len(runs), *interval(runs, *self.bounds[key]), float(runs.max()))
+            for key, runs in self.speedups.items()
+        ]
+
+    @cached_property
+    def bounds(self) -> dict[tuple[str, str], tuple[float, float]]:
+        """The least and the largest possible speedup of each problem and strategy.
+
+        The least is 1 if every run began with the default, else 0; the largest is that of a known optimum.
+        """
+        runs: dict[tuple[str, str], list[RunSummary]] = defaultdict(list)
+        for run in self.compared:
+            runs[run.problem, run.strategy].append(run)
+        return {key: (min(map(_least, some)), min(map(_most, some))) for key, some in runs.items()}
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -99,10 +113,20 @@ class Scores:
         return best
 
 
-def interval(runs: NDArray[np.float64]) -> tuple[float, float, float]:
+def _least(run: RunSummary) -> float:
+    return 1.0 if run.speedup(1) == 1 else 0.0
+
+
+def _most(run: RunSummary) -> float:
+    """Return the speedup of a known optimum, or of the run, if noise made it better."""
+    optimum = run.head.get("optimum")
+    return max(float(run.head["default"]) / optimum, run.speedup(run.evaluations)) if optimum else np.inf
+
+
+def interval(runs: NDArray[np.float64], least: float = 0.0, most: float = np.inf) -> tuple[float, float, float]:
     """Return the mean speedup and its 95 % interval; an infinite speedup (cost 0) has no interval."""
     with np.errstate(invalid="ignore"):
-        return mean_interval(runs)
+        return mean_interval(runs, least=least, most=most)
 
 
 def scores(runs: Sequence[RunSummary]) -> Scores:

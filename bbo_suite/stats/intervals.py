@@ -12,10 +12,15 @@ Statistic = Callable[[Sequence[NDArray[np.float64]]], float]
 """Takes the scores of each task, `(n_i,)`, one per run, and returns one number."""
 
 
-def mean_interval(values: ArrayLike, confidence: float = 0.95) -> tuple[float, float, float]:
+def mean_interval(
+    values: ArrayLike, confidence: float = 0.95, least: float = -np.inf, most: float = np.inf
+) -> tuple[float, float, float]:
     """Return the mean of `(n,)` independent numbers and the bounds of its confidence interval (Student's t).
 
     A single number has no interval: both bounds are nan.
+
+    Args:
+      least, most: numbers that cannot be exceeded; the interval ends there.
     """
     from scipy.stats import t
 
@@ -24,7 +29,7 @@ def mean_interval(values: ArrayLike, confidence: float = 0.95) -> tuple[float, f
     if len(numbers) < 2:
         return mean, np.nan, np.nan
     half = t.ppf((1 + confidence) / 2, len(numbers) - 1) * numbers.std(ddof=1) / np.sqrt(len(numbers))
-    return mean, mean - float(half), mean + float(half)
+    return mean, float(np.maximum(least, mean - half)), float(np.minimum(most, mean + half))  # nan stays nan
 
 
 def difference_interval(ours: ArrayLike, theirs: ArrayLike) -> tuple[float, float, float]:

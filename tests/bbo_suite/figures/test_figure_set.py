@@ -17,7 +17,7 @@ from bbo_suite.figures.ecdf import TARGETS, ecdf_data
 from bbo_suite.figures.exploration import exploration_data
 from bbo_suite.figures.final_values import final_values
 from bbo_suite.figures.gains import gains_data
-from bbo_suite.figures.heat import heat_data
+from bbo_suite.figures.heat import gain_text, heat_data
 from bbo_suite.figures.highlight import highlighted, labels
 from bbo_suite.figures.overhead import overhead_data
 from bbo_suite.figures.profile import profile_data
@@ -153,9 +153,12 @@ def test_ecdf_says_that_problems_without_a_gain_are_left_out():
 def test_total_time_by_hand():
     made = frame({("p", "a", 0): [8.0, 4.0, 2.0], ("p", "a", 1): [8.0, 8.0]}, seconds=(0.5, 0.5))
     data = total_time_data(made)
-    # known after 1, 2 and 3 seconds; both runs are there from 1 to 2 seconds
-    assert (data["seconds"].iloc[0], data["seconds"].iloc[-1]) == (1.0, 2.0)
-    assert data["median"].iloc[:-1].eq(1).all() and data["median"].iloc[-1] == 1.5
+    # known after 1, 2 and 3 seconds; the second run ends after 2 seconds and keeps its best
+    assert (data["seconds"].iloc[0], data["seconds"].iloc[-1]) == (1.0, pytest.approx(3.0))
+    late = data["seconds"] >= 2
+    assert data["median"][~late].eq(1).all() and data["median"][late].iloc[:-1].eq(1.5).all()
+    assert data["median"].iloc[-1] == 2.5 and data["ended"].tolist() == (data["seconds"] > 2).astype(int).tolist()
+    assert "A cross: the first run of the strategy ends here" in caption_of(FIGURES["time"](made)[0]).replace("\n", " ")
     assert set(data["runs"]) == {2}
 
 
@@ -212,7 +215,27 @@ def test_a_gain_that_is_next_to_nothing_is_none():
     shares = heat_data(made).pivot(index="problem", columns="strategy", values="share")
     assert shares.loc["p"].isna().all() and shares.loc["q"].tolist() == pytest.approx([1 / 3, 1])
     assert set(ecdf_data(made)["problems"]) == {1}
-    assert "no strategy beats the default by 0.01 % or more" in caption_of(FIGURES["heat"](made)[0])
+    assert "none where the best gain is below 0.1 %" in caption_of(FIGURES["heat"](made)[0]).replace("\u00a0", " ")
+
+
+def test_a_heat_map_shows_gains_and_colours_those_that_matter():
+    made = frame({("p", "a", 0): [8 / 1.0002], ("p", "b", 0): [8.0], ("q", "a", 0): [6.4], ("q", "b", 0): [4.0]})
+    figure, data = FIGURES["heat"](made)
+    assert [text.get_text() for text in figure.axes[0].texts] == ["0.00", "100", "0.02", "25.0"]
+    assert data["share"].isna().tolist() == [name == "p" for name in data["problem"]]
+    assert [gain_text(gain) for gain in (12.345, -0.5, 0.0123, 1e-5, np.inf)] == ["1234", "-50.0", "1.2", "0.00", "∞"]
+
+
+def test_bars_of_gains_are_all_named_or_grouped_by_family_and_the_axis_holds_their_intervals():
+    few = frame(study(lambda p, s, r: [8.0, 7.99 - p / 1000 - r], problems=3, strategies=1))
+    axes = FIGURES["gains"](few)[0].axes[0]
+    assert [name.get_text() for name in axes.get_xticklabels()] == ["p/2", "p/1", "p/0"]
+    data = gains_data(few)
+    assert axes.get_ylim()[1] > data["high"].max() > 0.9 and axes.get_ylim()[0] < data["low"].min() == 0
+    many = {(f"{'pq'[p % 2]}/{p}", "a", 0): [8.0 - p / 9] for p in range(42)}
+    figure, data = FIGURES["gains"](frame(many))
+    assert [name.get_text() for name in figure.axes[0].get_xticklabels()] == ["p (21)", "q (21)"]
+    assert data["problem"].tolist()[:2] == ["p/40", "p/38"]
 
 
 def test_gains_are_sorted_and_of_the_best_six():
@@ -291,6 +314,13 @@ def test_many_problems_take_pages(crowd):
     assert [len(problems) for problems in shown] == [9, 2] and len(set.union(*shown)) == 11
 
 
+def test_of_very_many_problems_those_with_the_largest_gain_are_drawn():
+    many = frame({(f"p/{p:02}", "a", 0): [8.0 - p / 9] for p in range(40)})
+    stem, figure, data = next(figures.FIGURES["speedup"].pages(many))
+    assert stem == "speedup-1" and set(data["problem"]) == {f"p/{p}" for p in range(13, 22)}
+    assert "the 27 of 40 problems with the largest gain" in caption_of(figure).replace("\n", " ")
+
+
 def test_pages_of_an_earlier_drawing_are_cleared(crowd, tmp_path):
     few = crowd[crowd["strategy"].isin(["s1", "s2"])]
     foreign = tmp_path / "speedup-mine.png"
@@ -317,7 +347,7 @@ def test_a_figure_for_a_paper_fits_a_column_or_a_page_and_its_caption_stands_bes
     paths = list(figures.write(many, tmp_path, names=names, formats=["pdf"], for_paper=True))
     assert {path.suffix for path in paths} == {".pdf", ".txt"} and len(paths) == 8
     captions = {path.stem: path.read_text() for path in paths if path.suffix == ".txt"}
-    assert captions["heat"].startswith("Gain over the compiler's default") and captions["heat"].count("\n") == 1
+    assert captions["heat"].startswith("Number: gain over the compiler's default") and captions["heat"].count("\n") == 1
     for file in paths:
         data = file.read_bytes()
         if file.suffix == ".pdf":

@@ -62,9 +62,15 @@ def test_speedup_data_by_hand(three):
     # speedups at the end: 2, 4, 2; mean 8/3, deviation 2/sqrt(3), t(0.975, 2) = 4.30265
     half = 4.302653 * (2 / np.sqrt(3)) / np.sqrt(3)
     assert (x["runs"], x["budget"], x["evaluations"]) == (3, 4, 3)
-    assert (x["mean"], x["low"], x["high"]) == pytest.approx((8 / 3, 8 / 3 - half, 8 / 3 + half), abs=1e-5)
+    assert (x["mean"], x["low"], x["high"]) == pytest.approx((8 / 3, 0, 8 / 3 + half), abs=1e-5)
+    assert 8 / 3 - half < 0  # no speedup is negative
     assert (y["mean"], y["runs"], y["uses_structure"], y["evaluations"]) == (8.0, 1, True, 2)
     assert np.isnan(y["low"]) and np.isnan(y["high"])
+
+
+def test_an_interval_of_runs_that_began_with_the_default_does_not_reach_below_it():
+    made = frame({("p", "x", 0): [8.0, 2.0], ("p", "x", 1): [8.0, 7.0], ("p", "y", 0): [7.0], ("p", "y", 1): [2.0]})
+    assert speedup_data(made)["low"].tolist() == [1.0, 0.0]
 
 
 def test_figures_return_what_they_drew(three):

@@ -177,3 +177,11 @@ def test_the_gain_of_structure_without_a_test_is_not_called_chance(studies):
     board, found = overall(studies)
     assert not board.testable and (found[BLACK_BOX].best, found[STRUCTURED].best) == ("y", "x")
     assert "may be chance" not in answer(studies) and "too little data for a test" in answer(studies)
+
+
+def test_intervals_end_where_no_speedup_can_be(studies):
+    studies.add(studies.finals("p/a", x=[2, 7], y=[2, 4]), optimum=2.0)
+    studies.add({("p/b", "x", i): [6, cost] for i, cost in enumerate((1, 6))})
+    means = {(mean.problem, mean.strategy): (mean.low, mean.high) for mean in studies.judgement().scores.means}
+    assert means["p/a", "x"] == means["p/a", "y"] == (1.0, 4.0)  # the default came first, and the optimum is known
+    assert means["p/b", "x"][0] == 0.0 and means["p/b", "x"][1] > 8
