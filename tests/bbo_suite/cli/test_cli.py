@@ -191,7 +191,7 @@ def test_plot_draws_what_is_asked_for_and_says_what_it_leaves_out(suite, toy):
     done = suite("plot", "s", "--figure", "time", "--style", "paper")
     assert done.out.splitlines() == ["results/s/figures/paper/time.txt", "results/s/figures/paper/time.pdf"]
     refused = suite("plot", "s", "--problem", "toy/smal")
-    assert refused.returncode == 1 and "no problem 'toy/smal' in study 's'. Did you mean 'toy/small'?" in refused.stderr
+    assert refused.code == 1 and "no problem 'toy/smal' in study 's'. Did you mean 'toy/small'?" in refused.err
     refused = suite("plot", "s", "--figure", "covergence")
     assert refused.code == 1 and "Did you mean 'convergence'?" in refused.err
 
