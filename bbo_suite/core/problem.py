@@ -172,6 +172,14 @@ class Problem(ABC):
         """
         return {}
 
+    def baselines(self) -> dict[str, float]:
+        """Return the costs, by name, that candidates are compared with besides the default, such as that of `-O3`.
+
+        In the problem's unit; inf where one fails. They are stored with a run when it starts, and need no candidate of
+        the space. A known optimum is in `optimum`.
+        """
+        return {}
+
     def paste(self, config: NDArray) -> str:
         """Return an allowed `(d,)` row in the compiler's own syntax, ready to paste; never empty.
 

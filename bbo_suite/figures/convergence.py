@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ..stats import best_so_far, quartiles
-from . import curves, final_values, style
+from . import baselines, curves, final_values, style
 from .highlight import highlighted
 
 _COLUMNS = ["problem", "strategy", "seed", "value", "default", "uses_structure"]
@@ -47,7 +47,9 @@ def draw(frame: pd.DataFrame, problems: Sequence[str] | None = None) -> tuple[Fi
     """
     shown, highlight = style.chosen(frame, problems), highlighted(frame)
     data = convergence_data(shown)
-    figure = curves.draw(data, highlight, "evaluation", style.evaluations)
+    figure = curves.draw(data, highlight, "evaluation", style.evaluations, baselines.all_known(frame))
     x_text = "One evaluation is one candidate; log scale."
-    style.caption(figure, curves.caption(data, highlight, x_text) + final_values.cut_text(shown))
+    style.caption(
+        figure, curves.caption(data, highlight, x_text) + baselines.caption(shown) + final_values.cut_text(shown)
+    )
     return figure, data

@@ -10,7 +10,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from . import final_values, style
+from . import baselines, final_values, style
 from .highlight import Highlight, legend
 from .marks import mark
 
@@ -18,18 +18,26 @@ POINTS = 400
 """Points of a curve, at most."""
 
 
-def draw(data: pd.DataFrame, highlight: Highlight, x: str, axis: Callable[[Axes], None]) -> Figure:
+def draw(
+    data: pd.DataFrame,
+    highlight: Highlight,
+    x: str,
+    axis: Callable[[Axes], None],
+    speedups: dict[str, dict[str, float]],
+) -> Figure:
     """Draw curves of the best speedup against the column `x`.
 
     Args:
       data: problem, strategy, runs, lower, median, upper and `x`.
       axis: formats the x axis.
+      speedups: that each problem knows, by name.
     """
     problems = list(dict.fromkeys(data["problem"]))
     figure, axes = style.panels(len(problems), 4.2, 3.3, 1.1 + 0.2 * len(highlight.looks) / 3)
     for ax, problem in zip(axes.flat, problems, strict=False):
         _panel(ax, data[data["problem"] == problem], highlight, x)
         axis(ax)
+        baselines.draw(ax, speedups.get(problem, {}))
         style.title(ax, problem)
     for ax in axes[:, 0]:
         ax.set_ylabel("best speedup over the default")

@@ -23,10 +23,10 @@ def final_values(frame: pd.DataFrame) -> pd.DataFrame:
         values = codes.to_numpy()
         new[:-1] |= values[1:] != values[:-1]
     last = frame.loc[new, RUN + _KEPT].drop_duplicates(RUN, keep="last")
-    first = frame.loc[(frame["evaluation"] == 1) & (frame["speedup"] == 1), RUN].assign(least=1.0)
-    texts = {"problem": "str", "strategy": "str"}
-    last = last.astype(texts).merge(first.astype(texts).drop_duplicates(RUN), how="left", on=RUN)
-    return last.fillna({"least": 0.0}).sort_values(RUN, ignore_index=True)
+    started = frame.loc[(frame["evaluation"] == 1) & (frame["speedup"] == 1), RUN]
+    with_default = set(started.itertuples(index=False, name=None))
+    last["least"] = [float(run in with_default) for run in last[RUN].itertuples(index=False, name=None)]
+    return last.astype({"problem": "str", "strategy": "str"}).sort_values(RUN, ignore_index=True)
 
 
 def mean_speedups(frame: pd.DataFrame) -> pd.DataFrame:

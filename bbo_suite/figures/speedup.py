@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
 from ..stats import mean_interval
-from . import final_values, style
+from . import baselines, final_values, style
 from .highlight import Highlight, highlighted
 from .marks import mark
 
@@ -51,13 +51,14 @@ def draw(frame: pd.DataFrame, problems: Sequence[str] | None = None) -> tuple[Fi
     figure, axes = style.panels(len(problems), 4.0, 0.29 * len(strategies) + 1.0, 0.6, sharey=True)
     for ax, problem in zip(axes.flat, problems, strict=False):
         _panel(ax, data[data["problem"] == problem], strategies, highlight)
+        baselines.draw(ax, baselines.all_known(frame).get(problem, {}), vertical=True)
         style.title(ax, problem)
     axes.flat[0].set_yticks(range(len(names)), names)
     axes.flat[0].set_ylim(len(names) - 0.4, -0.6)  # the first at the top
     known = len(highlight.labels)
     few = "" if known == len(names) else f" Shown: the best {BEST} of {known} strategies by mean rank."
     gaps = " No number: no run." if len(data) < len(strategies) * len(problems) else ""
-    style.caption(figure, _caption(data) + gaps + few + final_values.cut_text(shown))
+    style.caption(figure, _caption(data) + gaps + few + baselines.caption(shown) + final_values.cut_text(shown))
     return figure, data
 
 

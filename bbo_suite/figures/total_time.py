@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ..stats import quartiles
-from . import curves, final_values, style
+from . import baselines, curves, final_values, style
 from .highlight import highlighted
 
 _COLUMNS = ["problem", "strategy", "seed", "speedup", "strategy_seconds", "evaluation_seconds", "uses_structure"]
@@ -56,11 +56,13 @@ def draw(frame: pd.DataFrame, problems: Sequence[str] | None = None) -> tuple[Fi
     """
     shown, highlight = style.chosen(frame, problems), highlighted(frame)
     data = total_time_data(shown)
-    figure = curves.draw(data, highlight, "seconds", _axis)
+    figure = curves.draw(data, highlight, "seconds", _axis, baselines.all_known(frame))
     x_text = "Time of the strategy plus time of the evaluations, as measured in each run, on a log scale."
     if (data["ended"] > 0).any():
         x_text += " A cross: the first run of the strategy ends here, and keeps its best while the others go on."
-    style.caption(figure, curves.caption(data, highlight, x_text) + final_values.cut_text(shown))
+    style.caption(
+        figure, curves.caption(data, highlight, x_text) + baselines.caption(shown) + final_values.cut_text(shown)
+    )
     return figure, data
 
 

@@ -12,7 +12,7 @@ from ..errors import UserError
 from ..files import disk_errors, replacing
 from ..registry import Registry
 from ..store.folders import has_runs
-from . import answer, evaluations, limits, optimum, over_problems, per_problem, power, provenance, targets
+from . import answer, baselines, evaluations, limits, optimum, over_problems, per_problem, power, provenance, targets
 from .compare_text import comparison
 from .findings import Findings, findings
 from .interactive import Drawing
@@ -81,7 +81,7 @@ def page(study: StudyData, other: StudyData | None = None, registry: Registry | 
     results = list(_results(judgement, rng))
     optima, unknown = optimum.optima(scores, registry or Registry())
     times = [] if study.only_results else [targets.running_times(scores)]
-    tables = [*results, optima, *times, evaluations.spending(scores)]
+    tables = [*results, baselines.baselines(scores), optima, *times, evaluations.spending(scores)]
     found = findings(study, registry or Registry())
     return Page(
         title=study.name,

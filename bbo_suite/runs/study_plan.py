@@ -5,19 +5,21 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
+import math
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..core.evaluation import default_value
+from ..core.problem import Problem
 from ..errors import UserError, error_boundary
 from ..files import acquired, disk_errors, write_json
 from ..registry import Registry
-from ..store.folders import STUDY
-from ..store.identity import CODE, NOISY, UNVERSIONED, Run, check_contents, check_identity
+from ..store.folders import STUDY, has_begun
+from ..store.identity import BASELINES, CODE, NOISY, UNVERSIONED, Run, check_contents, check_identity
 from ..store.plan import RunName, add_planned, read_settings, share, stored_settings
 from .machine import facts
 from .strategy_code import code_facts
@@ -117,7 +119,7 @@ class StudyPlan:
         self._check_settings()
         where = facts()
         by_problem = itertools.groupby(self.share, key=lambda run: run.problem)
-        plan = [run for problem, runs in by_problem for run in self._of_problem(problem, runs, where)]
+        plan = [run for problem, runs in by_problem for run in self._of_problem(problem, list(runs), where)]
         for planned in plan:
             check_identity(planned.path, planned.run.identity(), planned.facts.get(CODE))
         check_contents(self.path, {planned.run.problem: planned.run.fingerprint for planned in plan})
@@ -174,10 +176,12 @@ class StudyPlan:
             with acquired(self.path / CLAIM_LOCK, str(self.path), CLAIM_SECONDS):
                 yield
 
-    def _of_problem(self, problem_id: str, runs: Iterable[RunName], where: dict[str, Any]) -> Iterator[PlannedRun]:
+    def _of_problem(self, problem_id: str, runs: Sequence[RunName], where: dict[str, Any]) -> Iterator[PlannedRun]:
         problem = self.registry.problem(problem_id)
-        noted = {"default": default_value(problem), "optimum": problem.optimum, "unit": problem.unit}
+        noted: dict[str, Any] = {"default": default_value(problem), "optimum": problem.optimum, "unit": problem.unit}
         noted |= {"parameters": len(problem.space), **where}
+        if not all(has_begun(self.path / name.folder) for name in runs):
+            noted |= _baselines(problem)
         with error_boundary(f"problem {problem_id}", "fingerprint"):
             fingerprint = problem.fingerprint()
         why = problem.why_unversioned()
@@ -187,3 +191,11 @@ class StudyPlan:
             noted["uses_structure"] = self.registry.strategy(name.strategy).uses_structure
             run = Run(problem_id, fingerprint, name.strategy, fields, name.seed, self.budget, self.batch)
             yield PlannedRun(run, self.path / name.folder, noted | self._code[name.strategy])
+
+
+def _baselines(problem: Problem) -> dict[str, dict[str, float]]:
+    """Return the key of `run.json` for the baselines that a problem knows and that work; nothing if there are none."""
+    with error_boundary(f"problem {problem.id}", "baselines"):
+        known = {str(name): float(cost) for name, cost in problem.baselines().items()}
+    working = {name: cost for name, cost in known.items() if math.isfinite(cost)}
+    return {BASELINES: working} if working else {}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..errors import UserError
 from .fast_rows import parts
 from .folders import name_damaged, readable, run_folders
-from .identity import read_head
+from .identity import BASELINES, known_speedups, read_head
 from .rows import COLUMNS, open_log
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def load(study: str, results: Path | str = "results", texts: Collection[str] = (
 
     Columns: problem, strategy, seed, evaluation, value, status, speedup (the default's cost over the best cost so
     far), strategy_seconds, evaluation_seconds, default, budget, unit, uses_structure, parameters (their number), and
-    the texts.
+    the texts. `frame.attrs["baselines"]` has the speedups, by name, that each problem knows.
 
     Args:
       texts: which of digest, config and reason to read; they double the memory and the time of a large study.
@@ -64,7 +64,9 @@ def joined(heads: Sequence[dict[str, Any]], lengths: Sequence[int], frames: list
     columns: dict[str, Any] = {str(name): _joined(frames, str(name)) for name in list(frames[0])}
     columns["speedup"] = _speedups(heads, lengths, columns["value"])
     columns |= {name: _repeated([head[name] for head in heads], lengths) for name in _FIXED}
-    return pd.DataFrame(columns, copy=False)
+    frame = pd.DataFrame(columns, copy=False)
+    frame.attrs[BASELINES] = {printable(head["problem"]): known for head in heads if (known := known_speedups(head))}
+    return frame
 
 
 def _speedups(heads: Sequence[dict[str, Any]], lengths: Sequence[int], values: pd.Series) -> NDArray[np.float64]:

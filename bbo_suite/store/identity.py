@@ -25,6 +25,9 @@ CODE, UNVERSIONED = "code", "unversioned"
 NOISY = "noisy"
 """The key of `run.json` that is true if the problem's costs vary."""
 
+BASELINES = "baselines"
+"""The optional key of `run.json` with the costs that the problem knows besides the default's, by name."""
+
 _KINDS: dict[str, Any] = {
     **dict.fromkeys(("problem", "fingerprint", "strategy", "unit"), str),
     **dict.fromkeys(("seed", "budget", "batch"), int),
@@ -91,6 +94,14 @@ def stored_head(path: Path) -> dict[str, Any] | None:
         return read_json(path / RUN) if has_begun(path) else None
     except DamagedFile:
         return None
+
+
+def known_speedups(head: Mapping[str, Any]) -> dict[str, float]:
+    """Return the speedups over the default, by name, of the baselines and the optimum in a `run.json`."""
+    costs = dict(head.get(BASELINES) or {})
+    if head.get("optimum") is not None:
+        costs["optimum"] = head["optimum"]
+    return {str(name): float(head["default"]) / cost for name, cost in costs.items() if cost > 0}
 
 
 def check_identity(path: Path, identity: Mapping[str, Any], code: str | None = None) -> None:

@@ -92,6 +92,10 @@ class GccProblem(LiveProblem):
         """Return a text that changes with the program, the flags and the version of GCC."""
         return self._content
 
+    def baselines(self) -> dict[str, float]:
+        """Return the sizes at other optimisation levels."""
+        return {level: float(size) for level, size in self.ask("facts")["sizes"].items()}
+
     def facts(self) -> dict[str, str]:
         """Return the compiler, the sizes at other optimisation levels, and whether results are compared."""
         known: dict[str, Any] = self.ask("facts")

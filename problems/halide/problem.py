@@ -99,6 +99,10 @@ class HalideProblem(LiveProblem):
         """Return a text that changes with the algorithms, the space, Halide, the processor and the threads."""
         return self._content
 
+    def baselines(self) -> dict[str, float]:
+        """Return the costs of the schedules of Halide's autoschedulers, without one that takes minutes."""
+        return {f"{name} autoscheduler": self.autoscheduled(name)[0] for name in AUTOSCHEDULERS if name != _SLOW}
+
     def facts(self) -> dict[str, str]:
         """Return the compiler, the default's time, the costs of the autoschedulers, and how much repeats differ."""
         repeats = self.evaluate_again(self.default_row(), _REPEATS)

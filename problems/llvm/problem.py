@@ -97,6 +97,10 @@ class LlvmProblem(LiveProblem):
         """Return a text that changes with the program, the objective, the actions and the version of LLVM."""
         return self._content
 
+    def baselines(self) -> dict[str, float]:
+        """Return the number of instructions at -O3, if that is what counts."""
+        return {"-O3": float(self.ask("facts")["-O3"])} if self._objective == "instructions" else {}
+
     def facts(self) -> dict[str, str]:
         """Return the compiler, the program's size before and after -O3, and whether results are compared."""
         known: dict[str, Any] = self.ask("facts")

@@ -75,6 +75,10 @@ class OrderingProblem(Problem):
         content = f"{VERSION}|{self.program.digest()}|{self.space.digest()}|{self.space.pack(self.default_row())}"
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
+    def baselines(self) -> dict[str, float]:
+        """Return the instructions before any pass."""
+        return {"as written": float(self.program.run(self.default[None, :0])[0])}
+
     def facts(self) -> dict[str, str]:
         """Return the number of sites, and the instructions before any pass."""
         written = int(self.program.run(self.default[None, :0])[0])

@@ -89,6 +89,10 @@ class XlaPassesProblem(LiveProblem):
         """Return a text that changes with the program, the actions and the version of jaxlib."""
         return self._content
 
+    def baselines(self) -> dict[str, float]:
+        """Return the operations without any pass."""
+        return {"only lowered": float(self.ask((CENSUS, ()))[0])}
+
     def facts(self) -> dict[str, str]:
         """Return the compiler, the operations without any pass, and the most frequent ones by default."""
         lowered, _ = self.ask((CENSUS, ()))

@@ -14,6 +14,7 @@ from bbo_suite import Constraint, Evaluations, Kind, Moves, Problem, Space, Stat
 
 from bbo_suite import choice, permutation, product, scale, sequence  # isort: skip
 from bbo_suite.runs.loop import run_loop
+from bbo_suite.store.frames import printable
 from bbo_suite.store.identity import Run
 from bbo_suite.store.run_folder import RunFolder
 
@@ -143,7 +144,8 @@ def frame(runs, budget=4, structured=(), seconds=(0.5, 0.25), configs=""):
     parts = []
     for (problem, strategy, seed), values in runs.items():
         part = pd.DataFrame({"value": np.asarray(values, float), "evaluation": np.arange(1, len(values) + 1)})
-        fixed = {"problem": problem, "strategy": strategy, "seed": seed, "default": 8.0, "budget": budget}
+        named = {"problem": printable(problem), "strategy": printable(strategy)}
+        fixed = {**named, "seed": seed, "default": 8.0, "budget": budget}
         times = {"strategy_seconds": np.float32(seconds[0]), "evaluation_seconds": np.float32(seconds[1])}
         part = part.assign(**fixed, **times, unit="seconds", status="ok", uses_structure=strategy in structured)
         part = part.assign(parameters=len(problem), config=configs)

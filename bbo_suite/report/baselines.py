@@ -1,0 +1,31 @@
+"""A table of the speedups that problems know besides the default, and of the runs that beat them."""
+
+from __future__ import annotations
+
+from ..store.identity import known_speedups
+from . import table
+from .run_summary import RunSummary
+from .scores import Scores
+from .table import Table
+
+
+def baselines(scores: Scores) -> Table:
+    """Return each baseline and known optimum with its speedup, and how many runs are better."""
+    rows = []
+    for problem, cutoff in scores.cutoffs.items():
+        runs = [run for run in scores.compared if run.problem == problem]
+        for name, speedup in sorted(_known(runs).items(), key=lambda item: -item[1]):
+            found = [run.speedup(cutoff) for run in runs]
+            better = sum(value > speedup for value in found)
+            cells = [table.text(problem), table.text(name), table.speedup(speedup), table.speedup(max(found))]
+            rows.append([*cells, table.number(better / len(found), f"{better} of {len(found)}")])
+    columns = ["problem", "baseline", "its speedup", "best run", "runs that are better"]
+    return Table("baselines", "Baselines that the problems know", _NOTE, columns, rows)
+
+
+_NOTE = """Speedup over the compiler's default. As stored at the start of the first run that knows them; a baseline need
+not be in the space that was searched."""
+
+
+def _known(runs: list[RunSummary]) -> dict[str, float]:
+    return next((known for run in runs if (known := known_speedups(run.head))), {})

@@ -1,0 +1,55 @@
+"""What a problem knows besides its default is stored with its runs, drawn and tabulated, and changes no run."""
+
+import json
+
+import numpy as np
+import pytest
+from bbo_toys import Toy
+
+import bbo_suite
+from bbo_suite.figures import FIGURES
+from bbo_suite.report import page, read_study
+
+
+class Knowing(Toy):
+    """A toy that knows a fast setting, a slow one and one that fails."""
+
+    optimum = 1.0
+
+    def baselines(self):
+        """Return three costs; the default costs 5.18."""
+        return {"-O3": 2.0, "-O0": 8.0, "broken": np.inf}
+
+
+@pytest.fixture
+def study(tmp_path):
+    return bbo_suite.run(["random"], Knowing(), budget=20, repeats=2, study="s", results=tmp_path)
+
+
+def test_baselines_are_stored_drawn_and_tabulated(study, tmp_path):
+    head = json.loads(next(tmp_path.glob("s/*/run.json")).read_text())
+    assert head["baselines"] == {"-O3": 2.0, "-O0": 8.0}
+    frame, default = study.frame(), head["default"]
+    known = {"optimum": default, "-O3": default / 2, "-O0": default / 8}
+    assert frame.attrs["baselines"] == {head["problem"]: known}
+    texts = [text.get_text() for text in FIGURES["convergence"](frame)[0].axes[0].texts]
+    named = " ".join(texts)
+    assert "-O3" in named and "not shown: " in named and "-O0 0.64" in named
+    (table,) = [table for table in page(read_study("s", tmp_path)).tables if table.name == "baselines"]
+    assert [(row[1].text, row[2].number) for row in table.rows] == list(known.items())
+    assert [row[-1].text for row in table.rows] == ["0 of 2", "0 of 2", "2 of 2"]
+
+
+def test_a_run_that_was_stored_without_baselines_resumes(study, tmp_path):
+    for file in tmp_path.glob("s/*/run.json"):
+        head = json.loads(file.read_text())
+        file.write_text(json.dumps({key: head[key] for key in head if key != "baselines"}))
+    (rows,) = {file.read_text() for file in tmp_path.glob("s/*__0/rows.csv")}
+    again = bbo_suite.run(["random"], Knowing(), budget=20, repeats=2, study="s", results=tmp_path)
+    assert rows == next(tmp_path.glob("s/*__0/rows.csv")).read_text()
+    assert [*again.frame().attrs["baselines"].values()] == [{"optimum": pytest.approx(5.18, abs=0.01)}]
+
+
+def test_the_order_of_passes_is_compared_with_the_program_as_written():
+    problem = bbo_suite.problem("ordering/40x50-a")
+    assert list(problem.baselines()) == ["as written"] and problem.baselines()["as written"] > 0
