@@ -248,7 +248,7 @@ def test_files_that_cannot_be_read_give_one_sentence(tmp_path):
     with pytest.raises(UserError, match="cannot be read"):
         bbo_suite.problem(f"xla-passes:{tmp_path / 'none.hlo'}")
     (tmp_path / "cut.hlo.gz").write_bytes(gzip.compress(CHAIN.encode() * 99)[:-9])
-    with pytest.raises(UserError, match="damaged gzip"):
+    with pytest.raises(UserError, match="gzip file that is truncated or damaged"):
         bbo_suite.problem(f"xla-passes:{tmp_path / 'cut.hlo.gz'}")
 
 
