@@ -14,8 +14,9 @@ def _stop(*_: object) -> None:
     os._exit(130)
 
 
-_STARTING = "bbo_suite" in sys.orig_argv and sys.argv[:1] == ["-m"]
-"""True while `python -m bbo_suite` imports this package."""
+_MODULE = "bbo_suite" in sys.orig_argv and sys.argv[:1] == ["-m"]
+_STARTING = _MODULE or os.path.basename(sys.argv[0] if sys.argv else "") == "bbo-suite"  # noqa: PTH119 - no import yet
+"""True while `python -m bbo_suite` or the script `bbo-suite` imports this package."""
 if _STARTING and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, _stop)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import hashlib
 import io
@@ -169,8 +170,8 @@ def acquired(file: Path, content: str, seconds: float = 0) -> AcquireReturnProxy
       seconds: to wait for another process that holds it.
 
     Raises:
-      UserError: another process holds it.
-      OSError: the file cannot be written, or its file system has no locks.
+      UserError: another process holds it, or its file system has no locks.
+      OSError: the file cannot be written.
     """
     from filelock import FileLock, SoftFileLock, Timeout
 
@@ -182,6 +183,10 @@ def acquired(file: Path, content: str, seconds: float = 0) -> AcquireReturnProxy
         if isinstance(lock, SoftFileLock):  # a file system without locks: the file itself is the lock
             advice += f"; if that process has died, delete {file}"
         raise UserError(f"another process is writing {content}; {advice}") from None
+    except OSError as error:
+        if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP):
+            raise
+        raise UserError(f"the file system of {file.parent} has no locks; choose --results on another one") from None
 
 
 def cache_folder(*parts: str) -> Path:

@@ -1,8 +1,10 @@
+import errno
 import json
 import os
 import shutil
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -200,6 +202,19 @@ def test_two_machines_on_a_file_system_without_locks(tmp_path, monkeypatch):
     assert read_rows(tmp_path) == [row(1), row(2)]
 
 
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_file_system_that_refuses_locks_is_named(tmp_path, monkeypatch, code):
+    def refuse(file, how):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with (
+        pytest.raises(UserError, match=r"the file system of .* has no locks; choose --results on another"),
+        RunFolder(tmp_path, IDENTITY, FACTS),
+    ):
+        pass
+
+
 def test_files_are_on_disk_before_they_take_their_names_and_rows_every_few_seconds(tmp_path, monkeypatch):
     synced, clock = [], [0.0]
     monkeypatch.setattr(os, "fsync", lambda file: synced.append(Path(f"/proc/self/fd/{file}").readlink().name))
@@ -283,6 +298,19 @@ def test_a_full_disk_in_the_middle_of_a_batch(tmp_path, monkeypatch, room):
     assert (tmp_path / "cut" / "rows.csv").stat().st_size == room
     assert perform(tmp_path / "cut")
     assert rows_of(tmp_path / "cut") == rows_of(tmp_path / "whole")
+
+
+def test_resuming_holds_one_batch_of_rows_at_a_time(tmp_path):
+    peaks = []
+    for budget in (500, 5_000):
+        path = tmp_path / str(budget)
+        perform(path, budget=budget, batch=100)
+        (path / "end.json").unlink()
+        tracemalloc.start()
+        assert perform(path, budget=budget, batch=100)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.5 * peaks[0]
 
 
 def test_the_end_is_believed_only_while_every_row_is_there(tmp_path):
