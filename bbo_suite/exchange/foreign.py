@@ -52,7 +52,8 @@ def contiguous(run: ForeignRun) -> Iterator[Row]:
         if why := _complaint(row, last):
             place = f"at {run.where()}" if run.where else f"of the run at {run.place}"
             raise ValueError(f"evaluation {row.evaluation} {place} {why}")
-        yield from _held(best, last + 1, row.evaluation)
+        if row.evaluation > last + 1:
+            yield from _held(best, last + 1, row.evaluation)
         yield row
         last, best = row.evaluation, min(best, row, key=lambda known: known.value)
     if run.evaluations > LARGEST:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..recording.files import arrow
+from ..recording.files import arrow, cells_of, reading
 from . import records
 from .formats import ForeignRun, Format
 from .stored_study import StoredStudy
@@ -49,19 +49,14 @@ def read(path: Path) -> Iterator[ForeignRun]:
 
 
 def _records(path: Path) -> Iterator[records.Record]:
-    pyarrow, parquet = arrow()
     number = 0
-    try:
-        with parquet.ParquetFile(path) as file:
-            if missing := records.missing(file.schema_arrow.names):
-                raise ValueError(f"it has no column {missing[0]!r}; a table of runs has one row per evaluation")
-            for batch in file.iter_batches(_BATCH):
-                for record in batch.to_pylist():
-                    number += 1
-                    yield f"row {number}", record
-    except (pyarrow.ArrowException, OSError) as error:
-        why = str(error).splitlines()[0][:80]
-        raise ValueError(f"it is damaged after row {number} ({why}); copy it again") from None
+    with reading(path, path.stat().st_size) as file:
+        if missing := records.missing(names := file.schema_arrow.names):
+            raise ValueError(f"it has no column {missing[0]!r}; a table of runs has one row per evaluation")
+        for batch in file.iter_batches(_BATCH):
+            for cells in zip(*map(cells_of, batch.columns), strict=True):
+                number += 1
+                yield f"row {number}", dict(zip(names, cells, strict=True))
 
 
 FORMAT = Format("the table of csv, typed and compressed", ".parquet", write, recognises, read, "Parquet")

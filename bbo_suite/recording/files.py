@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 from ..core.problem import Status
 from ..core.space import Space
 from ..errors import UserError
+from ..files import largest_unpacked
 from ..libraries import require
 
 INVALIDITY = {
@@ -30,6 +33,8 @@ COLUMNS = ("cost", "status", "reason")
 """The columns of Parquet besides the parameters."""
 KEY = b"bbo_suite"
 """The key of the metadata in Parquet."""
+
+_MOST_CELLS = 1 << 32
 
 Outcome = tuple[float, int, str]
 """Cost, status, reason."""
@@ -149,3 +154,38 @@ def arrow() -> tuple[Any, Any]:
     import pyarrow.parquet
 
     return pyarrow, pyarrow.parquet
+
+
+@contextmanager
+def reading(source: Path | io.BytesIO, size: int) -> Iterator[Any]:
+    """Yield a `pyarrow.parquet.ParquetFile` that holds equal texts once: a few bytes may stand for a million of them.
+
+    Args:
+      size: bytes of the source.
+
+    Raises:
+      UserError: pyarrow is not installed.
+      ValueError: it is damaged, has several columns of one name, or far more cells than bytes.
+    """
+    pyarrow, parquet = arrow()
+    try:
+        with parquet.ParquetFile(source) as file:
+            names, cells = file.schema_arrow.names, file.metadata.num_rows * file.metadata.num_columns
+            texts = [field.name for field in file.schema_arrow if field.type == pyarrow.string()]
+        if len(set(names)) < len(names):
+            raise ValueError("two of its columns have the same name; rename one")
+        if cells > (most := largest_unpacked(size, _MOST_CELLS)):
+            raise ValueError(f"it has {cells:,} cells, and at most {most:,} are read from a file of its size; split it")
+        with parquet.ParquetFile(source, read_dictionary=texts) as file:
+            yield file
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"it is damaged ({str(error).splitlines()[0][:80]}); copy it again") from None
+
+
+def cells_of(column: Any) -> list[Any]:  # noqa: ANN401 - a library that may be missing
+    """Return the cells of a `pyarrow` array; equal texts are one object."""
+    if not hasattr(column, "dictionary"):
+        return column.to_pylist()
+    column.validate(full=True)  # indices of a damaged file may be out of range
+    texts = column.dictionary.to_pylist()
+    return [None if index is None else texts[index] for index in column.indices.to_pylist()]
