@@ -29,12 +29,14 @@ def write(results: Path, out: Path, plugins: Sequence[Path] = (), complaints: li
       complaints: a sentence is appended for each table of runs that cannot be read; it is left out.
 
     Raises:
-      UserError: the folder has no study, or the site cannot be written.
+      UserError: the folder has no study or would contain the site, or the site cannot be written.
     """
+    if out.resolve().is_relative_to(results.resolve()):
+        raise UserError(f"{out} is inside the folder of studies {results}; choose another --out")
     registry, entries = Registry(tuple(plugins)), list[Entry]()
     for study in studies(results, complaints if complaints is not None else []):
-        _write_text(out / study.name / "report.html", html(page(study, registry=registry)))
         entries.append(Entry.of(study))
+        _write_text(out / entries[-1].folder / "report.html", html(page(study, registry=registry)))
     if not entries:
         raise UserError(f"there is no study in {results}; make one with `run --study NAME`")
     runs = [run for entry in entries for run in entry.runs]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 from urllib.parse import quote
@@ -11,6 +12,7 @@ from urllib.parse import quote
 import numpy as np
 
 from ..errors import UserError
+from ..files import folder_name
 from ..report import answer, judge, read_study
 from ..report.run_summary import RunSummary
 from ..report.study_data import StudyData
@@ -40,17 +42,30 @@ class Entry:
         return cls(study.name, answer.summary(study.runs), first, study.runs)
 
     @property
+    def folder(self) -> str:
+        """The name of the folder of its report: names in tables may be any text."""
+        return folder_name(self.name)
+
+    @property
     def link(self) -> str:
         """The address of its report, from the first page."""
-        return f"{quote(self.name)}/report.html"
+        return f"{quote(self.folder)}/report.html"
 
 
 def studies(results: Path, complaints: list[str]) -> Iterator[StudyData]:
-    """Yield the studies of a folder, by name.
+    """Yield the studies of a folder, by name; where one name stands for several, a number is added.
 
     Args:
       complaints: a sentence is appended for each table that cannot be read; it is left out.
     """
+    seen = Counter[str]()
+    for study in _all(results, complaints):
+        seen[study.name] += 1
+        number = seen[study.name]
+        yield study if number == 1 else replace(study, name=f"{study.name} ({number})")
+
+
+def _all(results: Path, complaints: list[str]) -> Iterator[StudyData]:
     for folder in sorted(path for path in results.glob("*") if path.is_dir()):
         if has_runs(folder):
             yield read_study(folder.name, results)

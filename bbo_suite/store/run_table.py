@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
 from .formulas import unmarked
@@ -35,12 +35,11 @@ def read_run_table(file: Path) -> Iterator[tuple[str, pd.DataFrame]]:
     Raises:
       UserError: the file cannot be read, or is not such a table.
     """
-    frame = _read(file)
     name = file.parent.name if file.name == "runs.csv" else f"{file.parent.name}-{file.name.removesuffix('-runs.csv')}"
-    several = len(frame.groupby(["study", "budget"])) > 1
-    for key, runs in frame.groupby(["study", "budget"], sort=True):
-        study, budget = cast("tuple[str, int]", key)
-        yield (study or (f"{name}-{budget}" if several else name)), runs.reset_index(drop=True)
+    for study, of_study in ((str(study), group) for study, group in _read(file).groupby("study", sort=True)):
+        several = of_study["budget"].nunique() > 1
+        for budget, runs in of_study.groupby("budget", sort=True):
+            yield f"{study or name}-{budget}" if several else (study or name), runs.reset_index(drop=True)
 
 
 def _read(file: Path) -> pd.DataFrame:
@@ -57,8 +56,26 @@ def _read(file: Path) -> pd.DataFrame:
         frame = frame if "budget" in frame else frame.assign(budget=frame["evaluations"])
         types = dict.fromkeys(_NUMBERS, "float64") | dict.fromkeys(_COUNTS, "int64")
         texts = {name: frame[name].map(unmarked) for name in _TEXTS}
-        return frame.assign(**texts).astype(types | {"uses_structure": bool})
+        frame = frame.assign(**texts).astype(types)
+        _check(frame)
+        return frame
     except OSError as error:
         raise UserError(f"cannot read {file}: {error.strerror}") from None
     except (ValueError, OverflowError) as error:
         raise UserError(f"{file} is not a table of runs ({error}); restore it, or rename the file") from None
+
+
+def _check(frame: pd.DataFrame) -> None:
+    """Refuse a table whose numbers no run can have.
+
+    Raises:
+      ValueError: says which.
+    """
+    if frame["uses_structure"].dtype != bool:
+        raise ValueError("uses_structure is neither True nor False")
+    if not (abs(frame["default"]) < math.inf).all() or frame["best"].isna().any():
+        raise ValueError("a default or a best cost is no number")
+    if (frame[["evaluations", "budget"]] < 1).any(axis=None):
+        raise ValueError("a run has no evaluation")
+    if frame.duplicated(["study", "problem", "fingerprint", "strategy", "seed", "budget"]).any():
+        raise ValueError("it has a run twice")

@@ -2,7 +2,9 @@
 
 import csv
 import json
+import re
 import shutil
+from urllib.parse import unquote
 
 import numpy as np
 import pytest
@@ -19,6 +21,11 @@ p/a,x,0,False,8,4,100,100
 p/a,y,0,True,8,inf,100,100
 p/a,x,0,False,8,2,900,1000
 """
+
+
+@pytest.fixture
+def studies(studies_in, tmp_path):
+    return studies_in(tmp_path / "results")
 
 
 @pytest.fixture
@@ -98,9 +105,9 @@ def test_each_budget_of_a_table_is_a_study(tmp_path):
 
 
 def test_a_report_of_results_says_nothing_about_how_soon(tmp_path):
-    (tmp_path / "s").mkdir()
-    (tmp_path / "s" / "runs.csv").write_text(TABLE)
-    write(tmp_path, tmp_path / "out")
+    (tmp_path / "in" / "s").mkdir(parents=True)
+    (tmp_path / "in" / "s" / "runs.csv").write_text(TABLE)
+    write(tmp_path / "in", tmp_path / "out")
     report = (tmp_path / "out" / "s-100" / "report.html").read_text()
     assert "Only the result of each run is kept" in report and 'id="times"' not in report
 
@@ -110,6 +117,11 @@ def test_a_report_of_results_says_nothing_about_how_soon(tmp_path):
     [
         ("problem,strategy\np/a,x\n", "it has no column 'seed'"),
         (TABLE.replace("p/a,x,0,False,8,4", "p/a,x,zero,False,8,4"), "is not a table of runs .*zero"),
+        (TABLE.replace("x,0,False,8,4", "x,0,no,8,4"), "uses_structure is neither True nor False"),
+        (TABLE.replace("8,4,100", "inf,4,100"), "a default or a best cost is no number"),
+        (TABLE.replace("8,4,100", "8,4,0"), "a run has no evaluation"),
+        (TABLE + TABLE.splitlines()[1], "it has a run twice"),
+        (TABLE.replace("8,4,100", f"8,4,{10**30}"), "is not a table of runs"),
         ("", "is not a table of runs"),
     ],
 )
@@ -129,7 +141,7 @@ def test_a_table_of_something_else_is_left_out_with_a_sentence(stored, suite, tm
 
 def test_an_empty_folder_is_an_error(tmp_path):
     with pytest.raises(UserError, match="there is no study in"):
-        write(tmp_path, tmp_path / "out")
+        write(tmp_path / "in", tmp_path / "out")
 
 
 def test_the_command_prints_the_first_page(stored, suite, tmp_path):
@@ -141,4 +153,21 @@ def test_names_are_text(studies, tmp_path):
     studies.add({("p/<b>", "<script>alert(1)</script>", 0): [8, 4]}, name="<i>&")
     index = write(studies.path, tmp_path / "out").read_text()
     assert "<script>alert" not in index and "<b>" not in index and "<i>" not in index
-    assert 'href="%3Ci%3E%26/report.html"' in index
+    link = re.search('href="([^"]*/report.html)"', index)[1]
+    assert (tmp_path / "out" / unquote(link)).exists()
+
+
+def test_a_name_in_a_table_leads_to_no_other_folder(tmp_path):
+    (tmp_path / "in" / "s").mkdir(parents=True)
+    lines = TABLE.splitlines()[:2]
+    names = ("../../escaped", "/tmp/escaped", "a/../b", "same", "same")
+    for number, name in enumerate(names):
+        (tmp_path / "in" / "s" / f"{number}-runs.csv").write_text(f"study,{lines[0]}\n{name},{lines[1]}\n")
+    write(tmp_path / "in", tmp_path / "out")
+    reports = [path.relative_to(tmp_path) for path in tmp_path.rglob("report.html")]
+    assert len(reports) == len(names) and {(path.parts[0], len(path.parts)) for path in reports} == {("out", 3)}
+
+
+def test_the_site_is_not_written_among_the_studies(stored):
+    with pytest.raises(UserError, match="inside the folder of studies"):
+        write(stored, stored / "site")
