@@ -49,7 +49,6 @@ def draw(frame: pd.DataFrame, problems: Sequence[str] | None = None) -> tuple[Fi
     data = convergence_data(shown)
     figure = curves.draw(data, highlight, "evaluation", style.evaluations, baselines.all_known(frame))
     x_text = "One evaluation is one candidate; log scale."
-    style.caption(
-        figure, curves.caption(data, highlight, x_text) + baselines.caption(shown) + final_values.cut_text(shown)
-    )
+    captions = baselines.caption(shown) + final_values.noisy_text(shown, curves=True) + final_values.cut_text(shown)
+    style.caption(figure, curves.caption(data, highlight, x_text) + captions)
     return figure, data

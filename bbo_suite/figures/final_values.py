@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ..stats import complete_block
+from ..store.frames import REMEASURED
 from .style import short
 
 RUN = ["problem", "strategy", "seed"]
@@ -15,6 +16,8 @@ _KEPT = ["uses_structure", "budget", "evaluation", "default", "speedup"]
 def final_values(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the last row of each run, sorted: problem, strategy, seed, uses_structure, budget, evaluation, default,
     speedup, least (1 if the run began with the default, so that its speedup cannot be less; else 0).
+
+    Speedups are those measured again on problems where those of all runs were.
     """
     new = np.zeros(len(frame), bool)
     new[-1:] = True
@@ -22,10 +25,14 @@ def final_values(frame: pd.DataFrame) -> pd.DataFrame:
         codes = frame[column].cat.codes if frame[column].dtype == "category" else frame[column]
         values = codes.to_numpy()
         new[:-1] |= values[1:] != values[:-1]
-    last = frame.loc[new, RUN + _KEPT].drop_duplicates(RUN, keep="last")
+    last = frame.loc[new, [*RUN, *_KEPT, *({REMEASURED} & {*frame})]].drop_duplicates(RUN, keep="last")
     started = frame.loc[(frame["evaluation"] == 1) & (frame["speedup"] == 1), RUN]
     with_default = set(started.itertuples(index=False, name=None))
     last["least"] = [float(run in with_default) for run in last[RUN].itertuples(index=False, name=None)]
+    if REMEASURED in last:
+        again = last.pop(REMEASURED)
+        missing = again.isna().groupby(last["problem"], observed=True).transform("any")
+        last["speedup"], last["least"] = last["speedup"].where(missing, again), last["least"].where(missing, 0.0)
     return last.astype({"problem": "str", "strategy": "str"}).sort_values(RUN, ignore_index=True)
 
 
@@ -62,6 +69,17 @@ def cut_text(frame: pd.DataFrame) -> str:
     last = final_values(frame)
     cut = int((last["evaluation"] < last["budget"]).sum())
     return f" {cut:,} of {len(last):,} runs are shorter than their budget." if cut else ""
+
+
+def noisy_text(frame: pd.DataFrame, curves: bool = False) -> str:
+    """Return which measurements of noisy problems are shown, for the end of a caption; empty if none was repeated.
+
+    Args:
+      curves: the figure shows what the search measured.
+    """
+    if REMEASURED not in frame or frame[REMEASURED].isna().all():
+        return ""
+    return " Noisy costs: as the search measured them." if curves else " Noisy costs: measured again after the search."
 
 
 def problems_text(frame: pd.DataFrame, used: int) -> str:

@@ -49,7 +49,7 @@ def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     ax.tick_params(length=0)
     ax.grid(visible=False)
     ax.spines[:].set_visible(False)
-    style.caption(figure, _caption(frame) + final_values.cut_text(frame))
+    style.caption(figure, _caption(frame) + final_values.cut_text(frame) + final_values.noisy_text(frame))
     return figure, data
 
 

@@ -58,7 +58,8 @@ def draw(frame: pd.DataFrame, problems: Sequence[str] | None = None) -> tuple[Fi
     known = len(highlight.labels)
     few = "" if known == len(names) else f" Shown: the best {BEST} of {known} strategies by mean rank."
     gaps = " No number: no run." if len(data) < len(strategies) * len(problems) else ""
-    style.caption(figure, _caption(data) + gaps + few + baselines.caption(shown) + final_values.cut_text(shown))
+    captions = baselines.caption(shown) + final_values.cut_text(shown) + final_values.noisy_text(shown)
+    style.caption(figure, _caption(data) + gaps + few + captions)
     return figure, data
 
 

@@ -60,9 +60,8 @@ def draw(frame: pd.DataFrame, problems: Sequence[str] | None = None) -> tuple[Fi
     x_text = "Time of the strategy plus time of the evaluations, as measured in each run, on a log scale."
     if (data["ended"] > 0).any():
         x_text += " A cross: the first run of the strategy ends here, and keeps its best while the others go on."
-    style.caption(
-        figure, curves.caption(data, highlight, x_text) + baselines.caption(shown) + final_values.cut_text(shown)
-    )
+    captions = baselines.caption(shown) + final_values.noisy_text(shown, curves=True) + final_values.cut_text(shown)
+    style.caption(figure, curves.caption(data, highlight, x_text) + captions)
     return figure, data
 
 

@@ -18,6 +18,7 @@ from .findings import Findings, findings
 from .interactive import Drawing
 from .judgement import Judgement, judge
 from .limits import Limit
+from .loss import loss_table
 from .page import Page, html
 from .pictures import Picture, compared_rows, drawing, pictures
 from .scores import Scores
@@ -102,6 +103,7 @@ def _results(judgement: Judgement, rng: np.random.Generator) -> Iterator[Table]:
     yield per_problem.winners(judgement)
     yield per_problem.speedups(judgement.scores)
     yield from filter(None, [over_problems.pairwise(judgement)])
+    yield loss_table(judgement.scores)
 
 
 def _lead(study: StudyData, found: Findings | None) -> Drawing | None:
@@ -129,7 +131,7 @@ def _limits(study: StudyData, judgement: Judgement) -> Iterator[Limit]:
             yield from power.tests(judgement)
         yield from limits.budgets(judgement.scores)
         yield from limits.hopeless(judgement.scores)
-        yield from limits.noise(study.runs)
+        yield from limits.noise(judgement.scores)
 
 
 def _provenance(study: StudyData, judgement: Judgement) -> Iterator[Table]:

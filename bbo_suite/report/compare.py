@@ -62,7 +62,9 @@ def rows_of(ours: StudyData, theirs: StudyData) -> list[Row]:
     rows = []
     for problem in sorted(set(mine.cutoffs) & set(other.cutoffs)):
         cutoff = min(mine.cutoffs[problem], other.cutoffs[problem])
-        here, there = (_speedups(one.compared, problem, cutoff) for one in (mine, other))
+        both = [[run for run in one.compared if run.problem == problem] for one in (mine, other)]
+        again = all(run.remeasured(cutoff) is not None for runs in both for run in runs)
+        here, there = (_speedups(runs, cutoff, again) for runs in both)
         rows += [Row(problem, name, cutoff, here[name], there[name]) for name in sorted(set(here) & set(there))]
     if not rows:
         raise UserError(f"studies {ours.name!r} and {theirs.name!r} have no strategy on a problem in common")
@@ -87,11 +89,11 @@ def _contents(runs: Sequence[RunSummary]) -> dict[str, set[str]]:
     return found
 
 
-def _speedups(runs: Sequence[RunSummary], problem: str, cutoff: int) -> dict[str, NDArray[np.float64]]:
+def _speedups(runs: Sequence[RunSummary], cutoff: int, again: bool) -> dict[str, NDArray[np.float64]]:
     found: dict[str, list[float]] = defaultdict(list)
     for run in runs:
-        if run.problem == problem:
-            found[run.strategy].append(run.speedup(cutoff))
+        remeasured = run.remeasured(cutoff) if again else None
+        found[run.strategy].append(run.speedup(cutoff) if remeasured is None else remeasured)
     return {name: np.array(speedups) for name, speedups in found.items()}
 
 

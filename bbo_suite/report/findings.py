@@ -66,7 +66,7 @@ def findings(study: StudyData, registry: Registry) -> Findings | None:
 
     The programs of at most three problems are evaluated, and only where an evaluation takes milliseconds.
     """
-    best = sorted(_best_runs(study.runs), key=lambda run: -run.speedup(run.evaluations))
+    best = sorted(_best_runs(study.runs), key=lambda run: -run.final_speedup)
     if not best:
         return None
     shown = [_finding(study, run, registry, number) for number, run in enumerate(best[:MOST])]
@@ -79,14 +79,17 @@ def _best_runs(runs: Sequence[RunSummary]) -> list[RunSummary]:
     found: dict[str, RunSummary] = {}
     for run in (run for run in runs if len(run.costs)):
         known = found.setdefault(run.problem, run)
-        if (run.costs[-1], run.steps[-1]) < (known.costs[-1], known.steps[-1]):
+        if (run.final_cost, run.steps[-1]) < (known.final_cost, known.steps[-1]):
             found[run.problem] = run
     return list(found.values())
 
 
 def _table(best: Sequence[RunSummary]) -> Table:
     columns = ["problem", "cost by default", "best cost", "unit", "speedup", "found by", "seed", "at evaluation"]
-    note = "Speedup: default's cost / best cost, of the best run. Costs as stored in the search. * uses the structure."
+    note = (
+        "Speedup: default's cost / best cost, of the best run. Costs as stored in the search; if they are noisy, the "
+        "speedup is measured again. * uses the structure."
+    )
     return Table("found", "Best configurations", note, columns, [_row(run) for run in best])
 
 
@@ -96,7 +99,7 @@ def _row(run: RunSummary) -> list[Cell]:
     costs = [table.number(value, f"{value:.6g}") for value in (default, cost)]
     unit = table.text(run.head["unit"] or "not recorded")
     place = [table.text(f"{run.strategy}{star}"), table.count(run.seed), _step(run)]
-    return [table.text(run.problem), *costs, unit, table.speedup(run.speedup(run.evaluations)), *place]
+    return [table.text(run.problem), *costs, unit, table.speedup(run.final_speedup), *place]
 
 
 def _step(run: RunSummary) -> Cell:
@@ -105,8 +108,9 @@ def _step(run: RunSummary) -> Cell:
 
 def _finding(study: StudyData, run: RunSummary, registry: Registry, number: int) -> Finding:
     head = run.head
-    speedup = formatting.speedup(run.speedup(run.evaluations))
-    cost = f"{head['default']:.6g} → {run.costs[-1]:.6g} {head['unit']}, speedup {speedup}"
+    again = " when measured again" if run.remeasured(run.evaluations) is not None else ""
+    speedup = f"speedup {formatting.speedup(run.final_speedup)}{again}"
+    cost = f"{head['default']:.6g} → {run.costs[-1]:.6g} {head['unit']}, {speedup}"
     named = Finding(run.problem, cost)
     folder = study.folder and study.folder / RunName(head["problem"], head["strategy"], head["seed"]).folder
     if folder is None or not has_begun(folder):

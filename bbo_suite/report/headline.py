@@ -43,6 +43,7 @@ def _means(judgement: Judgement, board: Leaderboard, names: Sequence[str]) -> st
     """Return the mean speedup of one strategy with its interval, or those of several, and what they cover."""
     kind = "geometric mean speedup" if len(judgement.problems) > 1 else "mean speedup"
     covers = f"{board.scope} after {formatting.span(list(judgement.scores.cutoffs.values()))} evaluations"
+    covers += ", measured again" if judgement.scores.remeasured >= {*judgement.problems} else ""
     if len(names) == 1:
         mean, low, high = board.means[names[0]]
         bounds = "" if formatting.interval(low, high) == "–" else f" (95 % interval {formatting.interval(low, high)})"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..stats import SMALLEST_GAIN, SMALLEST_GAIN_TEXT
+from ..store.identity import NOISY
 from ..store.plan import RunName, together
+from ..store.remeasured import ROUNDS
 from . import formatting
 from .run_summary import RunSummary
 from .scores import Scores
@@ -124,22 +126,31 @@ def hopeless(scores: Scores) -> Iterator[Limit]:
         yield Limit("tiny gain", tuple(tiny), text)
 
 
-def noise(runs: Iterable[RunSummary]) -> Iterator[Limit]:
-    """Yield the problems on which the same candidate has different costs."""
-    noisy: dict[str, float] = defaultdict(float)
-    for run in runs:
-        if run.noise > 0:
-            noisy[run.problem] = max(noisy[run.problem], run.noise)
-    if noisy:
-        names = formatting.listed(f"{name} ({_difference(most)})" for name, most in noisy.items())
+def noise(scores: Scores) -> Iterator[Limit]:
+    """Yield the problems with noisy costs: those whose results were measured again, and the others."""
+    differences: dict[str, float] = {}
+    for run in scores.runs:
+        if run.noise > 0 or run.head.get(NOISY):
+            differences[run.problem] = np.fmax(run.noise, differences.get(run.problem, np.nan))
+    if again := sorted(scores.remeasured & {run.problem for run in scores.runs if run.finalists}):
         text = (
-            f"Costs are noisy on {names}. The best of many noisy costs looks better than it is: measure the best "
-            "candidates again before you rely on them."
+            f"Costs are noisy on {formatting.listed(again)}. So after the search, the best candidate of each run was "
+            f"measured again in {ROUNDS} pairs with the default: speedups are the medians. Curves show what the search "
+            "measured, where the best of many noisy costs looks better than it is."
         )
-        yield Limit("noise", tuple(noisy), text)
+        yield Limit("measured again", tuple(again), text)
+    if others := {name: most for name, most in differences.items() if name not in scores.remeasured}:
+        names = formatting.listed(f"{name}{_difference(most)}" for name, most in others.items())
+        text = (
+            f"Costs are noisy on {names}. The best of many noisy costs looks better than it is, and not every run was "
+            "measured again. The same command does that, if the problem declares that it is noisy."
+        )
+        yield Limit("noise", tuple(others), text)
 
 
 def _difference(most: float) -> str:
+    if np.isnan(most):
+        return ""
     if np.isinf(most):
-        return "the same candidate failed once and worked once"
-    return f"costs of the same candidate differ by up to {formatting.percent(1 + most)}"
+        return " (the same candidate failed once and worked once)"
+    return f" (costs of the same candidate differ by up to {formatting.percent(1 + most)})"

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.problem import Status
+from ..store.remeasured import Finalist, final_speedup
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +35,7 @@ class RunSummary:
       steps, costs: `(m,)` evaluations at which it improved, and the best cost from then on.
       strategy_seconds, evaluation_seconds: totals.
       noise: the largest relative difference between two costs of the same candidate; nan if none was repeated.
+      finalists: the candidates that were measured again.
     """
 
     problem: str
@@ -50,6 +52,7 @@ class RunSummary:
     strategy_seconds: float
     evaluation_seconds: float
     noise: float
+    finalists: Sequence[Finalist] = ()
 
     @property
     def seed(self) -> int:
@@ -70,6 +73,25 @@ class RunSummary:
         """Return the default's cost / the best cost so far: 0 if all failed."""
         default, best = float(self.head["default"]), self.best(evaluations)
         return 1.0 if default == best else np.inf if best == 0 else default / best
+
+    def remeasured(self, evaluations: int) -> float | None:
+        """Return the speedup of the best candidate so far, measured again; None if it was not, 0 if all failed."""
+        place = int(np.searchsorted(self.steps, evaluations, side="right"))
+        return final_speedup(self.finalists, int(self.steps[place - 1])) if place else 0.0
+
+    @property
+    def final_speedup(self) -> float:
+        """The speedup of its best candidate, measured again if it was."""
+        again = self.remeasured(self.evaluations)
+        return self.speedup(self.evaluations) if again is None else again
+
+    @property
+    def final_cost(self) -> float:
+        """The best cost, or if measured again the default's cost / the speedup; inf if all failed."""
+        again = self.remeasured(self.evaluations)
+        if again is None:
+            return self.best(self.evaluations)
+        return float(self.head["default"]) / again if again else np.inf
 
 
 def from_rows(rows: pd.DataFrame, lengths: Sequence[int]) -> Iterator[dict[str, Any]]:

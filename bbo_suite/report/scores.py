@@ -54,12 +54,28 @@ class Scores:
         return {run.strategy for run in self.runs if run.head["uses_structure"]}
 
     @cached_property
+    def remeasured(self) -> set[str]:
+        """The problems of which the best candidate of every compared run was measured again."""
+        return {run.problem for run in self.compared} - {
+            run.problem for run in self.compared if run.remeasured(self.cutoffs[run.problem]) is None
+        }
+
+    @cached_property
     def speedups(self) -> dict[tuple[str, str], NDArray[np.float64]]:
-        """The `(runs,)` speedups of each problem and strategy, sorted, so that equal runs have equal means."""
+        """The `(runs,)` speedups of each problem and strategy, sorted, so that equal runs have equal means.
+
+        On the problems in `remeasured` they are those measured again.
+        """
         found: dict[tuple[str, str], list[float]] = defaultdict(list)
         for run in self.compared:
-            found[run.problem, run.strategy].append(run.speedup(self.cutoffs[run.problem]))
+            found[run.problem, run.strategy].append(self.speedup(run))
         return {key: np.sort(found[key]) for key in sorted(found)}
+
+    def speedup(self, run: RunSummary) -> float:
+        """Return the speedup by which a run is compared."""
+        cutoff = self.cutoffs[run.problem]
+        again = run.remeasured(cutoff) if run.problem in self.remeasured else None
+        return run.speedup(cutoff) if again is None else again
 
     @cached_property
     def means(self) -> list[Mean]:
@@ -73,12 +89,16 @@ class Scores:
     def bounds(self) -> dict[tuple[str, str], tuple[float, float]]:
         """The least and the largest possible speedup of each problem and strategy.
 
-        The least is 1 if every run began with the default, else 0; the largest is that of a known optimum.
+        The least is 1 if every run began with the default, else 0; the largest is that of a known optimum. What was
+        measured again can be anything.
         """
         runs: dict[tuple[str, str], list[RunSummary]] = defaultdict(list)
         for run in self.compared:
             runs[run.problem, run.strategy].append(run)
-        return {key: (min(map(_least, some)), min(map(_most, some))) for key, some in runs.items()}
+        return {
+            key: (0.0, np.inf) if key[0] in self.remeasured else (min(map(_least, some)), min(map(_most, some)))
+            for key, some in runs.items()
+        }
 
     @cached_property
     def table(self) -> pd.DataFrame:

@@ -14,8 +14,8 @@ from ..store import fast_rows, frames
 from ..store.ending import end_reason
 from ..store.fast_rows import TEXTS
 from ..store.folders import has_begun, run_folders
-from ..store.identity import read_head
 from ..store.plan import RunName, read_planned
+from ..store.remeasured import finalists
 from ..store.stored_run import StoredRun
 from .run_summary import RunSummary, from_rows
 
@@ -79,7 +79,7 @@ def _heads(paths: Iterable[Path], damaged: list[str]) -> Heads:
     seen: dict[tuple, Path] = {}
     for path in paths:
         try:
-            head = read_head(path)
+            head = frames.read_checked(path)
             other = seen.setdefault(tuple(head[name] for name in _KEY), path)
             if other != path:
                 raise UserError(f"{path} contains the same run as {other}; delete one of them")
@@ -115,7 +115,8 @@ def _described(path: Path, head: dict[str, Any], naming: Naming) -> dict[str, An
 
 def _summary(path: Path, named: dict[str, Any], head: dict[str, Any], counted: dict[str, Any]) -> RunSummary:
     ended = _ended(path, counted["evaluations"])
-    return RunSummary(named["problem"], named["strategy"], head, ended, StoredRun(path, head).error, **counted)
+    names, error = (named["problem"], named["strategy"]), StoredRun(path, head).error
+    return RunSummary(*names, head, ended, error, **counted, finalists=finalists(path))
 
 
 def _ended(path: Path, evaluations: int) -> str:

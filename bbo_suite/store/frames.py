@@ -14,6 +14,7 @@ from ..errors import UserError
 from .fast_rows import parts
 from .folders import name_damaged, readable, run_folders
 from .identity import BASELINES, known_speedups, read_head
+from .remeasured import finalists
 from .rows import COLUMNS, open_log
 
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 _FIXED = ("problem", "strategy", "seed", "default", "budget", "unit", "uses_structure", "parameters")
 """Columns that are constant within a run."""
+REMEASURED = "remeasured"
+"""The column of speedups that were measured again."""
+_AGAIN = "speedups measured again"
 
 
 def load(study: str, results: Path | str = "results", texts: Collection[str] = (), only: str = "*") -> pd.DataFrame:
@@ -28,7 +32,9 @@ def load(study: str, results: Path | str = "results", texts: Collection[str] = (
 
     Columns: problem, strategy, seed, evaluation, value, status, speedup (the default's cost over the best cost so
     far), strategy_seconds, evaluation_seconds, default, budget, unit, uses_structure, parameters (their number), and
-    the texts. `frame.attrs["baselines"]` has the speedups, by name, that each problem knows.
+    the texts. If a run measured its best candidates again: remeasured, the speedup of the best candidate so far by
+    these measurements, nan if it is not among them. `frame.attrs["baselines"]` has the speedups, by name, that each
+    problem knows.
 
     Args:
       texts: which of digest, config and reason to read; they double the memory and the time of a large study.
@@ -39,16 +45,30 @@ def load(study: str, results: Path | str = "results", texts: Collection[str] = (
     """
     paths = [path for path in run_folders(study, results) if path.match(only)]
     errors: list[UserError] = []
-    heads = dict(readable(paths, lambda path: (path, read_head(path)), errors))
+    heads = dict(readable(paths, lambda path: (path, read_checked(path)), errors))
     read = list(parts(heads, texts, errors))
     name_damaged(errors, some=bool(read))
     descriptions = [described(path, heads[path]) for part in read for path in part.paths]
     return joined(descriptions, [length for part in read for length in part.lengths], [part.frame for part in read])
 
 
+def read_checked(path: Path) -> dict[str, Any]:
+    """Return the content of a run's `run.json`.
+
+    Raises:
+      UserError: it is damaged, or the file of what was measured again is.
+    """
+    finalists(path)
+    return read_head(path)
+
+
 def described(path: Path, head: dict[str, Any]) -> dict[str, Any]:
-    """Return the content of a run's `run.json` with the number of parameters, which older ones lack."""
-    return head if "parameters" in head else {"parameters": _parameters(path), **head}
+    """Return the content of a run's `run.json` with the number of parameters, which older ones lack.
+
+    Added are the speedups of the candidates that were measured again, by evaluation.
+    """
+    again = {each.evaluation: each.speedup for each in finalists(path)}
+    return {_AGAIN: again, **({} if "parameters" in head else {"parameters": _parameters(path)}), **head}
 
 
 def joined(heads: Sequence[dict[str, Any]], lengths: Sequence[int], frames: list[pd.DataFrame]) -> pd.DataFrame:
@@ -63,6 +83,8 @@ def joined(heads: Sequence[dict[str, Any]], lengths: Sequence[int], frames: list
 
     columns: dict[str, Any] = {str(name): _joined(frames, str(name)) for name in list(frames[0])}
     columns["speedup"] = _speedups(heads, lengths, columns["value"])
+    if any(head[_AGAIN] for head in heads):
+        columns[REMEASURED] = _remeasured(heads, lengths, columns["value"])
     columns |= {name: _repeated([head[name] for head in heads], lengths) for name in _FIXED}
     frame = pd.DataFrame(columns, copy=False)
     frame.attrs[BASELINES] = {printable(head["problem"]): known for head in heads if (known := known_speedups(head))}
@@ -76,6 +98,17 @@ def _speedups(heads: Sequence[dict[str, Any]], lengths: Sequence[int], values: p
         np.minimum.accumulate(best[end - length : end], out=best[end - length : end])
     with np.errstate(divide="ignore", invalid="ignore"):  # a cost of 0 is an infinite speedup
         return np.repeat([float(head["default"]) for head in heads], lengths) / best
+
+
+def _remeasured(heads: Sequence[dict[str, Any]], lengths: Sequence[int], values: pd.Series) -> NDArray[np.float64]:
+    """Return the speedup, measured again, of the best candidate so far in each run: 0 before one works, nan if not."""
+    costs, again = values.to_numpy(np.float64), np.full(len(values), np.nan)
+    for head, end, length in zip(heads, itertools.accumulate(lengths), lengths, strict=True):
+        best = np.minimum.accumulate(costs[end - length : end])
+        starts = np.flatnonzero(np.append(True, best[1:] < best[:-1])[:length])
+        known = [0.0 if np.isinf(best[start]) else head[_AGAIN].get(int(start) + 1, np.nan) for start in starts]
+        again[end - length : end] = np.repeat(known, np.diff([*starts, length]))
+    return again
 
 
 def _joined(parts: list[pd.DataFrame], name: str) -> pd.Series:

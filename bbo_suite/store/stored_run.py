@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,6 +62,18 @@ class StoredRun:
         """The first row with the lowest value; None if nothing succeeded."""
         row = min(self.rows, key=lambda row: row.value, default=None)
         return row if row is not None and math.isfinite(row.value) else None
+
+    @property
+    def choice(self) -> tuple[Row, float] | None:
+        """The row of the candidate to use and its cost; None if nothing succeeded.
+
+        Of candidates that were measured again it is the best one, which costs the default's cost / its speedup; else
+        it is `best` at its stored cost.
+        """
+        last = max(finalists(self.path), key=lambda each: each.speedup, default=None)
+        if last is None or not 0 < last.speedup < math.inf:
+            return (self.best, self.best.value) if self.best else None
+        return replace(self.rows[last.evaluation - 1], config=last.config), self.head["default"] / last.speedup
 
     @property
     def speedup(self) -> float | None:

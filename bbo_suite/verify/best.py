@@ -15,7 +15,6 @@ from ..core.program import Change
 from ..errors import UserError, error_boundary
 from ..registry import Registry
 from ..store.folders import run_folders
-from ..store.remeasured import final_speedup, finalists
 from ..store.rows import Row
 from ..store.stored_run import StoredRun, readable
 from .minimal import Minimal, minimal
@@ -196,11 +195,8 @@ class _Runs:
     def add(self, run: StoredRun) -> None:
         self.folders.append(run.path)
         self.evaluations += len(run.rows)
-        if (row := run.best) is None:
-            return
-        again = final_speedup(finalists(run.path), row.evaluation)
-        cost = row.value if not again else run.head["default"] / again
-        if self.row is None or (cost, row.evaluation) < (self.cost, self.row.evaluation):
+        row, cost = run.choice or (None, math.inf)
+        if row and (not self.row or (cost, row.evaluation) < (self.cost, self.row.evaluation)):
             self.run, self.row, self.cost = run, row, cost
 
 

@@ -43,8 +43,10 @@ class Remeasured:
 
     @property
     def speedup(self) -> float | None:
-        """The default's median cost over the candidate's; None where the candidate fails or costs nothing."""
-        return median(self.defaults) / self.value if 0 < self.value < math.inf else None
+        """The median of the default's costs over the candidate's; None where the candidate fails or costs nothing."""
+        if not all(0 < value < math.inf for value in self.values):
+            return None
+        return median(default / value for default, value in zip(self.defaults, self.values, strict=True))
 
     @property
     def spread(self) -> float:

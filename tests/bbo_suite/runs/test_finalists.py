@@ -139,3 +139,12 @@ def test_a_run_in_which_everything_failed_has_no_finalist_and_ends(tmp_path):
     run = tmp_path / "s" / "run"
     assert perform(run, Failing(), Other) and finalists(run) == []
     assert json.loads((run / END).read_text())["reason"] == "budget" and summarise(run)["speedup"] is None
+
+
+def test_the_candidate_to_use_is_the_best_of_those_measured_again(run):
+    stored, last = open_run(run), max(finalists(run), key=lambda each: each.speedup)
+    row, cost = stored.choice
+    assert (row.evaluation, row.config, cost) == (last.evaluation, last.config, 4.0 / last.speedup)
+    assert last.evaluation != stored.best.evaluation
+    (run / REMEASURED).unlink()
+    assert open_run(run).choice == (stored.best, stored.best.value)

@@ -10,6 +10,7 @@ import pytest
 from bbo_toys import Toy, perform
 
 from bbo_suite.registry import Registry
+from bbo_suite.store.remeasured import finalists
 from bbo_suite.store.rows import Row, read_rows
 from bbo_suite.verify import best
 from bbo_suite.verify.best import best_of
@@ -113,7 +114,7 @@ def test_of_noisy_problems_the_median_of_several_measurements_counts(suite, tmp_
     (found,) = printed(suite("best", "s", "--plugin", NOISY, "--json"))
     again = found["measured_again"]
     assert len(again["values"]) == len(again["defaults"]) == REPEATS
-    assert found["speedup"] == np.median(again["defaults"]) / np.median(again["values"])
+    assert found["speedup"] == np.median(np.divide(again["defaults"], again["values"]))
     assert found["speedup"] != found["stored_speedup"]
     assert "median of 7, which differ by" in suite("best", "s", "--plugin", NOISY).out
 
@@ -138,7 +139,8 @@ def test_a_lucky_measurement_does_not_make_a_run_the_best(suite, tmp_path):
     lucky, truly = min(runs, key=lambda run: run["best"]), max(runs, key=lambda run: run["speedup"])
     assert lucky["seed"] != truly["seed"]
     (found,) = printed(suite("best", "s", "--plugin", "lucky.py", "--json"))
-    assert (found["seed"], found["speedup"]) == (truly["seed"], truly["speedup"])
+    again = [each.speedup for run in runs for each in finalists(Path(run["path"]))]
+    assert found["speedup"] == max(again) >= truly["speedup"] and found["value"] > lucky["best"]
 
 
 def test_a_problem_that_is_not_there_or_has_changed_is_not_measured(suite, study, tmp_path):
