@@ -105,6 +105,17 @@ def test_ids_of_drawings_differ(studies, drawn):
         assert set(re.findall(r'(?:url\(|href=")#(.*?)[")]', drawing)) <= ids
 
 
+@pytest.mark.slow
+def test_a_report_of_60_runs_is_below_1_mb(studies, drawn):
+    rng = np.random.default_rng(0)
+    for problem in "abcde":
+        walks = {(f"p/{problem}", f"strategy-{s}", i): 8 - np.cumsum(rng.random(1000) < 0.05) * 0.05 * rng.random(1000)
+                 for s in range(6) for i in range(2)}  # fmt: skip
+        studies.add({run: walk.tolist() for run, walk in walks.items()})
+    html = studies.html()
+    assert len(unpacked(html)) > 7 and len(html.encode()) < 1_000_000
+
+
 def test_the_script_has_its_licence(studies):
     assert "Copyright Timmy Willison" in studies.add({("p/a", "x", 0): [8, 4]}).html()
     assert "Permission is hereby granted" in template("panzoom-MIT-License.txt")
