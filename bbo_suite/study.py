@@ -134,7 +134,7 @@ class Study(Sequence[dict[str, Any]]):
 
         for best in best_of(self._registry, self.name, self._results, [], simplify=True, problems=problems):
             return found.draw(best)[0]
-        raise UserError(f"study {self.name!r} has no run of {' or '.join(problems or ['a problem'])}")
+        raise UserError(f"study {self.name!r} has no run that can be read")
 
     def report(self, out: str | Path | None = None) -> Path:
         """Write the report of the stored study, one HTML page, and return its path.

@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..store.identity import known_speedups
 from .app import AsLines, Plugins, Results, StudyName, app, json_line
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ def best(
     minimal: Annotated[
         bool, typer.Option("--minimal", help="Drop changes that gain nothing, and rank the others by their gain.")
     ] = False,
+    problem: Annotated[list[str] | None, typer.Option(metavar="ID", help="Only this problem. May be repeated.")] = None,
     results: Results = Path("results"),
     plugin: Plugins = None,
     as_json: AsLines = False,
@@ -32,9 +35,9 @@ def best(
     from .tables import reserved
 
     complaints: list[str] = []
-    found = best_of(Registry(tuple(plugin or ())), study, results, complaints, minimal)
+    found = best_of(Registry(tuple(plugin or ())), study, results, complaints, minimal, problem)
     while True:
-        with reserved(True):  # output of problems must not mix with text to paste
+        with reserved(True), _waiting(minimal):  # output of problems must not mix with text to paste
             one = next(found, None)
         if one is None:
             break
@@ -42,6 +45,14 @@ def best(
     for complaint in complaints:
         print(f"error: {complaint}", file=sys.stderr)
     raise typer.Exit(1 if complaints else 0)
+
+
+def _waiting(minimal: bool) -> AbstractContextManager[object]:
+    """Say on a terminal that many evaluations are being made."""
+    from rich.console import Console
+
+    text = "returning changes to the default, which may take hundreds of evaluations"
+    return Console(stderr=True).status(text) if minimal and sys.stderr.isatty() else nullcontext()
 
 
 def _text(best: Best) -> str:
@@ -57,11 +68,18 @@ def _text(best: Best) -> str:
         f"  found by {run.strategy}{mark}, seed {run.seed}, at evaluation {budget}: {costs}",
         *([f"  all {best.all_tried:,} candidates were tried{_optimum_note(best)}"] if best.all_tried else []),
         f"  measured again: {_remeasured(best)}",
+        *_wrapped(_baselines(best)),
         f"  checked: {best.checked or 'nothing'}",
         *_wrapped(f"use: {best.usage}" if best.usage else ""),
         *_minimal_lines(best),
     ]
     return "\n".join([*lines, "", best.paste or f"configuration {row.config or 'unknown'}", ""])
+
+
+def _baselines(best: Best) -> str:
+    assert best.run is not None
+    known = ", ".join(f"{name} {_number(speedup)}" for name, speedup in known_speedups(best.run.head).items())
+    return f"speedup of what the problem knows: {known}" if known else ""
 
 
 def _wrapped(text: str) -> list[str]:

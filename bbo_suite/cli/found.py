@@ -15,9 +15,17 @@ if TYPE_CHECKING:
 
 
 def draw_found(
-    registry: Registry, study: str, results: Path, run: Path | None, formats: Sequence[str]
+    registry: Registry,
+    study: str,
+    results: Path,
+    problems: Sequence[str] | None,
+    run: Path | None,
+    formats: Sequence[str],
 ) -> Iterator[Path]:
     """Draw the best candidate of each problem, or of a run's folder; what cannot be drawn is named on standard error.
+
+    Args:
+      problems: ids of those to draw (default: all).
 
     Raises:
       UserError: nothing can be drawn.
@@ -28,21 +36,28 @@ def draw_found(
 
     complaints: list[str] = []
     paths, drawn = study_path(study, results) / "figures", False
-    for best, figure in _drawings(_bests(registry, study, results, run, complaints), complaints):
+    for best, figure in _drawings(_bests(registry, study, results, problems, run, complaints), complaints):
         yield from save([(f"program-{run.name if run else folder_name(best.problem)}", *figure)], paths, formats)
         drawn = True
     if not drawn:
-        raise UserError(complaints[0] if complaints else f"study {study!r} has no run to draw")
+        raise UserError(complaints[0] if complaints else f"study {study!r} has no run that can be read")
     for complaint in complaints:
         print(f"not drawn: {complaint}", file=sys.stderr)
 
 
-def _bests(registry: Registry, study: str, results: Path, run: Path | None, complaints: list[str]) -> Iterator[Best]:
+def _bests(
+    registry: Registry,
+    study: str,
+    results: Path,
+    problems: Sequence[str] | None,
+    run: Path | None,
+    complaints: list[str],
+) -> Iterator[Best]:
     from ..store.stored_run import open_run
     from ..verify.best import best_of, best_of_run
 
     if run is None:
-        yield from best_of(registry, study, results, complaints, simplify=True)
+        yield from best_of(registry, study, results, complaints, simplify=True, problems=problems)
     else:
         yield best_of_run(registry, open_run(run), simplify=True)
 

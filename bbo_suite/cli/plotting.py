@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import UserError, did_you_mean
+from ..errors import UserError
 from .app import Plugins, Results, StudyName, app
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def plot(
         if for_paper or len(figure or ()) > 1:
             raise UserError("--figure program is drawn alone, for the screen; leave out --style and other figures")
         folder = None if run is None else _run_folder(study, results, run)
-        paths = draw_found(Registry(tuple(plugin or ())), study, results, folder, formats)
+        paths = draw_found(Registry(tuple(plugin or ())), study, results, problem, folder, formats)
     elif run is not None:
         paths = _run(study, results, run, formats, for_paper, Registry(tuple(plugin or ())))
     else:
@@ -89,12 +89,12 @@ def _study(
     from .. import figures
     from ..store import frames
     from ..store.diagnostics import load_diagnostics
-    from ..store.folders import study_path
+    from ..store.folders import check_problems, study_path
 
     folder = _folder(study_path(study, results), for_paper)
     frame, diagnostics = frames.load(study, results), load_diagnostics(study, results)
     if problems:
-        _check_problems(problems, frame["problem"].unique(), study)
+        check_problems(problems, frame["problem"].unique(), study)
         frame, diagnostics = (part[part["problem"].isin(problems)] for part in (frame, diagnostics))
     yield from figures.write(frame, folder, diagnostics, names, formats, for_paper)
     reasons = figures.left_out(frame, diagnostics, names)
@@ -141,8 +141,3 @@ def _parameters(registry: Registry, problem_id: str, count: int) -> Names | None
     except UserError:
         return None
     return space.name if len(space) == count else None
-
-
-def _check_problems(problems: Sequence[str], known: Iterable[str], study: str) -> None:
-    for problem in set(problems) - set(known):
-        raise UserError(f"there is no problem {problem!r} in study {study!r}.{did_you_mean(problem, known)}")

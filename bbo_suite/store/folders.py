@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from ..errors import UserError
+from ..errors import UserError, did_you_mean
 
 _Content = TypeVar("_Content")
 
@@ -136,3 +136,13 @@ def name_damaged(errors: Sequence[UserError], some: bool) -> None:
         raise errors[0]
     for damage in errors:
         print(f"left out: {damage}", file=sys.stderr)
+
+
+def check_problems(problems: Iterable[str], known: Iterable[str], study: str) -> None:
+    """Check that a study has runs of these problems; `known` are those that it has.
+
+    Raises:
+      UserError: it has not.
+    """
+    for problem in set(problems) - set(known):
+        raise UserError(f"there is no problem {problem!r} in study {study!r}.{did_you_mean(problem, known)}")

@@ -14,7 +14,8 @@ from ..core.problem import Problem
 from ..core.program import Change
 from ..errors import UserError, error_boundary
 from ..registry import Registry
-from ..store.folders import run_folders
+from ..store.folders import check_problems, run_folders
+from ..store.identity import known_speedups
 from ..store.rows import Row
 from ..store.stored_run import StoredRun, readable
 from .minimal import Minimal, minimal
@@ -97,6 +98,7 @@ class Best:
             "checked": self.checked or None,
             "all_tried": self.all_tried or None,
             "is_optimum": self.is_optimum or None,
+            "baselines": known_speedups(self.run.head),
             "paste": self.paste or None,
             "usage": self.usage or None,
             "minimal": self._minimal_facts(),
@@ -145,13 +147,17 @@ def best_of(
       problems: ids of those to look at (default: all).
 
     Raises:
-      UserError: there is no such study.
+      UserError: there is no such study, or no such problem in it.
     """
     by_problem: dict[tuple[str, str], _Runs] = {}
     for run in readable(run_folders(study, results), complaints):
-        if problems is None or run.identity.problem in problems:
-            by_problem.setdefault((run.identity.problem, run.identity.fingerprint), _Runs()).add(run)
-    yield from (_best(registry, problem, runs, simplify) for (problem, _), runs in by_problem.items())
+        by_problem.setdefault((run.identity.problem, run.identity.fingerprint), _Runs()).add(run)
+    known = [problem for problem, _ in by_problem]
+    check_problems(problems or (), known, study)
+    chosen = set(known if problems is None else problems)
+    for (problem, _), runs in by_problem.items():
+        if problem in chosen:
+            yield _best(registry, problem, runs, simplify)
 
 
 def best_of_run(registry: Registry, run: StoredRun, simplify: bool = False) -> Best:

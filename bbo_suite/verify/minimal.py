@@ -17,6 +17,8 @@ ROUNDS = 5
 """Measurements of a candidate whose cost varies, each beside one of the candidate to simplify."""
 _TWO_ERRORS = 2 * 1.2533 * 1.4826 / math.sqrt(ROUNDS)
 """Two standard errors of the median of `ROUNDS` normal numbers, as a multiple of their median absolute deviation."""
+_CLEAR = 4
+"""A cost that rises by so many times the noise twice needs no further measurement."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,7 @@ class _Reduction:
         """Return how much the cost rises if columns return to the default; they stay there if it does not rise."""
         trial = self.config.copy()
         trial[columns] = self._default[columns]
-        rise = median(self._ratio(trial) for _ in range(ROUNDS if self._noisy else 1)) - 1
+        rise = self._ratio_median(trial) - 1
         if rise <= self.noise:
             self.config = trial
         if rise < -self.noise:
@@ -132,6 +134,15 @@ class _Reduction:
     def _compare_with(self, config: NDArray) -> None:
         """Compare further candidates with this one: none so far is faster by more than the noise."""
         self._fastest, self._cost = config, math.nan if self._noisy else self._measured(config)
+
+    def _ratio_median(self, config: NDArray) -> float:
+        """Return the median of several ratios; of two, if both are far above the noise, and of one without noise."""
+        ratios = [self._ratio(config)]
+        while self._noisy and len(ratios) < ROUNDS and math.isfinite(ratios[-1]):
+            if len(ratios) == 2 and min(ratios) > 1 + _CLEAR * self.noise:
+                break
+            ratios.append(self._ratio(config))
+        return median(ratios) if math.isfinite(ratios[-1]) else math.inf
 
     def _ratio(self, config: NDArray) -> float:
         """Return the cost of a candidate over that of the fastest, measured one after the other if costs vary."""

@@ -149,5 +149,5 @@ def test_python_draws_what_was_found(suite, toy):
     assert any(text.startswith("toy/small: 5 s →") for text in written(study.plot("program")))
     (best,) = study.best(minimal=True)
     assert best["minimal"]["needed"]
-    with pytest.raises(UserError, match="has no run of toy/large"):
+    with pytest.raises(UserError, match="there is no problem 'toy/large' in study 's'"):
         study.plot("program", ["toy/large"])

@@ -119,6 +119,18 @@ def test_of_noisy_problems_the_median_of_several_measurements_counts(suite, tmp_
     assert "median of 7, which differ by" in suite("best", "s", "--plugin", NOISY).out
 
 
+def test_one_problem_is_chosen_and_what_it_knows_is_printed(suite, toy):
+    suite("run", *toy, "--strategy", "random", "--budget", 20, "--study", "s", "--json")
+    (found,) = printed(suite("best", "s", *toy, "--problem", "toy/small", "--json"))
+    assert found["problem"] == "toy/small" and found["baselines"]
+    out = suite("best", "s", *toy).out
+    for name, speedup in found["baselines"].items():
+        assert f"{name} {speedup:.4f}" in out
+    done = suite("best", "s", *toy, "--problem", "toy/none")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("error: there is no problem 'toy/none' in study 's'")
+
+
 LUCKY = """
 import numpy as np
 from bbo_suite import Evaluations, Problem, choice, product
