@@ -15,7 +15,7 @@ from ..store.identity import known_speedups
 from .app import AsLines, Plugins, Results, StudyName, app, json_line
 
 if TYPE_CHECKING:
-    from ..verify.best import Best
+    from ..verify.best_result import Best
 
 
 @app.command()
