@@ -109,9 +109,8 @@ def draw_main_figures(study: str, results: Path) -> None:
     """Draw the main figures of a study and print their paths; `plot` draws all figures."""
     from .. import figures
     from ..store import frames
-    from ..store.diagnostics import load_diagnostics
     from ..store.folders import study_path
 
-    folder, names = study_path(study, results) / "figures", ("convergence", "speedup", figures.MODELS.name)
-    for path in figures.write(frames.load(study, results), folder, load_diagnostics(study, results), names):
+    folder, names = study_path(study, results) / "figures", ("convergence", "speedup")
+    for path in figures.write(frames.load(study, results), folder, names=names):
         print(path)

@@ -23,7 +23,7 @@ def convergence_data(frame: pd.DataFrame) -> pd.DataFrame:
     """
     made = []
     for (problem, strategy), group in frame[_COLUMNS].groupby(["problem", "strategy"], observed=True, sort=True):
-        runs = [run.to_numpy() for _, run in group.groupby("seed")["value"]]
+        runs = final_values.values_by_run(group)
         shown = _thinned(min(map(len, runs)))
         best = np.array([best_so_far(run)[shown] for run in runs])
         with np.errstate(divide="ignore", invalid="ignore"):  # a cost of 0 is an infinite speedup

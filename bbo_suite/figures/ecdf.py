@@ -29,7 +29,7 @@ def ecdf_data(frame: pd.DataFrame) -> pd.DataFrame:
     part = frame.loc[together & frame["problem"].isin(list(targets)), _COLUMNS]
     shares = []
     for (problem, strategy), group in part.groupby(["problem", "strategy"], observed=True):
-        runs = [best_so_far(run) for _, run in group.groupby("seed")["value"]]
+        runs = [best_so_far(run) for run in final_values.values_by_run(group)]
         hits = np.vstack([first_hits([run], targets[str(problem)]) for run in runs])
         fixed = {"strategy": strategy, "uses_structure": group["uses_structure"].iloc[0], "runs": len(runs)}
         shares.append(pd.DataFrame({**fixed, "evaluation": grid, "share": runtime_ecdf(hits, grid)}))

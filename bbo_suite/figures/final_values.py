@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ..stats import complete_block
 from ..store.frames import REMEASURED
@@ -34,6 +35,13 @@ def final_values(frame: pd.DataFrame) -> pd.DataFrame:
         missing = again.isna().groupby(last["problem"], observed=True).transform("any")
         last["speedup"], last["least"] = last["speedup"].where(missing, again), last["least"].where(missing, 0.0)
     return last.astype({"problem": "str", "strategy": "str"}).sort_values(RUN, ignore_index=True)
+
+
+def values_by_run(group: pd.DataFrame) -> list[NDArray[np.float64]]:
+    """Return the costs of each run of a strategy on a problem, by seed; a `groupby` takes as long as a short run."""
+    seeds, values = group["seed"].to_numpy(), group["value"].to_numpy()
+    order = np.argsort(seeds, kind="stable")
+    return np.split(values[order], np.flatnonzero(np.diff(seeds[order])) + 1)
 
 
 def mean_speedups(frame: pd.DataFrame) -> pd.DataFrame:

@@ -11,6 +11,8 @@ from matplotlib.figure import Figure
 from . import final_values, style
 from .highlight import labels
 
+COLUMNS = 60
+"""Problems that are shown, at most."""
 MATTERS = 1e-3
 """Smallest best gain of a problem of which shares have a colour."""
 
@@ -33,6 +35,8 @@ def heat_data(frame: pd.DataFrame) -> pd.DataFrame:
 def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     """Draw the share of the best gain by strategy and problem; return the figure and its data (`heat_data`)."""
     data, names = heat_data(frame), labels(frame)
+    best = data.groupby("problem")["speedup"].max().sort_values(ascending=False, kind="stable")
+    data = data[data["problem"].isin(best.index[:COLUMNS])]
     rows, columns = list(dict.fromkeys(data["strategy"])), sorted(set(data["problem"]))
     size = (max(6.4, 2.6 + 0.46 * len(columns)), 2.8 + 0.28 * len(rows))
     figure = style.NotebookFigure(figsize=size, layout="constrained")
@@ -49,7 +53,8 @@ def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     ax.tick_params(length=0)
     ax.grid(visible=False)
     ax.spines[:].set_visible(False)
-    style.caption(figure, _caption(frame) + final_values.cut_text(frame) + final_values.noisy_text(frame))
+    more = final_values.cut_text(frame) + final_values.noisy_text(frame)
+    style.caption(figure, _caption(frame, len(best)) + more)
     return figure, data
 
 
@@ -68,13 +73,14 @@ def gain_text(gain: float) -> str:
     return f"{percent:.{digits}f}" if abs(percent) < 99_999 else f"{percent:.0e}"
 
 
-def _caption(frame: pd.DataFrame) -> str:
+def _caption(frame: pd.DataFrame, known: int) -> str:
     runs = final_values.runs_text(final_values.final_values(frame).groupby(["problem", "strategy"]).size())
+    shown = f" Shown: the {COLUMNS} of {known} problems with the largest gain." if known > COLUMNS else ""
     return (
         f"Number: gain over the compiler's default in percent (mean speedup of {runs} runs, minus 1), higher is "
         f"better, below 0 is slower. Colour: the gain as a share of the best strategy's on the same problem, dark is "
         f"the best; none where the best gain is below {100 * MATTERS:g} %. Rows are sorted by their mean share. Empty "
-        f"cell: no run."
+        f"cell: no run.{shown}"
     )
 
 

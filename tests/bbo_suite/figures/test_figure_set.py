@@ -15,7 +15,7 @@ from bbo_suite.figures import FIGURES, paper
 from bbo_suite.figures.critical import critical_data
 from bbo_suite.figures.ecdf import TARGETS, ecdf_data
 from bbo_suite.figures.exploration import exploration_data
-from bbo_suite.figures.final_values import final_values
+from bbo_suite.figures.final_values import final_values, values_by_run
 from bbo_suite.figures.gains import gains_data
 from bbo_suite.figures.heat import gain_text, heat_data
 from bbo_suite.figures.highlight import highlighted, labels
@@ -385,3 +385,15 @@ def test_awkward_studies_fit_a_paper(name):
                     for title, ax in zip(titles, figure.axes, strict=False)
                 )
                 assert max(sizes) <= 8 and figure.get_figwidth() in (paper.COLUMN, paper.PAGE)
+
+
+def test_runs_that_are_interleaved_are_told_apart_by_their_seed():
+    group = pd.DataFrame({"seed": [1, 0, 1, 0], "value": [4.0, 8.0, 3.0, 7.0]})
+    assert [run.tolist() for run in values_by_run(group)] == [[8, 7], [4, 3]]
+
+
+def test_a_heat_map_of_very_many_problems_shows_those_with_the_largest_gain():
+    many = frame({(f"p/{p:02}", name, 0): [8.0 - p / 9] for p in range(70) for name in "ab"})
+    figure, data = FIGURES["heat"](many)
+    assert sorted(set(data["problem"])) == [f"p/{p}" for p in range(10, 70)]
+    assert "the 60 of 70 problems with the largest gain" in caption_of(figure).replace("\n", " ")
