@@ -122,7 +122,11 @@ def _plain(runs: list[WatchedRun], done: threading.Event) -> None:
 
 
 def _line(run: WatchedRun) -> str:
-    return f"{run.name.label}: {run.evaluations:,}/{run.budget:,} evaluations, best {_best(run)}"
+    return f"{run.name.label}: {run.evaluations:,}/{run.budget:,} evaluations, best {_best(run)}{_again(run)}"
+
+
+def _again(run: WatchedRun) -> str:
+    return f", {run.pairs:,} pairs measured again" if run.pairs else ""
 
 
 def _best(run: WatchedRun) -> str:
@@ -160,4 +164,4 @@ def _live(runs: list[WatchedRun], done: threading.Event) -> None:
 
 
 def _live_line(run: WatchedRun) -> str:
-    return f"{run.evaluations:,}/{run.budget:,}  {_best(run)}  {run.name.label}"
+    return f"{run.evaluations:,}/{run.budget:,}  {_best(run)}{_again(run)}  {run.name.label}"

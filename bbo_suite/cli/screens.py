@@ -76,4 +76,6 @@ def _doing(run: RunView) -> str:
         return f"failed: see {escape(str(run.path / 'error.txt'))}"
     if run.state is RunState.SILENT:
         return f"{best}no new rows for {duration(run.silence)}"
+    if run.pairs:
+        return f"{best}{run.pairs:,} pairs measured again"
     return f"{best}{duration(None if run.pace is None else run.pace * (run.budget - run.evaluations))} left"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..files import parse_json
-from .folders import END, ERROR, ROWS, RUN, STOPPED
+from .folders import END, ERROR, REMEASURED, ROWS, RUN, STOPPED
 from .plan import RunName
 from .tail import Tail
 
@@ -32,11 +32,13 @@ class RunView:
       ended: True if `end.json` is there, with every row that it counts.
       failed: True if the last attempt ended with an error.
       stopped: True if the user stopped the last attempt.
+      pairs: of the default and a candidate that were measured again, while the run has not ended.
     """
 
     def __init__(self, path: Path, name: RunName, budget: int, default: float | None = None) -> None:
         self.path, self.name, self.budget, self.default = path, name, budget, default
         self.ended = self.failed = self.stopped = False
+        self.pairs = 0
         self._tail = Tail(path / ROWS)
         self._seen: tuple[int, int] | None = None
         self._grew = self._first = -math.inf
@@ -101,8 +103,17 @@ class RunView:
             self._read_head()
         if not self.ended:
             self._read(status.st_size)
+            self._count_pairs()
             self.failed = not self.ended and (self.path / ERROR).exists()
             self.stopped = not self.ended and (self.path / STOPPED).exists()
+
+    def _count_pairs(self) -> None:
+        try:
+            pairs = max(0, (self.path / REMEASURED).read_bytes().count(b"\n") - 1)
+        except OSError:  # there is none before the last evaluation
+            return
+        if pairs != self.pairs:
+            self.pairs, self._grew = pairs, time.monotonic()
 
     def _read_head(self) -> None:
         if self.default is None or not self.budget:

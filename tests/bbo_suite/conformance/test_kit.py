@@ -170,6 +170,18 @@ class Restless(Toy):
         self.default = np.array([Restless.count % 2, 0, 0, 0, 0, 0])
 
 
+class Noisy(Toy):
+    noisy = True
+    rng = np.random.default_rng(0)
+
+    def evaluate(self, configs):
+        return Evaluations.of((1.0 + configs.sum(axis=1)) * self.rng.uniform(1, 1.1, len(configs)))
+
+
+class HidesNoise(Noisy):
+    noisy = False
+
+
 class Overpromises(Toy):
     optimum = 3.5
 
@@ -189,6 +201,7 @@ class Speechless(Toy):
         (BadDefault, "default configuration"),
         (Order, "in any order"),
         (Restless, "loaded again"),
+        (HidesNoise, "unless it declares that it is noisy"),
         (Overpromises, "optimum"),
         (NoUnit, "unit"),
         (Speechless, "own syntax"),
@@ -199,7 +212,7 @@ def test_a_broken_problem_breaks_its_rule(problem: type[Toy], words: str) -> Non
 
 
 def test_a_sound_problem_breaks_none() -> None:
-    assert broken(problem_rules(Toy)) == []
+    assert broken(problem_rules(Toy)) == [] == broken(problem_rules(Noisy))
 
 
 def test_long_runs_do_not_change_the_global_generators() -> None:

@@ -13,6 +13,7 @@ from bbo_suite import UserError
 from bbo_suite.core.problem import Status
 from bbo_suite.store import tail
 from bbo_suite.store.plan import RunName
+from bbo_suite.store.remeasured import Pair, PairLog
 from bbo_suite.store.rows import HEADER, Row, read_rows
 from bbo_suite.store.run_folder import RunFolder
 from bbo_suite.store.run_view import RunState, RunView
@@ -164,3 +165,17 @@ def test_only_what_was_added_is_read(tmp_path, monkeypatch):
     bbo_toys.perform(tmp_path)
     assert viewed(tmp_path).state is RunState.DONE and len(read) == 2
     assert json.loads((tmp_path / "end.json").read_text())["seconds"] > 0
+
+
+def test_a_run_that_measures_its_best_candidates_again_is_not_silent(tmp_path):
+    path, old = tmp_path / "run", time.time() - 1000
+    bbo_toys.perform(path)
+    (path / "end.json").unlink()
+    os.utime(path / "rows.csv", (old, old))
+    view = viewed(path)
+    assert (view.state, view.pairs) == (RunState.SILENT, 0)
+    log = PairLog(path)
+    for number in (1, 2):
+        log.append(Pair(number, 3, 2.0, 1.0, "0"))
+    view.refresh()
+    assert (view.state, view.pairs) == (RunState.RUNNING, 2)
