@@ -12,10 +12,10 @@ from .table import Table
 def baselines(scores: Scores) -> Table:
     """Return each baseline and known optimum with its speedup, and how many runs are better."""
     rows = []
-    for problem, cutoff in scores.cutoffs.items():
+    for problem in scores.cutoffs:
         runs = [run for run in scores.compared if run.problem == problem]
         for name, speedup in sorted(_known(runs).items(), key=lambda item: -item[1]):
-            found = [run.speedup(cutoff) for run in runs]
+            found = [scores.speedup(run) for run in runs]
             better = sum(value > speedup for value in found)
             cells = [table.text(problem), table.text(name), table.speedup(speedup), table.speedup(max(found))]
             rows.append([*cells, table.number(better / len(found), f"{better} of {len(found)}")])
