@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from . import final_values, style
 from .highlight import labels
+from .marks import tell
 from .speedup import speedup_data
 
 PANELS = 6
@@ -64,7 +65,10 @@ def _panel(ax: Axes, data: pd.DataFrame, most: int) -> None:
     gain, low, high = (data[column].to_numpy() for column in ("gain", "low", "high"))
     drawn = np.where(np.isfinite(gain) & (gain > -1), gain, 0)
     x = np.arange(len(data))
-    ax.bar(x, drawn, 0.8, color=style.looks(["one"])["one"].colour)
+    bars = ax.bar(x, drawn, 0.8, color=style.looks(["one"])["one"].colour)
+    for bar, row in zip(bars, data.to_dict("records"), strict=True):
+        bounds = f" (95 %: {row['low']:.3%} to {row['high']:.3%})" if np.isfinite(row["low"]) else ""
+        tell(bar, f"{row['problem']}: gain {row['gain']:.3%}{bounds}")
     known = np.isfinite(low) & (gain > -1)
     ax.errorbar(x[known], gain[known], yerr=np.vstack([gain - low, high - gain])[:, known], fmt="none", ecolor="0.15",
                 capsize=2, lw=0.9)  # fmt: skip

@@ -7,9 +7,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from . import final_values, style
 from .highlight import labels
+from .marks import tell
 
 COLUMNS = 60
 """Problems that are shown, at most."""
@@ -46,7 +48,9 @@ def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     blues = mpl.colormaps["Blues"].with_extremes(bad="0.93")
     ax.imshow(shown, cmap=blues, vmin=0, vmax=1.25, aspect="auto")  # a darker blue would hide the numbers
     for _, cell in data.iterrows():
-        _write(ax, rows.index(cell["strategy"]), columns.index(cell["problem"]), cell["speedup"], cell["share"])
+        about = f"{names[cell['strategy']]} on {cell['problem']}: speedup {cell['speedup']:.4f}"
+        place = rows.index(cell["strategy"]), columns.index(cell["problem"])
+        tell(_write(ax, *place, cell["speedup"], cell["share"]), about)
     ax.set_yticks(range(len(rows)), [names[name] for name in rows], fontsize=9)
     problems = [style.short(name, 34) for name in columns]
     ax.set_xticks(range(len(columns)), problems, rotation=50, ha="right", rotation_mode="anchor", fontsize=8.5)
@@ -58,10 +62,10 @@ def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     return figure, data
 
 
-def _write(ax: Axes, row: int, column: int, speedup: float, share: float) -> None:
+def _write(ax: Axes, row: int, column: int, speedup: float, share: float) -> Text:
     text = "failed" if speedup == 0 else gain_text(speedup - 1)
     colour = "white" if share > 0.75 else "0.1"
-    ax.text(column, row, text, ha="center", va="center", fontsize=6.5 if speedup == 0 else 8, color=colour)
+    return ax.text(column, row, text, ha="center", va="center", fontsize=6.5 if speedup == 0 else 8, color=colour)
 
 
 def gain_text(gain: float) -> str:

@@ -107,11 +107,15 @@ def _results(judgement: Judgement, rng: np.random.Generator) -> Iterator[Table]:
 
 
 def _lead(study: StudyData, found: Findings | None) -> Drawing | None:
-    """Return the convergence on the problem with the largest gain, if nothing that was found is drawn there."""
-    if found is None or study.only_results or not found.shown or found.shown[0].drawing:
+    """Return the convergence on the problem with the largest gain, if nothing that was found is drawn there.
+
+    Without the evaluations it is the gain on each problem.
+    """
+    if found is None or any(finding.drawing for finding in found.shown[:1]):
         return None
-    figure = figures.FIGURES.get("convergence")
-    return drawing(figure(study.frame, problems=[found.shown[0].problem])[0], "lead.") if figure else None
+    name, options = ("gains", {}) if study.only_results else ("convergence", {"problems": [found.shown[0].problem]})
+    figure = figures.FIGURES.get(name)
+    return drawing(figure(study.frame, **options)[0], "lead.") if figure and not figure.missing(study.frame) else None
 
 
 def _pictures(study: StudyData, scores: Scores) -> list[Picture]:

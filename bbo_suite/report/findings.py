@@ -71,7 +71,7 @@ def findings(study: StudyData, registry: Registry) -> Findings | None:
         return None
     shown = [_finding(study, run, registry, number) for number, run in enumerate(best[:MOST])]
     command = f"python -m bbo_suite best {study.name} --minimal" if study.folder else ""
-    return Findings(_table(best), shown if study.folder else [], command)
+    return Findings(_table(best, not study.only_results), shown if study.folder else [], command)
 
 
 def _best_runs(runs: Sequence[RunSummary]) -> list[RunSummary]:
@@ -84,26 +84,27 @@ def _best_runs(runs: Sequence[RunSummary]) -> list[RunSummary]:
     return list(found.values())
 
 
-def _table(best: Sequence[RunSummary]) -> Table:
-    columns = ["problem", "cost by default", "best cost", "unit", "speedup", "found by", "seed", "at evaluation"]
+def _table(best: Sequence[RunSummary], steps: bool) -> Table:
+    """Return one row per problem.
+
+    Args:
+      steps: it is known after how many evaluations the costs were found.
+    """
+    columns = ["problem", "cost by default", "best cost", "speedup", "found by", "seed"]
+    rows = [[*_row(run), *([table.count(int(run.steps[-1]))] if steps else [])] for run in best]
     note = (
         "Speedup: default's cost / best cost, of the best run. Costs as stored in the search; if they are noisy, the "
         "speedup is measured again. * uses the structure."
     )
-    return Table("found", "Best configurations", note, columns, [_row(run) for run in best])
+    return Table("found", "Best configurations", note, [*columns, *(["at evaluation"] if steps else [])], rows)
 
 
 def _row(run: RunSummary) -> list[Cell]:
     star = " *" if run.head["uses_structure"] else ""
     default, cost = float(run.head["default"]), float(run.costs[-1])
-    costs = [table.number(value, f"{value:.6g}") for value in (default, cost)]
-    unit = table.text(run.head["unit"] or "not recorded")
-    place = [table.text(f"{run.strategy}{star}"), table.count(run.seed), _step(run)]
-    return [table.text(run.problem), *costs, unit, table.speedup(run.final_speedup), *place]
-
-
-def _step(run: RunSummary) -> Cell:
-    return table.count(int(run.steps[-1])) if run.head["batch"] else table.text("not recorded")
+    costs = [table.number(default, f"{default:.6g} {run.head['unit']}".strip()), table.number(cost, f"{cost:.6g}")]
+    found = [table.text(f"{run.strategy}{star}"), table.count(run.seed)]
+    return [table.text(run.problem), *costs, table.speedup(run.final_speedup), *found]
 
 
 def _finding(study: StudyData, run: RunSummary, registry: Registry, number: int) -> Finding:

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from bbo_suite import UserError
+from bbo_suite.figures import gains, heat
+from bbo_suite.figures.marks import svg
 from bbo_suite.files import replacing
 from bbo_suite.report import write
 from bbo_suite.report.compare import changed_settings, changes, p_values, rows_of
@@ -203,3 +205,11 @@ def test_a_study_compared_with_a_better_one(studies):
     assert changed_settings(ours, theirs) == ["x"]
     _, table = studies.page(other="t").compared
     assert len(table.rows) == 8 and all(row[6].number < 0 for row in table.rows)
+
+
+def test_bars_and_cells_say_what_they_show(studies):
+    for problem in "abc":
+        studies.add(studies.finals(f"p/{problem}", x=[4, 5], y=[5, 6]))
+    frame = studies.data().frame
+    for draw, shown in ((gains.draw, "p/a: gain 80.000%"), (heat.draw, "x on p/a: speedup 1.8000")):
+        assert shown in svg(draw(frame)[0])
