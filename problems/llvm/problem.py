@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -16,7 +17,7 @@ from bbo_suite.supervised import Cache, LiveProblem, Service
 from ..packages import installed_version
 from ..programs_c import SEEDS
 from .actions import ACTIONS, MODULE, NOTHING, SLOTS
-from .ir import names, read, shipped, without_size
+from .ir import FOLDER, names, read, shipped, without_size
 from .textual import command
 
 OBJECTIVES = {"instructions": "instructions", "bytes": "bytes", "time": "seconds"}
@@ -83,14 +84,21 @@ class LlvmProblem(LiveProblem):
 
         A count may differ, because `opt` does not write and read the module between pipelines, as this problem does.
         """
-        program = self._name if self._name.endswith((".ll", ".gz")) else f"{self._name}.ll"
-        return command(self.request(config), self._objective == "time", program)
+        return command(self.request(config), self._objective == "time", self._unpacked)
+
+    @property
+    def _unpacked(self) -> str:
+        """The path of the program as `opt` reads it: not gzipped."""
+        return self._name.removesuffix(".gz") if self._name.endswith((".ll", ".gz")) else f"{self._name}.ll"
 
     def usage(self) -> str:
         """Return which `opt` runs the command, and what may differ."""
+        packed = self._name if self._name.endswith((".ll", ".gz")) else str(FOLDER / f"{self._name}.ll.gz")
+        unpack = f", after `gunzip -c {shlex.quote(packed)} > {shlex.quote(self._unpacked)}`"
         return (
-            f"this command, with `opt` of LLVM {_llvm()}, which is the LLVM in llvmlite {version('llvmlite')};"
-            " another version may name passes otherwise. Give the result to `llc -filetype=obj` or `clang -c`"
+            f"this command{unpack if packed.endswith('.gz') else ''}, with `opt` of LLVM {_llvm()}, which is in"
+            f" llvmlite {version('llvmlite')}; another version may name passes otherwise. Give the result to"
+            " `llc -filetype=obj` or `clang -c`"
         )
 
     def fingerprint(self) -> str:

@@ -1,11 +1,14 @@
 """A candidate as a command line of LLVM's `opt`."""
 
+import gzip
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
+from llvmlite.binding import llvm_version_info
 
 from bbo_problems.llvm import textual
 from bbo_problems.llvm.actions import ACTIONS, FUNCTIONS, PASSES
@@ -30,6 +33,18 @@ def test_the_default_is_the_default_pipeline():
     fast = LlvmProblem("bits@time")
     assert '-passes="forceattrs,default<O3>" bits.ll' in fast.paste(fast.default_row())
     assert "-force-remove-attribute=minsize" in fast.paste(fast.default_row())
+
+
+def test_the_command_reads_an_unpacked_file_and_says_how_to_get_it(tmp_path):
+    problem = LlvmProblem("bits")
+    packed = problem.usage().partition("gunzip -c ")[2].partition(" > bits.ll`")[0]
+    assert Path(packed).read_bytes().startswith(b"\x1f\x8b")
+    assert f"opt` of LLVM {'.'.join(map(str, llvm_version_info))}," in problem.usage()
+    (tmp_path / "own.ll.gz").write_bytes(Path(packed).read_bytes())
+    own = LlvmProblem.from_file(str(tmp_path / "own.ll.gz"))
+    assert own.paste(own.default_row()).endswith(f" {tmp_path}/own.ll")
+    (tmp_path / "own.ll").write_bytes(gzip.decompress(Path(packed).read_bytes()))
+    assert "gunzip" not in LlvmProblem.from_file(str(tmp_path / "own.ll")).usage()
 
 
 def test_a_candidate_keeps_its_order_and_leaves_out_what_does_nothing():
