@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 from matplotlib.axes import Axes
 
@@ -9,7 +11,8 @@ from ..store.identity import BASELINES
 from . import style
 from .marks import tell
 
-_COLOUR = "0.45"
+_COLOUR = "0.35"
+_PLATE: dict[str, Any] = {"facecolor": "white", "alpha": 0.85, "linewidth": 0, "pad": 0.8}
 
 
 def all_known(frame: pd.DataFrame) -> dict[str, dict[str, float]]:
@@ -31,15 +34,16 @@ def draw(ax: Axes, speedups: dict[str, float], vertical: bool = False) -> None:
             _name(ax, style.short(name, 24), value, vertical)
     outside = [f"{style.short(name, 24)} {value:.4g}" for name, value in speedups.items() if not low <= value <= high]
     if outside:
-        ax.annotate(f"not shown: {', '.join(outside)}", (0, 1), xycoords="axes fraction", xytext=(2, -2),
-                    textcoords="offset points", ha="left", va="top", fontsize=7.5, color=_COLOUR)  # fmt: skip
+        ax.annotate(f"beyond the axis: {', '.join(outside)}", (0, 1), xycoords="axes fraction", xytext=(2, -2),
+                    textcoords="offset points", ha="left", va="top", fontsize=7.5, color=_COLOUR,
+                    bbox=_PLATE)  # fmt: skip
 
 
 def _name(ax: Axes, name: str, value: float, vertical: bool) -> None:
     place, system = ((value, 1), ("data", "axes fraction")) if vertical else ((0, value), ("axes fraction", "data"))
     ax.annotate(name, place, xycoords=system, xytext=(-2, -2) if vertical else (2, 1), textcoords="offset points",
                 ha="right" if vertical else "left", va="top" if vertical else "bottom",
-                rotation=90 if vertical else 0, fontsize=7.5, color=_COLOUR)  # fmt: skip
+                rotation=90 if vertical else 0, fontsize=7.5, color=_COLOUR, bbox=_PLATE)  # fmt: skip
 
 
 def caption(frame: pd.DataFrame) -> str:

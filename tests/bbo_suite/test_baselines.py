@@ -34,7 +34,7 @@ def test_baselines_are_stored_drawn_and_tabulated(study, tmp_path):
     assert frame.attrs["baselines"] == {head["problem"]: known}
     texts = [text.get_text() for text in FIGURES["convergence"](frame)[0].axes[0].texts]
     named = " ".join(texts)
-    assert "-O3" in named and "not shown: " in named and "-O0 0.64" in named
+    assert "-O3" in named and "beyond the axis: " in named and "-O0 0.64" in named
     (table,) = [table for table in page(read_study("s", tmp_path)).tables if table.name == "baselines"]
     assert [(row[1].text, row[2].number) for row in table.rows] == list(known.items())
     assert [row[-1].text for row in table.rows] == ["0 of 2", "0 of 2", "2 of 2"]
