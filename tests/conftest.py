@@ -2,7 +2,7 @@
 
 import os
 
-from bbo_suite.files import cache_folder
+from bbo_suite.files.cache import cache_folder
 
 os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_folder()))
 # The models of tests are small: nearly all of their time is compilation.

@@ -31,7 +31,7 @@ def draw_found(
       UserError: nothing can be drawn.
     """
     from ..figures import save
-    from ..files import folder_name
+    from ..files.names import folder_name
     from ..store.folders import study_path
 
     complaints: list[str] = []

@@ -121,7 +121,7 @@ def _run(
 
 
 def _run_folder(study: str, results: Path, run: str) -> Path:
-    from ..files import folder_name
+    from ..files.names import folder_name
     from ..store.folders import study_path
 
     folder = study_path(study, results) / folder_name(*run.rsplit("/", 2))

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors import UserError
-from ..files import folder_name
+from ..files.names import folder_name
 from ..store.stored_run import StoredRun
 from .formats import ForeignRun, Format
 from .stored_study import StoredStudy, unpacked

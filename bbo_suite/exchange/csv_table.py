@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
-from ..files import GZIP, unpacked
+from ..files.reading import GZIP, unpacked
 from ..store.formulas import inert, unmarked
 from . import records
 from .formats import ForeignRun, Format

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from ..errors import UserError
-from ..files import disk_errors
+from ..files.writing import disk_errors
 from ..registry import Registry
 from . import named
 from .stored_study import stored_study

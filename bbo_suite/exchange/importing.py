@@ -14,7 +14,9 @@ from typing import Any
 
 from ..core.evaluation import default_value
 from ..errors import UserError
-from ..files import acquired, disk_errors, folder_name
+from ..files.locks import acquired
+from ..files.names import folder_name
+from ..files.writing import disk_errors
 from ..registry import Registry
 from ..runs.study_name import check_name
 from ..store.folders import LOCK

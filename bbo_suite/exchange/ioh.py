@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ..core.problem import Status
-from ..files import folder_name, parse_json, write_json
+from ..files.names import folder_name
+from ..files.reading import parse_json
+from ..files.writing import write_json
 from ..store.rows import Row
 from ..store.stored_run import StoredRun
 from .formats import ForeignRun, Format

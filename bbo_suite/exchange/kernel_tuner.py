@@ -11,7 +11,7 @@ from typing import Any, TextIO
 import pandas as pd
 
 from ..core.problem import Status
-from ..files import folder_name
+from ..files.names import folder_name
 from ..recording.files import Measurements, Outcome
 from ..store.stored_run import StoredRun
 from . import t4

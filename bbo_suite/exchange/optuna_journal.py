@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from urllib.parse import quote
 
 from ..core.problem import Status
-from ..files import parse_json
+from ..files.reading import parse_json
 from ..libraries import quiet_optuna
 from ..store.rows import STATUS, Row
 from ..store.stored_run import StoredRun

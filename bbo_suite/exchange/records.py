@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
 
-from ..files import parse_json
+from ..files.reading import parse_json
 from ..store.rows import STATUS, Row
 from ..store.stored_run import StoredRun
 from .formats import ForeignRun

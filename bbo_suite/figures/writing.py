@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UserError, did_you_mean
-from ..files import disk_errors, replacing
+from ..files.writing import disk_errors, replacing
 from .study_figure import FIGURES, MODELS, StudyFigure
 
 if TYPE_CHECKING:

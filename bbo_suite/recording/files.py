@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..core.problem import Status
 from ..core.space import Space
 from ..errors import UserError
-from ..files import largest_unpacked
+from ..files.reading import largest_unpacked
 from ..libraries import require
 
 INVALIDITY = {

@@ -18,7 +18,8 @@ from ..core.evaluation import default_value, evaluate
 from ..core.problem import Problem
 from ..core.space import Space
 from ..errors import UserError, did_you_mean
-from ..files import disk_errors, parse_json
+from ..files.reading import parse_json
+from ..files.writing import disk_errors
 from ..registry import Registry
 from .files import Measurements, Outcome, writer
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import figures
 from ..errors import UserError
-from ..files import disk_errors, replacing
+from ..files.writing import disk_errors, replacing
 from ..registry import Registry
 from ..store.folders import has_runs
 from . import answer, baselines, evaluations, limits, optimum, over_problems, per_problem, power, provenance, targets

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
-from ..files import acquired, disk_errors
+from ..files.locks import acquired
+from ..files.writing import disk_errors
 from ..store.folders import LOCK, mark_stopped
 from ..store.identity import UNVERSIONED
 from .display import Display

@@ -16,7 +16,8 @@ from typing import Any
 from ..core.evaluation import default_value
 from ..core.problem import Problem
 from ..errors import UserError, error_boundary
-from ..files import acquired, disk_errors, write_json
+from ..files.locks import acquired
+from ..files.writing import disk_errors, write_json
 from ..registry import Registry
 from ..store.folders import STUDY, has_begun
 from ..store.identity import BASELINES, CODE, NOISY, UNVERSIONED, Run, check_contents, check_identity

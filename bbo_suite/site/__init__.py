@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import UserError
-from ..files import disk_errors, replacing, write_json
+from ..files.writing import disk_errors, replacing, write_json
 from ..registry import Registry
 from ..report import page
 from ..report.page import html, render

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import numpy as np
 
 from ..errors import UserError
-from ..files import folder_name
+from ..files.names import folder_name
 from ..report import answer, judge, read_study
 from ..report.run_summary import RunSummary
 from ..report.study_data import StudyData

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UserError
-from ..files import disk_errors
+from ..files.writing import disk_errors
 from .folders import DIAGNOSTICS, each_readable, study_path
 from .frames import printable
 from .identity import read_head

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..files import DamagedFile, read_json
+from ..files.reading import DamagedFile, read_json
 from .folders import END, has_ended
 
 

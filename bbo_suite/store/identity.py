@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import UserError
-from ..files import DamagedFile, read_json
+from ..files.reading import DamagedFile, read_json
 from .folders import RUN, has_begun, runs_in
 
 IMPORTED = "imported"

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..files import DamagedFile, folder_name, parse_json, read_json
+from ..files.names import folder_name
+from ..files.reading import DamagedFile, parse_json, read_json
 from .folders import PLANNED, STUDY, runs_in
 from .identity import IMPORTED, stored_head
 

@@ -13,7 +13,7 @@ from statistics import median
 from typing import Self
 
 from ..errors import UserError
-from ..files import disk_errors
+from ..files.writing import disk_errors
 from .folders import REMEASURED
 
 ROUNDS = 6

@@ -12,7 +12,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..errors import UserError
-from ..files import acquired, disk_errors, write_json
+from ..files.locks import acquired
+from ..files.writing import disk_errors, write_json
 from .ending import complete, end_reason
 from .folders import END, ERROR, LOCK, ROWS, RUN, STOPPED
 from .identity import CODE, check_identity, stored_head

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ..files import parse_json
+from ..files.reading import parse_json
 from .folders import END, ERROR, REMEASURED, ROWS, RUN, STOPPED
 from .plan import RunName
 from .tail import Tail

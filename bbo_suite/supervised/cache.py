@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.problem import Status
-from ..files import cache_folder
+from ..files.cache import cache_folder
 
 Outcome = tuple[float, int, str]
 """Cost, status and reason."""

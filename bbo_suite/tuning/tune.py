@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
-from ..files import disk_errors, write_json
+from ..files.writing import disk_errors, write_json
 from ..libraries import quiet_optuna
 from ..registry import Registry
 from ..runs.display import Display

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from bbo_suite import UserError
-from bbo_suite.files import read_bounded
+from bbo_suite.files.reading import read_bounded
 
 FOLDER = Path(__file__).parent / "ir"
 LARGEST = 1 << 28

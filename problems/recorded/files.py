@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from bbo_suite import UserError
-from bbo_suite.files import largest_unpacked, parse_json, read_bounded
+from bbo_suite.files.reading import largest_unpacked, parse_json, read_bounded
 
 from . import kernel_tuner, ktt, parquet, t4, tpu_graphs
 from .table import Recording, with_fallback_default

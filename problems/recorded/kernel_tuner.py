@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bbo_suite import Status
-from bbo_suite.files import parse_json
+from bbo_suite.files.reading import parse_json
 
 from .fields import get, is_failure, noise, number, texts, version
 from .table import Outcomes, Recording, recording

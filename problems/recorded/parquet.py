@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bbo_suite import Status
-from bbo_suite.files import parse_json
+from bbo_suite.files.reading import parse_json
 from bbo_suite.recording.files import COLUMNS, KEY, cells_of, reading
 
 from .fields import get, texts

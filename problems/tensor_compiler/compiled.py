@@ -12,7 +12,7 @@ from typing import Any
 import numba
 from numba import njit
 
-from bbo_suite.files import cache_folder
+from bbo_suite.files.cache import cache_folder
 
 _CONFIG: Any = numba.config
 _KEPT = 8

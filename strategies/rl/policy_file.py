@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from bbo_suite import UserError
-from bbo_suite.files import read_bounded
+from bbo_suite.files.reading import read_bounded
 
 LARGEST = 1 << 26
 """Most bytes of a policy; those of today have fewer than a million."""

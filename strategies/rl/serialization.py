@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from bbo_suite import UserError
-from bbo_suite.files import parse_json
+from bbo_suite.files.reading import parse_json
 
 from .learner import policy_shape
 from .policy import PRETRAINED_BOUND, VALUES, WIDTH, Policy

@@ -11,7 +11,7 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-from bbo_suite.files import cache_folder
+from bbo_suite.files.cache import cache_folder
 from bbo_suite.libraries import require
 
 from .worker import ENVIRONMENT

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bbo_suite.errors import UserError
-from bbo_suite.files import read_bounded
+from bbo_suite.files.reading import read_bounded
 
 from .module import Computation, Instruction, Module, Shape
 from .parser import parse_hlo

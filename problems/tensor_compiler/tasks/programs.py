@@ -10,7 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from bbo_suite.errors import UserError, did_you_mean
-from bbo_suite.files import cache_folder, replacing
+from bbo_suite.files.cache import cache_folder
+from bbo_suite.files.writing import replacing
 from bbo_suite.supervised.temporary import TemporaryFolder
 
 from ..models.catalogue import PROGRAMS

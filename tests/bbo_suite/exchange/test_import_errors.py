@@ -10,7 +10,7 @@ from bbo_stored_runs import HEAD, exported, imported, rows, store
 
 from bbo_suite import UserError
 from bbo_suite.exchange import MODULES, named
-from bbo_suite.files import read_json
+from bbo_suite.files.reading import read_json
 from bbo_suite.registry import Registry
 from bbo_suite.store.rows import read_rows
 

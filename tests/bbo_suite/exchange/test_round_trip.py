@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bbo_suite import Status, UserError, load
 from bbo_suite.exchange.foreign import HELD
-from bbo_suite.files import read_json
+from bbo_suite.files.reading import read_json
 from bbo_suite.store.rows import Row, read_rows
 from bbo_suite.store.stored_run import StoredRun
 from bbo_suite.store.study_view import StudyView

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bbo_suite import Status, figures
-from bbo_suite.files import folder_name
+from bbo_suite.files.names import folder_name
 from bbo_suite.report import judge, leaderboard, over_problems, page, read_study
 from bbo_suite.report.page import html
 from bbo_suite.store.rows import HEADER, Row

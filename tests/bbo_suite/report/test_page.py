@@ -13,7 +13,7 @@ import pytest
 from bbo_suite import UserError
 from bbo_suite.figures import gains, heat
 from bbo_suite.figures.marks import svg
-from bbo_suite.files import replacing
+from bbo_suite.files.writing import replacing
 from bbo_suite.report import write
 from bbo_suite.report.compare import changed_settings, changes, p_values, rows_of
 from bbo_suite.report.interactive import template

@@ -11,7 +11,8 @@ from bbo_toys import contents, environment, rows_of
 
 import bbo_suite
 from bbo_suite import UserError
-from bbo_suite.files import read_json, write_json
+from bbo_suite.files.reading import read_json
+from bbo_suite.files.writing import write_json
 from bbo_suite.registry import Registry
 from bbo_suite.runs.display import Display
 from bbo_suite.runs.machine import facts

@@ -10,7 +10,7 @@ import pytest
 import bbo_suite
 from bbo_suite import UserError
 from bbo_suite.exchange.csv_table import read as read_table
-from bbo_suite.files import parse_json, read_bounded
+from bbo_suite.files.reading import parse_json, read_bounded
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from bbo_suite.errors import UserError
-from bbo_suite.files import cache_folder
+from bbo_suite.files.cache import cache_folder
 
 
 @pytest.fixture

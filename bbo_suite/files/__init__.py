@@ -1,0 +1,1 @@
+"""Files: bounded reading, durable writing, locks, the cache folder, folder names."""
