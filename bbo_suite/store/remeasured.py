@@ -147,7 +147,10 @@ def final_speedup(finalists: Iterable[Finalist], evaluation: int) -> float | Non
 
 def _finalists(folder: Path) -> list[Finalist]:
     file = folder / REMEASURED
-    data = file.read_bytes() if file.exists() else b""
+    try:
+        data = file.read_bytes() if file.exists() else b""
+    except OSError as error:
+        raise UserError(f"cannot read {file}: {error.strerror}") from None
     speedups: dict[tuple[int, str], list[float]] = defaultdict(list)
     for pair in _pairs(file, data):
         speedups[pair.evaluation, pair.config].append(pair.speedup)
