@@ -87,7 +87,11 @@ def noisy_text(frame: pd.DataFrame, curves: bool = False) -> str:
     """
     if REMEASURED not in frame or frame[REMEASURED].isna().all():
         return ""
-    return " Noisy costs as the search measured them: too good by chance." if curves else " Noisy costs: measured again after the search."
+    return (
+        " Noisy costs as the search measured them: too good by chance."
+        if curves
+        else " Noisy costs: measured again after the search."
+    )
 
 
 def problems_text(frame: pd.DataFrame, used: int) -> str:

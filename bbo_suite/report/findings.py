@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from statistics import median
 
 from ..errors import UserError
 from ..registry import Registry
@@ -21,6 +23,7 @@ MOST = 3
 """Problems whose best configuration is shown, those with the largest gains."""
 _QUICK = 0.005
 """Seconds: where an evaluation took longer, a report evaluates nothing, since simplifying takes hundreds of them."""
+_LONG = "Not measured again here, because an evaluation takes long."
 _LONGEST = 4000
 """Letters of a configuration that are shown, at most."""
 
@@ -66,7 +69,7 @@ def findings(study: StudyData, registry: Registry) -> Findings | None:
 
     The programs of at most three problems are evaluated, and only where an evaluation takes milliseconds.
     """
-    best = sorted(_best_runs(study.runs), key=lambda run: -run.final_speedup)
+    best = sorted(_best_runs(study.runs), key=lambda run: -_speedup(run))
     if not best:
         return None
     shown = [_finding(study, run, registry, number) for number, run in enumerate(best[:MOST])]
@@ -75,13 +78,29 @@ def findings(study: StudyData, registry: Registry) -> Findings | None:
 
 
 def _best_runs(runs: Sequence[RunSummary]) -> list[RunSummary]:
-    """Return the run with the lowest cost on each problem; of equal ones, that which found it first."""
+    """Return the run with the lowest cost on each problem; of equal ones, that which found it first.
+
+    Of what was measured again, half of the rounds choose the run, and `_speedup` shows the others: the best of many
+    noisy numbers is too good.
+    """
     found: dict[str, RunSummary] = {}
     for run in (run for run in runs if len(run.costs)):
         known = found.setdefault(run.problem, run)
-        if (run.final_cost, run.steps[-1]) < (known.final_cost, known.steps[-1]):
+        if (_cost(run), run.steps[-1]) < (_cost(known), known.steps[-1]):
             found[run.problem] = run
     return list(found.values())
+
+
+def _cost(run: RunSummary) -> float:
+    again = run.rounds[::2]
+    if not again:
+        return float(run.costs[-1])
+    return float(run.head["default"]) / median(again) if median(again) else math.inf
+
+
+def _speedup(run: RunSummary) -> float:
+    again = run.rounds[1::2]
+    return median(again) if again else run.speedup(run.evaluations)
 
 
 def _table(best: Sequence[RunSummary], steps: bool) -> Table:
@@ -104,13 +123,12 @@ def _row(run: RunSummary) -> list[Cell]:
     default, cost = float(run.head["default"]), float(run.costs[-1])
     costs = [table.number(default, f"{default:.6g} {run.head['unit']}".strip()), table.number(cost, f"{cost:.6g}")]
     found = [table.text(f"{run.strategy}{star}"), table.count(run.seed)]
-    return [table.text(run.problem), *costs, table.speedup(run.final_speedup), *found]
+    return [table.text(run.problem), *costs, table.speedup(_speedup(run)), *found]
 
 
 def _finding(study: StudyData, run: RunSummary, registry: Registry, number: int) -> Finding:
     head = run.head
-    again = " when measured again" if run.remeasured(run.evaluations) is not None else ""
-    speedup = f"speedup {formatting.speedup(run.final_speedup)}{again}"
+    speedup = f"speedup {formatting.speedup(_speedup(run))}{' when measured again' if run.rounds else ''}"
     cost = f"{head['default']:.6g} → {run.costs[-1]:.6g} {head['unit']}, {speedup}"
     named = Finding(run.problem, cost)
     folder = study.folder and study.folder / RunName(head["problem"], head["strategy"], head["seed"]).folder
@@ -118,7 +136,8 @@ def _finding(study: StudyData, run: RunSummary, registry: Registry, number: int)
         return named
     quick = run.evaluation_seconds / run.evaluations < _QUICK
     try:
-        return _explained(named, open_run(folder), registry, f"found-{number}.", quick)
+        found = _explained(named, open_run(folder), registry, f"found-{number}.", quick)
+        return found if found.missing or quick or run.rounds else replace(found, missing=_LONG)
     except UserError as error:
         return replace(named, missing=str(error))
 
@@ -128,7 +147,6 @@ def _explained(named: Finding, run: StoredRun, registry: Registry, prefix: str, 
     from ..verify.best import best_of_run, text_of_run
 
     best = best_of_run(registry, run, simplify=True) if quick else text_of_run(registry, run)
-    missing = best.why_not or ("" if quick else "Not measured again here, because an evaluation takes long.")
     text = best.paste if len(best.paste) <= _LONGEST else f"{best.paste[:_LONGEST]}\n…"
-    named = replace(named, text=text, usage=best.usage, missing=missing)
+    named = replace(named, text=text, usage=best.usage, missing=best.why_not)
     return named if best.minimal is None else replace(named, drawing=drawing(found.draw(best)[0], prefix))

@@ -80,6 +80,12 @@ class RunSummary:
         return final_speedup(self.finalists, int(self.steps[place - 1])) if place else 0.0
 
     @property
+    def rounds(self) -> tuple[float, ...]:
+        """The speedups of its best candidate in each round in which it was measured again; empty if it was not."""
+        best = [each.speedups for each in self.finalists if len(self.steps) and each.evaluation == self.steps[-1]]
+        return best[0] if best else ()
+
+    @property
     def final_speedup(self) -> float:
         """The speedup of its best candidate, measured again if it was."""
         again = self.remeasured(self.evaluations)

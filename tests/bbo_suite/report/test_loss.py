@@ -114,3 +114,15 @@ def test_a_run_whose_measurements_are_damaged_is_left_out_and_named(noisy, capsy
     (damage,) = noisy.data().damaged
     assert f"{REMEASURED}, line 2 is damaged (its checksum does not match)" in damage
     assert set(load("s", noisy.path)["strategy"]) == {"x"} and "line 2 is damaged" in capsys.readouterr().err
+
+
+def test_what_was_found_is_chosen_by_other_rounds_than_those_that_are_shown(studies):
+    """Else the best of many equal runs looks better than it is."""
+    studies.add({("p/a", "lucky", 0): [4.0], ("p/a", "steady", 0): [4.0]})
+    for name, odd, even in (("lucky", 2.6, 1.5), ("steady", 2.0, 2.0)):
+        log = PairLog(studies.folder("p/a", name))
+        for number in range(1, ROUNDS + 1):
+            log.append(Pair(number, 1, DEFAULT, DEFAULT / (odd if number % 2 else even), "010"))
+    (row,) = studies.page().findings.table.rows
+    assert [cell.text for cell in row[3:5]] == ["1.5000", "lucky"]
+    assert studies.page().findings.shown[0].cost == "8 → 4 seconds, speedup 1.5000 when measured again"
