@@ -82,9 +82,9 @@ def _caption(frame: pd.DataFrame, known: int) -> str:
     shown = f" Shown: the {COLUMNS} of {known} problems with the largest gain." if known > COLUMNS else ""
     return (
         f"Number: gain over the compiler's default in percent (mean speedup of {runs} runs, minus 1), higher is "
-        f"better, below 0 is slower. Colour: the gain as a share of the best strategy's on the same problem, dark is "
-        f"the best; none where the best gain is below {100 * MATTERS:g} %. Rows are sorted by their mean share. Empty "
-        f"cell: no run.{shown}"
+        f"better, below 0 is slower. Colour: the gain as a share of the best strategy's on the same problem, strong "
+        f"is the best; none where the best gain is below {100 * MATTERS:g} %. Rows are sorted by their mean share. "
+        f"Empty cell: no run.{shown}"
     )
 
 
