@@ -83,7 +83,8 @@ def _baselines(best: Best) -> str:
 
 
 def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, 100, initial_indent="  ", subsequent_indent="    ")
+    wrapper = textwrap.TextWrapper(100, "  ", "    ", break_long_words=False, break_on_hyphens=False)
+    return wrapper.wrap(text)
 
 
 def _minimal_lines(best: Best) -> Iterator[str]:
