@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Callable
+from functools import wraps
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -14,6 +18,22 @@ RUN = ["problem", "strategy", "seed"]
 _KEPT = ["uses_structure", "budget", "evaluation", "default", "speedup"]
 
 
+def _kept_for_the_last_frame(
+    function: Callable[[pd.DataFrame], pd.DataFrame],
+) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    """Return a function that computes once for a frame: a figure asks several times, for its curves and its caption."""
+    last: list[tuple[weakref.ref[pd.DataFrame], pd.DataFrame]] = []
+
+    @wraps(function)
+    def kept(frame: pd.DataFrame) -> pd.DataFrame:
+        if not last or last[0][0]() is not frame:
+            last[:] = [(weakref.ref(frame), function(frame))]
+        return last[0][1].copy()
+
+    return kept
+
+
+@_kept_for_the_last_frame
 def final_values(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the last row of each run, sorted: problem, strategy, seed, uses_structure, budget, evaluation, default,
     speedup, least (1 if the run began with the default, so that its speedup cannot be less; else 0).
@@ -44,6 +64,7 @@ def values_by_run(group: pd.DataFrame) -> list[NDArray[np.float64]]:
     return np.split(values[order], np.flatnonzero(np.diff(seeds[order])) + 1)
 
 
+@_kept_for_the_last_frame
 def mean_speedups(frame: pd.DataFrame) -> pd.DataFrame:
     """Return mean speedups over the repeats: one row per problem, one column per strategy, nan without a run."""
     return final_values(frame).pivot_table(index="problem", columns="strategy", values="speedup", aggfunc=_mean)

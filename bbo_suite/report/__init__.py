@@ -119,7 +119,7 @@ def _lead(study: StudyData, found: Findings | None) -> Drawing | None:
 
 
 def _pictures(study: StudyData, scores: Scores) -> list[Picture]:
-    return list(pictures(compared_rows(study.frame, scores), study.only_results))
+    return pictures(compared_rows(study.frame, scores), study.only_results)
 
 
 def _limits(study: StudyData, judgement: Judgement) -> Iterator[Limit]:
