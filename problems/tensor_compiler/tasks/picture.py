@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
+from itertools import count
 
 from bbo_suite.core.program import Kernel, Program
 
@@ -35,11 +35,11 @@ def picture(laid: LaidOutProgram, fusion: Fusion, machine: Machine, settings: Se
 
 
 def _names(laid: LaidOutProgram) -> list[str]:
-    """Return the names of all nodes, with the opcode where a name does not begin with it, and numbers of copies."""
-    names, seen = [], Counter[str]()
+    """Return a different name for each node, with the opcode where the name does not begin with it."""
+    names: dict[str, None] = {}
     for node in range(len(laid.origin)):
         name, opcode = laid.name(node), laid.opcode(node)
-        seen[name] += 1
-        name = name if seen[name] == 1 else f"{name}~{seen[name]}"
-        names.append(name if name.startswith(opcode) else f"{name} ({opcode})")
-    return names
+        shown = name if name.startswith(opcode) else f"{name} ({opcode})"
+        copies = (shown if number == 1 else f"{name}~{number} ({opcode})" for number in count(1))
+        names[next(copy for copy in copies if copy not in names)] = None
+    return list(names)
