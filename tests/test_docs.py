@@ -103,6 +103,7 @@ def test_plugins_run_from_files(plugins: Path) -> None:
     assert runs[1]["best"] == runs[1]["optimum"] == 1.0
 
 
+@pytest.mark.slow
 def test_plugins_run_from_an_installed_package(plugins: Path) -> None:
     package = plugins / "my_package"
     package.mkdir()

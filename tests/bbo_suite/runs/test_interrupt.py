@@ -67,7 +67,7 @@ def whole(tmp_path_factory):
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-@pytest.mark.parametrize("group", [False, True])
+@pytest.mark.parametrize("group", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_interrupted_then_resumed_equals_uninterrupted(tmp_path, toy, whole, jobs, group):
     more = ("--repeats", "2", "--jobs", str(jobs))
     process = start(tmp_path, toy, *more)
@@ -101,7 +101,7 @@ def test_sigterm_to_all_processes_stops_after_the_batch_and_leaves_no_folder(tmp
     assert not list((tmp_path / "temporary").iterdir())
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("jobs", [pytest.param("1", marks=pytest.mark.slow), "2"])
 def test_second_interrupt_ends_at_once_and_leaves_no_process(tmp_path, toy, jobs):
     process = start(tmp_path, toy, "--repeats", "2", "--jobs", jobs, seconds="3")
     wait_for_first_batches(tmp_path, int(jobs))

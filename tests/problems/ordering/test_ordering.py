@@ -72,6 +72,7 @@ def test_the_default_is_hard_to_beat(instance: str) -> None:
     assert default < 0.9 * np.median(costs)
 
 
+@pytest.mark.slow
 def test_the_optimum_is_that_of_all_reachable_programs() -> None:
     problem = OrderingProblem("small-a")
     program, rules = problem.program, problem.program.rewrites

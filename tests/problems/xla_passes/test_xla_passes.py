@@ -266,6 +266,7 @@ def test_hostile_text_runs_no_code(tmp_path):
     assert not witness.exists()
 
 
+@pytest.mark.slow
 def test_a_compiler_that_dies_fails_or_hangs_costs_one_candidate_each(tmp_path, monkeypatch):
     (tmp_path / "fault_worker.py").write_text(FAULTS)
     monkeypatch.syspath_prepend(tmp_path)

@@ -105,6 +105,7 @@ def cli(folder, *arguments):
     )
 
 
+@pytest.mark.slow
 def test_a_policy_is_pretrained_and_used_by_the_command_line(tmp_path):
     toy = ("--plugin", TOYS / "toy.py")
     given = ("--problem", "toy/small", "--problem", "toy/large", "--out", "p.eqx", "--budget", 400)
