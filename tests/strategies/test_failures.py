@@ -99,6 +99,7 @@ def forbidden(seed=0, slots=24, symbols=16):
     return product(sequence("pass", slots, range(symbols))), cost
 
 
+@pytest.mark.slow
 def test_mbo_stops_proposing_failing_pairs_and_annealing_does_not():
     space, cost = forbidden()
     shares = {}

@@ -53,7 +53,7 @@ AWKWARD = {
     "long": {(f"f:{'/long' * 50}{p}", f"{s}" * 200, 0): [7.0 - s] for p in range(4) for s in range(4)},
 }
 
-FIRST = ("one evaluation", "missing", "hostile")
+FIRST = ("one evaluation", "hostile")
 """Awkward studies of the first stage of tests; the others are drawn in the second."""
 
 

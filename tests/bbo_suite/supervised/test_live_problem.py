@@ -143,6 +143,7 @@ def test_a_full_disk_costs_the_cache_and_nothing_else(tmp_path, capsys):
 # Runs
 
 
+@pytest.mark.slow
 def test_neither_workers_nor_killed_children_change_a_row(tmp_path):
     problem = Live()
     perform(tmp_path / "one", problem, budget=24, batch=12)

@@ -144,6 +144,7 @@ def test_a_program_that_does_not_end_is_refused_in_one_sentence(tmp_path, monkey
         worker.Program(GCC, str(source), tmp_path, SEEDS)
 
 
+@pytest.mark.slow
 @needs_gcc
 def test_a_compiler_that_crashes_or_hangs_costs_one_candidate(fake_gcc, tmp_path, monkeypatch):
     fake_gcc(f'case "$*" in *-fgcse*) kill -SEGV $$;; *-ftracer*) sleep 60;; esac; exec {GCC} "$@"')

@@ -176,6 +176,7 @@ def test_the_number_of_remembered_steps_is_bounded(monkeypatch):
 # The task
 
 
+@pytest.mark.slow
 def test_the_default_is_a_candidate_and_a_fixed_point():
     problem = bbo_suite.problem("xla-passes/gpt2-l1")
     assert problem.request(problem.default_row()) == (PIPELINE,) and problem.unit == "operations"
@@ -202,6 +203,7 @@ def test_another_version_is_another_problem(tmp_path, monkeypatch):
     assert user(tmp_path, CHAIN, "same.hlo").fingerprint() != here.fingerprint()
 
 
+@pytest.mark.slow
 def test_a_users_file_is_read_plain_gzipped_or_as_stablehlo(tmp_path):
     plain = user(tmp_path, CHAIN)
     (tmp_path / "b.hlo.gz").write_bytes(gzip.compress(CHAIN.encode()))

@@ -25,6 +25,7 @@ def file(tmp_path):
     return tmp_path / "policy.eqx"
 
 
+@pytest.mark.slow
 def test_a_saved_policy_is_loaded_unchanged(file):
     loaded = load(file.read_bytes(), str(file), 5, 7, "toy/x")
     assert loaded.bound == PRETRAINED_BOUND

@@ -53,6 +53,7 @@ def test_the_policy_learns_which_changes_pay():
     assert spoiled[1] < spoiled[0]
 
 
+@pytest.mark.slow
 def test_no_candidate_is_proposed_twice():
     rows = search(300, heat=0)[0]
     assert len(np.unique(rows, axis=0)) > 0.95 * len(rows)

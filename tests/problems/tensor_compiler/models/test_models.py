@@ -68,6 +68,7 @@ def test_exactly_the_listed_models_ship():
     assert read_versions(PROGRAMS).keys() == MODELS.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_shipped_text_is_what_the_script_lowers(name):
     if read_versions(PROGRAMS)[name] != jax.__version__:
