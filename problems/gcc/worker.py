@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ def serve(gcc: str, source: str, seeds: tuple[int, ...]) -> Callable[[Any, Enter
     Raises:
       ValueError: the program does not compile, or `run` does not return.
     """
-    return Program(gcc, source, Path.cwd(), seeds).answer
+    return Program(gcc, source, Path(tempfile.mkdtemp()), seeds).answer  # below the child's own folder
 
 
 class Program:
