@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import zlib
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Self
 from ..errors import UserError
 from ..files.writing import disk_errors
 from .folders import REMEASURED
+from .sealed import sealed, unsealed
 
 ROUNDS = 6
 """Pairs of each candidate: an even number, because one half chooses candidates and the other half judges the choice."""
@@ -48,19 +48,16 @@ class Pair:
 
     def line(self) -> str:
         """Return the pair as a line of CSV that ends with a checksum of the text before it."""
-        text = f"{self.round},{self.evaluation},{self.default!r},{self.value!r},{self.config},"
-        return f"{text}{zlib.crc32(text.encode()):08x}\n"
+        return sealed(f"{self.round},{self.evaluation},{self.default!r},{self.value!r},{self.config},")
 
     @classmethod
     def parse(cls, line: str) -> Self:
-        """Return the pair that a line without its end holds.
+        """Return the pair that a line holds.
 
         Raises:
           ValueError: the line is not one that `line` wrote.
         """
-        number, evaluation, default, value, config, check = line.split(",")
-        if f"{zlib.crc32(line[:-8].encode()):08x}" != check:
-            raise ValueError("its checksum does not match")
+        number, evaluation, default, value, config, _ = unsealed(line).split(",")
         return cls(int(number), int(evaluation), float(default), float(value), config)
 
 
@@ -164,7 +161,7 @@ def _pairs(file: Path, data: bytes) -> list[Pair]:
     for number, line in enumerate(lines, start=1):
         try:
             if number > 1:
-                pairs.append(Pair.parse(line))
+                pairs.append(Pair.parse(f"{line}\n"))
             elif f"{line}\n" != _HEADER:
                 raise ValueError("this is not its header")
         except ValueError as error:

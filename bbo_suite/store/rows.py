@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import re
-import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import BinaryIO, Self
 from ..core.problem import Status
 from ..errors import UserError
 from .folders import ROWS
+from .sealed import sealed, unsealed
 
 COLUMNS = (
     *("evaluation", "digest", "value", "status", "strategy_seconds", "evaluation_seconds"),
@@ -54,8 +54,7 @@ class Row:
         """Return the row as a line of CSV that ends with a checksum of the text before it."""
         times = f"{self.strategy_seconds:.6g},{self.evaluation_seconds:.6g}"
         start = f"{self.evaluation},{self.digest},{self.value!r},{self.status.word},{times}"
-        text = f"{start},{_quote(self.config)},{_quote(self.reason)},"
-        return f"{text}{zlib.crc32(text.encode()):08x}\n"
+        return sealed(f"{start},{_quote(self.config)},{_quote(self.reason)},")
 
     @classmethod
     def parse(cls, line: str) -> Self:
@@ -64,10 +63,7 @@ class Row:
         Raises:
           ValueError: the line is not one that `line` wrote.
         """
-        text, check = line[:-9], line[-9:-1]
-        if not line.endswith("\n") or f"{zlib.crc32(text.encode()):08x}" != check:
-            raise ValueError("its checksum does not match")
-        evaluation, digest, value, status, strategy_seconds, evaluation_seconds, rest = text.split(",", 6)
+        evaluation, digest, value, status, strategy_seconds, evaluation_seconds, rest = unsealed(line).split(",", 6)
         fields = _CONFIG_AND_REASON.fullmatch(rest)
         if not fields or status not in STATUS:
             raise ValueError("its fields are not those of a row")
