@@ -14,7 +14,7 @@ from . import baselines, final_values, style
 from .highlight import Highlight, legend
 from .marks import mark
 
-POINTS = 400
+POINTS = 200
 """Points of a curve, at most."""
 
 

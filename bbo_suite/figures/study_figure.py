@@ -60,16 +60,16 @@ class StudyFigure:
         check = getattr(self._loaded(), "missing", None)
         return check(frame) if check else None
 
-    def pages(self, frame: pd.DataFrame) -> Iterator[tuple[str, Figure, pd.DataFrame]]:
+    def pages(self, frame: pd.DataFrame, most: int = PAGES) -> Iterator[tuple[str, Figure, pd.DataFrame]]:
         """Draw the figure on as many pages as needed; yield the file stem, the figure and its data for each.
 
-        Of very many problems, those with the largest gain are drawn.
+        Of problems that do not fit on `most` pages, those with the largest gain are drawn.
         """
         problems: Sequence[str] = sorted(frame["problem"].unique())
         if not self.paged or len(problems) <= PANELS:
             yield (self.name, *self(frame))
             return
-        known, problems = len(problems), _largest(frame, problems, PAGES * PANELS)
+        known, problems = len(problems), _largest(frame, problems, most * PANELS)
         for number, start in enumerate(range(0, len(problems), PANELS), start=1):
             figure, data = self(frame, problems=problems[start : start + PANELS])
             if len(problems) < known:

@@ -38,8 +38,14 @@ def total_time_data(frame: pd.DataFrame) -> pd.DataFrame:
         fixed = {"problem": problem, "strategy": strategy, "uses_structure": bool(group["uses_structure"].iloc[0])}
         ended = np.sum([seconds > clock[-1] for clock, _ in runs], axis=0)
         numbers = {"seconds": seconds, "lower": lower, "median": median, "upper": upper, "ended": ended}
-        made.append(pd.DataFrame({**fixed, "runs": len(runs), **numbers}))
+        made.append(pd.DataFrame({**fixed, "runs": len(runs), **numbers})[_corners(lower, median, upper, ended)])
     return pd.concat(made, ignore_index=True)
+
+
+def _corners(*curves: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which points differ from a neighbour in a curve; the ends are always among them."""
+    moves = np.any([curve[1:] != curve[:-1] for curve in curves], axis=0)
+    return np.r_[True, moves] | np.r_[moves, True]
 
 
 def _run(run: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

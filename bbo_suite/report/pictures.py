@@ -72,7 +72,7 @@ def _picture(figure: StudyFigure, frame: pd.DataFrame) -> Picture:
 
 
 def _pages(figure: StudyFigure, frame: pd.DataFrame) -> Iterator[tuple[Figure, str]]:
-    yield from ((drawn, f"{name}.") for name, drawn, _ in figure.pages(frame))
+    yield from ((drawn, f"{name}.") for name, drawn, _ in figure.pages(frame, most=1))  # tables hold all problems
 
 
 def drawing(figure: Figure, prefix: str) -> Drawing:

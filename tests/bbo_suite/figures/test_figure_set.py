@@ -23,6 +23,7 @@ from bbo_suite.figures.overhead import overhead_data
 from bbo_suite.figures.profile import profile_data
 from bbo_suite.figures.style import duration
 from bbo_suite.figures.total_time import total_time_data
+from bbo_suite.report.pictures import pictures
 
 NAMES = list(figures.FIGURES)
 
@@ -319,6 +320,13 @@ def test_of_very_many_problems_those_with_the_largest_gain_are_drawn():
     stem, figure, data = next(figures.FIGURES["speedup"].pages(many))
     assert stem == "speedup-1" and set(data["problem"]) == {f"p/{p}" for p in range(13, 22)}
     assert "the 27 of 40 problems with the largest gain" in caption_of(figure).replace("\n", " ")
+    speedup = pictures(many, only_results=True)[0]  # a report has one page of each figure
+    assert len(speedup.drawings) == 1 and "the 9 of 40 problems" in speedup.drawings[0].svg.replace("\n", " ")
+
+
+def test_curves_over_time_keep_their_corners_alone():
+    made = frame({("p", "a", 0): [4.0] * 150 + [2.0] * 150}, seconds=(1.0, 1.0))
+    assert total_time_data(made)["median"].tolist() == [2.0, 2.0, 4.0, 4.0]
 
 
 def test_pages_of_an_earlier_drawing_are_cleared(crowd, tmp_path):
