@@ -32,11 +32,15 @@ from .core.space import Kind, Space
 from .core.strategy import NoOptions, Strategy
 from .core.task import Graph, Structure, Task
 from .errors import UserError
+from .parts.decomposition import Decomposition, Description
+from .parts.parts import Parts
 from .study import Study
 
 __all__ = [
     "Constraint",
     "Decisions",
+    "Decomposition",
+    "Description",
     "Enumeration",
     "Evaluations",
     "Graph",
@@ -44,6 +48,7 @@ __all__ = [
     "Moves",
     "MultiPass",
     "NoOptions",
+    "Parts",
     "Problem",
     "Space",
     "Status",

@@ -17,6 +17,7 @@ PAGES = {page.stem: page for page in (ROOT / "README.md", *sorted((ROOT / "docs"
 PLUGINS = {
     "hillclimb": ("README", "python strategy"),
     "queens": ("add-a-problem", "python problem"),
+    "knapsack": ("add-a-problem", "python knapsack"),
     "restarts": ("add-a-strategy", "python options"),
 }
 """Files that pages tell the reader to write: the page, and what the fence of the block says."""

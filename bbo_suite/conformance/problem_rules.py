@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ..core.evaluation import evaluate
 from ..core.problem import Problem, Status
 from .multipass_rules import MULTIPASS_RULES
+from .parts_rules import PARTS_RULES
 
 Load = Callable[[], Problem]
 _SAMPLES = 16
@@ -128,4 +129,5 @@ PROBLEM_RULES = (
     optimum_holds,
     structure_fits,
     *MULTIPASS_RULES,
+    *PARTS_RULES,
 )

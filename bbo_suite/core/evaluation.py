@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import UserError, error_boundary
+from ..parts.parts import Parts, check_sums, checked_parts
 from .problem import Evaluations, Problem, Status
 from .space import row_text
 
@@ -18,10 +19,14 @@ class _Checked(TypedDict):
     status: NDArray[np.int8]
     seconds: NDArray[np.float64]
     reasons: dict[int, str]
+    parts: Parts | None
 
 
-def evaluate(problem: Problem, configs: NDArray) -> Evaluations:
+def evaluate(problem: Problem, configs: NDArray, with_parts: bool = False) -> Evaluations:
     """Return the evaluations of `(n, d)` candidates, with `seconds` always filled in.
+
+    Args:
+      with_parts: ask for the costs of parts, too.
 
     Raises:
       UserError: the problem raised an exception, or returned a wrong shape, NaN, or a value that contradicts its
@@ -29,26 +34,31 @@ def evaluate(problem: Problem, configs: NDArray) -> Evaluations:
     """
     allowed = problem.space.allowed(configs)
     if allowed.all():
-        return _evaluate(problem, configs)
+        return _evaluate(problem, configs, with_parts)
     n = len(configs)
     values, seconds = np.full(n, np.inf), np.zeros(n)
     status = np.full(n, Status.FORBIDDEN, np.int8)
     reasons = dict.fromkeys(np.flatnonzero(~allowed).tolist(), "a known constraint forbids it")
+    parts = None
     if allowed.any():
         places = np.flatnonzero(allowed)
-        part = _evaluate(problem, configs[allowed])
-        values[places], status[places], seconds[places] = part.values, part.status, part.seconds
-        reasons |= {int(places[i]): reason for i, reason in part.reasons.items()}
-    return Evaluations(values, status, reasons, seconds)
+        done = _evaluate(problem, configs[allowed], with_parts)
+        values[places], status[places], seconds[places] = done.values, done.status, done.seconds
+        reasons |= {int(places[i]): reason for i, reason in done.reasons.items()}
+        parts = done.parts and done.parts.spread(places, n)
+    return Evaluations(values, status, reasons, seconds, parts)
 
 
-def _evaluate(problem: Problem, configs: NDArray) -> Evaluations:
+def _evaluate(problem: Problem, configs: NDArray, with_parts: bool) -> Evaluations:
+    function = problem.evaluate_parts if with_parts else problem.evaluate
     started = time.perf_counter()
-    with error_boundary(f"problem {problem.id}", "evaluate"):
-        answer = problem.evaluate(configs.copy())  # a copy: changes on one side do not reach the other
+    with error_boundary(f"problem {problem.id}", function.__name__):
+        answer = function(configs.copy())  # a copy: changes on one side do not reach the other
     elapsed = time.perf_counter() - started
     try:
         checked = _check(answer, configs, elapsed)
+        if checked["parts"] is not None:
+            check_sums(problem.combine(checked["parts"]), checked["values"])
     except (ValueError, TypeError, OverflowError) as error:
         raise UserError(f"problem {problem.id}: {error}") from None
     return Evaluations(**checked)
@@ -67,7 +77,14 @@ def _check(answer: Evaluations, configs: NDArray, elapsed: float) -> _Checked:
     if not isinstance(answer.reasons, dict):
         raise ValueError(f"evaluate returned reasons as {type(answer.reasons).__name__}; use a dictionary by position")
     reasons = {int(place): str(reason) for place, reason in answer.reasons.items()}
-    return {"values": values, "status": status.astype(np.int8), "seconds": seconds, "reasons": reasons}
+    parts = None if answer.parts is None else checked_parts(answer.parts, n).merged()
+    return {
+        "values": values,
+        "status": status.astype(np.int8),
+        "seconds": seconds,
+        "reasons": reasons,
+        "parts": parts,
+    }
 
 
 def _agree(configs: NDArray, values: NDArray[np.float64], status: NDArray, seconds: NDArray[np.float64]) -> None:

@@ -7,7 +7,7 @@ import hashlib
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any, ClassVar, Self
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import UserError
+from ..parts.parts import Parts
 from .code_version import code_version, is_ours
 from .program import Change, Program
 from .space import Space
@@ -50,12 +51,14 @@ class Evaluations:
       status: `(n,)` of `Status`.
       reasons: why a candidate failed, or a remark on one that did not, by its position in the batch.
       seconds: `(n,)` the time of each evaluation; None: the engine divides the batch's time evenly.
+      parts: what each candidate consists of, with the cost of each part; None if it was not asked for or is unknown.
     """
 
     values: NDArray[np.float64]
     status: NDArray[np.int8]
     reasons: dict[int, str] = field(default_factory=dict)
     seconds: NDArray[np.float64] | None = None
+    parts: Parts | None = None
 
     @classmethod
     def of(cls, values: ArrayLike) -> Self:
@@ -100,6 +103,8 @@ class Problem(ABC):
         super().__init_subclass__(**keywords)
         if "evaluate" in vars(cls):
             cls.evaluate = _checking(cls.evaluate)  # type: ignore[assignment, method-assign]
+        if "evaluate_parts" in vars(cls):
+            cls.evaluate_parts = _checking(cls.evaluate_parts)  # type: ignore[assignment, method-assign]
 
     def __new__(cls, *arguments: object, **keywords: object) -> Self:
         """Keep the constructor's arguments."""
@@ -127,6 +132,19 @@ class Problem(ABC):
         Raises:
           ValueError: the candidates are not rows of indices of the space, or a known constraint forbids one.
         """
+
+    def evaluate_parts(self, configs: NDArray) -> Evaluations:
+        """Return the costs as `evaluate` does, and with them those of the parts if the problem knows them."""
+        return self.evaluate(configs)
+
+    @property
+    def tells_parts(self) -> bool:
+        """True if `evaluate_parts` returns parts."""
+        return type(self).evaluate_parts is not Problem.evaluate_parts
+
+    def combine(self, parts: Parts) -> NDArray[np.float64]:
+        """Return the `(n,)` costs of candidates that follow from their parts: by default the sums."""
+        return parts.sums()
 
     def structure(self) -> Structure | None:
         """Return what the problem declares about its parameters; None if nothing."""
@@ -206,13 +224,15 @@ class Problem(ABC):
         space = getattr(self, "space", None)  # missing if the constructor failed
         return f"{type(self).__name__}({self.id!r}, {space!r}, unit {self.unit!r})"
 
-    def task(self, uses_structure: bool = True, strategies: Strategies | None = None) -> Task:
-        """Return the problem as a strategy sees it, with the structure only if the strategy uses it.
+    def task(self, uses_structure: bool = True, strategies: Strategies | None = None, uses_parts: bool = False) -> Task:
+        """Return the problem as a strategy sees it: only with what it uses of structure and parts.
 
         Args:
           strategies: for a strategy that runs others.
         """
-        structure = self.structure() if uses_structure else None
+        structure = self.structure() if uses_structure or uses_parts else None
+        if structure is not None and not uses_parts:
+            structure = replace(structure, parts=None)
         return Task(self.id, self.space, self.default_row(), self.unit, structure, strategies)
 
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..parts.decomposition import Decomposition
 from .multipass import MultiPass
 from .space import Space, row_text
 
@@ -46,6 +47,7 @@ class Structure:
       edges: `(d,)` the edge of the graph that each parameter decides, -1 for none.
       nodes: `(d,)` the node of the graph that each parameter decides, -1 for none.
       passes: the chain of passes that the parameters belong to, if there is one.
+      parts: says which parts any candidate has, if the problem can say so without an evaluation.
     """
 
     starts: NDArray[np.int64]
@@ -56,6 +58,7 @@ class Structure:
     edges: NDArray[np.int32] | None = None
     nodes: NDArray[np.int32] | None = None
     passes: MultiPass | None = None
+    parts: Decomposition | None = None
 
     def __repr__(self) -> str:
         """Return the number of interactions, the names of the features, the graph and the passes."""
@@ -63,6 +66,7 @@ class Structure:
         parts += [f"features: {', '.join(self.feature_names)}"]
         parts += [] if self.graph is None else [repr(self.graph)]
         parts += [] if self.passes is None else [f"passes: {', '.join(self.passes.passes)}"]
+        parts += [] if self.parts is None else [f"features of parts: {', '.join(self.parts.feature_names)}"]
         return f"Structure({'; '.join(parts)})"
 
 

@@ -87,7 +87,7 @@ def test_sweeps(benchmark, which: str | int) -> None:
 
     def anew() -> None:
         for config in configs:
-            fusion._state.counter[Counter.KNOWN] = Known.NOTHING
+            fusion.state.counter[Counter.KNOWN] = Known.NOTHING
             fusion.seconds(config[None])
 
     benchmark.pedantic(anew, rounds=5, warmup_rounds=1)

@@ -62,7 +62,7 @@ def test_layout_and_fusion(benchmark, part: str, nodes: int) -> None:
     benchmark.extra_info["nodes"] = len(fusion.arrays.kind)
 
     def sweep() -> None:
-        fusion._state.counter[Counter.KNOWN] = Known.NOTHING  # else nothing has changed
+        fusion.state.counter[Counter.KNOWN] = Known.NOTHING  # else nothing has changed
         fusion.seconds(row)
 
     run = {

@@ -13,14 +13,17 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from bbo_suite import Parts
+
 from ..hardware.kernel_row import KERNEL_WIDTH, Kernel
 from ..hardware.kernel_settings import SLOTS
-from ..hardware.machine import Machine
+from ..hardware.machine import Machine, Rate
 from ..layout.arrays import Edge, Node, effective_costs
 from ..layout.layout_pass import LaidOutProgram
 from .columns import Counter, Known, Tally
 from .evaluation import evaluate
 from .fused_program import FusedProgram, fused_program
+from .kernel_keys import kernel_keys
 from .kernel_timing import describe_kernels
 from .kernel_totals import NO_EDGES, IncomingEdges, inputs
 from .state import FusionState, StateBuffer
@@ -60,6 +63,7 @@ class Fusion:
       columns: `(d,)` those of the pass's columns that decide something in this layout, ascending; a configuration
         has a column for each.
       arrays: the graph of the program; its decisions are numbered as in `columns`.
+      paper: the machine of the data sheet, by which the compiler chooses.
 
     Args:
       laid: the program.
@@ -75,14 +79,16 @@ class Fusion:
         edge[:, Edge.DECISION] = np.append(np.where(live, np.cumsum(live) - 1, -1), -1)[column]
         self.arrays = laid.arrays._replace(edge=edge)
         self._buffer = buffer or StateBuffer()
-        self._machine, self._on_paper = machine.array(), machine.on_paper().array()
+        self._machine, self.paper = machine.array(), machine.on_paper().array()
 
     @cached_property
-    def _inputs(self) -> IncomingEdges:
+    def inputs(self) -> IncomingEdges:
+        """The edges of the graph by consumer and by column."""
         return inputs(self.arrays, len(self.columns))
 
     @property
-    def _state(self) -> FusionState:
+    def state(self) -> FusionState:
+        """What is known of the last candidate."""
         return self._buffer.lend(self, len(self.arrays.kind), len(self.columns))
 
     def seconds(self, configs: NDArray) -> NDArray[np.float64]:
@@ -104,19 +110,32 @@ class Fusion:
         """
         return self._evaluate(configs, self._machine, settings)
 
+    def seconds_of_parts(self, configs: NDArray) -> tuple[NDArray[np.float64], Parts]:
+        """Return the `(n,)` run times of the program and the kernels of each configuration."""
+        seconds, keys, counts, costs, starts = [], [], [], [], [0]
+        for config in configs:
+            seconds.append(self.seconds(config[None])[0])
+            places = np.flatnonzero(self.state.tally[:, Tally.FUSED])
+            keys.append(np.empty(len(places), np.uint64))
+            kernel_keys(places, self.arrays, self.state, keys[-1])
+            costs.append(self.state.cycles[places] / self._machine[Rate.HERTZ])
+            counts.append(self.arrays.node[places, Node.RUNS])
+            starts.append(starts[-1] + len(places))
+        return np.array(seconds), Parts(np.array(starts), *(np.concatenate(all_) for all_ in (keys, counts, costs)))
+
     def kernels(self, config: NDArray) -> Kernels:
         """Return the kernels that one `(d,)` configuration makes."""
         self.seconds(config[None])
-        result = np.flatnonzero(self._state.tally[:, Tally.FUSED])
+        result = np.flatnonzero(self.state.tally[:, Tally.FUSED])
         rows = np.empty((len(result), KERNEL_WIDTH))
-        describe_kernels(result, self.arrays, self._state, rows)
+        describe_kernels(result, self.arrays, self.state, rows)
         counts = rows[:, [Kernel.OPERATIONS, Kernel.OPERANDS]].astype(np.int64)
         runs, read = self.arrays.node[result, Node.RUNS], rows[:, Kernel.READ : Kernel.WORK].sum(axis=1)
-        return Kernels(result, self._state.cycles[result], runs, counts[:, 0], read, counts[:, 1], rows)
+        return Kernels(result, self.state.cycles[result], runs, counts[:, 0], read, counts[:, 1], rows)
 
     def last_program(self) -> FusedProgram:
         """Return the kernels of the configuration that was evaluated last."""
-        return fused_program(self.arrays, self._state)
+        return fused_program(self.arrays, self.state)
 
     def default(self) -> NDArray[np.int8]:
         """Return the `(d,)` configuration that the compiler chooses on its own.
@@ -129,17 +148,17 @@ class Fusion:
         config = np.zeros(len(self.columns), np.int8)
         costs = effective_costs(config, self.arrays)
         best = np.ones_like(config)  # if little is computed twice, fusing everything is hard to beat
-        best_seconds = float(self._evaluate(best[None], self._on_paper)[0][0])
+        best_seconds = float(self._evaluate(best[None], self.paper)[0][0])
         for caution in [_CAUTIOUS] + [_BOLD] * _REVISIONS:
             before = config.copy()
-            decide(config, self.arrays, self._on_paper, caution, costs, self._state)
+            decide(config, self.arrays, self.paper, caution, costs, self.state)
             if caution == _BOLD and (config == before).all():
                 break
-            seconds = float(self._evaluate(config[None], self._on_paper)[0][0])
+            seconds = float(self._evaluate(config[None], self.paper)[0][0])
             if seconds < best_seconds:
                 best, best_seconds = config.copy(), seconds
             costs = effective_costs(config, self.arrays)
-        self._state.counter[Counter.KNOWN] = Known.NOTHING  # the machine changes
+        self.state.counter[Counter.KNOWN] = Known.NOTHING  # the machine changes
         return best
 
     def _evaluate(
@@ -150,8 +169,8 @@ class Fusion:
         tuned = np.empty((b, 0, len(SLOTS))) if settings is None else settings
         rows, tuned = (np.require(array, np.int8, ["C", "W"]) for array in (configs, tuned))
         seconds, overflowing = np.empty(b), np.empty(b, np.int64)
-        state = self._state
+        state = self.state
         alone = b == 1 and state.counter.item(Counter.KNOWN) == Known.NOTHING  # a sweep, which ignores the inputs
-        given = NO_EDGES if alone else self._inputs
-        evaluate(rows, tuned, self.arrays, given, machine, self._on_paper, state, seconds, overflowing)
+        given = NO_EDGES if alone else self.inputs
+        evaluate(rows, tuned, self.arrays, given, machine, self.paper, state, seconds, overflowing)
         return seconds, overflowing

@@ -80,6 +80,18 @@ def _cycles(v: int, tuned: bool, graph: FusionGraph, machine: NDArray, paper: ND
 
 
 @compiled(runtime=False)
+def describe_kernel(v: int, graph: FusionGraph, state: FusionState) -> None:
+    """Write the row of the kernel of v to `state.kernel`."""
+    _describe(v, _shaping(v, state), graph, state, state.kernel)
+
+
+@compiled(runtime=False)
+def estimated_cycles(v: int, graph: FusionGraph, paper: NDArray, state: FusionState) -> float:
+    """Return the cycles of the kernel of v by the analytical model, with the compiler's choices; write its row."""
+    return _cycles(v, False, graph, paper, paper, state)
+
+
+@compiled(runtime=False)
 def _describe(v: int, heavy: int, graph: FusionGraph, state: FusionState, kernel: NDArray) -> None:
     """Write the row of the kernel of v; `heavy` decides its shape."""
     for column in range(Kernel.WRITTEN):

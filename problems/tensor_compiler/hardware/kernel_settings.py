@@ -115,12 +115,47 @@ def tuned_seconds(
     for b in range(len(configs)):
         total, overflowing[b] = 0.0, -1
         for k in range(len(kernels)):
-            for slot in range(9):
-                setting[slot] = chosen[k, slot]
-            for column in range(starts[k], starts[k + 1]):
-                setting[slots[column]] = values[column, configs[b, column]]
-            cycles = kernel_cycles(machine, kernels[k], setting[:3], setting[3:])
+            cycles = _tuned_cycles(k, configs[b], slots, values, starts, kernels, chosen, machine, setting)
             if cycles == np.inf and overflowing[b] < 0:
                 overflowing[b] = k
             total += cycles * runs[k]
         seconds[b] = total / machine[Rate.HERTZ]
+
+
+@compiled()
+def seconds_of_kernels(
+    configs: NDArray,
+    slots: NDArray,
+    values: NDArray,
+    starts: NDArray,
+    kernels: NDArray,
+    chosen: NDArray,
+    machine: NDArray,
+    seconds: NDArray,
+) -> None:
+    """Write the `(b, k)` seconds of one run of each tuned kernel; the other arguments are those of `tuned_seconds`."""
+    setting = np.empty(9)
+    for b in range(len(configs)):
+        for k in range(len(kernels)):
+            cycles = _tuned_cycles(k, configs[b], slots, values, starts, kernels, chosen, machine, setting)
+            seconds[b, k] = cycles / machine[Rate.HERTZ]
+
+
+@compiled(runtime=False)
+def _tuned_cycles(
+    k: int,
+    config: NDArray,
+    slots: NDArray,
+    values: NDArray,
+    starts: NDArray,
+    kernels: NDArray,
+    chosen: NDArray,
+    machine: NDArray,
+    setting: NDArray,
+) -> float:
+    """Return the cycles of kernel k; `setting` is room for its settings."""
+    for slot in range(9):
+        setting[slot] = chosen[k, slot]
+    for column in range(starts[k], starts[k + 1]):
+        setting[slots[column]] = values[column, config[column]]
+    return kernel_cycles(machine, kernels[k], setting[:3], setting[3:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -50,11 +51,19 @@ class FusionProblem(ProgramProblem):
         self._fusion.seconds(config[None])
         return picture(self._laid, self._fusion, self._machine, {})
 
+    def evaluate_parts(self, configs: NDArray) -> Evaluations:
+        """Return the run times with the seconds of each kernel."""
+        seconds, parts = self._fusion.seconds_of_parts(configs)
+        return replace(Evaluations.of(seconds), parts=parts)
+
     def structure(self) -> Structure:
         """Return which decisions interact, the features of each, and the graph whose edges they decide."""
+        from ..fusion.decomposition import FusionDecomposition
+        from ..fusion.fusion_pass import Fusion
         from ..fusion.structure import declare
 
-        return declare(self._fusion.arrays, len(self.space))
+        parts = FusionDecomposition(Fusion(self._laid, self._machine))  # with a memory of its own
+        return replace(declare(self._fusion.arrays, len(self.space)), parts=parts)
 
     def facts(self) -> dict[str, str]:
         """Return the size of the program and of its default."""

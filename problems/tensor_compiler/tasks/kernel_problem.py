@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import replace
+from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbo_suite import Evaluations, Kind, Space, Status, Structure, UserError
+from bbo_suite import Evaluations, Kind, Parts, Space, Status, Structure, UserError
 
 from .program_problem import ProgramProblem
+
+if TYPE_CHECKING:
+    from bbo_suite.parts.table import TableDecomposition
 
 
 class KernelProblem(ProgramProblem):
@@ -71,6 +77,30 @@ class KernelProblem(ProgramProblem):
         status = np.where(overflowing < 0, Status.OK, Status.COMPILE_ERROR).astype(np.int8)
         return Evaluations(seconds, status, {int(b): self._reason(overflowing[b]) for b in np.flatnonzero(status)})
 
+    def evaluate_parts(self, configs: NDArray) -> Evaluations:
+        """Return the seconds of all kernels, and of each."""
+        from ..hardware.kernel_settings import seconds_of_kernels
+
+        n, k = len(configs), len(self._kernels)
+        seconds, rows = np.empty((n, k)), np.require(configs, np.int64, ["C", "W"])
+        kernels = (self._kernels, self._chosen, self._machine.array())
+        seconds_of_kernels(rows, self._slots, self._values, self._starts, *kernels, seconds)
+        described = self._parts.describe(configs)
+        parts = Parts(described.starts, described.keys, described.counts, seconds.reshape(-1))
+        return replace(self.evaluate(configs), parts=parts)
+
+    @cached_property
+    def _parts(self) -> TableDecomposition:
+        from bbo_suite.parts.table import TableDecomposition
+
+        from ..fusion.kernel_keys import row_key
+        from ..hardware.kernel_row import Kernel
+
+        contents = np.array([row_key(row) for row in self._kernels], np.uint64)
+        columns = [np.arange(*ends) for ends in pairwise(self._starts)]
+        names = tuple(column.name.lower() for column in Kernel)
+        return TableDecomposition(columns, contents, self._runs, self._kernels, names, self._values)
+
     def _reason(self, kernel: int) -> str:
         return f"the windows of {self._laid.name(self._results[kernel])} do not fit into the scratchpad"
 
@@ -87,7 +117,8 @@ class KernelProblem(ProgramProblem):
         numbers = np.repeat(np.log1p(np.column_stack([self._kernels, self._runs])), s, axis=0)
         features = np.hstack([np.eye(s)[places % s], numbers]).astype(np.float32)
         names = (*(f"slot {i}" for i in range(s)), *(f"log {i}" for i in range(numbers.shape[1])))
-        return Structure(np.arange(0, k * s * (s - 1) + 1, s - 1), neighbours.reshape(-1), features, names)
+        starts = np.arange(0, k * s * (s - 1) + 1, s - 1)
+        return Structure(starts, neighbours.reshape(-1), features, names, parts=self._parts)
 
     def facts(self) -> dict[str, str]:
         """Return the size of the program, the number of kernels, and the one that is tuned or the slowest."""

@@ -74,7 +74,7 @@ def fusion_of(graph: ProgramGraph) -> Fusion:
 
 def swept(fusion: Fusion, config: np.ndarray, rows: np.ndarray) -> tuple[float, int]:
     """Return what a sweep says that knows nothing of earlier candidates."""
-    fusion._state.counter[Counter.KNOWN] = Known.NOTHING
+    fusion.state.counter[Counter.KNOWN] = Known.NOTHING
     seconds, overflowing = fusion.tuned_seconds(config[None], rows[None])
     return float(seconds[0]), int(overflowing[0])
 
@@ -92,10 +92,10 @@ def check(graph: ProgramGraph, moves: list[int], share: float, most: int) -> Non
         seconds, overflowing = updated.tuned_seconds(config[None], rows[None])
         assert (float(seconds[0]), int(overflowing[0])) == swept(fusion, config, rows)
         for name in ("cycles", "sums"):
-            assert np.array_equal(getattr(updated._state, name), getattr(fusion._state, name))
-        stored = np.flatnonzero(fusion._state.cycles)
-        assert np.array_equal(updated._state.tally[stored], fusion._state.tally[stored])
-        assert np.array_equal(updated._state.load[stored], fusion._state.load[stored])
+            assert np.array_equal(getattr(updated.state, name), getattr(fusion.state, name))
+        stored = np.flatnonzero(fusion.state.cycles)
+        assert np.array_equal(updated.state.tally[stored], fusion.state.tally[stored])
+        assert np.array_equal(updated.state.load[stored], fusion.state.load[stored])
 
 
 @given(seed=st.integers(0, 20), moves=MOVES, share=st.sampled_from([0.0, 0.3, 0.7, 0.95, 1.0]))
@@ -135,10 +135,10 @@ def test_a_batch_has_the_costs_of_its_rows() -> None:
 def test_updates_do_not_run_out_of_space() -> None:
     """A node whose memberships grow moves to the end of their store, which a sweep tidies up."""
     fusion = fusion_of(fan())
-    d, room = len(fusion.columns), len(fusion._state.member)
+    d, room = len(fusion.columns), len(fusion.state.member)
     rows = np.ones((2 * room * d, d), np.int8)
     flipped = np.repeat(np.arange(d), room)
     rows[2 * np.arange(room * d), flipped] = 0
     seconds = fusion.seconds(rows).reshape(d, -1, 2)
     assert (seconds == seconds[:, :1]).all()
-    assert fusion._state.counter[Counter.FILLED] <= room
+    assert fusion.state.counter[Counter.FILLED] <= room

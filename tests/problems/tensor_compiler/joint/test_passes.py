@@ -87,7 +87,7 @@ def test_updates_equal_sweeps_in_any_layout(seed: int, share: float) -> None:
     together = joint().evaluate(rows.astype(np.int8)).values
     graph = chain().apply("layout", chain().source, rows[0])
     for row, value in zip(rows, together, strict=True):
-        graph.fusion._state.counter[Counter.KNOWN] = Known.NOTHING
+        graph.fusion.state.counter[Counter.KNOWN] = Known.NOTHING
         assert joint().evaluate(row[None].astype(np.int8)).values[0] == value
 
 

@@ -3,8 +3,9 @@ from pathlib import Path
 
 import numba
 
-import bbo_problems.tensor_compiler.compiled as module
-from bbo_problems.tensor_compiler.compiled import compiled, prepare_folder, sources_hash
+import bbo_problems.tensor_compiler.compiled as package
+from bbo_suite.parts import compiler as module
+from bbo_suite.parts.compiler import Compiler, prepare_folder, sources_hash
 
 
 def test_an_edit_in_a_subfolder_changes_the_folder(tmp_path):
@@ -18,9 +19,9 @@ def test_an_edit_in_a_subfolder_changes_the_folder(tmp_path):
 
 
 def test_the_folder_in_use_is_that_of_all_sources_of_the_package():
-    package = Path(module.__file__).parent
-    assert module._FOLDER.name == f"compiled-{sources_hash(package)}"
-    assert package not in module._FOLDER.parents
+    folder, engine = Path(package.__file__).parent, Path(module.__file__).parent
+    assert package.COMPILER._folder.name == f"compiled-{sources_hash(folder, engine)}"
+    assert folder not in package.COMPILER._folder.parents
 
 
 def test_only_the_folders_used_last_are_kept(tmp_path):
@@ -35,13 +36,12 @@ def test_only_the_folders_used_last_are_kept(tmp_path):
 def test_a_folder_that_cannot_be_made_turns_the_cache_off(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     assert prepare_folder(tmp_path / "file", "0") is None
-    monkeypatch.setattr(module, "_FOLDER", None)
-    double = compiled()(lambda x: 2 * x)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "file"))
+    double = Compiler(tmp_path).function()(lambda x: 2 * x)
     assert double(3) == 6 and isinstance(double._cache, numba.core.caching.NullCache)
 
 
-def test_the_folder_is_used_for_the_package_only(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "_FOLDER", tmp_path)
-    before = numba.config.CACHE_DIR
-    compiled()(sources_hash)
+def test_the_folder_is_used_for_the_package_only(tmp_path):
+    compiler, before = Compiler(tmp_path), numba.config.CACHE_DIR
+    compiler.function()(sources_hash)
     assert before == numba.config.CACHE_DIR

@@ -1,0 +1,1 @@
+"""Parts of candidates: their costs, and how a problem says which parts a candidate has."""

@@ -1,0 +1,57 @@
+"""What a problem declares about parts: which ones a candidate has, without any cost and without an evaluation."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .parts import Parts
+
+if TYPE_CHECKING:
+    from .cursor import Cursor
+
+
+@dataclass(frozen=True)
+class Description:
+    """The parts of n candidates, m in all, without their costs.
+
+    Attributes:
+      starts, keys, counts: as in `Parts`.
+      features: `(m, f)` float64, a row for each part.
+    """
+
+    starts: NDArray[np.int64]
+    keys: NDArray[np.uint64]
+    counts: NDArray[np.float64]
+    features: NDArray[np.float64]
+
+    def merged(self) -> Parts:
+        """Return the same parts as `Parts.merged` orders them, with costs of 0."""
+        return Parts(self.starts, self.keys, self.counts, np.zeros(len(self.keys))).merged()
+
+
+class Decomposition(ABC):
+    """Says which parts any candidate has.
+
+    Attributes:
+      feature_names: `f` names, the columns of the features.
+      estimate: the column with the compiler's own estimate of a part's cost, if there is one.
+    """
+
+    feature_names: tuple[str, ...]
+    estimate: int | None = None
+
+    @abstractmethod
+    def describe(self, configs: NDArray) -> Description:
+        """Return the parts of `(n, d)` allowed candidates. It costs no evaluation and must not tell a cost."""
+
+    def cursor(self, config: NDArray) -> Cursor | None:
+        """Return a cursor at a `(d,)` candidate, to follow its parts from compiled code; None if there is none.
+
+        A decomposition has at most one valid cursor: a new one, or a call of `describe`, invalidates the last.
+        """
+        return None

@@ -1,0 +1,150 @@
+"""The kernels that fusion decisions make, as parts: what each is, without its cost, whole or step by step."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numba import typeof
+from numpy.typing import NDArray
+
+from bbo_suite.parts.cursor import CHANGE, DESCRIBE, KEY, Cursor, Function
+from bbo_suite.parts.decomposition import Decomposition, Description
+from bbo_suite.parts.handles import handle, load
+
+from ..compiled import COMPILER, compiled
+from ..hardware.kernel_row import KERNEL_WIDTH, Kernel
+from ..hardware.machine import Rate
+from ..layout.arrays import FusionGraph, Node
+from .columns import Counter, Known, Tally
+from .fusion_pass import Fusion
+from .incremental import update
+from .kernel_keys import row_key
+from .kernel_timing import describe_kernel, estimated_cycles
+from .kernel_totals import IncomingEdges
+from .state import FusionState
+from .sweep import sweep
+
+_FEATURES = (*(column.name.lower() for column in Kernel), "estimate")
+
+
+class FusionDecomposition(Decomposition):
+    """The kernels of a laid-out program under fusion decisions.
+
+    The features of a kernel are what its timing depends on, and the seconds that the compiler's own model estimates.
+
+    Args:
+      fusion: not used for anything else, since it remembers the last candidate.
+    """
+
+    feature_names = _FEATURES
+    estimate = len(_FEATURES) - 1
+
+    def __init__(self, fusion: Fusion) -> None:
+        self._fusion = fusion
+
+    @cached_property
+    def _arrays(self) -> tuple[Any, ...]:
+        fusion = self._fusion
+        proposed = np.zeros(len(fusion.columns), np.int8)
+        return proposed, fusion.arrays, fusion.inputs, fusion.paper, fusion.state
+
+    @cached_property
+    def _functions(self) -> tuple[Function, Function, Function]:
+        kind = typeof(self._arrays)
+
+        @COMPILER.callback(CHANGE)
+        def set_parameters(address: int, columns: NDArray, values: NDArray, touched: NDArray) -> int:
+            proposed, graph, inputs, _, state = load(address, kind)
+            return _change(columns, values, proposed, graph, inputs, state, touched)
+
+        @COMPILER.callback(KEY)
+        def read_key(address: int, place: int, key: NDArray) -> float:
+            _, graph, _, _, state = load(address, kind)
+            if state.tally[place, Tally.FUSED] == 0:
+                return 0.0
+            describe_kernel(place, graph, state)
+            key[0] = row_key(state.kernel)
+            return graph.node[place, Node.RUNS]
+
+        @COMPILER.callback(DESCRIBE)
+        def read_features(address: int, place: int, features: NDArray) -> None:
+            _, graph, _, paper, state = load(address, kind)
+            _read(place, graph, paper, state, features)
+
+        return Function(set_parameters, CHANGE), Function(read_key, KEY), Function(read_features, DESCRIBE)
+
+    def cursor(self, config: NDArray) -> Cursor:
+        """Return a cursor at a `(d,)` candidate."""
+        memory, places = handle(self._arrays), len(self._fusion.arrays.kind)
+        cursor = Cursor(*self._functions, memory, places, len(_FEATURES), self)
+        cursor.set(np.arange(len(config)), config)
+        return cursor
+
+    def describe(self, configs: NDArray) -> Description:
+        """Return the kernels of `(n, d)` candidates."""
+        proposed, graph, inputs, paper, state = self._arrays
+        starts, keys, counts, features = [0], [], [], []
+        for config in configs:
+            _go_to(np.ascontiguousarray(config, np.int8), proposed, graph, inputs, state)
+            places = np.flatnonzero(state.tally[:, Tally.FUSED])
+            keys.append(np.empty(len(places), np.uint64))
+            features.append(np.empty((len(places), len(_FEATURES))))
+            _read_all(places, graph, paper, state, keys[-1], features[-1])
+            counts.append(graph.node[places, Node.RUNS])
+            starts.append(starts[-1] + len(places))
+        return Description(np.array(starts), np.concatenate(keys), np.concatenate(counts), np.concatenate(features))
+
+
+@compiled()
+def _read_all(
+    places: NDArray, graph: FusionGraph, paper: NDArray, state: FusionState, keys: NDArray, features: NDArray
+) -> None:
+    for i in range(len(places)):
+        keys[i] = _read(places[i], graph, paper, state, features[i])
+
+
+@compiled(runtime=False)
+def _read(v: int, graph: FusionGraph, paper: NDArray, state: FusionState, features: NDArray) -> np.uint64:
+    """Write the features of the kernel of v and return its key."""
+    cycles = estimated_cycles(v, graph, paper, state)  # describes the kernel, too
+    for column in range(KERNEL_WIDTH):
+        features[column] = state.kernel[column]
+    features[KERNEL_WIDTH] = cycles / paper[Rate.HERTZ]
+    return row_key(state.kernel)
+
+
+@compiled()
+def _go_to(config: NDArray, proposed: NDArray, graph: FusionGraph, inputs: IncomingEdges, state: FusionState) -> None:
+    """Set all parameters."""
+    columns = np.flatnonzero(config != proposed)
+    _change(columns, config[columns], proposed, graph, inputs, state, state.touched)
+
+
+@compiled(runtime=False)
+def _change(
+    columns: NDArray,
+    values: NDArray,
+    proposed: NDArray,
+    graph: FusionGraph,
+    inputs: IncomingEdges,
+    state: FusionState,
+    touched: NDArray,
+) -> int:
+    """Set parameters; write the places that may have changed and return their number, or -1 for any place."""
+    for i in range(len(columns)):
+        proposed[columns[i]] = values[i]
+    known = state.counter[Counter.KNOWN] == Known.PLAIN
+    if not known or 32 * len(columns) > len(proposed) or not update(proposed, columns, graph, inputs, state):
+        for column in range(len(proposed)):
+            state.config[column] = proposed[column]
+        sweep(graph, state)
+        state.counter[Counter.KNOWN] = Known.PLAIN
+        return -1
+    count = state.counter[Counter.TOUCHED]
+    if count > len(touched):
+        return -1
+    for i in range(count):
+        touched[i] = state.touched[i]
+    return count

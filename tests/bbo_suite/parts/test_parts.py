@@ -1,0 +1,119 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import bbo_suite
+from bbo_suite import Evaluations, Parts, Problem, Space, Structure, UserError
+from bbo_suite.conformance.kit import problem_rules
+from bbo_suite.core.evaluation import evaluate
+from bbo_suite.parts.handles import mix
+from bbo_suite.parts.parts import concatenated
+from bbo_suite.parts.table import TableDecomposition
+
+
+class Knapsack(Problem):
+    """Six items in three bags of two; a bag costs the square of its load."""
+
+    instances = ("six",)
+
+    def __init__(self, instance="six"):
+        self.space, self.default = Space(np.full(6, 3)), np.zeros(6, int)
+        columns = [np.array([i, i + 1]) for i in (0, 2, 4)]
+        features, numbers = np.ones((3, 1)), np.tile(np.arange(3.0), (6, 1))
+        contents, counts = np.array([7, 7, 8], np.uint64), np.array([1.0, 2.0, 1.0])
+        self.parts = TableDecomposition(columns, contents, counts, features, ("one",), numbers)
+
+    def evaluate(self, configs):
+        return Evaluations.of(self._bags(configs) @ [1.0, 2.0, 1.0])
+
+    def evaluate_parts(self, configs):
+        described = self.parts.describe(configs)
+        costs = self._bags(configs).reshape(-1)
+        values = self._bags(configs) @ [1.0, 2.0, 1.0]
+        parts = Parts(described.starts, described.keys, described.counts, costs)
+        return Evaluations(values, np.zeros(len(values), np.int8), parts=parts)
+
+    def structure(self):
+        none = np.zeros(7, np.int64), np.zeros(0, np.int32)
+        return Structure(*none, np.ones((6, 1), np.float32), ("one",), parts=self.parts)
+
+    def _bags(self, configs):
+        return (configs.reshape(-1, 3, 2).astype(float) @ [1.0, 3.0]) ** 2 + 1
+
+
+def told(changed):
+    """Return the problem with other parts."""
+
+    class Changed(Knapsack):
+        def evaluate_parts(self, configs):
+            result = super().evaluate_parts(configs)
+            return Evaluations(result.values, result.status, parts=changed(result.parts))
+
+    return Changed()
+
+
+@pytest.mark.parametrize("rule", problem_rules(Knapsack), ids=lambda rule: rule[0])
+def test_a_problem_with_a_table_of_parts_follows_the_rules(rule):
+    if "source" not in rule[0]:
+        rule[1]()
+
+
+@pytest.mark.parametrize(
+    ("changed", "complaint"),
+    [
+        (lambda p: Parts(p.starts, p.keys, p.counts, p.costs * 1.001), "add up to"),
+        (lambda p: Parts(p.starts[:-1], p.keys, p.counts, p.costs), "numbers from 0 up to"),
+        (lambda p: Parts(p.starts, p.keys, p.counts[:-1], p.costs), "return one for each"),
+        (lambda p: Parts(p.starts, p.keys, p.counts, p.costs * np.nan), "nan among its costs"),
+        (lambda p: Parts(p.starts, p.keys, -p.counts, p.costs), "among its counts"),
+        (lambda p: Parts(p.starts, p.keys.astype(np.int64), p.counts, p.costs), "use uint64"),
+        (lambda p: [1], "return bbo_suite.Parts"),
+    ],
+)
+def test_parts_that_cannot_be_are_refused_with_a_sentence(changed, complaint):
+    with pytest.raises(UserError, match=complaint):
+        evaluate(told(changed), np.ones((4, 6), np.int8), with_parts=True)
+
+
+def test_equal_parts_of_a_candidate_are_merged_and_sums_stay():
+    numbers = np.array([5, 2, 5, 2], np.uint64), np.array([1.0, 1, 2, 1]), np.array([3.0, 1, 6, 1])
+    merged = Parts(np.array([0, 3, 4]), *numbers).merged()
+    assert merged.keys.tolist() == [2, 5, 2] and merged.counts.tolist() == [1, 3, 1]
+    assert merged.costs.tolist() == [1, 5, 1] and merged.sums().tolist() == [16, 1]
+    assert concatenated([merged, merged]).sums().tolist() == [16, 1, 16, 1]
+
+
+def test_a_strategy_that_uses_the_structure_alone_sees_no_parts():
+    problem = Knapsack()
+    assert problem.task().structure.parts is None
+    assert problem.task(uses_parts=True).structure.parts is problem.parts
+    assert evaluate(problem, np.ones((2, 6), np.int8)).parts is None
+
+
+def test_what_is_described_tells_no_cost(monkeypatch):
+    configs = Knapsack().space.sample(5, np.random.default_rng(0))
+    before = Knapsack().parts.describe(configs)
+    monkeypatch.setattr(Knapsack, "_bags", lambda self, configs: np.random.default_rng(1).random((len(configs), 3)))
+    after = Knapsack().parts.describe(configs)
+    assert all(np.array_equal(getattr(before, n), getattr(after, n)) for n in ("keys", "counts", "features"))
+
+
+KEYS = """
+import bbo_suite
+problem = bbo_suite.problem("tile/rnn")
+print(problem.structure().parts.describe(problem.default[None]).keys.sum())
+"""
+
+
+def test_keys_are_the_same_in_another_process():
+    other = subprocess.run([sys.executable, "-c", KEYS], capture_output=True, text=True, check=True).stdout
+    problem = bbo_suite.problem("tile/rnn")
+    assert int(other) == problem.structure().parts.describe(problem.default[None]).keys.sum()
+
+
+def test_keys_of_small_numbers_do_not_collide():
+    small = np.arange(64, dtype=np.uint64)
+    keys = {mix(np.uint64(mix(a, b)), c) for a in small[:32] for b in small[:32] for c in small[:16]}
+    assert len(keys) == 32 * 32 * 16
