@@ -2,7 +2,8 @@
 
 from .cache import Cache
 from .live_problem import RUN, LiveProblem
+from .part_rows import PARTS, PartRow
 from .process import Service
 from .workers import Answer, Workers
 
-__all__ = ["RUN", "Answer", "Cache", "LiveProblem", "Service", "Workers"]
+__all__ = ["PARTS", "RUN", "Answer", "Cache", "LiveProblem", "PartRow", "Service", "Workers"]

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..core.problem import Status
 from ..files.cache import cache_folder
+from .part_rows import is_packed
 
 Outcome = tuple[float, int, str]
 """Cost, status and reason."""
@@ -22,10 +23,9 @@ PRAGMA trusted_schema = OFF;
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = NORMAL;
 CREATE TABLE IF NOT EXISTS outcomes (key BLOB UNIQUE, cost REAL, status INTEGER, reason TEXT);
+CREATE TABLE IF NOT EXISTS parts (key BLOB UNIQUE, packed BLOB);
 """
-_DROP_OLDEST = """
-DELETE FROM outcomes WHERE rowid <= (SELECT min(rowid) + (max(rowid) - min(rowid)) / 4 FROM outcomes)
-"""
+_DROP_OLDEST = "DELETE FROM {0} WHERE rowid <= (SELECT min(rowid) + (max(rowid) - min(rowid)) / 4 FROM {0})"
 _STATUSES = frozenset(int(status) for status in Status)
 
 
@@ -53,28 +53,40 @@ class Cache:
 
     def get(self, requests: Sequence[Any]) -> list[Outcome | None]:
         """Return the outcome of each request, None where it is not known."""
-        found: list[Outcome | None] = [None] * len(requests)
-        if self._broken:
-            return found
-        try:
-            store = self._opened()
-            for i, request in enumerate(requests):
-                query = "SELECT cost, status, reason FROM outcomes WHERE key = ?"
-                found[i] = _checked(store.execute(query, (self._key(request),)).fetchone())
-        except (OSError, sqlite3.Error) as error:
-            self._give_up(error)
-        return found
+        return [_checked(row) for row in self._read("SELECT cost, status, reason FROM outcomes", requests)]
+
+    def get_parts(self, requests: Sequence[Any]) -> list[bytes | None]:
+        """Return the packed parts of each request, None where they are not known."""
+        rows = self._read("SELECT packed FROM parts", requests)
+        return [row[0] if row and is_packed(row[0]) else None for row in rows]
+
+    def _read(self, query: str, requests: Sequence[Any]) -> list[tuple[Any, ...] | None]:
+        if not self._broken:
+            try:
+                store = self._opened()
+                return [store.execute(f"{query} WHERE key = ?", (self._key(r),)).fetchone() for r in requests]
+            except (OSError, sqlite3.Error) as error:
+                self._give_up(error)
+        return [None] * len(requests)
 
     def put(self, requests: Iterable[Any], outcomes: Iterable[Outcome]) -> None:
         """Store the outcomes of requests."""
         rows = [(self._key(request), *outcome) for request, outcome in zip(requests, outcomes, strict=True)]
+        self._write("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?, ?)", rows)
+
+    def put_parts(self, requests: Iterable[Any], packed: Iterable[bytes]) -> None:
+        """Store the packed parts of requests."""
+        rows = [(self._key(request), parts) for request, parts in zip(requests, packed, strict=True)]
+        self._write("INSERT OR REPLACE INTO parts VALUES (?, ?)", rows)
+
+    def _write(self, statement: str, rows: list[tuple[Any, ...]]) -> None:
         if not rows or self._broken:
             return
         try:
             with self._opened() as store:  # one write to the disk for the batch
-                store.executemany("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?, ?)", rows)
-                if _size(store) > _BYTES:
-                    store.execute(_DROP_OLDEST)
+                store.executemany(statement, rows)
+                for table in ("outcomes", "parts") if _size(store) > _BYTES else ():
+                    store.execute(_DROP_OLDEST.format(table))
         except (OSError, sqlite3.Error) as error:
             self._give_up(error)
 

@@ -13,11 +13,14 @@ from numpy.typing import NDArray
 from ..core.problem import Evaluations, Problem, Status
 from ..errors import UserError
 from .cache import Cache, Outcome
+from .part_rows import PARTS, packed, unpacked
 from .process import Service
 from .workers import Answer, Workers
 
 RUN = "run the result"
 """The stage in which the death of a child is a runtime error."""
+_Told = tuple[float, int, str, bytes]
+"""Cost, status, reason, and packed parts: none if they were not asked for."""
 _STATUS = {status.word: status for status in Status}
 
 
@@ -28,7 +31,12 @@ class LiveProblem(Problem):
     child. The handler in the child (see `Service`) returns a cost, or a pair of a cost and a remark, which becomes the
     row's reason, or a pair of a status as text and a reason. An exception is a compile error. So is the death of the
     child, unless it has entered the stage `run the result`: then it is a runtime error.
+
+    If `tells_parts` is set, the handler also answers `(PARTS, request)`, with a pair: the answer to the request, and
+    rows of parts, see `part_rows.PartRow`.
     """
+
+    tells_parts: bool = False
 
     def _serve(self, service: Service, cache: Cache | None = None) -> None:
         """Set the service that answers requests. Give a cache only if a candidate always costs the same."""
@@ -47,31 +55,55 @@ class LiveProblem(Problem):
 
         The `seconds` of a batch add up to the time that it took, for any number of children.
         """
+        return self._evaluated(configs, with_parts=False)
+
+    def evaluate_parts(self, configs: NDArray) -> Evaluations:
+        """Return the same with the costs of parts, if `tells_parts`."""
+        return self._evaluated(configs, self.tells_parts)
+
+    def _evaluated(self, configs: NDArray, with_parts: bool) -> Evaluations:
         started = time.perf_counter()
         requests = [self.request(config) for config in configs]
         unique = list(dict.fromkeys(requests))
-        outcomes, own = self._outcomes(unique)
+        outcomes, own = self._outcomes(unique, with_parts)
         places = {request: i for i, request in enumerate(unique)}
         chosen = np.array([places[request] for request in requests])
-        values = np.array([value for value, _, _ in outcomes])[chosen]
-        status = np.array([status for _, status, _ in outcomes], np.int8)[chosen]
+        values = np.array([outcome[0] for outcome in outcomes])[chosen]
+        status = np.array([outcome[1] for outcome in outcomes], np.int8)[chosen]
         reasons = {i: outcomes[place][2] for i, place in enumerate(chosen.tolist()) if outcomes[place][2]}
+        parts = unpacked([outcomes[place][3] for place in chosen.tolist()]) if with_parts else None
         shares = own[chosen] + 1e-9
-        return Evaluations(values, status, reasons, shares / shares.sum() * (time.perf_counter() - started))
+        return Evaluations(values, status, reasons, shares / shares.sum() * (time.perf_counter() - started), parts)
 
-    def _outcomes(self, requests: Sequence[Any]) -> tuple[list[Outcome], NDArray[np.float64]]:
+    def _outcomes(self, requests: Sequence[Any], with_parts: bool = False) -> tuple[list[_Told], NDArray[np.float64]]:
         """Return the outcome of each request, and the seconds that a child took: zero if the cache had it."""
-        found: list[Any] = self._cache.get(requests) if self._cache else [None] * len(requests)
+        found = self._cached(requests, with_parts)
         missing = [i for i, outcome in enumerate(found) if outcome is None]
-        answers = self._workers.map([requests[i] for i in missing], self.workers)
+        asked = [(PARTS, requests[i]) if with_parts else requests[i] for i in missing]
+        answers = self._workers.map(asked, self.workers)
         seconds = np.zeros(len(requests))
         seconds[missing] = [answer.seconds for answer in answers]
-        for i, answer in zip(missing, answers, strict=True):
-            found[i] = _outcome(answer)
+        new = [self._told(answer, with_parts) for answer in answers]
+        for i, outcome in zip(missing, new, strict=True):
+            found[i] = outcome
         if self._cache:  # failures are not stored: a crash or a delay may be the machine's fault
             lasting = [i for i, answer in zip(missing, answers, strict=True) if not answer.failure]
-            self._cache.put([requests[i] for i in lasting], [found[i] for i in lasting])
+            self._cache.put([requests[i] for i in lasting], [found[i][:3] for i in lasting])
+            if with_parts:
+                self._cache.put_parts([requests[i] for i in lasting], [found[i][3] for i in lasting])
         return found, seconds
+
+    def _cached(self, requests: Sequence[Any], with_parts: bool) -> list[Any]:
+        if not self._cache:
+            return [None] * len(requests)
+        outcomes = self._cache.get(requests)
+        parts = self._cache.get_parts(requests) if with_parts else [b""] * len(requests)
+        pairs = zip(outcomes, parts, strict=True)
+        return [None if outcome is None or packs is None else (*outcome, packs) for outcome, packs in pairs]
+
+    def _told(self, answer: Answer, with_parts: bool) -> _Told:
+        value, rows = answer.value if with_parts and not answer.failure else (answer.value, ())
+        return *_outcome(answer, value), packed(self.fingerprint(), rows) if rows else b""
 
     def ask(self, request: Any) -> Any:  # noqa: ANN401 - whatever the handler knows
         """Return a child's answer to a request that is not a candidate.
@@ -85,14 +117,14 @@ class LiveProblem(Problem):
         return answer.value
 
 
-def _outcome(answer: Answer) -> Outcome:
-    if not answer.failure and isinstance(answer.value, tuple):
-        word, reason = answer.value
+def _outcome(answer: Answer, value: Any) -> Outcome:  # noqa: ANN401 - what the handler returned
+    if not answer.failure and isinstance(value, tuple):
+        word, reason = value
         if not isinstance(word, str):
             return float(word), int(Status.OK), str(reason)
         return np.inf, int(_STATUS[word]), str(reason)
     if not answer.failure:
-        return float(answer.value), int(Status.OK), ""
+        return float(value), int(Status.OK), ""
     died = Status.RUNTIME_ERROR if answer.stage == RUN else Status.COMPILE_ERROR
     status = {"timeout": Status.TIMEOUT, "died": died}.get(answer.failure, Status.COMPILE_ERROR)
     return np.inf, int(status), answer.reason

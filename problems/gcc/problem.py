@@ -33,6 +33,7 @@ class GccProblem(LiveProblem):
     variant_marks: ClassVar[str] = ""
     instances: ClassVar[tuple[str, ...]] = names()
     unit = "bytes"
+    tells_parts = True
 
     def __init__(self, instance: str | Path) -> None:
         """Find the compiler and read the program.

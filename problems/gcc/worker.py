@@ -12,7 +12,8 @@ from typing import Any
 from .commands import ending, run, run_program
 
 FACTS = "facts"
-"""The request for facts about the program; any other request is a tuple of flags."""
+"""The request for facts about the program; any other request is a tuple of flags, or a pair with `_PARTS`."""
+_PARTS = "parts"
 _RUN = "run the result"
 _RUN_SECONDS = 10.0
 """Time limit of one run of a program."""
@@ -20,6 +21,8 @@ FLAGS = ("-std=c17", "-ffp-contract=off")
 """Flags of every candidate."""
 _ANSWERED = 42
 """The exit code of a program whose `run` has returned for each seed; the program itself may exit with 0."""
+_FIELDS = 8
+"""Of a line of readelf: number, start, size, kind, binding, visibility, section, and name."""
 _SHOWN = 200
 """Characters of results in a reason."""
 _FULL = "No space left on device"
@@ -66,9 +69,12 @@ class Program:
         self._known: dict[bytes, Any] = {}
 
     def answer(self, request: Any, enter: Enter) -> Any:  # noqa: ANN401 - facts, a cost, or why there is none
-        """Return the facts, or the bytes of code with the flags, or a status and a reason."""
+        """Return the facts, or the bytes of code with the flags, or a status and a reason; or this and its parts."""
         if request == FACTS:
             return self._facts()
+        if request[:1] == (_PARTS,):
+            outcome = self.answer(request[1], enter)
+            return outcome, self._functions(outcome) if isinstance(outcome, float) else []
         if error := self._compile(("-Os", *request)):
             return "compile_error", error
         content = hashlib.blake2b(self._object.read_bytes(), digest_size=16).digest()
@@ -109,6 +115,15 @@ class Program:
             raise OSError(f"size {ending(listed.returncode)}")
         fields = [line.split() for line in listed.stdout.splitlines() if line.startswith(".text")]
         return sum(int(size) for _, size, *_ in fields)
+
+    def _functions(self, total: float) -> list[tuple[str, bytes, float, float]]:
+        """Return the functions of the object with their bytes, and a part of no name: what lies between them."""
+        lines = [line.split() for line in run(["readelf", "-sW", str(self._object)]).stdout.splitlines()]
+        symbols = [line for line in lines if len(line) == _FIELDS and line[3] == "FUNC" and line[6].isdigit()]
+        distinct = {(line[6], line[1]): line for line in symbols}  # an alias is no function of its own
+        rows = [(line[7], b"", 1.0, float(int(line[2], 0))) for line in distinct.values()]
+        rest = total - sum(row[-1] for row in rows)
+        return [*rows, ("", b"", 1.0, rest)] if rest else rows
 
     def _link(self) -> str:
         """Return why the object is no program, empty if it is one."""

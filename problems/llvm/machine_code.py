@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import llvmlite.binding as llvm
 
@@ -20,9 +20,13 @@ def instructions(text: str) -> int:
 
 def code_bytes(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> int:
     """Return the bytes of the object's text sections; the module is not changed."""
+    return sum(section.size() for section in sections(module, machine) if section.is_text())
+
+
+def sections(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> Iterator[llvm.SectionIteratorRef]:
+    """Yield the sections of the object; the module is not changed."""
     copy = llvm.parse_bitcode(module.as_bitcode())  # emitting code changes the module
-    sections = llvm.ObjectFileRef.from_data(machine.emit_object(copy)).sections()
-    return sum(section.size() for section in sections if section.is_text())
+    yield from llvm.ObjectFileRef.from_data(machine.emit_object(copy)).sections()
 
 
 class Running:

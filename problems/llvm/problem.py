@@ -53,6 +53,7 @@ class LlvmProblem(LiveProblem):
         text = read(Path(name)) if isinstance(instance, Path) else shipped(name)
         self.unit = OBJECTIVES[objective]  # type: ignore[misc]
         self.noisy = self.timed = objective == "time"
+        self.tells_parts = not self.timed
         self.space = product(sequence("pass", SLOTS, ACTIONS))
         self.default = np.full(SLOTS, ACTIONS.index(NOTHING))
         self.default[0] = ACTIONS.index(MODULE)

@@ -12,11 +12,13 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from .actions import MODULE
+from .functions import Row, code_functions, text_functions
 from .machine_code import Running, code_bytes, instructions, runnable
 from .passes import Passes
 
 FACTS = "facts"
-"""The request for facts about the program; any other request is a tuple of actions."""
+"""The request for facts about the program; any other request is a tuple of actions, or a pair with `_PARTS`."""
+_PARTS = "parts"
 _RUN = "run the result"
 _FIRST_SECONDS = 10.0
 """Time limit of the unoptimised program: nearly every candidate is run, too."""
@@ -89,23 +91,24 @@ class Optimiser:
         return results
 
     def answer(self, request: Any, enter: Enter) -> Any:  # noqa: ANN401 - facts, a cost, or why there is none
-        """Return the facts, or the cost of a sequence of actions, or a status and a reason."""
+        """Return the facts, or the cost of a sequence of actions, or a status and a reason; or this and its parts."""
         if request == FACTS:
             return self._facts()
         if self._objective == "time":
             return self._timed(self._passes.run(request), enter)
-        state = self._passes.state(request)
-        key = _digest(state[0] + repr(state[1]).encode())
+        told = request[:1] == (_PARTS,)
+        state = self._passes.state(request[1] if told else request)
+        key = _digest(state[0] + repr((state[1], told)).encode())
         if key not in self._known:  # many sequences reach the same state
-            self._keep(key, self._of_content(self._passes.finish(state), enter))
+            self._keep(key, self._of_content(self._passes.finish(state), told, enter))
         return self._known[key]
 
-    def _of_content(self, module: llvm.ModuleRef, enter: Enter) -> Any:  # noqa: ANN401 - a cost, or why there is none
+    def _of_content(self, module: llvm.ModuleRef, told: bool, enter: Enter) -> Any:  # noqa: ANN401 - as `answer` does
         module.verify()
         text = str(module)
-        content = _digest(text.encode())
+        content = _digest(f"{told}{text}".encode())
         if content not in self._known:  # and many states give the same module
-            self._keep(content, self._sized(module, text, enter))
+            self._keep(content, self._sized(module, text, told, enter))
         return self._known[content]
 
     def _keep(self, key: bytes, outcome: Any) -> None:  # noqa: ANN401 - a cost, or why there is none
@@ -113,15 +116,25 @@ class Optimiser:
             self._known.clear()
         self._known[key] = outcome
 
-    def _sized(self, module: llvm.ModuleRef, text: str, enter: Enter) -> Any:  # noqa: ANN401 - a cost, or why not
-        counted = self._objective == "instructions"
-        cost = float(instructions(text) if counted else code_bytes(module, self._machine))
-        if self._correct is not None:
-            enter(_RUN, self._run_limit)
-            with Running(module, 0) as running:
-                if (results := running.results(self._seeds)) != self._correct:
-                    return self._wrong(results)
-        return cost
+    def _sized(self, module: llvm.ModuleRef, text: str, told: bool, enter: Enter) -> Any:  # noqa: ANN401
+        parts = self._parts(module, text) if told else []
+        cost = sum(part[-1] for part in parts) if told else self._cost(module, text)
+        wrong = self._why_wrong(module, enter)
+        return (wrong or cost, [] if wrong else parts) if told else wrong or cost
+
+    def _parts(self, module: llvm.ModuleRef, text: str) -> list[Row]:
+        return text_functions(text) if self._objective == "instructions" else code_functions(module, self._machine)
+
+    def _cost(self, module: llvm.ModuleRef, text: str) -> float:
+        return float(instructions(text) if self._objective == "instructions" else code_bytes(module, self._machine))
+
+    def _why_wrong(self, module: llvm.ModuleRef, enter: Enter) -> tuple[str, str] | None:
+        if self._correct is None:
+            return None
+        enter(_RUN, self._run_limit)
+        with Running(module, 0) as running:
+            results = running.results(self._seeds)
+        return None if results == self._correct else self._wrong(results)
 
     def _timed(self, module: llvm.ModuleRef, enter: Enter) -> Any:  # noqa: ANN401 - a cost, or why there is none
         module.verify()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 
 FREE = frozenset({"parameter", "constant", "tuple", "get-tuple-element"})
 """Instructions that compute nothing."""
@@ -19,13 +20,27 @@ def census(text: str) -> Counter[str]:
     The function that a reduction, a scatter or a sort applies to single numbers is part of that operation and does not
     count. A function that is called twice counts twice; the body of a loop counts once.
     """
-    counts: Counter[str] = Counter()
+    return Counter(opcode for _, opcode, _ in _operations(text))
+
+
+def computations(text: str) -> list[list[str]]:
+    """Return the lines of the operations that `census` counts, for each computation that has any."""
+    lines: dict[int, list[str]] = {}
+    for place, _, line in _operations(text):
+        lines.setdefault(place, []).append(line)
+    return list(lines.values())
+
+
+def _operations(text: str) -> Iterator[tuple[int, str, str]]:
+    """Yield the number of the computation, the kind and the line of each operation that counts."""
     runs, before = [True], ""  # for each open brace: whether its content counts
+    places, opened = [0], 0  # and the number of its computation
     for line in map(str.strip, text.splitlines()[1:]):
         if line.startswith("}"):
             runs.pop()
+            places.pop()
         if runs[-1] and (operation := _OPCODE.search(line)) and operation[1] not in FREE:
-            counts[operation[1]] += 1
+            yield places[-1], operation[1], line
         if line.endswith("={"):  # a list of branches
             runs.append(runs[-1] and bool(_FLOW.search(line)))
         elif line == "{":
@@ -33,5 +48,7 @@ def census(text: str) -> Counter[str]:
             runs.append(runs[-1] and (listed or bool(_FLOW.search(before))))
         elif line.endswith("{"):
             runs.append(True)
+        if len(runs) > len(places):
+            opened += 1
+            places.append(opened)
         before = line
-    return counts

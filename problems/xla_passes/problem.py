@@ -37,6 +37,7 @@ class XlaPassesProblem(LiveProblem):
 
     instances: ClassVar[tuple[str, ...]] = names()
     unit = "operations"
+    tells_parts = True
 
     def __init__(self, instance: str | Path) -> None:
         """Read the program and prepare the compiler.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,10 +10,12 @@ from typing import Any
 import jax
 
 from .actions import CENSUS, LOWERINGS, PASSES, PIPELINE, PREPARATION
+from .census import computations
 from .compiler import Compiler
 from .needs import has_work
 from .states import States
 
+_PARTS = "parts"
 _ROUNDS = 16
 """Most repetitions of XLA's pipeline."""
 Enter = Callable[[str, float], None]
@@ -48,14 +51,21 @@ class Optimiser:
         """Return the number of operations after a sequence of actions and the lowerings that it left out.
 
         For a request `(CENSUS, actions)`, return a pair: that number, and the operations of each kind before the
-        lowerings that were left out.
+        lowerings that were left out. For `("parts", actions)`, return a pair: that number, and the computations.
         """
+        if request and request[0] == _PARTS:
+            return self._cost(request[1]), self._parts(request[1])
         if request and request[0] == CENSUS:
             return self._cost(request[1]), dict(self._states.after(request[1]))
         return self._cost(request)
 
     def _cost(self, actions: Sequence[str]) -> float:
         return float(self._states.after((*actions, *to_lower(actions))).total())
+
+    def _parts(self, actions: Sequence[str]) -> list[tuple[str, bytes, float, float]]:
+        module = self._states.module((*actions, *to_lower(actions)))
+        found = ((hashlib.blake2b("\n".join(lines).encode()).digest(), len(lines)) for lines in computations(module))
+        return [("", content, 1.0, float(operations)) for content, operations in found]
 
     def _step(self, text: str, action: str) -> str:
         if action != PIPELINE:

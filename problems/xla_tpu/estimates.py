@@ -6,12 +6,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from bbo_suite.supervised import PartRow
+
 from ..tensor_compiler.calibration.flops import operations
 from ..tensor_compiler.calibration.kernels import ENDLESS, PLACEHOLDER, buffers_of, window_of
 from ..tensor_compiler.graph.flatten import trip_count
 from ..tensor_compiler.hardware.machine import Machine
 from ..tensor_compiler.hlo import reader as hlo
-from ..tensor_compiler.hlo.module import Computation, Instruction
+from ..tensor_compiler.hlo.module import Computation, Instruction, Shape
 from .traffic import traffic
 
 CHIP = 22.0
@@ -34,20 +36,32 @@ class Estimates:
         total is at least the time of all traffic to main memory, copies in the background included.
       memory: bytes of memory at the peak, arguments and results included.
       unknown_loops: loops whose trip count is unknown; they count once.
+      kernels: name, content, count and estimated cycles of each kernel that has any.
     """
 
     cycles: float
     roofline: float
     memory: float
     unknown_loops: int = 0
+    kernels: tuple[PartRow, ...] = ()
 
 
 def estimates(text: str, machine: Machine, memory: float) -> Estimates:
     """Return the estimates of a scheduled program in HLO text; `memory` is the compiler's own figure."""
     schedule = _Schedule(text, machine)
-    costs = [(trips, *schedule.costs(c, i)) for trips, c, i in schedule.walk(schedule.module.entry, 1)]
+    walked = list(schedule.walk(schedule.module.entry, 1))
+    costs = [(trips, *schedule.costs(c, i)) for trips, c, i in walked]
     cycles, kernels, main = (sum(cost[0] * cost[i] for cost in costs) for i in (1, 2, 3))
-    return Estimates(cycles, max(kernels, main), memory, schedule.unknown_loops)
+    parts = tuple(_part(i, *cost[:2]) for (_, _, i), cost in zip(walked, costs, strict=True) if cost[1])
+    return Estimates(cycles, max(kernels, main), memory, schedule.unknown_loops, parts)
+
+
+def _part(instruction: Instruction, trips: float, cycles: float) -> PartRow:
+    return f"{instruction.opcode} {_extents(instruction.shape)}", b"", float(trips), cycles
+
+
+def _extents(shape: Shape) -> str:
+    return ",".join(map(_extents, shape.elements)) if shape.elements else f"{shape.dtype}{list(shape.dims)}"
 
 
 class _Schedule:

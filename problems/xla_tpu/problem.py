@@ -47,6 +47,7 @@ class XlaTpuProblem(LiveProblem):
 
     instances: ClassVar[tuple[str, ...]] = ("transformer", "attention", "mlp", "conv", "lstm", "dlrm", "norm")
     unit = "cycles"
+    tells_parts = True
     target: ClassVar[str] = f"{__package__}.worker:serve"
     """The function that the children serve."""
 

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
+from bbo_suite.supervised import PARTS, PartRow
+
 from ..tensor_compiler.calibration.worker import ENVIRONMENT, TOPOLOGIES
 from ..tensor_compiler.hardware.machine import one_core
 from .description import Decisions, Order
@@ -56,13 +58,17 @@ class Compiler:
         """Return the answer to a request; for decisions the cost and a remark, or a status and a reason."""
         if request == DESCRIBE:
             return self._description
-        if isinstance(request, tuple):
+        told = isinstance(request, tuple) and request[0] == PARTS
+        decisions = request[1] if told else request
+        if isinstance(decisions, tuple):
             enter("compile", 10 * LEAST_SECONDS)
-            return self.estimate(request[1])
+            return self.estimate(decisions[1])
         enter("compile the default", 10 * LEAST_SECONDS)
         default, seconds = self._default
         enter("compile", max(LEAST_SECONDS, TIMES * seconds))
-        return cost_and_remark(self.estimate(request) if request != Decisions() else default, default)
+        found = self.estimate(decisions) if decisions != Decisions() else default
+        outcome = cost_and_remark(found, default)
+        return (outcome, parts_of(found, outcome[0])) if told else outcome
 
     @cached_property
     def _default(self) -> tuple[Estimates, float]:
@@ -113,6 +119,14 @@ def cost_and_remark(found: Estimates, default: Estimates) -> Any:  # noqa: ANN40
         estimated = f"estimated {_change(found.cycles, default.cycles)}"
         return default.cycles * found.roofline / default.roofline, f"contradicted: {estimated}, but {remark}"
     return found.cycles, remark
+
+
+def parts_of(found: Estimates, cost: float | str) -> list[PartRow]:
+    """Return the kernels, and a part of no name with what a contradicted candidate costs beyond them."""
+    if isinstance(cost, str):
+        return []
+    beyond = cost - found.cycles
+    return [*found.kernels, ("", b"", 1.0, beyond)] if beyond else list(found.kernels)
 
 
 def _change(new: float, old: float) -> str:

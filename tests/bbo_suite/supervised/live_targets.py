@@ -30,3 +30,17 @@ def slow(requests):
 def useless(requests):
     """Fail at every request."""
     return echo("no number")
+
+
+def add_with_parts(requests):
+    """Answer the sum, and if they are asked for, both numbers as parts."""
+    handler = add(requests)
+
+    def with_parts(request, enter):
+        if request[0] != "parts":
+            return handler(request, enter)
+        numbers = [requests[i] for i in request[1]]
+        whole = isinstance(outcome := handler(request[1], enter), int)
+        return outcome, [(f"slot {i}", b"", 1.0, float(n)) for i, n in enumerate(numbers)] if whole else []
+
+    return with_parts

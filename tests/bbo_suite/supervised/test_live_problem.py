@@ -18,6 +18,7 @@ from bbo_suite.core.evaluation import evaluate
 from bbo_suite.errors import UserError
 from bbo_suite.store.rows import Row, read_rows
 from bbo_suite.supervised import Cache, LiveProblem, Service
+from bbo_suite.supervised.part_rows import packed, unpacked
 
 HERE = Path(__file__).parent
 REQUESTS = [0, 1, 2, ("exit", 0), ("die in stage", 0), ("raise", "no"), ("sleep", 60), ("wrong", 0)]
@@ -74,6 +75,31 @@ def test_costs_are_cached_by_content_and_crashes_are_not(tmp_path):
     for other in (Cache("toy-2", "program", tmp_path), Cache("toy-1", "other", tmp_path)):
         assert other.get([(1, 2)]) == [None]
     assert Cache("toy-1", "program", tmp_path).get([(1, 2), (3, 0), (5, 0)]) == [(3.0, 0, ""), None, None]
+
+
+class Telling(Live):
+    tells_parts = True
+
+
+def test_parts_are_told_on_request_only_and_cached_beside_the_costs(tmp_path):
+    configs = np.array([[1, 2], [2, 2], [7, 0], [3, 0], [1, 2]], np.int8)
+    problem = Telling(Cache("toy-1", "program", tmp_path), "live_targets:add_with_parts")
+    plain, told = evaluate(problem, configs), evaluate(problem, configs, with_parts=True)
+    assert plain.parts is None and told.parts.starts.tolist() == [0, 2, 4, 4, 4, 6]
+    assert np.array_equal(told.values, plain.values) and np.array_equal(told.status, plain.status)
+    assert sorted(told.parts.costs[2:4].tolist()) == [2.0, 2.0]
+    again = evaluate(Telling(Cache("toy-1", "program", tmp_path), "live_targets:useless"), configs[:3], with_parts=True)
+    assert np.array_equal(again.parts.keys, told.parts.keys[:4]) and np.array_equal(again.values, told.values[:3])
+
+
+def test_keys_of_parts_begin_with_a_hash_of_their_name_and_tell_costs_and_programs_apart():
+    rows = [("f", b"", 1.0, 2.0), ("f", b"", 3.0, 2.0), ("f", b"", 1.0, 4.0), ("f", b"x", 1.0, 2.0)]
+    rows += [("g", b"", 1.0, 2.0)]
+    keys = unpacked([packed("program", rows), b""]).keys
+    names = keys >> np.uint64(48)
+    assert len(set(keys.tolist())) == 4 and keys[0] == keys[1]
+    assert set(names[:4]) == {names[0]} and names[4] != names[0]
+    assert not set(keys.tolist()) & set(unpacked([packed("other", rows)]).keys.tolist())
 
 
 def test_the_cache_is_bounded(tmp_path, monkeypatch):

@@ -126,6 +126,16 @@ def test_the_cost_is_the_text_of_the_object_and_results_are_compared(tmp_path):
 
 
 @needs_gcc
+def test_functions_are_parts_and_add_up(tmp_path):
+    program = worker.Program(GCC, str(FOLDER / "tree.c"), tmp_path, SEEDS)
+    for flags_ in ((), ("-falign-functions", "-fno-inline")):
+        size, parts = program.answer(("parts", flags_), entered)
+        assert size == program.answer(flags_, entered) == sum(row[-1] for row in parts)
+        assert "run" in {row[0] for row in parts} and len(parts) > 3
+    assert program.answer(("parts", ("-fno-such-flag",)), entered)[1] == []
+
+
+@needs_gcc
 def test_code_that_crashes_is_a_runtime_error(tmp_path):
     source = tmp_path / "divide.c"
     source.write_text("unsigned long long run(unsigned long long x) { volatile int y = 1; return x / y; }")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bbo_suite
-from bbo_problems.llvm import ir, machine_code, passes, worker
+from bbo_problems.llvm import functions, ir, machine_code, passes, worker
 from bbo_problems.llvm.actions import ACTIONS, MODULE, PASSES, SLOTS
 from bbo_problems.llvm.problem import LlvmProblem
 from bbo_problems.programs_c import SEEDS
@@ -136,6 +136,37 @@ def test_every_action_exists_and_keeps_the_results(action):
     made = optimiser("queue")
     for sequence in ((action,), ("sroa", action, "instruction_combine", "simplify_cfg")):
         assert isinstance(made.answer(sequence, entered), float)
+
+
+# Parts
+
+
+@pytest.mark.parametrize("objective", ["instructions", "bytes"])
+def test_functions_are_parts_and_add_up(objective):
+    made, plain = optimiser("tree", objective), optimiser("tree", objective)
+    names = set()
+    for actions in ((MODULE,), ("always_inliner", "sroa"), ()):
+        total, parts = made.answer(("parts", actions), entered)
+        assert total == plain.answer(actions, entered) == made.answer(actions, entered) == sum(row[-1] for row in parts)
+        names |= {row[0] for row in parts}
+    defined = {f.name for f in llvm.parse_assembly(ir.shipped("tree")).functions if not f.is_declaration}
+    assert names - {""} == defined
+
+
+def test_the_bytes_of_a_function_are_those_of_its_code():
+    module = optimiser("bits", "bytes")._passes.run((MODULE,))
+    machine = llvm.Target.from_triple(module.triple).create_target_machine(opt=2, reloc="pic", codemodel="default")
+    sizes = {name: size for name, _, _, size in functions.code_functions(module, machine)}
+    listed = [line.split() for line in machine.emit_assembly(module).splitlines()]
+    assert set(sizes) - {""} == {line[1].split(",")[0] for line in listed if line and line[0].startswith(".type")}
+
+
+def test_times_and_wrong_results_have_no_parts():
+    assert LlvmProblem("hash").tells_parts and not LlvmProblem("hash@time").tells_parts
+    made = optimiser("hash")
+    made._correct = (1, 2, 3)
+    (status, _), parts = made.answer(("parts", (MODULE,)), entered)
+    assert status == "wrong_result" and parts == []
 
 
 # Wrong results

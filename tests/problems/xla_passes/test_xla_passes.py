@@ -85,6 +85,14 @@ def test_lowerings_that_a_sequence_leaves_out_run_after_it():
     assert "bf16[4,3]{1,0} tanh" not in module and census(module).total() == number
 
 
+def test_computations_are_parts_and_add_up():
+    made = optimiser(FLOW)
+    number, parts = made.answer(("parts", ("dce",)), None)
+    assert number == cost(FLOW, "dce") == sum(row[-1] for row in parts)
+    assert sorted(row[-1] for row in parts) == [1, 1, 2, 3, 3], "condition and left; right; body and entry"
+    assert len({content for _, content, _, _ in parts}) == 5
+
+
 # What is computed stays
 
 

@@ -5,12 +5,13 @@ import time
 
 from bbo_problems.xla_tpu.description import Decisions, Description, Value
 from bbo_problems.xla_tpu.estimates import Estimates
-from bbo_problems.xla_tpu.worker import DESCRIBE, ESTIMATE, cost_and_remark
+from bbo_problems.xla_tpu.worker import DESCRIBE, ESTIMATE, cost_and_remark, parts_of
+from bbo_suite.supervised import PARTS
 
 DEFAULT = Estimates(1000.0, 100.0, 50.0)
 OTHERS = {
     "xla_tpu_dot_dot_fusion": Estimates(900.0, 100.0, 60.0),
-    "xla_tpu_rwb_fusion": Estimates(500.0, 120.0, 50.0),
+    "xla_tpu_rwb_fusion": Estimates(500.0, 120.0, 50.0, kernels=(("a", b"", 2.0, 200.0), ("b", b"", 1.0, 100.0))),
     "xla_jf_conv_input_fusion": Estimates(1500.0, 120.0, 50.0),
     "xla_jf_conv_output_fusion": Estimates(10.0, 100.0, 50.0, unknown_loops=1),
 }
@@ -27,6 +28,8 @@ def serve(path, name, machine):
     def handler(request, enter):
         if request == DESCRIBE:
             return description
+        told = isinstance(request, tuple) and request[0] == PARTS
+        request = request[1] if told else request
         if isinstance(request, tuple):
             assert request[0] == ESTIMATE
             return DEFAULT
@@ -42,6 +45,7 @@ def serve(path, name, machine):
             raise RuntimeError("UNIMPLEMENTED: no such scheduler")
         found = next((OTHERS[name] for name in OTHERS if name in flags), DEFAULT)
         assert found is not DEFAULT or request == Decisions()
-        return cost_and_remark(found, DEFAULT)
+        outcome = cost_and_remark(found, DEFAULT)
+        return (outcome, parts_of(found, outcome[0])) if told else outcome
 
     return handler

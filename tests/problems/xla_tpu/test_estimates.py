@@ -69,6 +69,9 @@ def test_loops_count_their_trips_and_updates_only_their_new_elements():
     updated = (ROW + 4) / MACHINE.memory  # a row is written, and a counter read, in main memory
     assert found.roofline == pytest.approx(copied + 24 * (added + updated), rel=1e-3)
     assert found.memory == 7.0 and found.unknown_loops == 0
+    kernels = {name: (count, cycles) for name, _, count, cycles in found.kernels}
+    assert kernels["add f32[32, 128]"] == (24, 1000) and kernels["fusion f32[24, 32, 128]"] == (24, 500)
+    assert sum(count * cycles for count, cycles in kernels.values()) == pytest.approx(found.cycles, rel=1e-12)
 
 
 def test_main_memory_bounds_what_runs_in_the_background():

@@ -58,6 +58,13 @@ def test_a_win_that_the_roofline_contradicts_costs_what_the_roofline_says(fake):
     assert "trips" in result.reasons[3]
 
 
+def test_kernels_are_parts_and_what_a_contradicted_candidate_costs_beyond_them_is_one(fake):
+    flags = ("xla_tpu_rwb_fusion", "xla_jf_conv_output_fusion")
+    result = evaluate(fake, np.stack([changed(fake, flag) for flag in flags]), with_parts=True)
+    assert result.values.tolist() == [1200.0, np.inf] and result.parts.starts.tolist() == [0, 3, 3]
+    assert sorted(zip(result.parts.counts, result.parts.costs, strict=True)) == [(1, 100), (1, 700), (2, 200)]
+
+
 def test_estimates_are_cached_on_disk_and_crashes_are_not(fake):
     rows = np.stack([changed(fake), changed(fake, "xla_tpu_enforce_prefetch_fifo_order")])
     first = evaluate(fake, rows)
