@@ -1,0 +1,1 @@
+"""The contest's problem: groups of operations, their tiles, what stays in fast memory, and the order of tiles."""

@@ -1,0 +1,194 @@
+"""Reads a file of the MLSys 2026 contest, and refuses what it does not describe completely."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import Any
+
+from bbo_suite import UserError
+from bbo_suite.files.reading import parse_json, read_bounded
+
+LARGEST_FILE = 1 << 26
+_LARGEST = 1 << 31
+"""Largest number in a file; sums of products of such numbers stay far below the largest float."""
+MOST_INPUTS = 16
+_LISTS = ("widths", "heights", "inputs", "outputs", "base_costs", "op_types")
+_NUMBERS = ("fast_memory_capacity", "slow_memory_bandwidth")
+_KEYS = {*_LISTS, *_NUMBERS, "native_granularity"}
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A graph of operations, each with one result.
+
+    Attributes:
+      widths, heights: of each tensor, in elements.
+      inputs: the tensors that each operation reads; a product reads its left operand first.
+      outputs: the tensor that each operation writes.
+      costs: of each operation for one native tile and the full depth of reduction, in units of time.
+      products: whether each operation is a matrix product; otherwise it is pointwise.
+      capacity: elements that fit into fast memory.
+      bandwidth: elements per unit of time.
+      native: width and height of the smallest tile that is computed.
+      order: the operations in an order in which they can run: that of the file if possible.
+    """
+
+    widths: tuple[int, ...]
+    heights: tuple[int, ...]
+    inputs: tuple[tuple[int, ...], ...]
+    outputs: tuple[int, ...]
+    costs: tuple[int, ...]
+    products: tuple[bool, ...]
+    capacity: int
+    bandwidth: int
+    native: tuple[int, int]
+    order: tuple[int, ...]
+
+    def digest(self) -> str:
+        """Return a hash of the content."""
+        fields = (self.widths, self.heights, self.inputs, self.outputs, self.costs, self.products)
+        content = repr((*fields, self.capacity, self.bandwidth, self.native))
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+    def depth(self, op: int) -> int:
+        """Return the depth of a product's reduction."""
+        return self.widths[self.inputs[op][0]]
+
+
+def read(path: Path) -> Workload:
+    """Return the workload in a file, plain or gzipped.
+
+    Raises:
+      UserError: one sentence says what is wrong with it.
+    """
+    try:
+        return _workload(parse_json(read_bounded(path, LARGEST_FILE), object_pairs_hook=_object))
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror or error}") from None
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise UserError(f"cannot use {path}: it is not JSON, or truncated or damaged; copy it again") from None
+    except ValueError as error:
+        raise UserError(f"cannot use {path}: {error}") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("a key occurs twice; drop one of the two")
+    return dict(pairs)
+
+
+def _workload(content: Any) -> Workload:  # noqa: ANN401 - JSON
+    if not isinstance(content, dict):
+        raise ValueError("its JSON is not an object; it must be a problem of the MLSys 2026 contest")
+    if missing := sorted(_KEYS - content.keys()):
+        raise ValueError(f"it has no {missing[0]!r}; it must be a problem of the MLSys 2026 contest")
+    if unknown := sorted(content.keys() - _KEYS):
+        raise ValueError(f"{unknown[0][:40]!r} is not a key of the MLSys 2026 contest; drop it")
+    widths, heights = (_numbers(content[key], key, 1) for key in ("widths", "heights"))
+    _same_length(widths=widths, heights=heights)
+    costs, kinds = _numbers(content["base_costs"], "base_costs", 0), _list(content["op_types"], "op_types")
+    inputs, outputs = (_tensors(content[key], key, len(widths)) for key in ("inputs", "outputs"))
+    _same_length(inputs=inputs, outputs=outputs, base_costs=costs, op_types=kinds)
+    native = _numbers(content["native_granularity"], "native_granularity", 1)
+    if len(native) != 2:
+        raise ValueError(f"native_granularity has {len(native)} numbers, not a width and a height")
+    capacity, bandwidth = (_numbers([content[key]], key, 1)[0] for key in _NUMBERS)
+    written = _written(outputs)
+    products = tuple(_is_product(op, kind) for op, kind in enumerate(kinds))
+    for op in range(len(kinds)):
+        _check_sizes(op, products[op], inputs[op], written[op], widths, heights)
+        needed = len(inputs[op]) + (len(inputs[op]) > 1)  # one element of each; one operand may be overwritten
+        if capacity < needed:
+            raise ValueError(
+                f"fast_memory_capacity is {capacity}, but operation {op} needs {needed} elements even with the smallest"
+                " tile; give it more"
+            )
+    order = _order(inputs, written)
+    return Workload(
+        widths, heights, inputs, written, costs, products, capacity, bandwidth, (native[0], native[1]), order
+    )
+
+
+def _list(value: Any, key: str) -> list[Any]:  # noqa: ANN401 - JSON
+    if not isinstance(value, list) or not value:
+        raise ValueError(f"{key!r} is not a list with at least one entry")
+    return value
+
+
+def _numbers(value: Any, key: str, least: int) -> tuple[int, ...]:  # noqa: ANN401 - JSON
+    numbers = _list(value, key)
+    for place, number in enumerate(numbers):
+        whole = isinstance(number, int | float) and not isinstance(number, bool) and number == number // 1
+        if not whole or not least <= number <= _LARGEST:
+            shown = json.dumps(number)[:40]
+            raise ValueError(f"entry {place} of {key!r} is {shown}, not a whole number from {least} to {_LARGEST:,}")
+    return tuple(map(int, numbers))
+
+
+def _tensors(value: Any, key: str, count: int) -> tuple[tuple[int, ...], ...]:  # noqa: ANN401 - JSON
+    found = tuple(_numbers(entry, f"{key}[{op}]", 0) for op, entry in enumerate(_list(value, key)))
+    for op, tensors in enumerate(found):
+        if max(tensors) >= count:
+            raise ValueError(f"'{key}[{op}]' names tensor {max(tensors)}, but there are {count} tensors")
+        if len(tensors) > MOST_INPUTS:
+            raise ValueError(f"'{key}[{op}]' names {len(tensors)} tensors; at most {MOST_INPUTS} are supported")
+    return found
+
+
+def _same_length(**lists: Any) -> None:  # noqa: ANN401 - lists of anything
+    lengths = {name: len(values) for name, values in lists.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"lists differ in length: {', '.join(f'{name} {n}' for name, n in lengths.items())}")
+
+
+def _written(outputs: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
+    producers: dict[int, int] = {}
+    for op, tensors in enumerate(outputs):
+        if len(tensors) != 1:
+            raise ValueError(f"operation {op} writes {len(tensors)} tensors; it must write one")
+        if tensors[0] in producers:
+            raise ValueError(f"operations {producers[tensors[0]]} and {op} both write tensor {tensors[0]}")
+        producers[tensors[0]] = op
+    return tuple(tensors[0] for tensors in outputs)
+
+
+def _is_product(op: int, kind: Any) -> bool:  # noqa: ANN401 - JSON
+    if kind not in ("MatMul", "Pointwise"):
+        raise ValueError(f"entry {op} of 'op_types' is {json.dumps(kind)[:40]}, not MatMul or Pointwise")
+    return bool(kind == "MatMul")
+
+
+def _check_sizes(
+    op: int,
+    product: bool,
+    inputs: tuple[int, ...],
+    output: int,
+    widths: tuple[int, ...],
+    heights: tuple[int, ...],
+) -> None:
+    """Check a product; the contest's own files have pointwise operations on tensors of different sizes."""
+    if not product:
+        return
+    if len(inputs) != 2:
+        raise ValueError(f"operation {op} is a MatMul of {len(inputs)} tensors; it takes two")
+    sizes = [(widths[t], heights[t]) for t in (*inputs, output)]
+    (depth, rows), (columns, deep), result = sizes
+    if depth != deep or result != (columns, rows):
+        shown = ", ".join(f"{width} x {height}" for width, height in sizes)
+        raise ValueError(f"the tensors of MatMul {op} do not fit together (width x height: {shown})")
+
+
+def _order(inputs: tuple[tuple[int, ...], ...], outputs: tuple[int, ...]) -> tuple[int, ...]:
+    producers = {tensor: op for op, tensor in enumerate(outputs)}
+    before = [{producers[t] for t in tensors if t in producers} for tensors in inputs]
+    if all(max(ops, default=-1) < op for op, ops in enumerate(before)):
+        return tuple(range(len(inputs)))
+    try:
+        return tuple(TopologicalSorter(dict(enumerate(before))).static_order())
+    except CycleError as error:
+        cycle = " -> ".join(str(op) for op in error.args[1])
+        raise ValueError(f"operations {cycle} wait for each other") from None
