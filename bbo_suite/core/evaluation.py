@@ -39,7 +39,7 @@ def evaluate(problem: Problem, configs: NDArray, with_parts: bool = False) -> Ev
     values, seconds = np.full(n, np.inf), np.zeros(n)
     status = np.full(n, Status.FORBIDDEN, np.int8)
     reasons = dict.fromkeys(np.flatnonzero(~allowed).tolist(), "a known constraint forbids it")
-    parts = None
+    parts = Parts.of_none(n) if with_parts and problem.tells_parts else None
     if allowed.any():
         places = np.flatnonzero(allowed)
         done = _evaluate(problem, configs[allowed], with_parts)

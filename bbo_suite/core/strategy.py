@@ -11,6 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from ..parts.parts import Parts
 from .task import Task
 
 
@@ -30,11 +31,14 @@ class Strategy(ABC):
 
     Attributes:
       uses_structure: True if the strategy uses what the problem declares about its parameters.
+      uses_parts: True if the strategy uses the costs of parts. Then it sees the structure, too, with what the problem
+        declares of parts, and implements `tell(configs, values, parts=None)`.
       has_variants: True if the class represents several strategies, with ids `id:NAME`; see `variants` and `variant`.
     """
 
     Options: ClassVar[type] = NoOptions
     uses_structure: ClassVar[bool] = False
+    uses_parts: ClassVar[bool] = False
     has_variants: ClassVar[bool] = False
     pretrain: ClassVar[Callable[..., None] | None] = None
     """A class method, if the strategy can be trained on some problems and used on others; see `pretraining.pretrain`.
@@ -90,3 +94,13 @@ class Strategy(ABC):
         `score/NAME` is the cross-validated R^2 of a model.
         """
         return {}
+
+
+def tell(strategy: Strategy, configs: NDArray, values: NDArray[np.float64], parts: Parts | None) -> None:
+    """Tell a strategy the `(k,)` costs of the last batch, and those of its parts if it uses them.
+
+    Args:
+      parts: None for a problem that tells none.
+    """
+    with_parts: Any = strategy.tell
+    with_parts(configs, values, parts) if strategy.uses_parts else strategy.tell(configs, values)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,11 @@ class Parts:
     keys: NDArray[np.uint64]
     counts: NDArray[np.float64]
     costs: NDArray[np.float64]
+
+    @classmethod
+    def of_none(cls, n: int) -> Self:
+        """Return the parts of n candidates that have none, because they were not evaluated."""
+        return cls(np.zeros(n + 1, np.int64), np.empty(0, np.uint64), np.empty(0), np.empty(0))
 
     def spread(self, places: NDArray[np.int64], n: int) -> Parts:
         """Return the parts of n candidates, of which those at `places`, ascending, have these and the others none."""

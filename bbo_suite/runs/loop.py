@@ -10,7 +10,7 @@ from contextlib import suppress
 from numpy.typing import NDArray
 
 from ..core.problem import Problem
-from ..core.strategy import Strategy
+from ..core.strategy import Strategy, tell
 from ..core.task import Strategies
 from ..errors import UserError, error_boundary
 from ..store.diagnostics import Diagnostics
@@ -71,9 +71,10 @@ def _loop(
 ) -> bool:
     """Return True if the run is complete, False if it was stopped."""
     owner = f"strategy {run.strategy}"
-    log, diagnostics = RunLog(problem, folder, keep_all), Diagnostics(folder.path)
     with error_boundary(f"problem {run.problem}", "structure"):
-        task = problem.task(strategy_class.uses_structure, strategies)
+        task = problem.task(strategy_class.uses_structure, strategies, strategy_class.uses_parts)
+    with_parts = strategy_class.uses_parts and problem.tells_parts
+    log, diagnostics = RunLog(problem, folder, keep_all, with_parts), Diagnostics(folder.path)
     clock = time.perf_counter()
     with error_boundary(owner, "its constructor"):
         options = strategy_class.Options(**run.options)
@@ -90,11 +91,11 @@ def _loop(
         configs = checked(problem, proposed, wanted, owner)
         if not len(configs):
             return log.end("covered", stopped)
-        values = log.values(configs, strategy_seconds)
+        values, parts = log.values(configs, strategy_seconds)
         clock = time.perf_counter()
         if log.done < run.budget:
             with error_boundary(owner, "tell"):
-                strategy.tell(configs, values)
+                tell(strategy, configs, values, parts)
             with error_boundary(owner, "diagnostics"):
                 numbers = strategy.diagnostics()
             diagnostics.take(log.done, numbers)

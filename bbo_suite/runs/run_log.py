@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.evaluation import evaluate
-from ..core.problem import Problem, Status
+from ..core.problem import Evaluations, Problem, Status
 from ..errors import UserError
+from ..parts.parts import Parts, concatenated
+from ..store.parts_log import PartsLog
 from ..store.rows import Row
 from ..store.run_folder import RunFolder
 from .finalists import Finalists
@@ -19,14 +21,19 @@ from .finalists import Finalists
 class RunLog:
     """Reads the stored rows of a run and appends new ones.
 
+    Args:
+      with_parts: True to ask for the costs of parts and to log them.
+
     Attributes:
       done: number of evaluations so far, including replayed ones.
       seconds: their total time, including the strategy's own.
     """
 
-    def __init__(self, problem: Problem, folder: RunFolder, keep_all: bool) -> None:
+    def __init__(self, problem: Problem, folder: RunFolder, keep_all: bool, with_parts: bool = False) -> None:
         self._problem, self._folder, self._keep_all = problem, folder, keep_all
-        self._stored = folder.rows()
+        self._stored, self._parts = folder.rows(), PartsLog(folder.path) if with_parts else None
+        if self._parts:
+            folder.sync_first = self._parts.sync
         self.done = 0
         self.seconds = 0.0
         self._best = np.inf
@@ -37,8 +44,8 @@ class RunLog:
         """True once all stored rows are replayed, so that the next batch is evaluated."""
         return self.done >= self._folder.stored
 
-    def values(self, configs: NDArray, strategy_seconds: float) -> NDArray[np.float64]:
-        """Return the `(n,)` costs of a batch; those that are not stored yet are evaluated and stored."""
+    def values(self, configs: NDArray, strategy_seconds: float) -> tuple[NDArray[np.float64], Parts | None]:
+        """Return the `(n,)` costs of a batch, and its parts; what is not stored yet is evaluated and stored."""
         digests = self._problem.space.digests(configs)
         left = max(0, self._folder.stored - self.done)  # beyond them the file holds what was appended since
         known = list(islice(self._stored, min(left, len(configs))))
@@ -47,17 +54,28 @@ class RunLog:
                 raise self._other(f"the strategy now proposes another candidate for evaluation {row.evaluation}")
         values = np.array([row.value for row in known])
         self._best = min(self._best, values.min(initial=np.inf))
+        parts = [self._parts.replay(self.done + 1, len(known))] if self._parts and known else []
         new = configs[len(known) :]
         rows: list[Row] = []
         if len(new):
-            rows = list(self._evaluate(new, digests[len(known) :], len(known), strategy_seconds / len(configs)))
+            result = evaluate(self._problem, new, with_parts=self._parts is not None)
+            first = self.done + len(known) + 1
+            rows = list(self._rows(result, new, digests[len(known) :], first, strategy_seconds / len(configs)))
+            if self._parts:
+                parts.append(self._told(result))
+                self._parts.append(first, parts[-1])
             self._folder.append(rows)
             values = np.append(values, [row.value for row in rows])
         if self._problem.noisy:
             self._finalists.add(self.done, configs, digests, values)
         self.done += len(configs)
         self.seconds += sum(row.strategy_seconds + row.evaluation_seconds for row in (*known, *rows))
-        return values
+        return values, concatenated(parts) if parts else None
+
+    def _told(self, result: Evaluations) -> Parts:
+        if result.parts is None:
+            raise UserError(f"problem {self._problem.id}: evaluate_parts returned no parts")
+        return result.parts
 
     def end(self, reason: str, stopped: Callable[[], bool]) -> bool:
         """Mark the run as complete, after a check that the folder holds no further rows.
@@ -75,13 +93,14 @@ class RunLog:
         why = self._folder.doubt or "the strategy, its libraries or the processor changed"
         return UserError(f"{self._folder.path}: {what}; {why}; choose another --study (no file was changed)")
 
-    def _evaluate(self, configs: NDArray, digests: list[str], skipped: int, strategy_seconds: float) -> Iterator[Row]:
-        space, result = self._problem.space, evaluate(self._problem, configs)
+    def _rows(
+        self, result: Evaluations, configs: NDArray, digests: list[str], first: int, strategy_seconds: float
+    ) -> Iterator[Row]:
+        """Yield the rows of a batch from evaluation `first` on."""
         assert result.seconds is not None
         columns = zip(digests, result.values.tolist(), result.status.tolist(), result.seconds.tolist(), strict=True)
         for i, (digest, value, status, seconds) in enumerate(columns):
             kept = self._keep_all or value < self._best
             self._best = min(self._best, value)
-            config, reason = space.pack(configs[i]) if kept else "", result.reasons.get(i, "")
-            number = self.done + skipped + i + 1
-            yield Row(number, digest, value, Status(status), strategy_seconds, seconds, config, reason)
+            config, reason = self._problem.space.pack(configs[i]) if kept else "", result.reasons.get(i, "")
+            yield Row(first + i, digest, value, Status(status), strategy_seconds, seconds, config, reason)

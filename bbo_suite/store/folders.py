@@ -18,7 +18,7 @@ _Content = TypeVar("_Content")
 
 STUDY, PLANNED = "study.json", "planned.jsonl"
 RUN, ROWS, END, ERROR, DIAGNOSTICS = "run.json", "rows.csv", "end.json", "error.txt", "diagnostics.csv"
-REMEASURED = "remeasured.csv"
+PARTS, REMEASURED = "parts.csv", "remeasured.csv"
 LOCK, STOPPED = ".lock", "stopped"
 
 

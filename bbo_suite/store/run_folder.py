@@ -6,7 +6,7 @@ import math
 import os
 import time
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -38,6 +38,7 @@ class RunFolder:
 
     Attributes:
       stored: the number of rows when the folder was entered.
+      sync_first: brings to disk what the rows need; it is called before they are brought there.
 
     Raises:
       UserError: the folder cannot be written, another process holds it, or it holds another run or a damaged log.
@@ -48,6 +49,7 @@ class RunFolder:
         self._head = {**identity, **facts}
         self._identity = dict(identity)
         self._patience = patience
+        self.sync_first: Callable[[], None] = lambda: None
 
     def __enter__(self) -> Self:
         with disk_errors(self.path):
@@ -138,6 +140,7 @@ class RunFolder:
             raise UserError(f"another process has written {self.path / ROWS}; {advice}")
 
     def _sync(self) -> None:
+        self.sync_first()
         os.fsync(self._file)
         self._synced = time.monotonic()
 

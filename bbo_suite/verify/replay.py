@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.problem import Problem
-from ..core.strategy import Strategy
+from ..core.strategy import Strategy, tell
 from ..core.task import Strategies
 from ..errors import UserError, error_boundary
 from ..runs.loop import checked
+from ..store.parts_log import PartsLog
 from ..store.stored_run import StoredRun
 
 
@@ -26,9 +27,10 @@ def replay(
     """
     owner, own = f"strategy {run.identity.strategy}", run.identity
     with error_boundary(f"problem {own.problem}", "structure"):
-        task = problem.task(strategy_class.uses_structure, strategies)
+        task = problem.task(strategy_class.uses_structure, strategies, strategy_class.uses_parts)
     with error_boundary(owner, "its constructor"):
         strategy = strategy_class(task, own.budget, own.generator(), strategy_class.Options(**own.options))
+    log = PartsLog(run.path) if strategy_class.uses_parts and problem.tells_parts else None
     done, batches = 0, [np.empty((0, len(problem.space)), problem.space.dtype)]
     while done < min(most, len(run.rows)):
         wanted = min(own.batch, own.budget - done)
@@ -40,8 +42,9 @@ def replay(
         batches.append(configs[: len(known)])
         done += len(configs)
         if done < len(run.rows):  # otherwise the replay ends, and the last batch may be incomplete
+            parts = log.replay(known[0].evaluation, len(known)) if log else None
             with error_boundary(owner, "tell"):
-                strategy.tell(configs, np.array([row.value for row in known]))
+                tell(strategy, configs, np.array([row.value for row in known]), parts)
                 strategy.diagnostics()
     return np.concatenate(batches)
 

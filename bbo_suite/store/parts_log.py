@@ -1,0 +1,152 @@
+"""A run's log `parts.csv`: the parts that each evaluation told, so that a replay tells the same.
+
+A line holds how an evaluation differs from the one before it. Parts have numbers, in the order in which they first
+appear. `KEY*COUNT=COST` is a part that appears for the first time, `+NUMBER` one that is there again, with `*COUNT` or
+`=COST` if these have changed, `-NUMBER` one that is gone.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import UserError
+from ..files.writing import disk_errors
+from ..parts.parts import Parts
+from .folders import PARTS, ROWS
+from .rows import damaged
+from .sealed import sealed, unsealed
+
+_HEADER = "evaluation,parts,check\n"
+_TOKEN = re.compile(r"([+-]\d+|[0-9a-f]{16})(?:\*([^=*]+))?(?:=([^=*]+))?")
+
+Told = dict[int, tuple[float, float]]
+"""Count and cost of each part of a candidate, by key."""
+
+
+class PartsLog:
+    """Replays the parts of a run's stored evaluations, then appends those of new ones.
+
+    Args:
+      run: the run's folder.
+    """
+
+    def __init__(self, run: Path) -> None:
+        self._path = run / PARTS
+        self._last: Told = {}
+        self._known: Told = {}
+        self._keys: list[int] = []
+        self._numbers: dict[int, int] = {}
+        self._length = 0
+        self._stored = self._read()
+
+    def append(self, first: int, parts: Parts) -> None:
+        """Write the parts of the candidates from evaluation `first` on; their rows must be written after them."""
+        text = "".join(self._line(first + i, told) for i, told in enumerate(by_candidate(parts)))
+        with disk_errors(self._path), self._path.open("r+b" if self._path.exists() else "w+b") as file:
+            file.truncate(self._length)  # lines whose rows a crash has kept from being written
+            file.seek(self._length)
+            file.write((text if self._length else _HEADER + text).encode())
+            self._length = file.tell()
+
+    def sync(self) -> None:
+        """Wait until everything is on disk."""
+        with disk_errors(self._path), self._path.open("rb") as file:
+            os.fsync(file.fileno())
+
+    def _line(self, evaluation: int, told: Told) -> str:
+        gone = [f"-{self._numbers[key]}" for key in self._last if key not in told]
+        there = [self._token(key, part) for key, part in told.items() if self._last.get(key) != part]
+        self._last = told
+        return sealed(f"{evaluation},{' '.join(gone + there)},")
+
+    def _token(self, key: int, part: tuple[float, float]) -> str:
+        count, cost = part
+        if key in self._known:
+            before = self._known[key]
+            changed = f"*{count!r}" * (count != before[0]) + f"={cost!r}" * (cost != before[1])
+            token = f"+{self._numbers[key]}{changed}"
+        else:
+            self._number(key)
+            token = f"{key:016x}*{count!r}={cost!r}"
+        self._known[key] = part
+        return token
+
+    def _number(self, key: int) -> None:
+        self._numbers[key] = len(self._keys)
+        self._keys.append(key)
+
+    def replay(self, first: int, count: int) -> Parts:
+        """Return the parts of `count` candidates, whose rows are stored from evaluation `first` on.
+
+        Raises:
+          UserError: the file is damaged, or ends before them.
+        """
+        told = []
+        for evaluation in range(first, first + count):
+            stored, self._length = next(self._stored, (None, self._length))
+            if stored != evaluation:
+                remedy = (
+                    f"delete line {evaluation + 1} of {ROWS} and all after it: these evaluations are then made again"
+                )
+                raise UserError(f"{self._path} lacks evaluation {evaluation}; nothing was changed: {remedy}")
+            told.append(self._last)
+        return _parts(told)
+
+    def _read(self) -> Iterator[tuple[int, int]]:
+        """Yield the evaluation of each complete line and where the line ends, once it is applied to `_last`."""
+        if not self._path.exists():
+            return
+        end = 0
+        with self._path.open("rb") as lines:
+            for number, line in enumerate(lines, start=1):
+                end += len(line)
+                if not line.endswith(b"\n"):
+                    return
+                if number > 1:
+                    yield self._apply(line.decode(errors="replace"), number), end
+                elif line != _HEADER.encode():
+                    raise damaged(self._path, number, "this is not its header")
+
+    def _apply(self, line: str, number: int) -> int:
+        """Bring `_last` to the evaluation of a line, and return the evaluation."""
+        try:
+            evaluation, tokens, _ = unsealed(line).split(",")
+            self._last = dict(self._last)  # the dictionary before was given out
+            for token in tokens.split():
+                self._take(token)
+            return int(evaluation)
+        except (ValueError, LookupError) as error:
+            raise damaged(self._path, number, str(error)) from None
+
+    def _take(self, token: str) -> None:
+        if not (fields := _TOKEN.fullmatch(token)):
+            raise ValueError(f"{token!r} is not a part")
+        name, count, cost = fields.groups()
+        key = self._keys[int(name[1:])] if name[0] in "+-" else int(name, 16)
+        if name[0] == "-":
+            del self._last[key]
+            return
+        if key not in self._numbers:
+            self._number(key)
+        before = self._known.get(key, (1.0, np.inf))
+        self._known[key] = self._last[key] = (float(count or before[0]), float(cost or before[1]))
+
+
+def by_candidate(parts: Parts) -> Iterator[Told]:
+    """Yield the parts of each candidate."""
+    pairs = list(zip(parts.keys.tolist(), zip(parts.counts.tolist(), parts.costs.tolist(), strict=True), strict=True))
+    yield from (dict(pairs[start:end]) for start, end in pairwise(parts.starts.tolist()))
+
+
+def _parts(told: list[Told]) -> Parts:
+    """Return the parts of candidates in the order of `Parts.merged`."""
+    ordered = [(key, *parts[key]) for parts in told for key in sorted(parts)]
+    keys, counts, costs = zip(*ordered, strict=True) if ordered else ((), (), ())
+    starts = np.cumsum([0, *map(len, told)])
+    return Parts(starts, np.array(keys, np.uint64), np.array(counts, np.float64), np.array(costs, np.float64))
