@@ -35,6 +35,24 @@ class Graph:
 
 
 @dataclass(frozen=True, repr=False)
+class Capacity:
+    """A limit that is known without an evaluation: at no step may the usages of what lives add up to more.
+
+    Attributes:
+      firsts: `(d + 1,)` where the usages of each parameter begin.
+      usages: `(sum of sizes,)` int64; index v of parameter i uses `usages[firsts[i] + v]`.
+      begins, ends: `(d,)` the steps in which parameter i uses it: from `begins[i]` up to, not including, `ends[i]`.
+      limit: the most that all may use at a step.
+    """
+
+    firsts: NDArray[np.int64]
+    usages: NDArray[np.int64]
+    begins: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    limit: int
+
+
+@dataclass(frozen=True, repr=False)
 class Structure:
     """What a problem declares about its parameters.
 
@@ -48,6 +66,7 @@ class Structure:
       nodes: `(d,)` the node of the graph that each parameter decides, -1 for none.
       passes: the chain of passes that the parameters belong to, if there is one.
       parts: says which parts any candidate has, if the problem can say so without an evaluation.
+      capacity: a limit on what all parameters use together, if there is one; a candidate above it fails.
     """
 
     starts: NDArray[np.int64]
@@ -59,6 +78,7 @@ class Structure:
     nodes: NDArray[np.int32] | None = None
     passes: MultiPass | None = None
     parts: Decomposition | None = None
+    capacity: Capacity | None = None
 
     def __repr__(self) -> str:
         """Return the number of interactions, the names of the features, the graph and the passes."""
@@ -67,6 +87,7 @@ class Structure:
         parts += [] if self.graph is None else [repr(self.graph)]
         parts += [] if self.passes is None else [f"passes: {', '.join(self.passes.passes)}"]
         parts += [] if self.parts is None else [f"features of parts: {', '.join(self.parts.feature_names)}"]
+        parts += [] if self.capacity is None else [f"capacity {self.capacity.limit:,}"]
         return f"Structure({'; '.join(parts)})"
 
 

@@ -1,0 +1,1 @@
+"""Sharding: how each tensor of a program lies on a mesh of devices."""

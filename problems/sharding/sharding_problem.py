@@ -1,0 +1,176 @@
+"""Which way each tensor of a program lies on a mesh of devices."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbo_suite import Evaluations, Graph, Parts, Problem, Space, Status, Structure, UserError
+from bbo_suite.core.task import Capacity
+from bbo_suite.parts.pairs import PairDecomposition
+
+from .graph import IMPOSSIBLE, ShardingGraph
+from .references import REFERENCES, SOURCE, Reference
+
+VERSION = "1"
+"""Increase it when the cost of a candidate changes."""
+PENALTY = "@penalty"
+
+
+class ShardingProblem(Problem):
+    """A strategy for each node of a program: how its tensor is divided among devices.
+
+    `sharding:FILE` reads a problem of the ASPLOS 2025 contest on intra-operator parallelism, plain or gzipped. The cost
+    is the sum of a cost for each node and strategy, and one for each edge and pair of strategies. All are integers. A
+    cost of 10^18 or more means "impossible". Each strategy needs memory while its node lives, and there is a limit.
+
+    A candidate with an impossible cost, or above the limit, fails. In the variant `sharding:FILE@penalty` it pays
+    instead: 10^18 for each impossible cost, and 10^18 times the share by which it is above the limit. That variant
+    tells no parts, because what the memory costs is not a part.
+
+    The default is the candidate of least memory, repaired where it is impossible. It is feasible and no more, so look
+    at the gap to the best known cost and not at the speedup.
+    """
+
+    variant_marks: ClassVar[str] = "@"
+    instances: ClassVar[tuple[str, ...]] = ()
+    unit = "cost"
+
+    def __init__(self, instance: str | Path) -> None:
+        """Build or read the graph.
+
+        Args:
+          instance: the `Path` of a user's file, with the variant if one is wanted.
+
+        Raises:
+          UserError: the file cannot be read, its content is wrong, or no feasible candidate is found.
+        """
+        from .contest_file import read
+        from .default import feasible
+        from .evaluation import Evaluator
+
+        path = Path(str(instance).removesuffix(PENALTY))
+        self._pays = str(instance).endswith(PENALTY)
+        self.graph: ShardingGraph = read(path)
+        self._evaluator = Evaluator(self.graph)
+        self.space = Space(self.graph.sizes, names="node {}".format)
+        default = feasible(self.graph, self._evaluator.arrays)
+        if default is None:
+            raise UserError(f"cannot use {path}: no candidate without an impossible cost was found; raise the limit")
+        self.default = default.astype(self.space.dtype)
+        self.reference: Reference | None = REFERENCES.get(self.graph.digest)
+        self.optimum = self.reference.optimum if self.reference else None
+
+    @classmethod
+    def from_file(cls, path: str) -> Self:
+        """Return the problem in a user's file.
+
+        Raises:
+          UserError: it cannot be read, its content is wrong, or no feasible candidate is found.
+        """
+        return cls(Path(path))
+
+    def evaluate(self, configs: NDArray) -> Evaluations:
+        """Return the costs of `(n, d)` candidates."""
+        rest, impossible, memory, steps = self._evaluator.run(configs).T
+        limit = np.iinfo(np.int64).max if self.graph.limit is None else self.graph.limit
+        if self._pays:
+            over = np.maximum(memory - limit, 0) / max(1, limit)
+            return Evaluations.of(rest + float(IMPOSSIBLE) * (impossible + over))
+        failed = (impossible > 0) | (memory > limit)
+        status = np.where(failed, Status.COMPILE_ERROR, Status.OK).astype(np.int8)
+        reasons = {
+            i: _reason(int(impossible[i]), int(memory[i]), int(self.graph.times[steps[i]]), limit)
+            for i in np.flatnonzero(failed).tolist()
+        }
+        return Evaluations(np.where(failed, np.inf, rest), status, reasons)
+
+    def evaluate_parts(self, configs: NDArray) -> Evaluations:
+        """Return the costs of candidates, and those of their nodes and edges; an impossible one is infinite."""
+        told = self.evaluate(configs)
+        if self._pays:
+            return told
+        places = self.graph.places(configs)
+        n, p = places.shape
+        costs = self.graph.tables[places.ravel()].astype(np.float64)
+        costs[costs >= IMPOSSIBLE] = np.inf
+        keys = places.ravel().astype(np.uint64)
+        parts = Parts(np.arange(0, n * p + 1, p), keys, np.ones(n * p), costs)
+        return Evaluations(told.values, told.status, told.reasons, parts=parts)
+
+    @property
+    def tells_parts(self) -> bool:
+        """False for the variant in which failures pay."""
+        return not self._pays
+
+    def structure(self) -> Structure:
+        """Return the graph, the memory of each strategy, and the decomposition into nodes and edges."""
+        graph = self.graph
+        n, both = len(graph.sizes), np.concatenate([graph.edges, graph.edges[:, ::-1]])
+        pairs = np.unique(both, axis=0)
+        starts = np.searchsorted(pairs[:, 0], np.arange(n + 1))
+        features, names = graph.features()
+        return Structure(
+            starts,
+            pairs[:, 1].astype(np.int32),
+            features,
+            names,
+            Graph(features, names, graph.edges.astype(np.int32)),
+            nodes=np.arange(n, dtype=np.int32),
+            parts=None if self._pays else self._decomposition(),
+            capacity=None
+            if graph.limit is None
+            else Capacity(graph.firsts, graph.usages, graph.begins, graph.ends, graph.limit),
+        )
+
+    def _decomposition(self) -> PairDecomposition:
+        graph = self.graph
+        n, m = len(graph.sizes), len(graph.edges)
+        first = np.concatenate([np.arange(n), graph.edges[:, 0]])
+        second = np.concatenate([np.full(n, -1), graph.edges[:, 1]])
+        is_edge = np.repeat([0.0, 1.0], [n, m])[:, None]
+        return PairDecomposition(graph.sizes, first, second, graph.starts, is_edge, ("edge",))
+
+    def fingerprint(self) -> str:
+        """Return a text that changes with the graph and the default."""
+        content = f"{VERSION}|{self._pays}|{self.graph.digest}|{self.default.tolist()}"
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+    def baselines(self) -> dict[str, float]:
+        """Return the published costs of XLA and of teams of the contest, if the file is one of theirs."""
+        return {} if self.reference is None else dict(self.reference.costs)
+
+    def facts(self) -> dict[str, str]:
+        """Return the size of the graph, its memory limit, and what is published about it."""
+        graph, known = self.graph, self.reference
+        free = int((graph.sizes > 1).sum())
+        facts = {
+            "program": known.program if known else graph.name or "unnamed",
+            "nodes": f"{len(graph.sizes):,}, of which {free:,} have a choice",
+            "edges": f"{len(graph.edges):,}",
+            "memory limit": "none" if graph.limit is None else f"{graph.limit:,} bytes",
+        }
+        if known:
+            bound = "" if known.bound is None else f"; no candidate costs less than {known.bound:,.0f}"
+            facts["best known"] = f"{known.best:,.0f}{bound}"
+            facts["published"] = "; ".join(f"{name} {cost:,.0f}" for name, cost in known.costs.items())
+            facts["source of results"] = SOURCE
+        return facts
+
+    def usage(self) -> str:
+        """Return what the numbers are."""
+        return "the strategy of each node, by its number in the file; the contest's solution lists them in this order"
+
+    def paste(self, config: NDArray) -> str:
+        """Return the strategies as the contest's solution: a list in JSON."""
+        return str(config.tolist())
+
+
+def _reason(impossible: int, memory: int, time: int, limit: int) -> str:
+    if impossible:
+        return f"{impossible:,} of its costs mean impossible"
+    return f"it needs {memory:,} bytes at time {time}, and the limit is {limit:,}"
