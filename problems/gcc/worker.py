@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -49,7 +48,7 @@ def serve(gcc: str, source: str, seeds: tuple[int, ...]) -> Callable[[Any, Enter
     Raises:
       ValueError: the program does not compile, or `run` does not return.
     """
-    return Program(gcc, source, Path(tempfile.mkdtemp()), seeds).answer  # below the child's own folder
+    return Program(gcc, source, Path.cwd(), seeds).answer
 
 
 class Program:

@@ -1,5 +1,6 @@
 """GCC's flags on small programs: which are offered, which programs are refused, and that results are compared."""
 
+import dataclasses
 import os
 import shutil
 import subprocess
@@ -159,9 +160,7 @@ def test_a_program_that_does_not_end_is_refused_in_one_sentence(tmp_path, monkey
 def test_a_compiler_that_crashes_or_hangs_costs_one_candidate(fake_gcc, tmp_path, monkeypatch):
     fake_gcc(f'case "$*" in *-fgcse*) kill -SEGV $$;; *-ftracer*) sleep 60;; esac; exec {GCC} "$@"')
     problem = GccProblem("hash")
-    problem._workers._service = type(problem._workers._service)(
-        problem._workers._service.target, problem._workers._service.arguments, seconds=3
-    )
+    problem._workers._service = dataclasses.replace(problem._workers._service, seconds=3)
     answers = problem._workers.map([(), ("-fgcse",), ("-ftracer",), ()])
     assert answers[0].value == answers[3].value > 0
     assert answers[1].value[0] == "compile_error" and answers[2].failure == "timeout"
