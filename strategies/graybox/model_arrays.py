@@ -1,0 +1,147 @@
+"""A fitted regressor in a form that compiled code evaluates."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .compiled import compiled
+
+
+class ModelArrays(NamedTuple):
+    """A fitted model: log cost = offset + a linear model, or trees, or a network.
+
+    Attributes:
+      estimate: `(1,)` the feature whose logarithm is the offset; -1 for no offset.
+      noise: `(1,)` the standard deviation of what the model does not explain.
+      centre, scale: `(f,)` of the features' logarithms.
+      weights: `(f + 1,)` of the linear model, the constant last; empty without one.
+      roots: `(t,)` the first node of each tree; empty without trees.
+      rate: `(2,)` the weight of each tree, and the constant that they start from.
+      feature, threshold, left, right, value: of the nodes of all trees; a leaf has feature -1.
+      first, second: `(f + 1, h)` and `(h + 1,)` weights of the network's layers, constants last; empty without one.
+    """
+
+    estimate: NDArray[np.int64]
+    noise: NDArray[np.float64]
+    centre: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    roots: NDArray[np.int64]
+    rate: NDArray[np.float64]
+    feature: NDArray[np.int64]
+    threshold: NDArray[np.float64]
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    value: NDArray[np.float64]
+    first: NDArray[np.float64]
+    second: NDArray[np.float64]
+
+
+def arrays(centre: NDArray, scale: NDArray, estimate: int | None, noise: float, **others: NDArray) -> ModelArrays:
+    """Return the arrays of a model; what is not given is empty, and a model of nothing adds 0."""
+    empty: dict[str, Any] = {name: np.empty(0) for name in ("rate", "threshold", "value", "second")}
+    empty |= {name: np.empty(0, np.int64) for name in ("roots", "feature", "left", "right")}
+    empty |= {"first": np.empty((0, 0)), "weights": np.zeros(len(centre) + 1)}
+    single = {"estimate": np.array([-1 if estimate is None else estimate]), "noise": np.array([noise])}
+    given = empty | single | {"centre": centre, "scale": scale} | others
+    return ModelArrays(**{name: np.ascontiguousarray(array) for name, array in given.items()})
+
+
+def of_ridge(fitted: Any) -> dict[str, NDArray]:  # noqa: ANN401 - scikit-learn has no types
+    """Return the arrays of a scaler and a linear model."""
+    scaler, ridge = fitted[0], fitted[1]
+    weights = ridge.coef_ / scaler.scale_
+    return {"weights": np.append(weights, ridge.intercept_ - weights @ scaler.mean_)}
+
+
+def of_network(fitted: Any) -> dict[str, NDArray]:  # noqa: ANN401
+    """Return the arrays of a scaler and a network with one hidden layer."""
+    scaler, network = fitted[0], fitted[1]
+    first, second = (np.vstack([w, b]) for w, b in zip(network.coefs_, network.intercepts_, strict=True))
+    first[-1] -= (scaler.mean_ / scaler.scale_) @ first[:-1]
+    first[:-1] /= scaler.scale_[:, None]
+    return {"first": first, "second": second[:, 0]}
+
+
+def of_forest(fitted: Any) -> dict[str, NDArray]:  # noqa: ANN401
+    """Return the arrays of a random forest."""
+    trees = [tree.tree_ for tree in fitted.estimators_]
+    return _of_trees(trees, 0.0, 1 / len(trees))
+
+
+def of_boosting(fitted: Any) -> dict[str, NDArray]:  # noqa: ANN401
+    """Return the arrays of boosted trees."""
+    trees = [tree.tree_ for tree in fitted.estimators_[:, 0]]
+    return _of_trees(trees, float(fitted.init_.constant_[0, 0]), fitted.learning_rate)
+
+
+def _of_trees(trees: list[Any], base: float, rate: float) -> dict[str, NDArray]:
+    roots = np.cumsum([0, *(tree.node_count for tree in trees[:-1])]).astype(np.int64)
+    children = [(tree.children_left + r, tree.children_right + r) for tree, r in zip(trees, roots, strict=True)]
+    return {
+        "roots": roots,
+        "rate": np.array([rate, base]),
+        "feature": np.concatenate([np.where(tree.children_left < 0, -1, tree.feature) for tree in trees]),
+        "threshold": np.concatenate([tree.threshold for tree in trees]),
+        "value": np.concatenate([tree.value[:, 0, 0] for tree in trees]),
+        "left": np.concatenate([child[0] for child in children]),
+        "right": np.concatenate([child[1] for child in children]),
+    }
+
+
+OF = {"ridge": of_ridge, "forest": of_forest, "boosting": of_boosting, "network": of_network}
+"""By regressor: a function that takes it, fitted, and returns its arrays."""
+
+
+@compiled()
+def predict_all(model: ModelArrays, features: NDArray) -> NDArray:
+    """Return the `(m,)` log costs of parts with `(m, f)` features."""
+    logs, room = np.empty(len(features)), np.empty(features.shape[1])
+    for i in range(len(features)):
+        room[:] = features[i]
+        logs[i] = predict(model, room)
+    return logs
+
+
+@compiled(runtime=False)
+def predict(model: ModelArrays, features: NDArray) -> float:
+    """Return the log cost of a part; its `(f,)` features are overwritten."""
+    offset, estimate = 0.0, model.estimate[0]
+    for i in range(len(features)):
+        log = np.log(features[i]) if i == estimate else np.log1p(features[i])
+        offset += log if i == estimate else 0.0
+        features[i] = (log - model.centre[i]) / model.scale[i]
+    if len(model.roots) > 0:
+        return offset + _trees(model, features)
+    if len(model.second) > 0:
+        return offset + _network(model, features)
+    log = model.weights[len(features)]
+    for i in range(len(features)):
+        log += model.weights[i] * features[i]
+    return offset + log
+
+
+@compiled(runtime=False)
+def _trees(model: ModelArrays, features: NDArray) -> float:
+    log = model.rate[1]
+    for root in model.roots:
+        node = root
+        while model.feature[node] >= 0:
+            go_left = np.float32(features[model.feature[node]]) <= model.threshold[node]
+            node = model.left[node] if go_left else model.right[node]
+        log += model.rate[0] * model.value[node]
+    return log
+
+
+@compiled(runtime=False)
+def _network(model: ModelArrays, features: NDArray) -> float:
+    log, last = model.second[-1], len(features)
+    for unit in range(len(model.second) - 1):
+        total = model.first[last, unit]
+        for i in range(last):
+            total += model.first[i, unit] * features[i]
+        log += model.second[unit] * max(total, 0.0)
+    return log

@@ -1,0 +1,19 @@
+"""The options of `graybox`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bbo_suite import option
+
+
+@dataclass(frozen=True)
+class GrayBoxOptions:
+    """Options of `graybox`."""
+
+    sweeps: float = option(1.0, "virtual steps for each candidate, in turns of all parameters", low=0, high=1000)
+    heat: float = option(1.0, "initial temperature, in median cost differences of a virtual step", low=0, high=100)
+    models: bool = option(True, "predict parts that are not measured; else they cost what the compiler estimates")
+    memory: bool = option(True, "remember what parts cost; else all are predicted")
+    draws: bool = option(True, "draw predictions with their uncertainty (Thompson sampling)")
+    estimate: bool = option(True, "use the compiler's own estimate of a part, where the task declares one")

@@ -1,0 +1,67 @@
+"""Search on the costs of parts."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from bbo_suite import Decomposition, Parts, Strategy, Task
+
+from ..annealing import Annealing, AnnealingOptions
+from .options import GrayBoxOptions
+from .part_search import PartSearch
+
+
+class GrayBox(Strategy):
+    """Learns what each part of a program costs, and searches on that (Kaufman et al. 2021; Russo et al. 2018).
+
+    The task says which parts a candidate has without an evaluation. What an evaluation tells of each part is
+    remembered, and a regressor, chosen by cross-validated score, predicts the log cost of the others from their
+    features. Each candidate is the end of a simulated annealing of thousands of steps on these costs, from the best
+    candidate so far, under predictions that are drawn anew (Thompson sampling). A step changes one parameter, or sets
+    those that decide one node, those with equal features, or a stretch of them, to one value.
+
+    A task that does not declare its parts, or tells no costs of them, is searched by `annealing`.
+
+    Memory: a row of features for each part that was measured, and a table of up to a million predictions.
+    """
+
+    Options: ClassVar[type] = GrayBoxOptions
+    options: GrayBoxOptions
+    uses_structure: ClassVar[bool] = True
+    uses_parts: ClassVar[bool] = True
+
+    def __init__(self, task: Task, budget: int, rng: Generator, options: GrayBoxOptions) -> None:
+        super().__init__(task, budget, rng, options)
+        declared = task.structure
+        if declared is not None and declared.parts is not None and _is_followed(declared.parts, task):
+            self._search: PartSearch | Annealing = PartSearch(task.space, task.default, declared, options, rng)
+        else:
+            self._search = Annealing(task, budget, rng, AnnealingOptions())
+
+    def ask(self, n: int) -> NDArray:
+        """Return at most 20 candidates: first the default, then the ends of virtual searches."""
+        return self._search.ask(n)
+
+    def tell(self, configs: NDArray, values: NDArray[np.float64], parts: Parts | None = None) -> None:
+        """Learn the costs of candidates and of their parts."""
+        if isinstance(self._search, PartSearch) and parts is None:
+            self._search = Annealing(self.task, self.budget, self.rng, AnnealingOptions())
+            self._search.ask(1)  # the default, as ours was
+        if isinstance(self._search, PartSearch) and parts is not None:
+            self._search.tell(configs, values, parts)
+        elif isinstance(self._search, Annealing):
+            self._search.tell(configs, values)
+
+    def diagnostics(self) -> dict[str, float]:
+        """Return the scores of the regressors and the number of parts that were measured."""
+        return self._search.diagnostics()
+
+
+def _is_followed(parts: Decomposition, task: Task) -> bool:
+    """Return whether compiled code can follow the parts of any row; not where constraints forbid some."""
+    free = not task.space.components and not task.space.free_permutations
+    return free and parts.cursor(task.default) is not None

@@ -1,0 +1,144 @@
+"""Annealing on what parts are believed to cost: no step is an evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .beliefs import Beliefs, price
+from .compiled import compiled
+from .price_table import KNOWN, PENDING, find
+from .proposals import Proposals, propose
+from .randomness import uniform
+
+_COOLING = 1000.0
+
+
+class Room(NamedTuple):
+    """The memory of a search at p places of d parameters; moves change at most w parameters.
+
+    Attributes:
+      config, best: `(d,)` the state of the search, and the best one so far.
+      columns, values, old: `(w,)` of a move.
+      held, before: `(p,)` count times cost of the part at each place, now and before a move.
+      touched: `(p,)` places that a move changed.
+      random: `(1,)` the state of the generator.
+      scale: `(3,)` the sum of the logarithms of cost differences, their number, and their geometric mean.
+    """
+
+    config: NDArray[np.int64]
+    best: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    values: NDArray[np.int64]
+    old: NDArray[np.int64]
+    held: NDArray[np.float64]
+    before: NDArray[np.float64]
+    touched: NDArray[np.int64]
+    random: NDArray[np.uint64]
+    scale: NDArray[np.float64]
+
+
+@compiled()
+def anneal(
+    change: Callable[..., Any],
+    key_of: Callable[..., Any],
+    describe: Callable[..., Any],
+    handle: int,
+    start: NDArray,
+    steps: int,
+    heat: float,
+    proposals: Proposals,
+    beliefs: Beliefs,
+    room: Room,
+) -> None:
+    """Anneal from `(d,)` `start` and leave the best state in `room.best`; the cursor's candidate is `room.config`.
+
+    Args:
+      change, key_of, describe, handle: of the cursor.
+      steps: number of steps.
+      heat: initial temperature in geometric means of cost differences.
+      proposals: the moves.
+      beliefs: prices, and the model that predicts what is not measured.
+      room: memory.
+    """
+    _go(change, handle, start, room)
+    total = 0.0
+    for place in range(len(room.held)):
+        room.held[place] = price(key_of, describe, handle, place, beliefs)
+        total += room.held[place]
+    lowest = total
+    room.best[:] = start
+    for step in range(steps):
+        count = propose(proposals, room.config, room.columns, room.values, room.random)
+        for i in range(count):
+            room.old[i] = room.config[room.columns[i]]
+        moved = change(handle, room.columns[:count], room.values[:count], room.touched)
+        if moved < 0:
+            moved = len(room.held)
+            for place in range(moved):
+                room.touched[place] = place
+        difference = 0.0
+        for i in range(moved):
+            place = room.touched[i]
+            room.before[i] = room.held[place]
+            room.held[place] = price(key_of, describe, handle, place, beliefs)
+            difference += room.held[place] - room.before[i]
+        if accepts(difference, heat * _COOLING ** (-step / steps), room):
+            total += difference
+            for i in range(count):
+                room.config[room.columns[i]] = room.values[i]
+            if total < lowest:
+                lowest = total
+                room.best[:] = room.config
+        else:
+            for i in range(moved - 1, -1, -1):
+                room.held[room.touched[i]] = room.before[i]
+            change(handle, room.columns[:count], room.old[:count], room.touched)
+    room.scale[2] = np.exp(room.scale[0] / max(1.0, room.scale[1]))
+
+
+@compiled(runtime=False)
+def accepts(difference: float, heat: float, room: Room) -> bool:
+    """Apply the rule of Metropolis; a heat of 1 is the geometric mean of the differences so far."""
+    if difference != 0.0:
+        room.scale[0] += np.log(abs(difference))
+        room.scale[1] += 1.0
+    return difference <= 0.0 or uniform(room.random) < np.exp(-difference / (heat * room.scale[2]))
+
+
+@compiled(runtime=False)
+def _go(change: Callable[..., Any], handle: int, target: NDArray, room: Room) -> None:
+    """Set the cursor to a candidate."""
+    count, most = 0, len(room.columns)
+    for column in range(len(target)):
+        if room.config[column] != target[column]:
+            room.columns[count], room.values[count] = column, target[column]
+            room.config[column] = target[column]
+            count += 1
+        if count == most or (count > 0 and column == len(target) - 1):
+            change(handle, room.columns[:count], room.values[:count], room.touched)
+            count = 0
+
+
+@compiled()
+def reserve(
+    change: Callable[..., Any],
+    key_of: Callable[..., Any],
+    handle: int,
+    beliefs: Beliefs,
+    room: Room,
+) -> int:
+    """Mark the unmeasured parts of `room.best` as pending and return how many different ones were not before."""
+    _go(change, handle, room.best, room)
+    new = 0
+    for place in range(len(room.held)):
+        if key_of(handle, place, beliefs.key) > 0.0:
+            slot = find(beliefs.table, beliefs.key[0])
+            state = beliefs.table.states[slot]
+            if state != KNOWN and state != PENDING:
+                beliefs.table.states[slot] = PENDING
+                new += 1
+    return new

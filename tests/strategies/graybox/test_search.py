@@ -1,0 +1,76 @@
+"""The strategy `graybox` on toys whose parts are told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bbo_strategies.graybox import GrayBox, GrayBoxOptions
+from bbo_suite import Parts, Space, Structure, Task
+from bbo_suite.parts.table import TableDecomposition
+
+KERNELS, SLOTS, VALUES = 30, 3, 6
+
+
+class Kernels:
+    """Kernels of three parameters each; half of them are equal to the other half."""
+
+    def __init__(self, failing: bool = False) -> None:
+        rng = np.random.default_rng(0)
+        self.sizes = np.tile(rng.integers(1, 100, (KERNELS // 2, 2)), (2, 1)).astype(float)
+        self.best = np.tile(rng.integers(0, VALUES, (KERNELS // 2, SLOTS)), (2, 1))
+        self.failing = failing
+        d = KERNELS * SLOTS
+        columns = np.arange(d).reshape(KERNELS, SLOTS)
+        contents = np.arange(KERNELS, dtype=np.uint64) % (KERNELS // 2)
+        numbers = np.tile(2.0 ** np.arange(VALUES), (d, 1))
+        self.parts = TableDecomposition(
+            list(columns), contents, np.ones(KERNELS), self.sizes, ("rows", "columns"), numbers
+        )
+        self.space = Space(np.full(d, VALUES))
+        structure = Structure(
+            np.zeros(d + 1, np.int64), np.zeros(0, np.int32), np.ones((d, 1), np.float32), ("one",), parts=self.parts
+        )
+        self.task = Task("toy/kernels", self.space, np.zeros(d, self.space.dtype), "seconds", structure)
+
+    def parts_of(self, configs: np.ndarray) -> Parts:
+        described = self.parts.describe(configs)
+        rows = configs.reshape(len(configs), KERNELS, SLOTS).astype(int)
+        costs = self.sizes.prod(axis=1) * (1 + ((rows - self.best) ** 2).sum(axis=2))
+        if self.failing:
+            costs = np.where(rows.sum(axis=2) > 12, np.inf, costs)
+        return Parts(described.starts, described.keys, described.counts, costs.reshape(-1)).merged()
+
+
+def gaps(toy: Kernels, budget: int, tells: bool = True, noise: float = 0.0, **options: object) -> list[float]:
+    """Return how far the best candidate is above the optimum after each batch, as a share of it."""
+    strategy = GrayBox(toy.task, budget, np.random.default_rng(1), GrayBoxOptions(**options))
+    rng, best, used = np.random.default_rng(2), [np.inf], 0
+    lowest = toy.parts_of(toy.best.reshape(1, -1)).sums()[0]
+    while used < budget:
+        configs = strategy.ask(min(20, budget - used))
+        parts, used = toy.parts_of(configs), used + len(configs)
+        best.append(min(best[-1], parts.sums().min() / lowest - 1))
+        told = replace(parts, costs=parts.costs * np.exp(noise * rng.normal(size=len(parts.costs))))
+        strategy.tell(configs, told.sums(), told if tells else None)
+    return best[1:]
+
+
+@pytest.fixture(scope="module")
+def toy():
+    return Kernels()
+
+
+def test_it_finds_the_best_of_every_kernel(toy):
+    assert gaps(toy, 400)[-1] < 0.05
+
+
+def test_it_avoids_parts_that_fail():
+    assert gaps(Kernels(failing=True), 400)[-1] < 0.3
+
+
+def test_without_parts_it_is_a_search(toy):
+    found = gaps(toy, 200, tells=False)
+    assert found[-1] < found[0]
