@@ -35,7 +35,7 @@ class EhrlichProblem(Problem):
     }
     variant_marks: ClassVar[str] = "#"
     instances = tuple(shapes)
-    unit = "2 - value"
+    unit = "loss (2 - value)"
     optimum = 1.0
 
     def __init__(self, instance: str) -> None:
