@@ -26,7 +26,7 @@ from .kernel_totals import IncomingEdges
 from .state import FusionState
 from .sweep import sweep
 
-_FEATURES = (*(column.name.lower() for column in Kernel), "estimate")
+FEATURES = (*(column.name.lower() for column in Kernel), "estimate")
 
 
 class FusionDecomposition(Decomposition):
@@ -38,8 +38,8 @@ class FusionDecomposition(Decomposition):
       fusion: not used for anything else, since it remembers the last candidate.
     """
 
-    feature_names = _FEATURES
-    estimate = len(_FEATURES) - 1
+    feature_names = FEATURES
+    estimate = len(FEATURES) - 1
 
     def __init__(self, fusion: Fusion) -> None:
         self._fusion = fusion
@@ -71,14 +71,14 @@ class FusionDecomposition(Decomposition):
         @COMPILER.callback(DESCRIBE)
         def read_features(address: int, place: int, features: NDArray) -> None:
             _, graph, _, paper, state = load(address, kind)
-            _read(place, graph, paper, state, features)
+            read_kernel(place, graph, paper, state, features)
 
         return Function(set_parameters, CHANGE), Function(read_key, KEY), Function(read_features, DESCRIBE)
 
     def cursor(self, config: NDArray) -> Cursor:
         """Return a cursor at a `(d,)` candidate."""
         memory, places = handle(self._arrays), len(self._fusion.arrays.kind)
-        cursor = Cursor(*self._functions, memory, places, len(_FEATURES), self)
+        cursor = Cursor(*self._functions, memory, places, len(FEATURES), self)
         cursor.set(np.arange(len(config)), config)
         return cursor
 
@@ -90,7 +90,7 @@ class FusionDecomposition(Decomposition):
             _go_to(np.ascontiguousarray(config, np.int8), proposed, graph, inputs, state)
             places = np.flatnonzero(state.tally[:, Tally.FUSED])
             keys.append(np.empty(len(places), np.uint64))
-            features.append(np.empty((len(places), len(_FEATURES))))
+            features.append(np.empty((len(places), len(FEATURES))))
             _read_all(places, graph, paper, state, keys[-1], features[-1])
             counts.append(graph.node[places, Node.RUNS])
             starts.append(starts[-1] + len(places))
@@ -102,11 +102,11 @@ def _read_all(
     places: NDArray, graph: FusionGraph, paper: NDArray, state: FusionState, keys: NDArray, features: NDArray
 ) -> None:
     for i in range(len(places)):
-        keys[i] = _read(places[i], graph, paper, state, features[i])
+        keys[i] = read_kernel(places[i], graph, paper, state, features[i])
 
 
 @compiled(runtime=False)
-def _read(v: int, graph: FusionGraph, paper: NDArray, state: FusionState, features: NDArray) -> np.uint64:
+def read_kernel(v: int, graph: FusionGraph, paper: NDArray, state: FusionState, features: NDArray) -> np.uint64:
     """Write the features of the kernel of v and return its key."""
     cycles = estimated_cycles(v, graph, paper, state)  # describes the kernel, too
     for column in range(KERNEL_WIDTH):

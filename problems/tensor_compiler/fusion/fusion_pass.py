@@ -18,7 +18,7 @@ from bbo_suite import Parts
 from ..hardware.kernel_row import KERNEL_WIDTH, Kernel
 from ..hardware.kernel_settings import SLOTS
 from ..hardware.machine import Machine, Rate
-from ..layout.arrays import Edge, Node, effective_costs
+from ..layout.arrays import Edge, Node
 from ..layout.layout_pass import LaidOutProgram
 from .columns import Counter, Known, Tally
 from .evaluation import evaluate
@@ -26,11 +26,8 @@ from .fused_program import FusedProgram, fused_program
 from .kernel_keys import kernel_keys
 from .kernel_timing import describe_kernels
 from .kernel_totals import NO_EDGES, IncomingEdges, inputs
+from .plans import choose, new_plans
 from .state import FusionState, StateBuffer
-from .sweep import decide
-
-_CAUTIOUS, _BOLD = 0.6, np.inf
-_REVISIONS = 8
 
 
 @dataclass(frozen=True)
@@ -138,28 +135,10 @@ class Fusion:
         return fused_program(self.arrays, self.state)
 
     def default(self) -> NDArray[np.int8]:
-        """Return the `(d,)` configuration that the compiler chooses on its own.
-
-        The compiler walks from the outputs to the inputs, as XLA's instruction fusion does, and fuses a producer into
-        all its consumers if a roofline model predicts a gain. Its first plan copies a producer only if that reads few
-        bytes. It then revises the plan with the costs of each producer under it, until nothing changes. The best plan
-        by the machine of the data sheet wins; second-order effects are not used.
-        """
-        config = np.zeros(len(self.columns), np.int8)
-        costs = effective_costs(config, self.arrays)
-        best = np.ones_like(config)  # if little is computed twice, fusing everything is hard to beat
-        best_seconds = float(self._evaluate(best[None], self.paper)[0][0])
-        for caution in [_CAUTIOUS] + [_BOLD] * _REVISIONS:
-            before = config.copy()
-            decide(config, self.arrays, self.paper, caution, costs, self.state)
-            if caution == _BOLD and (config == before).all():
-                break
-            seconds = float(self._evaluate(config[None], self.paper)[0][0])
-            if seconds < best_seconds:
-                best, best_seconds = config.copy(), seconds
-            costs = effective_costs(config, self.arrays)
-        self.state.counter[Counter.KNOWN] = Known.NOTHING  # the machine changes
-        return best
+        """Return the `(d,)` configuration that the compiler chooses on its own (see `plans.choose`)."""
+        plans = new_plans(len(self.arrays.kind), len(self.columns))
+        choose(self.arrays, self.paper, plans, self.state)
+        return plans.best
 
     def _evaluate(
         self, configs: NDArray, machine: NDArray, settings: NDArray | None = None

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..compiled import compiled
 from ..hardware.kernel_row import DEFAULT_FLAGS, KERNEL_WIDTH, Kernel
 from ..hardware.kernel_settings import SLOTS
 from .columns import Amount, Counter, Known, Member, Span, Tally, Use
@@ -112,6 +113,35 @@ def _part(state: FusionState, n: int, d: int) -> FusionState:
     sums = state.sums[: 2 * _leaves(n)]
     settings, tally, cycles = state.settings[:n], state.tally[:n], state.cycles[:n]
     return state._replace(config=state.config[:d], settings=settings, tally=tally, cycles=cycles, sums=sums)
+
+
+@compiled(runtime=False)
+def first_kernels(n: int, state: FusionState) -> FusionState:
+    """Return the state of the first n nodes, for compiled code that was given room for more; see `_part`."""
+    leaves = 1
+    while leaves < n:
+        leaves *= 2
+    return FusionState(
+        state.config,
+        state.settings,
+        state.span,
+        state.member,
+        state.times,
+        state.tally,
+        state.load,
+        state.cycles[:n],
+        state.sums[: 2 * leaves],
+        state.use,
+        state.amount,
+        state.counter,
+        state.touched,
+        state.changed,
+        state.dirty,
+        state.inside,
+        state.kernel,
+        state.tile,
+        state.flags,
+    )
 
 
 def _leaves(n: int) -> int:

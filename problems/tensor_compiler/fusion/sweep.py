@@ -22,12 +22,13 @@ from .state import LARGEST_KERNEL, MOST_COPIES, FusionState
 def decide(
     config: NDArray, graph: FusionGraph, machine: NDArray, caution: float, costs: Costs, state: FusionState
 ) -> None:
-    """Write the `(d,)` configuration that the compiler chooses, given the costs of its plan so far.
+    """Write the `(d,)` configuration that the compiler chooses, given the costs of its plan so far, as if swept.
 
     `caution` is the largest ratio of bytes read to bytes made at which it copies a producer.
     """
     n = len(graph.kind)
-    state.counter[Counter.KNOWN], state.counter[Counter.FILLED] = Known.NOTHING, 0
+    _start(state)
+    state.counter[Counter.KNOWN] = Known.NOTHING
     for v in range(n - 1, -1, -1):
         reached = _open(v, config, True, graph, state)
         fused = legal(v, reached, graph, state) and _pays(v, reached, graph, machine, caution, costs, state)
@@ -40,13 +41,15 @@ def decide(
 @compiled(runtime=False)
 def sweep(graph: FusionGraph, state: FusionState) -> None:
     """Decide where each node is computed and read under `state.config`; all kernels are touched."""
-    state.counter[Counter.FILLED], state.counter[Counter.TOUCHED] = 0, 0
+    _start(state)
     for v in range(len(graph.kind) - 1, -1, -1):
         reached = _open(v, state.config, False, graph, state)
         _close(v, reached, legal(v, reached, graph, state), graph, state)
-        if state.tally[v, Tally.FUSED] > 0:
-            state.touched[state.counter[Counter.TOUCHED]] = v
-            state.counter[Counter.TOUCHED] += 1
+
+
+@compiled(runtime=False)
+def _start(state: FusionState) -> None:
+    state.counter[Counter.FILLED], state.counter[Counter.TOUCHED] = 0, 0
 
 
 @compiled(runtime=False)
@@ -58,7 +61,7 @@ def _open(v: int, config: NDArray, deciding: bool, graph: FusionGraph, state: Fu
 
 @compiled(runtime=False)
 def _close(v: int, reached: int, fused: bool, graph: FusionGraph, state: FusionState) -> None:
-    """Write v's memberships and add it to the kernels that compute or read it."""
+    """Write v's memberships and add it to the kernels that compute or read it; touch its own kernel."""
     heavy = is_heavy(v, graph)
     filled = state.counter[Counter.FILLED]
     state.span[v, Span.START], state.span[v, Span.COUNT] = filled, join(v, reached, fused, graph, state)
@@ -69,6 +72,8 @@ def _close(v: int, reached: int, fused: bool, graph: FusionGraph, state: FusionS
         add(v, k, use[Use.COMPUTED], use[Use.READ], amount[Amount.TIMES], amount[Amount.MOVED], heavy, graph, state)
     if state.span[v, Span.COUNT] > 0 and state.member[state.counter[Counter.FILLED] - 1, Member.KERNEL] == v:
         add(v, v, Place.LOOP | Place.ALIGNED, 0, 1.0, 0.0, heavy, graph, state)
+        state.touched[state.counter[Counter.TOUCHED]] = v
+        state.counter[Counter.TOUCHED] += 1
 
 
 @compiled(runtime=False)

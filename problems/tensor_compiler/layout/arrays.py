@@ -87,10 +87,12 @@ class Costs(NamedTuple):
     operations: NDArray[np.float64]
 
 
-@compiled()
-def effective_costs(config: NDArray, graph: FusionGraph) -> Costs:
-    """Return what it takes to compute each node under a `(d,)` plan, with everything that is fused in front of it."""
-    read, operations = np.zeros(len(graph.kind)), graph.node[:, Node.WORK].copy()
+@compiled(runtime=False)
+def effective_costs(config: NDArray, graph: FusionGraph, costs: Costs) -> None:
+    """Write what it takes to compute each node under a `(d,)` plan, with everything that is fused in front of it."""
+    read, operations = costs.read, costs.operations
+    for v in range(len(graph.kind)):
+        read[v], operations[v] = 0.0, graph.node[v, Node.WORK]
     for v in range(len(graph.kind)):
         if graph.kind[v] == Kind.FREE:
             continue
@@ -101,4 +103,3 @@ def effective_costs(config: NDArray, graph: FusionGraph) -> Costs:
                 operations[c] += operations[v] * graph.flow[e, Flow.REUSE]
             else:
                 read[c] += graph.flow[e, Flow.READ]
-    return Costs(read, operations)

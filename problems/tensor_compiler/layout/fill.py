@@ -49,10 +49,22 @@ class Fixed(NamedTuple):
     reuse: NDArray[np.float64]
 
 
-@compiled()
-def fill(state: NDArray, program: GraphArrays, fixed: Fixed, tables: Tables, plan: Plan, arrays: FusionGraph) -> None:
-    """Write the laid-out program into `arrays`, whose `starts` and `output` are already filled in."""
-    filled = arrays.starts.copy()
+@compiled(runtime=False)
+def fill(
+    state: NDArray,
+    program: GraphArrays,
+    fixed: Fixed,
+    tables: Tables,
+    plan: Plan,
+    filled: NDArray,
+    arrays: FusionGraph,
+) -> None:
+    """Write the laid-out program into `arrays`, whose `starts` and `output` are already filled in.
+
+    `filled` has room for a number for each node.
+    """
+    for i in range(len(arrays.kind)):
+        filled[i] = arrays.starts[i]
     for i in range(len(arrays.kind)):
         v = plan.origin[i]
         if v >= 0:

@@ -11,9 +11,10 @@ from ..graph.graph import ProgramGraph
 from ..hardware.machine import Machine
 from ..hlo.opcodes import Kind
 from .arrays import Edge, Flow, FusionGraph, Node, Place
-from .copies import Plan, number_nodes
+from .copies import number_nodes
 from .fill import Fixed, fill
 from .graph_arrays import graph_arrays
+from .in_place import Source, new_plan
 from .propagation import propagate
 from .variables import variables
 
@@ -62,7 +63,7 @@ class LayoutPass:
         self.fused, self.copied = _fusible_edges(graph), _may_be_copied(graph)
         self._program, self._fixed = graph_arrays(graph), _fixed(graph, self.fused, self.copied)
         self.variables = variables(graph, self._program, machine)
-        self._plan = _empty_plan(graph)  # kept, because fresh memory costs more than writing to it
+        self._plan = new_plan(graph)  # kept, because fresh memory costs more than writing to it
 
     def fusion_name(self, column: int) -> str:
         """Return the name of a decision of the fusion pass."""
@@ -76,6 +77,11 @@ class LayoutPass:
         """Return the `(p,)` configuration that the compiler chooses on its own."""
         free = np.full(len(self.variables.firsts) - 1, -1)
         return self._states(free)[self.nodes].astype(np.int8)
+
+    @property
+    def source(self) -> Source:
+        """What compiled code needs of the pass to lay the program out in place."""
+        return Source(self.nodes, self.variables, self._program, self._fixed, self.graph.tables)
 
     def states(self, config: NDArray) -> NDArray[np.int64]:
         """Return the `(n,)` states that nodes are in under a `(p,)` configuration."""
@@ -99,17 +105,8 @@ class LayoutPass:
         edge, flow = np.empty((m, len(Edge)), np.int64), np.empty((m, len(Flow)))
         starts, output = plan.starts[: n + 1].copy(), plan.output[:n].copy()
         arrays = FusionGraph(kind, output, node, row, tables.loops, tables.tiles, starts, edge, flow)
-        fill(state, self._program, self._fixed, tables, plan, arrays)
+        fill(state, self._program, self._fixed, tables, plan, np.empty(n, np.int64), arrays)
         return LaidOutProgram(arrays, plan.origin[:n].copy(), self.graph)
-
-
-def _empty_plan(graph: ProgramGraph) -> Plan:
-    """Return a plan with room for all possible copies: one for each edge and output."""
-    n, m = len(graph), len(graph.users)
-    most = 2 * n + m
-    numbers, taken, whole = np.empty(n, np.int64), np.empty(m, np.int64), np.empty(most)
-    origin, layout, source = (np.empty(most, np.int64) for _ in range(3))
-    return Plan(numbers, taken, whole, origin, layout, source, np.empty(most, bool), np.empty(most + 1, np.int64))
 
 
 def _fixed(graph: ProgramGraph, fused: NDArray, copied: NDArray) -> Fixed:

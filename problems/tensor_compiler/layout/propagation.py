@@ -8,11 +8,29 @@ variable is then reconsidered between its settled neighbours.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import compiled
 from .variables import Incoming, Shift, VariableEdge, VariableNode, Variables, copy_price
+
+
+class Rates(NamedTuple):
+    """Memory that propagation works on; `most` is the largest number of layouts of any array.
+
+    Attributes:
+      costs: of the states, as long as `Variables.costs`.
+      asked: `(most,)`.
+      cheapest: `(most,)`.
+      arriving: `(most + 1,)`.
+    """
+
+    costs: NDArray[np.float64]
+    asked: NDArray[np.int64]
+    cheapest: NDArray[np.float64]
+    arriving: NDArray[np.float64]
 
 
 @compiled()
@@ -25,10 +43,20 @@ def propagate(pins: NDArray, variables: Variables, most: int, chosen: NDArray) -
       most: layouts that any array has.
       chosen: `(k,)`, written.
     """
-    asked, costs, k = np.full(most, -1), variables.costs.copy(), len(pins)
+    costs, asked = np.empty_like(variables.costs), np.empty(most, np.int64)
+    spread(pins, variables, Rates(costs, asked, np.empty(most), np.empty(most + 1)), chosen)
+
+
+@compiled(runtime=False)
+def spread(pins: NDArray, variables: Variables, rates: Rates, chosen: NDArray) -> None:
+    """Write the states of the variables as `propagate` does, without allocating memory."""
+    costs, asked, k = rates.costs, rates.asked, len(pins)
+    for at in range(len(costs)):
+        costs[at] = variables.costs[at]
     _pin(pins, variables, costs)
-    _accumulate(variables, costs, np.empty(most), np.empty(most + 1))
+    _accumulate(variables, costs, rates.cheapest, rates.arriving)
     chosen[:] = 0
+    asked[:] = -1
     stamp = 0
     for x in range(k - 1, 0, -1):
         stamp = _choose_state(x, stamp, costs, variables, asked, chosen)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Evaluations, Space, Structure, UserError
 from bbo_suite.core.program import Program
+from bbo_suite.parts.parts import concatenated
 
 from .program_problem import ProgramProblem
 
@@ -57,6 +59,16 @@ class LayoutProblem(ProgramProblem):
         fusion = Fusion(laid, self._machine, self._buffer)
         return fusion, float(fusion.seconds(fusion.default()[None])[0])
 
+    def evaluate_parts(self, configs: NDArray) -> Evaluations:
+        """Return the run times with the seconds of each kernel, and of each copy that is not fused."""
+        seconds, batches = [], []
+        for config in configs:
+            fusion, _ = self._fused(self._pass.apply(config))
+            told, parts = fusion.seconds_of_parts(fusion.state.config[None].copy())
+            seconds.append(told[0])
+            batches.append(parts)
+        return replace(Evaluations.of(np.array(seconds)), parts=concatenated(batches))
+
     def picture(self, config: NDArray) -> Program:
         """Return the kernels of the default fusion under a `(d,)` row, with the layouts that the row decides."""
         from .picture import picture
@@ -69,8 +81,9 @@ class LayoutProblem(ProgramProblem):
     def structure(self) -> Structure:
         """Return which choices interact, the features of each, and the program in its default layouts."""
         from ..layout.structure import declare
+        from ..parts.layout_decomposition import LayoutDecomposition
 
-        return declare(self._pass)
+        return replace(declare(self._pass), parts=LayoutDecomposition(self._pass, self._machine))
 
     def facts(self) -> dict[str, str]:
         """Return the size of the program and of its default."""

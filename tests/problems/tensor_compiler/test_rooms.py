@@ -7,7 +7,7 @@ import pytest
 
 import bbo_problems.tensor_compiler as package
 
-ORDER = ("models", "hlo", "hardware", "graph", "layout", "fusion", "joint", "tasks", "calibration")
+ORDER = ("models", "hlo", "hardware", "graph", "layout", "fusion", "joint", "parts", "tasks", "calibration")
 """A room imports only rooms that stand before it; all may import the root's `compiled`."""
 ROOT = Path(package.__file__).parent
 

@@ -1,0 +1,1 @@
+"""What the tasks that decide layouts declare about the kernels and copies of a candidate."""

@@ -1,0 +1,162 @@
+"""The kernels and copies that layouts make under the default fusion, as parts."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import typeof
+from numpy.typing import NDArray
+
+from bbo_suite.parts.cursor import CHANGE, DESCRIBE, KEY, Cursor, Function
+from bbo_suite.parts.handles import handle, load
+
+from ..compiled import COMPILER, compiled
+from ..fusion.columns import Tally
+from ..fusion.decomposition import FEATURES, read_kernel
+from ..fusion.kernel_keys import row_key
+from ..fusion.kernel_timing import describe_kernel
+from ..fusion.plans import Plans, choose, new_plans
+from ..fusion.state import FusionState, first_kernels, new_state
+from ..hardware.machine import Machine
+from ..layout.in_place import Source, Target, first_nodes, lay_out, new_target
+from ..layout.layout_pass import LayoutPass
+from .followed import FollowedDecomposition, report, reported
+from .places import Numbering, Places, new_numbering, number_places, places_of
+
+
+class Compiled(NamedTuple):
+    """A candidate and what the compiler makes of it.
+
+    Attributes:
+      layouts: `(p,)` the choices of layouts.
+      target: the laid-out program.
+      state: its kernels.
+      numbering: of its nodes.
+    """
+
+    layouts: NDArray[np.int64]
+    target: Target
+    state: FusionState
+    numbering: Numbering
+
+
+class _Cursor(NamedTuple):
+    """What the cursor's functions read.
+
+    Attributes:
+      layouts: `(p,)` of the candidate.
+      handles: `(2,)` of `Compiled`: of this candidate and of the one before.
+      keys: `(places,)` as in `FollowedDecomposition`.
+    """
+
+    layouts: NDArray[np.int64]
+    handles: NDArray[np.int64]
+    keys: NDArray[np.uint64]
+    source: Source
+    plans: Plans
+    paper: NDArray[np.float64]
+    places: Places
+
+
+class LayoutDecomposition(FollowedDecomposition):
+    """The kernels of a program under choices of layouts, with those of copies that are not fused.
+
+    The features of a kernel are those of `FusionDecomposition`. A change lays the whole program out and fuses it
+    again; what was compiled before is kept, so that the last change is taken back quickly.
+    """
+
+    feature_names = FEATURES
+    estimate = len(FEATURES) - 1
+
+    def __init__(self, layout: LayoutPass, machine: Machine) -> None:
+        self._layout, self._paper, self._places = layout, machine.on_paper().array(), places_of(layout.graph)
+        self.runs, self.keys = self._places.runs, np.zeros(len(self._places.runs), np.uint64)
+
+    def new_cursor(self) -> Cursor:
+        """Return the cursor, at no candidate."""
+        d = len(self._layout.fused) + len(self._layout.copied)
+        sides = [new_compiled(self._layout, self._places, d) for _ in range(2)]
+        memories = [handle(side) for side in sides]
+        handles = np.array([memory.ctypes.data for memory in memories])
+        most = len(sides[0].target.plan.whole)
+        arrays = _Cursor(
+            np.zeros(len(self._layout.nodes), np.int64),
+            handles,
+            self.keys,
+            self._layout.source,
+            new_plans(most, d),
+            self._paper,
+            self._places,
+        )
+        functions = _functions(typeof(arrays), typeof(sides[0]))
+        return Cursor(*functions, handle(arrays), len(self.runs), len(FEATURES), (self, arrays, sides, memories))
+
+
+def new_compiled(layout: LayoutPass, places: Places, d: int) -> Compiled:
+    """Return room for what the compiler makes of a candidate with `d` decisions of fusion; the system lends it late."""
+    target = new_target(layout.graph, layout.source)
+    most = len(target.plan.whole)
+    return Compiled(np.full(len(layout.nodes), -1), target, new_state(most, d), new_numbering(places, most))
+
+
+def _functions(cursor_type: object, compiled_type: object) -> tuple[Function, Function, Function]:
+    """Return the functions of a cursor."""
+
+    @COMPILER.callback(CHANGE)
+    def set_parameters(address: int, columns: NDArray, values: NDArray, touched: NDArray) -> int:
+        cursor = load(address, cursor_type)
+        for i in range(len(columns)):
+            cursor.layouts[columns[i]] = values[i]
+        now, before = load(cursor.handles[0], compiled_type), load(cursor.handles[1], compiled_type)
+        if same(now.layouts, cursor.layouts):
+            return 0
+        cursor.handles[0], cursor.handles[1] = cursor.handles[1], cursor.handles[0]
+        if not same(before.layouts, cursor.layouts):
+            _compile(cursor.layouts, cursor.source, cursor.plans, cursor.paper, cursor.places, before)
+        return reported(_compare(before, cursor.keys, touched), touched)
+
+    @COMPILER.callback(KEY)
+    def read_key(address: int, place: int, key: NDArray) -> float:
+        cursor = load(address, cursor_type)
+        key[0] = cursor.keys[place]
+        return cursor.places.runs[place] if key[0] != 0 else 0.0
+
+    @COMPILER.callback(DESCRIBE)
+    def read_features(address: int, place: int, features: NDArray) -> None:
+        cursor = load(address, cursor_type)
+        now = load(cursor.handles[0], compiled_type)
+        read_kernel(now.numbering.node[place], now.target.arrays, cursor.paper, now.state, features)
+
+    return Function(set_parameters, CHANGE), Function(read_key, KEY), Function(read_features, DESCRIBE)
+
+
+@compiled(runtime=False)
+def same(a: NDArray, b: NDArray) -> bool:
+    """True if two rows are equal."""
+    different = np.int64(0)
+    for i in range(len(a)):
+        different |= a[i] ^ b[i]
+    return different == 0
+
+
+@compiled()
+def _compile(layouts: NDArray, source: Source, plans: Plans, paper: NDArray, places: Places, made: Compiled) -> None:
+    """Lay the program out and fuse it as the compiler does on its own."""
+    made.layouts[:] = layouts
+    n = lay_out(layouts, source, made.target)
+    number_places(n, made.target.plan, places, made.numbering)
+    choose(first_nodes(n, made.target.arrays), paper, plans, first_kernels(n, made.state))
+
+
+@compiled()
+def _compare(made: Compiled, keys: NDArray, touched: NDArray) -> int:
+    """Keep the keys of all kernels; write the places where they are new, and return how many these are."""
+    count, none = 0, np.uint64(0)
+    for place in range(len(keys)):
+        i, key = made.numbering.node[place], none
+        if i >= 0 and made.state.tally[i, Tally.FUSED] > 0:
+            describe_kernel(i, made.target.arrays, made.state)
+            key = row_key(made.state.kernel)
+        count = report(place, key, keys, touched, count)
+    return count

@@ -1,0 +1,80 @@
+"""The cursors of tasks that decide layouts follow what an evaluation tells, and no description tells a cost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+import bbo_suite
+from bbo_problems.tensor_compiler.hardware.machine import MACHINES
+from bbo_suite import Problem
+from bbo_suite.parts.cursor import Cursor
+
+OTHER_COSTS = {"stream": 0.3, "stage": 2.0, "code": 9.0, "loss": 0.3, "chunk": 900.0, "spill": 0.4, "sums": 3.0}
+"""Second-order effects, which the compiler does not know when it estimates and chooses."""
+
+
+@cache
+def loaded(name: str) -> Problem:
+    return bbo_suite.problem(name)
+
+
+def parts_at(cursor: Cursor) -> list[tuple[int, float]]:
+    found = [cursor.part(place)[:2] for place in range(cursor.places)]
+    return sorted(part for part in found if part[1])
+
+
+def told(problem: Problem, config: np.ndarray) -> list[tuple[int, float]]:
+    parts = problem.evaluate_parts(config[None]).parts
+    return sorted(zip(parts.keys.tolist(), parts.counts.tolist(), strict=True))
+
+
+def steps(problem: Problem, seed: int, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return changes of one to three parameters; every second one is taken back by the next."""
+    rng, config, found = np.random.default_rng(seed), problem.default_row(), []
+    for _ in range(count):
+        columns = rng.choice(np.flatnonzero(problem.space.sizes > 1), rng.integers(1, 4))
+        before = config[columns]
+        config[columns] = rng.integers(0, problem.space.sizes[columns])
+        found.append((columns, config[columns]))
+        if rng.random() < 0.5:
+            config[columns] = before
+            found.append((columns, before))
+    return found
+
+
+@pytest.mark.parametrize("name", ["layout/rnn", "layout/rnn@v4"])
+def test_a_walk_has_the_parts_of_each_candidate_and_tells_what_changes(name: str) -> None:
+    problem = loaded(name)
+    config, cursor = problem.default_row(), problem.structure().parts.cursor(problem.default_row())
+    held = {place: cursor.part(place) for place in range(cursor.places)}
+    for columns, values in steps(problem, 0, 12):
+        config[columns] = values
+        touched = cursor.set(columns, values).tolist()
+        now = {place: cursor.part(place) for place in touched}
+        assert all(now[place][:2] != held[place][:2] for place in touched), "it names places that stay as they are"
+        held |= now
+        assert sorted(part[:2] for part in held.values() if part[1]) == parts_at(cursor) == told(problem, config)
+
+
+@pytest.mark.parametrize("family", ["fusion", "layout", "tile", "flags"])
+def test_a_description_tells_no_cost(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = loaded(f"{family}/rnn")
+    configs = np.vstack([problem.default_row()[None], problem.space.sample(3, np.random.default_rng(0))])
+    monkeypatch.setitem(MACHINES, "v5e", replace(MACHINES["v5e"], **OTHER_COSTS))
+    other = type(problem)("rnn")
+    assert not np.isclose(problem.evaluate(configs).values, other.evaluate(configs).values)[0]
+    here, there = (p.structure().parts.describe(configs) for p in (problem, other))
+    for name in ("starts", "keys", "counts", "features"):
+        np.testing.assert_array_equal(getattr(here, name), getattr(there, name))
+
+
+@pytest.mark.parametrize("family", ["tile", "flags"])
+def test_a_single_kernel_is_the_only_part_of_its_task(family: str) -> None:
+    problem = loaded(f"{family}/rnn#1")
+    parts = problem.evaluate_parts(problem.default[None]).parts
+    assert parts.counts.tolist() == [1.0] and parts.costs[0] == problem.evaluate(problem.default[None]).values[0]
+    assert len(problem.structure().parts.describe(problem.default[None]).keys) == 1
