@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..core.knowledge import Knowledge
 from ..store.identity import known_speedups
 from .app import AsLines, Plugins, Results, StudyName, app, json_line
 
@@ -60,12 +61,12 @@ def _text(best: Best) -> str:
         runs = _many(best.runs, "run")
         return f"{best.problem}: no candidate succeeded in {best.evaluations:,} evaluations ({runs})\n"
     run, row = best.run.identity, best.row
-    mark = " *" if best.run.head["uses_structure"] else ""
+    who = Knowledge.of(best.run.head).marked(run.strategy)
     budget = f"{row.evaluation:,} of {best.run.evaluations:,}"
     costs = f"{best.run.head['default']:.6g} -> {row.value:.6g} {best.run.head['unit']}"
     lines = [
         f"{best.problem}: speedup {_number(best.speedup)}{'' if _beats_default(best) else ', no improvement'}",
-        f"  found by {run.strategy}{mark}, seed {run.seed}, at evaluation {budget}: {costs}",
+        f"  found by {who}, seed {run.seed}, at evaluation {budget}: {costs}",
         *([f"  all {best.all_tried:,} candidates were tried{_optimum_note(best)}"] if best.all_tried else []),
         f"  measured again: {_remeasured(best)}",
         *_wrapped(_baselines(best)),

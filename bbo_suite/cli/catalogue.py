@@ -11,15 +11,24 @@ from typing import Any
 
 from ..core import options
 from ..core.evaluation import default_value
+from ..core.knowledge import Knowledge, flags
 from ..core.space import Kind
+from ..core.strategy import Strategy
 from ..errors import UserError, did_you_mean
 from ..registry import Registry
 
 
 def strategies(registry: Registry) -> list[dict[str, str]]:
-    """Return id, kind and a one-line description of each strategy; variants are listed as one `id:NAME`."""
+    """Return id, kind, description and what it sees of each strategy; variants are listed as one `id:NAME`."""
     known = _loadable(registry.strategies())
-    return [_item("strategy", f"{name}:NAME" if found.has_variants else name, found) for name, found in known]
+    return [
+        _item("strategy", f"{name}:NAME" if found.has_variants else name, found) | {"sees": _sees(found)}
+        for name, found in known
+    ]
+
+
+def _sees(strategy: type[Strategy]) -> str:
+    return Knowledge.of(flags(strategy)).sees
 
 
 def problems(registry: Registry) -> list[dict[str, str]]:
@@ -71,7 +80,7 @@ def facts(registry: Registry, name: str) -> dict[str, Any]:
 def _strategy_facts(registry: Registry, name: str) -> dict[str, Any]:
     loaders = registry.strategies()
     found = loaders[name]() if name in loaders else registry.strategy(name)
-    known: dict[str, Any] = {"id": name, "what": inspect.getdoc(found) or "", "uses_structure": found.uses_structure}
+    known: dict[str, Any] = {"id": name, "what": inspect.getdoc(found) or "", "sees": _sees(found), **flags(found)}
     if found.has_variants:
         return {**known, "names": [f"{name}:{variant}" for variant in found.variants()]}
     return {**known, "options": options.describe(found.Options)}

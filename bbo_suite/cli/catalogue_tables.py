@@ -12,6 +12,7 @@ from rich.columns import Columns
 from rich.markup import escape
 from rich.table import Column, Table
 
+from ..core.knowledge import FLAGS
 from ..core.space import count_text
 from .tables import fitting_table, wide_console
 
@@ -22,9 +23,9 @@ def _table(*names: str) -> Table:
 
 def list_table(items: Sequence[dict[str, str]]) -> None:
     """Print strategies, one line each."""
-    table = _table("strategy", "what it does")
+    table = _table("strategy", "sees", "what it does")
     for item in items:
-        table.add_row(escape(item["id"]), escape(item["what"]))
+        table.add_row(escape(item["id"]), escape(item["sees"]), escape(item["what"]))
     if items:
         wide_console().print(table)
 
@@ -82,7 +83,7 @@ def fact_table(facts: dict[str, Any]) -> None:
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     for name, fact in facts.items():
-        if name not in ("id", "what", "options", "log10_candidates"):  # the logarithm is for programs
+        if name not in ("id", "what", "options", "log10_candidates", *FLAGS):  # the last three are for programs
             table.add_row(escape(name.replace("_", " ")), escape(_text(fact)))
     console.print(table)
     options = _table("option", "type", "default", "meaning")

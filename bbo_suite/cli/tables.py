@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ..core.knowledge import Knowledge, explained
 from ..store.remeasured import ROUNDS
 
 _SPARE = ("evaluation s", "strategy s", "failed", "unique", "default", "best", "evaluations", "seed")
@@ -47,8 +48,8 @@ def wide_console() -> Console:
 def summary_table(summaries: Sequence[dict[str, Any]]) -> None:
     """Print one line per run with its speedup, evaluations and time."""
     console, caption = wide_console(), "speedup: cost of the compiler's default / best cost found; higher is better"
-    if any(s["uses_structure"] for s in summaries):
-        caption += "; * uses the declared structure"
+    if marks := explained({Knowledge.of(s) for s in summaries}):
+        caption += f"; {marks}"
     if any(s["remeasured"] for s in summaries):
         caption += f"; of noisy problems the median of {ROUNDS} pairs with the default, measured after the search"
     if any(s["ended"] == "covered" for s in summaries):
@@ -59,9 +60,13 @@ def summary_table(summaries: Sequence[dict[str, Any]]) -> None:
 def _cells(s: dict[str, Any]) -> dict[str, str]:
     counts = {key: f"{s[key]:,}" for key in ("evaluations", "unique", "failed")}
     counts["evaluations"] += " covered" if s["ended"] == "covered" else ""
-    strategy = s["strategy"] + (" *" if s["uses_structure"] else "")
     return {
-        **{"problem": s["problem"], "strategy": strategy, "seed": str(s["seed"]), **counts},
+        **{
+            "problem": s["problem"],
+            "strategy": Knowledge.of(s).marked(s["strategy"]),
+            "seed": str(s["seed"]),
+            **counts,
+        },
         "default": f"{s['default']:.6g}",
         "best": "-" if s["best"] is None else f"{s['best']:.6g}",
         "speedup": "-" if s["speedup"] is None else f"{s['speedup']:.4f}",

@@ -7,18 +7,22 @@ import functools
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.strategy import Strategy
 from ..errors import UserError
-from .toy_tasks import COSTS, KINDS, Batches, play_task, spaces, uneven
+from .toy_tasks import COSTS, KINDS, Batches, play_parts, play_task, spaces, uneven
 
 LONG = 200
 """Evaluations of one run on each kind of space: enough for a strategy to fit its models."""
 SHORT = 20
 """Evaluations of one run in rules that need many runs."""
+
+
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True)
@@ -96,12 +100,23 @@ def leaves_arrays(strategy: type[Strategy]) -> None:
 
 def without_structure(strategy: type[Strategy]) -> None:
     """Works with a problem that declares no structure, or says what it needs."""
-    if strategy.uses_structure:
+    if strategy.uses_structure or strategy.uses_parts:
         try:
             for name in ("booleans", "a sequence"):
                 _finish(name, play_task(strategy, spaces()[name], uneven, SHORT, 8, declared=False))
         except UserError as error:
             assert str(error), "its UserError is empty; say what it needs"
+
+
+def hears_parts(strategy: type[Strategy]) -> None:
+    """Works with problems that tell the costs of parts, described or not, some failing, and proposes the same again."""
+    for number, name in enumerate(KINDS if strategy.uses_parts else ()):
+        for declared in (True, False):
+            words, budget = f"{name}, parts{'' if declared else ' not'} described", LONG if number == 0 else SHORT
+            task = functools.partial(play_parts, strategy, spaces()[name], budget, declared, failing=number == 1)
+            first, second = (_named(words, lambda task=task: [rows.copy() for rows, _ in task()]) for _ in range(2))  # type: ignore[misc]
+            same = len(first) == len(second) and all(map(np.array_equal, first, second))
+            assert same, f"on {words}, two runs with equal generators and parts differ"
 
 
 def has_options(strategy: type[Strategy]) -> None:
@@ -150,9 +165,9 @@ def _finish(name: str, batches: Batches) -> None:
     _named(name, lambda: list(batches))
 
 
-def _named(name: str, run: Callable[[], object]) -> None:
+def _named(name: str, run: Callable[[], _Result]) -> _Result:
     try:
-        run()
+        return run()
     except UserError:
         raise
     except Exception as error:
@@ -168,5 +183,6 @@ STRATEGY_RULES = (
     isolated,
     leaves_arrays,
     without_structure,
+    hears_parts,
     has_options,
 )

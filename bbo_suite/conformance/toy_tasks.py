@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +14,11 @@ from ..core.parameters import choice, permutation, product, scale, sequence
 from ..core.space import Space
 from ..core.strategy import Strategy
 from ..core.task import Structure
+from ..parts.parts import Parts
 from ..testing import Cost, play, start
+
+if TYPE_CHECKING:
+    from ..parts.table import TableDecomposition
 
 Batches = Iterator[tuple[NDArray, NDArray]]
 
@@ -54,6 +60,55 @@ def uneven(rows: NDArray) -> NDArray[np.float64]:
     """Return costs with a weight for each parameter and a term for each pair of neighbours that differ."""
     weights = np.linspace(1, 2, rows.shape[1])
     return 1 + rows @ weights + (rows[:, 1:] != rows[:, :-1]).sum(axis=1)
+
+
+def described(space: Space) -> TableDecomposition:
+    """Return which parts `uneven` costs have: one for all candidates, one for each parameter, one for each pair."""
+    from ..parts.table import TableDecomposition  # it loads a compiler
+
+    d = len(space)
+    depends = [np.arange(0), *(np.array([i]) for i in range(d)), *(np.array([i, i + 1]) for i in range(d - 1))]
+    return TableDecomposition(
+        depends=depends,
+        contents=np.arange(2 * d, dtype=np.uint64),
+        counts=np.ones(2 * d),
+        features=np.array([[len(columns), columns.sum()] for columns in depends], np.float64),
+        feature_names=("parameters", "their sum"),
+        numbers=np.tile(np.arange(space.sizes.max(), dtype=np.float64), (d, 1)),
+    )
+
+
+def uneven_parts(parts: TableDecomposition, rows: NDArray, failing: bool) -> Parts:
+    """Return the parts of `uneven` costs.
+
+    Args:
+      failing: that of the first parameter fails, unless the parameter is 0.
+    """
+    known, weights = parts.describe(rows), np.linspace(1, 2, rows.shape[1])
+    costs = np.hstack([np.ones((len(rows), 1)), rows * weights, rows[:, 1:] != rows[:, :-1]])
+    if failing:
+        costs[rows[:, 0] > 0, 1] = np.inf
+    return Parts(known.starts, known.keys, known.counts, costs.ravel())
+
+
+def play_parts(
+    strategy: type[Strategy], space: Space, budget: int, declared: bool, failing: bool, batch: int = 8
+) -> Batches:
+    """Run a strategy on a task that tells the parts of `uneven` costs, and yield each batch with its costs.
+
+    Args:
+      declared: whether the structure says which parts a candidate has.
+      failing: whether some parts fail.
+    """
+    parts = described(space)
+    structure = replace(chain(space), parts=parts if declared else None)
+    started = start(strategy, space, budget, structure=structure)
+    return play(
+        started,
+        lambda rows: uneven_parts(parts, rows, failing).sums(),
+        batch,
+        lambda rows: uneven_parts(parts, rows, failing),
+    )
 
 
 def _mostly_failing(rows: NDArray) -> NDArray[np.float64]:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
 
+from ..core.knowledge import FLAGS
 from ..files.reading import parse_json
 from ..store.rows import STATUS, Row
 from ..store.stored_run import StoredRun
@@ -82,7 +83,7 @@ def _fact(place: str, key: str, cell: Any) -> Any:  # noqa: ANN401 - a fact of a
             return int(cell)
         if key in ("default", "optimum"):
             return None if math.isnan(float(cell)) else float(cell)
-        if key == "uses_structure":
+        if key in FLAGS:
             return {"true": True, "false": False}[str(cell).lower()]
         return parse_json(cell) if key == "options" else str(cell)
     except (ValueError, KeyError, TypeError, OverflowError):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.knowledge import FLAGS
 from ..errors import UserError
 from ..registry import Registry
 from ..store.folders import run_folders
@@ -21,7 +22,7 @@ from ..store.stored_run import StoredRun, open_run
 
 HEAD = (
     *("problem", "fingerprint", "strategy", "options", "seed", "budget", "batch"),
-    *("unit", "default", "optimum", "uses_structure"),
+    *("unit", "default", "optimum", *FLAGS),
 )
 """The facts of a run that files hold besides its rows: its identity and the meaning of its costs."""
 

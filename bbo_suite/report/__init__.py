@@ -12,7 +12,19 @@ from ..errors import UserError
 from ..files.writing import disk_errors, replacing
 from ..registry import Registry
 from ..store.folders import has_runs
-from . import answer, baselines, evaluations, limits, optimum, over_problems, per_problem, power, provenance, targets
+from . import (
+    answer,
+    baselines,
+    evaluations,
+    limits,
+    optimum,
+    over_problems,
+    per_problem,
+    power,
+    provenance,
+    savings,
+    targets,
+)
 from .compare_text import comparison
 from .findings import Findings, findings
 from .interactive import Drawing
@@ -81,7 +93,7 @@ def page(study: StudyData, other: StudyData | None = None, registry: Registry | 
     scores = judgement.scores
     results = list(_results(judgement, rng))
     optima, unknown = optimum.optima(scores, registry or Registry())
-    times = [] if study.only_results else [targets.running_times(scores)]
+    times = [] if study.only_results else [savings.savings(judgement), targets.running_times(scores)]
     tables = [*results, baselines.baselines(scores), optima, *times, evaluations.spending(scores)]
     found = findings(study, registry or Registry())
     return Page(
@@ -89,7 +101,7 @@ def page(study: StudyData, other: StudyData | None = None, registry: Registry | 
         summary=answer.summary(study.runs),
         findings=found,
         lead=_lead(study, found) if judgement.problems else None,
-        answers=list(answer.sentences(judgement)),
+        answers=[*answer.sentences(judgement), *([] if study.only_results else savings.sentences(judgement))],
         limits=[*_limits(study, judgement), *provenance.limits(study.runs), *unknown],
         compared=compared,
         tables=_filled(tables),
@@ -99,7 +111,7 @@ def page(study: StudyData, other: StudyData | None = None, registry: Registry | 
 
 
 def _results(judgement: Judgement, rng: np.random.Generator) -> Iterator[Table]:
-    yield from filter(None, [over_problems.overview(judgement, rng)])
+    yield from over_problems.overviews(judgement, rng)
     yield per_problem.winners(judgement)
     yield per_problem.speedups(judgement.scores)
     yield from filter(None, [over_problems.pairwise(judgement)])

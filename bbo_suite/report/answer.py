@@ -6,11 +6,18 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from ..core.knowledge import Knowledge
 from . import formatting
 from .headline import headline
-from .judgement import Judgement
+from .judgement import BLACK_BOX, STRUCTURED, Judgement
 from .leaderboard import Leaderboard
 from .run_summary import RunSummary
+
+_KINDS = {
+    Knowledge.COSTS: "Black-box strategies, which see only costs",
+    Knowledge.STRUCTURE: "Strategies that use the declared structure",
+    Knowledge.PARTS: "Strategies that see costs of parts",
+}
 
 
 def summary(runs: Sequence[RunSummary]) -> str:
@@ -20,16 +27,12 @@ def summary(runs: Sequence[RunSummary]) -> str:
     problems = sorted({run.problem for run in runs})
     families = Counter(re.split("[/:]", problem)[0] for problem in problems)
     shown = problems if len(problems) < 4 else [f"{number} of {family}" for family, number in families.items()]
-    structured = {run.strategy for run in runs if run.head["uses_structure"]}
-    black_box = {run.strategy for run in runs} - structured
-    size = formatting.counted(len(black_box | structured), "strategy")
+    knowledge = {run.strategy: Knowledge.of(run.head) for run in runs}
+    size = formatting.counted(len(knowledge), "strategy")
     tasks = f"{formatting.counted(len(problems), 'problem')} ({formatting.listed(shown)})"
     budgets = formatting.span([int(run.head["budget"]) for run in runs])
-    kinds = [
-        ("Black-box strategies, which see only costs", black_box),
-        ("Strategies that use the declared structure", structured),
-    ]
-    named = " ".join(f"{kind}: {formatting.listed(sorted(names))}." for kind, names in kinds if names)
+    levels = {level: sorted(name for name, own in knowledge.items() if own is level) for level in _KINDS}
+    named = " ".join(f"{_KINDS[level]}: {formatting.listed(names)}." for level, names in levels.items() if names)
     return f"{size} on {tasks}, {formatting.counted(len(runs), 'run')} of {budgets} evaluations. {named}"
 
 
@@ -54,16 +57,16 @@ def headlines(judgement: Judgement) -> list[str]:
 
 
 def _overall(judgement: Judgement, board: Leaderboard) -> Iterator[str]:
-    leaders = []
+    leaders = {}
     for group, names in judgement.groups():
         ranked = board.ranked(names)
         if ranked:
-            leaders.append(ranked[0])
+            leaders[group] = ranked[0]
             yield headline(judgement, board, group, ranked)
             yield from _others(board, ranked)
             yield from _absent(names, ranked)
-    if len(leaders) == 2:
-        yield _structure(board, *leaders)
+    if {BLACK_BOX, STRUCTURED} <= set(leaders):
+        yield _structure(board, leaders[BLACK_BOX], leaders[STRUCTURED])
     yield from _different_problems(judgement, board)
 
 

@@ -25,7 +25,7 @@ def spending(scores: Scores) -> Table:
 
 _SPENDING = """Candidates of all runs together. Unique: the share of different candidates within a run; a dash: an
 imported run does not tell. Seconds are means over runs: of the strategy (to propose and to learn) and of the
-evaluations. * uses the structure."""
+evaluations."""
 
 
 def _spent(runs: Sequence[RunSummary]) -> Iterator[Cell]:
@@ -61,7 +61,7 @@ def failures(scores: Scores) -> Table:
                 named = [table.text(problem), marked(scores, strategy), table.text(status.replace("_", " "))]
                 share = table.number(number / total, formatting.share(number / total))
                 rows.append([*named, table.count(number), share])
-    note = "A failed candidate has an infinite cost and counts as an evaluation. * uses the structure."
+    note = "A failed candidate has an infinite cost and counts as an evaluation."
     return Table("failures", "Failed candidates", note, ["problem", "strategy", "status", "candidates", "of all"], rows)
 
 

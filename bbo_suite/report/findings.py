@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 
+from ..core.knowledge import Knowledge
 from ..errors import UserError
 from ..registry import Registry
 from ..store.folders import has_begun
@@ -113,16 +114,15 @@ def _table(best: Sequence[RunSummary], steps: bool) -> Table:
     rows = [[*_row(run), *([table.count(int(run.steps[-1]))] if steps else [])] for run in best]
     note = (
         "Speedup: default's cost / best cost, of the best run. Costs as stored in the search; if they are noisy, the "
-        "speedup is measured again. * uses the structure."
+        "speedup is measured again."
     )
     return Table("found", "Best configurations", note, [*columns, *(["at evaluation"] if steps else [])], rows)
 
 
 def _row(run: RunSummary) -> list[Cell]:
-    star = " *" if run.head["uses_structure"] else ""
     default, cost = float(run.head["default"]), float(run.costs[-1])
     costs = [table.number(default, f"{default:.6g} {run.head['unit']}".strip()), table.number(cost, f"{cost:.6g}")]
-    found = [table.text(f"{run.strategy}{star}"), table.count(run.seed)]
+    found = [table.strategy(run.strategy, Knowledge.of(run.head)), table.count(run.seed)]
     return [table.text(run.problem), *costs, table.speedup(_speedup(run)), *found]
 
 

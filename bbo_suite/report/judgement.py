@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..core.knowledge import Knowledge
 from . import leaderboard
 from .leaderboard import Leaderboard
 from .run_summary import RunSummary
@@ -24,6 +25,9 @@ class Group:
 
 BLACK_BOX = Group("costs\u00a0only", "black-box strategy", "black-box strategies")
 STRUCTURED = Group("structure", "strategy that uses the structure", "strategies that use the structure")
+HEARING = Group("parts", "strategy that sees costs of parts", "strategies that see costs of parts")
+GROUPS = dict(zip(Knowledge, (BLACK_BOX, STRUCTURED, HEARING), strict=True))
+"""The strategies of each level of knowledge are judged apart."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +50,10 @@ class Judgement:
         return all(mean.mean <= 0 for mean in self.scores.means)
 
     def groups(self) -> Iterator[tuple[Group, list[str]]]:
-        """Yield the black-box strategies, and those that use the structure."""
+        """Yield the strategies of each level of knowledge."""
         names = sorted(self.scores.table.columns) if self.problems else []
-        yield BLACK_BOX, [name for name in names if name not in self.scores.structured]
-        yield STRUCTURED, [name for name in names if name in self.scores.structured]
+        for level, group in GROUPS.items():
+            yield group, [name for name in names if self.scores.knowledge[name] is level]
 
 
 def judge(runs: Sequence[RunSummary], rng: np.random.Generator) -> Judgement:

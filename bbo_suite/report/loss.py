@@ -76,7 +76,7 @@ def loss_table(scores: Scores) -> Table:
 _NOTE = f"""Mean speedups of each run's best candidate: as the search measured it, and as the median of {ROUNDS} pairs
 with the default after the search. Selection: a better candidate was among the ten best that the run measured, but noise
 hid it. Exploration: another run measured a better one. In percent of the better speedup, geometric means over runs;
-below 0 is chance. * uses the structure."""
+below 0 is chance."""
 
 
 def _cells(runs: Sequence[Loss]) -> list[Cell]:

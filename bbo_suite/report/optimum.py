@@ -96,7 +96,7 @@ _NOTE = """Fraction of optimum: optimal cost / best cost found; 1 is the optimum
 random search without repeats, whose expected best is exact because every cost of the space is known. 0 is as good as
 random search, 1 is the optimum, below 0 is worse (Willemsen et al. 2024); for both, a failed candidate has the highest
 cost of those that work. At the end, and as mean over the run. A dash: the space is not enumerated, or random search has
-found the optimum by then. * uses the structure."""
+found the optimum by then."""
 
 
 def _some(names: Sequence[str]) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.random import Generator
 
+from ..core.knowledge import Knowledge
 from ..stats import SMALLEST_GAIN_TEXT, Ranking, bootstrap_interval, interquartile_mean, ranking
 from . import formatting, table
-from .judgement import Judgement
+from .judgement import HEARING, Judgement
 from .pairs import Pair
 from .per_problem import gain_share, marked
 from .scores import Scores
@@ -19,28 +21,43 @@ _SAMPLES = 1000
 """Bootstrap samples of an interval."""
 
 
-def overview(judgement: Judgement, rng: Generator) -> Table | None:
-    """Return the strategies over the problems that all of them ran; None for fewer than two problems."""
+def overviews(judgement: Judgement, rng: Generator) -> Iterator[Table]:
+    """Yield the strategies over the problems that all of them ran; those that see costs of parts in a table of theirs.
+
+    There is none for fewer than two problems.
+    """
+    scores = judgement.scores
+    if judgement.overall is None or len(judgement.problems) < 2 or len(scores.complete) < 2:
+        return
+    names = list(judgement.overall.means)
+    hearing = [name for name in names if scores.knowledge[name] is Knowledge.PARTS]
+    title = f"Over {formatting.counted(len(scores.complete), 'problem')}"
+    for place, own in (("overall", [name for name in names if name not in hearing]), ("overall-parts", hearing)):
+        if own:
+            yield _overview(judgement, own, rng, place, title if own != hearing else f"{title}: {HEARING.several}")
+
+
+def _overview(judgement: Judgement, names: Sequence[str], rng: Generator, place: str, title: str) -> Table:
     scores, board = judgement.scores, judgement.overall
-    means = scores.complete if judgement.problems else None
-    if board is None or means is None or len(means) < 2:
-        return None
+    assert board is not None
+    means = scores.complete[sorted(names)]
     found = ranking(np.nan_to_num(means.to_numpy(), posinf=1e300))
     ranks = dict(zip(means.columns, found.ranks.tolist(), strict=True))
     rows = []
-    for name, mean in board.means.items():
+    for name in names:
         rank = table.number(ranks[name], f"{ranks[name]:.2f}")
         wins = table.count(int((means[name] == means.max(axis=1)).sum()))
-        rows.append([marked(scores, name), table.speedup(*mean), _gain_shares(scores, name, rng), rank, wins])
+        rows.append(
+            [marked(scores, name), table.speedup(*board.means[name]), _gain_shares(scores, name, rng), rank, wins]
+        )
     columns = ["strategy", "geometric mean speedup (95 %)", "interquartile mean of gain shares (95 %)", "mean rank"]
-    title = f"Over {formatting.counted(len(means), 'problem')}"
-    return Table("overall", title, _OVERVIEW + _friedman(found), [*columns, "best on"], rows)
+    return Table(place, title, _OVERVIEW + _friedman(found), [*columns, "best on"], rows)
 
 
 _OVERVIEW = f"""Problems that all of these strategies ran. Intervals: percentile bootstrap over the runs of each
 problem. A gain share is a run's gain over the default as a fraction of the best strategy's mean gain on the problem: 1
 is as good, 0 is the default; problems where that gain is below {SMALLEST_GAIN_TEXT} have none. The interquartile mean
-leaves out the lowest and the highest quarter of all runs. Rank 1 is best. * uses the structure."""
+leaves out the lowest and the highest quarter of all runs. Rank 1 is best."""
 
 
 def _friedman(found: Ranking) -> str:
@@ -54,7 +71,7 @@ def _friedman(found: Ranking) -> str:
 
 def _gain_shares(scores: Scores, name: str, rng: Generator) -> Cell:
     """Return the interquartile mean of a strategy's gain shares on problems where a strategy gains."""
-    runs = [(scores.speedups[problem, name], scores.best_means[problem]) for problem in scores.complete.index]
+    runs = [(scores.speedups[problem, name], scores.best_mean(problem, name)) for problem in scores.complete.index]
     shares = [np.array([gain_share(x, best) for x in part]) for part, best in runs]
     shares = [part for part in shares if not np.isnan(part).any()]
     if not shares:
@@ -92,6 +109,6 @@ def _pair_row(scores: Scores, pair: Pair, several: bool) -> list[Cell]:
 _OVER_PROBLEMS = """Over all problems that both ran; won, tied and lost by mean speedup. Probability of improvement:
 that a run of the first strategy beats a run of the second on a random problem; ties count half. By: geometric mean
 of the ratio of mean speedups, with Student's t interval over problems. Two-sided Wilcoxon signed-rank test over
-problems; p is corrected for all pairs in the table (Holm). * uses the structure."""
+problems; p is corrected for all pairs in the table (Holm)."""
 _ON_ONE = """By: difference of the mean speedups with Welch's interval. Two-sided Wilcoxon rank-sum test (Mann-Whitney)
-over runs; p is corrected for all pairs in the table (Holm). * uses the structure."""
+over runs; p is corrected for all pairs in the table (Holm)."""

@@ -81,7 +81,7 @@ class Pair:
 def on_problem(scores: Scores, problem: str) -> list[Pair]:
     """Return every pair of strategies on one problem."""
     runs = {strategy: part for (name, strategy), part in scores.speedups.items() if name == problem}
-    names = list(itertools.combinations(runs, 2))
+    names = [pair for pair in itertools.combinations(runs, 2) if scores.comparable(*pair)]
     p_values = rank_sum_p_values([(runs[one], runs[other]) for one, other in names]).tolist()
     return _corrected(_on_problem(*pair, runs, p) for pair, p in zip(names, p_values, strict=True))
 
@@ -98,7 +98,8 @@ def over_problems(scores: Scores) -> list[Pair]:
     return _corrected(
         _over_problems(scores, one, other, shared)
         for one, other in itertools.combinations(strategies, 2)
-        if (shared := [name for name in scores.cutoffs if {(name, one), (name, other)} <= scores.speedups.keys()])
+        if scores.comparable(one, other)
+        and (shared := [name for name in scores.cutoffs if {(name, one), (name, other)} <= scores.speedups.keys()])
     )
 
 

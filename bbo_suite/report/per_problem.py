@@ -15,15 +15,15 @@ from .table import Cell, Table
 
 
 def marked(scores: Scores, strategy: str) -> Cell:
-    """Return a strategy's name, with a star if it uses the structure."""
-    return table.text(f"{strategy} *" if strategy in scores.structured else strategy)
+    """Return a cell with a strategy, marked by what it knows."""
+    return table.strategy(strategy, scores.knowledge[strategy])
 
 
 def speedups(scores: Scores) -> Table:
     """Return the mean speedup with its interval, one row per problem and strategy."""
     rows = []
     for mean in scores.means:
-        share = gain_share(mean.mean, scores.best_means[mean.problem])
+        share = gain_share(mean.mean, scores.best_mean(mean.problem, mean.strategy))
         named = [table.text(mean.problem), marked(scores, mean.strategy)]
         counts = [table.count(mean.runs), table.count(scores.cutoffs[mean.problem])]
         bounds = table.number(mean.low, formatting.interval(mean.low, mean.high))
@@ -35,8 +35,8 @@ def speedups(scores: Scores) -> Table:
 
 _SPEEDUPS = f"""Speedup: cost of the compiler's default / best cost found. Higher is better; 1 is the default, 0 means
 that every candidate failed. Student's t interval of the mean over runs. Of the best gain: mean gain over the default in
-percent of the best strategy's gain; a dash: that gain is below {SMALLEST_GAIN_TEXT}, or infinite.
-* uses the structure."""
+percent of the best strategy's gain, where strategies that see costs of parts are a kind of their own; a dash: that
+gain is below {SMALLEST_GAIN_TEXT}, or infinite."""
 
 
 def gain_share(speedup: float, best: float) -> float:
@@ -58,7 +58,7 @@ def winners(judgement: Judgement) -> Table:
 
 
 _WINNERS = """Welch's interval of the difference. Verdicts are those of a two-sided Mann-Whitney test over runs at 5 %,
-with p corrected for all pairs of strategies of a problem (Holm). * uses the structure."""
+with p corrected for all pairs of strategies of a problem (Holm)."""
 
 
 def _winner(scores: Scores, board: Leaderboard, ranked: list[str]) -> list[Cell]:

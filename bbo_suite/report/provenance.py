@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ..core.knowledge import Knowledge
 from . import formatting, table
 from .limits import Limit
 from .run_summary import RunSummary
@@ -21,10 +22,16 @@ def settings(runs: Sequence[RunSummary]) -> Table:
         options = own[0].head["options"]
         shown = ", ".join(f"{name} = {_text(value)}" for name, value in options.items()) if options else "none"
         shown = "not recorded" if options is None else shown
-        uses = "yes" if own[0].head["uses_structure"] else "no"
         sizes = [_span([run.head[name] for run in own]) for name in ("budget", "batch")]
-        rows.append([table.text(strategy), table.text(uses), *map(table.text, sizes), table.text(shown)])
-    columns = ["strategy", "uses structure", "budget", "batch", "options"]
+        rows.append(
+            [
+                table.text(strategy),
+                table.text(Knowledge.of(own[0].head).sees),
+                *map(table.text, sizes),
+                table.text(shown),
+            ]
+        )
+    columns = ["strategy", "sees", "budget", "batch", "options"]
     note = "As stored with the runs; a strategy with several settings is shown as several strategies."
     return Table("settings", "Settings of the strategies", note, columns, rows)
 

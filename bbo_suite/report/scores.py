@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.knowledge import Knowledge
 from ..stats import complete_block, mean_interval
 from .run_summary import RunSummary
 
@@ -49,9 +50,13 @@ class Scores:
     compared: list[RunSummary]
 
     @cached_property
-    def structured(self) -> set[str]:
-        """The strategies that use the declared structure."""
-        return {run.strategy for run in self.runs if run.head["uses_structure"]}
+    def knowledge(self) -> dict[str, Knowledge]:
+        """What each strategy knows."""
+        return {run.strategy: Knowledge.of(run.head) for run in self.runs}
+
+    def comparable(self, first: str, second: str) -> bool:
+        """Return False if just one of two strategies sees the costs of parts: such strategies are ranked apart."""
+        return (self.knowledge[first] is Knowledge.PARTS) == (self.knowledge[second] is Knowledge.PARTS)
 
     @cached_property
     def remeasured(self) -> set[str]:
@@ -125,12 +130,17 @@ class Scores:
         return dict(sorted(found.items()))
 
     @cached_property
-    def best_means(self) -> dict[str, float]:
-        """The largest mean speedup on each problem."""
-        best: dict[str, float] = {}
+    def _best_means(self) -> dict[tuple[str, bool], float]:
+        """The largest mean speedup on each problem of strategies without and with costs of parts."""
+        best: dict[tuple[str, bool], float] = {}
         for mean in self.means:
-            best[mean.problem] = max(mean.mean, best.get(mean.problem, -np.inf))
+            key = mean.problem, self.knowledge[mean.strategy] is Knowledge.PARTS
+            best[key] = max(mean.mean, best.get(key, -np.inf))
         return best
+
+    def best_mean(self, problem: str, strategy: str) -> float:
+        """Return the largest mean speedup on a problem among the strategies that one is comparable with."""
+        return self._best_means[problem, self.knowledge[strategy] is Knowledge.PARTS]
 
 
 def _least(run: RunSummary) -> float:

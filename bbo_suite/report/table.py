@@ -6,15 +6,22 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ..core.knowledge import Knowledge, explained
 from . import formatting
 
 
 @dataclass(frozen=True)
 class Cell:
-    """The text of a cell, and the number that it is sorted by; None for text, which is sorted by itself."""
+    """The text of a cell.
+
+    Attributes:
+      number: that it is sorted by; None for text, which is sorted by itself.
+      knowledge: of the strategy that it names, if it names one.
+    """
 
     text: str
     number: float | None = None
+    knowledge: Knowledge | None = None
 
     @property
     def key(self) -> str:
@@ -37,6 +44,12 @@ class Table:
     rows: Sequence[Sequence[Cell]] = field(default_factory=list)
 
     @property
+    def caption(self) -> str:
+        """The note, and what the marks of strategies mean."""
+        marks = explained({cell.knowledge for row in self.rows for cell in row if cell.knowledge})
+        return " ".join(filter(None, (self.note, marks and f"{marks}.")))
+
+    @property
     def numeric(self) -> list[bool]:
         """For each column, True if it contains numbers."""
         return [any(row[i].number is not None for row in self.rows) for i in range(len(self.columns))]
@@ -45,6 +58,11 @@ class Table:
 def text(value: object) -> Cell:
     """Return a cell of text."""
     return Cell(str(value))
+
+
+def strategy(name: str, knowledge: Knowledge) -> Cell:
+    """Return a cell with a strategy, marked by what it knows."""
+    return Cell(knowledge.marked(name), knowledge=knowledge)
 
 
 def count(value: int) -> Cell:

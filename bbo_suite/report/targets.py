@@ -52,7 +52,7 @@ def running_times(scores: Scores) -> Table:
 _TIMES = f"""Expected running time (ERT): evaluations to reach the target with restarts, that is, the evaluations of all
 runs before the target / the number of runs that reached it; in brackets how many runs did. Fewer is better; a dash:
 no run reached it. A target is a fraction of the largest gain over the default of any run in this study. Problems on
-which no run beats the default by {SMALLEST_GAIN_TEXT} or more are left out. * uses the structure."""
+which no run beats the default by {SMALLEST_GAIN_TEXT} or more are left out."""
 
 
 def _running_times(runs: Sequence[RunSummary], targets: NDArray[np.float64]) -> Iterator[Cell]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.evaluation import default_value
+from ..core.knowledge import flags
 from ..core.problem import Problem
 from ..errors import UserError, error_boundary
 from ..files.locks import acquired
@@ -189,7 +190,7 @@ class StudyPlan:
         noted |= ({UNVERSIONED: why} if why else {}) | ({NOISY: True} if problem.noisy else {})
         for name in runs:
             fields = dataclasses.asdict(self.strategies[name.strategy])
-            noted["uses_structure"] = self.registry.strategy(name.strategy).uses_structure
+            noted |= flags(self.registry.strategy(name.strategy))
             run = Run(problem_id, fingerprint, name.strategy, fields, name.seed, self.budget, self.batch)
             yield PlannedRun(run, self.path / name.folder, noted | self._code[name.strategy])
 

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ..core.knowledge import FLAGS
 from ..store.folders import has_ended
 from ..store.run_view import RunView
 from .finalists import MEASUREMENTS
@@ -17,7 +18,7 @@ ROW_BYTES = 80
 
 
 def workload(study: StudyPlan, plan: Sequence[PlannedRun]) -> Iterator[dict[str, Any]]:
-    """Yield for each strategy on each problem: runs, runs done, parameters, evaluations, bytes and seconds.
+    """Yield for each strategy on each problem: its knowledge, runs, runs done, parameters, evaluations, bytes, seconds.
 
     The seconds are those that are left, one run after another. They are an estimate: of stored runs, their own pace is
     taken; otherwise problems and strategies are tried for about a second each.
@@ -29,6 +30,7 @@ def workload(study: StudyPlan, plan: Sequence[PlannedRun]) -> Iterator[dict[str,
         yield {
             "problem": problem_id,
             "strategy": strategy,
+            **{flag: runs[0].facts[flag] for flag in FLAGS},
             "runs": len(runs),
             "done": sum(has_ended(run.path) for run in runs),
             "parameters": len(problem.space),

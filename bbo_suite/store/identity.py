@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.knowledge import FLAGS
 from ..errors import UserError
 from ..files.reading import DamagedFile, read_json
 from .folders import RUN, has_begun, runs_in
@@ -31,9 +32,9 @@ BASELINES = "baselines"
 _KINDS: dict[str, Any] = {
     **dict.fromkeys(("problem", "fingerprint", "strategy", "unit"), str),
     **dict.fromkeys(("seed", "budget", "batch"), int),
-    **{"options": dict, "default": (int, float), "uses_structure": bool},
+    **{"options": dict, "default": (int, float), **dict.fromkeys(FLAGS, bool)},
 }
-"""The required keys of `run.json` and their types."""
+"""The required keys of `run.json` and their types; `read_head` adds what older runs lack."""
 
 OTHER_CONTENT = "the program or its compiler's version has changed"
 """Why the fingerprint of a problem differs, for messages."""
@@ -76,7 +77,7 @@ def read_head(path: Path) -> dict[str, Any]:
     Raises:
       UserError: it is missing or damaged, or lacks a required key.
     """
-    head = read_json(path / RUN)
+    head = {"uses_parts": False} | read_json(path / RUN)
     for name, kind in _KINDS.items():
         if not isinstance(head.get(name), kind):
             what = "has the wrong type" if name in head else "is missing"

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..core.knowledge import FLAGS
 from ..errors import UserError
 from .formulas import unmarked
 
@@ -18,7 +19,10 @@ _TEXTS = ("study", "problem", "strategy", "fingerprint", "unit")
 _NUMBERS = ("default", "best")
 _COUNTS = ("seed", "evaluations", "budget")
 _UNKNOWN = ("unique", "strategy_seconds", "evaluation_seconds")
-_ELSE: dict[str, Any] = {"unit": "", "fingerprint": "", "failed": 0, "study": "", **dict.fromkeys(_UNKNOWN, math.nan)}
+_ELSE: dict[str, Any] = {
+    **{"uses_parts": False, "unit": "", "fingerprint": "", "failed": 0, "study": ""},
+    **dict.fromkeys(_UNKNOWN, math.nan),
+}
 
 
 def run_tables(study: Path) -> list[Path]:
@@ -30,7 +34,8 @@ def read_run_table(file: Path) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield the name and the runs of each study in a table: a study has one budget, in evaluations.
 
     Columns: problem, strategy, seed, uses_structure, default, best, evaluations, budget (where missing, the
-    evaluations), unit, fingerprint, unique, failed, strategy_seconds, evaluation_seconds (where missing: unknown).
+    evaluations), uses_parts (where missing, False), unit, fingerprint, unique, failed, strategy_seconds,
+    evaluation_seconds (where missing: unknown).
 
     Raises:
       UserError: the file cannot be read, or is not such a table.
@@ -71,8 +76,9 @@ def _check(frame: pd.DataFrame) -> None:
     Raises:
       ValueError: says which.
     """
-    if frame["uses_structure"].dtype != bool:
-        raise ValueError("uses_structure is neither True nor False")
+    for flag in FLAGS:
+        if frame[flag].dtype != bool:
+            raise ValueError(f"{flag} is neither True nor False")
     if not (abs(frame["default"]) < math.inf).all() or frame["best"].isna().any():
         raise ValueError("a default or a best cost is no number")
     if (frame[["evaluations", "budget"]] < 1).any(axis=None):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ..core.knowledge import FLAGS
 from ..core.problem import Problem
 from ..core.program import Change
 from ..store.identity import known_speedups
@@ -80,7 +81,7 @@ class Best:
             "default": self.run.head["default"],
             "value": self.row.value,
             "strategy": self.run.identity.strategy,
-            "uses_structure": self.run.head["uses_structure"],
+            **{flag: self.run.head[flag] for flag in FLAGS},
             "seed": self.run.identity.seed,
             "evaluation": self.row.evaluation,
             "measured_again": asdict(self.again) if self.again else None,

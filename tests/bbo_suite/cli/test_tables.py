@@ -58,8 +58,8 @@ def test_names_are_shown_as_they_are(capsys):
     summary_table([odd, {**SUMMARY, "best": None, "speedup": None}])
     out = capsys.readouterr().out
     assert "x:[red]/[/red]" in out and "[bold]_$ *" in out
-    assert "* uses the declared structure" in out
-    list_table([{"id": "[a]", "kind": "strategy", "what": "[/b]"}])
+    assert "* uses the structure" in out
+    list_table([{"id": "[a]", "kind": "strategy", "sees": "structure", "what": "[/b]"}])
     fact_table({"id": "[a]", "what": "one\nline\n\nanother", "optimum": None, "flag": True})
     out = capsys.readouterr().out
     assert "[a]" in out and "[/b]" in out and "one line" in out and "unknown" in out and "True" in out
@@ -67,7 +67,7 @@ def test_names_are_shown_as_they_are(capsys):
 
 def test_nothing_is_cut_off_a_list(capsys, terminal):
     terminal(40)
-    list_table([{"id": "family/" + "x" * 60, "kind": "strategy", "what": "word " * 20}])
+    list_table([{"id": "family/" + "x" * 60, "kind": "strategy", "sees": "structure", "what": "word " * 20}])
     assert "".join(capsys.readouterr().out.split()).count("x") == 60
 
 

@@ -22,7 +22,7 @@ class Studies:
     path: object
     heads: dict = field(default_factory=dict)
 
-    def add(self, runs, name="s", ended="budget", budget=None, structure=(), seconds=0.5, **head):
+    def add(self, runs, name="s", ended="budget", budget=None, structure=(), parts=(), seconds=0.5, **head):
         """Write runs, `{(problem, strategy, seed): costs}`; inf is a failure; the default costs 8."""
         for (problem, strategy, seed), costs in runs.items():
             folder = self.path / name / folder_name(problem, strategy, str(seed))
@@ -37,6 +37,7 @@ class Studies:
                 "seed": seed,
             }
             own = {"budget": size, "batch": 2, "default": DEFAULT, "uses_structure": strategy in structure}
+            own |= {"uses_parts": strategy in parts} if parts else {}  # older runs do not say it
             (folder / "run.json").write_text(json.dumps({**identity, **own, **facts, **head}))
             if len(costs):
                 lines = (row(i, cost, seconds).line() for i, cost in enumerate(costs, start=1))

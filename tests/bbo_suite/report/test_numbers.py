@@ -10,7 +10,7 @@ from bbo_suite.figures import final_values
 from bbo_suite.figures.heat import heat_data
 from bbo_suite.report import evaluations, per_problem, targets
 from bbo_suite.report.compare import rows_of
-from bbo_suite.report.over_problems import overview, pairwise
+from bbo_suite.report.over_problems import overviews, pairwise
 from bbo_suite.report.pictures import compared_rows
 from bbo_suite.report.scores import scores
 from bbo_suite.stats import difference_interval, rank_sum_p, smallest_rank_sum_p, smallest_signed_rank_p
@@ -162,7 +162,7 @@ def test_the_table_over_problems_leaves_no_gaps(studies):
     studies.add(studies.finals("p/0", z=[2, 2]))
     judged = studies.judgement()
     assert judged.scores.complete.shape == (3, 2)
-    rows = overview(judged, np.random.default_rng(0)).rows
+    rows = next(overviews(judged, np.random.default_rng(0))).rows
     assert [(row[0].text, row[3].text, row[4].text) for row in rows] == [("x", "1.00", "3"), ("y", "2.00", "0")]
     # x's gain is a third of z's on p/0 and the best elsewhere: of 1/3 1/3 1 1 1 1 one is left out at each end
     assert rows[0][2].text == "0.83 (0.83 to 0.83)"
@@ -182,7 +182,7 @@ def test_a_gain_that_is_next_to_nothing_has_no_shares(studies):
     judged = studies.judgement()
     rows = per_problem.speedups(judged.scores).rows
     assert [row[-1].text for row in rows] == ["–", "–", "33 %", "100 %"]
-    middles = {row[0].text: row[2].text for row in overview(judged, np.random.default_rng(0)).rows}
+    middles = {row[0].text: row[2].text for row in next(overviews(judged, np.random.default_rng(0))).rows}
     assert middles == {"x": "0.33 (0.33 to 0.33)", "y": "1.00 (1.00 to 1.00)"}
     assert {row[0].text for row in targets.running_times(judged.scores).rows} == {"p/b"}
     assert ("tiny gain", ("p/a",)) in {(limit.kind, limit.about) for limit in studies.page().limits}

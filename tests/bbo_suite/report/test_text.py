@@ -34,7 +34,7 @@ def content(tmp_path_factory, studies_in):
 
 def table_text(table):
     rows = [table.columns, *([cell.text for cell in row] for row in table.rows)]
-    return "\n".join([f"## {table.title}", *(" | ".join(row) for row in rows), table.note])
+    return "\n".join([f"## {table.title}", *(" | ".join(row) for row in rows), table.caption])
 
 
 SECTIONS = {
