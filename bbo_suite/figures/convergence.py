@@ -13,22 +13,24 @@ from ..stats import best_so_far, quartiles
 from . import baselines, curves, final_values, style
 from .highlight import highlighted
 
-_COLUMNS = ["problem", "strategy", "seed", "value", "default", "uses_structure"]
+_COLUMNS = ["problem", "strategy", "seed", "value", "default"]
 
 
 def convergence_data(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the curves: problem, strategy, uses_structure, runs, evaluation, lower, median, upper (of the speedup).
+    """Return the curves: problem, strategy, uses_structure, uses_parts, runs, evaluation, lower, median, upper.
 
     A curve ends with its shortest run; a long one is thinned to 400 points that are even on a log scale.
     """
     made = []
-    for (problem, strategy), group in frame[_COLUMNS].groupby(["problem", "strategy"], observed=True, sort=True):
+    for (problem, strategy), group in frame[final_values.with_flags(frame, _COLUMNS)].groupby(
+        ["problem", "strategy"], observed=True, sort=True
+    ):
         runs = final_values.values_by_run(group)
         shown = _thinned(min(map(len, runs)))
         best = np.array([best_so_far(run)[shown] for run in runs])
         with np.errstate(divide="ignore", invalid="ignore"):  # a cost of 0 is an infinite speedup
             lower, median, upper = quartiles(group["default"].iloc[0] / best)
-        fixed = {"problem": problem, "strategy": strategy, "uses_structure": bool(group["uses_structure"].iloc[0])}
+        fixed = {"problem": problem, "strategy": strategy, **final_values.first_flags(group)}
         numbers = {"evaluation": shown + 1, "lower": lower, "median": median, "upper": upper}
         made.append(pd.DataFrame({**fixed, "runs": len(runs), **numbers}))
     return pd.concat(made, ignore_index=True)

@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from ..stats import ranking
-from . import final_values, style
+from . import final_values, levels, style
 from .highlight import labels
 
 
@@ -47,6 +47,7 @@ def _bars(ranks: NDArray[np.float64], difference: float) -> list[tuple[int, int]
 @mpl.rc_context(style.SETTINGS)
 def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     """Draw the critical-difference diagram (Demsar 2006); return the figure and its data (`critical_data`)."""
+    unranked, frame = levels.unranked_text(frame), levels.ranked(frame)
     data = critical_data(frame)
     bars = sorted({group for groups in data["groups"] for group in groups})
     height = 0.13 * len(bars) + 0.26 * ((len(data) + 1) // 2)
@@ -60,7 +61,8 @@ def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
         ax.plot([ranks.min() - 0.03, ranks.max() + 0.03], [-0.13 * (place + 1)] * 2, color="0.1", lw=3.2,
                 solid_capstyle="butt", clip_on=False)  # fmt: skip
     _names(ax, data, labels(frame), -0.13 * len(bars))
-    style.caption(figure, _caption(frame, data) + final_values.left_out_text(frame) + final_values.cut_text(frame))
+    left_out = final_values.left_out_text(frame) + final_values.cut_text(frame) + unranked
+    style.caption(figure, _caption(frame, data) + left_out)
     return figure, data
 
 
@@ -103,4 +105,4 @@ def _caption(frame: pd.DataFrame, data: pd.DataFrame) -> str:
 
 def missing(frame: pd.DataFrame) -> str | None:
     """Return why a study does not support the figure: with fewer problems no pair can differ significantly."""
-    return final_values.too_few(frame, strategies=3, problems=4)
+    return final_values.too_few(levels.ranked(frame), strategies=3, problems=4)

@@ -13,11 +13,11 @@ from . import final_values, style
 from .highlight import draw_shares, highlighted, legend
 
 TARGETS = 50
-_COLUMNS = ["problem", "strategy", "seed", "value", "uses_structure"]
+_COLUMNS = ["problem", "strategy", "seed", "value"]
 
 
 def ecdf_data(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the curves: strategy, uses_structure, runs, problems, evaluation, share.
+    """Return the curves: strategy, uses_structure, uses_parts, runs, problems, evaluation, share.
 
     The targets of a problem are 50 costs, evenly spaced from below the default's cost to the best cost of any run. The
     share of (run, target) pairs that were reached is averaged over the problems of `final_values.complete_means` on
@@ -26,15 +26,17 @@ def ecdf_data(frame: pd.DataFrame) -> pd.DataFrame:
     targets = _targets(frame)
     grid = np.unique(np.geomspace(1, frame["evaluation"].max(), 300).astype(int))
     together = frame["strategy"].isin(final_values.complete_means(frame).columns)
-    part = frame.loc[together & frame["problem"].isin(list(targets)), _COLUMNS]
+    columns = final_values.with_flags(frame, _COLUMNS)
+    part = frame.loc[together & frame["problem"].isin(list(targets)), columns]
     shares = []
     for (problem, strategy), group in part.groupby(["problem", "strategy"], observed=True):
         runs = [best_so_far(run) for run in final_values.values_by_run(group)]
         hits = np.vstack([first_hits([run], targets[str(problem)]) for run in runs])
-        fixed = {"strategy": strategy, "uses_structure": group["uses_structure"].iloc[0], "runs": len(runs)}
+        fixed = {"strategy": strategy, **final_values.first_flags(group), "runs": len(runs)}
         shares.append(pd.DataFrame({**fixed, "evaluation": grid, "share": runtime_ecdf(hits, grid)}))
     by = pd.concat(shares).groupby(["strategy", "evaluation"], observed=True)
-    curves = by.agg(uses_structure=("uses_structure", "first"), runs=("runs", "sum"), share=("share", "mean"))
+    flags = {flag: (flag, "first") for flag in final_values.with_flags(part, [])}
+    curves = by.agg(**flags, runs=("runs", "sum"), share=("share", "mean"))
     return curves.reset_index().assign(problems=len(targets))
 
 

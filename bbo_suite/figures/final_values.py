@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ..core.knowledge import FLAGS
 from ..stats import complete_block
 from ..store.frames import REMEASURED
 from .style import short
 
 RUN = ["problem", "strategy", "seed"]
-_KEPT = ["uses_structure", "budget", "evaluation", "default", "speedup"]
+_KEPT = ["budget", "evaluation", "default", "speedup"]
 
 
 def _kept_for_the_last_frame(
@@ -35,8 +36,8 @@ def _kept_for_the_last_frame(
 
 @_kept_for_the_last_frame
 def final_values(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the last row of each run, sorted: problem, strategy, seed, uses_structure, budget, evaluation, default,
-    speedup, least (1 if the run began with the default, so that its speedup cannot be less; else 0).
+    """Return the last row of each run, sorted: problem, strategy, seed, uses_structure, uses_parts, budget, evaluation,
+    default, speedup, least (1 if the run began with the default, so that its speedup cannot be less; else 0).
 
     Speedups are those measured again on problems where those of all runs were.
     """
@@ -46,7 +47,9 @@ def final_values(frame: pd.DataFrame) -> pd.DataFrame:
         codes = frame[column].cat.codes if frame[column].dtype == "category" else frame[column]
         values = codes.to_numpy()
         new[:-1] |= values[1:] != values[:-1]
-    last = frame.loc[new, [*RUN, *_KEPT, *({REMEASURED} & {*frame})]].drop_duplicates(RUN, keep="last")
+    last = frame.loc[new, with_flags(frame, [*RUN, *_KEPT, *({REMEASURED} & {*frame})])].drop_duplicates(
+        RUN, keep="last"
+    )
     started = frame.loc[(frame["evaluation"] == 1) & (frame["speedup"] == 1), RUN]
     with_default = set(started.itertuples(index=False, name=None))
     last["least"] = [float(run in with_default) for run in last[RUN].itertuples(index=False, name=None)]
@@ -55,6 +58,16 @@ def final_values(frame: pd.DataFrame) -> pd.DataFrame:
         missing = again.isna().groupby(last["problem"], observed=True).transform("any")
         last["speedup"], last["least"] = last["speedup"].where(missing, again), last["least"].where(missing, 0.0)
     return last.astype({"problem": "str", "strategy": "str"}).sort_values(RUN, ignore_index=True)
+
+
+def with_flags(frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
+    """Return columns, and those that say what a strategy knows; frames of older tables lack one of these."""
+    return [*columns, *(flag for flag in FLAGS if flag in frame)]
+
+
+def first_flags(group: pd.DataFrame) -> dict[str, bool]:
+    """Return what the strategy of a group of rows knows, by `FLAGS`."""
+    return {flag: bool(group[flag].iloc[0]) for flag in with_flags(group, [])}
 
 
 def values_by_run(group: pd.DataFrame) -> list[NDArray[np.float64]]:

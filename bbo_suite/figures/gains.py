@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from . import final_values, style
+from . import final_values, levels, style
 from .highlight import labels
 from .marks import tell
 from .speedup import speedup_data
@@ -57,7 +57,8 @@ def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     _heights(axes.flat[0], data)
     for ax in axes[:, 0]:
         ax.set_ylabel("gain over the default")
-    style.caption(figure, _caption(frame, data) + final_values.cut_text(frame))
+    parts = levels.parts_text(levels.knowledge(frame).values())
+    style.caption(figure, _caption(frame, data) + final_values.cut_text(frame) + parts)
     return figure, data
 
 

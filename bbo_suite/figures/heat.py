@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from . import final_values, style
+from ..core.knowledge import Knowledge
+from . import final_values, levels, style
 from .highlight import labels
 from .marks import tell
 
@@ -20,15 +21,19 @@ MATTERS = 1e-3
 
 
 def heat_data(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells: strategy, problem, speedup (mean), share (of the best strategy's gain), best first.
+    """Return the cells: strategy, problem, speedup (mean), share (of the best strategy's gain), best first;
+    strategies that see costs of parts are ranked apart, after the others.
 
     The share is nan on problems where no strategy gains `MATTERS`, and 1 for an infinite speedup.
     """
     means = final_values.mean_speedups(frame).T
     gains = means - 1
-    best = gains.max()
+    sees = levels.knowledge(frame)
+    apart = pd.Series([sees[name] is Knowledge.PARTS for name in means.index], means.index)
+    best = gains.groupby(apart).transform("max")
     shares = (gains / best.where(best >= MATTERS)).mask(np.isinf(gains), 1.0)
-    order = shares.clip(lower=0).mean(axis=1).fillna(0).sort_values(ascending=False, kind="stable").index
+    mean = shares.clip(lower=0).mean(axis=1).fillna(0).sort_values(ascending=False, kind="stable")
+    order = sorted(mean.index, key=lambda name: bool(apart[name]))
     cells = pd.DataFrame({"speedup": means.loc[order].stack(), "share": shares.loc[order].stack(future_stack=True)})
     return cells.dropna(subset="speedup").rename_axis(["strategy", "problem"]).reset_index()
 
@@ -57,7 +62,7 @@ def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     ax.tick_params(length=0)
     ax.grid(visible=False)
     ax.spines[:].set_visible(False)
-    more = final_values.cut_text(frame) + final_values.noisy_text(frame)
+    more = final_values.cut_text(frame) + final_values.noisy_text(frame) + _apart_text(frame)
     style.caption(figure, _caption(frame, len(best)) + more)
     return figure, data
 
@@ -86,6 +91,11 @@ def _caption(frame: pd.DataFrame, known: int) -> str:
         f"is the best; none where the best gain is below {100 * MATTERS:g} %. Rows are sorted by their mean share. "
         f"Empty cell: no run.{shown}"
     )
+
+
+def _apart_text(frame: pd.DataFrame) -> str:
+    text = levels.parts_text(levels.knowledge(frame).values())
+    return f" Strategies that see parts: below the others, with shares of their own best.{text}" if text else ""
 
 
 def missing(frame: pd.DataFrame) -> str | None:

@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.typing import DrawStyleType
 
-from . import final_values, style
+from ..core.knowledge import Knowledge
+from . import final_values, levels, style
 from .marks import mark
 
 _ALL, _BEST = 12, 8
@@ -24,11 +25,13 @@ class Highlight:
 
     Attributes:
       looks: of the highlighted strategies; the same in every figure of a study.
-      labels: of all strategies; those that use the problem's structure are marked.
+      labels: of all strategies; those that know more than costs are marked.
+      knowledge: of all strategies.
     """
 
     looks: dict[str, style.Look]
     labels: dict[str, str]
+    knowledge: dict[str, Knowledge]
 
     def look(self, strategy: str) -> style.Look:
         """Return the look of any strategy; grey if it is not highlighted."""
@@ -45,7 +48,8 @@ class Highlight:
         """Return the highlight of the strategies that a figure shows; looks stay the same."""
         shown = set(strategies)
         looks = {name: look for name, look in self.looks.items() if name in shown}
-        return Highlight(looks, {name: label for name, label in self.labels.items() if name in shown})
+        labels = {name: label for name, label in self.labels.items() if name in shown}
+        return Highlight(looks, labels, {name: level for name, level in self.knowledge.items() if name in shown})
 
     def order(self, strategies: Iterable[str]) -> list[str]:
         """Return strategies in drawing order: grey ones first, so that they lie below."""
@@ -53,11 +57,14 @@ class Highlight:
 
     @property
     def caption(self) -> str:
-        """The sentence of a caption about strategies that are not highlighted; empty if there are none."""
-        others = len(self.labels) - len(self.looks)
-        return (
-            f" Highlighted: the {len(self.looks)} best of {len(self.labels)} strategies by mean rank." if others else ""
-        )
+        """The sentences of a caption about strategies that are not highlighted, and about levels of knowledge."""
+        few, known = len(self.looks), len(self.labels)
+        others = f" Highlighted: the {few} best of {known} strategies by mean rank." if few < known else ""
+        seen = [level for level in Knowledge if level in self.knowledge.values()]
+        if len(seen) < 2:
+            return others
+        lines = ", ".join(f"{style.LINES[level][1]}: {level.sees}" for level in seen)
+        return f"{others} What a strategy sees: {lines}.{levels.parts_text(seen)}"
 
 
 def highlighted(frame: pd.DataFrame) -> Highlight:
@@ -65,13 +72,13 @@ def highlighted(frame: pd.DataFrame) -> Highlight:
     means = final_values.mean_speedups(frame)
     names = sorted(means.columns)
     named = names if len(names) <= _ALL else sorted(final_values.by_mean_rank(means)[:_BEST])
-    return Highlight(style.looks(named), labels(frame))
+    sees = levels.knowledge(frame)
+    return Highlight(style.looks_by_knowledge({name: sees[name] for name in named}), labels(frame), sees)
 
 
 def labels(frame: pd.DataFrame) -> dict[str, str]:
     """Return each strategy's label, shortened as far as labels stay different."""
-    last = final_values.final_values(frame)
-    sees = dict(zip(last["strategy"], last["uses_structure"], strict=True))
+    sees = levels.knowledge(frame)
     most = next((m for m in (40, 50, 60) if len({style.short(name, m) for name in sees}) == len(sees)), 200)
     return {name: style.label(name, own, most) for name, own in sees.items()}
 

@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ..stats import performance_profile
-from . import final_values, style
+from . import final_values, levels, style
 from .highlight import draw_shares, highlighted, legend
 
 
@@ -37,8 +37,9 @@ def _widest(costs: np.ndarray) -> float:
 @mpl.rc_context(style.SETTINGS)
 def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     """Draw each strategy's performance profile; return the figure and its data (`profile_data`)."""
+    every, frame = frame, levels.ranked(frame)
     data = profile_data(frame)
-    highlight = highlighted(frame).only(data["strategy"])
+    highlight = highlighted(every).only(data["strategy"])
     figure, axes = style.panels(1, 9.4, 3.6, 0.6)
     ax = axes.flat[0]
     draw_shares(ax, data, highlight, "factor", drawstyle="steps-post")
@@ -51,11 +52,11 @@ def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
         f"Share of problems on which a strategy's cost is within a factor of the lowest cost, higher is better; at "
         f"factor 1 the strategy is the best. Over {used}; cost: that of the default / mean speedup of {runs} runs."
         f"{highlight.caption}"
-        f"{final_values.left_out_text(frame)}{final_values.cut_text(frame)}",
+        f"{final_values.left_out_text(frame)}{final_values.cut_text(frame)}{levels.unranked_text(every)}",
     )
     return figure, data
 
 
 def missing(frame: pd.DataFrame) -> str | None:
     """Return why a study does not support the figure, or None."""
-    return final_values.too_few(frame, strategies=2, problems=3)
+    return final_values.too_few(levels.ranked(frame), strategies=2, problems=3)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
 from ..stats import mean_interval
-from . import baselines, final_values, style
+from . import baselines, final_values, levels, style
 from .highlight import Highlight, highlighted
 from .marks import mark
 
@@ -22,14 +22,14 @@ MOST, BEST = 20, 12
 def speedup_data(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the bars.
 
-    Columns: problem, strategy, uses_structure, runs, budget, evaluations (of the shortest run), mean, low, high (95 %
-    interval of the mean).
+    Columns: problem, strategy, uses_structure, uses_parts, runs, budget, evaluations (of the shortest run), mean, low,
+    high (95 % interval of the mean).
     """
     bars = []
     for (problem, strategy), group in final_values.final_values(frame).groupby(["problem", "strategy"], sort=True):
         with np.errstate(invalid="ignore"):  # a cost of 0 is an infinite speedup, without an interval
             mean, low, high = mean_interval(group["speedup"], least=group["least"].min())
-        fixed = {"problem": problem, "strategy": strategy, "uses_structure": bool(group["uses_structure"].iloc[0])}
+        fixed = {"problem": problem, "strategy": strategy, **final_values.first_flags(group)}
         counts = {"budget": int(group["budget"].iloc[0]), "evaluations": int(group["evaluation"].min())}
         bars.append({**fixed, "runs": len(group), **counts, "mean": mean, "low": low, "high": high})
     return pd.DataFrame(bars)
@@ -59,6 +59,7 @@ def draw(frame: pd.DataFrame, problems: Sequence[str] | None = None) -> tuple[Fi
     few = "" if known == len(names) else f" Shown: the best {BEST} of {known} strategies by mean rank."
     gaps = " No number: no run." if len(data) < len(strategies) * len(problems) else ""
     captions = baselines.caption(shown) + final_values.cut_text(shown) + final_values.noisy_text(shown)
+    captions += levels.parts_text(highlight.knowledge.values())
     style.caption(figure, _caption(data) + gaps + few + captions)
     return figure, data
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 from numpy.typing import NDArray
 
+from ..core.knowledge import Knowledge
 from ..store.frames import printable
 from .marks import SECONDS
 
@@ -47,6 +48,13 @@ _COLOURS = (
 )
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 1)), (0, (3, 1, 1, 1)))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+_MORE_MARKERS = ("<", ">", "p", "h")
+LINES: dict[Knowledge, tuple[str, str]] = {
+    Knowledge.COSTS: ("-", "solid"),
+    Knowledge.STRUCTURE: ("--", "dashed"),
+    Knowledge.PARTS: (":", "dotted"),
+}
+"""The line style of each level of knowledge, and its name."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +74,20 @@ def looks(strategies: Sequence[str]) -> dict[str, Look]:
     }
 
 
-def label(strategy: str, uses_structure: bool, most: int = 40) -> str:
-    """Return a strategy's label; it says if the strategy uses the problem's structure."""
-    return f"{short(strategy, most)} (uses structure)" if uses_structure else short(strategy, most)
+def looks_by_knowledge(levels: Mapping[str, Knowledge]) -> dict[str, Look]:
+    """Return a different look for each strategy, with a line style for each level of knowledge if there are several."""
+    if len(set(levels.values())) < 2:
+        return looks(list(levels))
+    markers = (*_MARKERS, *_MORE_MARKERS)
+    return {
+        name: Look(_COLOURS[i % len(_COLOURS)], LINES[level][0], markers[i % len(markers)])
+        for i, (name, level) in enumerate(levels.items())
+    }
+
+
+def label(strategy: str, knowledge: Knowledge, most: int = 40) -> str:
+    """Return a strategy's label; it says if the strategy knows more than costs."""
+    return f"{short(strategy, most)} ({knowledge.label})" if knowledge.label else short(strategy, most)
 
 
 def short(name: str, most: int = 40) -> str:

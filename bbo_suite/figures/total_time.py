@@ -15,27 +15,29 @@ from ..stats import quartiles
 from . import baselines, curves, final_values, style
 from .highlight import highlighted
 
-_COLUMNS = ["problem", "strategy", "seed", "speedup", "strategy_seconds", "evaluation_seconds", "uses_structure"]
+_COLUMNS = ["problem", "strategy", "seed", "speedup", "strategy_seconds", "evaluation_seconds"]
 _LEAST = 1e-6
 """Seconds, the resolution of a clock: the least that a log scale shows."""
 
 
 def total_time_data(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the curves: problem, strategy, uses_structure, runs, seconds, lower, median, upper (of the speedup), ended
-    (the number of runs).
+    """Return the curves: problem, strategy, uses_structure, uses_parts, runs, seconds, lower, median, upper (speedups),
+    ended (the number of runs).
 
     A curve begins when all of its runs have a candidate and ends with the longest of them. A run that has ended keeps
     its best.
     """
     made = []
-    for (problem, strategy), group in frame[_COLUMNS].groupby(["problem", "strategy"], observed=True, sort=True):
+    for (problem, strategy), group in frame[final_values.with_flags(frame, _COLUMNS)].groupby(
+        ["problem", "strategy"], observed=True, sort=True
+    ):
         runs = [_run(run) for _, run in group.groupby("seed")]
         start, stop = max(clock[0] for clock, _ in runs), max(clock[-1] for clock, _ in runs)
         seconds = np.geomspace(start, max(start, stop), curves.POINTS if stop > start else 1)
         reached = [best[np.searchsorted(clock, seconds, side="right") - 1] for clock, best in runs]
         with np.errstate(invalid="ignore"):
             lower, median, upper = quartiles(reached)
-        fixed = {"problem": problem, "strategy": strategy, "uses_structure": bool(group["uses_structure"].iloc[0])}
+        fixed = {"problem": problem, "strategy": strategy, **final_values.first_flags(group)}
         ended = np.sum([seconds > clock[-1] for clock, _ in runs], axis=0)
         numbers = {"seconds": seconds, "lower": lower, "median": median, "upper": upper, "ended": ended}
         made.append(pd.DataFrame({**fixed, "runs": len(runs), **numbers})[_corners(lower, median, upper, ended)])

@@ -139,7 +139,7 @@ def spaces(draw, largest=2000):
     return Space(sizes, kinds, groups, permutations, constraints), rows
 
 
-def frame(runs, budget=4, structured=(), seconds=(0.5, 0.25), configs=""):
+def frame(runs, budget=4, structured=(), hearing=(), seconds=(0.5, 0.25), configs=""):
     """Return the frame that `bbo_suite.load` returns for `{(problem, strategy, seed): costs}`; the default costs 8."""
     parts = []
     for (problem, strategy, seed), values in runs.items():
@@ -147,7 +147,10 @@ def frame(runs, budget=4, structured=(), seconds=(0.5, 0.25), configs=""):
         named = {"problem": printable(problem), "strategy": printable(strategy)}
         fixed = {**named, "seed": seed, "default": 8.0, "budget": budget}
         times = {"strategy_seconds": np.float32(seconds[0]), "evaluation_seconds": np.float32(seconds[1])}
-        part = part.assign(**fixed, **times, unit="seconds", status="ok", uses_structure=strategy in structured)
+        part = part.assign(
+            **fixed, **times, unit="seconds", status="ok", uses_structure=strategy in (*structured, *hearing)
+        )
+        part = part.assign(**{"uses_parts": strategy in hearing} if hearing else {})  # older tables lack it
         part = part.assign(parameters=len(problem), config=configs)
         with np.errstate(divide="ignore"):
             part["speedup"] = 8.0 / part["value"].cummin()
