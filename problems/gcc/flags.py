@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from bbo_suite import UserError
@@ -38,7 +38,23 @@ _PARAMETERS = re.findall(
     sra-max-scalarization-size-Osize switch-conversion-max-branch-ratio
 """,
 )
+_NO_OPTIMISATION = re.compile(
+    r"analyzer-.*|[ah]wasan-.*|asan-.*|tsan-.*|.*debug.*|.*vartrack.*|cxx-.*|ggc-.*|graphite-.*|hash-.*|lazy-.*|lto-.*"
+    r"|min-nondebug-.*|openacc-.*|parloops-.*|profile-.*|ssp-.*|stack-clash-.*|tm-.*|uninit-.*|use-.*|min-pagesize"
+    r"|.*interference-size|.*verification.*|store-merging-allow-unaligned|comdat-.*|integer-share-limit|max-isl-.*"
+)
+"""Parameters that a wide search leaves alone, too: of analyses, sanitizers, other languages, GCC's own memory."""
+_FACTORS = (0, 1 / 16, 1 / 4, 1 / 2, 1, 2, 4, 16)
+_VALUED = {
+    "-fira-algorithm": ("CB", "priority"),
+    "-fira-region": ("one", "all", "mixed"),
+    "-freorder-blocks-algorithm": ("simple", "stc"),
+    "-fsimd-cost-model": ("unlimited", "dynamic", "cheap", "very-cheap"),
+    "-fstack-reuse": ("all", "named_vars", "none"),
+    "-fvect-cost-model": ("unlimited", "dynamic", "cheap", "very-cheap"),
+}
 _FLAG = re.compile(r"\s+(-f[\w-]+)\s+\[(enabled|disabled)\]")
+_VALUED_FLAG = re.compile(r"\s+(-f[\w-]+)=\S+\s+([\w-]+)")
 _PARAMETER = re.compile(r"\s+--param=([\w-]+)=(?:<(\d+),(\d+)>)?\s+(\d+)\s*$")
 
 _SECONDS = 60
@@ -54,12 +70,16 @@ class Gcc:
       version: its number and its target.
       flags: for each on/off flag, by name, whether -Os sets it.
       parameters: for each parameter, by name, the values to try in ascending order, and the index of the default.
+      wide: the same for all parameters of optimisations, with more values.
+      valued: for each flag with words as values, by name, these, and the index of the default.
     """
 
     path: str
     version: str
     flags: dict[str, bool]
     parameters: dict[str, tuple[tuple[int, ...], int]]
+    wide: dict[str, tuple[tuple[int, ...], int]] = field(default_factory=dict)
+    valued: dict[str, tuple[tuple[str, ...], int]] = field(default_factory=dict)
 
 
 @lru_cache(maxsize=1)
@@ -79,7 +99,8 @@ def installed_gcc() -> Gcc:
     number, machine = (_ask(path, f"-dump{what}") for what in ("fullversion", "machine"))
     if not (flags := dict(_flags(listed))):
         raise UserError(f"{path} is not GCC (on macOS it is clang); put a GCC first on the path")
-    return Gcc(path, f"{number}-{machine}", flags, dict(_parameters(parameters)))
+    wide, valued = dict(_wide(parameters)), dict(_valued(listed))
+    return Gcc(path, f"{number}-{machine}", flags, dict(_parameters(parameters)), wide, valued)
 
 
 def _ask(path: str, *arguments: str) -> str:
@@ -111,3 +132,23 @@ def _parameters(text: str) -> Iterator[tuple[str, tuple[tuple[int, ...], int]]]:
             values = tuple(sorted({min(max(value, low), high) for value in tried}))
             if len(values) > 1:
                 yield match[1], (values, values.index(default))
+
+
+def _wide(text: str) -> Iterator[tuple[str, tuple[tuple[int, ...], int]]]:
+    for line in text.splitlines():
+        match = _PARAMETER.fullmatch(line)
+        if match and not _NO_OPTIMISATION.fullmatch(match[1]):
+            default = int(match[4])
+            low, high = int(match[2] or 0), int(match[3] or 1 << 30)
+            tried = {int(default * factor) for factor in _FACTORS} if default else {0, 1, 4, 16, 64, 256}
+            ends = {low, high} if match[2] and high - low <= 100 else set()
+            values = tuple(sorted({min(max(value, low), high) for value in tried} | ends))
+            if len(values) > 1:
+                yield match[1], (values, values.index(min(max(default, low), high)))
+
+
+def _valued(text: str) -> Iterator[tuple[str, tuple[tuple[str, ...], int]]]:
+    for line in text.splitlines():
+        match = _VALUED_FLAG.match(line)
+        if match and match[2] in (values := _VALUED.get(match[1], ())):
+            yield match[1], (values, values.index(match[2]))

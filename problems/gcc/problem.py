@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bbo_suite import UserError, choice, product, scale
 from bbo_suite.supervised import Cache, LiveProblem, Service
 
-from ..programs_c import FOLDER, SEEDS, names
+from ..programs_c import SEEDS, large_names, names, source
 from .flags import installed_gcc
 from .worker import FLAGS
 
@@ -22,16 +22,17 @@ _FORMAT = 1
 
 
 class GccProblem(LiveProblem):
-    """Which flags make GCC's code smallest: `gcc/program`, or `gcc:file.c`.
+    """Which flags make GCC's code smallest: `gcc/program`, or `gcc:file.c`, also with `@wide`.
 
-    A candidate sets all on/off flags for optimisation and some numeric parameters of the installed GCC, except those
-    that change the program's meaning, interface or unwind tables. The cost is the size of the code (the text sections)
-    in bytes. The default is -Os. Every compiled program is run, and if its results differ from those at -O0, it is a
-    wrong result. Another version of GCC is another problem.
+    A candidate sets all on/off flags for optimisation and some numeric parameters of the installed GCC; with `@wide`
+    all parameters of optimisations, in wider ranges, and flags whose values are words. Flags that change the program's
+    meaning, interface or unwind tables are left out. The cost is the size of the code (the text sections) in bytes. The
+    default is -Os. Every compiled program is run, and if its results differ from those at -O0, it is a wrong result.
+    Another version of GCC is another problem.
     """
 
-    variant_marks: ClassVar[str] = ""
-    instances: ClassVar[tuple[str, ...]] = names()
+    variant_marks: ClassVar[str] = "@"
+    instances: ClassVar[tuple[str, ...]] = (*names(), *large_names())
     unit = "bytes"
     tells_parts = True
 
@@ -39,19 +40,23 @@ class GccProblem(LiveProblem):
         """Find the compiler and read the program.
 
         Args:
-          instance: the name of a program that ships, or the `Path` of a user's C file.
+          instance: the name of a program that ships, or the `Path` of a user's C file; optionally with `@wide`.
 
         Raises:
-          UserError: the file cannot be read, or there is no GCC.
+          UserError: the file cannot be read, there is no GCC, or no such variant.
         """
-        source = instance.absolute() if isinstance(instance, Path) else FOLDER / f"{instance}.c"
-        self._gcc, self._source = installed_gcc(), str(source)
+        name, wide = _split(str(instance))
+        file = Path(name).absolute() if isinstance(instance, Path) else source(name)
+        self._gcc, self._source = installed_gcc(), str(file)
+        valued = self._gcc.valued if wide else {}
+        self._parameters = self._gcc.wide if wide else self._gcc.parameters
         flags = [choice(name, (f"-fno-{name[2:]}", name)) for name in self._gcc.flags]
-        parameters = [scale(name, values) for name, (values, _) in self._gcc.parameters.items()]
-        self.space = product(*flags, *parameters)
-        chosen = [*self._gcc.flags.values(), *(place for _, place in self._gcc.parameters.values())]
-        self.default = np.array(chosen, np.int64)
-        self._content = self._digest(_read(source))
+        words = [choice(name, values) for name, (values, _) in valued.items()]
+        parameters = [scale(name, values) for name, (values, _) in self._parameters.items()]
+        self.space = product(*flags, *words, *parameters)
+        places = [place for _, place in (*valued.values(), *self._parameters.values())]
+        self.default = np.array([*self._gcc.flags.values(), *places], np.int64)
+        self._content = self._digest(_read(file))
         arguments = (self._gcc.path, self._source, SEEDS)
         service = Service(f"{__package__}.worker:serve", arguments, name="GCC", confined=True)
         self._serve(service, Cache(f"gcc-{self._gcc.version}", self._content))
@@ -66,7 +71,7 @@ class GccProblem(LiveProblem):
         return cls(Path(path))
 
     def _digest(self, program: bytes) -> str:
-        parameters = ",".join([*self._gcc.flags, *self._gcc.parameters])
+        parameters = ",".join([*self._gcc.flags, *self._parameters])
         content = f"{_FORMAT}|{self._gcc.version}|{self.space.digest()}|{parameters}|".encode() + program
         return hashlib.sha256(content).hexdigest()[:16]
 
@@ -75,8 +80,10 @@ class GccProblem(LiveProblem):
         return tuple(self._flag(i, int(config[i])) for i in np.flatnonzero(config != self.default).tolist())
 
     def _flag(self, i: int, index: int) -> str:
-        value = self.space.values(i)[index]
-        return str(value) if i < len(self._gcc.flags) else f"--param={self.space.name(i)}={value}"
+        name, value = self.space.name(i), self.space.values(i)[index]
+        if i < len(self._gcc.flags):
+            return str(value)
+        return f"{name}={value}" if name.startswith("-f") else f"--param={name}={value}"
 
     def paste(self, config: NDArray) -> str:
         """Return the command line that compiles the program with a candidate's flags."""
@@ -104,6 +111,15 @@ class GccProblem(LiveProblem):
         why_not = known["why not run"]
         results = f"NOT run: {why_not}" if why_not else "run and compared with those of -O0"
         return {"compiler": f"GCC {self._gcc.version}", **sizes, "results": results}
+
+
+def _split(instance: str) -> tuple[str, bool]:
+    name, mark, variant = instance.rpartition("@")
+    if not mark:
+        return instance, False
+    if variant != "wide":
+        raise UserError(f"{instance!r} names an unknown variant; write @wide, or nothing")
+    return name, True
 
 
 def _read(source: Path) -> bytes:

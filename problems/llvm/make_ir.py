@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from ..programs_c import FOLDER, names
+from ..programs_c import large_names, names, source
 from .ir import FOLDER as TARGET
 
 COMMAND = shlex.split("""-target x86_64-linux-gnu -std=c17 -ffp-contract=off -fno-unwind-tables
@@ -22,12 +22,13 @@ COMMAND = shlex.split("""-target x86_64-linux-gnu -std=c17 -ffp-contract=off -fn
 
 def lowered(clang: Sequence[str], name: str) -> bytes:
     """Return the LLVM text of a program."""
-    return subprocess.run([*clang, *COMMAND, f"{name}.c"], cwd=FOLDER, stdout=subprocess.PIPE, check=True).stdout
+    file = source(name)  # its folder must not be in the text
+    return subprocess.run([*clang, *COMMAND, file.name], cwd=file.parent, stdout=subprocess.PIPE, check=True).stdout
 
 
 def main() -> None:
     """Write the text of every program."""
-    for name in names():
+    for name in (*names(), *large_names()):
         (TARGET / f"{name}.ll.gz").write_bytes(gzip.compress(lowered(sys.argv[1:], name), 9, mtime=0))
 
 

@@ -39,6 +39,9 @@ class LlvmProblem(LiveProblem):
 
     variant_marks: ClassVar[str] = "@"
     instances: ClassVar[tuple[str, ...]] = names()
+    actions: ClassVar[tuple[str, ...]] = ACTIONS
+    """The values of a slot; the first does nothing."""
+    slots: ClassVar[int] = SLOTS
 
     def __init__(self, instance: str | Path) -> None:
         """Read the program and prepare the compiler.
@@ -54,18 +57,27 @@ class LlvmProblem(LiveProblem):
         self.unit = OBJECTIVES[objective]  # type: ignore[misc]
         self.noisy = self.timed = objective == "time"
         self.tells_parts = not self.timed
-        self.space = product(sequence("pass", SLOTS, ACTIONS))
-        self.default = np.full(SLOTS, ACTIONS.index(NOTHING))
-        self.default[0] = ACTIONS.index(MODULE)
+        self.space = product(sequence("pass", self.slots, self.actions))
         self._name, self._objective = name, objective
-        compiler = f"llvmlite-{installed_version('llvmlite', OLDEST, 'llvm/...')}"
-        content = "|".join((str(_FORMAT), compiler, objective, self.space.digest(), ",".join(ACTIONS), text))
+        self.default = np.full(self.slots, self.actions.index(NOTHING))
+        self.default[0] = self.actions.index(self._default_action())
+        compiler = self._compiler()
+        content = "|".join((str(_FORMAT), compiler, objective, self.space.digest(), ",".join(self.actions), text))
         self._content = hashlib.sha256(content.encode()).hexdigest()[:16]
-        target = f"{__package__}.worker:serve"
-        arguments = (text, without_size(text), objective, SEEDS)
-        seconds = 20 + 60 * len(text) / (1 << 20)  # hundreds of times as long as the default takes
-        service = Service(target, arguments, seconds, name=f"LLVM on {name}", confined=True)
+        service = self._service((text, without_size(text), objective, SEEDS))
         self._serve(service, None if objective == "time" else Cache(compiler, self._content))
+
+    def _default_action(self) -> str:
+        return MODULE
+
+    def _compiler(self) -> str:
+        """Return the name and version of the compiler."""
+        return f"llvmlite-{installed_version('llvmlite', OLDEST, 'llvm/...')}"
+
+    def _service(self, arguments: tuple[str, str, str, tuple[int, ...]]) -> Service:
+        seconds = 20 + 60 * len(arguments[0]) / (1 << 20)  # hundreds of times as long as the default takes
+        name = f"LLVM on {self._name}"
+        return Service(f"{__package__}.worker:serve", arguments, seconds, name=name, confined=True)
 
     @classmethod
     def from_file(cls, path: str) -> Self:
@@ -78,7 +90,7 @@ class LlvmProblem(LiveProblem):
 
     def request(self, config: NDArray) -> tuple[str, ...]:
         """Return the names of a candidate's actions, without those that do nothing."""
-        return tuple(ACTIONS[i] for i in config.tolist() if ACTIONS[i] != NOTHING)
+        return tuple(self.actions[i] for i in config.tolist() if self.actions[i] != NOTHING)
 
     def paste(self, config: NDArray) -> str:
         """Return the command line of LLVM's `opt` that runs the same passes.

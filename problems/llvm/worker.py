@@ -22,8 +22,6 @@ _PARTS = "parts"
 _RUN = "run the result"
 _FIRST_SECONDS = 10.0
 """Time limit of the unoptimised program: nearly every candidate is run, too."""
-_RUN_SECONDS = 5.0
-"""Least time limit of an optimised program."""
 _REMEMBERED = 4096
 """Outcomes that are kept in memory."""
 Enter = Callable[[str, float], None]
@@ -41,14 +39,19 @@ def serve(text: str, fast_text: str, objective: str, seeds: tuple[int, ...]) -> 
     Raises:
       ValueError: the program cannot be optimised, or does not end.
     """
+    prepare()
+    return Optimiser(text, fast_text, objective, seeds, forbid_processes).answer
+
+
+def prepare() -> None:
+    """Prepare this process for compiling and running a program."""
     os.environ.clear()  # the program runs in this process, and it is a user's
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     llvm.initialize_native_asmparser()  # for inline assembly in what is run
-    return Optimiser(text, fast_text, objective, seeds, _forbid_processes).answer
 
 
-def _forbid_processes() -> None:
+def forbid_processes() -> None:
     """Let this process start no other; root still may, and the end of this process ends those."""
     resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
 
@@ -56,9 +59,15 @@ def _forbid_processes() -> None:
 class Optimiser:
     """One program, its correct results, and the outcomes of the modules that were made of it.
 
+    Attributes:
+      run_seconds: least time limit of an optimised program.
+
     Args:
       confine: called before the program runs for the first time.
+      make_passes: what runs actions: takes the module, the target and the level of optimisation.
     """
+
+    run_seconds = 5.0
 
     def __init__(
         self,
@@ -67,6 +76,9 @@ class Optimiser:
         objective: str,
         seeds: tuple[int, ...],
         confine: Callable[[], None] = lambda: None,
+        make_passes: Callable[[llvm.ModuleRef, llvm.TargetMachine, int], Any] = lambda module, *others: Passes(
+            module.as_bitcode(), *others
+        ),
     ) -> None:
         self._objective, self._seeds, self._fast_text, self._confine = objective, seeds, fast_text, confine
         module = _parsed(fast_text if objective == "time" else text)
@@ -75,7 +87,7 @@ class Optimiser:
             _ask_for_size(module)
         target = llvm.Target.from_triple(module.triple)
         self._machine = target.create_target_machine(opt=2, reloc="pic", codemodel="default")  # as in clang -c
-        self._passes = Passes(module.as_bitcode(), self._machine, 3 if objective == "time" else 2)
+        self._passes = make_passes(module, self._machine, 3 if objective == "time" else 2)
         self._before = instructions(str(module))
         self._correct = self._correct_results(module) if runnable(module) else None
         if objective == "time" and self._correct is None:
@@ -87,7 +99,7 @@ class Optimiser:
         print("while it ran the unoptimised program", flush=True)  # explains a death of this process
         with Running(module, 0) as running:
             results = running.first_results(self._seeds, _FIRST_SECONDS, self._confine)
-        self._run_limit = max(_RUN_SECONDS, 50 * (time.perf_counter() - started))
+        self._run_limit = max(self.run_seconds, 50 * (time.perf_counter() - started))
         return results
 
     def answer(self, request: Any, enter: Enter) -> Any:  # noqa: ANN401 - facts, a cost, or why there is none

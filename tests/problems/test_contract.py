@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
 
+from bbo_problems.llvm_pipelines import library
 from bbo_problems.tensor_compiler.models import MODELS
-from bbo_suite import Problem
+from bbo_suite import Problem, UserError
 from bbo_suite.conformance.kit import problem_rules
 from bbo_suite.registry import Registry
 from bbo_suite.supervised import LiveProblem
 
 REGISTRY = Registry()
-LIVE = ("llvm/bits", "gcc/bits", "pallas/matmul", "xla-tpu/lstm")
+
+
+def has_libllvm() -> bool:
+    """True if whole pipelines can run."""
+    with suppress(UserError):
+        return bool(library.path())
+    return False
+
+
+LIVE = ("llvm/bits", "llvm-pipelines/script", "gcc/bits", "pallas/matmul", "xla-tpu/lstm")
 """One small program for each live compiler; for the rules all its programs are alike."""
-NEEDS = {"gcc": shutil.which("gcc"), "pallas": find_spec("libtpu"), "xla-tpu": find_spec("libtpu")}
+NEEDS = {
+    "gcc": shutil.which("gcc"),
+    "llvm-pipelines": has_libllvm(),
+    "pallas": find_spec("libtpu"),
+    "xla-tpu": find_spec("libtpu"),
+}
 """What must be installed for a family; falsy if it is not."""
 
 

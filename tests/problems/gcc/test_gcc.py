@@ -75,6 +75,29 @@ def test_parameters_are_tried_around_their_default_and_within_their_range():
     }
 
 
+def test_a_wide_search_has_more_parameters_and_values_and_flags_with_words():
+    wide = dict(
+        flags._wide(PARAMS + "  --param=asan-stack=<0,1>    1\n  --param=sink-frequency-threshold=<0,100>  75\n")
+    )
+    assert wide["case-values-threshold"] == ((0, 1, 2, 5, 10, 20, 80), 3)
+    assert wide["sink-frequency-threshold"][0] == (0, 4, 18, 37, 75, 100)
+    assert "asan-stack" not in wide and "ggc-min-expand" not in wide
+    assert dict(flags._valued(OPTIMIZERS)) == {"-fira-region": (("one", "all", "mixed"), 0)}
+
+
+@needs_gcc
+def test_the_wide_variant_is_another_task_with_the_same_default():
+    narrow, wide = GccProblem("hash"), GccProblem("hash@wide")
+    assert len(wide.space) > len(narrow.space) + 100 and wide.fingerprint() != narrow.fingerprint()
+    assert wide.request(wide.default_row()) == ()
+    names = [wide.space.name(i) for i in range(len(wide.space))]
+    changed = wide.default_row()
+    changed[names.index("-fira-region")] = 1
+    assert wide.request(changed) == ("-fira-region=all",)
+    with pytest.raises(UserError, match="'hash@large' names an unknown variant; write @wide, or nothing"):
+        GccProblem("hash@large")
+
+
 def test_without_gcc_one_sentence_names_the_package_to_install(monkeypatch):
     flags.installed_gcc.cache_clear()
     for there, missing in ((set(), "gcc"), ({"gcc"}, "size")):

@@ -217,7 +217,7 @@ def test_outcomes_of_running_a_compiled_program(body, words, monkeypatch, tmp_pa
 SWAP = """
 import llvmlite.binding as llvm
 from bbo_problems.llvm import worker
-worker._RUN_SECONDS = 0.5
+worker.Optimiser.run_seconds = 0.5
 def serve(text, swapped, seeds):
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()

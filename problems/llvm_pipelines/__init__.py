@@ -1,0 +1,1 @@
+"""Whole pipelines of LLVM, with nested pass managers: a live compiler, through the C interface of libLLVM."""

@@ -1,0 +1,146 @@
+"""Whole pipelines: nesting, costs that repeat, crashes that cost one candidate, and what is needed."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from llvmlite.binding import llvm_version_info
+
+from bbo_problems.llvm import ir
+from bbo_problems.llvm.machine_code import instructions
+from bbo_problems.llvm_pipelines import library
+from bbo_problems.llvm_pipelines.nesting import pipelines
+from bbo_problems.llvm_pipelines.passes import ACTIONS, CLOSE, FAST, LEVELS, PIPELINES, SLOTS, SMALL
+from bbo_problems.llvm_pipelines.problem import PipelineProblem
+from bbo_problems.programs_c import LARGE, large_names
+from bbo_suite import Status, UserError
+from bbo_suite.core.evaluation import evaluate
+from bbo_suite.supervised import Workers
+
+
+def found():
+    try:
+        return library.path()
+    except UserError:
+        return ""
+
+
+needs_llvm = pytest.mark.skipif(not found(), reason="libLLVM 22 is not installed")
+CLANG = {"compress": 719, "digest": 1062, "json": 1004, "matrices": 868, "script": 636, "store": 766}
+"""What clang 22.1.8 writes for `-Oz -S -emit-llvm`, counted with `grep -cE '^  [^] ]'`."""
+LICM, ADCE, INLINE, GLOBAL = "licm<allowspeculation>", "adce", "inline", "globalopt"
+
+
+@pytest.mark.parametrize(
+    ("actions", "wanted"),
+    [
+        ((), []),
+        ((CLOSE,), []),
+        ((SMALL,), [SMALL]),
+        ((ADCE, "dce"), ["function(adce,dce)"]),
+        ((ADCE, CLOSE, "dce"), ["function(adce),function(dce)"]),
+        ((LICM, "lnicm", "indvars", ADCE), [f"function(loop-mssa({LICM},lnicm),loop(indvars),adce)"]),
+        ((INLINE, ADCE, LICM, "argpromotion"), [f"cgscc(inline,function(adce,loop-mssa({LICM})),argpromotion)"]),
+        ((ADCE, INLINE), ["function(adce),cgscc(inline)"]),
+        ((INLINE, GLOBAL, ADCE), ["cgscc(inline),globalopt,function(adce)"]),
+        ((ADCE, SMALL, GLOBAL, SMALL), ["function(adce)", SMALL, GLOBAL, SMALL]),
+    ],
+)
+def test_neighbours_share_managers_and_managers_nest(actions, wanted):
+    assert pipelines(actions) == wanted
+
+
+def test_every_action_is_there_once_and_has_a_manager():
+    assert len(set(ACTIONS)) == len(ACTIONS) == 2 + len(PIPELINES) + len(LEVELS) and 32 <= SLOTS <= 100
+
+
+def test_large_programs_have_ten_functions_and_more():
+    for name in large_names():
+        text = ir.shipped(name)
+        assert text.count("\ndefine ") >= 10 and 300 <= CLANG[name] <= 3000 and instructions(text) > CLANG[name]
+        assert "u64 run(u64 seed)" in (LARGE / f"{name}.c").read_text()
+
+
+def test_without_the_library_one_sentence_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(library, "_PACKAGE", "no-such-package")
+    monkeypatch.setattr(library, "_NAMES", ("libNone.so",))
+    with pytest.raises(UserError, match=r"needs libLLVM 22; run: pip install 'no-such-package>=22,<23'"):
+        PipelineProblem("json")
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory):
+    problem = PipelineProblem("script")
+    problem.leave_cache()
+    yield problem
+    problem._workers.close()
+
+
+def row(problem, *actions):
+    config = np.zeros(SLOTS, np.int64)
+    config[: len(actions)] = [ACTIONS.index(action) for action in actions]
+    return config
+
+
+@needs_llvm
+@pytest.mark.skipif(llvm_version_info[:2] != (22, 1), reason="the counts are of LLVM 22.1")
+def test_the_default_gives_the_same_count_as_clang(script):
+    assert evaluate(script, script.default_row()[None]).values[0] == CLANG["script"]
+    assert script.request(script.default_row()) == (SMALL,) and len(script.space) == SLOTS
+
+
+@needs_llvm
+def test_costs_do_not_depend_on_order_parts_add_up_and_the_command_is_pasted(script):
+    rows = np.stack(
+        [
+            row(script, SMALL),
+            row(script, ADCE, INLINE, "sroa<modify-cfg>", LICM, SMALL, "gvn-hoist"),
+            row(script, SMALL, SMALL, "slsr", GLOBAL),
+            row(script),
+        ]
+    )
+    first = evaluate(script, rows)
+    assert np.array_equal(evaluate(script, rows[::-1]).values[::-1], first.values) and len(set(first.values)) > 2
+    told = evaluate(script, rows, with_parts=True)
+    assert np.array_equal(told.values, first.values) and (np.diff(told.parts.starts) > 3).all()
+    assert script.paste(rows[2]).endswith(
+        '-passes="forceattrs,default<O2>,default<O2>,function(slsr),globalopt" script.ll'
+    )
+
+
+@needs_llvm
+def test_a_pipeline_that_crashes_or_is_unknown_fails_alone(script, monkeypatch, tmp_path):
+    (tmp_path / "crash_worker.py").write_text(CRASH)
+    monkeypatch.syspath_prepend(tmp_path)
+    service = dataclasses.replace(script._workers._service, target="crash_worker:serve")
+    workers = Workers(service)
+    answers = workers.map([(SMALL,), (SMALL, "trigger-crash-module"), ("no-such-pass",), (SMALL,)])
+    workers.close()
+    assert answers[0].value == answers[3].value > 0
+    assert [answer.failure for answer in answers[1:3]] == ["died", "raised"]
+    assert "unknown pass name 'no-such-pass'" in answers[2].reason
+
+
+CRASH = """
+from bbo_problems.llvm_pipelines import passes, worker
+passes.LEVELS.update({"trigger-crash-module": "module", "no-such-pass": "module"})
+serve = worker.serve
+"""
+
+
+@needs_llvm
+def test_time_is_measured_against_o3_and_an_unknown_library_is_refused(monkeypatch):
+    fast = PipelineProblem("store@time")
+    assert fast.request(fast.default_row()) == (FAST,) and not fast.tells_parts
+    monkeypatch.setattr(library, "VERSION", 21)
+    with pytest.raises(UserError, match=r"is LLVM 22; llvm-pipelines/\.\.\. needs LLVM 21"):
+        library.version(found())
+
+
+@needs_llvm
+@pytest.mark.slow
+@pytest.mark.parametrize("name", large_names())
+def test_random_pipelines_fail_alone(name):
+    problem = PipelineProblem(name)
+    result = evaluate(problem, problem.space.sample(10, np.random.default_rng(1)))
+    assert (result.status == Status.OK).sum() >= 3, result.reasons
