@@ -108,10 +108,10 @@ def predict_all(model: ModelArrays, features: NDArray) -> NDArray:
 
 @compiled(runtime=False)
 def predict(model: ModelArrays, features: NDArray) -> float:
-    """Return the log cost of a part; its `(f,)` features are overwritten."""
+    """Return the log cost of a part; its `(f,)` features are standardised in place."""
     offset, estimate = 0.0, model.estimate[0]
     for i in range(len(features)):
-        log = np.log(features[i]) if i == estimate else np.log1p(features[i])
+        log = np.log(features[i]) if i == estimate else np.copysign(np.log1p(abs(features[i])), features[i])
         offset += log if i == estimate else 0.0
         features[i] = (log - model.centre[i]) / model.scale[i]
     if len(model.roots) > 0:

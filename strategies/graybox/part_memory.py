@@ -1,11 +1,14 @@
-"""The parts that were measured: their features and what they cost on average."""
+"""The parts that were met: their features, their families, and what they cost on average."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbo_suite import Description, Parts
+from bbo_suite import Parts
+
+_LEAST = 1e-6
+"""The smallest cost that models tell from 0, as a share of the first candidate's."""
 
 
 class PartMemory:
@@ -13,78 +16,92 @@ class PartMemory:
 
     A part may be measured more than once and differ, because of noise. A part that failed stays a failure.
 
-    Attributes:
-      features: `(m, f)`.
-      repeats: `(m,)` how often each part was measured.
+    Args:
+      width: the number f of features.
     """
 
     def __init__(self, width: int) -> None:
-        self._places: dict[int, int] = {}
-        self._all, self._sums, self._repeats = np.empty((0, width)), np.empty(0), np.empty(0)
-        self._squares = 0.0
+        self._rows: dict[int, int] = {}
+        self._features, self._families = np.empty((0, width)), np.empty(0, np.int64)
+        self._costs, self._logs, self._repeats = np.empty(0), np.empty(0), np.empty(0)
+        self._squares, self._least = 0.0, 0.0
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._rows)
 
     @property
     def keys(self) -> NDArray[np.uint64]:
         """`(m,)`."""
-        return np.fromiter(self._places, np.uint64, len(self._places))
+        return np.fromiter(self._rows, np.uint64, len(self))
 
     @property
     def features(self) -> NDArray[np.float64]:
         """`(m, f)`."""
-        return self._all[: len(self)]
+        return self._features[: len(self)]
+
+    @property
+    def families(self) -> NDArray[np.int64]:
+        """`(m,)`."""
+        return self._families[: len(self)]
 
     @property
     def repeats(self) -> NDArray[np.float64]:
-        """`(m,)` how often each part was measured."""
+        """`(m,)` how often each was measured; 0 for a part of a candidate that is not evaluated yet."""
         return self._repeats[: len(self)]
 
     @property
+    def costs(self) -> NDArray[np.float64]:
+        """`(m,)` mean costs; inf for a part that failed, nan for one that was not measured."""
+        with np.errstate(invalid="ignore"):
+            return self._costs[: len(self)] / self.repeats
+
+    @property
     def logs(self) -> NDArray[np.float64]:
-        """`(m,)` mean logarithms of costs; inf for a part that failed."""
-        return self._sums[: len(self)] / self.repeats
+        """`(m,)` mean logarithms of costs; inf for a part that failed, nan for one that was not measured."""
+        with np.errstate(invalid="ignore"):
+            return self._logs[: len(self)] / self.repeats
 
     @property
     def noise(self) -> float:
         """The variance of the logarithm of a cost between measurements of one part; 0 if all were equal."""
-        return self._squares / max(1.0, float((self.repeats - 1).sum()))
+        return self._squares / max(1.0, float(np.maximum(self.repeats - 1, 0).sum()))
 
-    def learn(self, parts: Parts, description: Description) -> None:
-        """Add the parts of some candidates, given what the decomposition says of the same candidates."""
-        keys, inverse = np.unique(parts.keys, return_inverse=True)
-        described, row = np.unique(description.keys, return_index=True)
-        rows = row[np.searchsorted(described, keys)]
-        before = len(self)
-        places = np.array([self._places.setdefault(key, len(self._places)) for key in keys.tolist()], np.int64)
-        self._grow(len(self))
-        fresh = places >= before
-        self._all[places[fresh]] = description.features[rows[fresh]]
-        with np.errstate(divide="ignore"):
-            self._add(places, inverse, np.maximum(np.log(parts.costs), _LEAST))
+    def meet(self, keys: NDArray[np.uint64], features: NDArray[np.float64], families: NDArray[np.int64]) -> None:
+        """Add `(k,)` parts that candidates consist of, unless they are known."""
+        new = [(row, key) for row, key in enumerate(keys.tolist()) if key not in self._rows]
+        for row, key in new:
+            place = self._rows.setdefault(key, len(self._rows))
+            self._grow(len(self._rows))
+            self._features[place], self._families[place] = features[row], families[row]
 
     def _grow(self, m: int) -> None:
         """Make room for m parts, and for as many again."""
-        more = 2 * m - len(self._sums) if m > len(self._sums) else 0
-        if more:
-            self._sums, self._repeats = (np.append(array, np.zeros(more)) for array in (self._sums, self._repeats))
-            self._all = np.concatenate([self._all, np.zeros((more, self._all.shape[1]))])
+        if m > len(self._costs):
+            more = np.zeros(2 * m - len(self._costs))
+            self._costs, self._logs, self._repeats = (
+                np.append(array, more) for array in (self._costs, self._logs, self._repeats)
+            )
+            self._families = np.append(self._families, more.astype(np.int64))
+            self._features = np.concatenate([self._features, np.zeros((len(more), self._features.shape[1]))])
 
-    def _add(self, places: NDArray[np.int64], inverse: NDArray[np.int64], logs: NDArray[np.float64]) -> None:
-        """Add `(k,)` logs, of which each belongs to one of the places, and the squares of what they differ."""
-        k = len(places)
-        repeats = np.bincount(inverse, minlength=k).astype(np.float64)
-        sums, finite = np.bincount(inverse, logs, k), np.isfinite(logs)
-        known = self._repeats[places] > 0
-        with np.errstate(divide="ignore", invalid="ignore"):
-            inside = np.where(finite, logs - (sums / repeats)[inverse], 0.0)
-            gap = sums / repeats - self._sums[places] / self._repeats[places]
-            between = gap**2 * repeats * self._repeats[places] / (repeats + self._repeats[places])
-        self._squares += float((inside**2).sum()) + float(between[known & np.isfinite(gap)].sum())
-        self._sums[places] += sums
-        self._repeats[places] += repeats
+    def learn(self, parts: Parts) -> None:
+        """Take the costs of parts that candidates consist of."""
+        self._least = self._least or _LEAST * float(parts.sums()[0])
+        rows = np.fromiter((self._rows[key] for key in parts.keys.tolist()), np.int64, len(parts.keys))
+        logs = np.log(np.maximum(parts.costs, self._least or 1.0))
+        self._squares += self._spread(rows, logs)
+        for sums, numbers in ((self._costs, parts.costs), (self._logs, logs), (self._repeats, np.ones(len(rows)))):
+            sums += np.bincount(rows, numbers, len(sums))
 
-
-_LEAST = -700.0
-"""The logarithm of a cost of 0."""
+    def _spread(self, rows: NDArray[np.int64], logs: NDArray[np.float64]) -> float:
+        """Return by how much the sum of squares within parts grows with new measurements."""
+        finite = np.isfinite(logs)
+        rows, logs = rows[finite], logs[finite]
+        size = len(self._costs)
+        n, total = np.bincount(rows, minlength=size), np.bincount(rows, logs, size)
+        known = self._repeats > 0
+        mean = total / np.maximum(n, 1)
+        with np.errstate(invalid="ignore"):
+            gap = np.where(known & (n > 0), mean - self._logs / np.maximum(self._repeats, 1), 0.0)
+        between = np.where(np.isfinite(gap), gap, 0.0) ** 2 * n * self._repeats / np.maximum(n + self._repeats, 1)
+        return float(((logs - mean[rows]) ** 2).sum() + between.sum())

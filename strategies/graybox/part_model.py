@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ..mbo import regressors
 from .model_arrays import OF, arrays, predict_all
 
-_FOLDS, _SCORED, _FITTED = 3, 600, 3000
+_FOLDS, _SCORED, _FITTED = 3, 400, 3000
 
 
 class PartModel:
@@ -37,15 +37,15 @@ class PartModel:
         if self._estimate is not None:
             y = y - x[:, self._estimate]
         centre, scale = x.mean(axis=0), x.std(axis=0)
-        scale = np.where(scale > 0, scale, 1.0)
+        scale = np.where(scale > 1e-9, scale, 1.0)
         x = (x - centre) / scale
         seed = int(self._rng.integers(2**31))
         candidates = _candidates(seed, len(y))
         with regressors.one_thread():
             if choose or not self.scores:
-                scored = slice(_SCORED)
+                scored = self._rng.permutation(len(y))[:_SCORED]
                 self.scores = {
-                    name: regressors.score(r, x[scored], y[scored], _FOLDS, seed) for name, r in candidates.items()
+                    n: regressors.score(r, x[scored], y[scored], _FOLDS, seed) for n, r in candidates.items()
                 }
             name = max(self.scores, key=lambda n: self.scores[n])
             fitted = regressors.fit(candidates[name], x, y)
@@ -53,11 +53,15 @@ class PartModel:
         self.arrays = arrays(centre, scale, self._estimate, noise, **OF[name](fitted))
 
     def _transformed(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return logarithms: of the estimate as it is, of sizes and counts, which may be 0, with 1 added."""
-        x = np.log1p(features)
+        """Return logarithms: of the estimate as it is, of others, which may be 0 or less, of 1 more than the size."""
+        x = np.copysign(np.log1p(np.abs(features)), features)
         if self._estimate is not None:
             x[:, self._estimate] = np.log(features[:, self._estimate])
         return x
+
+    def standardised(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the `(m, f)` features as the model sees them."""
+        return (self._transformed(features) - self.arrays.centre) / self.arrays.scale
 
     def predict(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the `(m,)` log costs of parts with `(m, f)` features, without noise."""

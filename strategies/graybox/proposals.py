@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bbo_suite import Moves, Space, Structure
+from bbo_suite import Kind, Moves, Space, Structure
 
 from .compiled import compiled
 from .randomness import below, uniform
@@ -22,14 +22,19 @@ class Proposals(NamedTuple):
 
     Attributes:
       sizes: `(d,)` numbers of values.
+      ordered: `(d,)` whether values are ordered.
       movable: parameters with two values or more.
       members, starts: group g, `members[starts[g]:starts[g + 1]]`, is set to one value by a move.
+      bonds, neighbours: as `Structure.starts` and `Structure.neighbours`.
     """
 
     sizes: NDArray[np.int64]
+    ordered: NDArray[np.bool_]
     movable: NDArray[np.int64]
     members: NDArray[np.int64]
     starts: NDArray[np.int64]
+    bonds: NDArray[np.int64]
+    neighbours: NDArray[np.int32]
 
 
 def proposals(space: Space, structure: Structure) -> Proposals:
@@ -47,7 +52,15 @@ def proposals(space: Space, structure: Structure) -> Proposals:
     found = [group for label in labels for group in _groups(label, sizes)]
     starts = np.cumsum([0, *map(len, found)])
     members = np.concatenate([np.empty(0, np.int64), *found])
-    return Proposals(sizes, np.asarray(Moves(space).movable, np.int64), members, starts.astype(np.int64))
+    return Proposals(
+        sizes,
+        np.asarray(space.kinds == Kind.SCALE),
+        np.asarray(Moves(space).movable, np.int64),
+        members,
+        starts.astype(np.int64),
+        np.ascontiguousarray(structure.starts, np.int64),
+        np.ascontiguousarray(structure.neighbours, np.int32),
+    )
 
 
 def _groups(label: NDArray, sizes: NDArray[np.int64]) -> list[NDArray[np.int64]]:
@@ -79,8 +92,27 @@ def propose(moves: Proposals, config: NDArray, columns: NDArray, values: NDArray
                 count = _set(moves.movable[i], value, config, columns, values, count)
     if count == 0:
         column = moves.movable[below(len(moves.movable), random)]
-        value = (config[column] + 1 + below(moves.sizes[column] - 1, random)) % moves.sizes[column]
-        count = _set(column, value, config, columns, values, 0)
+        count = _set(column, _other(config[column], column, moves, random), config, columns, values, 0)
+    return count
+
+
+@compiled(runtime=False)
+def _other(value: int, column: int, moves: Proposals, random: NDArray) -> int:
+    """Return another value of a parameter; of a scale, a neighbouring one half of the time."""
+    size = moves.sizes[column]
+    if moves.ordered[column] and uniform(random) < 0.5:
+        value += 1 if uniform(random) < 0.5 else -1
+        return 1 if value < 0 else size - 2 if value == size else value
+    return (value + 1 + below(size - 1, random)) % size
+
+
+@compiled(runtime=False)
+def copy(moves: Proposals, column: int, source: NDArray, config: NDArray, columns: NDArray, values: NDArray) -> int:
+    """Write the move that sets a parameter and those that it interacts with as in `source`; return how many change."""
+    count = _set(column, source[column], config, columns, values, 0)
+    for i in range(moves.bonds[column], moves.bonds[column + 1]):
+        other = moves.neighbours[i]
+        count = _set(other, source[other], config, columns, values, count)
     return count
 
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .beliefs import Beliefs, price
+from .beliefs import Beliefs, Taste, price
 from .compiled import compiled
-from .price_table import KNOWN, PENDING, find
-from .proposals import Proposals, propose
+from .price_table import EMPTY, PENDING, PREDICTED, find
+from .proposals import Proposals, copy, propose
 from .randomness import uniform
 
 _COOLING = 1000.0
@@ -48,34 +48,46 @@ def anneal(
     describe: Callable[..., Any],
     handle: int,
     start: NDArray,
-    steps: int,
+    others: NDArray,
+    copies: NDArray,
+    readings: int,
     heat: float,
     proposals: Proposals,
     beliefs: Beliefs,
+    taste: Taste,
     room: Room,
 ) -> None:
     """Anneal from `(d,)` `start` and leave the best state in `room.best`; the cursor's candidate is `room.config`.
 
     Args:
       change, key_of, describe, handle: of the cursor.
-      steps: number of steps.
+      others: `(k, d)` other candidates.
+      copies: `(c, 2)` the first moves: the other candidate, and the parameter, that are copied if that is better.
+      readings: of the other moves: the number of parts that are priced.
       heat: initial temperature in geometric means of cost differences.
-      proposals: the moves.
+      proposals: the other moves.
       beliefs: prices, and the model that predicts what is not measured.
+      taste: how unsure costs count.
       room: memory.
     """
     _go(change, handle, start, room)
     total = 0.0
     for place in range(len(room.held)):
-        room.held[place] = price(key_of, describe, handle, place, beliefs)
+        room.held[place] = price(key_of, describe, handle, place, beliefs, taste)
         total += room.held[place]
-    lowest = total
+    lowest, step, read = total, 0, 0
     room.best[:] = start
-    for step in range(steps):
-        count = propose(proposals, room.config, room.columns, room.values, room.random)
+    while step < len(copies) or read < readings:
+        temperature = 0.0
+        if step < len(copies):
+            source, column = others[copies[step, 0]], copies[step, 1]
+            count = copy(proposals, column, source, room.config, room.columns, room.values)
+        else:
+            temperature = heat * _COOLING ** (-read / readings)
+            count = propose(proposals, room.config, room.columns, room.values, room.random)
         for i in range(count):
             room.old[i] = room.config[room.columns[i]]
-        moved = change(handle, room.columns[:count], room.values[:count], room.touched)
+        moved = change(handle, room.columns[:count], room.values[:count], room.touched) if count > 0 else 0
         if moved < 0:
             moved = len(room.held)
             for place in range(moved):
@@ -84,9 +96,11 @@ def anneal(
         for i in range(moved):
             place = room.touched[i]
             room.before[i] = room.held[place]
-            room.held[place] = price(key_of, describe, handle, place, beliefs)
+            room.held[place] = price(key_of, describe, handle, place, beliefs, taste)
             difference += room.held[place] - room.before[i]
-        if accepts(difference, heat * _COOLING ** (-step / steps), room):
+        read += moved + 1 if step >= len(copies) else 0
+        step += 1
+        if _accepts(difference, temperature, room):
             total += difference
             for i in range(count):
                 room.config[room.columns[i]] = room.values[i]
@@ -101,7 +115,7 @@ def anneal(
 
 
 @compiled(runtime=False)
-def accepts(difference: float, heat: float, room: Room) -> bool:
+def _accepts(difference: float, heat: float, room: Room) -> bool:
     """Apply the rule of Metropolis; a heat of 1 is the geometric mean of the differences so far."""
     if difference != 0.0:
         room.scale[0] += np.log(abs(difference))
@@ -127,18 +141,28 @@ def _go(change: Callable[..., Any], handle: int, target: NDArray, room: Room) ->
 def reserve(
     change: Callable[..., Any],
     key_of: Callable[..., Any],
+    describe: Callable[..., Any],
     handle: int,
     beliefs: Beliefs,
     room: Room,
+    keys: NDArray,
+    places: NDArray,
+    features: NDArray,
 ) -> int:
-    """Mark the unmeasured parts of `room.best` as pending and return how many different ones were not before."""
+    """Mark the unmeasured parts of `room.best` as pending, and describe those that were not.
+
+    Return their number, and write their `(p,)` keys, `(p,)` places and `(p, f)` features.
+    """
     _go(change, handle, room.best, room)
     new = 0
     for place in range(len(room.held)):
         if key_of(handle, place, beliefs.key) > 0.0:
             slot = find(beliefs.table, beliefs.key[0])
             state = beliefs.table.states[slot]
-            if state != KNOWN and state != PENDING:
+            if state == PREDICTED:
                 beliefs.table.states[slot] = PENDING
+            if state in (PREDICTED, EMPTY):
+                keys[new], places[new] = beliefs.key[0], place
+                describe(handle, place, features[new])
                 new += 1
     return new

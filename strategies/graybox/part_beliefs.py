@@ -1,0 +1,99 @@
+"""What is known of parts: a memory of measurements, and models that are fitted to it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from bbo_suite import Decomposition, Parts
+
+from .beliefs import Beliefs
+from .family_model import LARGEST, FamilyModel
+from .options import GrayBoxOptions
+from .part_memory import PartMemory
+from .part_model import PartModel
+from .price_table import is_crowded, new_table
+
+_FEWEST = 20
+_CHOSEN_AGAIN, _FITTED_AGAIN = 4.0, 1.3
+_SLOTS = 1 << 15
+
+
+class PartBeliefs:
+    """Learns the costs of parts, and predicts those of others.
+
+    Args:
+      parts: the decomposition.
+      of: `(p,)` the family of each place.
+      options: see `GrayBoxOptions`.
+      rng: draws folds, rows and seeds.
+    """
+
+    def __init__(self, parts: Decomposition, of: NDArray[np.int64], options: GrayBoxOptions, rng: Generator) -> None:
+        self._width, self._options = len(parts.feature_names), options
+        self.memory = PartMemory(self._width)
+        self._model = PartModel(self._width, parts.estimate if options.estimate else None, rng)
+        self._families = FamilyModel(of, self._width)
+        self._chosen_at, self._fitted_at, self._slots = 0, 0, _SLOTS
+        self._errors: list[tuple[float, float]] = []
+
+    def learn(self, parts: Parts) -> None:
+        """Take the costs of parts of candidates, and fit the models."""
+        new = self.memory.repeats == 0
+        guesses = self._guess(new)
+        self.memory.learn(parts)
+        self._errors += zip(guesses.tolist(), self.memory.logs[new].tolist(), strict=True)
+        m = len(self.memory)
+        if self._options.models and m >= _FEWEST:
+            self._fit(m >= _CHOSEN_AGAIN * self._chosen_at)
+
+    def _guess(self, rows: NDArray[np.bool_]) -> NDArray[np.float64]:
+        features = self.memory.features[rows]
+        x = self._model.standardised(features)
+        return self._model.predict(features) + self._families.predict(x, self.memory.families[rows])
+
+    def _fit(self, choose: bool) -> None:
+        memory, m = self.memory, len(self.memory)
+        logs = memory.logs
+        ran = np.isfinite(logs)
+        if ran.sum() >= _FEWEST and (choose or m >= _FITTED_AGAIN * self._fitted_at):
+            self._model.fit(memory.features[ran], logs[ran], choose)
+            self._chosen_at, self._fitted_at = m if choose else self._chosen_at, m
+        measured = memory.repeats > 0
+        self._families.fit(
+            self._model.standardised(memory.features[measured]),
+            logs[measured] - self._model.predict(memory.features[measured]),
+            memory.families[measured],
+            logs[measured],
+            memory.noise / memory.repeats[measured],
+            float(self._model.arrays.noise[0] ** 2),
+            choose,
+        )
+
+    def now(self, penalty: float) -> Beliefs:
+        """Return beliefs for a batch; a part that failed costs `penalty`."""
+        memory, costs = self.memory, self.memory.costs
+        rows = np.flatnonzero(memory.repeats > 0) if self._options.memory else np.zeros(0, np.int64)
+        failed = np.isinf(costs[rows])
+        table = new_table(
+            memory.keys[rows], np.where(failed, penalty, costs[rows]), np.zeros(len(rows)), failed, self._slots
+        )
+        rooms = np.zeros(1, np.uint64), np.zeros(self._width), np.zeros(LARGEST), np.zeros(3)
+        return Beliefs(table, self._model.arrays, self._families.arrays, *rooms)
+
+    def grow(self, beliefs: Beliefs) -> None:
+        """Make the next table larger if this one is crowded."""
+        self._slots *= 2 if is_crowded(beliefs.table) else 1
+
+    def diagnostics(self) -> dict[str, float]:
+        """Return the models' scores, and how well the parts of the last batches were predicted before."""
+        pairs = np.array([pair for pair in self._errors[-_JUDGED:] if np.isfinite(pair).all()])
+        scores = {f"score/{name}": score for name, score in self._model.scores.items()}
+        if len(pairs) > 1 and pairs[:, 1].var() > 0:
+            scores["score/unmeasured parts"] = float(1 - ((pairs[:, 0] - pairs[:, 1]) ** 2).mean() / pairs[:, 1].var())
+        return scores | {"parts": float((self.memory.repeats > 0).sum())}
+
+
+_JUDGED = 1000
+"""The last new parts, whose predictions are compared with their measurements."""
