@@ -16,8 +16,8 @@ from .proposals import WIDEST, proposals
 from .virtual_search import Room, anneal, reserve
 
 BATCH = 20
-_ATTEMPTS = 3
-_LEAST_READINGS = 3000
+_ATTEMPTS = 2
+_LEAST_READINGS = 500
 _MOST_COPIES = 4000
 _CAUTION = 2.0
 _SAFE, _RISKY = 0.03, 0.3
@@ -95,7 +95,7 @@ class PartSearch:
     def _end(self, start: NDArray, copies: NDArray, beliefs: Beliefs, taste: Taste) -> NDArray[np.int64]:
         """Return the end of a search; it is searched wider for one that was not proposed before."""
         cursor, room = self._cursor, self._room
-        readings = max(_LEAST_READINGS, int(self._options.sweeps * len(self._proposals.movable)))
+        readings = max(_LEAST_READINGS, int(self._options.sweeps * (self._proposals.sizes - 1).sum()))
         for attempt in range(1, _ATTEMPTS + 1):
             taste = taste._replace(spread=attempt * taste.spread, draw=taste.draw + attempt)
             anneal(
