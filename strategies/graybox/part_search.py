@@ -16,7 +16,7 @@ from .proposals import WIDEST, proposals
 from .virtual_search import Room, anneal, reserve
 
 BATCH = 20
-_ATTEMPTS = 2
+_ATTEMPTS, _WIDER = 3, 3.0
 _LEAST_READINGS = 500
 _MOST_COPIES = 4000
 _CAUTION = 2.0
@@ -44,7 +44,7 @@ class PartSearch:
         self._proposals = proposals(space, structure)
         self._best, self._cost = default.astype(np.int64), np.inf
         self._others = np.empty((0, len(default)), np.int64)
-        self._draw, self._proposed = 0, set[bytes]()
+        self._draw = 0
         self._random, self._scale = rng.integers(2**63, size=1, dtype=np.uint64), np.zeros(3)
         self._cursor = self._followed()
         self._beliefs = PartBeliefs(self._parts, families(self._cursor), options, rng)
@@ -81,7 +81,7 @@ class PartSearch:
         none, draws, ends = np.zeros((0, 2), np.int64), float(self._options.draws), [start]
         for place in range(1, n):
             shift = -1.0 if place >= n - round(self._options.explore * n) else 0.0
-            self._draw += 1
+            self._draw += _ATTEMPTS
             ends.append(self._end(start, none, beliefs, Taste(shift, draws, _RISKY, self._draw, penalty)))
         self._beliefs.grow(beliefs)
         return np.array(ends, self._space.dtype)
@@ -93,27 +93,26 @@ class PartSearch:
         return np.ascontiguousarray(copies[chosen])
 
     def _end(self, start: NDArray, copies: NDArray, beliefs: Beliefs, taste: Taste) -> NDArray[np.int64]:
-        """Return the end of a search; it is searched wider for one that was not proposed before."""
-        cursor, room = self._cursor, self._room
-        readings = max(_LEAST_READINGS, int(self._options.sweeps * (self._proposals.sizes - 1).sum()))
-        for attempt in range(1, _ATTEMPTS + 1):
-            taste = taste._replace(spread=attempt * taste.spread, draw=taste.draw + attempt)
+        """Return the end of a search; of one that draws, again with wider draws if it has no new parts."""
+        cursor, room, options = self._cursor, self._room, self._options
+        readings = max(_LEAST_READINGS, int(options.sweeps * (self._proposals.sizes - 1).sum()))
+        for attempt in range(_ATTEMPTS if taste.spread else 1):
+            wider = taste._replace(spread=_WIDER**attempt * taste.spread, draw=taste.draw + attempt)
             anneal(
                 *(cursor.change, cursor.key, cursor.describe, cursor.handle, start, self._others, copies),
-                *(readings, self._options.heat, self._proposals, beliefs, taste, room),
+                *(readings, options.heat, self._proposals, beliefs, wider, room),
             )
-            if room.best.tobytes() not in self._proposed:
+            if self._meet(beliefs):
                 break
-        self._meet(beliefs)
         return room.best.copy()
 
-    def _meet(self, beliefs: Beliefs) -> None:
-        """Remember the parts of the end of a search, which will be told."""
+    def _meet(self, beliefs: Beliefs) -> int:
+        """Remember the parts of the end of a search, which will be told; return how many are new."""
         cursor, (keys, places, features) = self._cursor, self._new
         functions = cursor.change, cursor.key, cursor.describe, cursor.handle
         count = reserve(*functions, beliefs, self._room, keys, places, features)
-        self._proposed.add(self._room.best.tobytes())
         self._beliefs.memory.meet(keys[:count], features[:count], beliefs.families.of[places[:count]])
+        return count
 
     def tell(self, configs: NDArray, values: NDArray[np.float64], parts: Parts) -> None:
         """Learn the costs of `(k, d)` candidates and of their parts."""

@@ -30,9 +30,9 @@ class Kernels:
             list(columns), contents, np.ones(KERNELS), self.sizes, ("rows", "columns"), numbers
         )
         self.space = Space(np.full(d, VALUES))
-        structure = Structure(
-            np.zeros(d + 1, np.int64), np.zeros(0, np.int32), np.ones((d, 1), np.float32), ("one",), parts=self.parts
-        )
+        others = np.array([[1, 2], [0, 2], [0, 1]])[np.arange(d) % SLOTS] + np.arange(d)[:, None] // SLOTS * SLOTS
+        starts, neighbours = np.arange(0, 2 * d + 1, 2), others.reshape(-1).astype(np.int32)
+        structure = Structure(starts, neighbours, np.ones((d, 1), np.float32), ("one",), parts=self.parts)
         self.task = Task("toy/kernels", self.space, np.zeros(d, self.space.dtype), "seconds", structure)
 
     def parts_of(self, configs: np.ndarray) -> Parts:
