@@ -13,6 +13,7 @@ from ..core.problem import Problem
 from ..core.strategy import Strategy
 from ..errors import UserError
 from ..registry import Registry, classes_of
+from .parts_rules import describes_without_costs
 from .problem_rules import PROBLEM_RULES, loads_alike
 from .strategy_rules import STRATEGY_RULES
 
@@ -29,10 +30,10 @@ def problem_rules(load: Callable[[], Problem]) -> list[Rule]:
     """Return the rules for a problem, each ready to call.
 
     Args:
-      load: loads the problem anew. It is called once for all rules, except for the rule that compares two loads.
+      load: loads the problem anew. It is called once for all rules, except for those that need a fresh instance.
     """
-    cached = cache(load)
-    return [(_words(rule), partial(rule, load if rule is loads_alike else cached)) for rule in PROBLEM_RULES]
+    cached, fresh = cache(load), (loads_alike, describes_without_costs)
+    return [(_words(rule), partial(rule, load if rule in fresh else cached)) for rule in PROBLEM_RULES]
 
 
 def _words(rule: Callable[..., None]) -> str:

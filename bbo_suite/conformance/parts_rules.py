@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +80,40 @@ def cursor_follows(load: Load) -> None:
     )
 
 
+def describes_without_costs(load: Load) -> None:
+    """Describes parts without an evaluation, and the same before and after the costs are known."""
+    problem, described = load(), []
+    configs = _candidates(problem)
+    for known in (False, True):
+        with _unevaluated(problem):
+            declared = _declared(problem)
+            if declared is None:
+                return
+            described.append(declared.describe(configs))
+        if not known:
+            evaluate(problem, configs, with_parts=True)
+    before, after = described
+    for name in ("starts", "keys", "counts", "features"):
+        same = np.array_equal(getattr(before, name), getattr(after, name))
+        assert same, f"the {name} that it describes change once candidates were evaluated"
+
+
+@contextmanager
+def _unevaluated(problem: Problem) -> Iterator[None]:
+    """Let evaluations fail meanwhile."""
+
+    def refuse(configs: NDArray) -> NoReturn:
+        raise AssertionError("it evaluates candidates in order to describe their parts")
+
+    names = ("evaluate", "evaluate_parts")
+    vars(problem).update(dict.fromkeys(names, refuse))
+    try:
+        yield
+    finally:
+        for name in names:
+            del vars(problem)[name]
+
+
 def _candidates(problem: Problem) -> NDArray:
     samples = problem.space.sample(_SAMPLES, np.random.default_rng(0))
     return np.vstack([problem.default_row()[None], samples])
@@ -92,4 +128,10 @@ def _declared(problem: Problem) -> Decomposition | None:
     return None if structure is None else structure.parts
 
 
-PARTS_RULES = (parts_add_up, equal_keys_cost_the_same, describes_what_it_evaluates, cursor_follows)
+PARTS_RULES = (
+    parts_add_up,
+    equal_keys_cost_the_same,
+    describes_what_it_evaluates,
+    describes_without_costs,
+    cursor_follows,
+)

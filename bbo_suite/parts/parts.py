@@ -86,12 +86,12 @@ def checked_parts(parts: object, n: int) -> Parts:
     """
     if not isinstance(parts, Parts):
         raise ValueError(f"evaluate_parts returned {type(parts).__name__} as parts; return bbo_suite.Parts")
-    starts, keys = np.asarray(parts.starts), np.asarray(parts.keys)
+    starts, keys = _column(parts, "starts"), _column(parts, "keys")
     if starts.shape != (n + 1,) or starts[0] != 0 or (np.diff(starts) < 0).any() or starts[-1] != len(keys):
         raise ValueError(f"starts of the parts of {n} candidates must be {n + 1} numbers from 0 up to {len(keys)}")
     if keys.dtype != np.uint64:
         raise ValueError(f"the keys of parts have type {keys.dtype}; use uint64")
-    counts, costs = np.asarray(parts.counts, np.float64), np.asarray(parts.costs, np.float64)
+    counts, costs = _column(parts, "counts").astype(np.float64), _column(parts, "costs").astype(np.float64)
     for name, array, valid in (("counts", counts, (counts > 0) & (counts < np.inf)), ("costs", costs, costs >= 0)):
         if array.shape != keys.shape:
             raise ValueError(f"the {name} of parts have shape {array.shape} for {len(keys)} keys; return one for each")
@@ -104,6 +104,24 @@ def checked_parts(parts: object, n: int) -> Parts:
 _VALID = {"counts": "more than 0", "costs": "0 or more"}
 
 
+def _column(parts: Parts, name: str) -> NDArray:
+    try:
+        array = np.asarray(getattr(parts, name))
+        if array.ndim == 1 and array.dtype.kind in "biuf":
+            return array
+    except ValueError:  # a list of lists of different lengths
+        pass
+    raise ValueError(f"the {name} of parts must be one list of numbers, the parts of all candidates one after another")
+
+
+def wrong_sums(combined: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the places of `(n,)` values that differ from the combined costs of their parts.
+
+    A candidate that failed need not have parts.
+    """
+    return np.flatnonzero(np.isfinite(values) & ~np.isclose(combined, values, rtol=_TOLERANCE, atol=0))
+
+
 def check_sums(combined: NDArray[np.float64], values: NDArray[np.float64]) -> None:
     """Check that the combined costs of parts are the `(n,)` values; a candidate that failed need not have parts.
 
@@ -112,8 +130,6 @@ def check_sums(combined: NDArray[np.float64], values: NDArray[np.float64]) -> No
     """
     if np.shape(combined) != values.shape:
         raise ValueError(f"combine returned shape {np.shape(combined)} for {len(values)} candidates")
-    wrong = np.flatnonzero(np.isfinite(values) & ~np.isclose(combined, values, rtol=_TOLERANCE, atol=0))
-    if len(wrong):
-        i = int(wrong[0])
+    for i in wrong_sums(combined, values)[:1].tolist():
         total, value = float(combined[i]), float(values[i])
         raise ValueError(f"the parts of candidate {i} of the batch add up to {total!r}, but its value is {value!r}")

@@ -16,6 +16,7 @@ from ..store.folders import has_begun, run_folders, unnamed_runs
 from ..store.plan import RunName, read_planned
 from ..store.stored_run import StoredRun, open_run
 from .log_checks import check_log, remarks_on
+from .parts_checks import check_parts
 from .remeasure import fresh
 from .replay import replay
 from .value_checks import check_values
@@ -81,7 +82,7 @@ class Verdict:
 
     def judge(self, found: list[str]) -> Finding:
         """Keep complaints and return the outcome."""
-        self.complaints += found
+        self.complaints += [sentence for sentence in found if sentence not in self.complaints]
         return Finding.BROKEN if found else Finding.HOLDS
 
 
@@ -118,12 +119,13 @@ def _of_run(
     try:
         run = open_run(folder)
         verdict.run, verdict.rows = run.name, len(run.rows)
-        verdict.log = verdict.judge(check_log(run))
+        wrong = check_log(run)
     except UserError as error:
         verdict.log = verdict.judge([str(error)])
         return verdict
     verdict.remarks += remarks_on(run)
     problem = _problem(registry, run, problems)
+    verdict.log = verdict.judge(wrong + check_parts(run, None if isinstance(problem, UserError) else problem))
     if isinstance(problem, UserError):
         verdict.remarks.append(f"neither values nor proposals can be checked: {problem}")
         return verdict

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from ..core.evaluation import evaluate
 from ..core.problem import Problem, Status
 from ..errors import UserError
+from ..store.parts_log import Told, by_candidate
 from ..store.rows import Row
 from ..store.stored_run import StoredRun
 from .log_checks import other_machine
+from .parts_checks import changed_part, stored_parts
 from .remeasure import Remeasured, measure
 
 LEAST_NOISE = 0.05
@@ -47,7 +49,9 @@ def _check(run: StoredRun, problem: Problem, proposed: NDArray, sample: int, rem
     chosen = np.random.default_rng(0).permutation(len(stored))[:sample]
     later = [stored[i] for i in sorted(chosen.tolist())] + ([best] if best is not None else [])
     configs = [*proposed, *(_unpacked(problem, row) for row in later)]
-    return _default(run, again) + list(dict.fromkeys(_again(problem, configs, [*first, *later], run.identity.batch)))
+    parts = stored_parts(run, problem, len(first))
+    different = _again(problem, configs, [*first, *later], parts, run.identity.batch)
+    return _default(run, again) + list(dict.fromkeys(different))
 
 
 def _default(run: StoredRun, again: Remeasured) -> list[str]:
@@ -69,17 +73,26 @@ def _noisy(run: StoredRun, again: Remeasured, remarks: list[str]) -> list[str]:
     return [f"the best speedup was {stored:.4f} and is {words} now, where costs vary by {again.spread:.1%}"]
 
 
-def _again(problem: Problem, configs: Sequence[NDArray], rows: Sequence[Row], batch: int) -> Iterator[str]:
-    """Yield a sentence for each row with another cost now.
+def _again(
+    problem: Problem, configs: Sequence[NDArray], rows: Sequence[Row], parts: Sequence[Told], batch: int
+) -> Iterator[str]:
+    """Yield a sentence for each row with another cost now, or with other parts.
 
     Timeouts, stored or new, are left out: they depend on the machine.
+
+    Args:
+      parts: of the first rows; of none if the run was not told of parts.
     """
     for start in range(0, len(rows), batch):
         part = rows[start : start + batch]
-        result = evaluate(problem, np.array(configs[start : start + batch]))
+        result = evaluate(problem, np.array(configs[start : start + batch]), with_parts=bool(parts))
+        told = by_candidate(result.parts) if result.parts else ()
         for row, value, status in zip(part, result.values.tolist(), result.status.tolist(), strict=True):
             if value != row.value and Status.TIMEOUT not in (row.status, status):
                 yield f"evaluation {row.evaluation} cost {row.value!r} and costs {value!r} now"
+        for row, stored, now in zip(part, parts[start : start + batch], told, strict=False):
+            if row.status is not Status.TIMEOUT and (change := changed_part(row, stored, now)):
+                yield change
 
 
 def _unpacked(problem: Problem, row: Row) -> NDArray:

@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 
@@ -8,6 +9,7 @@ import bbo_suite
 from bbo_suite import Evaluations, Parts, Problem, Space, Structure, UserError
 from bbo_suite.conformance.kit import problem_rules
 from bbo_suite.core.evaluation import evaluate
+from bbo_suite.parts.decomposition import Description
 from bbo_suite.parts.handles import mix
 from bbo_suite.parts.parts import concatenated
 from bbo_suite.parts.table import TableDecomposition
@@ -69,12 +71,75 @@ def test_a_problem_with_a_table_of_parts_follows_the_rules(rule):
         (lambda p: Parts(p.starts, p.keys, p.counts, p.costs * np.nan), "nan among its costs"),
         (lambda p: Parts(p.starts, p.keys, -p.counts, p.costs), "among its counts"),
         (lambda p: Parts(p.starts, p.keys.astype(np.int64), p.counts, p.costs), "use uint64"),
+        (lambda p: Parts(p.starts, p.keys, p.counts, [[1.0], [2.0, 3.0]]), "the costs of parts must be one list of"),
+        (lambda p: Parts(p.starts, p.keys.reshape(-1, 1), p.counts, p.costs), "the keys of parts must be one list of"),
         (lambda p: [1], "return bbo_suite.Parts"),
     ],
 )
 def test_parts_that_cannot_be_are_refused_with_a_sentence(changed, complaint):
     with pytest.raises(UserError, match=complaint):
         evaluate(told(changed), np.ones((4, 6), np.int8), with_parts=True)
+
+
+class Asks(Knapsack):
+    """Describes its parts by what an evaluation says."""
+
+    def structure(self):
+        self.evaluate(np.zeros((1, 6), np.int8))
+        return super().structure()
+
+
+class Remembers(Knapsack):
+    """Describes a cost that it knows from an evaluation."""
+
+    def __init__(self, instance="six"):
+        super().__init__(instance)
+        self.plain, self.parts, self.known = self.parts, self, {}
+        self.feature_names = self.plain.feature_names
+
+    def describe(self, configs):
+        found = self.plain.describe(configs)
+        first = [self.known.get(key, 0.0) for key in found.keys.tolist()]
+        return Description(found.starts, found.keys, found.counts, np.c_[first, found.features[:, 1:]])
+
+    def cursor(self, config):
+        return None
+
+    def evaluate_parts(self, configs):
+        described = self.plain.describe(configs)
+        self.known |= dict(zip(described.keys.tolist(), self._bags(configs).ravel().tolist(), strict=True))
+        values, costs = self.evaluate(configs).values, self._bags(configs).reshape(-1)
+        parts = Parts(described.starts, described.keys, described.counts, costs)
+        return Evaluations(values, np.zeros(len(values), np.int8), parts=parts)
+
+
+class Collides(Knapsack):
+    """Gives parts of different costs one key."""
+
+    def evaluate_parts(self, configs):
+        parts = (found := super().evaluate_parts(configs)).parts
+        return Evaluations(
+            found.values, found.status, parts=Parts(parts.starts, parts.keys % np.uint64(2), parts.counts, parts.costs)
+        )
+
+
+@pytest.mark.parametrize(
+    ("problem", "complaint"),
+    [
+        (Asks, "it evaluates candidates in order to describe their parts"),
+        (Remembers, "the features that it describes change once candidates were evaluated"),
+        (Collides, "the part 000000000000000[01] costs "),
+    ],
+)
+def test_check_says_what_is_wrong_with_parts(problem, complaint):
+    def complaints():
+        for _, rule in problem_rules(problem):
+            try:
+                rule()
+            except (AssertionError, UserError) as error:
+                yield str(error)
+
+    assert any(re.search(complaint, text) for text in complaints())
 
 
 def test_equal_parts_of_a_candidate_are_merged_and_sums_stay():
