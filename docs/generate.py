@@ -44,7 +44,7 @@ def mark(known: Mapping[str, Any]) -> str:
     """Return what a strategy knows of a problem, in a line."""
     if "names" in known:
         return f"One strategy for each of {len(known['names'])} names, such as `{known['names'][0]}`."
-    return "It sees the declared structure." if known["uses_structure"] else "It sees only costs."
+    return f"Sees: {known['sees']}."
 
 
 def options(rows: list[dict[str, Any]]) -> Iterator[str]:

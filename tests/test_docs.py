@@ -19,6 +19,9 @@ PLUGINS = {
     "queens": ("add-a-problem", "python problem"),
     "knapsack": ("add-a-problem", "python knapsack"),
     "restarts": ("add-a-strategy", "python options"),
+    "nearby": ("knowledge", "python costs"),
+    "neighbours": ("knowledge", "python structure"),
+    "summing": ("knowledge", "python parts"),
 }
 """Files that pages tell the reader to write: the page, and what the fence of the block says."""
 LONGEST_README, LARGEST_PICTURE = 130, 200_000
