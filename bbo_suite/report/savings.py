@@ -122,5 +122,9 @@ def _on_one(level: Level, references: Sequence[Level]) -> str:
 def _on_several(own: Sequence[Level]) -> str:
     factors = np.log([level.saved for level in own if level.saved])
     what = "the best strategy becomes as good as the best one that sees only costs"
-    took = f", which takes {np.exp(factors.mean()):.2g} times the evaluations (geometric mean)" if len(factors) else ""
+    took = (
+        f", which needs {np.exp(factors.mean()):.2g} times the evaluations there (geometric mean)"
+        if len(factors)
+        else ""
+    )
     return f"on {len(factors)} of {len(own)} problems {what}{took}"

@@ -68,7 +68,7 @@ def test_over_problems_savings_are_a_geometric_mean(studies):
     runs = {("p/b", name, 0): [8.0, 8.0, 8.0, cost] for name, cost in (("annealing", 4.0), ("graybox", 5.0))}
     studies.add(runs, **SEES)
     assert (
-        "on 1 of 2 problems the best strategy becomes as good as the best one that sees only costs, which takes 8 times"
+        "on 1 of 2 problems the best strategy becomes as good as the best one that sees only costs, which needs 8 times"
         in " ".join(studies.page().answers)
     )
 
