@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
@@ -15,6 +15,8 @@ from .compiler import Compiler
 
 _intrinsic: Any = intrinsic
 _compiled = Compiler(Path(__file__).parent).function(runtime=False)
+_njit: Any = njit
+_uncached = _njit(_nrt=False)  # a cache would name the classes of the problems' tuples, which may be gone later
 
 
 def handle(value: tuple[Any, ...]) -> NDArray[np.uint8]:
@@ -55,12 +57,12 @@ def _store(context: Any, address: Any, value: Any) -> Any:  # noqa: ANN401
     return types.void(types.int64, value), generate
 
 
-@_compiled
+@_uncached
 def _size(value: Any) -> int:  # noqa: ANN401
     return _size_of(value)
 
 
-@_compiled
+@_uncached
 def _write(address: int, value: Any) -> None:  # noqa: ANN401
     _store(address, value)
 

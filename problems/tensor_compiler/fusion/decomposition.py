@@ -18,6 +18,7 @@ from ..hardware.kernel_row import KERNEL_WIDTH, Kernel
 from ..hardware.machine import Rate
 from ..layout.arrays import FusionGraph, Node
 from .columns import Counter, Known, Tally
+from .evaluation import FEW
 from .fusion_pass import Fusion
 from .incremental import update
 from .kernel_keys import row_key
@@ -135,12 +136,7 @@ def _change(
     """Set parameters; write the places that may have changed and return their number, or -1 for any place."""
     for i in range(len(columns)):
         proposed[columns[i]] = values[i]
-    known = state.counter[Counter.KNOWN] == Known.PLAIN
-    if not known or 32 * len(columns) > len(proposed) or not update(proposed, columns, graph, inputs, state):
-        for column in range(len(proposed)):
-            state.config[column] = proposed[column]
-        sweep(graph, state)
-        state.counter[Counter.KNOWN] = Known.PLAIN
+    if not fuse_again(columns, proposed, graph, inputs, state):
         return -1
     count = state.counter[Counter.TOUCHED]
     if count > len(touched):
@@ -148,3 +144,18 @@ def _change(
     for i in range(count):
         touched[i] = state.touched[i]
     return count
+
+
+@compiled(runtime=False)
+def fuse_again(
+    columns: NDArray, proposed: NDArray, graph: FusionGraph, inputs: IncomingEdges, state: FusionState
+) -> bool:
+    """Fuse as `(d,)` proposed, where some columns are new; touch what changes, or return False if that may be all."""
+    known, few = state.counter[Counter.KNOWN] == Known.PLAIN, FEW * len(columns) <= len(proposed)
+    if known and few and update(proposed, columns, graph, inputs, state):
+        return True
+    for column in range(len(proposed)):
+        state.config[column] = proposed[column]
+    sweep(graph, state)
+    state.counter[Counter.KNOWN] = Known.PLAIN
+    return False

@@ -15,7 +15,7 @@ from .kernel_totals import IncomingEdges
 from .state import FusionState
 from .sweep import sweep
 
-_FEW = 32
+FEW = 32
 """If more than one column in this many differs, a sweep is about as fast as an update."""
 _BLOCK = 64
 
@@ -44,7 +44,7 @@ def evaluate(
       seconds: `(b,)`, filled with the program's run times; inf if the settings make the windows of a kernel overflow.
       overflowing: `(b,)`, filled with the first node of such a kernel, or -1.
     """
-    flips, tuned = np.empty(1 + len(state.config) // _FEW, np.int64), settings.shape[1] > 0
+    flips, tuned = np.empty(1 + len(state.config) // FEW, np.int64), settings.shape[1] > 0
     for b in range(len(configs)):
         known = state.counter[Counter.KNOWN] == (Known.TUNED if tuned else Known.PLAIN)
         changes = _differences(configs[b], state.config, flips) if known else -1

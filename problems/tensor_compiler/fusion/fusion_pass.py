@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Parts
+from bbo_suite.parts.parts import concatenated
 
 from ..hardware.kernel_row import KERNEL_WIDTH, Kernel
 from ..hardware.kernel_settings import SLOTS
@@ -109,16 +110,16 @@ class Fusion:
 
     def seconds_of_parts(self, configs: NDArray) -> tuple[NDArray[np.float64], Parts]:
         """Return the `(n,)` run times of the program and the kernels of each configuration."""
-        seconds, keys, counts, costs, starts = [], [], [], [], [0]
-        for config in configs:
-            seconds.append(self.seconds(config[None])[0])
-            places = np.flatnonzero(self.state.tally[:, Tally.FUSED])
-            keys.append(np.empty(len(places), np.uint64))
-            kernel_keys(places, self.arrays, self.state, keys[-1])
-            costs.append(self.state.cycles[places] / self._machine[Rate.HERTZ])
-            counts.append(self.arrays.node[places, Node.RUNS])
-            starts.append(starts[-1] + len(places))
-        return np.array(seconds), Parts(np.array(starts), *(np.concatenate(all_) for all_ in (keys, counts, costs)))
+        told = [(self.seconds(config[None])[0], self.last_parts()) for config in configs]
+        return np.array([seconds for seconds, _ in told]), concatenated([parts for _, parts in told])
+
+    def last_parts(self, settings: NDArray | None = None) -> Parts:
+        """Return the kernels of the configuration that was evaluated last, with its `(n, 9)` settings if it had any."""
+        places = np.flatnonzero(self.state.tally[:, Tally.FUSED])
+        keys, none = np.empty(len(places), np.uint64), np.zeros((len(places), len(SLOTS)), np.int8)
+        kernel_keys(places, none if settings is None else settings[places], self.arrays, self.state, keys)
+        costs = self.state.cycles[places] / self._machine[Rate.HERTZ]
+        return Parts(np.array([0, len(places)]), keys, self.arrays.node[places, Node.RUNS], costs)
 
     def kernels(self, config: NDArray) -> Kernels:
         """Return the kernels that one `(d,)` configuration makes."""

@@ -39,11 +39,31 @@ def number_of_choices(kernels: NDArray[np.float64]) -> NDArray[np.int64]:
 @compiled(runtime=False)
 def _count(kernels: NDArray, counts: NDArray) -> None:
     for k in range(len(kernels)):
-        for axis in range(3):
-            counts[k, axis] = _sizes(kernels[k], axis)
-        for flag in range(6):
-            no_effect = _ONLY_OF_PRODUCTS[flag] and kernels[k, Kernel.GROUPS] == 0
-            counts[k, 3 + flag] = 1 if no_effect else _COUNTS[flag]
+        for slot in range(counts.shape[1]):
+            counts[k, slot] = _values(kernels[k], slot)
+
+
+@compiled(runtime=False)
+def _values(kernel: NDArray, slot: int) -> int:
+    """Return the number of values of a slot."""
+    if slot < 3:
+        return _sizes(kernel, slot)
+    no_effect = _ONLY_OF_PRODUCTS[slot - 3] and kernel[Kernel.GROUPS] == 0
+    return 1 if no_effect else _COUNTS[slot - 3]
+
+
+@compiled(runtime=False)
+def effect(numbers: NDArray, kernel: NDArray) -> int:
+    """Return a number that is equal for settings that do the same to a kernel, and 0 if they leave it as it is.
+
+    Args:
+      numbers: `(9,)` int8, as in `override`.
+      kernel: `(KERNEL_WIDTH,)`.
+    """
+    found = 0
+    for slot in range(len(numbers)):
+        found = 128 * found + (min(numbers[slot], _values(kernel, slot) - 1) if numbers[slot] > 0 else 0)
+    return found
 
 
 @compiled(runtime=False)

@@ -17,13 +17,13 @@ from .state import FusionState
 
 
 class IncomingEdges(NamedTuple):
-    """The edges of a graph, by consumer and by column of a configuration.
+    """The edges of a graph, by consumer and by column of a configuration; the arrays may be longer than is used.
 
     Attributes:
-      starts: `(n + 1,)`; v's edges from its producers are `edge[starts[v]:starts[v + 1]]`.
+      starts: `(n + 2,)`; v's edges from its producers are `edge[starts[v]:starts[v + 1]]`.
       edge: `(m,)` numbers of edges.
       producer: `(m,)` of each edge.
-      columns: `(d + 1,)`; column j decides the edges `decided[columns[j]:columns[j + 1]]`.
+      columns: `(d + 2,)`; column j decides the edges `decided[columns[j]:columns[j + 1]]`.
       decided: numbers of edges.
     """
 
@@ -40,25 +40,40 @@ NO_EDGES = IncomingEdges(*(np.empty(0, np.int64) for _ in IncomingEdges._fields)
 
 def inputs(graph: FusionGraph, d: int) -> IncomingEdges:
     """Return the edges of a graph by consumer and by column; `d` is the number of columns."""
-    n = len(graph.kind)
-    starts, edge = _by(graph.edge[:, Edge.CONSUMER], n)
-    columns, decided = _by(graph.edge[:, Edge.DECISION], d)
-    return IncomingEdges(starts, edge, np.repeat(np.arange(n), np.diff(graph.starts)), columns, decided)
+    found = new_inputs(len(graph.kind), len(graph.edge), d)
+    connect(graph, found)
+    return found
+
+
+def new_inputs(n: int, m: int, d: int) -> IncomingEdges:
+    """Return room for the edges of graphs of at most n nodes and m edges, and of d columns."""
+    starts, edge, producer, columns, decided = (np.empty(size, np.int64) for size in (n + 2, m, m, d + 2, m))
+    return IncomingEdges(starts, edge, producer, columns, decided)
 
 
 @compiled()
-def _by(group: NDArray, count: int) -> tuple[NDArray, NDArray]:
-    """Return the positions of each of `count` groups in order, as compressed rows; -1 stands for no group."""
-    starts = np.zeros(count + 2, np.int64)
+def connect(graph: FusionGraph, inputs: IncomingEdges) -> None:
+    """Write the edges of a graph by consumer and by column."""
+    n = len(graph.kind)
+    for v in range(n):
+        inputs.producer[graph.starts[v] : graph.starts[v + 1]] = v
+    _group(graph.edge[: graph.starts[n], Edge.CONSUMER], inputs.starts[: n + 2], inputs.edge)
+    _group(graph.edge[: graph.starts[n], Edge.DECISION], inputs.columns, inputs.decided)
+
+
+@compiled(runtime=False)
+def _group(group: NDArray, starts: NDArray, places: NDArray) -> None:
+    """Write the positions of each group in order, as compressed rows; -1 stands for no group."""
+    starts[:] = 0
     for g in group:
-        starts[g + 2] += g >= 0
-    starts = np.cumsum(starts)
-    places = np.empty(starts[-1], np.int64)
+        if g >= 0:
+            starts[g + 2] += 1
+    for g in range(1, len(starts)):
+        starts[g] += starts[g - 1]
     for i in range(len(group)):
         if group[i] >= 0:
             places[starts[group[i] + 1]] = i
             starts[group[i] + 1] += 1
-    return starts[:-1], places
 
 
 @compiled(runtime=False)

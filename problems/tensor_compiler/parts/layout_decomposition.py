@@ -17,28 +17,13 @@ from ..fusion.decomposition import FEATURES, read_kernel
 from ..fusion.kernel_keys import row_key
 from ..fusion.kernel_timing import describe_kernel
 from ..fusion.plans import Plans, choose, new_plans
-from ..fusion.state import FusionState, first_kernels, new_state
+from ..fusion.state import first_kernels
 from ..hardware.machine import Machine
-from ..layout.in_place import Source, Target, first_nodes, lay_out, new_target
+from ..layout.in_place import Source, first_nodes, lay_out
 from ..layout.layout_pass import LayoutPass
+from .compiled_layout import Compiled, new_compiled, same
 from .followed import FollowedDecomposition, report, reported
-from .places import Numbering, Places, new_numbering, number_places, places_of
-
-
-class Compiled(NamedTuple):
-    """A candidate and what the compiler makes of it.
-
-    Attributes:
-      layouts: `(p,)` the choices of layouts.
-      target: the laid-out program.
-      state: its kernels.
-      numbering: of its nodes.
-    """
-
-    layouts: NDArray[np.int64]
-    target: Target
-    state: FusionState
-    numbering: Numbering
+from .places import Places, number_places, places_of
 
 
 class _Cursor(NamedTuple):
@@ -93,13 +78,6 @@ class LayoutDecomposition(FollowedDecomposition):
         return Cursor(*functions, handle(arrays), len(self.runs), len(FEATURES), (self, arrays, sides, memories))
 
 
-def new_compiled(layout: LayoutPass, places: Places, d: int) -> Compiled:
-    """Return room for what the compiler makes of a candidate with `d` decisions of fusion; the system lends it late."""
-    target = new_target(layout.graph, layout.source)
-    most = len(target.plan.whole)
-    return Compiled(np.full(len(layout.nodes), -1), target, new_state(most, d), new_numbering(places, most))
-
-
 def _functions(cursor_type: object, compiled_type: object) -> tuple[Function, Function, Function]:
     """Return the functions of a cursor."""
 
@@ -129,15 +107,6 @@ def _functions(cursor_type: object, compiled_type: object) -> tuple[Function, Fu
         read_kernel(now.numbering.node[place], now.target.arrays, cursor.paper, now.state, features)
 
     return Function(set_parameters, CHANGE), Function(read_key, KEY), Function(read_features, DESCRIBE)
-
-
-@compiled(runtime=False)
-def same(a: NDArray, b: NDArray) -> bool:
-    """True if two rows are equal."""
-    different = np.int64(0)
-    for i in range(len(a)):
-        different |= a[i] ^ b[i]
-    return different == 0
 
 
 @compiled()

@@ -30,10 +30,12 @@ class Numbering(NamedTuple):
     Attributes:
       node: `(places,)` the node at each place, or -1.
       place: of each node; it has room for any layout.
+      size: `(1,)` the number of nodes, 0 if nothing is laid out yet.
     """
 
     node: NDArray[np.int64]
     place: NDArray[np.int64]
+    size: NDArray[np.int64]
 
 
 def places_of(graph: ProgramGraph) -> Places:
@@ -46,13 +48,13 @@ def places_of(graph: ProgramGraph) -> Places:
 
 def new_numbering(places: Places, most: int) -> Numbering:
     """Return room for the numbers of at most `most` nodes."""
-    return Numbering(np.full(len(places.runs), -1), np.empty(most, np.int64))
+    return Numbering(np.full(len(places.runs), -1), np.empty(most, np.int64), np.zeros(1, np.int64))
 
 
 @compiled(runtime=False)
 def number_places(n: int, plan: Plan, places: Places, numbering: Numbering) -> None:
     """Write the numbers of the n nodes of a plan."""
-    numbering.node[:] = -1
+    numbering.node[:], numbering.size[0] = -1, n
     for i in range(n):
         v = plan.origin[i]
         place = v if v >= 0 else places.copies[-1 - v] + plan.layout[i]

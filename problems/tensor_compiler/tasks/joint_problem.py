@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Evaluations, Space, Status, Structure
 from bbo_suite.core.program import Change, Program
+from bbo_suite.parts.parts import concatenated
 
 from .program_problem import ProgramProblem
 
@@ -47,6 +49,16 @@ class JointProblem(ProgramProblem):
         status = np.where(overflowing < 0, Status.OK, Status.COMPILE_ERROR).astype(np.int8)
         return Evaluations(seconds, status, reasons)
 
+    def evaluate_parts(self, configs: NDArray) -> Evaluations:
+        """Return the run times with the seconds of each kernel."""
+        result, passes = self.evaluate(configs), self._passes
+        batches = []
+        for config in configs:
+            graph = passes.apply("layout", self._graph, config)
+            passes.seconds(graph, config[None])
+            batches.append(graph.fusion.last_parts(passes.flat.settings(graph.laid, config[None])[0]))
+        return replace(result, parts=concatenated(batches))
+
     def changes(self, config: NDArray) -> list[Change]:
         """Leave out decisions without effect under the earlier ones, and give the values of tiles and flags."""
         flat, graph = self._passes.flat, self._passes.apply("layout", self._graph, config)
@@ -80,8 +92,11 @@ class JointProblem(ProgramProblem):
     def structure(self) -> Structure:
         """Return which decisions interact, the features of each, the graph, and the passes."""
         from ..joint.structure import declare
+        from ..parts.joint_decomposition import JointDecomposition
 
-        return declare(self._passes, self._passes.apply("layout", self._graph, self.default_row()))
+        passes = self._passes
+        parts = JointDecomposition(passes.layout, passes.flat, self._machine)
+        return replace(declare(passes, passes.apply("layout", self._graph, self.default_row())), parts=parts)
 
     def facts(self) -> dict[str, str]:
         """Return how many decisions each pass takes."""

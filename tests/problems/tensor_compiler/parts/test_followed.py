@@ -33,10 +33,13 @@ def told(problem: Problem, config: np.ndarray) -> list[tuple[int, float]]:
 
 
 def steps(problem: Problem, seed: int, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return changes of one to three parameters; every second one is taken back by the next."""
+    """Return changes of up to three parameters of each pass; about every second one is taken back by the next."""
     rng, config, found = np.random.default_rng(seed), problem.default_row(), []
+    passes = problem.structure().passes
+    spans = [np.arange(len(config))] if passes is None else [passes.columns(name) for name in passes.passes]
     for _ in range(count):
-        columns = rng.choice(np.flatnonzero(problem.space.sizes > 1), rng.integers(1, 4))
+        drawn = [rng.choice(span[problem.space.sizes[span] > 1], rng.integers(4)) for span in spans]
+        columns = np.unique(np.concatenate(drawn[:: rng.choice([1, -1])][: rng.integers(1, 5)]))
         before = config[columns]
         config[columns] = rng.integers(0, problem.space.sizes[columns])
         found.append((columns, config[columns]))
@@ -46,12 +49,12 @@ def steps(problem: Problem, seed: int, count: int) -> list[tuple[np.ndarray, np.
     return found
 
 
-@pytest.mark.parametrize("name", ["layout/rnn", "layout/rnn@v4"])
+@pytest.mark.parametrize("name", ["layout/rnn", "layout/rnn@v4", "joint/rnn"])
 def test_a_walk_has_the_parts_of_each_candidate_and_tells_what_changes(name: str) -> None:
     problem = loaded(name)
     config, cursor = problem.default_row(), problem.structure().parts.cursor(problem.default_row())
     held = {place: cursor.part(place) for place in range(cursor.places)}
-    for columns, values in steps(problem, 0, 12):
+    for columns, values in steps(problem, 0, 15):
         config[columns] = values
         touched = cursor.set(columns, values).tolist()
         now = {place: cursor.part(place) for place in touched}
@@ -60,7 +63,7 @@ def test_a_walk_has_the_parts_of_each_candidate_and_tells_what_changes(name: str
         assert sorted(part[:2] for part in held.values() if part[1]) == parts_at(cursor) == told(problem, config)
 
 
-@pytest.mark.parametrize("family", ["fusion", "layout", "tile", "flags"])
+@pytest.mark.parametrize("family", ["fusion", "layout", "tile", "flags", "joint"])
 def test_a_description_tells_no_cost(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = loaded(f"{family}/rnn")
     configs = np.vstack([problem.default_row()[None], problem.space.sample(3, np.random.default_rng(0))])
@@ -78,3 +81,25 @@ def test_a_single_kernel_is_the_only_part_of_its_task(family: str) -> None:
     parts = problem.evaluate_parts(problem.default[None]).parts
     assert parts.counts.tolist() == [1.0] and parts.costs[0] == problem.evaluate(problem.default[None]).values[0]
     assert len(problem.structure().parts.describe(problem.default[None]).keys) == 1
+
+
+def test_a_candidate_that_overflows_names_the_kernels_and_keeps_the_costs_of_the_others() -> None:
+    problem = loaded("joint/rnn")
+    configs = problem.space.sample(4, np.random.default_rng(0))
+    result, decomposition = problem.evaluate_parts(configs), problem.structure().parts
+    failing, described = np.isinf(result.parts.costs), decomposition.describe(configs)
+    assert np.isinf(result.values).all() and 0 < failing.sum() < len(failing) / 2
+    features = dict(zip(described.keys.tolist(), described.features, strict=True))
+    fits = decomposition.feature_names.index("fits")
+    assert [features[key][fits] for key in result.parts.keys.tolist()] == (~failing).tolist()
+
+
+def test_layouts_are_taken_back_after_other_decisions_changed() -> None:
+    problem = loaded("joint/rnn")
+    config, passes = problem.default_row(), problem.structure().passes
+    cursor = problem.structure().parts.cursor(config)
+    layout, fusion, flags = (passes.columns(name)[:3] for name in ("layout", "fusion", "flags"))
+    for columns, values in ((layout, 1), (fusion, 0), (flags, 1), (layout, config[layout]), (fusion, config[fusion])):
+        config[columns] = values
+        cursor.set(columns, config[columns])
+        assert parts_at(cursor) == told(problem, config)
