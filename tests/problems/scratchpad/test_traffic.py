@@ -1,0 +1,181 @@
+"""The closed form of an operand's traffic is what a walk over all loops counts, and what islpy counts."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from bbo_problems.scratchpad.network.arrays import AXES, DIMS, arrays
+from bbo_problems.scratchpad.network.graph import Network, Role
+from bbo_problems.scratchpad.network.traffic import Loops, traffic
+
+
+def product(rng):
+    """A matrix product."""
+    m, n, k = (int(v) for v in rng.integers(1, 9, 3))
+    net = Network()
+    a, b = net.tensor("a", (m, k), Role.INPUT), net.tensor("b", (k, n))
+    net.operator("product", {"m": m, "n": n, "k": k}, [(a, "mk"), (b, "kn")], "mn")
+    return net
+
+
+def convolution(rng):
+    """A convolution along one dimension, with strides, padding and holes between windows."""
+    stride, window = int(rng.integers(1, 4)), int(rng.choice([1, 3]))
+    pad = int(rng.integers(0, (window + 1) // 2 + 1)) if window > 1 else 0
+    size, channels = int(rng.integers(3, 9)) * stride, int(rng.integers(1, 5))
+    rows = (size + 2 * pad - window) // stride + 1
+    net = Network()
+    a, b = net.tensor("a", (2, size, channels), Role.INPUT), net.tensor("b", (window, channels, 3))
+    sizes = {"n": 2, "y": rows, "o": 3, "c": channels, "j": window}
+    window_of = ("y", stride, "j", pad)
+    if window == 1:
+        del sizes["j"]
+        net.tensors[b] = type(net.tensors[b])("b", (channels, 3), Role.WEIGHT)
+        window_of = ("y", stride, "", pad)
+    net.operator("conv", sizes, [(a, ["n", window_of, "c"]), (b, "jco" if window > 1 else "co")], "nyo")
+    return net
+
+
+def drawn(make, seed):
+    """Return a network of one operator, an operand, its loops, its level, its storage order, bytes and granule."""
+    rng = np.random.default_rng(seed)
+    net = make(rng)
+    op = net.operators[0]
+    tiled = [d for d, whole in enumerate(op.whole) if not whole]
+    tile, blocks, order = np.ones(DIMS, np.int64), np.ones(DIMS, np.int64), np.zeros(DIMS, np.int64)
+    blocks[: len(op.extents)] = tile[: len(op.extents)] = op.extents
+    streams = np.full(2, -1)
+    parallel = [d for d in tiled if not op.reduced[d]]
+    chosen = rng.permutation(parallel)[: rng.integers(0, 3)]
+    streams[: len(chosen)] = chosen
+    for d in chosen:
+        blocks[d] = rng.integers(1, op.extents[d] + 1)
+    for d in tiled:
+        tile[d] = rng.integers(1, blocks[d] + 1)
+    order[: len(tiled)] = rng.permutation(tiled)
+    x = int(rng.integers(len(op.operands)))
+    rank = len(op.operands[x].axes)
+    fast = np.concatenate([rng.permutation(rank), np.zeros(AXES - rank, np.int64)])
+    level = int(rng.integers(0, len(tiled) + 1))
+    return net, x, Loops(tile, order, blocks, streams), level, fast, int(rng.integers(1, 5)), int(rng.choice([1, 8]))
+
+
+def closed(net, x, loops, level, fast, size, granule):
+    out = np.zeros(4, np.int64)
+    traffic(arrays(net), 0, x, loops, level, fast, size, granule, out)
+    return out.tolist()
+
+
+def intervals(op, d, loops, tiled_outside):
+    """Return the pieces of a dimension for each block and tile: {(block, tile): (start, length)}."""
+    extent, block = op.extents[d], loops.blocks[d]
+    found = {}
+    for b, start in enumerate(range(0, extent, block)):
+        end = min(extent, start + block)
+        step = loops.tile[d] if tiled_outside else block
+        for t, inner in enumerate(range(start, end, step)):
+            found[b, t] = inner, min(step, end - inner)
+    return found
+
+
+def touched(net, op, x, axis, piece):
+    """Return the elements of an axis that a piece needs."""
+    where = op.operands[x].axes[axis]
+    window = op.extents[where.window] if where.window >= 0 else 1
+    size = net.tensors[op.operands[x].tensor].shape[axis]
+    start, length = piece
+    spots = {where.stride * i + j - where.pad for i in range(start, start + length) for j in range(window)}
+    return frozenset(spot for spot in spots if 0 <= spot < size)
+
+
+def walk(net, x, loops, level, fast, size, granule):
+    """Run the loops outside the buffer; the load stands in the innermost one that changes the operand's box."""
+    op = net.operators[0]
+    outside = [int(d) for d in loops.order[:level]]
+    names = [("block", int(d)) for d in loops.streams if d >= 0] + [("tile", d) for d in outside]
+    pieces = [intervals(op, d, loops, d in outside) for d in range(len(op.extents))]
+    mine = [pieces[axis.dim] for axis in op.operands[x].axes]
+    ranges = [range(1 + max(key[kind == "tile"] for key in pieces[d])) for kind, d in names]
+    boxes = {}
+    for values in itertools.product(*ranges):
+        at = dict(zip(names, values, strict=True))
+        keys = [(at.get(("block", d), 0), at.get(("tile", d), 0)) for d in range(len(op.extents))]
+        if all(key in found for key, found in zip(keys, pieces, strict=True)):
+            spots = [found[keys[axis.dim]] for found, axis in zip(mine, op.operands[x].axes, strict=True)]
+            boxes[values] = tuple(touched(net, op, x, a, piece) for a, piece in enumerate(spots))
+    depth = max((i + 1 for i in range(len(names)) if changes_box(boxes, i)), default=0)
+    loads = {values[:depth]: box for values, box in boxes.items()}
+    cut = [len(set(found.values())) > 1 for found in mine]
+    moved = sum(bytes_of(net, op, x, box, cut, fast, size, granule) for box in loads.values())
+    return moved, max(int(np.prod([len(spots) for spots in box])) for box in boxes.values()), depth > 0
+
+
+def changes_box(boxes, loop):
+    """True if two iterations that differ in one loop's counter only have different boxes."""
+    seen = {}
+    return any(seen.setdefault(v[:loop] + v[loop + 1 :], box) != box for v, box in boxes.items())
+
+
+def bytes_of(net, op, x, box, cut, fast, size, granule):
+    """Return the bytes of a box in runs along the axes in storage order; an axis that is cut ends the run."""
+    shape = net.tensors[op.operands[x].tensor].shape
+    run, runs, open_ = 1, 1, True
+    for axis in fast[: len(box)]:
+        spots = sorted(box[axis])
+        segments = 1 + sum(b > a + 1 for a, b in itertools.pairwise(spots))
+        if open_:
+            run, runs = run * len(spots) // segments, runs * segments
+            where = op.operands[x].axes[axis]
+            window = op.extents[where.window] if where.window >= 0 else 1
+            open_ = len(spots) == shape[axis] and not cut[axis] and where.stride <= window
+        else:
+            runs *= len(spots)
+    return runs * -(-run * size // granule) * granule
+
+
+@pytest.mark.parametrize("make", [product, convolution])
+def test_the_closed_form_is_what_a_walk_counts(make):
+    for seed in range(300):
+        case = drawn(make, seed)
+        one, passes, changes, box = closed(*case)
+        moved, largest, several = walk(*case)
+        assert (one * passes, box, bool(changes)) == (moved, largest, several), seed
+
+
+@pytest.mark.parametrize("make", [product, convolution])
+def test_the_closed_form_is_what_islpy_counts(make):
+    isl = pytest.importorskip("islpy")
+    for seed in range(60):
+        net, x, loops, level, fast, *_ = drawn(make, seed)
+        one, passes, *_ = closed(net, x, loops, level, fast, 1, 1)
+        assert one * passes == counted(isl, net, x, loops, level), seed
+
+
+def counted(isl, net, x, loops, level):
+    """Return how many elements the operand touches, once for each iteration of the loops up to the last that counts."""
+    op = net.operators[0]
+    outside = [int(d) for d in loops.order[:level]]
+    named = [("b", int(d)) for d in loops.streams if d >= 0] + [("t", d) for d in outside]
+    mine = {axis.dim for axis in op.operands[x].axes}
+    cuts = [loops.blocks[d] < op.extents[d] if k == "b" else loops.tile[d] < loops.blocks[d] for k, d in named]
+    last = max((i for i, (_, d) in enumerate(named) if d in mine and cuts[i]), default=-1)
+    outer = named[: last + 1]
+    free = [f"i{d}" for d in range(len(op.extents))]
+    rules = [f"0 <= i{d} < {extent}" for d, extent in enumerate(op.extents)]
+    for kind, d in outer:
+        block = loops.blocks[d]
+        if kind == "b":
+            rules.append(f"{block} * b{d} <= i{d} < {block} * b{d} + {block}")
+        else:
+            inner = f"(i{d} mod {block})"
+            rules.append(f"{loops.tile[d]} * t{d} <= {inner} < {loops.tile[d]} * t{d} + {loops.tile[d]}")
+    spots = []
+    for a, axis in enumerate(op.operands[x].axes):
+        window = f" + i{axis.window}" if axis.window >= 0 else ""
+        rules += [f"x{a} = {axis.stride} * i{axis.dim}{window} - {axis.pad}"]
+        rules += [f"0 <= x{a} < {net.tensors[op.operands[x].tensor].shape[a]}"]
+        spots.append(f"x{a}")
+    kept = [f"{kind}{d}" for kind, d in outer] + spots
+    text = f"{{ [{', '.join(kept)}] : exists {', '.join(free)} : {' and '.join(rules)} }}"
+    return int(isl.Set(text).count_val().to_python())
