@@ -57,15 +57,16 @@ class Compiler:
         parent = Path(_CONFIG.CACHE_DIR or cache_folder())
         self._folder = prepare_folder(parent, sources_hash(package, Path(__file__).parent))
 
-    def function(self, runtime: bool = True) -> Callable[[Callable[..., Any]], Any]:
+    def function(self, runtime: bool = True, inline: bool = True) -> Callable[[Callable[..., Any]], Any]:
         """Return a decorator for functions that Python and compiled code call.
 
         Args:
           runtime: False for code that allocates nothing. References to arrays are then not counted, which took a third
             of the time of the hot loops, and the code is inlined, since passing the arrays of a graph took another
             fifth.
+          inline: False for large functions that take handles, not arrays; each is then compiled once only.
         """
-        settings: dict[str, Any] = {"nogil": True, "_nrt": runtime, "forceinline": not runtime}
+        settings: dict[str, Any] = {"nogil": True, "_nrt": runtime, "forceinline": inline and not runtime}
         return lambda function: self._compiled(njit, settings, function)
 
     def callback(self, signature: Any) -> Callable[[Callable[..., Any]], Any]:  # noqa: ANN401 - numba has no types

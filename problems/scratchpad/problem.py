@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from bbo_suite import Evaluations, Problem, Structure
 
+from .network.instances import INSTANCES
+
 if TYPE_CHECKING:
     from .model import Model
 
@@ -17,12 +19,16 @@ if TYPE_CHECKING:
 class ScratchpadProblem(Problem):
     """How a program runs when only a part of its data fits into fast memory.
 
-    `scratchpad:FILE` reads a problem of the MLSys 2026 contest: which operations run as one group, on which tiles and
-    in which order, and what stays in fast memory between groups. The default runs each operation alone, with the tile
-    and the order that are best for it.
+    `scratchpad/bert@2MiB` is a network of ours. Decisions are the tiles, loops and buffers of each operator, which
+    operators run block by block together, which tensors stay in the scratchpad, how tensors are stored, and which
+    movements of data are eliminated. The cost is the bytes that move from and to DRAM. The default is what a compiler
+    finds that takes one kind of decision after another. `scratchpad:FILE` reads a problem of the MLSys 2026 contest:
+    which operations run as one group, on which tiles and in which order, and what stays in fast memory between groups.
+    Its default runs each operation alone.
     """
 
-    variant_marks: ClassVar[str] = "#"
+    variant_marks: ClassVar[str] = ""
+    instances: ClassVar[tuple[str, ...]] = INSTANCES
 
     def __init__(self, instance: str | Path) -> None:
         """Load an instance.
@@ -81,6 +87,7 @@ class ScratchpadProblem(Problem):
 
 
 def _model(instance: str | Path) -> Model:
-    from .schedule.model import ScheduleModel  # it imports numba, which is slow: only when an instance is loaded
+    from .network.model import NetworkModel  # they import numba, which is slow: only when an instance is loaded
+    from .schedule.model import ScheduleModel
 
-    return ScheduleModel(Path(instance))
+    return ScheduleModel(instance) if isinstance(instance, Path) else NetworkModel(instance)

@@ -47,7 +47,7 @@ def is_checked(problem: str) -> bool:
 def ships(problem: str) -> bool:
     """True if the problem's program is part of the package, or quickly drawn."""
     family, _, instance = problem.partition("/")
-    return (instance in MODELS and family not in NEEDS) or family in ("ehrlich", "ordering", "recorded")
+    return (instance in MODELS and family not in NEEDS) or family in ("ehrlich", "ordering", "recorded", "scratchpad")
 
 
 def is_quick(problem: str) -> bool:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .graph import Network, Role
+from .graph import Network
 
 DIMS, OPERANDS, AXES = 8, 5, 4
 
@@ -83,8 +83,3 @@ def arrays(network: Network) -> Arrays:
                 found.dims[o, x, a], found.strides[o, x, a], found.pads[o, x, a] = axis.dim, axis.stride, axis.pad
                 found.windows[o, x, a] = op.extents[axis.window] if axis.window >= 0 else 1
     return found
-
-
-def fixed_order(network: Network) -> NDArray[np.bool_]:
-    """Return which tensors are stored row by row whatever a candidate says: inputs and outputs of the network."""
-    return np.array([t.role in (Role.INPUT, Role.OUTPUT) for t in network.tensors])

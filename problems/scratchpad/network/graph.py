@@ -113,7 +113,7 @@ class Network:
         axes = [tuple(_axis(index, letters) for index in indices) for _, indices in reads]
         operands = [Operand(tensor, found) for (tensor, _), found in zip(reads, axes, strict=True)]
         operands.append(Operand(result, tuple(Axis(letters.index(letter)) for letter in writes)))
-        moves = len(reads) == 1 and not whole and sorted(reads[0][1], key=str) == sorted(writes) != list(reads[0][1])
+        moves = len(reads) == 1 and not whole and sorted(map(str, reads[0][1])) == sorted(writes)
         self.operators.append(
             Operator(
                 name,
@@ -121,7 +121,7 @@ class Network:
                 tuple(letter not in writes for letter in letters),
                 tuple(letter in whole or letter in windows for letter in letters),
                 tuple(operands),
-                moves and tuple(reads[0][1]) != tuple(writes),
+                moves and tuple(reads[0][1]) != tuple(writes),  # an elementwise operator keeps the order
             )
         )
         return result

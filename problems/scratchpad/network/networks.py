@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from .graph import Network, Role
+from .graph import Index, Network, Role
 
 
 def bert(tokens: int = 512, heads: int = 12, depth: int = 64, hidden: int = 3072) -> Network:
@@ -33,25 +33,25 @@ def bert(tokens: int = 512, heads: int = 12, depth: int = 64, hidden: int = 3072
     wide = {"s": tokens, "f": hidden, "m": width}
     expanded = net.operator("expand", wide, [(first, "sm"), (net.tensor("expand weight", (width, hidden)), "mf")], "sf")
     gelu = net.operator("gelu", {"s": tokens, "f": hidden}, [(expanded, "sf")], "sf")
-    shrunk = net.operator("contract", wide, [(gelu, "sf"), (net.tensor("contract weight", (hidden, width)), "fm")], "sm")
+    shrunk = net.operator(
+        "contract", wide, [(gelu, "sf"), (net.tensor("contract weight", (hidden, width)), "fm")], "sm"
+    )
     net.operator("second norm", rows, [(shrunk, "sm"), (first, "sm")], "sm", whole="m", role=Role.OUTPUT)
     return net
 
 
-def _convolution(
-    net: Network, name: str, x: int, channels: int, kernel: int = 1, stride: int = 1, role: Role = Role.INTERMEDIATE
-) -> int:
+def _convolution(net: Network, name: str, x: int, channels: int, kernel: int = 1, stride: int = 1) -> int:
     batch, rows, columns, depth = net.tensors[x].shape
-    weight = net.tensor(f"{name} weight", (kernel, kernel, depth, channels))
-    sizes = {"n": batch, "y": rows // stride, "x": columns // stride, "o": channels, "c": depth, "j": kernel, "i": kernel}
-    pad = (kernel - 1) // 2
-    seen = ["n", ("y", stride, "j", pad), ("x", stride, "i", pad), "c"]
+    sizes = {"n": batch, "y": rows // stride, "x": columns // stride, "o": channels, "c": depth}
     if kernel == 1:
-        seen = ["n", ("y", stride, "", 0), ("x", stride, "", 0), "c"] if stride > 1 else list("nyxc")
-        sizes = {key: size for key, size in sizes.items() if key not in "ji"}
-        weight = net.tensors.index(net.tensors[weight])
-        net.tensors[weight] = type(net.tensors[weight])(f"{name} weight", (depth, channels), Role.WEIGHT)
-    return net.operator(name, sizes, [(x, seen), (weight, "co" if kernel == 1 else "jico")], "nyxo", role=role)
+        weight: tuple[int, Sequence[Index]] = (net.tensor(f"{name} weight", (depth, channels)), "co")
+        seen: Sequence[Index] = ["n", ("y", stride, "", 0), ("x", stride, "", 0), "c"] if stride > 1 else "nyxc"
+    else:
+        weight = (net.tensor(f"{name} weight", (kernel, kernel, depth, channels)), "jico")
+        sizes |= {"j": kernel, "i": kernel}
+        pad = (kernel - 1) // 2
+        seen = ["n", ("y", stride, "j", pad), ("x", stride, "i", pad), "c"]
+    return net.operator(name, sizes, [(x, seen), weight], "nyxo")
 
 
 def resnet(batch: int = 8, side: int = 28, wide: int = 512, narrow: int = 128, blocks: int = 3) -> Network:
@@ -90,7 +90,7 @@ def lstm(steps: int = 4, batch: int = 64, units: int = 1024) -> Network:
     net = Network()
     hidden, cell = (net.tensor(name, (batch, units), Role.INPUT) for name in ("hidden", "cell"))
     across, deep = (net.tensor(name, (units, 4, units)) for name in ("input weight", "hidden weight"))
-    inner, flat = {"b": batch, "g": 4, "u": units, "k": units}, {"b": batch, "g": 4, "u": units}
+    inner = {"b": batch, "g": 4, "u": units, "k": units}
     for step in range(1, steps + 1):
         x = net.tensor(f"x {step}", (batch, units), Role.INPUT)
         role = Role.OUTPUT if step == steps else Role.INTERMEDIATE
@@ -100,7 +100,6 @@ def lstm(steps: int = 4, batch: int = 64, units: int = 1024) -> Network:
         cell = net.operator(f"cell {step}", row, [(seen, "bgu"), (gates, "bgu"), (cell, "bu")], "bu", "g", role)
         reads = [(seen, "bgu"), (gates, "bgu"), (cell, "bu")]
         hidden = net.operator(f"hidden {step}", row, reads, "bu", "g", Role.OUTPUT)
-    del flat
     return net
 
 

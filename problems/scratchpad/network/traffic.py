@@ -8,29 +8,15 @@ have, move everything again. A box is moved in runs of consecutive elements, eac
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
+
+from bbo_suite.parts.handles import load
 
 from ..compiled import compiled
 from .arrays import AXES, DIMS, Arrays
-
-
-class Loops(NamedTuple):
-    """How one operator is tiled.
-
-    Attributes:
-      tile: `(DIMS,)` the tile of each dimension.
-      order: `(DIMS,)` the dimensions of the tile loops, the outermost first.
-      blocks: `(DIMS,)` the block of each dimension; its extent if the group has no loop over it.
-      streams: `(2,)` the dimensions of the group's loops, the outer one first, -1 for none.
-    """
-
-    tile: NDArray[np.int64]
-    order: NDArray[np.int64]
-    blocks: NDArray[np.int64]
-    streams: NDArray[np.int64]
+from .state import STATE
 
 
 @compiled(runtime=False)
@@ -40,21 +26,20 @@ def pieces(extent: int, block: int, tile: int) -> int:
     return (extent // block) * ((block + tile - 1) // tile) + (rest + tile - 1) // tile
 
 
-@compiled()
-def traffic(
-    net: Arrays, op: int, x: int, loops: Loops, level: int, fast: NDArray, size: int, granule: int, out: NDArray
-) -> None:
+@compiled(runtime=False, inline=False)
+def traffic(at: int, op: int, x: int, size: int, out: NDArray) -> None:
     """Write how an operand moves: bytes of one pass, passes, whether its box changes, elements of the largest box.
 
     Args:
+      at: the handle of the state, whose plan says how the operator is tiled.
       op, x: the operator, and the operand's place.
-      level: how many tile loops are outside the buffer.
-      fast: `(AXES,)` the axes of the tensor from the fastest varying.
       size: bytes of an element.
       out: `(4,)` int64.
     """
-    block, tile, inside = np.empty(DIMS, np.int64), np.empty(DIMS, np.int64), np.zeros(DIMS, np.bool_)
-    _loops(net, op, x, loops, level, block, tile, inside, out)
+    state: Any = load(at, STATE)
+    net, plan, granule = state.net, state.plan, state.limits[1]
+    block, tile, fast = plan.cuts[0], plan.cuts[1], plan.fast[net.tensors[op, x]]
+    _cut(at, op, x, out)
     tensor = net.tensors[op, x]
     run, total, box = 1, -1, 1
     for place in range(net.ranks[tensor]):
@@ -64,7 +49,9 @@ def traffic(
         plain = stride == 1 and window == 1 and net.pads[op, x, axis] == 0
         touched, longest = full, min(block[d], tile[d])
         if not plain:
-            touched, longest = _window(net, op, x, axis, extent, block[d], tile[d])
+            pad, cut = net.pads[op, x, axis], plan.cuts[3, :3]
+            _window(stride, window, pad, full, extent, block[d], tile[d], run * size, granule, cut)
+            touched, longest = cut[0], cut[1]
         box *= longest
         if total >= 0:
             total *= touched
@@ -73,46 +60,38 @@ def traffic(
         elif plain:
             total = _runs(extent, block[d], tile[d], run * size, granule)
         else:
-            total = _window_runs(net, op, x, axis, extent, block[d], tile[d], run * size, granule)
+            total = plan.cuts[3, 2]
     if total < 0:
         total = _granules(run * size, granule)
     out[0], out[3] = total, box
 
 
-@compiled(runtime=False)
-def _loops(
-    net: Arrays,
-    op: int,
-    x: int,
-    loops: Loops,
-    level: int,
-    block: NDArray,
-    tile: NDArray,
-    inside: NDArray,
-    out: NDArray,
-) -> None:
+@compiled(runtime=False, inline=False)
+def _cut(at: int, op: int, x: int, out: NDArray) -> None:
     """Set the cuts of each dimension, and write passes and whether the box changes."""
-    for axis in range(net.ranks[net.tensors[op, x]]):
-        inside[net.dims[op, x, axis]] = True
+    state: Any = load(at, STATE)
+    net, plan = state.net, state.plan
+    block, tile, inside, level = plan.cuts[0], plan.cuts[1], plan.cuts[2], plan.level[op, x]
     for d in range(DIMS):
-        block[d] = net.extents[op, d]
-        tile[d] = block[d]
+        block[d], tile[d], inside[d] = net.extents[op, d], net.extents[op, d], 0
+    for axis in range(net.ranks[net.tensors[op, x]]):
+        inside[net.dims[op, x, axis]] = 1
     last = -1  # the last loop that changes the box
     for i in range(2 + level):
-        d = loops.streams[i] if i < 2 else loops.order[i - 2]
+        d = plan.streams[op, i] if i < 2 else plan.order[op, i - 2]
         if d >= 0 and inside[d]:
-            cut = loops.blocks[d] if i < 2 else loops.tile[d]
-            within = net.extents[op, d] if i < 2 else loops.blocks[d]
+            cut = plan.blocks[op, d] if i < 2 else plan.tile[op, d]
+            within = net.extents[op, d] if i < 2 else plan.blocks[op, d]
             if cut < within:
                 last = i
     for i in range(2 + level):
-        d = loops.streams[i] if i < 2 else loops.order[i - 2]
+        d = plan.streams[op, i] if i < 2 else plan.order[op, i - 2]
         if d >= 0 and (inside[d] or i < last):
             if i < 2:
-                block[d] = loops.blocks[d]
+                block[d] = plan.blocks[op, d]
                 tile[d] = min(tile[d], block[d])
             else:
-                tile[d] = min(loops.tile[d], block[d])
+                tile[d] = min(plan.tile[op, d], block[d])
     passes = 1
     for d in range(DIMS):
         if not inside[d]:
@@ -133,44 +112,38 @@ def _runs(extent: int, block: int, tile: int, size: int, granule: int) -> int:
     return total + blocks * _granules(block % tile * size, granule) + _granules(rest % tile * size, granule)
 
 
-@compiled(runtime=False)
-def _span(net: Arrays, op: int, x: int, axis: int, start: int, length: int) -> int:
+@compiled(runtime=False, inline=False)
+def _span(stride: int, window: int, pad: int, full: int, start: int, length: int) -> int:
     """Return how many elements of an axis a piece touches; with holes between windows, only those in windows."""
-    stride, window, pad = net.strides[op, x, axis], net.windows[op, x, axis], net.pads[op, x, axis]
     if stride > window:
         return length * window
-    full = net.sizes[net.tensors[op, x], axis]
     return min(full, stride * (start + length - 1) + window - pad) - max(0, stride * start - pad)
 
 
-@compiled(runtime=False)
-def _window(net: Arrays, op: int, x: int, axis: int, extent: int, block: int, tile: int) -> tuple[int, int]:
-    """Return the elements of an axis that all pieces touch together, each counted as often, and the most of one."""
-    touched, longest, start = 0, 0, 0
+@compiled(runtime=False, inline=False)
+def _window(
+    stride: int,
+    window: int,
+    pad: int,
+    full: int,
+    extent: int,
+    block: int,
+    tile: int,
+    size: int,
+    granule: int,
+    out: NDArray,
+) -> None:
+    """Write what the pieces of an axis with windows touch: all together, the most of one, the bytes of their runs."""
+    out[:] = 0
+    start = 0
     while start < extent:
         end = min(extent, start - start % block + block)
         length = min(tile, end - start)
-        span = _span(net, op, x, axis, start, length)
-        touched, longest = touched + span, max(longest, span)
+        span = _span(stride, window, pad, full, start, length)
+        runs = length if stride > window else 1  # with holes, each window is a run
+        out[0], out[1] = out[0] + span, max(out[1], span)
+        out[2] += runs * _granules(span // runs * size, granule)
         start += length
-    return touched, longest
-
-
-@compiled(runtime=False)
-def _window_runs(
-    net: Arrays, op: int, x: int, axis: int, extent: int, block: int, tile: int, size: int, granule: int
-) -> int:
-    total, start = 0, 0
-    window, holes = net.windows[op, x, axis], net.strides[op, x, axis] > net.windows[op, x, axis]
-    while start < extent:
-        end = min(extent, start - start % block + block)
-        length = min(tile, end - start)
-        if holes:
-            total += length * _granules(window * size, granule)
-        else:
-            total += _granules(_span(net, op, x, axis, start, length) * size, granule)
-        start += length
-    return total
 
 
 @compiled(runtime=False)

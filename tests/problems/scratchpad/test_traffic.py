@@ -1,13 +1,25 @@
 """The closed form of an operand's traffic is what a walk over all loops counts, and what islpy counts."""
 
 import itertools
+from typing import NamedTuple
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from bbo_problems.scratchpad.network.arrays import AXES, DIMS, arrays
 from bbo_problems.scratchpad.network.graph import Network, Role
-from bbo_problems.scratchpad.network.traffic import Loops, traffic
+from bbo_problems.scratchpad.network.space import columns
+from bbo_problems.scratchpad.network.state import State, new_plan
+from bbo_problems.scratchpad.network.traffic import traffic
+from bbo_suite.parts.handles import handle
+
+
+class Loops(NamedTuple):
+    tile: NDArray
+    order: NDArray
+    blocks: NDArray
+    streams: NDArray
 
 
 def product(rng):
@@ -62,8 +74,13 @@ def drawn(make, seed):
 
 
 def closed(net, x, loops, level, fast, size, granule):
-    out = np.zeros(4, np.int64)
-    traffic(arrays(net), 0, x, loops, level, fast, size, granule, out)
+    out, plan, net_arrays = np.zeros(4, np.int64), new_plan(1, len(net.tensors)), arrays(net)
+    for name, values in loops._asdict().items():
+        getattr(plan, name)[0] = values
+    plan.level[0, x], plan.fast[net.operators[0].operands[x].tensor] = level, fast
+    state = State(net_arrays, columns(net, net_arrays)[0], plan, np.array([0, granule]))
+    memory = handle(state)
+    traffic(memory.ctypes.data, 0, x, size, out)
     return out.tolist()
 
 

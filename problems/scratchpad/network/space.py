@@ -1,0 +1,156 @@
+"""The decisions about a network, as columns of a space."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbo_suite import Kind, Space
+
+from .arrays import AXES, DIMS, OPERANDS, Arrays
+from .graph import Network, Role
+
+_ORDERS = 24
+_STORES = 6
+_SMALL, _LEAST = 64, 16
+"""Tiles of extents above the first have at least so many elements as the second says; of smaller extents, a quarter."""
+_BLOCKS = 7
+
+
+class Columns(NamedTuple):
+    """Where each decision is in a row; -1 where there is none.
+
+    Attributes:
+      tile: `(ops, DIMS)`, order: `(ops,)`, level: `(ops, OPERANDS)`, link: `(ops,)`, stream and block: `(ops, 2)`,
+        eliminate: `(ops,)`, resident and store: `(tensors,)`.
+      values: `(d, most)` numbers behind the indices: of tiles, streams (a dimension) and blocks (a divisor).
+      orders: `(ops, 24, DIMS)` the tile loops for each index of an order.
+      stores: `(AXES + 1, 6, AXES)` the axes from the fastest varying, by rank and index; index 0 is row by row.
+    """
+
+    tile: NDArray[np.int64]
+    order: NDArray[np.int64]
+    level: NDArray[np.int64]
+    link: NDArray[np.int64]
+    stream: NDArray[np.int64]
+    block: NDArray[np.int64]
+    eliminate: NDArray[np.int64]
+    resident: NDArray[np.int64]
+    store: NDArray[np.int64]
+    values: NDArray[np.int64]
+    orders: NDArray[np.int64]
+    stores: NDArray[np.int64]
+
+
+class Decisions:
+    """Collects columns with their names and values."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.kinds: list[Kind] = []
+        self.shown: list[list[object]] = []
+        self.numbers: list[list[int]] = []
+        self.owners: list[int] = []
+
+    def add(self, owner: int, name: str, numbers: list[int], kind: Kind, shown: list[object] | None = None) -> int:
+        """Add a column of an operator and return its place."""
+        self.names.append(name)
+        self.kinds.append(kind)
+        self.shown.append(list(numbers) if shown is None else shown)
+        self.numbers.append(numbers)
+        self.owners.append(owner)
+        return len(self.names) - 1
+
+
+def columns(network: Network, net: Arrays) -> tuple[Columns, Space, list[int]]:
+    """Return the columns of a network, their space, and the operator that each belongs to."""
+    found, made = _empty(network), Decisions()
+    for o, op in enumerate(network.operators):
+        _operator(o, op.name, net, found, made)
+    for t in range(len(network.tensors)):
+        _tensor(t, network, found, made)
+    table = np.ones((len(made.names), max(map(len, made.numbers))), np.int64)
+    for column, numbers in enumerate(made.numbers):
+        table[column, : len(numbers)] = numbers
+    sizes = [len(numbers) for numbers in made.numbers]
+    space = Space(sizes, np.array(made.kinds, np.int8), names=made.names, values=made.shown)
+    return found._replace(values=table), space, made.owners
+
+
+def _empty(network: Network) -> Columns:
+    ops, tensors = len(network.operators), len(network.tensors)
+
+    def none(*shape: int) -> NDArray[np.int64]:
+        return np.full(shape, -1, np.int64)
+
+    stores = np.zeros((AXES + 1, _STORES, AXES), np.int64)
+    for rank in range(1, AXES + 1):
+        for i, fast in enumerate(storage_orders(rank)):
+            stores[rank, i, :rank] = fast
+    return Columns(
+        tile=none(ops, DIMS),
+        order=none(ops),
+        level=none(ops, OPERANDS),
+        link=none(ops),
+        stream=none(ops, 2),
+        block=none(ops, 2),
+        eliminate=none(ops),
+        resident=none(tensors),
+        store=none(tensors),
+        values=np.zeros((0, 0), np.int64),
+        orders=np.zeros((ops, _ORDERS, DIMS), np.int64),
+        stores=stores,
+    )
+
+
+def storage_orders(rank: int) -> list[tuple[int, ...]]:
+    """Return at most six orders of the axes from the fastest varying, row by row first."""
+    rows = tuple(reversed(range(rank)))
+    every = [rows, *(p for p in permutations(rows) if p != rows)]
+    return every[:: max(1, len(every) // _STORES)][:_STORES]
+
+
+def _operator(o: int, name: str, net: Arrays, found: Columns, made: Decisions) -> None:
+    tiled = np.flatnonzero(net.tiled[o]).tolist()
+    for d in tiled:
+        sizes = tile_sizes(int(net.extents[o, d]))
+        found.tile[o, d] = made.add(o, f"{name}: tile {d}", sizes, Kind.SCALE)
+    every = list(permutations(tiled))
+    orders = every[:: -(-len(every) // _ORDERS)]
+    found.orders[o, : len(orders), : len(tiled)] = orders
+    found.order[o] = made.add(o, f"{name}: order", list(range(len(orders))), Kind.CHOICE, list(map(str, orders)))
+    for x in range(net.reads[o] + 1):
+        what = f"operand {x}" if x < net.reads[o] else "result"
+        found.level[o, x] = made.add(o, f"{name}: level of {what}", list(range(len(tiled) + 1)), Kind.SCALE)
+    if net.moves[o]:
+        found.eliminate[o] = made.add(o, f"{name}: eliminate", [0, 1], Kind.CHOICE)
+    if o:
+        found.link[o] = made.add(o, f"{name}: link to the previous operator", [0, 1], Kind.CHOICE)
+    parallel = [d for d in tiled if not net.reduced[o, d]]
+    for i in range(2):
+        found.stream[o, i] = made.add(o, f"{name}: stream {i}", parallel or [0], Kind.CHOICE)
+        divisors = [1 << k for k in range(_BLOCKS if parallel else 1)]
+        found.block[o, i] = made.add(o, f"{name}: blocks of stream {i}", divisors, Kind.SCALE)
+
+
+def _tensor(t: int, network: Network, found: Columns, made: Decisions) -> None:
+    tensor = network.tensors[t]
+    users = [o for o, op in enumerate(network.operators) if any(x.tensor == t for x in op.operands)]
+    if tensor.role == Role.INTERMEDIATE or len(users) > 1:
+        found.resident[t] = made.add(users[0], f"{tensor.name}: resident", [0, 1], Kind.CHOICE)
+    if tensor.role in (Role.WEIGHT, Role.INTERMEDIATE):
+        orders = storage_orders(len(tensor.shape))
+        shown: list[object] = [str(tuple(reversed(fast))) for fast in orders]
+        found.store[t] = made.add(users[0], f"{tensor.name}: storage", list(range(len(orders))), Kind.CHOICE, shown)
+
+
+def tile_sizes(extent: int) -> list[int]:
+    """Return the extent, its half, its quarter, and so on, smallest first."""
+    least = _LEAST if extent > _SMALL else max(1, min(4, extent))
+    sizes = [extent]
+    while (half := -(-sizes[-1] // 2)) >= least and half < sizes[-1]:
+        sizes.append(half)
+    return sizes[::-1]
