@@ -113,6 +113,17 @@ def solve(families: FamilyArrays, residuals: NDArray, failed: NDArray, nuggets: 
     return errors / max(1, count)
 
 
+@compiled()
+def diagonals(families: FamilyArrays) -> NDArray:
+    """Return the `(q,)` diagonals of the inverses."""
+    found = np.empty(len(families.points))
+    for family in range(len(families.starts) - 1):
+        first, n = families.starts[family], families.starts[family + 1] - families.starts[family]
+        for i in range(n):
+            found[first + i] = families.inverses[families.blocks[family] + i * n + i]
+    return found
+
+
 _PRIOR = 4.0
 """The weight of the expected variance, in points."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .family_arrays import FamilyArrays, correct_all, solve
+from .family_arrays import FamilyArrays, correct_all, diagonals, solve
 
 LARGEST = 48
 """Points of a family: the cheapest ones, because a search asks for parts like them."""
@@ -22,11 +22,12 @@ class FamilyModel:
 
     Attributes:
       arrays: the processes; at first without points, so that they correct nothing.
+      rows: `(q,)` the measured parts that they know.
     """
 
     def __init__(self, of: NDArray[np.int64], width: int) -> None:
         self._of, self._reach, self._chosen_at = of, _REACHES[-1], 0
-        self.arrays = self._without_points(width)
+        self.arrays, self.rows = self._without_points(width), np.empty(0, np.int64)
 
     def _without_points(self, width: int) -> FamilyArrays:
         return self._empty(np.zeros((0, width)), np.zeros(0, np.int64), np.zeros(width))
@@ -65,6 +66,7 @@ class FamilyModel:
         place = np.arange(len(rows)) - np.searchsorted(families[rows], families[rows])
         rows = rows[place < LARGEST]
         x, residuals, families, variances = x[rows], residuals[rows], families[rows], variances[rows]
+        self.rows = rows
         failed = np.isinf(residuals)
         data = x, np.where(failed, 0.0, residuals), families, failed.astype(float), variances / max(noise, 1e-12)
         if choose or len(x) >= _GROWTH * self._chosen_at:
@@ -89,6 +91,11 @@ class FamilyModel:
         self.arrays = self._empty(np.ascontiguousarray(x), families, scale)
         self.arrays.rate[0] = failed.mean()
         return solve(self.arrays, residuals, failed, nuggets + _NUGGET, max(noise, 1e-12))
+
+    def left_out(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return by how much the `(q,)` residuals differ from what the others predict, and the variances of that."""
+        arrays, diagonal = self.arrays, diagonals(self.arrays)
+        return arrays.weights / diagonal, np.repeat(arrays.signals, np.diff(arrays.starts)) / diagonal
 
     def predict(self, x: NDArray[np.float64], families: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the `(k,)` residuals of parts with `(k, f)` standardised features."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
@@ -18,6 +20,7 @@ from .price_table import is_crowded, new_table
 _FEWEST = 20
 _CHOSEN_AGAIN, _FITTED_AGAIN = 4.0, 1.3
 _SLOTS = 1 << 15
+_NO_NOISE = 1e-12
 
 
 class PartBeliefs:
@@ -73,14 +76,34 @@ class PartBeliefs:
 
     def now(self, penalty: float) -> Beliefs:
         """Return beliefs for a batch; a part that failed costs `penalty`."""
-        memory, costs = self.memory, self.memory.costs
+        memory, (costs, spreads) = self.memory, self._believed()
         rows = np.flatnonzero(memory.repeats > 0) if self._options.memory else np.zeros(0, np.int64)
         failed = np.isinf(costs[rows])
-        table = new_table(
-            memory.keys[rows], np.where(failed, penalty, costs[rows]), np.zeros(len(rows)), failed, self._slots
-        )
+        known = memory.keys[rows], np.where(failed, penalty, costs[rows]), spreads[rows], failed
         rooms = np.zeros(1, np.uint64), np.zeros(self._width), np.zeros(LARGEST), np.zeros(3)
-        return Beliefs(table, self._model.arrays, self._families.arrays, *rooms)
+        return Beliefs(new_table(*known, self._slots), self._model.arrays, self._families.arrays, *rooms)
+
+    def _believed(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the `(m,)` costs of parts and the standard deviations of their logarithms.
+
+        Under noise, a part's mean is shrunk to what the other parts of its family say of it.
+        """
+        memory, costs = self.memory, self.memory.costs
+        spreads = np.zeros(len(costs))
+        if memory.noise <= _NO_NOISE or not len(self._families.rows):
+            return costs, spreads
+        rows = np.flatnonzero(memory.repeats > 0)[self._families.rows]
+        gaps, variances = self._families.left_out()
+        own = memory.noise / memory.repeats[rows]
+        others = np.maximum(variances - own, _NO_NOISE)
+        costs[rows] *= np.exp(-gaps * own / (own + others))
+        spreads[rows] = np.sqrt(own * others / (own + others))
+        return costs, spreads
+
+    def totals(self, parts: Parts) -> NDArray[np.float64]:
+        """Return the `(n,)` costs that candidates are believed to have, by those of their parts."""
+        costs, _ = self._believed()
+        return replace(parts, costs=costs[self.memory.rows(parts)]).sums()
 
     def grow(self, beliefs: Beliefs) -> None:
         """Make the next table larger if this one is crowded."""

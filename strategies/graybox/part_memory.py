@@ -84,10 +84,14 @@ class PartMemory:
             self._families = np.append(self._families, more.astype(np.int64))
             self._features = np.concatenate([self._features, np.zeros((len(more), self._features.shape[1]))])
 
+    def rows(self, parts: Parts) -> NDArray[np.int64]:
+        """Return where the parts of candidates are remembered."""
+        return np.fromiter((self._rows[key] for key in parts.keys.tolist()), np.int64, len(parts.keys))
+
     def learn(self, parts: Parts) -> None:
         """Take the costs of parts that candidates consist of."""
         self._least = self._least or _LEAST * float(parts.sums()[0])
-        rows = np.fromiter((self._rows[key] for key in parts.keys.tolist()), np.int64, len(parts.keys))
+        rows = self.rows(parts)
         logs = np.log(np.maximum(parts.costs, self._least or 1.0))
         self._squares += self._spread(rows, logs)
         for sums, numbers in ((self._costs, parts.costs), (self._logs, logs), (self._repeats, np.ones(len(rows)))):

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Parts, Space, Structure
 from bbo_suite.parts.cursor import Cursor
+from bbo_suite.parts.parts import concatenated
 
 from .beliefs import Beliefs, Taste
 from .options import GrayBoxOptions
@@ -45,6 +46,7 @@ class PartSearch:
         self._best, self._cost = default.astype(np.int64), np.inf
         self._others = np.empty((0, len(default)), np.int64)
         self._draw = 0
+        self._own: Parts | None = None
         self._random, self._scale = rng.integers(2**63, size=1, dtype=np.uint64), np.zeros(3)
         self._cursor = self._followed()
         self._beliefs = PartBeliefs(self._parts, families(self._cursor), options, rng)
@@ -115,16 +117,26 @@ class PartSearch:
         return count
 
     def tell(self, configs: NDArray, values: NDArray[np.float64], parts: Parts) -> None:
-        """Learn the costs of `(k, d)` candidates and of their parts."""
+        """Learn the costs of `(k, d)` candidates and of their parts, and continue from the one believed to be best."""
         self._beliefs.learn(parts)
         self._others = configs.astype(np.int64)
-        i = int(values.argmin())
-        if values[i] < self._cost:
-            self._best, self._cost = configs[i].astype(np.int64), float(values[i])
+        everything = parts if self._own is None else concatenated([parts, self._own])
+        totals = self._beliefs.totals(everything)
+        totals[: len(values)][np.isinf(values)] = np.inf
+        i = int(totals.argmin())
+        self._cost = float(totals[i])
+        if i < len(configs):
+            self._best, self._own = self._others[i], _of(i, parts)
 
     def diagnostics(self) -> dict[str, float]:
         """Return the scores of the models and the number of parts that were measured."""
         return self._beliefs.diagnostics()
+
+
+def _of(i: int, parts: Parts) -> Parts:
+    """Return the parts of candidate i alone."""
+    own = slice(parts.starts[i], parts.starts[i + 1])
+    return Parts(np.array([0, own.stop - own.start]), parts.keys[own], parts.counts[own], parts.costs[own])
 
 
 def families(cursor: Cursor) -> NDArray[np.int64]:

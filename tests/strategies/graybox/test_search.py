@@ -40,7 +40,7 @@ class Kernels:
         rows = configs.reshape(len(configs), KERNELS, SLOTS).astype(int)
         costs = self.sizes.prod(axis=1) * (1 + ((rows - self.best) ** 2).sum(axis=2))
         if self.failing:
-            costs = np.where(rows.sum(axis=2) > 12, np.inf, costs)
+            costs = np.where(rows.sum(axis=2) > self.best.sum(axis=1) + 2, np.inf, costs)
         return Parts(described.starts, described.keys, described.counts, costs.reshape(-1)).merged()
 
 
@@ -74,3 +74,27 @@ def test_it_avoids_parts_that_fail():
 def test_without_parts_it_is_a_search(toy):
     found = gaps(toy, 200, tells=False)
     assert found[-1] < found[0]
+
+
+@pytest.mark.parametrize("option", ["models", "memory", "draws", "estimate"])
+def test_every_mechanism_can_be_left_out(toy, option):
+    found = gaps(toy, 60, **{option: False})
+    assert found[-1] <= found[0]
+
+
+def test_noise_costs_little(toy):
+    assert gaps(toy, 300, noise=0.02)[-1] < 0.2
+
+
+def test_equal_seeds_find_the_same(toy):
+    assert gaps(toy, 100) == gaps(toy, 100)
+
+
+def test_models_know_parts_that_were_not_measured(toy):
+    strategy = GrayBox(toy.task, 200, np.random.default_rng(1), GrayBoxOptions())
+    for _ in range(5):
+        configs = strategy.ask(20)
+        parts = toy.parts_of(configs)
+        strategy.tell(configs, parts.sums(), parts)
+    assert strategy.diagnostics()["parts"] > 300
+    assert max(v for name, v in strategy.diagnostics().items() if name != "parts") > 0.8
