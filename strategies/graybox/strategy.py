@@ -9,8 +9,10 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bbo_suite import Decomposition, Parts, Strategy, Task
+from bbo_suite.parts.pairs import PairDecomposition
 
 from ..annealing import Annealing, AnnealingOptions
+from ..pair_graph import PairSearch
 from .options import GrayBoxOptions
 from .part_search import PartSearch
 
@@ -23,6 +25,8 @@ class GrayBox(Strategy):
     features. Each candidate is the end of a simulated annealing of thousands of steps on these costs, from the best
     candidate so far, under predictions that are drawn anew (Thompson sampling). A step changes one parameter, or sets
     those that decide one node, those with equal features, or a stretch of them, to one value.
+
+    Where each part depends on one parameter or on two (`PairDecomposition`), the search is another: see `PairSearch`.
 
     A task that does not declare its parts, or tells no costs of them, is searched by `annealing`.
 
@@ -38,7 +42,11 @@ class GrayBox(Strategy):
         super().__init__(task, budget, rng, options)
         declared = task.structure
         if declared is not None and declared.parts is not None and _is_followed(declared.parts, task):
-            self._search: PartSearch | Annealing = PartSearch(task.space, task.default, declared, options, rng)
+            self._search: PartSearch | PairSearch | Annealing = (
+                PairSearch(task.space, task.default, declared, budget, rng)
+                if isinstance(declared.parts, PairDecomposition)
+                else PartSearch(task.space, task.default, declared, options, rng)
+            )
         else:
             self._search = Annealing(task, budget, rng, AnnealingOptions())
 
@@ -48,13 +56,13 @@ class GrayBox(Strategy):
 
     def tell(self, configs: NDArray, values: NDArray[np.float64], parts: Parts | None = None) -> None:
         """Learn the costs of candidates and of their parts."""
-        if isinstance(self._search, PartSearch) and parts is None:
+        if not isinstance(self._search, Annealing) and parts is None:
             self._search = Annealing(self.task, self.budget, self.rng, AnnealingOptions())
             self._search.ask(1)  # the default, as ours was
-        if isinstance(self._search, PartSearch) and parts is not None:
-            self._search.tell(configs, values, parts)
-        elif isinstance(self._search, Annealing):
+        if isinstance(self._search, Annealing):
             self._search.tell(configs, values)
+        elif parts is not None:
+            self._search.tell(configs, values, parts)
 
     def diagnostics(self) -> dict[str, float]:
         """Return the scores of the regressors and the number of parts that were measured."""

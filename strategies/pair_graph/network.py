@@ -1,0 +1,205 @@
+"""A graph of pair costs in the form that exact minimisation needs: only values that may be in a good candidate."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .compiled import compiled
+
+IMPOSSIBLE = 1e18
+"""Stands for an infinite cost, so that sums say how many there are."""
+
+
+class Pairs(NamedTuple):
+    """All costs of d nodes and m edges; no two edges join the same nodes.
+
+    Attributes:
+      sizes: `(d,)` the number of values of each node.
+      firsts: `(d + 1,)` where the values of each node begin.
+      nodes: `(sum of sizes,)` the cost of each value.
+      usages: `(sum of sizes,)` what each value uses of the capacity; zeros if nothing is limited.
+      first, second: `(m,)` the nodes of each edge.
+      starts: `(m,)` where the table of each edge begins, `(sizes[first], sizes[second])` in rows.
+      tables: the costs of all edges, at most `IMPOSSIBLE`.
+    """
+
+    sizes: NDArray[np.int64]
+    firsts: NDArray[np.int64]
+    nodes: NDArray[np.float64]
+    usages: NDArray[np.float64]
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    tables: NDArray[np.float64]
+
+
+def around(d: int, first: NDArray[np.int64], second: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the edges of each node as compressed rows."""
+    ends, owners = np.concatenate([first, second]), np.tile(np.arange(len(first)), 2)
+    order = np.argsort(ends, kind="stable")
+    return np.searchsorted(ends[order], np.arange(d + 1)).astype(np.int64), owners[order].astype(np.int64)
+
+
+def active(pairs: Pairs, most: float) -> NDArray[np.bool_]:
+    """Return which values may be in a candidate that costs at most `most`.
+
+    A value is left out if it and the cheapest entries of its edges cost more, or if another value of the node costs no
+    more next to any value of any neighbour (dead-end elimination, Desmet et al. 1992) and uses no more capacity.
+    """
+    d = len(pairs.sizes)
+    kept = np.ones(len(pairs.nodes), bool)
+    _reduce(pairs, *around(d, pairs.first, pairs.second), most, kept)
+    return kept
+
+
+@compiled()
+def _reduce(pairs: Pairs, rows: NDArray, edges: NDArray, most: float, kept: NDArray) -> None:
+    d = len(pairs.sizes)
+    queue, waiting = np.arange(d), np.ones(d, np.bool_)
+    head, count = 0, d
+    while count:
+        i = queue[head]
+        head, count = (head + 1) % d, count - 1
+        waiting[i] = False
+        if _bound(i, pairs, rows, edges, most, kept) + _dominate(i, pairs, rows, edges, kept):
+            for k in range(rows[i], rows[i + 1]):
+                j = _other(i, edges[k], pairs)
+                if not waiting[j]:
+                    waiting[j] = True
+                    queue[(head + count) % d] = j
+                    count += 1
+
+
+@compiled(runtime=False)
+def _other(i: int, e: int, pairs: Pairs) -> int:
+    return pairs.second[e] if pairs.first[e] == i else pairs.first[e]
+
+
+@compiled(runtime=False)
+def _entry(i: int, a: int, b: int, e: int, pairs: Pairs) -> float:
+    """Return the cost of an edge if node i has value a and its other node b."""
+    if pairs.first[e] == i:
+        return pairs.tables[pairs.starts[e] + a * pairs.sizes[pairs.second[e]] + b]
+    return pairs.tables[pairs.starts[e] + b * pairs.sizes[i] + a]
+
+
+@compiled(runtime=False)
+def _bound(i: int, pairs: Pairs, rows: NDArray, edges: NDArray, most: float, kept: NDArray) -> int:
+    removed, left = 0, 0
+    for a in range(pairs.sizes[i]):
+        left += kept[pairs.firsts[i] + a]
+    for a in range(pairs.sizes[i]):
+        if not kept[pairs.firsts[i] + a] or left == 1:
+            continue
+        least = pairs.nodes[pairs.firsts[i] + a]
+        for k in range(rows[i], rows[i + 1]):
+            j, cheapest = _other(i, edges[k], pairs), np.inf
+            for b in range(pairs.sizes[j]):
+                if kept[pairs.firsts[j] + b]:
+                    cheapest = min(cheapest, _entry(i, a, b, edges[k], pairs) + pairs.nodes[pairs.firsts[j] + b])
+            least += cheapest
+            if least > most:
+                break
+        if least > most:
+            kept[pairs.firsts[i] + a] = False
+            removed, left = removed + 1, left - 1
+    return removed
+
+
+@compiled(runtime=False)
+def _dominate(i: int, pairs: Pairs, rows: NDArray, edges: NDArray, kept: NDArray) -> int:
+    removed, start = 0, pairs.firsts[i]
+    for a in range(pairs.sizes[i]):
+        for b in range(pairs.sizes[i]):
+            if not kept[start + a]:
+                break
+            if a != b and kept[start + b] and pairs.usages[start + b] <= pairs.usages[start + a]:
+                worst = pairs.nodes[start + b] - pairs.nodes[start + a]
+                for k in range(rows[i], rows[i + 1]):
+                    if worst > 0:
+                        break
+                    worst += _worst(i, a, b, edges[k], pairs, kept)
+                if worst <= 0:
+                    kept[start + a] = False
+                    removed += 1
+    return removed
+
+
+@compiled(runtime=False)
+def _worst(i: int, a: int, b: int, e: int, pairs: Pairs, kept: NDArray) -> float:
+    """Return by how much an edge can cost more with value b than with a."""
+    j, most = _other(i, e, pairs), -np.inf
+    for c in range(pairs.sizes[j]):
+        if kept[pairs.firsts[j] + c]:
+            cost = _entry(i, a, c, e, pairs)
+            if cost < IMPOSSIBLE:
+                most = max(most, _entry(i, b, c, e, pairs) - cost)
+    return most
+
+
+class Network(NamedTuple):
+    """The kept values of a graph of pair costs.
+
+    Attributes:
+      values: the kept values of node i are `values[firsts[i]:firsts[i + 1]]`.
+      places: where they are in `Pairs.nodes`.
+      sizes, firsts, nodes, first, second, starts, tables: as in `Pairs`, of the kept values; an edge with a node of one
+        value is part of the costs of the other node.
+      rows, edges: the edges of node i are `edges[rows[i]:rows[i + 1]]`.
+    """
+
+    values: NDArray[np.int64]
+    places: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    firsts: NDArray[np.int64]
+    nodes: NDArray[np.float64]
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    tables: NDArray[np.float64]
+    rows: NDArray[np.int64]
+    edges: NDArray[np.int64]
+
+
+def network(pairs: Pairs, kept: NDArray[np.bool_]) -> Network:
+    """Return the graph with the kept values only; each node must keep one."""
+    places = np.flatnonzero(kept)
+    sizes = np.add.reduceat(kept, pairs.firsts[:-1], dtype=np.int64)
+    firsts = np.concatenate([[0], np.cumsum(sizes)])
+    values = places - np.repeat(pairs.firsts[:-1], sizes)
+    nodes = pairs.nodes[places].copy()
+    areas = np.where((sizes[pairs.first] > 1) & (sizes[pairs.second] > 1), sizes[pairs.first] * sizes[pairs.second], 0)
+    starts = np.cumsum(areas) - areas
+    tables = np.empty(int(areas.sum()))
+    _fill(pairs, values, sizes, firsts, areas, starts, nodes, tables)
+    stay = np.flatnonzero(areas)
+    first, second = pairs.first[stay], pairs.second[stay]
+    rows = around(len(sizes), first, second)
+    return Network(values, places, sizes, firsts, nodes, first, second, starts[stay], tables, *rows)
+
+
+@compiled()
+def _fill(
+    pairs: Pairs,
+    values: NDArray,
+    sizes: NDArray,
+    firsts: NDArray,
+    areas: NDArray,
+    starts: NDArray,
+    nodes: NDArray,
+    tables: NDArray,
+) -> None:
+    for e in range(len(areas)):
+        i, j = pairs.first[e], pairs.second[e]
+        for a in range(sizes[i]):
+            for b in range(sizes[j]):
+                cost = _entry(i, values[firsts[i] + a], values[firsts[j] + b], e, pairs)
+                if areas[e]:
+                    tables[starts[e] + a * sizes[j] + b] = cost
+                elif sizes[i] > 1:
+                    nodes[firsts[i] + a] += cost
+                else:
+                    nodes[firsts[j] + b] += cost

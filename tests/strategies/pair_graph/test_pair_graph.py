@@ -1,0 +1,130 @@
+"""Exact minimisation on small graphs of pair costs, and the search on what parts tell."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from bbo_strategies.graybox import GrayBox, GrayBoxOptions
+from bbo_strategies.pair_graph.elimination import eliminate, work
+from bbo_strategies.pair_graph.exploration import Exploration
+from bbo_strategies.pair_graph.minimiser import Minimiser, total, used
+from bbo_strategies.pair_graph.network import IMPOSSIBLE, Pairs, active, network
+from bbo_suite import Parts, Space, Structure, Task
+from bbo_suite.core.strategy import tell
+from bbo_suite.core.task import Capacity
+from bbo_suite.parts.pairs import PairDecomposition
+
+EDGES = np.array([[0, 1], [1, 2], [2, 3], [0, 3], [1, 3], [4, 5], [2, 5]])
+SIZES = np.array([3, 2, 4, 3, 1, 3])
+
+
+def graph(seed):
+    rng = np.random.default_rng(seed)
+    areas = SIZES[EDGES].prod(axis=1)
+    tables = rng.integers(0, 50, areas.sum()).astype(float)
+    tables[rng.random(len(tables)) < 0.15] = IMPOSSIBLE
+    nodes = rng.integers(0, 50, SIZES.sum()).astype(float)
+    usages = rng.integers(1, 9, SIZES.sum()).astype(float)
+    firsts = np.concatenate([[0], np.cumsum(SIZES)])
+    return Pairs(SIZES, firsts, nodes, usages, *EDGES.T.copy(), np.cumsum(areas) - areas, tables)
+
+
+def every():
+    return np.array(list(itertools.product(*map(range, SIZES))))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_elimination_finds_the_optimum_if_no_table_is_too_large(seed):
+    pairs = graph(seed)
+    net = network(pairs, np.ones(len(pairs.nodes), bool))
+    config = np.zeros(len(SIZES), np.int64)
+    assert eliminate(net, net.nodes, config, 1e6, 0.5, np.random.default_rng(seed), work(net, 10_000)) == 0
+    assert total(pairs, config) == min(total(pairs, row) for row in every())
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_small_tables_keep_nodes_and_never_make_it_worse(seed):
+    pairs = graph(seed)
+    net = network(pairs, np.ones(len(pairs.nodes), bool))
+    config = np.random.default_rng(seed).integers(0, SIZES)
+    before = total(pairs, config)
+    for turn in range(5):
+        kept = eliminate(net, net.nodes, config, 8, 0.5, np.random.default_rng(turn), work(net, 10_000))
+        assert kept > 0
+        assert total(pairs, config) <= before
+        before = total(pairs, config)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_values_that_are_left_out_are_in_no_better_candidate(seed):
+    pairs = graph(seed)
+    costs = np.array([total(pairs, row) for row in every()])
+    kept = active(pairs, costs.min())
+    assert kept.sum() < len(kept)
+    inside = np.array([kept[pairs.firsts[:-1] + row].all() for row in every()])
+    assert costs[inside].min() == costs.min()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_prices_lead_to_the_best_within_the_capacity(seed):
+    pairs = graph(seed)
+    begins, ends = np.array([0, 0, 1, 1, 0, 2]), np.array([2, 2, 3, 3, 3, 3])
+    free = Capacity(pairs.firsts, pairs.usages.astype(np.int64), begins, ends, 10**9)
+    peaks = np.array([used(free, row).max() for row in every()])
+    costs = np.array([total(pairs, row) for row in every()])
+    limit = int(np.quantile(peaks, 0.2))
+    capacity = Capacity(pairs.firsts, free.usages, begins, ends, limit)
+    fits = costs[(peaks <= limit) & (costs < IMPOSSIBLE)]
+    search = Minimiser(pairs, capacity, every()[peaks.argmin()], np.random.default_rng(seed), largest=20)
+    for _ in range(300):
+        search.step()
+    assert search.cost == fits.min()
+    assert used(capacity, search.best).max() <= limit
+
+
+def parts_of(pairs):
+    """Return a decomposition with the nodes and edges of a graph as parts, and the cost of each key."""
+    d, m = len(SIZES), len(EDGES)
+    starts = np.concatenate([pairs.firsts[:-1], pairs.firsts[-1] + pairs.starts])
+    second = np.concatenate([np.full(d, -1), EDGES[:, 1]])
+    first = np.concatenate([np.arange(d), EDGES[:, 0]])
+    costs = np.concatenate([pairs.nodes, pairs.tables])
+    return PairDecomposition(SIZES, first, second, starts, np.zeros((d + m, 1)), ("zero",)), costs
+
+
+def test_exploration_soon_knows_all_parts():
+    parts, costs = parts_of(graph(0))
+    exploration = Exploration(parts, np.random.default_rng(0))
+    found = [exploration.draw() for _ in range(20)]
+    keys = np.unique(parts.places(np.array([config for config, _ in found])))
+    assert sum(new for _, new in found) == len(keys) == len(costs)
+    assert len(found) < costs.size
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_graybox_finds_the_optimum_from_the_costs_of_parts(seed):
+    pairs = graph(seed)
+    parts, costs = parts_of(pairs)
+    costs = np.where(costs >= IMPOSSIBLE, np.inf, costs)
+    near = [np.unique(EDGES[(i == EDGES).any(axis=1)]) for i in range(len(SIZES))]
+    near = [row[row != i] for i, row in enumerate(near)]
+    starts = np.concatenate([[0], np.cumsum([len(row) for row in near])])
+    features = np.ones((len(SIZES), 1), np.float32)
+    structure = Structure(starts, np.concatenate(near).astype(np.int32), features, ("one",), parts=parts)
+    task = Task("testing/pairs", Space(SIZES), np.zeros(len(SIZES), np.int8), "cost", structure)
+    search, best, spent = GrayBox(task, 80, np.random.default_rng(seed), GrayBoxOptions()), np.inf, 0
+    while spent < 80:
+        rows = search.ask(min(20, 80 - spent))
+        places = parts.places(rows)
+        values = costs[places].sum(axis=1)
+        p = places.shape[1]
+        told = Parts(
+            np.arange(0, places.size + 1, p),
+            places.ravel().astype(np.uint64),
+            np.ones(places.size),
+            costs[places.ravel()],
+        )
+        tell(search, rows, values, told)
+        best, spent = min(best, values.min()), spent + len(rows)
+    assert best == min(total(pairs, row) for row in every())
