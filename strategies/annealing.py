@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bbo_suite import Moves, Strategy, Task, option
 
 from .archive import Archive, is_small
-from .neighbours import Neighbours, RandomNeighbours
+from .neighbours import Neighbours, RandomNeighbours, logarithms
 
 BATCH = 20
 """The largest batch: larger ones know less of earlier costs, smaller ones take more time per candidate."""
@@ -41,6 +41,9 @@ class Annealing(Strategy):
     changes, without those that have no effect. If the budget allows fewer than 10 turns of all parameters, there is no
     time to recover from bad changes: the temperature is multiplied by the square of the share of these turns that it
     allows.
+
+    If an early change multiplies the cost by a million, logarithms of costs take the place of costs: such costs stand
+    for failures, and a temperature in their unit would accept everything else.
 
     In a space of fewer candidates than 100 times the budget, no candidate is proposed twice. When all changes of the
     state have been proposed, other candidates follow.
@@ -96,14 +99,14 @@ class Annealing(Strategy):
         base, cost = self.state, self.cost
         if self.merged is not None:
             base, cost = configs[0], float(values[0])
-            worse = cost > self.cost and not self._accepts(np.array([cost - self.cost]))[0]
+            worse = cost > self.cost and not self._accepts(np.array([cost]), self.cost)[0]
             self._most = max(1, self._most // 2) if worse else self._most * 2
             if not worse:
                 self.state, self.cost = base.copy(), cost
             self.merged, configs, values = None, configs[1:], values[1:]
         self._neighbours.learn(base, cost, configs, values)
         reference = min(cost, self.cost) if np.isinf(cost) else cost
-        self._merge(base, cost, configs, values, self._accepts(values - reference) if np.isfinite(reference) else None)
+        self._merge(base, cost, configs, values, self._accepts(values, reference) if np.isfinite(reference) else None)
 
     def split(self, values: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """Split the `(n,)` costs of a batch into the cost of the state that it changes and the costs of the changes."""
@@ -131,7 +134,7 @@ class Annealing(Strategy):
             self.state = configs[self.rng.integers(len(configs))].copy()  # all have failed so far: take a random step
         if accepted is None or cost > self.cost:  # from a base that was refused, only the best change can be taken
             chosen = chosen[:1]
-            if len(chosen) and not self._accepts(values[chosen] - self.cost)[0]:
+            if len(chosen) and not self._accepts(values[chosen], self.cost)[0]:
                 return
         if len(chosen):
             self.state, self.cost = configs[chosen[0]].copy(), float(values[chosen[0]])
@@ -144,8 +147,10 @@ class Annealing(Strategy):
         if taken > 1 and bool(self.task.space.allowed(merged[None])[0]):
             self.merged = merged
 
-    def _accepts(self, differences: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Apply the rule of Metropolis to `(k,)` cost differences; nan, a step from failure to failure, is accepted."""
+    def _accepts(self, values: NDArray[np.float64], cost: float) -> NDArray[np.bool_]:
+        """Apply the rule of Metropolis to steps from a cost to `(k,)` others; between failures all are accepted."""
+        with np.errstate(invalid="ignore"):
+            differences = logarithms(values) - logarithms(cost) if self._neighbours.logarithmic else values - cost
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             chance = np.exp(-differences / self._temperature) if self._temperature > 0 else differences <= 0
         return np.isnan(differences) | (differences <= 0) | (self.rng.random(len(differences)) < chance)

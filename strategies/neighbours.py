@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bbo_suite import Moves, Task
 
@@ -28,6 +28,11 @@ class Neighbours(ABC):
     @abstractmethod
     def scale(self) -> float:
         """The median cost difference of a change, in the unit of the costs; 0 until one is known."""
+
+    @property
+    def logarithmic(self) -> bool:
+        """True if costs differ by many orders of magnitude: their logarithms are compared, and `scale` is of these."""
+        return False
 
     @abstractmethod
     def draw(self, state: NDArray, n: int) -> NDArray:
@@ -77,6 +82,11 @@ class RandomNeighbours(Neighbours):
     def scale(self) -> float:
         """The median cost difference of a change."""
         return self._differences.median
+
+    @property
+    def logarithmic(self) -> bool:
+        """True if a change has multiplied the cost by a million."""
+        return self._differences.logarithmic
 
     @property
     def drawn(self) -> int:
@@ -135,12 +145,21 @@ class RandomNeighbours(Neighbours):
 
 
 class CostDifferences:
-    """Cost differences between a state and its changes, without zeros; only the first 200 or more are kept."""
+    """Cost differences between a state and its changes, without zeros; only the first 200 or more are kept.
 
-    _ENOUGH = 200
+    If one of these changes multiplies the cost by a million or more, differences are of logarithms from then on: some
+    costs then stand for failures, and their differences say nothing about others.
+
+    Attributes:
+      logarithmic: true if they are.
+    """
+
+    _ENOUGH, _FAR = 200, 1e6
 
     def __init__(self) -> None:
         self._known: list[NDArray[np.float64]] = []
+        self._logs: list[NDArray[np.float64]] = []
+        self.logarithmic = False
 
     def learn(self, cost: float, values: NDArray[np.float64]) -> None:
         """Add the `(k,)` costs of changes of a state, given its own cost, until there are enough."""
@@ -149,9 +168,20 @@ class CostDifferences:
             known = differences[np.isfinite(differences) & (differences > 0)]
             if len(known):  # empty entries would pile up on a plateau and slow each call down
                 self._known.append(known)
+                self._learn_logs(cost, values[np.isfinite(differences) & (differences > 0)])
+
+    def _learn_logs(self, cost: float, values: NDArray[np.float64]) -> None:
+        if cost > 0 and values.min() > 0:
+            self.logarithmic |= bool(values.max() / cost >= self._FAR)
+            self._logs.append(np.abs(logarithms(values) - logarithms(cost)))
 
     @property
     def median(self) -> float:
         """The median; 0 while there is none."""
-        known = np.concatenate([np.empty(0), *self._known])
+        known = np.concatenate([np.empty(0), *(self._logs if self.logarithmic else self._known)])
         return float(np.median(known)) if len(known) else 0.0
+
+
+def logarithms(costs: ArrayLike) -> NDArray[np.float64]:
+    """Return the logarithms of costs; a cost of 0 counts as a tiny one."""
+    return np.log(np.maximum(costs, np.finfo(np.float64).tiny))

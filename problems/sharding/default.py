@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .compiled import compiled
-from .evaluation import Arrays, State, begin, change
+from .evaluation import Arrays, State, arrays_of, begin, change
 from .graph import IMPOSSIBLE, ShardingGraph
 
 _SWEEPS = 2_000
 
 
-def feasible(graph: ShardingGraph, arrays: Arrays) -> NDArray[np.int64] | None:
+def feasible(graph: ShardingGraph) -> NDArray[np.int64] | None:
     """Return `(n,)` strategies within the limit and without an impossible cost; None if none is found.
 
     It starts from the least memory of each node, the first of equal ones. Then each node with an impossible cost takes
@@ -23,6 +23,7 @@ def feasible(graph: ShardingGraph, arrays: Arrays) -> NDArray[np.int64] | None:
     n = len(graph.sizes)
     least = np.array([graph.usages[a:b].argmin() for a, b in zip(graph.firsts, graph.firsts[1:], strict=False)])
     state = State(np.full(n, -1), np.zeros(len(graph.times), np.int64), np.zeros(2, np.int64))
+    arrays = arrays_of(graph)
     begin(least, arrays, state)
     limit = np.iinfo(np.int64).max if graph.limit is None else graph.limit
     weights = np.ones(len(graph.starts), np.int64)

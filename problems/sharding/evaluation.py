@@ -53,12 +53,8 @@ class Evaluator:
     """
 
     def __init__(self, graph: ShardingGraph) -> None:
-        n, edges = len(graph.sizes), np.ascontiguousarray(graph.edges.T)
-        ends, owners = edges.ravel(), np.tile(np.arange(edges.shape[1]), 2)
-        order = np.argsort(ends, kind="stable")
-        around = np.searchsorted(ends[order], np.arange(n + 1)).astype(np.int64)
-        of_graph = (graph.tables, graph.starts, graph.firsts, graph.usages, graph.begins, graph.ends)
-        self.arrays = Arrays(graph.sizes, edges[0], edges[1], *of_graph, around, owners[order].astype(np.int64))
+        n = len(graph.sizes)
+        self._arrays = arrays_of(graph)
         self._state = State(np.full(n, -1), np.zeros(len(graph.times), np.int64), np.zeros(2, np.int64))
         self._last = np.full((1, n), -1, Space(graph.sizes).dtype)
 
@@ -71,9 +67,19 @@ class Evaluator:
         results = np.empty((len(configs), 4), np.int64)
         before = np.concatenate([self._last, configs[:-1]])
         rows, columns = np.nonzero(configs != before)
-        _run(configs, np.searchsorted(rows, np.arange(len(configs) + 1)), columns, self.arrays, self._state, results)
+        _run(configs, np.searchsorted(rows, np.arange(len(configs) + 1)), columns, self._arrays, self._state, results)
         self._last = configs[-1:].copy()
         return results
+
+
+def arrays_of(graph: ShardingGraph) -> Arrays:
+    """Return a graph as compiled code reads it."""
+    n, edges = len(graph.sizes), np.ascontiguousarray(graph.edges.T)
+    ends, owners = edges.ravel(), np.tile(np.arange(edges.shape[1]), 2)
+    order = np.argsort(ends, kind="stable")
+    around = np.searchsorted(ends[order], np.arange(n + 1)).astype(np.int64)
+    of_graph = (graph.tables, graph.starts, graph.firsts, graph.usages, graph.begins, graph.ends)
+    return Arrays(graph.sizes, edges[0], edges[1], *of_graph, around, owners[order].astype(np.int64))
 
 
 @compiled()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +15,15 @@ from bbo_suite.core.task import Capacity
 from bbo_suite.parts.pairs import PairDecomposition
 
 from .graph import IMPOSSIBLE, ShardingGraph
+from .mesh import Mesh
 from .references import REFERENCES, SOURCE, Reference
+
+if TYPE_CHECKING:
+    from .program import ShardedProgram
 
 VERSION = "1"
 """Increase it when the cost of a candidate changes."""
-PENALTY = "@penalty"
+PENALTY = "penalty"
 
 
 class ShardingProblem(Problem):
@@ -32,38 +37,60 @@ class ShardingProblem(Problem):
     instead: 10^18 for each impossible cost, and 10^18 times the share by which it is above the limit. That variant
     tells no parts, because what the memory costs is not a part.
 
-    The default is the candidate of least memory, repaired where it is impossible. It is feasible and no more, so look
-    at the gap to the best known cost and not at the speedup.
+    The default of a file is the candidate of least memory, repaired where it is impossible. It is feasible and no more,
+    so look at the gap to the best known cost and not at the speedup.
+
+    `sharding/PROGRAM` is one of our own programs on a mesh of 2 x 4 devices, `sharding/PROGRAM@4x8` on another. Costs
+    are nanoseconds: of each operation, and of the collectives that bring an operand from how it lies to how it is
+    wanted. The default is a propagation from inputs that are split by the batch, with weights on all devices, and the
+    limit is the memory that it needs.
     """
 
     variant_marks: ClassVar[str] = "@"
-    instances: ClassVar[tuple[str, ...]] = ()
+    instances: ClassVar[tuple[str, ...]] = ("transformer", "resnet50", "rnn", "mobilenet")
     unit = "cost"
 
     def __init__(self, instance: str | Path) -> None:
         """Build or read the graph.
 
         Args:
-          instance: the `Path` of a user's file, with the variant if one is wanted.
+          instance: the name of a program, or the `Path` of a user's file, with the variant if one is wanted.
 
         Raises:
-          UserError: the file cannot be read, its content is wrong, or no feasible candidate is found.
+          UserError: the file cannot be read, its content is wrong, no feasible candidate is found, or the variant is
+            unknown.
         """
-        from .contest_file import read
-        from .default import feasible
         from .evaluation import Evaluator
 
-        path = Path(str(instance).removesuffix(PENALTY))
-        self._pays = str(instance).endswith(PENALTY)
-        self.graph: ShardingGraph = read(path)
+        marks = str(instance).split("@")[1:]
+        self._pays = PENALTY in marks
+        self._program: ShardedProgram | None = None
+        if isinstance(instance, Path):
+            self._read(Path(str(instance).removesuffix(f"@{PENALTY}")))
+        else:
+            self._build(instance.partition("@")[0], [mark for mark in marks if mark != PENALTY])
         self._evaluator = Evaluator(self.graph)
+        self.reference: Reference | None = REFERENCES.get(self.graph.digest)
+        self.optimum = self.reference.optimum if self.reference else None
+
+    def _read(self, path: Path) -> None:
+        from .contest_file import read
+        from .default import feasible
+
+        self.graph: ShardingGraph = read(path)
         self.space = Space(self.graph.sizes, names="node {}".format)
-        default = feasible(self.graph, self._evaluator.arrays)
+        default = feasible(self.graph)
         if default is None:
             raise UserError(f"cannot use {path}: no candidate without an impossible cost was found; raise the limit")
         self.default = default.astype(self.space.dtype)
-        self.reference: Reference | None = REFERENCES.get(self.graph.digest)
-        self.optimum = self.reference.optimum if self.reference else None
+
+    def _build(self, name: str, marks: list[str]) -> None:
+        from .program import sharded
+
+        self._program = made = sharded(name, mesh_of(marks))
+        self.graph, self.unit = made.graph, "nanoseconds"  # type: ignore[misc]
+        self.space = Space(self.graph.sizes, names=made.names, values=lambda i: [str(s) for s in made.strategies[i]])
+        self.default = made.default.astype(self.space.dtype)
 
     @classmethod
     def from_file(cls, path: str) -> Self:
@@ -163,14 +190,28 @@ class ShardingProblem(Problem):
 
     def usage(self) -> str:
         """Return what the numbers are."""
+        if self._program:
+            return "for reading only: the loop of each operation that each axis of the mesh splits"
         return "the strategy of each node, by its number in the file; the contest's solution lists them in this order"
 
     def paste(self, config: NDArray) -> str:
-        """Return the strategies as the contest's solution: a list in JSON."""
-        return str(config.tolist())
+        """Return the strategies as the contest's solution, a list in JSON; of our own programs what differs."""
+        return super().paste(config) if self._program else str(config.tolist())
 
 
 def _reason(impossible: int, memory: int, time: int, limit: int) -> str:
     if impossible:
         return f"{impossible:,} of its costs mean impossible"
     return f"it needs {memory:,} bytes at time {time}, and the limit is {limit:,}"
+
+
+def mesh_of(marks: list[str]) -> Mesh:
+    """Return the mesh that a variant names, such as `4x8`; 2 x 4 devices if there is none.
+
+    Raises:
+      UserError: it is no mesh of two axes with 1 to 64 devices.
+    """
+    found = re.fullmatch(r"(\d{1,2})x(\d{1,2})", marks[0] if marks else "2x4")
+    if len(marks) > 1 or not found or not all(1 <= int(n) <= 64 for n in found.groups()):
+        raise UserError(f"{'@'.join(marks)!r} is no variant of sharding; give a mesh such as 4x8, or {PENALTY}")
+    return Mesh((int(found[1]), int(found[2])))

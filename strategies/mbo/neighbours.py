@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from bbo_suite import Moves, Task
 
 from ..archive import Archive
-from ..neighbours import Neighbours, RandomNeighbours
+from ..neighbours import Neighbours, RandomNeighbours, logarithms
 from .acquisition import acquisition, maximise
 from .arms import Arms
 from .ensemble import Ensemble
@@ -39,6 +39,11 @@ class ModelNeighbours(Neighbours):
     def scale(self) -> float:
         """The median cost difference of a random change."""
         return self._random.scale
+
+    @property
+    def logarithmic(self) -> bool:
+        """True if a random change has multiplied the cost by a million."""
+        return self._random.logarithmic
 
     @property
     def scores(self) -> dict[str, float]:
@@ -103,7 +108,8 @@ class ModelNeighbours(Neighbours):
         if not np.isfinite(cost):
             return np.zeros(len(values))
         with np.errstate(over="ignore"):
-            return np.clip((values - cost) / (self.scale or 1.0), -_WORST, _WORST)
+            differences = logarithms(values) - logarithms(cost) if self.logarithmic else values - cost
+            return np.clip(differences / (self.scale or 1.0), -_WORST, _WORST)
 
     def claim(self, config: NDArray) -> bool:
         """Return whether a candidate was never proposed; if so it counts as proposed."""

@@ -18,11 +18,13 @@ class CostTable:
 
     Attributes:
       costs: `(length,)`; nan for what was not measured yet, `IMPOSSIBLE` for what failed.
+      length: the number of all costs.
     """
 
     def __init__(self, parts: PairDecomposition, capacity: Capacity | None) -> None:
         self._parts = parts
         self.costs = np.full(parts.length, np.nan)
+        self.length = parts.length
         self._firsts = np.concatenate([[0], np.cumsum(parts.sizes)])
         self._usages = np.zeros(int(self._firsts[-1])) if capacity is None else capacity.usages.astype(np.float64)
         self._alone = np.flatnonzero(parts.second < 0)

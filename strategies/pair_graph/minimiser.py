@@ -12,12 +12,15 @@ from .elimination import Work, eliminate, work
 from .network import IMPOSSIBLE, Network, Pairs, active, network
 
 _ENTRIES = 20_000_000
+_TOGETHER, _LARGEST = 1e9, (1e4, 1e6)
 _SHUFFLE = 0.5
 _ROUND, _WHOLE, _LEAST = 12, 0.5, 0.1
 _STILL, _SHAKES = 3, (-4.0, -1.5)
 """One step in so many is not perturbed; the others by a share of the best cost, of which this is the logarithm."""
 _RATE = 0.3
 """How fast prices follow."""
+_TIMES = 20.0
+"""A value pays the prices of all times at which it lives; if more times than these change much, each changes less."""
 
 
 class Minimiser:
@@ -35,7 +38,7 @@ class Minimiser:
       capacity: what limits the candidates, if anything.
       config: `(d,)` a first candidate.
       rng: draws everything.
-      largest: entries of a table.
+      largest: entries of a table; by default as many as a step can afford.
 
     Attributes:
       best: `(d,)` the best candidate so far.
@@ -48,9 +51,10 @@ class Minimiser:
         capacity: Capacity | None,
         config: NDArray,
         rng: Generator,
-        largest: float = 1e6,
+        largest: float | None = None,
     ) -> None:
-        self._capacity, self._rng, self._largest = capacity, rng, largest
+        self._capacity, self._rng = capacity, rng
+        self._largest = largest or float(np.clip(_TOGETHER / len(pairs.sizes), *_LARGEST))
         self._total = np.inf
         self._prices = np.zeros(0 if capacity is None else int(capacity.ends.max()) + 1)
         self.learn(pairs, config)
@@ -81,7 +85,8 @@ class Minimiser:
 
     def _begin_round(self) -> None:
         """Begin again from the best, without the values that cannot be in a candidate that is cheaper by some share."""
-        share = 1.0 if self._rng.random() < _WHOLE else float(np.exp(self._rng.uniform(np.log(_LEAST), 0)))
+        is_whole = self._steps == 0 or self._rng.random() < _WHOLE
+        share = 1.0 if is_whole else float(np.exp(self._rng.uniform(np.log(_LEAST), 0)))
         self._state, self._total = self.best, total(self._pairs, self.best)
         self._kept = active(self._pairs, min(share * self._total, IMPOSSIBLE / 2))
         self._network: Network = network(self._pairs, self._kept)
@@ -110,8 +115,9 @@ class Minimiser:
         most = 0.0
         if self._capacity is not None:
             over = used(self._capacity, config) / self._capacity.limit - 1
+            change = np.where((over > 0) | (self._prices > 0), np.clip(over, -1, 1), 0)
             step = _RATE * max(1.0, min(cost, self.cost)) / self._capacity.limit
-            self._prices = np.maximum(0, self._prices + step * np.clip(over, -1, 1))
+            self._prices = np.maximum(0, self._prices + step * change / max(1.0, np.abs(change).sum() / _TIMES))
             most = float(over.max())
         return cost if cost < IMPOSSIBLE and most <= 0 else np.inf
 

@@ -16,8 +16,8 @@ from .minimiser import Minimiser
 _BATCH = 20
 _EXPLORING = 0.5
 """The largest share of the budget for exploration."""
-_NEW = 0.01
-"""Exploration ends when a candidate has a smaller share of unknown parts."""
+_NEW = 2e-4
+"""Exploration ends when a candidate has a smaller share of all parts that is unknown."""
 _STEPS = 3
 
 
@@ -25,7 +25,7 @@ class PairSearch:
     """The search for tasks whose parts depend on one or two parameters each.
 
     First come candidates with as many unknown parts as possible (`Exploration`): most of them fail where pairs are
-    impossible, but they tell what pairs cost. When a candidate would tell less than 1 % that is new, or half of the
+    impossible, but they tell what pairs cost. When a candidate would tell less than 0.02 % of all costs, or half of the
     budget is spent, candidates come from exact minimisation (`Minimiser`) on the costs that are known; where a cost is
     not, the median of those of its table stands for it until it is measured.
 
@@ -42,7 +42,6 @@ class PairSearch:
         self._space, self._rng, self._capacity = space, rng, structure.capacity
         self._table = CostTable(structure.parts, structure.capacity)
         self._exploration = Exploration(structure.parts, rng)
-        self._parts = len(structure.parts.first)
         self._budget, self._told = budget, 0
         self._best, self._cost = default.astype(np.int64), np.inf
         self._minimiser: Minimiser | None = None
@@ -55,7 +54,7 @@ class PairSearch:
         rows: list[NDArray] = []
         while self._explores and len(rows) < min(n, _BATCH):
             config, found = self._exploration.draw()
-            self._explores = found > _NEW * self._parts and self._told + len(rows) < _EXPLORING * self._budget
+            self._explores = found > _NEW * self._table.length and self._told + len(rows) < _EXPLORING * self._budget
             rows.append(config)
         return np.array(rows or self._minimised(min(n, _STEPS)), self._space.dtype)
 

@@ -28,6 +28,11 @@ class ChosenNeighbours(Neighbours):
         """The median cost difference of a change."""
         return self._differences.median
 
+    @property
+    def logarithmic(self) -> bool:
+        """True if a change has multiplied the cost by a million."""
+        return self._differences.logarithmic
+
     def draw(self, state: NDArray, n: int) -> NDArray:
         """Return `n` changes of a state."""
         if not n:

@@ -52,7 +52,7 @@ def ships(problem: str) -> bool:
 
 def is_quick(problem: str) -> bool:
     """True if all rules together take a second or two; of the shipped programs, the largest ones take longer."""
-    large = problem.endswith("/mobilenet") or problem == "joint/resnet50"
+    large = problem.endswith("/mobilenet") or problem in ("joint/resnet50", "sharding/resnet50", "sharding/transformer")
     return (ships(problem) and not large) or problem == "llvm/bits"
 
 

@@ -36,7 +36,7 @@ def build(module: Module, source: str) -> ProgramGraph:
       UserError: an instruction lacks an operand or an attribute that its opcode needs, or nothing can be computed.
     """
     try:
-        graph = _arrays(_in_order(*Flattener(module).entry()))
+        graph = _arrays(in_order(*Flattener(module).entry()))
     except UserError as error:
         raise UserError(f"{source}: {error}") from None
     except (Malformed, *FAULTS) as error:
@@ -49,7 +49,7 @@ def build(module: Module, source: str) -> ProgramGraph:
     return graph
 
 
-def _in_order(nodes: list[Operation], results: list[int]) -> list[Operation]:
+def in_order(nodes: list[Operation], results: list[int]) -> list[Operation]:
     """Return the nodes that the results depend on, renumbered: operands first, whatever the order of the text.
 
     Passes break ties by number, so the same program must get the same numbers however it is printed.

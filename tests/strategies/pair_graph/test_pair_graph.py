@@ -34,7 +34,7 @@ def every():
     return np.array(list(itertools.product(*map(range, SIZES))))
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_elimination_finds_the_optimum_if_no_table_is_too_large(seed):
     pairs = graph(seed)
     net = network(pairs, np.ones(len(pairs.nodes), bool))
@@ -43,7 +43,7 @@ def test_elimination_finds_the_optimum_if_no_table_is_too_large(seed):
     assert total(pairs, config) == min(total(pairs, row) for row in every())
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_small_tables_keep_nodes_and_never_make_it_worse(seed):
     pairs = graph(seed)
     net = network(pairs, np.ones(len(pairs.nodes), bool))
@@ -56,17 +56,18 @@ def test_small_tables_keep_nodes_and_never_make_it_worse(seed):
         before = total(pairs, config)
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_values_that_are_left_out_are_in_no_better_candidate(seed):
-    pairs = graph(seed)
-    costs = np.array([total(pairs, row) for row in every()])
-    kept = active(pairs, costs.min())
-    assert kept.sum() < len(kept)
-    inside = np.array([kept[pairs.firsts[:-1] + row].all() for row in every()])
-    assert costs[inside].min() == costs.min()
+def test_values_that_are_left_out_are_in_no_better_candidate():
+    left_out = 0
+    for seed in range(8):
+        pairs = graph(seed)
+        costs = np.array([total(pairs, row) for row in every()])
+        kept = active(pairs, costs.min())
+        left_out += (~kept).sum()
+        assert costs[kept[pairs.firsts[:-1] + every()].all(axis=1)].min() == costs.min()
+    assert left_out > 8
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_prices_lead_to_the_best_within_the_capacity(seed):
     pairs = graph(seed)
     begins, ends = np.array([0, 0, 1, 1, 0, 2]), np.array([2, 2, 3, 3, 3, 3])
@@ -77,7 +78,7 @@ def test_prices_lead_to_the_best_within_the_capacity(seed):
     capacity = Capacity(pairs.firsts, free.usages, begins, ends, limit)
     fits = costs[(peaks <= limit) & (costs < IMPOSSIBLE)]
     search = Minimiser(pairs, capacity, every()[peaks.argmin()], np.random.default_rng(seed), largest=20)
-    for _ in range(300):
+    for _ in range(200):
         search.step()
     assert search.cost == fits.min()
     assert used(capacity, search.best).max() <= limit

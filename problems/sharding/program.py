@@ -1,0 +1,176 @@
+"""Sharding problems of our own programs: strategies of each operation, and what they cost on a mesh."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..tensor_compiler.graph import shapes
+from ..tensor_compiler.graph.build import in_order
+from ..tensor_compiler.graph.flatten import Flattener, Operation
+from ..tensor_compiler.hlo import reader
+from ..tensor_compiler.hlo.opcodes import Kind, bytes_of
+from ..tensor_compiler.tasks.programs import program
+from .graph import ShardingGraph, graph_of
+from .loops import Loop, loops
+from .mesh import Mesh, Spec
+
+MULTIPLY_ADDS, VECTOR_OPERATIONS, MEMORY = 98_500.0, 6_000.0, 819.0
+"""Of a TPU v5e, per nanosecond: multiply-adds of the matrix units, vector operations, bytes of memory."""
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """One way to split an operation.
+
+    Attributes:
+      split: the loop that each axis of the mesh splits, -1 for none.
+      result: how the result lies afterwards.
+      operands: how each operand must lie.
+    """
+
+    split: tuple[int, ...]
+    result: Spec
+    operands: tuple[Spec, ...]
+
+    def __str__(self) -> str:
+        """Return the loop that each axis splits."""
+        return "replicated" if max(self.split) < 0 else "/".join("-" if i < 0 else f"loop {i}" for i in self.split)
+
+
+@dataclass(frozen=True)
+class ShardedProgram:
+    """A program on a mesh.
+
+    Attributes:
+      graph: the costs, in nanoseconds.
+      names: of the operations.
+      strategies: of each operation.
+      default: `(n,)` what a propagation from batch-split inputs gives.
+    """
+
+    graph: ShardingGraph
+    names: list[str]
+    strategies: list[list[Strategy]]
+    default: NDArray[np.int64]
+
+
+@lru_cache(maxsize=8)
+def sharded(name: str, mesh: Mesh) -> ShardedProgram:
+    """Return a program that ships, on a mesh. The memory limit is what the default needs.
+
+    Results of constants and of what is computed from them cost nothing and are left out.
+
+    Raises:
+      UserError: there is no such program.
+    """
+    nodes = in_order(*Flattener(reader.read(program(name))).entry())
+    kept = [i for i, node in enumerate(nodes) if node.kind is not Kind.FREE and node.shape.dtype != "tuple"]
+    number = {old: new for new, old in enumerate(kept)}
+    operations = [nodes[i] for i in kept]
+    found = [strategies(node, loops(node), mesh) for node in operations]
+    ends = [(number[o], number[i], place) for i in kept for place, o in enumerate(nodes[i].operands) if o in number]
+    costs = [np.array([_cost(node, s, mesh) for s in of], np.int64) for node, of in zip(operations, found, strict=True)]
+    tables = [_resharding(operations[a], found[a], found[b], place, mesh).ravel() for a, b, place in ends]
+    usages = [
+        np.array([_size(node) // mesh.share(s.result) for s in of]) for node, of in zip(operations, found, strict=True)
+    ]
+    default = _propagated(operations, found, ends, costs, tables)
+    edges = np.array([(a, b) for a, b, _ in ends], np.int64).reshape(-1, 2)
+    of_graph = (name, costs, edges, tables, usages, _lives(operations, edges))
+    unlimited = graph_of(*of_graph, None)
+    needed = int(unlimited.memory(unlimited.usages[unlimited.firsts[:-1] + default]).max())
+    return ShardedProgram(graph_of(*of_graph, needed), [node.name for node in operations], found, default)
+
+
+def strategies(node: Operation, found: list[Loop], mesh: Mesh) -> list[Strategy]:
+    """Return the ways to split an operation: each axis splits one loop, or none."""
+    choices = [[-1, *(i for i, loop in enumerate(found) if loop.extent % n == 0)] for n in mesh.axes]
+    result = []
+    for split in itertools.product(*choices):
+        counts = Counter(split)
+        factors = {i: np.prod([n for n, j in zip(mesh.axes, split, strict=True) if j == i]) for i in counts if i >= 0}
+        if all(found[i].extent % factor == 0 for i, factor in factors.items()):
+            spec = tuple(-1 if i < 0 else found[i].result for i in split)
+            operands = (
+                tuple(-1 if i < 0 else found[i].operands.get(place, -1) for i in split)
+                for place in range(len(node.inputs))
+            )
+            result.append(Strategy(split, spec, tuple(operands)))
+    return result
+
+
+def _size(node: Operation) -> int:
+    return int(shapes.elements(node.shape) * bytes_of(node.shape.dtype))
+
+
+def _cost(node: Operation, strategy: Strategy, mesh: Mesh) -> int:
+    """Return the nanoseconds of the computation on one device, and of the sums over devices."""
+    if node.kind is Kind.SOURCE:
+        return 0
+    parts = np.prod([n for n, i in zip(mesh.axes, strategy.split, strict=True) if i >= 0], initial=1.0)
+    product = float(np.prod(shapes.matrix(node)))
+    size = sum(shapes.elements(shape) * bytes_of(shape.dtype) for shape in (node.shape, *node.inputs))
+    busy = max(product / MULTIPLY_ADDS, shapes.operations(node) / VECTOR_OPERATIONS, size / MEMORY) / parts
+    partial = [axis for axis, i in enumerate(strategy.split) if i >= 0 and strategy.result[axis] < 0]
+    return round(node.weight * (busy + mesh.add_up(_size(node) / mesh.share(strategy.result), partial)))
+
+
+def _resharding(
+    producer: Operation, have: list[Strategy], want: list[Strategy], place: int, mesh: Mesh
+) -> NDArray[np.int64]:
+    size, weight = _size(producer), producer.weight
+    known: dict[tuple[Spec, Spec], int] = {}
+    table = np.empty((len(have), len(want)), np.int64)
+    for i, a in enumerate(have):
+        for j, b in enumerate(want):
+            key = a.result, b.operands[place]
+            if key not in known:
+                known[key] = round(weight * mesh.reshard(size, *key))
+            table[i, j] = known[key]
+    return table
+
+
+def _lives(operations: list[Operation], edges: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the `(n, 2)` steps in which each result is in memory: parameters always, results to the end."""
+    n = len(operations)
+    last = np.arange(n) + 1
+    np.maximum.at(last, edges[:, 0], edges[:, 1] + 1)
+    first = np.arange(n)
+    always = np.array([node.opcode == "parameter" for node in operations])
+    first[always], last[always | np.array([node.output for node in operations])] = 0, n
+    return np.column_stack([first, last])
+
+
+def _propagated(
+    operations: list[Operation],
+    found: list[list[Strategy]],
+    ends: list[tuple[int, int, int]],
+    costs: list[NDArray[np.int64]],
+    tables: list[NDArray[np.int64]],
+) -> NDArray[np.int64]:
+    """Return `(n,)` strategies: inputs split by the batch, weights replicated, and each operation as is cheapest then.
+
+    Inputs are the parameters whose first dimension is that of the largest result.
+    """
+    computed = [node for node in operations if node.kind is not Kind.SOURCE and node.shape.dims]
+    batch = max(computed, key=_size).shape.dims[0]
+    incoming: dict[int, list[int]] = {}
+    for e, (_, consumer, _) in enumerate(ends):
+        incoming.setdefault(consumer, []).append(e)
+    chosen = np.zeros(len(operations), np.int64)
+    for i, node in enumerate(operations):
+        if node.kind is Kind.SOURCE:
+            by_batch = [k for k, s in enumerate(found[i]) if set(s.result) == {0}]
+            chosen[i] = by_batch[0] if by_batch and node.shape.dims[0] == batch else 0
+            continue
+        total = costs[i].astype(np.float64)
+        for e in incoming.get(i, []):
+            total += tables[e].reshape(-1, len(found[i]))[chosen[ends[e][0]]]
+        chosen[i] = int(total.argmin())
+    return chosen
