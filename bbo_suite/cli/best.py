@@ -7,15 +7,17 @@ import textwrap
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..core.knowledge import Knowledge
+from ..errors import UserError
 from ..store.identity import known_speedups
 from .app import AsLines, Plugins, Results, StudyName, app, json_line
 
 if TYPE_CHECKING:
+    from ..registry import Registry
     from ..verify.best_result import Best
 
 
@@ -25,6 +27,9 @@ def best(
     minimal: Annotated[
         bool, typer.Option("--minimal", help="Drop changes that gain nothing, and rank the others by their gain.")
     ] = False,
+    keep: Annotated[
+        int | None, typer.Option(min=1, metavar="K", help="For several:...: the K candidates that serve best together.")
+    ] = None,
     problem: Annotated[list[str] | None, typer.Option(metavar="ID", help="Only this problem. May be repeated.")] = None,
     results: Results = Path("results"),
     plugin: Plugins = None,
@@ -32,20 +37,38 @@ def best(
 ) -> None:
     """Print the best configuration of each problem as text to paste, and measure its speedup again."""
     from ..registry import Registry
-    from ..verify.best import best_of
     from .tables import reserved
 
     complaints: list[str] = []
-    found = best_of(Registry(tuple(plugin or ())), study, results, complaints, minimal, problem)
+    found = _found(Registry(tuple(plugin or ())), study, results, complaints, minimal, keep, problem)
     while True:
         with reserved(True), _waiting(minimal):  # output of problems must not mix with text to paste
             one = next(found, None)
         if one is None:
             break
-        print(json_line(one.facts()) if as_json else _text(one), flush=True)
+        print(json_line(one.facts()) if as_json else one.text() if keep else _text(one), flush=True)
     for complaint in complaints:
         print(f"error: {complaint}", file=sys.stderr)
     raise typer.Exit(1 if complaints else 0)
+
+
+def _found(
+    registry: Registry,
+    study: str,
+    results: Path,
+    complaints: list[str],
+    minimal: bool,
+    keep: int | None,
+    problems: list[str] | None,
+) -> Iterator[Any]:
+    from ..several.kept import kept_of
+    from ..verify.best import best_of
+
+    if keep and minimal:
+        raise UserError("--keep and --minimal do not go together; leave one out")
+    if keep:
+        return kept_of(registry, study, results, complaints, keep, problems)
+    return best_of(registry, study, results, complaints, minimal, problems)
 
 
 def _waiting(minimal: bool) -> AbstractContextManager[object]:

@@ -150,6 +150,13 @@ class Problem(ABC):
         """Return what the problem declares about its parameters; None if nothing."""
         return None
 
+    def leave_cache(self) -> None:
+        """Evaluate every candidate from now on: costs that are stored outside this object are neither read nor written.
+
+        By default nothing is stored.
+        """
+        return
+
     def fingerprint(self) -> str:
         """Return a text that changes when the problem changes. Rows with different fingerprints are never mixed.
 

@@ -65,16 +65,13 @@ def fresh(registry: Registry, problem_id: str, fingerprint: str) -> Problem:
     Raises:
       UserError: it cannot be loaded here, or its content has changed.
     """
-    from ..supervised import LiveProblem
-
     problem = registry.load(problem_id)
     with error_boundary(f"problem {problem_id}", "fingerprint"):
         content = problem.fingerprint()
     if content != fingerprint:
         now = f"its content was {fingerprint} and is {content}"
         raise UserError(f"the problem has changed since: {now} ({OTHER_CONTENT})")
-    if isinstance(problem, LiveProblem):
-        problem.leave_cache()
+    problem.leave_cache()
     return problem
 
 

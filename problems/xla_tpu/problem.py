@@ -16,7 +16,7 @@ from bbo_suite.supervised import Cache, LiveProblem, Service
 
 from ..packages import installed_version
 from ..tensor_compiler.hardware.machine import split
-from .decisions import decisions_of, decisions_of_row, space_of
+from .decisions import FLAG, decisions_of, decisions_of_row, space_of
 from .description import Decisions, Description
 from .estimates import Estimates
 from .paste import paste
@@ -31,6 +31,8 @@ MEMORY = 16 << 30
 
 class XlaTpuProblem(LiveProblem):
     """Flags, layouts and fusion barriers of XLA:TPU: `xla-tpu/block`, or `xla-tpu:file.py:function`, also with `@v4`.
+
+    With `#flags` at the end only the flags are decided, which are the same for all programs.
 
     The compiler that Google ships works ahead of time, without a TPU. A candidate sets about twenty flags, the order of
     dimensions in memory of arguments, results and named values inside, and for each of the latter whether it may be
@@ -55,18 +57,20 @@ class XlaTpuProblem(LiveProblem):
         """Have the compiler's process trace the program.
 
         Args:
-          instance: `block@machine`, or as a `Path` a user's function, `file.py:function@machine`.
+          instance: `block@machine`, or as a `Path` a user's function, `file.py:function@machine`; optionally `#flags`.
 
         Raises:
           UserError: the file or the function is not there, JAX cannot trace it, or libtpu is not installed.
         """
-        name, self._machine = split(str(instance))
+        name, only_flags = _without_mark(str(instance))
+        name, self._machine = split(name)
         self._path, self._name = _function(name) if isinstance(instance, Path) else (_BLOCKS, name)
         self._libtpu = libtpu_version()
         arguments = (str(self._path), self._name, self._machine)
         self._serve(Service(self.target, arguments, memory=MEMORY, start_seconds=600, name=f"XLA:TPU on {self._name}"))
         self._description: Description = self.ask(DESCRIBE)
-        self._decisions = decisions_of(self._description)
+        decisions = decisions_of(self._description)
+        self._decisions = [decision for decision in decisions if not only_flags or decision.kind == FLAG]
         self.space, self.default = space_of(self._decisions)
         compiler = f"xla-tpu-{self._libtpu}"
         content = f"{_FORMAT}|{compiler}|{self._machine}|{self._description.digest}|{self._decisions}"
@@ -133,6 +137,14 @@ class XlaTpuProblem(LiveProblem):
             "peak memory of the default": f"{default.memory:,.0f} bytes",
             "costs": "the compiler's own estimates, not measurements; a win with a worse roofline counts as a loss",
         }
+
+
+def _without_mark(instance: str) -> tuple[str, bool]:
+    """Return an instance without `#flags`, and whether it had it."""
+    name, mark, word = instance.rpartition("#")
+    if mark and word == "flags":
+        return name, True
+    return instance, False
 
 
 def _function(path: str) -> tuple[Path, str]:

@@ -98,6 +98,17 @@ def test_machine_and_version_are_part_of_the_identity(fake, monkeypatch):
         Fake("mlp@v9")
 
 
+def test_flags_alone_are_the_same_parameters_for_all_programs(fake):
+    flags = [Fake("mlp#flags"), Fake("conv@v4#flags")]
+    assert flags[0].space.digest() == flags[1].space.digest() and len(flags[0].space) < len(fake.space)
+    assert {fake.space.name(i) for i in range(len(fake.space))} > {"xla_tpu_rwb_fusion", "barrier x"}
+    assert flags[0].space.name(len(flags[0].space) - 1).startswith("xla_")
+    assert flags[0].fingerprint() != fake.fingerprint() and default_value(flags[0]) == 1000.0
+    assert flags[0].structure().starts.tolist() == [0] * (len(flags[0].space) + 1)
+    for problem in flags:
+        problem._workers.close()
+
+
 def test_the_default_and_the_structure_fit_the_space(fake):
     assert default_value(fake) == 1000.0 and fake.request(fake.default_row()).flags == ()
     structure = fake.structure()

@@ -1,0 +1,1 @@
+"""One candidate for several programs, and the few candidates that serve them best together."""
