@@ -18,3 +18,4 @@ class GrayBoxOptions:
     memory: bool = option(True, "remember what parts cost; else all are predicted")
     draws: bool = option(True, "draw predictions with their uncertainty (Thompson sampling)")
     estimate: bool = option(True, "use the compiler's own estimate of a part, where the task declares one")
+    describe: bool = option(True, "use what the task declares about parts; else only the costs that evaluations tell")

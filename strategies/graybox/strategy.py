@@ -13,6 +13,7 @@ from bbo_suite.parts.pairs import PairDecomposition
 
 from ..annealing import Annealing, AnnealingOptions
 from ..pair_graph import PairSearch
+from .credit_search import CreditSearch
 from .options import GrayBoxOptions
 from .part_search import PartSearch
 
@@ -28,7 +29,11 @@ class GrayBox(Strategy):
 
     Where each part depends on one parameter or on two (`PairDecomposition`), the search is another: see `PairSearch`.
 
-    A task that does not declare its parts, or tells no costs of them, is searched by `annealing`.
+    Between a measured part and another at an alike place, a Gaussian process on what the regressor leaves unexplained
+    tells how much is known. The first candidate of a batch avoids what is unsure; a share prefers it.
+
+    A task that tells costs of parts but does not declare them is searched by `CreditSearch`; one that tells no costs of
+    parts, by `annealing`.
 
     Memory: a row of features for each part that was measured, and a table of up to a million predictions.
     """
@@ -41,14 +46,12 @@ class GrayBox(Strategy):
     def __init__(self, task: Task, budget: int, rng: Generator, options: GrayBoxOptions) -> None:
         super().__init__(task, budget, rng, options)
         declared = task.structure
-        if declared is not None and declared.parts is not None and _is_followed(declared.parts, task):
-            self._search: PartSearch | PairSearch | Annealing = (
-                PairSearch(task.space, task.default, declared, budget, rng)
-                if isinstance(declared.parts, PairDecomposition)
-                else PartSearch(task.space, task.default, declared, options, rng)
-            )
-        else:
-            self._search = Annealing(task, budget, rng, AnnealingOptions())
+        self._search: PartSearch | PairSearch | CreditSearch | Annealing = CreditSearch(task, rng)
+        parts = None if declared is None or not options.describe else declared.parts
+        if declared is not None and isinstance(parts, PairDecomposition) and _is_followed(parts, task):
+            self._search = PairSearch(task.space, task.default, declared, budget, rng)
+        elif declared is not None and parts is not None and _is_followed(parts, task):
+            self._search = PartSearch(task.space, task.default, declared, options, rng)
 
     def ask(self, n: int) -> NDArray:
         """Return at most 20 candidates: first the default, then the ends of virtual searches."""
@@ -56,7 +59,7 @@ class GrayBox(Strategy):
 
     def tell(self, configs: NDArray, values: NDArray[np.float64], parts: Parts | None = None) -> None:
         """Learn the costs of candidates and of their parts."""
-        if not isinstance(self._search, Annealing) and parts is None:
+        if parts is None and not isinstance(self._search, Annealing):
             self._search = Annealing(self.task, self.budget, self.rng, AnnealingOptions())
             self._search.ask(1)  # the default, as ours was
         if isinstance(self._search, Annealing):
