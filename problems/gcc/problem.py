@@ -101,13 +101,16 @@ class GccProblem(LiveProblem):
         return self._content
 
     def baselines(self) -> dict[str, float]:
-        """Return the sizes at other optimisation levels."""
-        return {level: float(size) for level, size in self.ask("facts")["sizes"].items()}
+        """Return the sizes at other optimisation levels, as far as this GCC has them."""
+        return {level: float(size) for level, size in self.ask("facts")["sizes"].items() if size is not None}
 
     def facts(self) -> dict[str, str]:
         """Return the compiler, the sizes at other optimisation levels, and whether results are compared."""
         known: dict[str, Any] = self.ask("facts")
-        sizes = {f"bytes at {level}": size for level, size in known["sizes"].items()}
+        sizes = {
+            f"bytes at {level}": "this GCC does not have it" if size is None else f"{size:,}"
+            for level, size in known["sizes"].items()
+        }
         why_not = known["why not run"]
         results = f"NOT run: {why_not}" if why_not else "run and compared with those of -O0"
         return {"compiler": f"GCC {self._gcc.version}", **sizes, "results": results}

@@ -150,6 +150,15 @@ def test_the_cost_is_the_text_of_the_object_and_results_are_compared(tmp_path):
 
 
 @needs_gcc
+def test_sizes_above_a_thousand_and_levels_that_this_gcc_lacks_are_no_obstacle(monkeypatch):
+    problem = GccProblem("tree")
+    assert problem.baselines()["-O3"] > 1000 and problem.facts()["bytes at -O3"].startswith(("1,", "2,", "3,", "4,"))
+    monkeypatch.setattr(problem, "ask", lambda request: {"sizes": {"-Oz": None, "-O2": 1500}, "why not run": ""})
+    assert problem.baselines() == {"-O2": 1500.0}
+    assert problem.facts()["bytes at -Oz"] == "this GCC does not have it"
+
+
+@needs_gcc
 def test_functions_are_parts_and_add_up(tmp_path):
     program = worker.Program(GCC, str(FOLDER / "tree.c"), tmp_path, SEEDS)
     for flags_ in ((), ("-falign-functions", "-fno-inline")):
