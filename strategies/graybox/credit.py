@@ -13,6 +13,8 @@ from bbo_suite import Parts
 
 _SHARPNESS = 4.0
 _COUNTS_DIFFER = 3.0
+_FAILED = 3.0
+"""What a part that failed costs, in costs of the part that it replaces: a share of it may be credited to others."""
 
 
 class Gain(NamedTuple):
@@ -85,10 +87,13 @@ class Credit:
         rows, columns = linear_sum_assignment(np.abs(logs[0][:, None] - logs[1]) + _COUNTS_DIFFER * differ)
         replaced = np.full(len(new), -1)
         replaced[rows] = columns
-        return Move(lost, fewer[lost] * self._parts.costs[lost], new, more[new] * parts.costs[new], replaced)
+        lost_cost = fewer[lost] * self._parts.costs[lost]
+        failed = _FAILED * np.append(lost_cost, lost_cost.mean() if len(lost) else 0.0)[replaced]
+        gained_cost = np.where(np.isinf(parts.costs[new]), failed, more[new] * parts.costs[new])
+        return Move(lost, lost_cost, new, gained_cost, replaced)
 
-    def gains(self, base: NDArray, children: NDArray, parts: list[Parts], penalty: float) -> list[Gain]:
-        """Return what each change of some children of the state gains; a part that failed costs `penalty`."""
+    def gains(self, base: NDArray, children: NDArray, parts: list[Parts]) -> list[Gain]:
+        """Return what each change of some children of the state gains."""
         columns = [np.flatnonzero(child != base) for child in children]
         moves = [self._moved(own) for own in parts]
         for changed, move in zip(columns, moves, strict=True):
@@ -99,17 +104,17 @@ class Credit:
             gain
             for child, changed, move, own in told
             if len(changed) and len(own.keys)
-            for gain in self._shares(child, changed, move, penalty)
+            for gain in self._shares(child, changed, move)
         ]
 
-    def _shares(self, child: NDArray, columns: NDArray[np.int64], move: Move, penalty: float) -> Iterator[Gain]:
+    def _shares(self, child: NDArray, columns: NDArray[np.int64], move: Move) -> Iterator[Gain]:
         """Share what a child's parts differ among its changed parameters."""
         at = np.ix_(move.lost, columns)
         answers = ((self._lost[at] + 0.05) / (self._changed[at] + 1)) ** _SHARPNESS
         even = np.full((1, len(columns)), 1 / len(columns))
         answers = np.vstack([answers / answers.sum(axis=1, keepdims=True), even])
-        dearer = answers[move.replaced].T @ np.minimum(move.gained_cost, penalty)
-        differences = dearer - answers[:-1].T @ np.minimum(move.lost_cost, penalty)
+        dearer = answers[move.replaced].T @ move.gained_cost
+        differences = dearer - answers[:-1].T @ move.lost_cost
         owners = answers[:-1].argmax(axis=1)
         for place, column in enumerate(columns.tolist()):
             moved = frozenset(move.lost[owners == place].tolist())

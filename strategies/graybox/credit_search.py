@@ -62,7 +62,7 @@ class CreditSearch:
         base = configs[0] if self._merged is not None else self._state
         if accepted:
             children = range(0 if self._merged is None else 1, len(configs))
-            gains = self._credit.gains(base, configs[children], [own[i] for i in children], 10 * self._cost)
+            gains = self._credit.gains(base, configs[children], [own[i] for i in children])
             self._merged = self._merge(gains)
         else:
             self._merged = None

@@ -100,6 +100,7 @@ def test_models_know_parts_that_were_not_measured(toy):
     assert max(v for name, v in strategy.diagnostics().items() if name != "parts") > 0.8
 
 
-def test_without_a_description_changes_are_credited_with_the_parts_that_they_move(toy):
-    found = gaps(toy, 200, describe=False)
+@pytest.mark.parametrize("failing", [False, True])
+def test_without_a_description_changes_are_credited_with_the_parts_that_they_move(failing):
+    found = gaps(Kernels(failing), 200, describe=False)
     assert found[-1] < 0.5 * found[0]
