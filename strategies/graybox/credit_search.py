@@ -11,7 +11,8 @@ from bbo_suite import Moves, Parts, Task
 from .credit import Credit, Gain, own_parts
 
 BATCH = 20
-_SHARE = 0.15
+_CHANGES = 2
+"""Parameters that a candidate changes: with more, it is not clear for long which of them moved a part."""
 _APART = 6
 """Parameters between two changes of a candidate; changes that are closer often move the same parts."""
 
@@ -32,8 +33,8 @@ class CreditSearch:
         self._state: NDArray = task.default.astype(task.space.dtype)
         self._cost, self._credit = np.inf, Credit(len(task.space))
         self._merged: NDArray | None = self._state
-        self._most = len(task.space)
-        self._width = max(1, min(len(task.space) // _APART, int(_SHARE * len(task.space))))
+        self._most = 2 * _CHANGES
+        self._width = max(1, min(len(task.space) // _APART, _CHANGES))
 
     def ask(self, n: int) -> NDArray:
         """Return at most 20 candidates: the merged state, if there is one, and changes of it or of the state."""
