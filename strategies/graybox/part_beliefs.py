@@ -48,7 +48,7 @@ class PartBeliefs:
         self.memory.learn(parts)
         self._errors += zip(guesses.tolist(), self.memory.logs[new].tolist(), strict=True)
         m = len(self.memory)
-        if self._options.models and m >= _FEWEST:
+        if self._options.models:
             self._fit(m >= _CHOSEN_AGAIN * self._chosen_at)
 
     def _guess(self, rows: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -18,6 +18,8 @@ from .virtual_search import Room, anneal, reserve
 
 BATCH = 20
 _ATTEMPTS, _WIDER = 3, 3.0
+_NEIGHBOURS = 40
+"""Attempts to find a candidate that was not proposed before."""
 _LEAST_READINGS = 500
 _MOST_COPIES = 4000
 _CAUTION = 2.0
@@ -45,7 +47,7 @@ class PartSearch:
         self._proposals = proposals(space, structure)
         self._best, self._cost = default.astype(np.int64), np.inf
         self._others = np.empty((0, len(default)), np.int64)
-        self._draw = 0
+        self._draw, self._proposed = 0, set[str]()
         self._own: Parts | None = None
         self._random, self._scale = rng.integers(2**63, size=1, dtype=np.uint64), np.zeros(3)
         self._cursor = self._followed()
@@ -80,11 +82,12 @@ class PartSearch:
             return self._best[None].astype(self._space.dtype)
         n = min(n, BATCH)
         start = self._end(self._best, self._copies(), beliefs, Taste(_CAUTION, 0.0, _SAFE, 0, penalty))
-        none, draws, ends = np.zeros((0, 2), np.int64), float(self._options.draws), [start]
+        none, draws, ends = np.zeros((0, 2), np.int64), float(self._options.draws), [self._fresh(start, beliefs)]
         for place in range(1, n):
             shift = -1.0 if place >= n - round(self._options.explore * n) else 0.0
             self._draw += _ATTEMPTS
-            ends.append(self._end(start, none, beliefs, Taste(shift, draws, _RISKY, self._draw, penalty)))
+            end = self._end(start, none, beliefs, Taste(shift, draws, _RISKY, self._draw, penalty))
+            ends.append(self._fresh(end, beliefs))
         self._beliefs.grow(beliefs)
         return np.array(ends, self._space.dtype)
 
@@ -107,6 +110,27 @@ class PartSearch:
             if self._meet(beliefs):
                 break
         return room.best.copy()
+
+    def _fresh(self, end: NDArray[np.int64], beliefs: Beliefs) -> NDArray[np.int64]:
+        """Return the end of a search, or a neighbour if it was proposed before: the same again would tell nothing."""
+        fresh, (digest,) = end, self._space.digests(end[None])
+        for changes in range(_NEIGHBOURS):
+            if digest not in self._proposed:
+                break
+            fresh = self._neighbour(end, 1 + changes // 10)
+            (digest,) = self._space.digests(fresh[None])
+        self._proposed.add(digest)
+        if fresh is not end:
+            self._room.best[:] = fresh
+            self._meet(beliefs)
+        return fresh
+
+    def _neighbour(self, config: NDArray[np.int64], changes: int) -> NDArray[np.int64]:
+        """Return a candidate with some parameters drawn anew."""
+        columns = self._rng.choice(self._proposals.movable, changes)
+        drawn = config.copy()
+        drawn[columns] = self._rng.integers(0, self._proposals.sizes[columns])
+        return drawn
 
     def _meet(self, beliefs: Beliefs) -> int:
         """Remember the parts of the end of a search, which will be told; return how many are new."""
