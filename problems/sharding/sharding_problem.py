@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from bbo_suite import Evaluations, Graph, Parts, Problem, Space, Status, Structure, UserError
 from bbo_suite.core.task import Capacity
-from bbo_suite.parts.pairs import PairDecomposition
 
 from .graph import IMPOSSIBLE, ShardingGraph
 from .mesh import Mesh
 from .references import REFERENCES, SOURCE, Reference
 
 if TYPE_CHECKING:
+    from bbo_suite.parts.pairs import PairDecomposition
+
     from .program import ShardedProgram
 
 VERSION = "1"
@@ -155,6 +156,8 @@ class ShardingProblem(Problem):
         )
 
     def _decomposition(self) -> PairDecomposition:
+        from bbo_suite.parts.pairs import PairDecomposition
+
         graph = self.graph
         n, m = len(graph.sizes), len(graph.edges)
         first = np.concatenate([np.arange(n), graph.edges[:, 0]])

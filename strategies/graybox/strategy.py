@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Decomposition, Parts, Strategy, Task
-from bbo_suite.parts.pairs import PairDecomposition
+from bbo_suite import Decomposition, Parts, Strategy, Structure, Task
 
 from ..annealing import Annealing, AnnealingOptions
-from ..pair_graph import PairSearch
-from .credit_search import CreditSearch
 from .options import GrayBoxOptions
-from .part_search import PartSearch
+
+if TYPE_CHECKING:  # Numba takes half a second to import: only a run pays for it
+    from ..pair_graph import PairSearch
+    from .credit_search import CreditSearch
+    from .part_search import PartSearch
 
 
 class GrayBox(Strategy):
@@ -46,12 +47,26 @@ class GrayBox(Strategy):
     def __init__(self, task: Task, budget: int, rng: Generator, options: GrayBoxOptions) -> None:
         super().__init__(task, budget, rng, options)
         declared = task.structure
-        self._search: PartSearch | PairSearch | CreditSearch | Annealing = CreditSearch(task, rng)
-        parts = None if declared is None or not options.describe else declared.parts
-        if declared is not None and isinstance(parts, PairDecomposition) and _is_followed(parts, task):
-            self._search = PairSearch(task.space, task.default, declared, budget, rng)
-        elif declared is not None and parts is not None and _is_followed(parts, task):
-            self._search = PartSearch(task.space, task.default, declared, options, rng)
+        described = options.describe and declared and declared.parts and _is_followed(declared.parts, task)
+        self._search: PartSearch | PairSearch | CreditSearch | Annealing
+        self._search = self._described(declared) if described and declared else self._undescribed()
+
+    def _described(self, declared: Structure) -> PartSearch | PairSearch:
+        """Return the search for a task that says which parts a candidate has."""
+        from bbo_suite.parts.pairs import PairDecomposition
+
+        from ..pair_graph import PairSearch
+        from .part_search import PartSearch
+
+        space, default = self.task.space, self.task.default
+        if isinstance(declared.parts, PairDecomposition):
+            return PairSearch(space, default, declared, self.budget, self.rng)
+        return PartSearch(space, default, declared, self.options, self.rng)
+
+    def _undescribed(self) -> CreditSearch:
+        from .credit_search import CreditSearch
+
+        return CreditSearch(self.task, self.rng)
 
     def ask(self, n: int) -> NDArray:
         """Return at most 20 candidates: first the default, then the ends of virtual searches."""

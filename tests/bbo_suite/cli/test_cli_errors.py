@@ -88,7 +88,7 @@ def test_wrong_number_of_other_commands(suite, toy, arguments, words):
 
 @pytest.mark.parametrize(
     "name",
-    ["ehrlich/32x32-a@x", "ordering/small-a@x", "recorded/gcc-huffman@x", "gcc/base64@x", "gcc/base64#2",
+    ["ehrlich/32x32-a@x", "ordering/small-a@x", "recorded/gcc-huffman@x", "gcc/base64#2",
      "triton/matmul-4096@x", "llvm/base64#2", "halide/blur#1", "ORDERING/small-a"],
 )  # fmt: skip
 def test_a_variant_that_a_family_does_not_have(suite, name):
