@@ -1,7 +1,8 @@
-"""The tree stays light, so that a shallow clone is quick."""
+"""The tree stays light, so that a shallow clone is quick; and a wheel holds all of it."""
 
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -32,3 +33,19 @@ def test_no_large_file_and_a_small_tree():
     assert len(sizes) > 100
     assert {name: size for name, size in sizes.items() if size > FILE_BYTES} == {}
     assert sum(sizes.values()) <= TREE_BYTES
+
+
+def test_a_wheel_holds_every_folder_and_every_file_of_data():
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    roots = {folder: package for package, folder in declared["package-dir"].items()}
+    files = [Path(name) for name in tracked() if name.split("/")[0] in roots]
+    folders = {".".join([roots[path.parts[0]], *path.parent.parts[1:]]) for path in files if path.suffix == ".py"}
+    assert folders == set(declared["packages"])
+    places = {package: ROOT / folder for folder, package in roots.items()}
+    data = {
+        path
+        for package, patterns in declared["package-data"].items()
+        for pattern in patterns
+        for path in places[package.split(".")[0]].joinpath(*package.split(".")[1:]).glob(pattern)
+    }
+    assert {ROOT / path for path in files if path.suffix not in (".py", ".md")} <= data

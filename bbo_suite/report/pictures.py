@@ -48,21 +48,12 @@ def compared_rows(frame: pd.DataFrame, scores: Scores) -> pd.DataFrame:
 def pictures(frame: pd.DataFrame, only_results: bool = False) -> list[Picture]:
     """Return every figure, drawn or with the reason why this study does not support it.
 
-    Figures of many pages are drawn by several processes.
-
     Args:
       only_results: the frame has only the last row of each run, so leave out figures that need every evaluation.
     """
-    from joblib import Parallel, delayed
-
     from ..figures import FIGURES
-    from ..figures.study_figure import PANELS
 
-    jobs = -1 if frame["problem"].nunique() > PANELS else 1
-    shown = [figure for figure in FIGURES.values() if figure.only_results or not only_results]
-    longest_first = sorted(shown, key=lambda figure: not figure.paged)
-    drawn = Parallel(jobs, backend="multiprocessing")(delayed(_picture)(figure, frame) for figure in longest_first)
-    return [drawn[longest_first.index(figure)] for figure in shown]
+    return [_picture(figure, frame) for figure in FIGURES.values() if figure.only_results or not only_results]
 
 
 def _picture(figure: StudyFigure, frame: pd.DataFrame) -> Picture:
