@@ -13,6 +13,7 @@ from .compiler import Compiler
 from .cursor import CHANGE, DESCRIBE, KEY, Cursor, Function
 from .decomposition import Decomposition, Description
 from .handles import handle, load
+from .users import set_and_touch, users_of
 
 _COMPILER = Compiler(Path(__file__).parent)
 
@@ -67,16 +68,16 @@ class PairDecomposition(Decomposition):
         self.length = int((starts + sizes[first] * width).max())
         self.feature_names = (*feature_names, "index 1", "index 2")
         p, paired = len(first), np.flatnonzero(second >= 0)
-        users = np.concatenate([first, second[paired]])
-        order = np.argsort(users, kind="stable")
+        depends, owners = np.concatenate([first, second[paired]]), np.concatenate([np.arange(p), paired])
+        users, parts = users_of(depends, owners, len(sizes))
         self._pairs = _Pairs(
             config=np.zeros(len(sizes), np.int64),
             first=np.ascontiguousarray(first, np.int64),
             second=np.ascontiguousarray(np.where(second < 0, first, second), np.int64),
             width=np.where(second < 0, 0, width).astype(np.int64),
             starts=np.ascontiguousarray(starts, np.int64),
-            users=np.searchsorted(users[order], np.arange(len(sizes) + 1)).astype(np.int64),
-            parts=np.concatenate([np.arange(p), paired])[order].astype(np.int64),
+            users=users,
+            parts=parts,
             features=np.ascontiguousarray(features, np.float64),
         )
         self._handle = handle(self._pairs)
@@ -110,14 +111,7 @@ _TYPE = types.NamedTuple((*[types.Array(types.int64, 1, "C")] * 7, types.Array(t
 @_COMPILER.callback(CHANGE)
 def _change(address: int, columns: NDArray, values: NDArray, touched: NDArray) -> int:
     pairs: Any = load(address, _TYPE)
-    count = 0
-    for i in range(len(columns)):
-        pairs.config[columns[i]] = values[i]
-        for j in range(pairs.users[columns[i]], pairs.users[columns[i] + 1]):
-            if count < len(touched):
-                touched[count] = pairs.parts[j]
-            count += 1
-    return count if count <= len(touched) else -1
+    return set_and_touch(columns, values, pairs.config, pairs.users, pairs.parts, touched)
 
 
 @_COMPILER.callback(KEY)

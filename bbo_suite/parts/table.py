@@ -13,6 +13,7 @@ from .compiler import Compiler
 from .cursor import CHANGE, DESCRIBE, KEY, Cursor, Function
 from .decomposition import Decomposition, Description
 from .handles import handle, load, mix
+from .users import set_and_touch, users_of
 
 _COMPILER = Compiler(Path(__file__).parent)
 _compiled = _COMPILER.function(runtime=False)
@@ -63,15 +64,14 @@ class TableDecomposition(Decomposition):
         d = len(numbers)
         lengths = [len(columns) for columns in depends]
         columns, owners = np.concatenate(depends).astype(np.int64), np.repeat(np.arange(len(depends)), lengths)
-        order = np.argsort(columns, kind="stable")
-        users = np.searchsorted(columns[order], np.arange(d + 1))
+        users, parts = users_of(columns, owners, d)
         self.feature_names = (*feature_names, *(f"parameter {i}" for i in range(max(lengths))))
         self._table = _Table(
             config=np.zeros(d, np.int64),
             starts=np.concatenate([[0], np.cumsum(lengths)]),
             columns=columns,
-            users=users.astype(np.int64),
-            parts=owners[order].astype(np.int64),
+            users=users,
+            parts=parts,
             contents=np.ascontiguousarray(contents, np.uint64),
             counts=np.ascontiguousarray(counts, np.float64),
             features=np.ascontiguousarray(features, np.float64),
@@ -127,14 +127,7 @@ def _describe(table: _Table, configs: NDArray, keys: NDArray, features: NDArray)
 @_COMPILER.callback(CHANGE)
 def _change(address: int, columns: NDArray, values: NDArray, touched: NDArray) -> int:
     table: Any = load(address, _TYPE)
-    count = 0
-    for i in range(len(columns)):
-        table.config[columns[i]] = values[i]
-        for j in range(table.users[columns[i]], table.users[columns[i] + 1]):
-            if count < len(touched):
-                touched[count] = table.parts[j]
-            count += 1
-    return count if count <= len(touched) else -1
+    return set_and_touch(columns, values, table.config, table.users, table.parts, touched)
 
 
 @_COMPILER.callback(KEY)

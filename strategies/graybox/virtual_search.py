@@ -85,19 +85,8 @@ def anneal(
         else:
             temperature = heat * _COOLING ** (-read / readings)
             count = propose(proposals, room.config, room.columns, room.values, room.random)
-        for i in range(count):
-            room.old[i] = room.config[room.columns[i]]
-        moved = change(handle, room.columns[:count], room.values[:count], room.touched) if count > 0 else 0
-        if moved < 0:
-            moved = len(room.held)
-            for place in range(moved):
-                room.touched[place] = place
-        difference = 0.0
-        for i in range(moved):
-            place = room.touched[i]
-            room.before[i] = room.held[place]
-            room.held[place] = price(key_of, describe, handle, place, beliefs, taste)
-            difference += room.held[place] - room.before[i]
+        moved = _change(count, change, handle, room)
+        difference = _price_again(moved, key_of, describe, handle, beliefs, taste, room)
         read += moved + 1 if step >= len(copies) else 0
         step += 1
         if _accepts(difference, temperature, room):
@@ -112,6 +101,39 @@ def anneal(
                 room.held[room.touched[i]] = room.before[i]
             change(handle, room.columns[:count], room.old[:count], room.touched)
     room.scale[2] = np.exp(room.scale[0] / max(1.0, room.scale[1]))
+
+
+@compiled(runtime=False)
+def _change(count: int, change: Callable[..., Any], handle: int, room: Room) -> int:
+    """Make the move of `count` parameters in `room`, and return the number of places it touched."""
+    for i in range(count):
+        room.old[i] = room.config[room.columns[i]]
+    moved = change(handle, room.columns[:count], room.values[:count], room.touched) if count > 0 else 0
+    if moved >= 0:
+        return moved
+    for place in range(len(room.held)):
+        room.touched[place] = place
+    return len(room.held)
+
+
+@compiled(runtime=False)
+def _price_again(
+    moved: int,
+    key_of: Callable[..., Any],
+    describe: Callable[..., Any],
+    handle: int,
+    beliefs: Beliefs,
+    taste: Taste,
+    room: Room,
+) -> float:
+    """Price the touched places again and return by how much the cost changes."""
+    difference = 0.0
+    for i in range(moved):
+        place = room.touched[i]
+        room.before[i] = room.held[place]
+        room.held[place] = price(key_of, describe, handle, place, beliefs, taste)
+        difference += room.held[place] - room.before[i]
+    return difference
 
 
 @compiled(runtime=False)

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbo_suite.parts.cursor import Cursor
+from bbo_suite.parts.cursor import KEY, Cursor, Function
 from bbo_suite.parts.decomposition import Decomposition, Description
+from bbo_suite.parts.handles import load
 
-from ..compiled import compiled
+from ..compiled import COMPILER, compiled
 
 
 class FollowedDecomposition(Decomposition):
@@ -57,6 +58,18 @@ class FollowedDecomposition(Decomposition):
 def _read(describe: Any, handle: int, places: NDArray, features: NDArray) -> None:  # noqa: ANN401
     for i in range(len(places)):
         describe(handle, places[i], features[i])
+
+
+def key_reader(cursor_type: object) -> Function:
+    """Return the function that reads the key of a part, of cursors with `keys` and `places` (see `KEY`)."""
+
+    @COMPILER.callback(KEY)
+    def _read_key(address: int, place: int, key: NDArray) -> float:
+        cursor = load(address, cursor_type)
+        key[0] = cursor.keys[place]
+        return cursor.places.runs[place] if key[0] != 0 else 0.0
+
+    return Function(_read_key, KEY)
 
 
 @compiled(runtime=False)

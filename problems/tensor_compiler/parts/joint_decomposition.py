@@ -6,7 +6,7 @@ import numpy as np
 from numba import typeof
 from numpy.typing import NDArray
 
-from bbo_suite.parts.cursor import CHANGE, DESCRIBE, KEY, Cursor, Function
+from bbo_suite.parts.cursor import CHANGE, DESCRIBE, Cursor, Function
 from bbo_suite.parts.handles import handle, load
 
 from ..compiled import COMPILER
@@ -16,7 +16,7 @@ from ..hardware.machine import Machine, Rate
 from ..joint.flat_row import FlatRow
 from ..layout.layout_pass import LayoutPass
 from .compiled_layout import new_compiled
-from .followed import FollowedDecomposition, report, reported
+from .followed import FollowedDecomposition, key_reader, report, reported
 from .joint_candidate import Candidate, Side, compare, fuse, key_of, lay_out_again, set_columns, take_settings
 from .places import places_of
 from .tuned_kernel import FEATURES, read_tuned_kernel
@@ -70,7 +70,7 @@ def _functions(cursor_type: object, side_type: object) -> tuple[Function, Functi
     """Return the functions of a cursor."""
 
     @COMPILER.callback(CHANGE)
-    def set_parameters(address: int, columns: NDArray, values: NDArray, touched: NDArray) -> int:
+    def _set_parameters(address: int, columns: NDArray, values: NDArray, touched: NDArray) -> int:
         cursor, count = load(address, cursor_type), 0
         now, before = load(cursor.handles[0], side_type), load(cursor.handles[1], side_type)
         flips, tuned, relaid = set_columns(columns, values, cursor)
@@ -88,18 +88,12 @@ def _functions(cursor_type: object, side_type: object) -> tuple[Function, Functi
             count = report(place, key_of(place, cursor, now.made), cursor.keys, touched, count)
         return reported(count, touched)
 
-    @COMPILER.callback(KEY)
-    def read_key(address: int, place: int, key: NDArray) -> float:
-        cursor = load(address, cursor_type)
-        key[0] = cursor.keys[place]
-        return cursor.places.runs[place] if key[0] != 0 else 0.0
-
     @COMPILER.callback(DESCRIBE)
-    def read_features(address: int, place: int, features: NDArray) -> None:
+    def _read_features(address: int, place: int, features: NDArray) -> None:
         cursor = load(address, cursor_type)
         made = load(cursor.handles[0], side_type).made
         i = made.numbering.node[place]
         take_settings(place, i, cursor, made)
         read_tuned_kernel(i, made.target.arrays, cursor.paper, cursor.unlimited, made.state, features)
 
-    return Function(set_parameters, CHANGE), Function(read_key, KEY), Function(read_features, DESCRIBE)
+    return Function(_set_parameters, CHANGE), key_reader(cursor_type), Function(_read_features, DESCRIBE)

@@ -8,7 +8,7 @@ import numpy as np
 from numba import typeof
 from numpy.typing import NDArray
 
-from bbo_suite.parts.cursor import CHANGE, DESCRIBE, KEY, Cursor, Function
+from bbo_suite.parts.cursor import CHANGE, DESCRIBE, Cursor, Function
 from bbo_suite.parts.handles import handle, load
 
 from ..compiled import COMPILER, compiled
@@ -22,7 +22,7 @@ from ..hardware.machine import Machine
 from ..layout.in_place import Source, first_nodes, lay_out
 from ..layout.layout_pass import LayoutPass
 from .compiled_layout import Compiled, new_compiled, same
-from .followed import FollowedDecomposition, report, reported
+from .followed import FollowedDecomposition, key_reader, report, reported
 from .places import Places, number_places, places_of
 
 
@@ -82,7 +82,7 @@ def _functions(cursor_type: object, compiled_type: object) -> tuple[Function, Fu
     """Return the functions of a cursor."""
 
     @COMPILER.callback(CHANGE)
-    def set_parameters(address: int, columns: NDArray, values: NDArray, touched: NDArray) -> int:
+    def _set_parameters(address: int, columns: NDArray, values: NDArray, touched: NDArray) -> int:
         cursor = load(address, cursor_type)
         for i in range(len(columns)):
             cursor.layouts[columns[i]] = values[i]
@@ -94,19 +94,13 @@ def _functions(cursor_type: object, compiled_type: object) -> tuple[Function, Fu
             _compile(cursor.layouts, cursor.source, cursor.plans, cursor.paper, cursor.places, before)
         return reported(_compare(before, cursor.keys, touched), touched)
 
-    @COMPILER.callback(KEY)
-    def read_key(address: int, place: int, key: NDArray) -> float:
-        cursor = load(address, cursor_type)
-        key[0] = cursor.keys[place]
-        return cursor.places.runs[place] if key[0] != 0 else 0.0
-
     @COMPILER.callback(DESCRIBE)
-    def read_features(address: int, place: int, features: NDArray) -> None:
+    def _read_features(address: int, place: int, features: NDArray) -> None:
         cursor = load(address, cursor_type)
         now = load(cursor.handles[0], compiled_type)
         read_kernel(now.numbering.node[place], now.target.arrays, cursor.paper, now.state, features)
 
-    return Function(set_parameters, CHANGE), Function(read_key, KEY), Function(read_features, DESCRIBE)
+    return Function(_set_parameters, CHANGE), key_reader(cursor_type), Function(_read_features, DESCRIBE)
 
 
 @compiled()
