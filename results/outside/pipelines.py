@@ -1,0 +1,84 @@
+"""LLVM's whole pipelines against -Oz and GCC's flags against -Os, on six programs each, with 1,000 evaluations.
+
+    python results/outside/pipelines.py llvm-pipelines [--seeds 1] [--strategies annealing,random] [--table]
+    python results/outside/pipelines.py gcc
+
+Runs are kept under `results/pipelines-BUDGET`, one seed after another, and resumed. Writes `pipelines.csv`, a row for
+each run of both families, and prints the geometric means; README.md says what they show.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import pandas as pd
+import typer
+
+import bbo_suite
+from bbo_problems.programs_c import large_names
+from bbo_suite.stats.significance import signed_rank_p
+from bbo_suite.store.summary import summarise
+
+HERE = Path(__file__).parent
+FAMILIES = {"llvm-pipelines": "", "gcc": "@wide"}
+"""Each family and its variant."""
+STRATEGIES = ("annealing", "evolution", "local", "mbo", "random")
+COLUMNS = ["problem", "strategy", "seed", "evaluations", "unique", "failed", "default", "best", "speedup"]
+SECONDS = ["strategy_seconds", "evaluation_seconds"]
+
+
+def make(family: str, strategies: list[str], seeds: int, budget: int) -> None:
+    """Make the runs that are missing."""
+    where = {"study": f"pipelines-{budget}", "results": HERE.parent}
+    for seed in range(seeds):
+        for name in large_names():
+            problem = f"{family}/{name}{FAMILIES[family]}"
+            bbo_suite.run(strategies, problem, budget=budget, seed=seed, batch=20, jobs=1, quiet=True, **where)
+            print(seed, name, flush=True)
+
+
+def gathered(budget: int) -> pd.DataFrame:
+    """Return one row for each complete run."""
+    folders = sorted(path.parent for path in (HERE.parent / f"pipelines-{budget}").glob("*/end.json"))
+    return pd.DataFrame([summarise(folder) for folder in folders])[COLUMNS + SECONDS]
+
+
+def means(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return for each family and strategy the geometric mean over programs of the speedup, and p against `random`.
+
+    A program's speedup is the geometric mean of its runs. The test is Wilcoxon's, over programs.
+    """
+    runs = runs.assign(family=runs["problem"].str.split("/").str[0], log=np.log(runs["speedup"]))
+    logs = runs.pivot_table(index="strategy", columns=["family", "problem"], values="log")
+    found = []
+    for (family, strategy), own in runs.groupby(["family", "strategy"]):
+        mine = logs.loc[strategy, family].dropna()
+        row = {"family": family, "strategy": strategy, "programs": len(mine), "runs": len(own)}
+        row |= {"geometric mean": np.exp(mine.mean()), "least": np.exp(mine.min()), "most": np.exp(mine.max())}
+        if strategy != "random" and "random" in logs.index:
+            both = logs[family].loc[[strategy, "random"]].dropna(axis="columns")
+            row |= {"ahead of random": int((both.loc[strategy] > both.loc["random"]).sum())}
+            row |= {"p": signed_rank_p(both.loc[strategy], both.loc["random"]) if both.shape[1] > 1 else np.nan}
+        found.append(row | {"seconds a run": own[SECONDS].sum(axis=1).mean()})
+    return pd.DataFrame(found)
+
+
+def main(
+    family: Annotated[str, typer.Argument(help="llvm-pipelines or gcc")],
+    seeds: int = 1,
+    strategies: str = ",".join(STRATEGIES),
+    budget: int = 1_000,
+    table: Annotated[bool, typer.Option("--table", help="Only the tables of what is there.")] = False,
+) -> None:
+    """Make the runs that are missing, in one process, and write the table of all."""
+    if not table:
+        make(family, strategies.split(","), seeds, budget)
+    runs = gathered(budget)
+    runs.to_csv(HERE / "pipelines.csv", index=False, float_format="%.6g")
+    print(means(runs).to_string(index=False, float_format="%.4f"))
+
+
+if __name__ == "__main__":
+    typer.run(main)
