@@ -18,6 +18,7 @@ from ..core.evaluation import default_value, evaluate
 from ..core.problem import Evaluations, Problem, Status
 from ..core.program import Change
 from ..core.space import Space
+from ..core.task import Structure
 from ..errors import UserError
 from ..parts.parts import Parts
 from ..registry import Registry
@@ -109,6 +110,15 @@ class SeveralProblem(Problem):
             logs = dataclasses.replace(parts, costs=np.log(parts.costs))
         return np.exp(logs.sums() / len(self.programs))
 
+    def structure(self) -> Structure | None:
+        """Return the interactions, if all programs declare the same ones, with the features that all have; or None."""
+        first, *others = (program.structure() for program in self.programs)
+        if first is None or any(other is None or not _interact_alike(first, other) for other in others):
+            return None
+        columns = [i for i in range(len(first.feature_names)) if all(_has_feature(other, first, i) for other in others)]
+        names = tuple(first.feature_names[i] for i in columns)
+        return Structure(first.starts, first.neighbours, first.features[:, columns], names)
+
     def fingerprint(self) -> str:
         """Return a text that changes with any of the programs."""
         content = "|".join((str(_FORMAT), *(program.fingerprint() for program in self.programs)))
@@ -138,6 +148,19 @@ class SeveralProblem(Problem):
     def usage(self) -> str:
         """Return how to use what is pasted for each program."""
         return f"for each program: {self.programs[0].usage()}"
+
+
+def _interact_alike(a: Structure, b: Structure) -> bool:
+    return np.array_equal(a.starts, b.starts) and np.array_equal(a.neighbours, b.neighbours)
+
+
+def _has_feature(structure: Structure | None, other: Structure, column: int) -> bool:
+    """True if a structure has a feature of another one, with the same numbers in the same place."""
+    return (
+        structure is not None
+        and other.feature_names[column] in structure.feature_names[column : column + 1]
+        and np.array_equal(structure.features[:, column], other.features[:, column])
+    )
 
 
 def _means(ratios: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bbo_suite
-from bbo_suite import Evaluations, Problem, Space, Status, UserError, choice, product
+from bbo_suite import Evaluations, Problem, Space, Status, Structure, UserError, choice, product
 from bbo_suite.conformance.kit import problem_rules
 from bbo_suite.core.constraint import Constraint, listed
 from bbo_suite.core.evaluation import evaluate
@@ -55,6 +55,37 @@ def test_a_candidate_that_fails_on_one_program_fails_and_the_reason_names_it():
     result = evaluate(problem, np.array([[2, 0, 0], [1, 0, 0]], np.int8), with_parts=True)
     assert result.status.tolist() == [Status.COMPILE_ERROR, Status.OK] and result.reasons == {0: "b: no 2"}
     assert sorted(result.parts.costs[:2]) == [2.0, np.inf]
+
+
+def declared(neighbours, sizes=(1.0, 2.0, 3.0), names=("size", "depth")):
+    starts = np.cumsum([0, *map(len, neighbours)])
+    features = np.column_stack([sizes, np.ones(3)]).astype(np.float32)
+    return Structure(starts, np.array([i for row in neighbours for i in row], np.int32), features, names)
+
+
+PAIR, CHAIN = [[1], [0], []], [[1], [0, 2], [1]]
+
+
+@pytest.mark.parametrize(
+    ("declarations", "features"),
+    [
+        ((declared(PAIR), declared(PAIR)), ("size", "depth")),
+        ((declared(PAIR), declared(PAIR, sizes=(1.0, 2.0, 4.0))), ("depth",)),  # numbers of one program
+        ((declared(PAIR), declared(PAIR, names=("size", "width"))), ("size",)),
+        ((declared(PAIR), declared(CHAIN)), None),
+        ((declared(PAIR), None), None),
+        ((None, None), None),
+    ],
+)
+def test_interactions_and_features_that_all_programs_have_are_passed_on(declarations, features):
+    programs = [Weighted("a"), Weighted("b")]
+    for program, declaration in zip(programs, declarations, strict=True):
+        program.structure = lambda declaration=declaration: declaration
+    structure = SeveralProblem(programs).structure()
+    assert (structure and structure.feature_names) == features
+    if structure is not None:
+        assert structure.starts.tolist() == [0, 1, 2, 2] and structure.neighbours.tolist() == [1, 0]
+        assert structure.features.shape == (3, len(features)) and structure.parts is None
 
 
 @pytest.mark.parametrize("rule", problem_rules(lambda: Registry().load(TWO)), ids=lambda rule: rule[0])
