@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import njit, typeof, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
@@ -16,6 +16,7 @@ from .compiler import Compiler
 _intrinsic: Any = intrinsic
 _compiled = Compiler(Path(__file__).parent).function(runtime=False)
 _njit: Any = njit
+_TYPES: dict[str, Any] = {}
 _uncached = _njit(_nrt=False)  # a cache would name the classes of the problems' tuples, which may be gone later
 
 
@@ -29,10 +30,21 @@ def handle(value: tuple[Any, ...]) -> NDArray[np.uint8]:
     return memory
 
 
-@_intrinsic
+def name_of_type(value: tuple[Any, ...]) -> str:
+    """Return a name of a tuple's numba type for `load`.
+
+    A compiled function that is made within another keeps what it takes from there as part of the name of its code in
+    the cache. Types change that name, since numba numbers them as they come; their own names do not.
+    """
+    kind = typeof(value)
+    _TYPES[kind.name] = kind
+    return kind.name
+
+
+@_intrinsic(prefer_literal=True)
 def load(context: Any, address: Any, kind: Any) -> Any:  # noqa: ANN401 - numba's own types
-    """Return the tuple of a handle; `kind` is its numba type. For code that does not count references."""
-    value = kind.instance_type
+    """Return the tuple of a handle; `kind` is its numba type or a name of it. For code that counts no references."""
+    value = _TYPES[kind.literal_value] if isinstance(kind, types.StringLiteral) else kind.instance_type
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
         return builder.load(builder.inttoptr(arguments[0], target.get_value_type(value).as_pointer()))

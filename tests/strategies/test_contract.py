@@ -16,11 +16,17 @@ SLOW = {
 """Rules for which rl compiles networks for further spaces, which takes ten seconds each."""
 
 
+LONG = {"graybox", "mbo", "portfolio", "rl"}
+"""Strategies that compile or train much: all rules together take five seconds or more."""
+
+
 def rules_of(name):
     return {(name, words): rule for words, rule in strategy_rules(STRATEGIES[name])}
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in LONG else []) for name in STRATEGIES]
+)
 def test_every_rule_holds(name):
     """In one test, because the rules share runs."""
     for (_, words), rule in rules_of(name).items():

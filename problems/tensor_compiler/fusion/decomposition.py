@@ -6,12 +6,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numba import typeof
 from numpy.typing import NDArray
 
 from bbo_suite.parts.cursor import CHANGE, DESCRIBE, KEY, Cursor, Function
 from bbo_suite.parts.decomposition import Decomposition, Description
-from bbo_suite.parts.handles import handle, load
+from bbo_suite.parts.handles import handle, load, name_of_type
 
 from ..compiled import COMPILER, compiled
 from ..hardware.kernel_row import KERNEL_WIDTH, Kernel
@@ -53,7 +52,7 @@ class FusionDecomposition(Decomposition):
 
     @cached_property
     def _functions(self) -> tuple[Function, Function, Function]:
-        kind = typeof(self._arrays)
+        kind = name_of_type(self._arrays)
 
         @COMPILER.callback(CHANGE)
         def set_parameters(address: int, columns: NDArray, values: NDArray, touched: NDArray) -> int:

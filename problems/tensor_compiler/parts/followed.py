@@ -60,7 +60,7 @@ def _read(describe: Any, handle: int, places: NDArray, features: NDArray) -> Non
         describe(handle, places[i], features[i])
 
 
-def key_reader(cursor_type: object) -> Function:
+def key_reader(cursor_type: str) -> Function:
     """Return the function that reads the key of a part, of cursors with `keys` and `places` (see `KEY`)."""
 
     @COMPILER.callback(KEY)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import typeof
 from numpy.typing import NDArray
 
 from bbo_suite.parts.cursor import CHANGE, DESCRIBE, Cursor, Function
-from bbo_suite.parts.handles import handle, load
+from bbo_suite.parts.handles import handle, load, name_of_type
 
 from ..compiled import COMPILER
 from ..fusion.columns import Counter
@@ -57,7 +56,7 @@ class JointDecomposition(FollowedDecomposition):
             unlimited=unlimited,
             places=self._places,
         )
-        functions = _functions(typeof(arrays), typeof(sides[0]))
+        functions = _functions(name_of_type(arrays), name_of_type(sides[0]))
         return Cursor(*functions, handle(arrays), len(self.runs), len(FEATURES), (self, arrays, sides, memories))
 
     def _side(self) -> Side:
@@ -66,7 +65,7 @@ class JointDecomposition(FollowedDecomposition):
         return Side(made, new_inputs(len(made.target.arrays.kind), len(made.target.arrays.edge), d))
 
 
-def _functions(cursor_type: object, side_type: object) -> tuple[Function, Function, Function]:
+def _functions(cursor_type: str, side_type: str) -> tuple[Function, Function, Function]:
     """Return the functions of a cursor."""
 
     @COMPILER.callback(CHANGE)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import typeof
 from numpy.typing import NDArray
 
 from bbo_suite.parts.cursor import CHANGE, DESCRIBE, Cursor, Function
-from bbo_suite.parts.handles import handle, load
+from bbo_suite.parts.handles import handle, load, name_of_type
 
 from ..compiled import COMPILER, compiled
 from ..fusion.columns import Tally
@@ -74,11 +73,11 @@ class LayoutDecomposition(FollowedDecomposition):
             self._paper,
             self._places,
         )
-        functions = _functions(typeof(arrays), typeof(sides[0]))
+        functions = _functions(name_of_type(arrays), name_of_type(sides[0]))
         return Cursor(*functions, handle(arrays), len(self.runs), len(FEATURES), (self, arrays, sides, memories))
 
 
-def _functions(cursor_type: object, compiled_type: object) -> tuple[Function, Function, Function]:
+def _functions(cursor_type: str, compiled_type: str) -> tuple[Function, Function, Function]:
     """Return the functions of a cursor."""
 
     @COMPILER.callback(CHANGE)

@@ -172,6 +172,7 @@ print(problem.structure().parts.describe(problem.default[None]).keys.sum())
 """
 
 
+@pytest.mark.slow
 def test_keys_are_the_same_in_another_process():
     other = subprocess.run([sys.executable, "-c", KEYS], capture_output=True, text=True, check=True).stdout
     problem = bbo_suite.problem("tile/rnn")

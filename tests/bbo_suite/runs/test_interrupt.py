@@ -141,6 +141,7 @@ def test_an_interrupt_while_a_command_starts_is_one_word(tmp_path, place):
             def find_spec(self, name, path, target=None):
                 if name == {"bbo_suite.core.task" if place == "script" else place!r}:
                     os.kill(os.getpid(), signal.SIGINT)
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell makes background jobs ignore it
         sys.meta_path.insert(0, Finder())"""
     (tmp_path / "sitecustomize.py").write_text(code)
     start = ["-c", "import sys; sys.argv[0] = '/bin/bbo-suite'; from bbo_suite.__main__ import main; main()"]

@@ -15,6 +15,7 @@ from bbo_problems.scratchpad.network.model import DEFAULTS
 from bbo_problems.scratchpad.network.plan import needed
 from bbo_problems.scratchpad.problem import ScratchpadProblem
 
+pytestmark = pytest.mark.slow  # half a minute of compiling
 SIDE = 64
 WHOLE = SIDE * SIDE * 2
 """Bytes of a square tensor of the chain below."""
@@ -140,6 +141,5 @@ def test_an_operator_moves_less_with_more_memory_and_alone_they_add_up():
     assert best[-1] == 6 * WHOLE
 
 
-@pytest.mark.slow
 def test_a_stored_default_is_what_the_passes_make():
     assert json.loads(DEFAULTS.read_text())["transition@1MiB"] == compiled("transition@1MiB")

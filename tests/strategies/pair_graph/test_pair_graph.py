@@ -15,6 +15,7 @@ from bbo_suite.core.strategy import tell
 from bbo_suite.core.task import Capacity
 from bbo_suite.parts.pairs import PairDecomposition
 
+pytestmark = pytest.mark.slow  # twenty seconds of compiling
 EDGES = np.array([[0, 1], [1, 2], [2, 3], [0, 3], [1, 3], [4, 5], [2, 5]])
 SIZES = np.array([3, 2, 4, 3, 1, 3])
 

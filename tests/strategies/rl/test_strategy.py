@@ -59,6 +59,7 @@ def test_no_candidate_is_proposed_twice():
     assert len(np.unique(rows, axis=0)) > 0.95 * len(rows)
 
 
+@pytest.mark.slow
 def test_the_batch_size_does_not_change_when_the_policy_learns():
     small, large = (search(300, batch)[1] for batch in (1, 200))
     assert len(small) == len(large) == 300

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -49,6 +53,11 @@ def steps(problem: Problem, seed: int, count: int) -> list[tuple[np.ndarray, np.
     return found
 
 
+COMPILES = [pytest.param(family, marks=pytest.mark.slow) for family in ("layout", "joint")]
+"""Their cursors take half a minute to compile."""
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["layout/rnn", "layout/rnn@v4", "joint/rnn"])
 def test_a_walk_has_the_parts_of_each_candidate_and_tells_what_changes(name: str) -> None:
     problem = loaded(name)
@@ -63,7 +72,7 @@ def test_a_walk_has_the_parts_of_each_candidate_and_tells_what_changes(name: str
         assert sorted(part[:2] for part in held.values() if part[1]) == parts_at(cursor) == told(problem, config)
 
 
-@pytest.mark.parametrize("family", ["fusion", "layout", "tile", "flags", "joint"])
+@pytest.mark.parametrize("family", ["fusion", "tile", "flags", *COMPILES])
 def test_a_description_tells_no_cost(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = loaded(f"{family}/rnn")
     configs = np.vstack([problem.default_row()[None], problem.space.sample(3, np.random.default_rng(0))])
@@ -83,6 +92,25 @@ def test_a_single_kernel_is_the_only_part_of_its_task(family: str) -> None:
     assert len(problem.structure().parts.describe(problem.default[None]).keys) == 1
 
 
+FOLLOW = """
+import sys, numba, numpy as np, bbo_suite
+[numba.typeof(np.zeros((1,) * n)) for n in range(1, int(sys.argv[1]))]
+problem = bbo_suite.problem("fusion/rnn")
+problem.structure().parts.cursor(problem.default_row())
+"""
+
+
+@pytest.mark.slow
+def test_a_process_that_met_other_types_before_finds_the_compiled_code(tmp_path: Path) -> None:
+    counts = []
+    for types in ("1", "9"):
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+        subprocess.run([sys.executable, "-c", FOLLOW, types], env=environment, check=True)
+        counts.append(len(list(tmp_path.rglob("*.nbc"))))
+    assert 0 < counts[0] == counts[1]
+
+
+@pytest.mark.slow
 def test_a_candidate_that_overflows_names_the_kernels_and_keeps_the_costs_of_the_others() -> None:
     problem = loaded("joint/rnn")
     configs = problem.space.sample(4, np.random.default_rng(0))
@@ -94,6 +122,7 @@ def test_a_candidate_that_overflows_names_the_kernels_and_keeps_the_costs_of_the
     assert [features[key][fits] for key in result.parts.keys.tolist()] == (~failing).tolist()
 
 
+@pytest.mark.slow
 def test_layouts_are_taken_back_after_other_decisions_changed() -> None:
     problem = loaded("joint/rnn")
     config, passes = problem.default_row(), problem.structure().passes
