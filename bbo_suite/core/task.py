@@ -67,6 +67,7 @@ class Structure:
       passes: the chain of passes that the parameters belong to, if there is one.
       parts: says which parts any candidate has, if the problem can say so without an evaluation.
       capacity: a limit on what all parameters use together, if there is one; a candidate above it fails.
+      is_paired: true if the cost is a sum of terms that depend on one parameter each, or on two that interact.
     """
 
     starts: NDArray[np.int64]
@@ -79,6 +80,7 @@ class Structure:
     passes: MultiPass | None = None
     parts: Decomposition | None = None
     capacity: Capacity | None = None
+    is_paired: bool = False
 
     def __repr__(self) -> str:
         """Return the number of interactions, the names of the features, the graph and the passes."""
@@ -88,6 +90,7 @@ class Structure:
         parts += [] if self.passes is None else [f"passes: {', '.join(self.passes.passes)}"]
         parts += [] if self.parts is None else [f"features of parts: {', '.join(self.parts.feature_names)}"]
         parts += [] if self.capacity is None else [f"capacity {self.capacity.limit:,}"]
+        parts += ["costs of pairs"] if self.is_paired else []
         return f"Structure({'; '.join(parts)})"
 
 

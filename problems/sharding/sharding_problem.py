@@ -153,6 +153,7 @@ class ShardingProblem(Problem):
             capacity=None
             if graph.limit is None
             else Capacity(graph.firsts, graph.usages, graph.begins, graph.ends, graph.limit),
+            is_paired=True,
         )
 
     def _decomposition(self) -> PairDecomposition:

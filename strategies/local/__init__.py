@@ -1,5 +1,6 @@
 """Local search on the structure that a problem declares."""
 
-from .strategy import LocalOptions, LocalSearch
+from .options import LocalOptions
+from .strategy import LocalSearch
 
 __all__ = ["LocalOptions", "LocalSearch"]

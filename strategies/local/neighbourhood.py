@@ -29,7 +29,7 @@ class Neighbourhood:
         self.alike, self.places = np.arange(d), list[NDArray[np.int64]]()
         if structure is not None:
             self.starts, self.neighbours = structure.starts, structure.neighbours
-            self.alike = _number_rows(np.column_stack([structure.features, task.space.sizes]))
+            self.alike = number_rows(np.column_stack([structure.features, task.space.sizes]))
             self.places = _places(structure)
 
     def of(self, column: int) -> NDArray[np.int32]:
@@ -44,7 +44,7 @@ class Neighbourhood:
         return np.unique(np.concatenate([columns, reached]))
 
 
-def _number_rows(features: NDArray[np.float64]) -> NDArray[np.int64]:
+def number_rows(features: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return the same number for equal rows, compared byte by byte."""
     rows = np.ascontiguousarray(features)
     if not rows.size:
