@@ -3,7 +3,7 @@
     python results/outside/pipelines.py llvm-pipelines [--seeds 1] [--strategies annealing,random] [--table]
     python results/outside/pipelines.py gcc
 
-Runs are kept under `results/pipelines-BUDGET`, one seed after another, and resumed. Writes `pipelines.csv`, a row for
+Runs are kept under `results/FAMILY-BUDGET`, one seed after another, and resumed. Writes `pipelines.csv`, a row for
 each run of both families, and prints the geometric means; README.md says what they show.
 """
 
@@ -31,7 +31,7 @@ SECONDS = ["strategy_seconds", "evaluation_seconds"]
 
 def make(family: str, strategies: list[str], seeds: int, budget: int) -> None:
     """Make the runs that are missing."""
-    where = {"study": f"pipelines-{budget}", "results": HERE.parent}
+    where = {"study": f"{family}-{budget}", "results": HERE.parent}
     for seed in range(seeds):
         for name in large_names():
             problem = f"{family}/{name}{FAMILIES[family]}"
@@ -41,8 +41,8 @@ def make(family: str, strategies: list[str], seeds: int, budget: int) -> None:
 
 def gathered(budget: int) -> pd.DataFrame:
     """Return one row for each complete run."""
-    folders = sorted(path.parent for path in (HERE.parent / f"pipelines-{budget}").glob("*/end.json"))
-    return pd.DataFrame([summarise(folder) for folder in folders])[COLUMNS + SECONDS]
+    folders = [path.parent for family in FAMILIES for path in (HERE.parent / f"{family}-{budget}").glob("*/end.json")]
+    return pd.DataFrame([summarise(folder) for folder in sorted(folders)])[COLUMNS + SECONDS]
 
 
 def means(runs: pd.DataFrame) -> pd.DataFrame:

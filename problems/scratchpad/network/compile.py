@@ -7,9 +7,10 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from .decode import decode, evaluate
+from .decode import decode
+from .evaluation import evaluate
 from .machine import Machine
-from .plan import measure
+from .memory import measure
 from .solve import room, solve, workspace
 
 _LONGEST = 5

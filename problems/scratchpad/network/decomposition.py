@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from bbo_suite.parts.decomposition import Decomposition, Description
 
-from .decode import FEATURES, parts
+from .evaluation import FEATURES, parts
 from .machine import Machine
 
 

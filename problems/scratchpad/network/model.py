@@ -13,8 +13,9 @@ from bbo_suite import Evaluations, Parts, Status, Structure
 from bbo_suite.core.problem import NO_CHANGE
 
 from ..model import Model
-from .decode import decode, evaluate
+from .decode import decode
 from .decomposition import NetworkDecomposition
+from .evaluation import evaluate
 from .instances import split
 from .machine import GRANULE, Machine
 from .networks import NETWORKS

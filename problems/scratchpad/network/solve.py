@@ -11,7 +11,8 @@ from bbo_suite.parts.handles import load
 
 from ..compiled import compiled
 from .arrays import DIMS, OPERANDS
-from .plan import NORMAL, SLICE, buffer, slice_size
+from .groups import NORMAL, SLICE
+from .memory import buffer, slice_size
 from .state import STATE
 from .traffic import traffic, whole
 
