@@ -20,7 +20,8 @@ BATCH = 20
 _ATTEMPTS, _WIDER = 3, 3.0
 _NEIGHBOURS = 40
 """Attempts to find a candidate that was not proposed before."""
-_LEAST_READINGS = 500
+_LEAST_READINGS = 3000
+"""Also where decisions are few: an improvement may need several changes at once, and shorter searches miss it."""
 _MOST_COPIES = 4000
 _CAUTION = 2.0
 _SAFE, _RISKY = 0.03, 0.3

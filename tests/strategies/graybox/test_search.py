@@ -67,6 +67,10 @@ def test_it_finds_the_best_of_every_kernel(toy):
     assert gaps(toy, 400)[-1] < 0.05
 
 
+def test_few_evaluations_suffice_where_decisions_are_few(toy):
+    assert gaps(toy, 61)[-1] < 0.1
+
+
 def test_it_avoids_parts_that_fail():
     assert gaps(Kernels(failing=True), 400)[-1] < 0.3
 
@@ -87,7 +91,7 @@ def test_noise_costs_little(toy):
 
 
 def test_equal_seeds_find_the_same(toy):
-    assert gaps(toy, 100) == gaps(toy, 100)
+    assert gaps(toy, 41) == gaps(toy, 41)
 
 
 def test_models_know_parts_that_were_not_measured(toy):
