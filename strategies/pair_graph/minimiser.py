@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from bbo_suite.core.task import Capacity
 
 from .elimination import Work, eliminate, work
+from .joining import Joined, joined
 from .network import IMPOSSIBLE, Network, Pairs, active, network
 
 _ENTRIES = 20_000_000
@@ -26,12 +27,12 @@ _TIMES = 20.0
 class Minimiser:
     """Searches an assignment of least cost within a capacity.
 
-    Each step sets all nodes but a few to the exact minimum given those few, which are drawn anew (`eliminate`). Costs
-    contain prices for the capacity at each time: a price rises where the limit is broken, and falls where room is left
-    (subgradients of the Lagrangian, Held and Karp 1971). Two steps of three see perturbed costs (perturb and MAP,
-    Papandreou and Yuille 2011). A round of steps begins at the best candidate; half of the rounds leave out all values
-    that cannot be part of a candidate that is cheaper by some share (`active`), which leads straight to such candidates
-    where there are any.
+    Nodes that determine each other are one (`joined`). Each step sets all nodes but a few to the exact minimum given
+    those few, which are drawn anew (`eliminate`). Costs contain prices for the capacity at each time: a price
+    rises where the limit is broken, and falls where room is left (subgradients of the Lagrangian, Held and Karp 1971).
+    Two steps of three see perturbed costs (perturb and MAP, Papandreou and Yuille 2011). A round of steps begins at the
+    best candidate; half of the rounds leave out all values that cannot be part of a candidate that is cheaper by some
+    share (`active`), which leads straight to such candidates where there are any.
 
     Args:
       pairs: the costs.
@@ -76,8 +77,10 @@ class Minimiser:
         if self._steps % _STILL:
             scale = min(self.cost, self._total) * 10 ** self._rng.uniform(*_SHAKES)
             nodes = nodes + scale * self._rng.gumbel(size=len(nodes))
-        eliminate(net, nodes, places, self._largest, _SHUFFLE, self._rng, self._work)
-        self._state = net.values[net.firsts[:-1] + places]
+        small = self._joined
+        config = places[small.leaders]
+        eliminate(small.network, small.nodes(nodes), config, self._largest, _SHUFFLE, self._rng, self._work)
+        self._state = net.values[net.firsts[:-1] + small.expand(config)]
         cost = self._measure(self._state)
         if cost < self.cost:
             self.best, self.cost = self._state.copy(), cost
@@ -90,7 +93,8 @@ class Minimiser:
         self._state, self._total = self.best, total(self._pairs, self.best)
         self._kept = active(self._pairs, min(share * self._total, IMPOSSIBLE / 2))
         self._network: Network = network(self._pairs, self._kept)
-        self._work: Work = work(self._network, _ENTRIES)
+        self._joined: Joined = joined(self._network)
+        self._work: Work = work(self._joined.network, _ENTRIES)
 
     def _inside(self) -> NDArray[np.int64]:
         """Return where the values of the state are among the kept ones; another one where the value was left out."""

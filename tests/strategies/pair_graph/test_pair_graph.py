@@ -8,6 +8,7 @@ import pytest
 from bbo_strategies.graybox import GrayBox, GrayBoxOptions
 from bbo_strategies.pair_graph.elimination import eliminate, work
 from bbo_strategies.pair_graph.exploration import Exploration
+from bbo_strategies.pair_graph.joining import joined
 from bbo_strategies.pair_graph.minimiser import Minimiser, total, used
 from bbo_strategies.pair_graph.network import IMPOSSIBLE, Pairs, active, network
 from bbo_suite import Parts, Space, Structure, Task
@@ -55,6 +56,29 @@ def test_small_tables_keep_nodes_and_never_make_it_worse(seed):
         assert kept > 0
         assert total(pairs, config) <= before
         before = total(pairs, config)
+
+
+def test_nodes_that_determine_each_other_are_one():
+    """Nodes 0, 3 and 5 have three values; node 3 goes with another one of node 0, in both of their edges."""
+    pairs = graph(0)
+    table = np.full((3, 3), IMPOSSIBLE)
+    table[np.arange(3), [2, 0, 1]] = [4.0, 5.0, 6.0]
+    tables = pairs.tables.copy()
+    tables[pairs.starts[3] : pairs.starts[3] + 9] = table.ravel()
+    pairs = pairs._replace(tables=tables)
+    net = network(pairs, np.ones(len(pairs.nodes), bool))
+    small = joined(net)
+    assert small.owners[0] == small.owners[3]
+    assert len(small.leaders) == len(SIZES) - 1
+    nodes = small.nodes(net.nodes)
+    for row in every():
+        config = row[small.leaders]
+        whole = small.expand(config)
+        assert whole[3] == [2, 0, 1][row[0]]
+        of_edges = small.network.starts + config[small.network.first] * small.network.sizes[small.network.second]
+        cost = nodes[small.network.firsts[:-1] + config].sum()
+        cost += small.network.tables[of_edges + config[small.network.second]].sum()
+        assert min(cost, IMPOSSIBLE) == min(total(pairs, whole), IMPOSSIBLE)
 
 
 def test_values_that_are_left_out_are_in_no_better_candidate():
