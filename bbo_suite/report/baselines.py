@@ -16,15 +16,17 @@ def baselines(scores: Scores) -> Table:
         runs = [run for run in scores.compared if run.problem == problem]
         for name, speedup in sorted(_known(runs).items(), key=lambda item: -item[1]):
             found = [scores.speedup(run) for run in runs]
-            better = sum(value > speedup for value in found)
-            cells = [table.text(problem), table.text(name), table.speedup(speedup), table.speedup(max(found))]
-            rows.append([*cells, table.number(better / len(found), f"{better} of {len(found)}")])
-    columns = ["problem", "baseline", "its speedup", "best run", "runs that are better"]
+            best, better = max(found), sum(value > speedup for value in found)
+            cells = [table.text(problem), table.text(name), table.speedup(speedup), table.speedup(best)]
+            gap = table.number(speedup / best - 1, f"{speedup / best - 1:+.2%}") if best > 0 else table.text("–")
+            rows.append([*cells, gap, table.number(better / len(found), f"{better} of {len(found)}")])
+    columns = ["problem", "baseline", "its speedup", "best run", "gap of the best run", "runs that are better"]
     return Table("baselines", "Baselines that the problems know", _NOTE, columns, rows)
 
 
 _NOTE = """Speedup over the compiler's default. As stored at the start of the first run that knows them; a baseline need
-not be in the space that was searched."""
+not be in the space that was searched. Gap: by how much the best run costs more than the baseline; less than 0 if it
+costs less. On a problem with published results this says more than the speedup."""
 
 
 def _known(runs: list[RunSummary]) -> dict[str, float]:

@@ -37,6 +37,8 @@ def test_baselines_are_stored_drawn_and_tabulated(study, tmp_path):
     assert "-O3" in named and "beyond the axis: " in named and "-O0 0.64" in named
     (table,) = [table for table in page(read_study("s", tmp_path)).tables if table.name == "baselines"]
     assert [(row[1].text, row[2].number) for row in table.rows] == list(known.items())
+    assert [row[4].number for row in table.rows] == [row[2].number / row[3].number - 1 for row in table.rows]
+    assert table.rows[2][4].text == f"{(default / 8) / table.rows[2][3].number - 1:+.2%}"
     assert [row[-1].text for row in table.rows] == ["0 of 2", "0 of 2", "2 of 2"]
 
 
