@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,9 @@ from bbo_suite import Strategy, Task
 from .descent import Costs
 from .iterated_search import IteratedSearch
 from .options import LocalOptions
-from .tied_search import TiedSearch
+
+if TYPE_CHECKING:
+    from .tied_search import TiedSearch
 
 
 class LocalSearch(Strategy):
@@ -48,7 +50,12 @@ class LocalSearch(Strategy):
         super().__init__(task, budget, rng, options)
         is_paired = task.structure is not None and task.structure.is_paired
         self._search: TiedSearch | IteratedSearch
-        self._search = (TiedSearch if is_paired else IteratedSearch)(task, budget, rng, options)
+        if is_paired:
+            from .tied_search import TiedSearch  # it needs scipy, which takes long to import
+
+            self._search = TiedSearch(task, budget, rng, options)
+        else:
+            self._search = IteratedSearch(task, budget, rng, options)
 
     def ask(self, n: int) -> NDArray:
         """Return at most `n` candidates; no rows if nothing can change."""
