@@ -37,6 +37,8 @@ def search(path: Path, strategy: str, seed: int, seconds: float) -> Iterator[tup
     best, spent = np.inf, 0
     while spent < BUDGET and time.process_time() - began < seconds:
         rows = searching.ask(min(100, BUDGET - spent))
+        if not len(rows):
+            break
         result = evaluate(problem, rows, with_parts=found.uses_parts)
         tell(searching, rows, result.values, result.parts)
         spent += len(rows)

@@ -16,8 +16,6 @@ from .minimiser import Minimiser
 _BATCH = 20
 _EXPLORING = 0.5
 """The largest share of the budget for exploration."""
-_NEW = 2e-4
-"""Exploration ends when a candidate has a smaller share of all parts that is unknown."""
 _STEPS = 3
 
 
@@ -25,9 +23,10 @@ class PairSearch:
     """The search for tasks whose parts depend on one or two parameters each.
 
     First come candidates with as many unknown parts as possible (`Exploration`): most of them fail where pairs are
-    impossible, but they tell what pairs cost. When a candidate would tell less than 0.02 % of all costs, or half of the
-    budget is spent, candidates come from exact minimisation (`Minimiser`) on the costs that are known; where a cost is
-    not, the median of those of its table stands for it until it is measured.
+    impossible, but they tell what pairs cost. When one would tell nothing new, or half of the budget is spent,
+    candidates come from minimisation (`Minimiser`) on the costs that are known; where a cost is not, the median of
+    those of its table stands for it until it is measured. When none can be better, the search learns what is still
+    unknown, and ends when nothing is.
 
     Args:
       space: of the candidates.
@@ -48,13 +47,17 @@ class PairSearch:
         self._explores = True
 
     def ask(self, n: int) -> NDArray:
-        """Return at most 20 candidates: the default, then explorations, then the ends of a few steps."""
+        """Return at most 20 candidates: the default, explorations, ends of a few steps; none if the best is proven."""
         if not self._told:
             return self._best[None].astype(self._space.dtype)
         rows: list[NDArray] = []
+        if self._minimiser is not None and self._minimiser.is_proven and self._minimiser.cost >= self._cost:
+            if not np.isnan(self._table.costs).any():
+                return np.empty((0, len(self._best)), self._space.dtype)
+            return np.array([self._exploration.draw()[0] for _ in range(min(n, _BATCH))], self._space.dtype)
         while self._explores and len(rows) < min(n, _BATCH):
             config, found = self._exploration.draw()
-            self._explores = found > _NEW * self._table.length and self._told + len(rows) < _EXPLORING * self._budget
+            self._explores = found > 0 and self._told + len(rows) < _EXPLORING * self._budget
             rows.append(config)
         return np.array(rows or self._minimised(min(n, _STEPS)), self._space.dtype)
 

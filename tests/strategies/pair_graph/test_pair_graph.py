@@ -11,6 +11,7 @@ from bbo_strategies.pair_graph.exploration import Exploration
 from bbo_strategies.pair_graph.joining import joined
 from bbo_strategies.pair_graph.minimiser import Minimiser, total, used
 from bbo_strategies.pair_graph.network import IMPOSSIBLE, Pairs, active, network
+from bbo_strategies.pair_graph.relaxation import Relaxation
 from bbo_suite import Parts, Space, Structure, Task
 from bbo_suite.core.strategy import tell
 from bbo_suite.core.task import Capacity
@@ -142,6 +143,8 @@ def test_graybox_finds_the_optimum_from_the_costs_of_parts(seed):
     search, best, spent = GrayBox(task, 80, np.random.default_rng(seed), GrayBoxOptions()), np.inf, 0
     while spent < 80:
         rows = search.ask(min(20, 80 - spent))
+        if not len(rows):  # the best is proven
+            break
         places = parts.places(rows)
         values = costs[places].sum(axis=1)
         p = places.shape[1]
@@ -154,3 +157,34 @@ def test_graybox_finds_the_optimum_from_the_costs_of_parts(seed):
         tell(search, rows, values, told)
         best, spent = min(best, values.min()), spent + len(rows)
     assert best == min(total(pairs, row) for row in every())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_candidate_costs_less_than_the_bound_says(seed):
+    pairs = graph(seed)
+    net = network(pairs, np.ones(len(pairs.nodes), bool))
+    costs, values = np.array([total(pairs, row) for row in every()]), pairs.firsts[:-1] + every()
+    relaxation = Relaxation(net, net.nodes, 1e4)
+    bounds = []
+    for _ in range(50):
+        relaxation.sweep()
+        bounds.append(relaxation.bound)
+        least = np.array([costs[(values == value).any(axis=1)].min() for value in range(len(pairs.nodes))])
+        assert (relaxation.least <= least + 1e-9).all()
+    assert (np.diff(bounds) >= -1e-9).all()
+    assert 0.9 * costs.min() <= bounds[-1] <= costs.min() + 1e-9
+
+
+def test_search_proves_the_best_within_a_capacity():
+    pairs = graph(0)
+    begins, ends = np.array([0, 0, 1, 1, 0, 2]), np.array([2, 2, 3, 3, 3, 3])
+    free = Capacity(pairs.firsts, pairs.usages.astype(np.int64), begins, ends, 10**9)
+    peaks = np.array([used(free, row).max() for row in every()])
+    costs = np.array([total(pairs, row) for row in every()])
+    for limit in np.unique(peaks)[[5, 10, -1]]:
+        capacity = Capacity(pairs.firsts, free.usages, begins, ends, int(limit))
+        search = Minimiser(pairs, capacity, every()[peaks.argmin()], np.random.default_rng(0))
+        for _ in range(300):
+            search.step()
+        assert search.cost == costs[(peaks <= limit) & (costs < IMPOSSIBLE)].min()
+    assert search.is_proven
