@@ -3,8 +3,9 @@
     python results/outside/pipelines.py llvm-pipelines [--seeds 1] [--strategies annealing,random] [--table]
     python results/outside/pipelines.py gcc
 
-Runs are kept under `results/FAMILY-BUDGET`, one seed after another, and resumed. Writes `pipelines.csv`, a row for
-each run of both families, and prints the geometric means; README.md says what they show.
+Runs are kept under `results/FAMILY-BUDGET`, one seed after another, and resumed. Adds a row for each run of both
+families to `pipelines.csv` and prints the geometric means; README.md says what they show. A run that is in the file is
+not made again: without its rows each takes up to twenty minutes.
 """
 
 from __future__ import annotations
@@ -22,27 +23,36 @@ from bbo_suite.stats.significance import signed_rank_p
 from bbo_suite.store.summary import summarise
 
 HERE = Path(__file__).parent
+TABLE = HERE / "pipelines.csv"
 FAMILIES = {"llvm-pipelines": "", "gcc": "@wide"}
 """Each family and its variant."""
 STRATEGIES = ("annealing", "evolution", "local", "mbo", "random")
 COLUMNS = ["problem", "strategy", "seed", "evaluations", "unique", "failed", "default", "best", "speedup"]
 SECONDS = ["strategy_seconds", "evaluation_seconds"]
+RUN = ["problem", "strategy", "seed", "evaluations"]
+"""What tells rows of the table apart."""
 
 
 def make(family: str, strategies: list[str], seeds: int, budget: int) -> None:
-    """Make the runs that are missing."""
+    """Make the runs that are missing; the table is up to date after each program."""
     where = {"study": f"{family}-{budget}", "results": HERE.parent}
     for seed in range(seeds):
         for name in large_names():
             problem = f"{family}/{name}{FAMILIES[family]}"
-            bbo_suite.run(strategies, problem, budget=budget, seed=seed, batch=20, jobs=1, quiet=True, **where)
+            known = set(table(budget)[RUN].itertuples(index=False, name=None))
+            missing = [strategy for strategy in strategies if (problem, strategy, seed, budget) not in known]
+            if missing:
+                bbo_suite.run(missing, problem, budget=budget, seed=seed, batch=20, jobs=1, quiet=True, **where)
+                table(budget).to_csv(TABLE, index=False, float_format="%.6g")
             print(seed, name, flush=True)
 
 
-def gathered(budget: int) -> pd.DataFrame:
-    """Return one row for each complete run."""
+def table(budget: int) -> pd.DataFrame:
+    """Return one row for each complete run: those in the file, and those whose folders are there."""
     folders = [path.parent for family in FAMILIES for path in (HERE.parent / f"{family}-{budget}").glob("*/end.json")]
-    return pd.DataFrame([summarise(folder) for folder in sorted(folders)])[COLUMNS + SECONDS]
+    made = pd.DataFrame([summarise(folder) for folder in folders], columns=COLUMNS + SECONDS)
+    both = pd.concat([found for found in (pd.read_csv(TABLE), made) if len(found)])
+    return both.drop_duplicates(RUN, keep="last").sort_values(RUN)
 
 
 def means(runs: pd.DataFrame) -> pd.DataFrame:
@@ -70,13 +80,13 @@ def main(
     seeds: int = 1,
     strategies: str = ",".join(STRATEGIES),
     budget: int = 1_000,
-    table: Annotated[bool, typer.Option("--table", help="Only the tables of what is there.")] = False,
+    only_table: Annotated[bool, typer.Option("--table", help="Only the tables of what is there.")] = False,
 ) -> None:
     """Make the runs that are missing, in one process, and write the table of all."""
-    if not table:
+    if not only_table:
         make(family, strategies.split(","), seeds, budget)
-    runs = gathered(budget)
-    runs.to_csv(HERE / "pipelines.csv", index=False, float_format="%.6g")
+    runs = table(budget)
+    runs.to_csv(TABLE, index=False, float_format="%.6g")
     print(means(runs).to_string(index=False, float_format="%.4f"))
 
 
