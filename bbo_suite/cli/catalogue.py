@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from ..core import options
-from ..core.evaluation import default_value
+from ..core.evaluation import default_value, working_baselines
 from ..core.knowledge import Knowledge, flags
 from ..core.space import Kind
 from ..core.strategy import Strategy
 from ..errors import UserError, did_you_mean
 from ..registry import Registry
+from ..store.identity import BASELINES, BOUND, PUBLISHED_IN
 
 
 def strategies(registry: Registry) -> list[dict[str, str]]:
@@ -100,7 +101,10 @@ def _problem_facts(registry: Registry, name: str) -> dict[str, Any]:
         "default": default_value(problem),
         "unit": problem.unit,
         "optimum": problem.optimum,
+        **({} if problem.bound is None else {BOUND: problem.bound}),
         "interactions": None if structure is None else len(structure.neighbours) // 2,
         "fingerprint": problem.fingerprint(),
         **problem.facts(),
+        BASELINES: working_baselines(problem),
+        **({PUBLISHED_IN: problem.published_in} if problem.published_in else {}),
     }

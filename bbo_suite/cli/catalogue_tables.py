@@ -9,12 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from rich.columns import Columns
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
 from ..core.knowledge import FLAGS
 from ..core.space import count_text
+from ..store.identity import BASELINES, BOUND, PUBLISHED_IN
 from .tables import fitting_table, wide_console
+
+_COMPARED = (BASELINES, BOUND, PUBLISHED_IN)
+"""Facts that are not printed with the others but in a table of their own."""
 
 
 def _table(*names: str) -> Table:
@@ -83,14 +88,30 @@ def fact_table(facts: dict[str, Any]) -> None:
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     for name, fact in facts.items():
-        if name not in ("id", "what", "options", "log10_candidates", *FLAGS):  # the last three are for programs
+        if name not in ("id", "what", "options", "log10_candidates", *FLAGS, *_COMPARED):  # some are for programs
             table.add_row(escape(name.replace("_", " ")), escape(_text(fact)))
     console.print(table)
+    _baseline_table(facts, console)
     options = _table("option", "type", "default", "meaning")
     for option in facts.get("options", []):
         options.add_row(*(escape(str(option[key])) for key in ("name", "type", "default", "help")))
     if options.row_count:
         console.print(options)
+
+
+def _baseline_table(facts: Mapping[str, Any], console: Console) -> None:
+    """Print what a problem knows to compare with, lowest cost first, and by how much its default costs more."""
+    known = dict(facts.get(BASELINES, {}))
+    least = next((name for name in ("optimum", BOUND) if facts.get(name) is not None), None)
+    known |= {least: facts[least]} if least else {}
+    table = _table("to compare with", "cost", "gap of the default")
+    for name, cost in sorted(known.items(), key=lambda item: item[1]):
+        gap = f"{facts['default'] / cost - 1:+,.2%}" if cost > 0 else "-"
+        table.add_row(escape(name), f"{cost:,.0f}" if cost == round(cost) else f"{cost:.6g}", gap)
+    if known:
+        console.print(table)
+    if PUBLISHED_IN in facts:
+        console.print(f"published in: {escape(facts[PUBLISHED_IN])}", highlight=False)
 
 
 def reflowed(text: str, width: int) -> str:

@@ -91,11 +91,12 @@ def explains(load: Load) -> None:
 
 
 def optimum_holds(load: Load) -> None:
-    """Declares no optimum that a candidate beats."""
+    """Declares no optimum and no bound that a candidate beats."""
     problem = load()
-    if problem.optimum is not None:
-        best = evaluate(problem, _candidates(problem)).values.min()
-        assert best >= problem.optimum * (1 - 1e-12), f"a candidate costs {best}, less than the optimum declared"
+    for what, least in (("optimum", problem.optimum), ("bound", problem.bound)):
+        if least is not None:
+            best = evaluate(problem, _candidates(problem)).values.min()
+            assert best >= least * (1 - 1e-12), f"a candidate costs {best}, less than the {what} declared"
 
 
 def structure_fits(load: Load) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TypedDict
 
@@ -129,3 +130,14 @@ def default_value(problem: Problem) -> float:
         word, reason = Status(int(result.status[0])).word, result.reasons.get(0, "no reason given")
         raise UserError(f"the default configuration of {problem.id} fails ({word}: {reason}); a default must work")
     return float(result.values[0])
+
+
+def working_baselines(problem: Problem) -> dict[str, float]:
+    """Return the costs that a problem knows besides its default's, by name, without those that failed.
+
+    Raises:
+      UserError: the problem raised an exception.
+    """
+    with error_boundary(f"problem {problem.id}", "baselines"):
+        known = {str(name): float(cost) for name, cost in problem.baselines().items()}
+    return {name: cost for name, cost in known.items() if math.isfinite(cost)}

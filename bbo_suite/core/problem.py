@@ -88,6 +88,10 @@ class Problem(ABC):
     space: Space
     default: NDArray
     optimum: float | None = None
+    bound: float | None = None
+    """No candidate costs less; for problems whose optimum is unknown."""
+    published_in: str = ""
+    """Where the costs in `baselines` and the bound are published; empty if this suite computes them."""
     id: str = ""
     noisy: bool = False
     """True if the costs of one candidate differ; then a run measures its best candidates again in the end."""

@@ -35,9 +35,10 @@ def draw(
     problems = list(dict.fromkeys(data["problem"]))
     figure, axes = style.panels(len(problems), 4.2, 3.3, 1.1 + 0.2 * len(highlight.looks) / 3)
     for ax, problem in zip(axes.flat, problems, strict=False):
-        _panel(ax, data[data["problem"] == problem], highlight, x)
+        known = speedups.get(problem, {})
+        _panel(ax, data[data["problem"] == problem], highlight, x, known)
         axis(ax)
-        baselines.draw(ax, speedups.get(problem, {}))
+        baselines.draw(ax, known)
         style.title(ax, problem)
     for ax in axes[:, 0]:
         ax.set_ylabel("best speedup over the default")
@@ -45,7 +46,7 @@ def draw(
     return figure
 
 
-def _panel(ax: Axes, data: pd.DataFrame, highlight: Highlight, x: str) -> None:
+def _panel(ax: Axes, data: pd.DataFrame, highlight: Highlight, x: str, known: dict[str, float]) -> None:
     ax.axhline(1, color="0.35", lw=1, ls=(0, (1, 2)))
     for place, strategy in enumerate(highlight.order(set(data["strategy"]))):
         curve = data[data["strategy"] == strategy]
@@ -57,6 +58,8 @@ def _panel(ax: Axes, data: pd.DataFrame, highlight: Highlight, x: str) -> None:
     least, most = data[x].min(), data[x].max()
     edge = max(1.1, (most / least) ** 0.05)
     ax.set(ylim=_limits(data), xscale="log", xlim=(least / edge, most * edge))  # set even if no speedup is finite
+    if ax.get_ylim()[1] > style.FAR:
+        style.log_speedups(ax.yaxis, *_positive_range(data, known), 0.09, 0.09)
 
 
 def _curve(ax: Axes, curve: pd.DataFrame, look: style.Look, x: str, place: int, named: bool) -> Iterator[Artist]:
@@ -77,6 +80,13 @@ def _limits(data: pd.DataFrame) -> tuple[float, float]:
     last = data.groupby("strategy")[["median", "lower"]].last().to_numpy()
     bottom = min(1 - 0.12 * (top - 1), last.min())
     return bottom - 0.03 * (top - bottom), top + 0.06 * (top - bottom)
+
+
+def _positive_range(data: pd.DataFrame, known: dict[str, float]) -> tuple[float, float]:
+    """Return the least and the most speedup for a log scale, on which there is room for all that is known, too."""
+    highest = data[["median", "upper"]].to_numpy()
+    last = data.groupby("strategy")[["median", "lower"]].last().to_numpy()
+    return last[last > 0].min(initial=1.0), max([*known.values(), highest[np.isfinite(highest)].max()])
 
 
 def caption(data: pd.DataFrame, highlight: Highlight, x_text: str) -> str:

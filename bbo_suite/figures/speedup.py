@@ -50,8 +50,10 @@ def draw(frame: pd.DataFrame, problems: Sequence[str] | None = None) -> tuple[Fi
     names = [highlight.labels[name] for name in strategies]
     figure, axes = style.panels(len(problems), 4.0, 0.29 * len(strategies) + 1.0, 0.6, sharey=True)
     for ax, problem in zip(axes.flat, problems, strict=False):
-        _panel(ax, data[data["problem"] == problem], strategies, highlight)
-        baselines.draw(ax, baselines.all_known(frame).get(problem, {}), vertical=True)
+        own, lines = data[data["problem"] == problem], baselines.all_known(frame).get(problem, {})
+        least, most = _panel(ax, own, strategies, highlight)
+        _limit(ax, least, most, [*own["mean"], *lines.values()])
+        baselines.draw_across_bars(ax, lines)
         style.title(ax, problem)
     axes.flat[0].set_yticks(range(len(names)), names)
     axes.flat[0].set_ylim(len(names) - 0.4, -0.6)  # the first at the top
@@ -70,7 +72,8 @@ def _shown(frame: pd.DataFrame) -> list[str]:
     return sorted(order if len(order) <= MOST else order[:BEST])
 
 
-def _panel(ax: Axes, data: pd.DataFrame, strategies: list[str], highlight: Highlight) -> None:
+def _panel(ax: Axes, data: pd.DataFrame, strategies: list[str], highlight: Highlight) -> tuple[float, float]:
+    """Draw the bars of a problem and return the range that they and their intervals take."""
     y = np.array([strategies.index(name) for name in data["strategy"]])
     mean, low, high = (data[column].to_numpy() for column in ("mean", "low", "high"))
     drawn = np.where(np.isfinite(mean), mean, 1)
@@ -86,13 +89,21 @@ def _panel(ax: Axes, data: pd.DataFrame, strategies: list[str], highlight: Highl
     ends = np.fmax(1, np.where(known, high, drawn))
     for place, value, end in zip(y, mean, ends, strict=True):
         ax.annotate(_text(value), (end, place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
-    least, most = min(1, np.where(known, low, drawn).min()), ends.max()
-    width = max(most - least, 1e-3)
-    ax.set_xlim(least - 0.04 * width, most + 0.27 * width)  # room for the numbers
     ax.axvline(1, color="0.35", lw=1)
     ax.set_xlabel("mean speedup")
-    ax.locator_params(axis="x", nbins=3)
     ax.grid(axis="y", visible=False)
+    return min(1, np.where(known, low, drawn).min()), ends.max()
+
+
+def _limit(ax: Axes, least: float, most: float, shown: list[float]) -> None:
+    """Give a range room for the numbers; far above the default, show all positive speedups on a log scale."""
+    if most > style.FAR:
+        positive = [value for value in shown if 0 < value < np.inf]
+        style.log_speedups(ax.xaxis, min([1, *positive]), max([most, *positive]), 0.04, 0.2)
+    else:
+        width = max(most - least, 1e-3)
+        ax.set_xlim(least - 0.04 * width, most + 0.27 * width)
+        ax.locator_params(axis="x", nbins=3)
 
 
 def _text(mean: float) -> str:

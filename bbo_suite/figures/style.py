@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
+from matplotlib.axis import Axis, XAxis, YAxis
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 from numpy.typing import NDArray
@@ -37,6 +37,8 @@ SETTINGS: Any = {
     "svg.hashsalt": "bbo_suite",
 }
 
+FAR = 10
+"""Speedups above are drawn on a log scale, on which one of 2 is still told from the default."""
 CAPTION = "caption"
 """The id of the text that is a figure's caption."""
 
@@ -144,6 +146,16 @@ def evaluations(ax: Axes) -> None:
     """Format the x axis for evaluations: log scale, plain numbers."""
     ax.set(xscale="log", xlabel="evaluations")
     _label(ax.xaxis, lambda value: f"{value:,.0f}" if value == round(value) else "")
+
+
+def log_speedups(axis: XAxis | YAxis, least: float, most: float, below: float, above: float) -> None:
+    """Give an axis of speedups a log scale with plain numbers, from the least to the most and these shares around."""
+    low, high = max(least, 1e-99), min(most, 1e99)  # no more is readable
+    room = high / low
+    limits = low / room**below, high * room**above
+    axis.axes.set(**{f"{axis.axis_name}lim": limits})  # first: else matplotlib looks for limits, and overflows
+    axis.axes.set(**{f"{axis.axis_name}scale": "log"})
+    _label(axis, lambda value: f"{value:,.4g}" if value < 1e4 else f"{value:,.0f}" if value < 1e7 else f"{value:.0e}")
 
 
 def seconds(axis: Axis) -> None:

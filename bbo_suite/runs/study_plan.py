@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-import math
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..core.evaluation import default_value
+from ..core.evaluation import default_value, working_baselines
 from ..core.knowledge import flags
 from ..core.problem import Problem
 from ..errors import UserError, error_boundary
@@ -21,7 +20,17 @@ from ..files.locks import acquired
 from ..files.writing import disk_errors, write_json
 from ..registry import Registry
 from ..store.folders import STUDY, has_begun
-from ..store.identity import BASELINES, CODE, NOISY, UNVERSIONED, Run, check_contents, check_identity
+from ..store.identity import (
+    BASELINES,
+    BOUND,
+    CODE,
+    NOISY,
+    PUBLISHED_IN,
+    UNVERSIONED,
+    Run,
+    check_contents,
+    check_identity,
+)
 from ..store.plan import RunName, add_planned, read_settings, share, stored_settings
 from .machine import facts
 from .strategy_code import code_facts
@@ -195,9 +204,8 @@ class StudyPlan:
             yield PlannedRun(run, self.path / name.folder, noted | self._code[name.strategy])
 
 
-def _baselines(problem: Problem) -> dict[str, dict[str, float]]:
-    """Return the key of `run.json` for the baselines that a problem knows and that work; nothing if there are none."""
-    with error_boundary(f"problem {problem.id}", "baselines"):
-        known = {str(name): float(cost) for name, cost in problem.baselines().items()}
-    working = {name: cost for name, cost in known.items() if math.isfinite(cost)}
-    return {BASELINES: working} if working else {}
+def _baselines(problem: Problem) -> dict[str, Any]:
+    """Return the keys of `run.json` for what a problem knows to compare with; without those of which there is none."""
+    bound = None if problem.bound is None else float(problem.bound)
+    known = {BASELINES: working_baselines(problem), BOUND: bound, PUBLISHED_IN: str(problem.published_in)}
+    return {key: value for key, value in known.items() if value not in ({}, None, "")}

@@ -29,6 +29,9 @@ NOISY = "noisy"
 BASELINES = "baselines"
 """The optional key of `run.json` with the costs that the problem knows besides the default's, by name."""
 
+BOUND, PUBLISHED_IN = "bound", "published_in"
+"""Optional keys of `run.json`: the cost that no candidate is below; where that and the baselines are published."""
+
 _KINDS: dict[str, Any] = {
     **dict.fromkeys(("problem", "fingerprint", "strategy", "unit"), str),
     **dict.fromkeys(("seed", "budget", "batch"), int),
@@ -98,10 +101,12 @@ def stored_head(path: Path) -> dict[str, Any] | None:
 
 
 def known_speedups(head: Mapping[str, Any]) -> dict[str, float]:
-    """Return the speedups over the default, by name, of the baselines and the optimum in a `run.json`."""
+    """Return the speedups over the default, by name, of the baselines and the optimum, or else bound, in `run.json`."""
     costs = dict(head.get(BASELINES) or {})
-    if head.get("optimum") is not None:
-        costs["optimum"] = head["optimum"]
+    for name in ("optimum", BOUND):
+        if head.get(name) is not None:
+            costs[name] = head[name]
+            break
     return {str(name): float(head["default"]) / cost for name, cost in costs.items() if cost > 0}
 
 

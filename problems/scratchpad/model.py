@@ -13,7 +13,7 @@ class Model(ABC):
     """The space, the costs and the parts of an instance.
 
     Attributes:
-      space, default, unit, optimum: as in `Problem`.
+      space, default, unit, bound, published_in: as in `Problem`.
       content: a text that changes when costs change.
     """
 
@@ -21,7 +21,8 @@ class Model(ABC):
     default: NDArray
     unit: str
     content: str
-    optimum: float | None = None
+    bound: float | None = None
+    published_in: str = ""
 
     @abstractmethod
     def evaluate(self, configs: NDArray, with_parts: bool) -> Evaluations:

@@ -41,7 +41,7 @@ class ScratchpadProblem(Problem):
         """
         self._model = _model(instance)
         self.space, self.default, self.unit = self._model.space, self._model.default, self._model.unit  # type: ignore[misc]
-        self.optimum = self._model.optimum
+        self.bound, self.published_in = self._model.bound, self._model.published_in
 
     @classmethod
     def from_file(cls, path: str) -> Self:

@@ -72,7 +72,8 @@ class ShardingProblem(Problem):
             self._build(instance.partition("@")[0], [mark for mark in marks if mark != PENALTY])
         self._evaluator = Evaluator(self.graph)
         self.reference: Reference | None = REFERENCES.get(self.graph.digest)
-        self.optimum = self.reference.optimum if self.reference else None
+        if self.reference:
+            self.optimum, self.bound, self.published_in = self.reference.optimum, self.reference.bound, SOURCE
 
     def _read(self, path: Path) -> None:
         from .contest_file import read
@@ -176,21 +177,15 @@ class ShardingProblem(Problem):
         return {} if self.reference is None else dict(self.reference.costs)
 
     def facts(self) -> dict[str, str]:
-        """Return the size of the graph, its memory limit, and what is published about it."""
+        """Return the program, the size of the graph and its memory limit."""
         graph, known = self.graph, self.reference
         free = int((graph.sizes > 1).sum())
-        facts = {
+        return {
             "program": known.program if known else graph.name or "unnamed",
             "nodes": f"{len(graph.sizes):,}, of which {free:,} have a choice",
             "edges": f"{len(graph.edges):,}",
             "memory limit": "none" if graph.limit is None else f"{graph.limit:,} bytes",
         }
-        if known:
-            bound = "" if known.bound is None else f"; no candidate costs less than {known.bound:,.0f}"
-            facts["best known"] = f"{known.best:,.0f}{bound}"
-            facts["published"] = "; ".join(f"{name} {cost:,.0f}" for name, cost in known.costs.items())
-            facts["source of results"] = SOURCE
-        return facts
 
     def usage(self) -> str:
         """Return what the numbers are."""

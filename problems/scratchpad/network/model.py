@@ -39,7 +39,7 @@ class NetworkModel(Model):
         self.default = self.space.unpack(self._known["default"])
         self.content = f"{_VERSION}|{instance}|{self._machine.network}"
         self._parts = NetworkDecomposition(self._machine)
-        self._compulsory = self._machine.network.compulsory(GRANULE)
+        self.bound = float(self._machine.network.compulsory(GRANULE))
 
     def evaluate(self, configs: NDArray, with_parts: bool) -> Evaluations:
         """Return the bytes of each candidate, and of each of its groups."""
@@ -81,7 +81,7 @@ class NetworkModel(Model):
         return {
             "capacity": f"{self._machine.capacity:,} bytes",
             "operators": f"{self._machine.ops:,}",
-            "compulsory traffic": f"{self._compulsory:,} bytes: inputs, weights and outputs, once each; a lower bound",
+            "compulsory traffic": f"{self.bound:,.0f} bytes: inputs, weights and outputs, once each; the bound",
         }
 
     def baselines(self) -> dict[str, float]:

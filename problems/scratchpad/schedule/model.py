@@ -15,7 +15,7 @@ from .arrays import ORDERS, arrays
 from .decomposition import ScheduleDecomposition
 from .evaluation import build, choose_alone, decode, evaluate, new_schedule
 from .group import new_group
-from .published import PUBLISHED
+from .published import PUBLISHED, SOURCE
 from .structure import structure
 from .workload import read
 
@@ -48,6 +48,8 @@ class ScheduleModel(Model):
         choose_alone(default, self._graph, self._group)
         self.default = default.astype(self.space.dtype)
         self.content = f"{_VERSION}|{self._workload.digest()}"
+        self._published = PUBLISHED.get(self._workload.digest(), {})
+        self.published_in = SOURCE if self._published else ""
         self._parts = ScheduleDecomposition(self._graph, self._schedule, self._group)
 
     def evaluate(self, configs: NDArray, with_parts: bool) -> Evaluations:
@@ -110,7 +112,7 @@ class ScheduleModel(Model):
 
     def baselines(self) -> dict[str, float]:
         """Return the costs that teams of the contest published for this graph."""
-        return dict(PUBLISHED.get(self._workload.digest(), {}))
+        return dict(self._published)
 
 
 def _traversal(order: int, across: int, down: int) -> list[int] | None:

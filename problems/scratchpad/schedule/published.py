@@ -11,7 +11,5 @@ _COSTS = {  # of instances 1, 5, 9 and 13
 _NAMES = ("TeamKorea, solver", "TeamKorea, agent", "curling-grad")
 
 PUBLISHED = {graph: dict(zip(_NAMES, costs, strict=True)) for graph, costs in _COSTS.items()}
-"""From the write-ups of TeamKorea (a solver and an agent) and of curling-grad, third in its track.
-
-Their readings of the rules differ from ours: curling-grad allows no tile larger than the native one.
-"""
+"""Costs by name. Readings of the rules differ from ours: curling-grad allows no tile larger than the native one."""
+SOURCE = "write-ups of TeamKorea (a solver and an agent) and of curling-grad, third in its track"
