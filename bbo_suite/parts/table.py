@@ -79,6 +79,11 @@ class TableDecomposition(Decomposition):
         )
         self._handle = handle(self._table)
 
+    @property
+    def is_separable(self) -> bool:
+        """Whether no parameter decides two parts."""
+        return bool(np.diff(self._table.users).max(initial=0) <= 1)
+
     def describe(self, configs: NDArray) -> Description:
         """Return the parts of `(n, d)` candidates."""
         n, p = len(configs), len(self._table.contents)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .compiled import compiled
 from .family_arrays import FamilyArrays, correct
 from .model_arrays import ModelArrays, predict
-from .price_table import EMPTY, PENDING, PREDICTED, PriceTable, find, keep
+from .price_table import EMPTY, KNOWN, PENDING, PREDICTED, PriceTable, find, keep
 from .randomness import normal
 
 
@@ -24,6 +24,7 @@ class Taste(NamedTuple):
       risk: the chance to fail above which a part counts as failing.
       draw: the number of the draw that the deviates belong to.
       penalty: the cost of a part that fails.
+      boredom: a factor for the costs of measured parts: above 1, new ones are preferred.
     """
 
     shift: float
@@ -31,6 +32,7 @@ class Taste(NamedTuple):
     risk: float
     draw: int
     penalty: float
+    boredom: float
 
 
 class Beliefs(NamedTuple):
@@ -72,6 +74,8 @@ def price(
             keep(table, slot, key, cost, spread, risk, PREDICTED)
     if risk > taste.risk:
         return count * taste.penalty
+    if state == KNOWN or state == PENDING:
+        cost *= taste.boredom
     if spread > 0.0:
         deviate = 0.0 if state == PENDING else taste.spread * normal(key, np.uint64(taste.draw))
         cost *= np.exp(spread * (taste.shift + deviate))

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from bbo_suite import Parts, Space, Structure
 from bbo_suite.parts.cursor import Cursor
 from bbo_suite.parts.parts import concatenated
+from bbo_suite.parts.table import TableDecomposition
 
 from .beliefs import Beliefs, Taste
 from .options import GrayBoxOptions
@@ -26,6 +27,9 @@ _MOST_COPIES = 4000
 _CAUTION = 2.0
 _SAFE, _RISKY = 0.03, 0.3
 _PENALTY = 10.0
+_EXPLORERS, _BOREDOM = 3.0, 2.0
+"""Where parts are apart, one candidate tries something new in all of them, and a failure of one hides no other: so many
+times more candidates explore, and measured parts count as so many times dearer to them."""
 
 
 class PartSearch:
@@ -44,6 +48,7 @@ class PartSearch:
     ) -> None:
         assert structure.parts is not None
         self._parts = structure.parts
+        self._apart = isinstance(structure.parts, TableDecomposition) and structure.parts.is_separable
         self._space, self._options, self._rng = space, options, rng
         self._proposals = proposals(space, structure)
         self._best, self._cost = default.astype(np.int64), np.inf
@@ -82,12 +87,14 @@ class PartSearch:
             self._meet(beliefs)
             return self._best[None].astype(self._space.dtype)
         n = min(n, BATCH)
-        start = self._end(self._best, self._copies(), beliefs, Taste(_CAUTION, 0.0, _SAFE, 0, penalty))
+        start = self._end(self._best, self._copies(), beliefs, Taste(_CAUTION, 0.0, _SAFE, 0, penalty, 1.0))
         none, draws, ends = np.zeros((0, 2), np.int64), float(self._options.draws), [self._fresh(start, beliefs)]
         for place in range(1, n):
-            shift = -1.0 if place >= n - round(self._options.explore * n) else 0.0
+            explores = place >= n - round((_EXPLORERS if self._apart else 1.0) * self._options.explore * n)
+            risk, boredom = (1.0, _BOREDOM) if explores and self._apart else (_RISKY, 1.0)
             self._draw += _ATTEMPTS
-            end = self._end(start, none, beliefs, Taste(shift, draws, _RISKY, self._draw, penalty))
+            taste = Taste(-float(explores), draws, risk, self._draw, penalty, boredom)
+            end = self._end(start, none, beliefs, taste)
             ends.append(self._fresh(end, beliefs))
         self._beliefs.grow(beliefs)
         return np.array(ends, self._space.dtype)

@@ -31,7 +31,8 @@ class GrayBox(Strategy):
     Where each part depends on one parameter or on two (`PairDecomposition`), the search is another: see `PairSearch`.
 
     Between a measured part and another at an alike place, a Gaussian process on what the regressor leaves unexplained
-    tells how much is known. The first candidate of a batch avoids what is unsure; a share prefers it.
+    tells how much is known. The first candidate of a batch avoids what is unsure; a share prefers it, three times as
+    large where no parameter decides two parts, since all of them can try something new at once.
 
     A task that tells costs of parts but does not declare them is searched by `CreditSearch`; one that tells no costs of
     parts, by `annealing`.

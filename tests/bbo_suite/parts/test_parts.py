@@ -56,6 +56,13 @@ def told(changed):
     return Changed()
 
 
+def test_a_table_knows_whether_parts_share_parameters():
+    shared = [np.array([0, 1]), np.array([1, 2])]
+    numbers, contents = np.zeros((3, 2)), np.zeros(2, np.uint64)
+    assert Knapsack().parts.is_separable
+    assert not TableDecomposition(shared, contents, np.ones(2), np.ones((2, 1)), ("one",), numbers).is_separable
+
+
 @pytest.mark.parametrize("rule", problem_rules(Knapsack), ids=lambda rule: rule[0])
 def test_a_problem_with_a_table_of_parts_follows_the_rules(rule):
     if "source" not in rule[0]:

@@ -71,6 +71,10 @@ def test_few_evaluations_suffice_where_decisions_are_few(toy):
     assert gaps(toy, 61)[-1] < 0.1
 
 
+def test_where_no_parameter_decides_two_parts_the_best_of_each_is_found(toy):
+    assert gaps(toy, 101)[-1] < 1e-9
+
+
 def test_it_avoids_parts_that_fail():
     assert gaps(Kernels(failing=True), 400)[-1] < 0.3
 
