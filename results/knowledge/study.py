@@ -38,6 +38,7 @@ TASKS = {
     "joint": ("bert-tiny-infer-b64-s128", "mobilenet-1.4-infer-b32", "resnet-50-infer-b1", "unet-32-infer-b1"),
     "llvm": ("sort", "huffman", "tree"),
     "gcc": ("sort", "huffman", "hash"),
+    "xla-tpu": ("attention", "dlrm"),
 }
 """Of fusion, the first program of each model and size that `results/landscape` found to have 100 to 4,000 decisions and
 a gain of 0.2 % or more. No setting of `graybox` was chosen on any of these models."""
@@ -69,6 +70,8 @@ CLAIMS = (
     Claim("llvm", 50, ("annealing",), 300),
     Claim("gcc", 200, ("annealing",), 1_000),
     Claim("gcc", 50, ("annealing",), 300),
+    Claim("xla-tpu", 200, ("annealing",), 1_000),
+    Claim("xla-tpu", 50, ("annealing",), 300),
 )
 DRAWN = ("fusion/resnet50", "fusion/transformer", "fusion/unet-256-infer-b1")
 LEVELS = {"annealing": "costs only", "mbo": "costs only", "local": "structure", "graybox": "costs of parts"}

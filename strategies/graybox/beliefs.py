@@ -74,7 +74,7 @@ def price(
             keep(table, slot, key, cost, spread, risk, PREDICTED)
     if risk > taste.risk:
         return count * taste.penalty
-    if state == KNOWN or state == PENDING:
+    if state in (KNOWN, PENDING):
         cost *= taste.boredom
     if spread > 0.0:
         deviate = 0.0 if state == PENDING else taste.spread * normal(key, np.uint64(taste.draw))
