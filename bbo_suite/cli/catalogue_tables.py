@@ -107,7 +107,7 @@ def _baseline_table(facts: Mapping[str, Any], console: Console) -> None:
     table = _table("to compare with", "cost", "gap of the default")
     for name, cost in sorted(known.items(), key=lambda item: item[1]):
         gap = f"{facts['default'] / cost - 1:+,.2%}" if cost > 0 else "-"
-        table.add_row(escape(name), f"{cost:,.0f}" if cost == round(cost) else f"{cost:.6g}", gap)
+        table.add_row(escape(name), f"{cost:,.0f}" if float(cost).is_integer() else f"{cost:.6g}", gap)
     if known:
         console.print(table)
     if PUBLISHED_IN in facts:
