@@ -22,9 +22,10 @@ class ScratchpadProblem(Problem):
     `scratchpad/bert@2MiB` is a network of ours. Decisions are the tiles, loops and buffers of each operator, which
     operators run block by block together, which tensors stay in the scratchpad, how tensors are stored, and which
     movements of data are eliminated. The cost is the bytes that move from and to DRAM. The default is what a compiler
-    finds that takes one kind of decision after another. `scratchpad:FILE` reads a problem of the MLSys 2026 contest:
-    which operations run as one group, on which tiles and in which order, and what stays in fast memory between groups.
-    Its default runs each operation alone.
+    finds that takes one kind of decision after another. With `@banks` at the end, candidates also decide which
+    dimension of each tensor lies across the banks of the scratchpad. `scratchpad:FILE` reads a problem of the MLSys
+    2026 contest: which operations run as one group, on which tiles and in which order, and what stays in fast memory
+    between groups. Its default runs each operation alone.
     """
 
     variant_marks: ClassVar[str] = ""

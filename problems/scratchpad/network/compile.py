@@ -30,6 +30,7 @@ class Compiler:
     def alone(self) -> NDArray[np.int64]:
         """Return the candidate in which each operator moves least by itself, and all tensors go through DRAM."""
         row = np.zeros(len(self._m.space), np.int64)
+        self._lay(row)
         self._roomy(row)
         for op in range(self._m.ops):
             self._solve(op, self._m.capacity, 1, row)
@@ -50,9 +51,10 @@ class Compiler:
         return float(values[0])
 
     def elimination(self, row: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Eliminate each movement of data, and store each tensor, as it helps."""
+        """Eliminate each movement of data, and store each tensor and lay it across the banks, as it helps."""
         columns = self._m.columns
-        chosen = [*columns.eliminate[columns.eliminate >= 0], *columns.store[columns.store >= 0]]
+        every = np.concatenate([columns.eliminate, columns.store, columns.bank])
+        chosen = every[every >= 0].tolist()
         for column in chosen:
             rows = np.tile(row, (int(self._m.space.sizes[column]), 1))
             rows[:, column] = np.arange(len(rows))
@@ -127,6 +129,17 @@ class Compiler:
                         return other
         return trial if self.bytes(trial) < self.bytes(other) else other
 
+    def _lay(self, row: NDArray[np.int64]) -> None:
+        """Lay each tensor across the banks as most of its users need it; of several such axes, the longest."""
+        for tensor, column in enumerate(self._m.columns.bank.tolist()):
+            clashes = []
+            for axis, length in enumerate(self._m.network.tensors[tensor].shape if column >= 0 else ()):
+                row[column] = axis
+                self._roomy(row)
+                clashes.append((int(self._m.plan.clash.sum()), -length, axis))
+            if clashes:
+                row[column] = min(clashes)[2]
+
     def _roomy(self, row: NDArray[np.int64]) -> None:
         """Set the plan of a candidate as if everything fitted."""
         self._m.limits[0] = _ROOMY
@@ -136,7 +149,12 @@ class Compiler:
     def _solve(self, op: int, capacity: int, step: int, row: NDArray[np.int64]) -> bool:
         """Write the best tiles, order and levels of an operator into a row and the plan; False if none fits."""
         m, plan = self._m, self._m.plan
-        served = plan.served[op].tobytes() + plan.blocks[op].tobytes() + plan.streams[op].tobytes()
+        served = (
+            plan.served[op].tobytes()
+            + plan.blocks[op].tobytes()
+            + plan.streams[op].tobytes()
+            + plan.across[op].tobytes()
+        )
         fast = plan.fast[m.net.tensors[op]].tobytes()
         key = (int(m.net.kinds[op]), capacity, step, served, fast)
         if key not in self._known:

@@ -10,11 +10,12 @@ from bbo_suite.parts.handles import load
 
 from ..compiled import compiled
 from .arrays import DIMS
+from .banks import lay, waiting
 from .groups import LONGEST, joins, open_group, serve, stream, tile
 from .memory import buffer, measure, needed
 from .state import STATE
 from .tensors import live, merge, store
-from .traffic import traffic, whole
+from .traffic import traffic
 
 
 @compiled(runtime=False, inline=False)
@@ -29,6 +30,7 @@ def decode(config: NDArray, at: int) -> bool:
     merge(config, at)
     store(config, at)
     live(config, at)
+    lay(config, at)
     head, fits = 0, True
     for op in range(len(net.moves)):
         plan.ends[op] = 0
@@ -120,11 +122,11 @@ def tile_alone(op: int, at: int) -> None:
 @compiled(runtime=False, inline=False)
 def _drop_tensor(head: int, end: int, at: int) -> bool:
     state: Any = load(at, STATE)
-    net, plan, granule = state.net, state.plan, state.limits[1]
+    net, plan = state.net, state.plan
     largest, chosen = -1, -1
     for t in range(len(net.ranks)):
-        if plan.resident[t] and plan.first[t] < end and plan.last[t] >= head and whole(net, t, granule) > largest:
-            largest, chosen = whole(net, t, granule), t
+        if plan.resident[t] and plan.first[t] < end and plan.last[t] >= head and waiting(t, at) > largest:
+            largest, chosen = waiting(t, at), t
     if chosen >= 0:
         plan.resident[chosen] = False
     return chosen >= 0

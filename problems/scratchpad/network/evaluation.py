@@ -42,6 +42,8 @@ def moved_by(op: int, end: int, at: int) -> int:
         tensor = net.tensors[op, x]
         root, served, result = plan.root[tensor], plan.served[op, x], x == net.reads[op]
         one, passes = plan.moved[op, x, 0], plan.moved[op, x, 1]
+        if served != NORMAL and plan.clash[op, x]:  # through DRAM, to lie otherwise
+            total += 2 * whole(net, root, granule)
         if served == NORMAL and not result:
             total += one * passes
         elif served == NORMAL:
@@ -106,7 +108,14 @@ def _key(head: int, at: int) -> np.uint64:
             root = plan.root[tensor]
             leaves = plan.output[root] or plan.last[root] >= end
             brought = plan.first[root] == op and net.roles[root] != 2
-            flags = plan.served[op, x] + 4 * plan.level[op, x] + 64 * leaves + 128 * brought + 256 * plan.output[root]
+            flags = (
+                plan.served[op, x]
+                + 4 * plan.level[op, x]
+                + 64 * leaves
+                + 128 * brought
+                + 256 * plan.output[root]
+                + 512 * plan.clash[op, x]
+            )
             key = mix(key, np.uint64(flags))
             for a in range(AXES):
                 key = mix(key, np.uint64(plan.fast[tensor, a]))

@@ -16,15 +16,20 @@ GRANULE = 64
 
 
 class Machine:
-    """What evaluation, the default and the parts of one instance share."""
+    """What evaluation, the default and the parts of one instance share.
 
-    def __init__(self, network: Network, capacity: int) -> None:
-        self.network, self.capacity = network, capacity
+    Args:
+      capacity: bytes of the scratchpad.
+      banks: over which one dimension of each tensor lies; 0 if it does not matter where data lies.
+    """
+
+    def __init__(self, network: Network, capacity: int, banks: int = 0) -> None:
+        self.network, self.capacity, self.banks = network, capacity, banks
         self.net = arrays(network)
-        self.columns, self.space, self.owners = columns(network, self.net)
+        self.columns, self.space, self.owners = columns(network, self.net, banks > 0)
         self.ops = len(network.operators)
         self.plan = new_plan(self.ops, len(network.tensors))
-        self.limits = np.array([capacity, GRANULE], np.int64)
+        self.limits = np.array([capacity, GRANULE, banks], np.int64)
         self._memory = handle(State(self.net, self.columns, self.plan, self.limits))
 
     @property

@@ -16,8 +16,8 @@ from .networks import NETWORKS
 
 def compiled(instance: str) -> dict[str, object]:
     """Return the default of an instance, the better of both orders of passes, and what other passes reach."""
-    name, capacity = split(instance)
-    machine = Machine(NETWORKS[name](), capacity)
+    name, capacity, banks = split(instance)
+    machine = Machine(NETWORKS[name](), capacity, banks)
     compiler = Compiler(machine)
     rows = compiler.default()
     moved = {what: int(compiler.bytes(row)) for what, row in rows.items()}

@@ -8,9 +8,10 @@ from bbo_suite.parts.handles import load
 
 from ..compiled import compiled
 from .arrays import DIMS
+from .banks import waiting
 from .groups import INSIDE, NORMAL, RESIDENT, SLICE
 from .state import STATE
-from .traffic import traffic, whole
+from .traffic import rounded, traffic
 
 
 @compiled(runtime=False, inline=False)
@@ -55,7 +56,8 @@ def slice_size(op: int, at: int) -> int:
     tensor = net.tensors[op, x]
     size = 4 if sums(op, at) else net.bytes[tensor]
     for a in range(net.ranks[tensor]):
-        size *= plan.blocks[op, net.dims[op, x, a]]
+        length = plan.blocks[op, net.dims[op, x, a]]
+        size *= rounded(length, state.limits[2]) if plan.bank[plan.root[tensor]] == plan.axis[tensor, a] else length
     return size
 
 
@@ -63,11 +65,11 @@ def slice_size(op: int, at: int) -> int:
 def needed(head: int, end: int, at: int) -> int:
     """Return the bytes of scratchpad that a group needs at most at a time."""
     state: Any = load(at, STATE)
-    net, plan, granule = state.net, state.plan, state.limits[1]
+    net, plan = state.net, state.plan
     staying, pinned, most = 0, 0, 0
     for t in range(len(net.ranks)):
         if plan.resident[t] and plan.first[t] < end and plan.last[t] >= head:
-            staying += whole(net, t, granule)
+            staying += waiting(t, at)
     for op in range(head, end):
         if plan.gone[op]:
             continue

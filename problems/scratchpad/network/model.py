@@ -32,8 +32,8 @@ class NetworkModel(Model):
     unit = "bytes"
 
     def __init__(self, instance: str) -> None:
-        name, capacity = split(instance)
-        self._machine = Machine(NETWORKS[name](), capacity)
+        name, capacity, banks = split(instance)
+        self._machine = Machine(NETWORKS[name](), capacity, banks)
         self.space = self._machine.space
         self._known: dict[str, Any] = json.loads(DEFAULTS.read_text(encoding="utf-8"))[instance]
         self.default = self.space.unpack(self._known["default"])
@@ -69,7 +69,9 @@ class NetworkModel(Model):
                 tiles, levels = plan.tile[op, :rank].tolist(), plan.level[op, : len(operators[op].operands)].tolist()
                 order = plan.order[op, : len(operators[op].tiled)].tolist()
                 lines.append(f"  {operators[op].name}: tiles {tiles}, loops {order}, levels {levels}")
-        staying = [self._machine.network.tensors[t].name for t in np.flatnonzero(plan.resident).tolist()]
+        across = {t: f" (dim {bank} across the banks)" for t, bank in enumerate(plan.bank.tolist()) if bank >= 0}
+        resident = np.flatnonzero(plan.resident).tolist()
+        staying = [self._machine.network.tensors[t].name + across.get(t, "") for t in resident]
         return "\n".join([*lines, *([f"resident: {', '.join(staying)}"] if staying else [])]) or NO_CHANGE
 
     def usage(self) -> str:
@@ -80,6 +82,7 @@ class NetworkModel(Model):
         """Return the capacity and the least that any plan moves."""
         return {
             "capacity": f"{self._machine.capacity:,} bytes",
+            **({"banks": f"{self._machine.banks:,}"} if self._machine.banks else {}),
             "operators": f"{self._machine.ops:,}",
             "compulsory traffic": f"{self.bound:,.0f} bytes: inputs, weights and outputs, once each; the bound",
         }

@@ -11,10 +11,11 @@ from bbo_suite.parts.handles import load
 
 from ..compiled import compiled
 from .arrays import DIMS, OPERANDS
+from .banks import waiting
 from .groups import NORMAL, SLICE
 from .memory import buffer, slice_size
 from .state import STATE
-from .traffic import traffic, whole
+from .traffic import traffic
 
 CHOICES = 1 + DIMS + 1 + OPERANDS
 """Length of a solution: bytes, the index of each tile, that of the order, and the level of each operand."""
@@ -24,11 +25,11 @@ CHOICES = 1 + DIMS + 1 + OPERANDS
 def room(head: int, end: int, op: int, capacity: int, at: int) -> int:
     """Return the bytes that an operator of a group may use, after what stays, the group's slices and pinned buffers."""
     state: Any = load(at, STATE)
-    net, plan, granule = state.net, state.plan, state.limits[1]
+    net, plan = state.net, state.plan
     left = capacity
     for t in range(len(net.ranks)):
         if plan.resident[t] and plan.first[t] < end and plan.last[t] >= head:
-            left -= whole(net, t, granule)
+            left -= waiting(t, at)
     for other in range(head, end):
         if plan.gone[other]:
             continue

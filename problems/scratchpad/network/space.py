@@ -25,7 +25,7 @@ class Columns(NamedTuple):
 
     Attributes:
       tile: `(ops, DIMS)`, order: `(ops,)`, level: `(ops, OPERANDS)`, link: `(ops,)`, stream and block: `(ops, 2)`,
-        eliminate: `(ops,)`, resident and store: `(tensors,)`.
+        eliminate: `(ops,)`, resident, store and bank: `(tensors,)`.
       values: `(d, most)` numbers behind the indices: of tiles, streams (a dimension) and blocks (a divisor).
       orders: `(ops, 24, DIMS)` the tile loops for each index of an order.
       stores: `(AXES + 1, 6, AXES)` the axes from the fastest varying, by rank and index; index 0 is row by row.
@@ -40,6 +40,7 @@ class Columns(NamedTuple):
     eliminate: NDArray[np.int64]
     resident: NDArray[np.int64]
     store: NDArray[np.int64]
+    bank: NDArray[np.int64]
     values: NDArray[np.int64]
     orders: NDArray[np.int64]
     stores: NDArray[np.int64]
@@ -65,13 +66,17 @@ class Decisions:
         return len(self.names) - 1
 
 
-def columns(network: Network, net: Arrays) -> tuple[Columns, Space, list[int]]:
-    """Return the columns of a network, their space, and the operator that each belongs to."""
+def columns(network: Network, net: Arrays, banks: bool = False) -> tuple[Columns, Space, list[int]]:
+    """Return the columns of a network, their space, and the operator that each belongs to.
+
+    Args:
+      banks: whether there is a column for the axis of each tensor that lies across the banks.
+    """
     found, made = _empty(network), Decisions()
     for o, op in enumerate(network.operators):
         _operator(o, op.name, net, found, made)
     for t in range(len(network.tensors)):
-        _tensor(t, network, found, made)
+        _tensor(t, network, found, made, banks)
     table = np.ones((len(made.names), max(map(len, made.numbers))), np.int64)
     for column, numbers in enumerate(made.numbers):
         table[column, : len(numbers)] = numbers
@@ -100,6 +105,7 @@ def _empty(network: Network) -> Columns:
         eliminate=none(ops),
         resident=none(tensors),
         store=none(tensors),
+        bank=none(tensors),
         values=np.zeros((0, 0), np.int64),
         orders=np.zeros((ops, _ORDERS, DIMS), np.int64),
         stores=stores,
@@ -136,11 +142,13 @@ def _operator(o: int, name: str, net: Arrays, found: Columns, made: Decisions) -
         found.block[o, i] = made.add(o, f"{name}: blocks of stream {i}", divisors, Kind.SCALE)
 
 
-def _tensor(t: int, network: Network, found: Columns, made: Decisions) -> None:
+def _tensor(t: int, network: Network, found: Columns, made: Decisions, banks: bool) -> None:
     tensor = network.tensors[t]
     users = [o for o, op in enumerate(network.operators) if any(x.tensor == t for x in op.operands)]
     if tensor.role == Role.INTERMEDIATE or len(users) > 1:
         found.resident[t] = made.add(users[0], f"{tensor.name}: resident", [0, 1], Kind.CHOICE)
+        axes = list(range(len(tensor.shape) if banks else 0))
+        found.bank[t] = made.add(users[0], f"{tensor.name}: across the banks", axes, Kind.CHOICE) if banks else -1
     if tensor.role in (Role.WEIGHT, Role.INTERMEDIATE):
         orders = storage_orders(len(tensor.shape))
         shown: list[object] = [str(tuple(reversed(fast))) for fast in orders]

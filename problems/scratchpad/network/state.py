@@ -31,6 +31,9 @@ class Plan(NamedTuple):
       moved: `(ops, OPERANDS, 4)` what `traffic` says.
       served: `(ops, OPERANDS)` how each operand is served.
       cuts: `(4, DIMS)` for `traffic`: blocks, tiles, whether the operand has a dimension, and numbers of an axis.
+      bank: `(tensors,)` the axis of a root that lies across the banks, -1 for none.
+      across: `(ops, OPERANDS)` the same for each operand as its operator needs it.
+      clash: `(ops, OPERANDS)` whether these differ.
       sums: `(4,)` what `traffic` says of sums that are not complete.
     """
 
@@ -54,6 +57,9 @@ class Plan(NamedTuple):
     served: NDArray[np.int64]
     cuts: NDArray[np.int64]
     sums: NDArray[np.int64]
+    bank: NDArray[np.int64]
+    across: NDArray[np.int64]
+    clash: NDArray[np.bool_]
 
 
 def new_plan(ops: int, tensors: int) -> Plan:
@@ -86,11 +92,14 @@ def new_plan(ops: int, tensors: int) -> Plan:
         served=per_op(OPERANDS),
         cuts=np.zeros((4, DIMS), np.int64),
         sums=np.zeros(4, np.int64),
+        bank=per_tensor() - 1,
+        across=per_op(OPERANDS) - 1,
+        clash=np.zeros((ops, OPERANDS), bool),
     )
 
 
 class State(NamedTuple):
-    """A network, the columns of its space, the plan of a candidate, and `(2,)` capacity and granule in bytes."""
+    """A network, the columns of its space, the plan of a candidate, and `(3,)` capacity, granule (bytes) and banks."""
 
     net: Arrays
     columns: Columns
@@ -102,7 +111,7 @@ def _example() -> State:
     network = Network()
     network.operator("copy", {"a": 2}, [(network.tensor("x", (2,)), "a")], "a")
     net = arrays(network)
-    return State(net, columns(network, net)[0], new_plan(1, 2), np.zeros(2, np.int64))
+    return State(net, columns(network, net)[0], new_plan(1, 2), np.zeros(3, np.int64))
 
 
 STATE: Any = typeof(_example())

@@ -10,6 +10,7 @@ from .graph import Role
 from .machine import Machine
 
 _WHAT = ("tile", "order", "level", "eliminate", "link", "stream", "blocks", "resident", "storage")
+_BANKS = "across the banks"
 _NODE = ("log work", "log bytes", "moves")
 
 
@@ -23,12 +24,13 @@ def structure(machine: Machine, parts: Decomposition) -> Structure:
             near[column] |= columns
     rows = [sorted(found - {column}) for column, found in enumerate(near)]
     nodes = _nodes(machine)
-    kinds = [next(i for i, what in enumerate(_WHAT) if f": {what}" in name) for name in names]
+    what_for = (*_WHAT, *((_BANKS,) if machine.banks else ()))
+    kinds = [next(i for i, what in enumerate(what_for) if f": {what}" in name) for name in names]
     return Structure(
         starts=np.cumsum([0, *map(len, rows)]),
         neighbours=np.array([n for row in rows for n in row], np.int32),
-        features=np.hstack([np.eye(len(_WHAT), dtype=np.float32)[kinds], nodes[machine.owners]]),
-        feature_names=(*_WHAT, *_NODE),
+        features=np.hstack([np.eye(len(what_for), dtype=np.float32)[kinds], nodes[machine.owners]]),
+        feature_names=(*what_for, *_NODE),
         graph=Graph(nodes, _NODE, _edges(machine)),
         nodes=np.array(machine.owners, np.int32),
         parts=parts,
@@ -42,7 +44,7 @@ def _members(machine: Machine) -> list[set[int]]:
     for op in range(machine.ops):
         own = {column for column, owner in enumerate(machine.owners) if owner == op}
         used = machine.net.tensors[op][machine.net.tensors[op] >= 0]
-        tensors = {int(c) for t in used for c in (columns.resident[t], columns.store[t]) if c >= 0}
+        tensors = {int(c) for t in used for c in (columns.resident[t], columns.store[t], columns.bank[t]) if c >= 0}
         members.append(own | tensors)
         if columns.link[op] >= 0:
             before = [columns.link[op - 1], *columns.stream[op - 1], *columns.block[op - 1]]

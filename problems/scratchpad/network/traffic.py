@@ -30,6 +30,8 @@ def pieces(extent: int, block: int, tile: int) -> int:
 def traffic(at: int, op: int, x: int, size: int, out: NDArray) -> None:
     """Write how an operand moves: bytes of one pass, passes, whether its box changes, elements of the largest box.
 
+    A box that lies across banks takes room in all of them.
+
     Args:
       at: the handle of the state, whose plan says how the operator is tiled.
       op, x: the operator, and the operand's place.
@@ -52,7 +54,7 @@ def traffic(at: int, op: int, x: int, size: int, out: NDArray) -> None:
             pad, cut = net.pads[op, x, axis], plan.cuts[3, :3]
             _window(stride, window, pad, full, extent, block[d], tile[d], run * size, granule, cut)
             touched, longest = cut[0], cut[1]
-        box *= longest
+        box *= rounded(longest, state.limits[2]) if axis == plan.across[op, x] else longest
         if total >= 0:
             total *= touched
         elif longest == full and pieces(extent, block[d], tile[d]) == 1 and stride <= window:
@@ -62,7 +64,7 @@ def traffic(at: int, op: int, x: int, size: int, out: NDArray) -> None:
         else:
             total = plan.cuts[3, 2]
     if total < 0:
-        total = _granules(run * size, granule)
+        total = rounded(run * size, granule)
     out[0], out[3] = total, box
 
 
@@ -100,7 +102,8 @@ def _cut(at: int, op: int, x: int, out: NDArray) -> None:
 
 
 @compiled(runtime=False)
-def _granules(size: int, granule: int) -> int:
+def rounded(size: int, granule: int) -> int:
+    """Return a size in whole granules."""
     return (size + granule - 1) // granule * granule
 
 
@@ -108,8 +111,8 @@ def _granules(size: int, granule: int) -> int:
 def _runs(extent: int, block: int, tile: int, size: int, granule: int) -> int:
     """Return the bytes of one run for each piece of a dimension, `size` bytes for each of its elements."""
     rest, blocks = extent % block, extent // block
-    total = (blocks * (block // tile) + rest // tile) * _granules(tile * size, granule)
-    return total + blocks * _granules(block % tile * size, granule) + _granules(rest % tile * size, granule)
+    total = (blocks * (block // tile) + rest // tile) * rounded(tile * size, granule)
+    return total + blocks * rounded(block % tile * size, granule) + rounded(rest % tile * size, granule)
 
 
 @compiled(runtime=False, inline=False)
@@ -142,7 +145,7 @@ def _window(
         span = _span(stride, window, pad, full, start, length)
         runs = length if stride > window else 1  # with holes, each window is a run
         out[0], out[1] = out[0] + span, max(out[1], span)
-        out[2] += runs * _granules(span // runs * size, granule)
+        out[2] += runs * rounded(span // runs * size, granule)
         start += length
 
 
@@ -152,4 +155,4 @@ def whole(net: Arrays, tensor: int, granule: int) -> int:
     elements = 1
     for axis in range(AXES):
         elements *= net.sizes[tensor, axis]
-    return _granules(elements * net.bytes[tensor], granule)
+    return rounded(elements * net.bytes[tensor], granule)

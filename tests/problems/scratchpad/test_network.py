@@ -7,13 +7,14 @@ import pytest
 
 from bbo_problems.scratchpad.network.compile import Compiler
 from bbo_problems.scratchpad.network.decode import decode
-from bbo_problems.scratchpad.network.evaluation import evaluate
+from bbo_problems.scratchpad.network.evaluation import evaluate, group_bytes
 from bbo_problems.scratchpad.network.graph import Network, Role
 from bbo_problems.scratchpad.network.instances import INSTANCES
 from bbo_problems.scratchpad.network.machine import GRANULE, Machine
 from bbo_problems.scratchpad.network.make_defaults import compiled
 from bbo_problems.scratchpad.network.memory import needed
 from bbo_problems.scratchpad.network.model import DEFAULTS
+from bbo_problems.scratchpad.network.traffic import whole
 from bbo_problems.scratchpad.problem import ScratchpadProblem
 
 pytestmark = pytest.mark.slow  # half a minute of compiling
@@ -30,6 +31,10 @@ def chain(turned=False):
         a = net.operator("b", sizes, [(a, "ij")], "ji")
     net.operator("y", sizes, [(a, "ji" if turned else "ij")], "ij", role=Role.OUTPUT)
     return net
+
+
+def turned_chain():
+    return chain(turned=True)
 
 
 def product(m, n, k):
@@ -96,7 +101,82 @@ def test_a_reduction_outside_the_result_moves_sums_that_are_not_complete():
     assert moved(machine, row(machine, **tile, **changing)) == inputs + result * 2 + (steps - 1) * 2 * result * 4
 
 
-@pytest.mark.parametrize("instance", ["bert@1MiB", "resnet@2MiB", "transition@0.5MiB", "lstm@1MiB"])
+def products():
+    """Two products in a row: (x y) z; the second sums over the columns of the first's result."""
+    net = Network()
+    x, y = net.tensor("x", (SIDE, SIDE), Role.INPUT), net.tensor("y", (SIDE, SIDE))
+    first = net.operator("first", {"m": SIDE, "n": SIDE, "k": SIDE}, [(x, "mk"), (y, "kn")], "mn")
+    sizes = {"m": SIDE, "n": SIDE, "k": SIDE}
+    net.operator("second", sizes, [(first, "mk"), (net.tensor("z", (SIDE, SIDE)), "kn")], "mn", role=Role.OUTPUT)
+    return net
+
+
+@pytest.mark.parametrize(
+    ("make", "wanted", "tensors"),
+    [
+        (products, {"first_across_the_banks": 0}, 6),  # what goes through DRAM lies as its reader needs it
+        (products, {"first_across_the_banks": 1, "first_resident": 1}, 4),
+        (products, {"first_across_the_banks": 0, "first_resident": 1}, 6),  # the second sums over columns
+        (turned_chain, {"a_across_the_banks": 0, "b_across_the_banks": 1, "a_resident": 1}, 4),
+        (
+            turned_chain,
+            {"a_across_the_banks": 0, "b_across_the_banks": 0, "a_resident": 1},
+            6,
+        ),  # b works across the other
+        (turned_chain, {"a_across_the_banks": 1, "b_across_the_banks": 1, "a_resident": 1, "b_resident": 1}, 4),
+        (turned_chain, {"a_across_the_banks": 1, "b_eliminate": 1, "a_resident": 1}, 2),  # y works as the turned a lies
+    ],
+)
+def test_what_waits_across_other_banks_than_its_reader_needs_goes_through_dram(make, wanted, tensors):
+    machine = Machine(make(), 1 << 20, banks=SIDE)
+    assert moved(machine, row(machine, **wanted)) == tensors * WHOLE
+
+
+def clashes(machine, op, x):
+    """True if an operand that waits lies across another dimension than its operator needs."""
+    net, plan, operator = machine.network, machine.plan, machine.network.operators[op]
+    last = len(operator.operands) - 1
+
+    def across(x):
+        tensor = operator.operands[x].tensor
+        axes = plan.axis[tensor, : len(net.tensors[tensor].shape)].tolist()
+        bank = int(plan.bank[plan.root[tensor]])
+        return operator.operands[x].axes[axes.index(bank)].dim if bank >= 0 else -1
+
+    free = [d for d, whole in enumerate(operator.whole) if not whole]
+    parallel = [d for d in free if not operator.reduced[d]]
+    if len(free) > len(parallel):  # a product
+        return across(x) >= 0 and across(x) not in (set(parallel) if x == last else set(free) - set(parallel))
+    working = [d for d in map(across, range(last, -1, -1)) if d in parallel] + parallel + [-1]
+    return across(x) >= 0 and across(x) != working[0]
+
+
+@pytest.mark.parametrize("instance", [name for name in INSTANCES if name.endswith("@banks")])
+def test_random_plans_pay_for_what_a_walk_over_their_operands_finds_across_other_banks(instance):
+    problem = ScratchpadProblem(instance)
+    machine, paid = problem._model._machine, 0
+    for config in problem.space.sample(50, np.random.default_rng(0)).astype(np.int64):
+        value, plan = moved(machine, config), machine.plan
+        extra = 0
+        for op, operator in enumerate(machine.network.operators):
+            for x, operand in enumerate(operator.operands if not plan.gone[op] else ()):
+                if plan.served[op, x] and clashes(machine, op, x):
+                    extra += 2 * whole(machine.net, int(plan.root[operand.tensor]), GRANULE)
+        plan.clash[:] = False
+        heads = np.flatnonzero(plan.ends).tolist()
+        assert value == extra + sum(group_bytes(head, machine.at) for head in heads)
+        paid += extra > 0
+    assert paid > 5
+
+
+@pytest.mark.parametrize(("banks", "room"), [(SIDE, 2 * WHOLE), (4 * SIDE, 8 * WHOLE)])
+def test_what_lies_across_banks_takes_room_in_all(banks, room):
+    for capacity, stays in ((room, True), (room - 64, False)):  # two tensors at a time
+        machine = Machine(chain(), capacity, banks)
+        assert (moved(machine, row(machine, a_resident=1)) == 2 * WHOLE) == stays
+
+
+@pytest.mark.parametrize("instance", ["bert@1MiB", "resnet@2MiB", "transition@0.5MiB", "lstm@1MiB", "bert@8MiB@banks"])
 def test_random_plans_fit_and_move_at_least_what_they_must(instance):
     problem = ScratchpadProblem(instance)
     machine = problem._model._machine

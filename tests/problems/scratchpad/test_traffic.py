@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from bbo_problems.scratchpad.network.arrays import AXES, DIMS, arrays
+from bbo_problems.scratchpad.network.banks import waiting
 from bbo_problems.scratchpad.network.graph import Network, Role
 from bbo_problems.scratchpad.network.space import columns
 from bbo_problems.scratchpad.network.state import State, new_plan
@@ -73,12 +74,13 @@ def drawn(make, seed):
     return net, x, Loops(tile, order, blocks, streams), level, fast, int(rng.integers(1, 5)), int(rng.choice([1, 8]))
 
 
-def closed(net, x, loops, level, fast, size, granule):
+def closed(net, x, loops, level, fast, size, granule, banks=0, across=-1):
     out, plan, net_arrays = np.zeros(4, np.int64), new_plan(1, len(net.tensors)), arrays(net)
     for name, values in loops._asdict().items():
         getattr(plan, name)[0] = values
+    plan.across[0, x] = across
     plan.level[0, x], plan.fast[net.operators[0].operands[x].tensor] = level, fast
-    state = State(net_arrays, columns(net, net_arrays)[0], plan, np.array([0, granule]))
+    state = State(net_arrays, columns(net, net_arrays)[0], plan, np.array([0, granule, banks]))
     memory = handle(state)
     traffic(memory.ctypes.data, 0, x, size, out)
     return out.tolist()
@@ -106,7 +108,7 @@ def touched(net, op, x, axis, piece):
     return frozenset(spot for spot in spots if 0 <= spot < size)
 
 
-def walk(net, x, loops, level, fast, size, granule):
+def walk(net, x, loops, level, fast, size, granule, banks=0, across=-1):
     """Run the loops outside the buffer; the load stands in the innermost one that changes the operand's box."""
     op = net.operators[0]
     outside = [int(d) for d in loops.order[:level]]
@@ -125,7 +127,16 @@ def walk(net, x, loops, level, fast, size, granule):
     loads = {values[:depth]: box for values, box in boxes.items()}
     cut = [len(set(found.values())) > 1 for found in mine]
     moved = sum(bytes_of(net, op, x, box, cut, fast, size, granule) for box in loads.values())
-    return moved, max(int(np.prod([len(spots) for spots in box])) for box in boxes.values()), depth > 0
+    return moved, max(places(box, banks, across) for box in boxes.values()), depth > 0
+
+
+def places(box, banks, across):
+    """Return the places of a box in the scratchpad; along the axis across the banks each row takes a place in all."""
+    found = 1
+    for axis, spots in enumerate(box):
+        rows = {i // banks for i in range(len(spots))} if axis == across else spots
+        found *= len(rows) * (banks if axis == across else 1)
+    return found
 
 
 def changes_box(boxes, loop):
@@ -158,6 +169,36 @@ def test_the_closed_form_is_what_a_walk_counts(make):
         one, passes, changes, box = closed(*case)
         moved, largest, several = walk(*case)
         assert (one * passes, box, bool(changes)) == (moved, largest, several), seed
+
+
+@pytest.mark.parametrize("make", [product, convolution])
+def test_a_box_across_banks_takes_the_places_that_a_walk_counts_and_moves_the_same(make):
+    padded = 0
+    for seed in range(100):
+        case, rng = drawn(make, seed), np.random.default_rng(seed)
+        banks, across = int(rng.integers(2, 5)), int(rng.integers(len(case[0].operators[0].operands[case[1]].axes)))
+        one, passes, changes, box = closed(*case, banks, across)
+        assert (one * passes, box, bool(changes)) == walk(*case, banks, across), seed
+        assert [one, passes, changes] == closed(*case)[:3]
+        padded += box > closed(*case)[3]
+    assert padded > 20
+
+
+@pytest.mark.parametrize(("sizes", "bank"), [((6, 5, 3), 0), ((6, 5, 3), 1), ((6, 5, 3), 2), ((8, 4), 0), ((7,), 0)])
+def test_a_tensor_across_banks_takes_the_places_that_islpy_counts(sizes, bank):
+    isl = pytest.importorskip("islpy")
+    net, banks = Network(), 4
+    extents = dict(zip("ijk", sizes, strict=False))
+    net.operator("copy", extents, [(net.tensor("x", sizes, Role.INPUT), "ijk"[: len(sizes)])], "ijk"[: len(sizes)])
+    plan, net_arrays = new_plan(1, 2), arrays(net)
+    plan.bank[0] = bank
+    memory = handle(State(net_arrays, columns(net, net_arrays)[0], plan, np.array([0, 1, banks])))
+    free = [f"x{a}" for a in range(len(sizes))]
+    rules = [f"0 <= x{a} < {size}" for a, size in enumerate(sizes)]
+    kept = [name for a, name in enumerate(free) if a != bank]
+    places = f"{{ [{', '.join([*kept, 'row', 'b'])}] : exists {', '.join(free[bank : bank + 1])} : 0 <= b < {banks}"
+    text = f"{places} and {banks} * row <= x{bank} < {banks} * row + {banks} and {' and '.join(rules)} }}"
+    assert waiting(0, memory.ctypes.data) == int(isl.Set(text).count_val().to_python()) * 2
 
 
 @pytest.mark.parametrize("make", [product, convolution])
