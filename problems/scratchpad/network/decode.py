@@ -95,8 +95,22 @@ def _fit(head: int, end: int, config: NDArray, at: int) -> int:
             if _alone(head, end, at):
                 tile_alone(head, at)
                 measure(head, at)
-        elif not (_lower_buffer(head, at) or _halve_tile(head, config, at)):
-            return -1
+        else:
+            return end if _shrink(head, config, at) else -1
+
+
+@compiled(runtime=False, inline=False)
+def _shrink(op: int, config: NDArray, at: int) -> bool:
+    """Shrink the buffers of an operator that runs alone until they fit; nothing else is in the scratchpad by then."""
+    state: Any = load(at, STATE)
+    while True:
+        used = 0
+        for x in range(state.net.reads[op] + 1):
+            used += buffer(op, x, at)
+        if used <= state.limits[0]:
+            return True
+        if not (_lower_buffer(op, at) or _halve_tile(op, config, at)):
+            return False
 
 
 @compiled(runtime=False, inline=False)
@@ -125,8 +139,10 @@ def _drop_tensor(head: int, end: int, at: int) -> bool:
     net, plan = state.net, state.plan
     largest, chosen = -1, -1
     for t in range(len(net.ranks)):
-        if plan.resident[t] and plan.first[t] < end and plan.last[t] >= head and waiting(t, at) > largest:
-            largest, chosen = waiting(t, at), t
+        if plan.resident[t] and plan.first[t] < end and plan.last[t] >= head:
+            size = waiting(t, at)
+            if size > largest:
+                largest, chosen = size, t
     if chosen >= 0:
         plan.resident[chosen] = False
     return chosen >= 0

@@ -22,6 +22,8 @@ from .state import STATE
 @compiled(runtime=False)
 def pieces(extent: int, block: int, tile: int) -> int:
     """Return how many pieces a dimension is cut into."""
+    if tile == extent:  # mostly; a division takes longer
+        return 1
     rest = extent % block
     return (extent // block) * ((block + tile - 1) // tile) + (rest + tile - 1) // tile
 
@@ -110,6 +112,8 @@ def rounded(size: int, granule: int) -> int:
 @compiled(runtime=False)
 def _runs(extent: int, block: int, tile: int, size: int, granule: int) -> int:
     """Return the bytes of one run for each piece of a dimension, `size` bytes for each of its elements."""
+    if tile == extent:
+        return rounded(tile * size, granule)
     rest, blocks = extent % block, extent // block
     total = (blocks * (block // tile) + rest // tile) * rounded(tile * size, granule)
     return total + blocks * rounded(block % tile * size, granule) + rounded(rest % tile * size, granule)
