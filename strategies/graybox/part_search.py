@@ -18,7 +18,8 @@ from .proposals import WIDEST, proposals
 from .virtual_search import Room, anneal, reserve
 
 BATCH = 20
-_ATTEMPTS, _WIDER = 3, 3.0
+_WIDER, _WIDEST_DRAWS = 3.0, 27.0
+"""Draws become so many times wider while searches find no new parts."""
 _NEIGHBOURS = 40
 """Attempts to find a candidate that was not proposed before."""
 _LEAST_READINGS = 3000
@@ -53,7 +54,7 @@ class PartSearch:
         self._proposals = proposals(space, structure)
         self._best, self._cost = default.astype(np.int64), np.inf
         self._others = np.empty((0, len(default)), np.int64)
-        self._draw, self._proposed = 0, set[str]()
+        self._draw, self._spread, self._proposed = 0, 1.0, set[str]()
         self._own: Parts | None = None
         self._random, self._scale = rng.integers(2**63, size=1, dtype=np.uint64), np.zeros(3)
         self._cursor = self._followed()
@@ -88,12 +89,13 @@ class PartSearch:
             return self._best[None].astype(self._space.dtype)
         n = min(n, BATCH)
         start = self._end(self._best, self._copies(), beliefs, Taste(_CAUTION, 0.0, _SAFE, 0, penalty, 1.0))
-        none, draws, ends = np.zeros((0, 2), np.int64), float(self._options.draws), [self._fresh(start, beliefs)]
+        none, ends = np.zeros((0, 2), np.int64), [self._fresh(start, beliefs)]
         for place in range(1, n):
             explores = place >= n - round((_EXPLORERS if self._apart else 1.0) * self._options.explore * n)
             risk, boredom = (1.0, _BOREDOM) if explores and self._apart else (_RISKY, 1.0)
-            self._draw += _ATTEMPTS
-            taste = Taste(-float(explores), draws, risk, self._draw, penalty, boredom)
+            self._draw += 1
+            spread = self._spread if self._options.draws else 0.0
+            taste = Taste(-float(explores), spread, risk, self._draw, penalty, boredom)
             end = self._end(start, none, beliefs, taste)
             ends.append(self._fresh(end, beliefs))
         self._beliefs.grow(beliefs)
@@ -106,17 +108,16 @@ class PartSearch:
         return np.ascontiguousarray(copies[chosen])
 
     def _end(self, start: NDArray, copies: NDArray, beliefs: Beliefs, taste: Taste) -> NDArray[np.int64]:
-        """Return the end of a search; of one that draws, again with wider draws if it has no new parts."""
+        """Return the end of a search; after one that draws but finds no new parts, the next draws are wider."""
         cursor, room, options = self._cursor, self._room, self._options
         readings = max(_LEAST_READINGS, int(options.sweeps * (self._proposals.sizes - 1).sum()))
-        for attempt in range(_ATTEMPTS if taste.spread else 1):
-            wider = taste._replace(spread=_WIDER**attempt * taste.spread, draw=taste.draw + attempt)
-            anneal(
-                *(cursor.change, cursor.key, cursor.describe, cursor.handle, start, self._others, copies),
-                *(readings, options.heat, self._proposals, beliefs, wider, room),
-            )
-            if self._meet(beliefs):
-                break
+        anneal(
+            *(cursor.change, cursor.key, cursor.describe, cursor.handle, start, self._others, copies),
+            *(readings, options.heat, self._proposals, beliefs, taste, room),
+        )
+        new = self._meet(beliefs)
+        if taste.spread:
+            self._spread = 1.0 if new else min(_WIDER * self._spread, _WIDEST_DRAWS)
         return room.best.copy()
 
     def _fresh(self, end: NDArray[np.int64], beliefs: Beliefs) -> NDArray[np.int64]:

@@ -72,7 +72,7 @@ def test_few_evaluations_suffice_where_decisions_are_few(toy):
 
 
 def test_where_no_parameter_decides_two_parts_the_best_of_each_is_found(toy):
-    assert gaps(toy, 101)[-1] < 1e-9
+    assert gaps(toy, 201)[-1] < 1e-9
 
 
 def test_it_avoids_parts_that_fail():
