@@ -62,6 +62,8 @@ class SeveralProblem(Problem):
         Raises:
           UserError: one of them is not a problem, or they do not fit together.
         """
+        if not all(path.split("+")):
+            raise UserError(f"several:{path} has no name before or after a +; {_FORM}")
         registry = Registry()
         return cls([registry.load(name) for entry in path.split("+") for name in _named(registry, entry)])
 

@@ -103,6 +103,8 @@ def test_it_follows_the_rules(rule):
             r"once-50-a has not the parameters of .*small-a \(50 instead of 12",
         ),
         ("several:ordering/small-a+ordering/small-z", "there is no problem 'ordering/small-z'"),
+        ("several:+", "no name before or after a "),
+        ("several:ordering/small-a+", "no name before or after a "),
         ("several:nix/*", "there is no family 'nix'"),
         ("several:llvm/zz*", r"'llvm/zz\*' names no program; `list llvm` names them"),
         ("several:llvm/bits+llvm/hash@time", "costs of llvm/hash@time differ from time to time"),
