@@ -12,11 +12,11 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bbo_suite import Moves, Strategy, Task, option
+from bbo_suite.files.pinned import PinnedFile, content
+from bbo_suite.jax_settings import configure_jax
 
 from ..annealing import Annealing, AnnealingOptions
 from ..mutation import AdaptiveMutation
-from .jax_settings import configure_jax
-from .policy_file import PolicyFile, content
 
 if TYPE_CHECKING:  # JAX takes a second to import: only a run pays for it
     from bbo_suite.tuning.pretraining import Lesson, Progress
@@ -37,7 +37,7 @@ class ReinforcementOptions(AnnealingOptions):
     epochs: int = option(2, "steps on each of the last rollouts", low=1, high=100)
     clip: float = option(0.2, "clipping range of the probability ratio", low=0.001, high=10)
     entropy: float = option(0.01, "weight of the entropy bonus", low=0, high=10)
-    pretrained: PolicyFile = option(PolicyFile(), "file of a policy to start from, made by `pretrain`")  # noqa: RUF009
+    pretrained: PinnedFile = option(PinnedFile(), "file of a policy to start from, made by `pretrain`")  # noqa: RUF009
 
 
 class ReinforcementLearning(Strategy):

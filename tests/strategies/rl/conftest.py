@@ -1,5 +1,5 @@
 """Lets all tests of the network use the cache of compiled code."""
 
-from bbo_strategies.rl.jax_settings import configure_jax
+from bbo_suite.jax_settings import configure_jax
 
 configure_jax()

@@ -12,11 +12,11 @@ import pytest
 
 from bbo_strategies.rl.learner import random_policy
 from bbo_strategies.rl.policy import PRETRAINED_BOUND
-from bbo_strategies.rl.policy_file import PolicyFile, content
 from bbo_strategies.rl.serialization import load, save
 from bbo_strategies.rl.strategy import ReinforcementOptions
 from bbo_suite import UserError
 from bbo_suite.core import options
+from bbo_suite.files.pinned import PinnedFile, content
 
 
 @pytest.fixture
@@ -94,17 +94,17 @@ def test_hostile_weights_with_a_valid_digest_are_refused(file, damage):
 
 
 def test_a_file_without_an_end_is_refused():
-    with pytest.raises(UserError, match="policy /dev/zero cannot be read: it is larger than 64 MiB"):
-        PolicyFile("/dev/zero")
+    with pytest.raises(UserError, match="/dev/zero cannot be read: it is larger than 64 MiB"):
+        PinnedFile("/dev/zero")
 
 
 def test_the_option_holds_a_digest_of_the_content(file):
     first = options.parse(ReinforcementOptions, {"pretrained": str(file)}, "strategy rl").pretrained
     assert content(first) == (str(file), file.read_bytes())
-    assert PolicyFile(first) == copy.deepcopy(first) == first
+    assert PinnedFile(first) == copy.deepcopy(first) == first
     assert dataclasses.asdict(ReinforcementOptions(pretrained=first))["pretrained"] == first
     save(random_policy(5, 7, np.random.default_rng(1)), file)
-    assert PolicyFile(str(file)) != first
+    assert PinnedFile(str(file)) != first
     with pytest.raises(UserError, match="has changed since"):
         content(first)
 

@@ -142,7 +142,7 @@ def test_a_step_on_a_graph_of_100_000_nodes():
 def test_compiled_code_is_kept_in_the_cache_of_the_user(tmp_path):
     code = (
         "import jax\n"
-        "from bbo_strategies.rl.jax_settings import configure_jax\n"
+        "from bbo_suite.jax_settings import configure_jax\n"
         "configure_jax()\n"
         "print(jax.config.jax_compilation_cache_dir, jax.config.jax_platforms)"
     )

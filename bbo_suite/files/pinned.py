@@ -1,4 +1,4 @@
-"""The option that names a policy file: its path and a digest of its content, so that a run is tied to both."""
+"""The option that names a file: its path and a digest of its content, so that a run is tied to both."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import hashlib
 import re
 from pathlib import Path
 
-from bbo_suite import UserError
-from bbo_suite.files.reading import read_bounded
+from ..errors import UserError
+from .reading import read_bounded
 
 LARGEST = 1 << 26
-"""Most bytes of a policy; those of today have fewer than a million."""
+"""Most bytes of such a file; those of today have fewer than a million."""
 _MARK = re.compile(r"(?P<path>.+)#(?P<digest>[0-9a-f]{16})", re.DOTALL)
 
 
-class PolicyFile(str):
+class PinnedFile(str):
     """`path#digest` of a file, made from its path; empty for none.
 
     This text is stored as the option. So a run resumes only with the file that it began with: another content at the
@@ -23,7 +23,7 @@ class PolicyFile(str):
 
     __slots__ = ()
 
-    def __new__(cls, text: str = "") -> PolicyFile:
+    def __new__(cls, text: str = "") -> PinnedFile:
         """Return the text with the digest of the file's content.
 
         Raises:
@@ -34,7 +34,7 @@ class PolicyFile(str):
 
 
 def content(text: str) -> tuple[str, bytes]:
-    """Return the path and the content of the file that a `PolicyFile` or a plain path names.
+    """Return the path and the content of the file that a `PinnedFile` or a plain path names.
 
     Raises:
       UserError: the file cannot be read, or its content has changed.
@@ -43,7 +43,7 @@ def content(text: str) -> tuple[str, bytes]:
     path = mark["path"] if mark else text
     data = _read(path)
     if mark and _digest(data) != mark["digest"]:
-        raise UserError(f"policy {path} has changed since the run began; restore it or choose another --study")
+        raise UserError(f"{path} has changed since the run began; restore it or choose another --study")
     return path, data
 
 
@@ -51,7 +51,7 @@ def _read(path: str) -> bytes:
     try:
         return read_bounded(Path(path), LARGEST)
     except (OSError, ValueError) as error:
-        raise UserError(f"policy {path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        raise UserError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
 def _digest(data: bytes) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from bbo_suite.files.cache import cache_folder
+from .files.cache import cache_folder
 
 
 def configure_jax() -> None:
