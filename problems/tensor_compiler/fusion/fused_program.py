@@ -36,7 +36,7 @@ def fused_program(graph: FusionGraph, state: FusionState) -> FusedProgram:
     result = np.flatnonzero(state.tally[:, Tally.FUSED])
     place = np.full(n, -1)
     place[result] = np.arange(len(result))
-    nodes, kernels = _spread(np.arange(n), state.span[:n, Span.START], state.span[:n, Span.COUNT])
+    nodes, kernels = spread(np.arange(n), state.span[:n, Span.START], state.span[:n, Span.COUNT])
     kernels = place[state.member[kernels, Member.KERNEL]]
     order = np.lexsort((nodes, kernels))
     starts = np.searchsorted(kernels[order], np.arange(len(result) + 1))
@@ -50,14 +50,14 @@ def _edges(graph: FusionGraph, nodes: NDArray, kernels: NDArray, place: NDArray)
     producers = np.repeat(np.arange(n), np.diff(graph.starts))
     first = np.searchsorted(nodes, np.arange(n + 1))
     users = graph.edge[:, Edge.CONSUMER]
-    producer, where = _spread(producers, first[users], np.diff(first)[users])
+    producer, where = spread(producers, first[users], np.diff(first)[users])
     reader = kernels[where]
     inside = np.isin(producer * len(place) + reader, nodes * len(place) + kernels)
     through = (place[producer] >= 0) & ~inside
     return np.unique(np.column_stack([place[producer], reader])[through], axis=0)
 
 
-def _spread(values: NDArray, starts: NDArray, counts: NDArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def spread(values: NDArray, starts: NDArray, counts: NDArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return each value as often as its count says, with the places `starts`, `starts + 1`, ... beside it."""
     ends = np.cumsum(counts)
     return np.repeat(values, counts), np.arange(ends[-1] if len(ends) else 0) + np.repeat(
