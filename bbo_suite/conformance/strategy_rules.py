@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -41,8 +41,11 @@ class LongRun:
 
 
 def every_space(strategy: type[Strategy]) -> None:
-    """Proposes integer indices in range, on every kind of space."""
+    """Proposes integer indices in range, on every kind of space, or says what it needs."""
+    assert _accepted(strategy, KINDS), "it refuses every kind of space"
     for name, space in spaces().items():
+        if not _accepted(strategy, (name,)):
+            continue
         if name in KINDS:
             _named(name, lambda name=name: _long_runs(strategy, name))  # type: ignore[misc]
         else:
@@ -51,17 +54,16 @@ def every_space(strategy: type[Strategy]) -> None:
 
 def only_allowed(strategy: type[Strategy]) -> None:
     """Proposes mostly candidates that the known constraints allow."""
-    sparse = "nine of ten forbidden"
-    short = [configs for configs, _ in play_task(strategy, spaces()[sparse], uneven)]
-    tied = "a permutation and constraints"
-    for name, batches in ((tied, _long_runs(strategy, tied)[0].proposed), (sparse, short)):
+    for name in _accepted(strategy, ("a permutation and constraints", "nine of ten forbidden")):
+        kept = _long_runs(strategy, name)[0].proposed if name in KINDS else None
+        batches = kept or [configs for configs, _ in play_task(strategy, spaces()[name], uneven)]
         share = spaces()[name].allowed(np.concatenate(batches)).mean()
         assert share >= 0.5, f"on {name}, only {share:.0%} of its candidates are allowed; see Space.allowed"
 
 
 def any_costs(strategy: type[Strategy]) -> None:
     """Works with costs that are equal, failing, huge, tiny or hardly different, on every kind of space."""
-    for i, kind in enumerate(KINDS):
+    for i, kind in enumerate(_accepted(strategy, KINDS)):
         for j, (name, cost) in enumerate(COSTS.items()):
             budget = LONG if j % len(KINDS) == i else SHORT  # each cost once in a run long enough to fit models
             batch = (8, 5, 12)[(i + j) % 3]
@@ -70,7 +72,7 @@ def any_costs(strategy: type[Strategy]) -> None:
 
 def any_batch(strategy: type[Strategy]) -> None:
     """Works with batches of one, of the whole budget, and larger than the budget or the space."""
-    for name in ("booleans", "one parameter"):
+    for name in _accepted(strategy, ("booleans", "one parameter")) or _accepted(strategy, KINDS)[:1]:
         for budget, batch in ((12, 1), (30, 7), (30, 30), (5, 100), (1, 1)):
             batches = play_task(strategy, spaces()[name], uneven, budget, batch)
             _finish(f"{name}, budget {budget}, batch {batch}", batches)
@@ -78,7 +80,7 @@ def any_batch(strategy: type[Strategy]) -> None:
 
 def deterministic(strategy: type[Strategy]) -> None:
     """Proposes the same again, given the same generator and the same costs."""
-    for name in KINDS:
+    for name in _accepted(strategy, KINDS):
         first, second = (run.proposed for run in _long_runs(strategy, name))
         assert len(first) == len(second), f"on {name}, it made {len(first)} batches, then {len(second)}"
         same = all(map(np.array_equal, first, second))
@@ -87,14 +89,14 @@ def deterministic(strategy: type[Strategy]) -> None:
 
 def isolated(strategy: type[Strategy]) -> None:
     """Leaves the global generators of Python and numpy alone."""
-    for name in KINDS:
+    for name in _accepted(strategy, KINDS):
         drew = " and ".join(_long_runs(strategy, name)[1].drew)  # the first also imports libraries, some of which draw
         assert not drew, f"on {name}, it changes the global state of {drew}; draw from self.rng, or runs differ"
 
 
 def leaves_arrays(strategy: type[Strategy]) -> None:
     """Does not change the arrays that it proposed or was told."""
-    for name in KINDS:
+    for name in _accepted(strategy, KINDS):
         assert not _long_runs(strategy, name)[0].touched, f"on {name}, it changes an array after `ask` or in `tell`"
 
 
@@ -110,11 +112,15 @@ def without_structure(strategy: type[Strategy]) -> None:
 
 def hears_parts(strategy: type[Strategy]) -> None:
     """Works with problems that tell the costs of parts, described or not, some failing, and proposes the same again."""
-    for number, name in enumerate(KINDS if strategy.uses_parts else ()):
+    for number, name in enumerate(_accepted(strategy, KINDS) if strategy.uses_parts else ()):
         for declared in (True, False):
             words, budget = f"{name}, parts{'' if declared else ' not'} described", LONG if number == 0 else SHORT
             task = functools.partial(play_parts, strategy, spaces()[name], budget, declared, failing=number == 1)
-            first, second = (_named(words, lambda task=task: [rows.copy() for rows, _ in task()]) for _ in range(2))  # type: ignore[misc]
+            try:
+                first, second = (_named(words, lambda task=task: [rows.copy() for rows, _ in task()]) for _ in range(2))  # type: ignore[misc]
+            except UserError as error:
+                assert not declared and str(error), f"on {words}, it says: {error}"
+                continue
             same = len(first) == len(second) and all(map(np.array_equal, first, second))
             assert same, f"on {words}, two runs with equal generators and parts differ"
 
@@ -127,6 +133,22 @@ def has_options(strategy: type[Strategy]) -> None:
     for field in dataclasses.fields(options):
         assert field.metadata.get("help"), f"option {field.name} has no help text; declare it with bbo_suite.option"
     options()
+
+
+def _accepted(strategy: type[Strategy], names: Iterable[str]) -> tuple[str, ...]:
+    """Return those of some spaces on which the strategy starts; on others a UserError says what it needs."""
+    return tuple(name for name in names if not _refusal(strategy, name))
+
+
+@functools.cache
+def _refusal(strategy: type[Strategy], name: str) -> str:
+    """Return why a strategy does not start on a space; nothing if it does."""
+    try:
+        _named(name, lambda: next(play_task(strategy, spaces()[name], uneven, 1, 1), None))
+    except UserError as error:
+        assert str(error), f"on {name}, its UserError is empty; say what it needs"
+        return str(error)
+    return ""
 
 
 @functools.lru_cache(maxsize=len(KINDS))

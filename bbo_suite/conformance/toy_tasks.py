@@ -13,7 +13,7 @@ from ..core.constraint import Constraint
 from ..core.parameters import choice, permutation, product, scale, sequence
 from ..core.space import Space
 from ..core.strategy import Strategy
-from ..core.task import Structure
+from ..core.task import Graph, Structure
 from ..parts.parts import Parts
 from ..testing import Cost, play, start
 
@@ -48,12 +48,14 @@ def spaces() -> dict[str, Space]:
 
 
 def chain(space: Space) -> Structure:
-    """Return a structure in which each parameter interacts with the next."""
+    """Return a structure in which each parameter decides a node of a chain and interacts with the next."""
     d = len(space)
     pairs = [[j for j in (i - 1, i + 1) if 0 <= j < d] for i in range(d)]
     starts = np.cumsum([0, *map(len, pairs)])
     neighbours = np.array([j for others in pairs for j in others], np.int32)
-    return Structure(starts, neighbours, np.ones((d, 1), np.float32), ("one",))
+    features, nodes = np.ones((d, 1), np.float32), np.arange(d, dtype=np.int32)
+    graph = Graph(features, ("one",), np.column_stack([nodes[:-1], nodes[1:]]))
+    return Structure(starts, neighbours, features, ("one",), graph, nodes=nodes)
 
 
 def uneven(rows: NDArray) -> NDArray[np.float64]:
@@ -68,14 +70,16 @@ def described(space: Space) -> TableDecomposition:
 
     d = len(space)
     depends = [np.arange(0), *(np.array([i]) for i in range(d)), *(np.array([i, i + 1]) for i in range(d - 1))]
-    return TableDecomposition(
+    parts = TableDecomposition(
         depends=depends,
         contents=np.arange(2 * d, dtype=np.uint64),
         counts=np.ones(2 * d),
-        features=np.array([[len(columns), columns.sum()] for columns in depends], np.float64),
-        feature_names=("parameters", "their sum"),
+        features=np.array([[len(columns), columns.sum(), 1.0] for columns in depends], np.float64),
+        feature_names=("parameters", "their sum", "estimate"),
         numbers=np.tile(np.arange(space.sizes.max(), dtype=np.float64), (d, 1)),
     )
+    parts.estimate = 2
+    return parts
 
 
 def uneven_parts(parts: TableDecomposition, rows: NDArray, failing: bool) -> Parts:
@@ -133,8 +137,8 @@ def play_task(
     """Run a strategy with its default options and yield each batch with its costs.
 
     Args:
-      declared: whether a strategy that uses structures is given one.
+      declared: whether a strategy that uses structures, or parts, is given one, with a description of its parts.
     """
     default = space.sample(1, np.random.default_rng(1))[0]
-    started = start(strategy, space, budget, structure=chain(space) if declared else None, default=default)
-    return play(started, cost, batch)
+    structure = replace(chain(space), parts=described(space) if strategy.uses_parts else None) if declared else None
+    return play(start(strategy, space, budget, structure=structure, default=default), cost, batch)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..trees import trees_of
 from .compiled import compiled
 
 
@@ -68,28 +69,13 @@ def of_network(fitted: Any) -> dict[str, NDArray]:  # noqa: ANN401
 
 def of_forest(fitted: Any) -> dict[str, NDArray]:  # noqa: ANN401
     """Return the arrays of a random forest."""
-    trees = [tree.tree_ for tree in fitted.estimators_]
-    return _of_trees(trees, 0.0, 1 / len(trees))
+    return {"rate": np.array([1 / len(fitted.estimators_), 0.0]), **trees_of(fitted.estimators_)._asdict()}
 
 
 def of_boosting(fitted: Any) -> dict[str, NDArray]:  # noqa: ANN401
     """Return the arrays of boosted trees."""
-    trees = [tree.tree_ for tree in fitted.estimators_[:, 0]]
-    return _of_trees(trees, float(fitted.init_.constant_[0, 0]), fitted.learning_rate)
-
-
-def _of_trees(trees: list[Any], base: float, rate: float) -> dict[str, NDArray]:
-    roots = np.cumsum([0, *(tree.node_count for tree in trees[:-1])]).astype(np.int64)
-    children = [(tree.children_left + r, tree.children_right + r) for tree, r in zip(trees, roots, strict=True)]
-    return {
-        "roots": roots,
-        "rate": np.array([rate, base]),
-        "feature": np.concatenate([np.where(tree.children_left < 0, -1, tree.feature) for tree in trees]),
-        "threshold": np.concatenate([tree.threshold for tree in trees]),
-        "value": np.concatenate([tree.value[:, 0, 0] for tree in trees]),
-        "left": np.concatenate([child[0] for child in children]),
-        "right": np.concatenate([child[1] for child in children]),
-    }
+    rate = np.array([fitted.learning_rate, float(fitted.init_.constant_[0, 0])])
+    return {"rate": rate, **trees_of(list(fitted.estimators_[:, 0]))._asdict()}
 
 
 OF = {"ridge": of_ridge, "forest": of_forest, "boosting": of_boosting, "network": of_network}

@@ -10,7 +10,7 @@ from bbo_suite.registry import Registry
 STRATEGIES = {name: load() for name, load in sorted(Registry().strategies().items()) if not load().has_variants}
 """By id; the adapters' tests check the strategies that are variants."""
 SLOW = {
-    ("rl", "Proposes integer indices in range, on every kind of space"),
+    ("rl", "Proposes integer indices in range, on every kind of space, or says what it needs"),
     ("rl", "Works with a problem that declares no structure, or says what it needs"),
 }
 """Rules for which rl compiles networks for further spaces, which takes ten seconds each."""

@@ -1,0 +1,111 @@
+"""Simulated annealing on a surrogate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from bbo_suite import Moves, Space, Task, option
+
+from .best_found import BestFound
+from .model_search import ModelSearch
+from .surrogate import Scores, Surrogate, ranks
+
+
+@dataclass(frozen=True)
+class AutoTvmOptions:
+    """Options of `published:autotvm`."""
+
+    plan: int = option(64, "candidates that are measured before the surrogate is fitted (its code)", low=1, high=10_000)
+    random: float = option(0.05, "share of random candidates (its code)", low=0, high=1)
+    chains: int = option(128, "annealing chains on the surrogate (its code)", low=1, high=10_000)
+    steps: int = option(500, "largest number of steps of a chain for a plan (its code)", low=1, high=100_000)
+    patience: int = option(50, "steps without a new candidate for the plan that end annealing (its code)", low=1)
+    model: bool = option(True, "anneal on the surrogate; else the chains anneal on measured costs, to compare")
+
+
+class Chains:
+    """Simulated annealing on a surrogate: chains that persist from plan to plan, each from a random candidate."""
+
+    def __init__(self, space: Space, moves: Moves, options: AutoTvmOptions, rng: Generator) -> None:
+        self._moves, self._options, self._rng = moves, options, rng
+        self._points = space.sample(options.chains, rng)
+        self._values = np.zeros(options.chains)  # a candidate that was never scored counts as the median
+
+    def explore(self, scores: Scores, best: BestFound) -> None:
+        """Change a random parameter of each chain by turns; the temperature falls from 1 to 0 on a line."""
+        self._values, last = scores(self._points), 0
+        best.add(self._points, self._values)
+        for step in range(self._options.steps):
+            moved = self.moved()
+            found = scores(moved)
+            self.accept(moved, found, np.arange(len(moved)), 1 - step / self._options.steps)
+            last = step if best.add(moved, found) else last
+            if step - last >= self._options.patience:
+                break
+
+    def moved(self) -> NDArray:
+        """Return `(c, d)` changes of the chains' candidates."""
+        return self._moves.mutate(self._points, np.ones(len(self._points), np.int64), self._rng)
+
+    def accept(self, moved: NDArray, found: NDArray[np.float64], chains: NDArray[np.int64], heat: float) -> None:
+        """Let `(k,)` chains go on from `(k, d)` changes, by AutoTVM's rule of acceptance."""
+        gains = (found - self._values[chains]) / (heat + 1e-5)
+        accepted = self._rng.random(len(found)) < np.exp(np.minimum(gains, 1.0))
+        chains = chains[accepted]
+        self._points, self._values = self._points.copy(), self._values.copy()
+        self._points[chains], self._values[chains] = moved[accepted], found[accepted]
+
+
+class AutoTvm(ModelSearch):
+    """Annealing on a surrogate, in the style of AutoTVM (Chen et al. 2018).
+
+    Reproduced, from its public code: boosted trees that learn the order of costs; persistent chains that change one
+    parameter at a time, with its rule of acceptance; a plan of the best that the chains came across; random candidates
+    instead of the last of a plan; a first plan of random candidates.
+
+    Different here: the trees are scikit-learn's, fitted to normal scores of ranks instead of XGBoost's loss of pairs;
+    they see the indices of parameters, not features of loops; the default comes first.
+
+    Not reproduced: its templates, its features of loops and its transfer from other operators.
+    """
+
+    Options: ClassVar[type] = AutoTvmOptions
+    options: AutoTvmOptions
+
+    def __init__(self, task: Task, budget: int, rng: Generator, options: AutoTvmOptions) -> None:
+        super().__init__(task, budget, rng, options)
+        self.surrogate = self.new_surrogate()
+        self._chains = Chains(task.space, self.moves, options, rng)
+        self._spent, self._moved = 0, np.empty(0, np.int64)
+
+    def new_surrogate(self) -> Surrogate:
+        """Return the surrogate before it is told anything."""
+        return Surrogate(self.task.space, ranks, self.rng, self.options.model)
+
+    def plan(self) -> NDArray:
+        """Return the next plan."""
+        return super().plan() if self.options.model else self._changes()
+
+    def explore(self, best: BestFound) -> None:
+        """Anneal the chains."""
+        self._chains.explore(self.surrogate.predict, best)
+
+    def _changes(self) -> NDArray:
+        """Return a new change of as many chains as a plan has candidates."""
+        moved = self._chains.moved()
+        order = self.rng.permutation(len(moved))
+        self._moved = order[self.archive.claim(moved[order], self.options.plan)]
+        return moved[self._moved] if len(self._moved) else self.random(self.options.plan)
+
+    def learn(self, configs: NDArray, values: NDArray[np.float64]) -> None:
+        """Fit the surrogate, or let the chains go on from what was measured."""
+        super().learn(configs, values)
+        self._spent += len(values)
+        if len(self._moved) == len(values):
+            scores = ranks(self.surrogate.costs)[-len(values) :]
+            self._chains.accept(configs, scores, self._moved, max(0.0, 1 - self._spent / self.budget))

@@ -1,0 +1,140 @@
+"""Proximal policy optimization (Schulman et al. 2017) of a policy with three actions for each parameter."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from bbo_suite.jax_settings import configure_jax
+
+from .mlp import Weights, new_weights, outputs
+
+_BATCH = 32
+_HIDDEN = (64, 64)
+_ACTIONS = 3
+
+
+class Settings(Protocol):
+    """What an update needs to know; see the options of `published:chameleon`."""
+
+    rate: float
+    discount: float
+    trace: float
+    clip: float
+    entropy: float
+    epochs: int
+
+
+class Ppo:
+    """A policy and a value of states, each a small network.
+
+    Args:
+      width: the length of a state.
+      parameters: the number of parameters that the policy steps.
+      settings: of the updates.
+      seed: of the first weights.
+    """
+
+    def __init__(self, width: int, parameters: int, settings: Any, seed: int) -> None:  # noqa: ANN401 - `Settings`
+        configure_jax()
+        policy = new_weights((width, *_HIDDEN, _ACTIONS * parameters), seed)
+        self._networks = policy, new_weights((width, *_HIDDEN, 1), seed + 1)
+        self._settings, self._memory = settings, optax.adam(settings.rate).init(self._networks)
+
+    def draw(self, states: NDArray[np.float32], rng: Generator) -> NDArray[np.int64]:
+        """Return `(n, m)` actions in `(n, d)` states: 0, 1 or 2 for each parameter."""
+        logits = np.asarray(_logits(self._networks[0], states))
+        return (logits + rng.gumbel(size=logits.shape)).argmax(axis=2)
+
+    def learn(
+        self,
+        states: NDArray[np.float32],
+        actions: NDArray,
+        rewards: NDArray[np.float64],
+        walking: NDArray[np.bool_],
+        last: NDArray[np.float32],
+        rng: Generator,
+    ) -> None:
+        """Update policy and value by `(t, n)` steps of n walks.
+
+        Args:
+          states: `(t, n, d)` before each step.
+          actions: `(t, n, m)`.
+          rewards: `(t, n)` after each step.
+          walking: `(t + 1, n)` whether the walk goes on; steps of walks that have ended are ignored.
+          last: `(n, d)` the states in the end.
+          rng: shuffles the steps.
+        """
+        values = np.asarray(_values(self._networks[1], np.concatenate([states, last[None]])), np.float64)
+        advantages = _advantages(rewards, values, walking, self._settings)
+        known = walking[:-1].ravel()
+        wanted = (advantages + values[:-1]).ravel()
+        gains = advantages.ravel()
+        gains = (gains - gains[known].mean()) / (gains[known].std() + 1e-8)
+        flat_states, flat_actions = states.reshape(len(known), -1), actions.reshape(len(known), actions.shape[2])
+        old = np.asarray(_chances(self._networks[0], flat_states, flat_actions))
+        data = (flat_states, flat_actions, old, gains.astype(np.float32), wanted.astype(np.float32))
+        places = np.flatnonzero(known)
+        for _ in range(self._settings.epochs):
+            order = rng.permutation(places)
+            for batch in np.resize(order, (-(-len(order) // _BATCH), _BATCH)):
+                self._update(tuple(array[batch] for array in data))
+
+    def _update(self, batch: tuple[NDArray, ...]) -> None:
+        o = self._settings
+        self._networks, self._memory = _updated(self._networks, self._memory, batch, o.rate, o.clip, o.entropy)
+
+
+def _advantages(
+    rewards: NDArray[np.float64], values: NDArray[np.float64], walking: NDArray[np.bool_], settings: Settings
+) -> NDArray[np.float64]:
+    """Return `(t, n)` generalised advantage estimates (Schulman et al. 2016)."""
+    advantages, following = np.zeros(rewards.shape), np.zeros(rewards.shape[1])
+    for t in range(len(rewards) - 1, -1, -1):
+        error = rewards[t] + settings.discount * values[t + 1] * walking[t + 1] - values[t]
+        following = error + settings.discount * settings.trace * following * walking[t + 1]
+        advantages[t] = following
+    return advantages
+
+
+@jax.jit
+def _logits(policy: Weights, states: jax.Array) -> jax.Array:
+    """Return the `(n, m, 3)` logarithms of chances, up to a constant."""
+    return outputs(policy, states).reshape(len(states), -1, _ACTIONS)
+
+
+@jax.jit
+def _values(value: Weights, states: jax.Array) -> jax.Array:
+    return outputs(value, states)[..., 0]
+
+
+@jax.jit
+def _chances(policy: Weights, states: jax.Array, actions: jax.Array) -> jax.Array:
+    """Return the `(n,)` logarithms of the chances of actions."""
+    return _chosen(jax.nn.log_softmax(_logits(policy, states)), actions)
+
+
+def _chosen(logs: jax.Array, actions: jax.Array) -> jax.Array:
+    return jnp.take_along_axis(logs, actions[:, :, None].astype(int), axis=2)[:, :, 0].sum(axis=1)
+
+
+@jax.jit
+def _updated(networks: Any, memory: Any, batch: Any, rate: float, clip: float, entropy: float) -> Any:  # noqa: ANN401 - trees
+    """Return the policy and the value, and the memory of the optimizer, after a batch."""
+    states, actions, old, gains, wanted = batch
+
+    def loss(networks: tuple[Weights, Weights]) -> jax.Array:
+        logs = jax.nn.log_softmax(_logits(networks[0], states))
+        ratio = jnp.exp(jnp.clip(_chosen(logs, actions) - old, -20.0, 20.0))
+        gained = jnp.minimum(ratio * gains, jnp.clip(ratio, 1 - clip, 1 + clip) * gains).mean()
+        spread = -(jnp.exp(logs) * logs).sum(axis=2).mean()
+        return -gained - entropy * spread + ((_values(networks[1], states) - wanted) ** 2).mean()
+
+    updates, memory = optax.adam(rate).update(jax.grad(loss)(networks), memory)
+    return optax.apply_updates(networks, updates), memory

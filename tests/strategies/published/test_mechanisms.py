@@ -1,0 +1,206 @@
+"""Each mechanism does what its publication describes."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from bbo_strategies.archive import Archive
+from bbo_strategies.published.best_found import BestFound
+from bbo_strategies.published.block_search import PetOptions, _blocks
+from bbo_strategies.published.clusters import representatives
+from bbo_strategies.published.planned import fitness
+from bbo_strategies.published.single_changes import SingleChanges
+from bbo_strategies.published.steps import Steps
+from bbo_strategies.published.surrogate import Surrogate, ranks
+from bbo_suite import Graph, Space, choice, permutation, product, scale
+from bbo_suite.conformance.toy_tasks import chain, spaces, uneven
+from bbo_suite.registry import Registry
+from bbo_suite.testing import play, start
+
+
+def strategy(name):
+    return Registry().strategy(f"published:{name}")
+
+
+def test_single_changes_are_complete_and_allowed():
+    space = spaces()["a permutation and constraints"]
+    changes, row = SingleChanges(space), space.sample(1, np.random.default_rng(0))[0]
+    rows = {tuple(found) for found in changes.rows(row, np.arange(len(changes))).tolist()}
+    everything = itertools.product(itertools.permutations(range(5)), range(4), range(5))
+    candidates = [(*order, x, y) for order, x, y in everything if x + y < 4]
+    differs = [tuple(np.flatnonzero(np.array(one) != row)) for one in candidates]
+    wanted = {
+        one
+        for one, where in zip(candidates, differs, strict=True)
+        if where in ((5,), (6,)) or (len(where) == 2 and max(where) < 5)
+    }
+    assert rows == wanted
+
+
+def test_steps_stop_at_the_ends_and_at_constraints():
+    space = spaces()["a permutation and constraints"]
+    steps = Steps(space)
+    assert steps.columns.tolist() == [5, 6]
+    rows = np.array([[0, 1, 2, 3, 4, 0, 3], [0, 1, 2, 3, 4, 0, 0]], np.int8)
+    assert steps.taken(rows, np.array([[1, 0], [1, 1]]))[:, 5:].tolist() == [[0, 3], [1, 1]]
+    assert steps.taken(rows, np.array([[0, -1], [-1, -1]]))[:, 5:].tolist() == [[0, 2], [0, 0]]
+
+
+@pytest.mark.parametrize("costs", [[2.0, 4.0, np.inf], [2e300, 4e300, np.inf], [2e-300, 4e-300, np.inf]])
+def test_fitness_is_the_speed_relative_to_the_best(costs):
+    assert fitness(np.array(costs)) == pytest.approx([1, 0.5, 0])
+    assert fitness(np.array([-1.0, 0.0])) == pytest.approx([1, 0.5])
+    assert (fitness(np.full(3, np.inf)) == 0).all()
+
+
+def test_a_surrogate_predicts_what_scikit_learn_does_and_ranks_candidates():
+    rng, space = np.random.default_rng(0), Space(np.full(20, 4))
+    surrogate, rows = Surrogate(space, ranks, rng), space.sample(400, rng)
+    surrogate.learn(rows, uneven(rows))
+    seen = []
+    surrogate._fit = lambda x, y: seen.append(len(x))
+    surrogate.learn(rows[:50], uneven(rows[:50]))
+    assert not seen  # an eighth more is known
+    surrogate.learn(rows[:50], uneven(rows[:50]))
+    assert seen == [500]
+    fresh = space.sample(300, rng)
+    assert np.corrcoef(surrogate.predict(fresh), -uneven(fresh))[0, 1] > 0.85
+
+
+def test_a_plan_holds_the_best_new_candidates_once():
+    rng, space = np.random.default_rng(0), Space(np.full(12, 2))
+    archive = Archive(space, rng)
+    known = space.sample(100, rng)
+    archive.claim(known, 100)
+    best = BestFound(space, archive, 5)
+    for _ in range(20):
+        rows = space.sample(50, rng)
+        best.add(np.concatenate([rows, rows]), rows.sum(axis=1).repeat(2).reshape(50, 2).T.ravel())
+    assert len({tuple(row) for row in best.rows.tolist()}) == 5
+    assert not {tuple(row) for row in best.rows.tolist()} & {tuple(row) for row in known.tolist()}
+    assert (np.diff(best.rows.sum(axis=1)) <= 0).all()
+
+
+def test_representatives_are_one_of_each_cluster():
+    rng, space = np.random.default_rng(0), Space(np.full(6, 20))
+    centres = rng.integers(2, 18, (8, 6))
+    rows = np.repeat(centres, 8, axis=0) + rng.integers(0, 2, (64, 6))
+    places, clusters = representatives(rows, space, 64, 8, 2.5, 0)
+    assert len(places) in (8, 16)  # eight more clusters hardly divide the spread within eight real ones
+    assert sorted(clusters[places]) == list(range(len(places)))
+    assert len(representatives(rows, space, 3, 8, 2.5, 0)[0]) == 3
+    assert len(representatives(np.repeat(rows[:1], 9, axis=0), space, 9, 8, 2.5, 0)[0]) == 1
+
+
+def test_the_member_of_a_sampler_hears_of_all_that_it_proposed():
+    searches = start(strategy("chameleon-sampling"), Space(np.full(40, 2)), 200, member="annealing")
+    told = []
+    searches._member.tell = lambda configs, values: told.append((len(configs), len(values)))
+    rows = searches.ask(8)
+    searches.tell(rows, uneven(rows))
+    assert 1 < len(rows) <= 8
+    assert told == [(20, 20)]
+
+
+def test_elites_enter_the_next_generation_without_a_measurement():
+    searches = start(strategy("tensor-comprehensions"), Space(np.full(30, 4)), 1000, population=20, elites=4)
+    sizes = []
+    for _ in range(3):
+        rows = searches.ask(100)
+        sizes.append(len(rows))
+        searches.tell(rows, uneven(rows))
+    assert sizes == [20, 16, 16]
+
+
+def test_best_first_search_prunes_by_alpha_and_ends():
+    space = product(*(choice(f"c{i}", "abc") for i in range(6)))
+    default = np.full(6, 2)
+    rows = {}
+    for alpha in (0.9, 1.0, 1.05):
+        searches = start(strategy("taso"), space, 729, default=default, alpha=alpha)
+        rows[alpha] = np.concatenate([configs for configs, _ in play(searches, uneven, 50)])
+    assert len(rows[0.9]) < len(rows[1.0]) < len(rows[1.05])
+    assert uneven(rows[1.0]).min() == uneven(np.zeros((1, 6)))[0]
+
+
+def test_a_beam_decides_from_the_outputs_and_from_coarse_to_fine():
+    space = Space(np.full(64, 2))
+    searches = start(strategy("halide"), space, 100_000, structure=chain(space), beam=2)
+    changed = []
+    for configs, _ in play(searches, lambda rows: np.ones(len(rows)), 1000):
+        changed.append(np.flatnonzero((configs != 0).any(axis=0)))
+    assert [places.min() for places in changed[1:9]] == list(range(56, -8, -8))  # eighths of the program
+    searches._pass = 2
+    assert [part.tolist() for part in searches._divided()[:2]] == [[63], [62]]
+
+
+def test_blocks_are_cut_at_nodes_of_many_edges():
+    edges = np.array([(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 7), (7, 8), (1, 9), (9, 8)], np.int32)
+    graph = Graph(np.ones((10, 1), np.float32), ("one",), edges)
+    nodes = np.array([*range(10), -1])
+    blocks = _blocks(graph, nodes, np.arange(11), PetOptions())
+    assert sorted(np.concatenate(blocks).tolist()) == list(range(11))
+    assert {tuple(block) for block in map(np.ndarray.tolist, blocks)} == {
+        (0,),
+        (1,),  # two outputs and an input: a cut
+        (2, 3, 4, 5, 6),
+        (7, 8, 9),
+        (10,),  # it decides no node
+    }
+
+
+def test_block_search_finds_what_single_changes_do_not():
+    space = Space(np.full(10, 2))
+
+    def pairs(rows):  # both parameters of a pair must change
+        return 20.0 - 2 * (rows[:, ::2] & rows[:, 1::2]).sum(axis=1) + 0.5 * (rows[:, ::2] ^ rows[:, 1::2]).sum(axis=1)
+
+    searches = start(strategy("pet"), space, 1000, structure=chain(space), size=4)
+    batches = list(play(searches, pairs, 50))
+    assert min(values.min() for _, values in batches) == 10.0
+    assert sum(map(len, (values for _, values in batches))) < 1000  # it ends by itself
+
+
+@pytest.mark.slow
+def test_an_enumeration_is_ranked_by_the_estimate():
+    problem = Registry().problem("fusion/rnn")
+    task = problem.task(uses_parts=True)
+    searches = strategy("deepcuts")(task, 100, np.random.default_rng(0), strategy("deepcuts").Options(enumerated=50))
+    searches.tell(rows := searches.ask(20), problem.evaluate(rows).values)
+    rows = searches.ask(20)
+    estimates = searches.estimates(rows)
+    assert len(rows) == 20 and (np.diff(estimates) >= 0).all() and estimates[0] < estimates[-1]
+
+
+@pytest.mark.slow
+def test_a_q_network_learns_which_step_gains():
+    from bbo_strategies.published.q_network import QNetwork
+
+    rng = np.random.default_rng(0)
+    network = QNetwork(4, 6, 0.02, 0.0, 0)
+    states, actions = rng.random((1000, 4), np.float32), rng.integers(0, 6, 1000)
+    rewards = np.where(actions == 3, 1.0, 0.0)
+    for _ in range(20):
+        network.train(states, actions, states, rewards, 20, rng)
+    assert (network.gains(states[:50]).argmax(axis=1) == 3).all()
+
+
+@pytest.mark.slow
+def test_a_policy_learns_to_take_the_steps_that_are_rewarded():
+    from bbo_strategies.published.policy_walk import ChameleonOptions
+    from bbo_strategies.published.ppo import Ppo
+
+    rng, policy = np.random.default_rng(0), Ppo(5, 5, ChameleonOptions(rate=1e-2, entropy=0.0), 0)
+    states, walking = np.zeros((4, 32, 5), np.float32), np.ones((5, 32), bool)
+    for _ in range(30):
+        actions = np.stack([policy.draw(state, rng) for state in states])
+        policy.learn(states, actions, (actions == 2).mean(axis=2), walking, states[0], rng)
+    assert (policy.draw(states[0], rng) == 2).mean() > 0.9
+
+
+def test_scales_are_needed_but_choices_are_stepped_too():
+    space = product(choice("c", "abcd"), scale("s", range(5)), permutation("p", "abc"))
+    assert Steps(space).columns.tolist() == [0, 1]

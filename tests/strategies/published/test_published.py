@@ -1,0 +1,116 @@
+"""The presets keep the contract of a strategy, say what they reproduce, and refuse what they cannot search."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+
+import numpy as np
+import pytest
+
+from bbo_strategies.published import needs
+from bbo_strategies.published.presets import PRESETS
+from bbo_suite import Space, UserError, choice, product, scale
+from bbo_suite.conformance.kit import strategy_rules
+from bbo_suite.conformance.toy_tasks import chain, described, spaces, uneven
+from bbo_suite.registry import Registry
+from bbo_suite.testing import play, start
+
+CHEAP = {"tensor-comprehensions", "taso", "halide", "pet", "deepcuts"}
+NAMES = [f"published:{name}" for name in PRESETS]
+MARKED = [pytest.param(f"published:{n}", marks=[] if n in CHEAP else [pytest.mark.slow]) for n in PRESETS]
+
+
+@pytest.mark.parametrize("name", MARKED)
+def test_contract(name):
+    for words, rule in strategy_rules(Registry().strategy(name)):
+        try:
+            rule()
+        except AssertionError as error:
+            raise AssertionError(f"{name} breaks the rule: {words}") from error
+
+
+@pytest.mark.parametrize("name", MARKED)
+def test_the_default_is_first_and_better_candidates_are_found(name):
+    space = product(*(scale(f"s{i}", range(4)) for i in range(20)))
+    default, strategy = np.full(20, 2), Registry().strategy(name)
+    structure = dataclasses.replace(chain(space), parts=described(space))
+    searches = start(strategy, space, 400, structure=structure, default=default)
+    batches = list(play(searches, uneven, 20))
+    assert batches[0][0][0].tolist() == default.tolist()
+    assert min(values.min() for _, values in batches) < 0.95 * batches[0][1][0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_show_says_what_is_reproduced_and_where_each_default_comes_from(name):
+    found = Registry().strategy(name)
+    text = inspect.getdoc(found)
+    assert "Reproduced, " in text and "Different here: " in text
+    assert name == "published:chameleon-sampling" or "Not reproduced: " in text
+    for field in dataclasses.fields(found.Options):
+        words = field.metadata["help"]
+        assert "its code" in words or "its examples" in words or "ours" in words or field.name in ("member", "model")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("flextensor", "steps along ordered parameters, and testing/task has none; use it on tasks of tile, flags, "),
+        ("chameleon", "steps along ordered parameters, and testing/task has none; use it on tasks of tile, flags, "),
+        ("halide", "needs the computation graph that parameters decide on, and testing/task declares none; use it on "),
+        ("pet", "needs the computation graph that parameters decide on, and testing/task declares none; use it on "),
+        ("deepcuts", "estimate of their parts, and testing/task declares none; use it on tasks of fusion, layout or "),
+    ],
+)
+def test_what_a_task_does_not_declare_is_said_in_one_sentence(name, words):
+    space = product(*(choice(f"c{i}", "abc") for i in range(5)))
+    with pytest.raises(UserError) as refusal:
+        start(Registry().strategy(f"published:{name}"), space, 100)
+    assert str(refusal.value).startswith(f"published:{name} ") and words in str(refusal.value)
+
+
+def test_a_sampler_of_itself_is_refused():
+    sampling = Registry().strategy("published:chameleon-sampling")
+    with pytest.raises(UserError, match="must be another strategy"):
+        start(sampling, spaces()["booleans"], 100, member="published:chameleon-sampling")
+
+
+@pytest.mark.slow
+def test_the_families_that_a_refusal_names_declare_what_is_missing():
+    declaring: dict[str, set[str]] = {"order": set(), "graph": set(), "model": set()}
+    loaded = set()
+    for family, load in Registry().families().items():
+        for instance in load().instances[:40:8]:
+            try:
+                task = Registry().problem(f"{family}/{instance}").task(uses_parts=True)
+            except UserError:  # it needs a library that is not installed
+                continue
+            loaded.add(family)
+            for what, check in (("order", needs.check_order), ("graph", needs.graph_of), ("model", needs.model_of)):
+                try:
+                    check(task, "it")
+                except UserError:
+                    continue
+                declaring[what].add(family)
+    told = {"order": needs.ORDERED, "graph": needs.WITH_GRAPH, "model": needs.WITH_MODEL}
+    assert declaring == {what: set(families) & loaded for what, families in told.items()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "off"),
+    [
+        ("autotvm", {"model": False}),
+        ("adatune", {"model": False}),
+        ("adatune", {"adaptive": False}),
+        ("ansor", {"model": False}),
+        ("chameleon", {"clusters": False}),
+        ("flextensor", {"epsilon": 1.0, "least": 1.0}),
+    ],
+)
+def test_a_mechanism_that_is_switched_off_changes_what_is_proposed(name, off):
+    space, strategy = Space(np.full(30, 5), np.ones(30)), Registry().strategy(f"published:{name}")
+    plays = [play(start(strategy, space, 300, **options), uneven, 32) for options in ({}, off)]
+    with_it, without = (np.concatenate([rows for rows, _ in batches]) for batches in plays)
+    assert len(with_it) == len(without) == 300
+    assert not np.array_equal(with_it, without)
