@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from bbo_strategies.graybox import GrayBox, GrayBoxOptions
-from bbo_strategies.pair_graph.elimination import eliminate, work
+from bbo_strategies.pair_graph.buckets import work
+from bbo_strategies.pair_graph.elimination import eliminate
 from bbo_strategies.pair_graph.exploration import Exploration
 from bbo_strategies.pair_graph.joining import joined
-from bbo_strategies.pair_graph.minimiser import Minimiser, total, used
+from bbo_strategies.pair_graph.minimiser import Minimiser, total
 from bbo_strategies.pair_graph.network import IMPOSSIBLE, Pairs, active, network
+from bbo_strategies.pair_graph.prices import used
 from bbo_strategies.pair_graph.relaxation import Relaxation
 from bbo_suite import Parts, Space, Structure, Task
 from bbo_suite.core.strategy import tell
