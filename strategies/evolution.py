@@ -1,4 +1,4 @@
-"""An evolutionary algorithm: a small population, adaptive and heavy-tailed mutation, and crossover."""
+"""An evolutionary algorithm: a small population, adaptive mutation, and crossover."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from bbo_suite import Moves, Strategy, Task, option
 
 from .archive import Archive, is_small
-from .mutation import SINGLE, AdaptiveMutation
+from .mutation import AdaptiveMutation
+from .strength import Strength, relative_gains
 
 _BATCH, _ROUNDS = 20, 100  # larger batches know less of earlier costs, smaller ones take more time per candidate
 _RETRIES = 5
@@ -24,17 +25,15 @@ class EvolutionOptions:
 
     population: int = option(5, "candidates that survive a generation", low=1, high=100_000)
     crossover: float = option(0.5, "share of children with two parents", low=0, high=1)
-    tail: float = option(2.0, "exponent of the power law of changes; larger: fewer changes", low=1.01, high=10)
 
 
 class Evolution(Strategy):
     """A (mu + lambda) evolutionary algorithm with batches of at most 20, or a hundredth of the budget.
 
     Parents win a tournament of two. A child is a copy of one parent or a crossover of two: uniform, or a stretch of
-    neighbouring parameters from one of them. Then it is changed (`AdaptiveMutation`). If that is a single change, the
-    child is changed in further places, whose number is drawn from a power law (Doerr et al. 2017, "Fast genetic
-    algorithms"): most children change little, and large jumps are possible. A child that was proposed before is changed
-    further, up to five times; if it is still not new, it is left out if the space has fewer candidates than 100 times
+    neighbouring parameters from one of them. Then an operator changes it (`AdaptiveMutation`), once or several times
+    (`Strength`). A child that was proposed before is changed further, up to five times; if it is still not new, it is
+    left out if the space has fewer candidates than 100 times
     the budget. The mu best of parents and children survive; of equal ones the younger, so that the search moves on
     plateaus. The first batch holds the default and changes of it.
 
@@ -48,13 +47,12 @@ class Evolution(Strategy):
         super().__init__(task, budget, rng, options)
         self._moves = Moves(task.space)
         self._mutation = AdaptiveMutation(self._moves, rng)
-        chances = np.arange(1, max(1, len(self._moves.movable) // 2) + 1) ** -options.tail
-        self._chances = np.cumsum(chances / chances.sum())
+        self._strength = Strength(len(self._moves.movable), rng)
         self._population: NDArray = task.default[None].astype(task.space.dtype)
         self._costs = np.array([np.inf])
         self._archive, self._begun = Archive(task.space, rng), False
         self._is_small = is_small(task, budget)
-        self._kinds, self._parents = np.zeros(0, np.int64), np.zeros(0)  # of the last batch
+        self._kinds, self._parents = np.zeros((2, 0), np.int64), np.zeros(0)  # of the last batch
 
     def ask(self, n: int) -> NDArray:
         """Return at most 20 children, the default before all others; no rows when a small space is used up."""
@@ -66,9 +64,9 @@ class Evolution(Strategy):
         if len(new) == n or not self._is_small:
             return children
         if not len(new):
-            self._kinds, self._parents = np.zeros(0, np.int64), np.zeros(0)
+            self._kinds, self._parents = np.zeros((2, 0), np.int64), np.zeros(0)
             return self._archive.others(n)
-        self._kinds, self._parents = self._kinds[new], self._parents[new]
+        self._kinds, self._parents = self._kinds[:, new], self._parents[new]
         return children[new]
 
     def _vary(self, children: NDArray) -> NDArray[np.int64]:
@@ -87,7 +85,7 @@ class Evolution(Strategy):
         return new
 
     def _bred(self, n: int) -> tuple[NDArray, NDArray[np.int64], NDArray[np.float64]]:
-        """Return `n` children, their mutation operators, and the cost of the better parent of each."""
+        """Return `n` children, how each was changed (see `_changed`), and the cost of the better parent of each."""
         mothers = self._winners(n)
         children, costs = self._population[mothers], self._costs[mothers]
         if len(self._population) > 1:
@@ -108,18 +106,23 @@ class Evolution(Strategy):
         return children
 
     def _changed(self, children: NDArray) -> tuple[NDArray, NDArray[np.int64]]:
-        """Mutate each child once, and those with a single change in further places, by the power law."""
+        """Mutate the children in place; return them, the operator of each and how often it was used, `(2, n)`."""
         n, movable = len(children), self._moves.movable
         if not len(movable):
-            return children, np.zeros(n, np.int64)
-        kinds = self._mutation.change(children, np.arange(n), movable[self.rng.integers(0, len(movable), n)])
-        more = np.searchsorted(self._chances[:-1], self.rng.random(n))
-        return self._moves.mutate(children, np.where(kinds == SINGLE, more, 0), self.rng), kinds
+            return children, np.zeros((2, n), np.int64)
+        operators, numbers = self._mutation.draw(n), self._strength.draw(n)
+        rows = np.repeat(np.arange(n), numbers)
+        columns = movable[self.rng.integers(0, len(movable), len(rows))]
+        self._mutation.apply(children, rows, columns, operators[rows])
+        return children, np.stack([operators, numbers])
 
     def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:
         """Let the best of parents and children survive."""
-        if len(self._kinds):  # else they come from the walk over the space
-            self._mutation.learn(self._kinds, values < self._parents)
+        operators, numbers = self._kinds
+        if len(numbers) and numbers.all():  # else nothing can change, or they come from the walk over the space
+            one = numbers == 1
+            self._mutation.learn(operators[one], values[one] < self._parents[one])
+            self._strength.learn(numbers, relative_gains(self._parents, values))
         self._select(configs, values)
 
     def observe(self, configs: NDArray, values: NDArray[np.float64]) -> None:

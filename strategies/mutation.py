@@ -43,14 +43,24 @@ class AdaptiveMutation:
 
     def change(self, configs: NDArray, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.int64]:
         """Change in place, for each k, row `rows[k]` from movable parameter `columns[k]` on; return the operators."""
-        kinds = np.searchsorted(np.cumsum(self.shares)[:-1], self._rng.random(len(rows)))
+        kinds = self.draw(len(rows))
+        self.apply(configs, rows, columns, kinds)
+        return kinds
+
+    def draw(self, n: int) -> NDArray[np.int64]:
+        """Return `n` operators."""
+        return np.searchsorted(np.cumsum(self.shares)[:-1], self._rng.random(n))
+
+    def apply(
+        self, configs: NDArray, rows: NDArray[np.int64], columns: NDArray[np.int64], kinds: NDArray[np.int64]
+    ) -> None:
+        """Change in place, for each k, row `rows[k]` from movable parameter `columns[k]` on by operator `kinds[k]`."""
         lengths = 2 + np.searchsorted(self._chances[:-1], self._rng.random(len(rows)))
         copies, runs = np.flatnonzero(kinds == COPY), np.flatnonzero(kinds == RUN)
         not_copied = copies[self._copy_stretches(configs, rows[copies], columns[copies], lengths[copies])]
         changed = np.concatenate([np.flatnonzero(kinds != COPY), not_copied])
         self._moves.change(configs, rows[changed], columns[changed], self._rng)
         self._moves.spread(configs, rows[runs], columns[runs], lengths[runs])
-        return kinds
 
     def _copy_stretches(self, configs: NDArray, rows: NDArray, columns: NDArray, lengths: NDArray) -> NDArray[np.int64]:
         """Copy stretches to these places; return the places that stay unchanged because all stretches were equal."""

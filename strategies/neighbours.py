@@ -13,6 +13,7 @@ from bbo_suite import Moves, Task
 
 from .archive import Archive
 from .mutation import AdaptiveMutation
+from .strength import Strength, relative_gains
 
 _ATTEMPTS = 5
 _LIKELY = 0.5
@@ -59,7 +60,7 @@ class Neighbours(ABC):
 
 
 class RandomNeighbours(Neighbours):
-    """Random changes over all parameters in shuffled turns.
+    """Random changes: single ones over all parameters in shuffled turns, and several at once at random places.
 
     Memory: one shuffled list of the parameters, and what the archive holds.
 
@@ -72,10 +73,10 @@ class RandomNeighbours(Neighbours):
 
     def __init__(self, task: Task, archive: Archive | None, rng: Generator, chances: Chances | None = None) -> None:
         moves = Moves(task.space)
-        self.mutation = AdaptiveMutation(moves, rng)
+        self.mutation, self.strength = AdaptiveMutation(moves, rng), Strength(len(moves.movable), rng)
         self._movable, self._archive, self._rng, self._chances = moves.movable, archive, rng, chances
         self._turns = np.empty(0, np.int64)
-        self._operators = np.zeros(0, np.int64)
+        self._operators = self._numbers = np.zeros(0, np.int64)
         self._differences = CostDifferences()
 
     @property
@@ -95,19 +96,29 @@ class RandomNeighbours(Neighbours):
 
     def draw(self, state: NDArray, n: int) -> NDArray:
         """Return up to `n` changes of a state; fewer where new ones are hard to find."""
-        changes, operators = [state[None][:0]], [np.zeros(0, np.int64)]
+        changes, drawn = [state[None][:0]], [np.zeros((2, 0), np.int64)]
         for _ in range(_ATTEMPTS if len(self._movable) else 0):
             missing = n - sum(map(len, changes))
             if not missing:
                 break
-            changed = np.repeat(state[None], missing, axis=0)
-            drawn = self.mutation.change(changed, np.arange(missing), self._columns(missing))
+            changed, how = self._changed(state, missing)
             likely = np.flatnonzero(self.chances(state, changed) > _LIKELY)
             new = likely[self.claim_rows(changed[likely], missing)]
             changes.append(changed[new])
-            operators.append(drawn[new])
-        self._operators = np.concatenate(operators)
+            drawn.append(how[:, new])
+        self._operators, self._numbers = np.concatenate(drawn, axis=1)
         return np.concatenate(changes)
+
+    def _changed(self, state: NDArray, n: int) -> tuple[NDArray, NDArray[np.int64]]:
+        """Return `n` changes of a state, and the operator of each and how often it was used, `(2, n)`."""
+        changed = np.repeat(state[None], n, axis=0)
+        operators, numbers = self.mutation.draw(n), self.strength.draw(n)
+        rows = np.repeat(np.arange(n), numbers)
+        columns = self._movable[self._rng.integers(0, len(self._movable), len(rows))]  # many at once take nobody's turn
+        single = numbers[rows] == 1
+        columns[single] = self._columns(int(single.sum()))
+        self.mutation.apply(changed, rows, columns, operators[rows])
+        return changed, np.stack([operators, numbers])
 
     def _columns(self, n: int) -> NDArray[np.int64]:
         """Return the next parameters to change: each has its turn before any is repeated."""
@@ -119,7 +130,9 @@ class RandomNeighbours(Neighbours):
     def learn(self, state: NDArray, cost: float, configs: NDArray, values: NDArray[np.float64]) -> None:
         """Learn which operators pay and how much changes differ in cost."""
         if len(self._movable) and len(self._operators) == len(values):  # else these candidates are not changes
-            self.mutation.learn(self._operators, values < cost)
+            one = self._numbers == 1  # of several changes it is not known which one paid
+            self.mutation.learn(self._operators[one], values[one] < cost)
+            self.strength.learn(self._numbers, relative_gains(cost, values))
         self._differences.learn(cost, values)
 
     def claim(self, config: NDArray) -> bool:
