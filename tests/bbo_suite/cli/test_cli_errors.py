@@ -55,7 +55,7 @@ def refused(done, *words):
         (["--option", "rate=inf"], ["rate", "a finite number", "inf"]),
         (["--option", "bold=perhaps"], ["bold", "bool", "'perhaps'"]),
         (["--option", "mode=middle"], ["mode", "near or far", "'middle'"]),
-        (["--option", "evolution.tail=2"], ["'evolution'", "not among those that run: pick"]),
+        (["--option", "evolution.crossover=0.2"], ["'evolution'", "not among those that run: pick"]),
         (["--option", "random.size=2", "--strategy", "random"], ["random", "no option 'size'", "no options"]),
         (["--option", "sise=2", "--strategy", "random", "--strategy", "pick"], ["random, pick", "'sise'", "'size'?"]),
         (["--study", ""], ["study name ''"]),
