@@ -23,6 +23,7 @@ PEERS = [
     "nevergrad:DiscreteLenglerOnePlusOne",
     "nevergrad:TwoPointsDE",
     "pymoo:GA",
+    "gomea:LinkageTree",
 ]
 SMAC = "smac:HyperparameterOptimizationFacade"
 ODD = [pytest.param(n, marks=pytest.mark.slow) for n in ("optuna:GridSampler", "nevergrad:Cobyla", "pymoo:CMAES", SMAC)]
@@ -70,14 +71,14 @@ def test_default_is_first_and_seeds_differ(name):
     assert not np.array_equal(*rows)
 
 
-@pytest.mark.parametrize("name", ["optuna:NSGAIISampler", "nevergrad:TwoPointsDE", "pymoo:GA"])
+@pytest.mark.parametrize("name", ["optuna:NSGAIISampler", "nevergrad:TwoPointsDE", "pymoo:GA", "gomea:LinkageTree"])
 def test_it_finds_better_candidates_than_random_search(name):
     space = product(*(choice(f"c{i}", "ab") for i in range(40)))
-    strategy, best = player(name, space, 600, default=np.ones(40, int)), np.inf
-    for _ in range(30):
+    strategy, best, done = player(name, space, 600, default=np.ones(40, int)), np.inf, 0
+    while done < 600:
         rows = strategy.ask(20)
         values = 1.0 + rows.sum(axis=1)
-        best = min(best, values.min())
+        best, done = min(best, values.min()), done + len(rows)
         strategy.tell(rows, values)
     drawn = 1 + space.sample(600, np.random.default_rng(0)).sum(axis=1).min()
     assert best < drawn
@@ -107,6 +108,11 @@ def test_impossible_settings_are_refused_in_one_sentence():
         player("optuna:GridSampler", product(*(choice(f"c{i}", "ab") for i in range(60)))).ask(1)
     with pytest.raises(UserError, match="seeds itself by the clock"):
         Registry().strategy("nevergrad:CmaFmin2")
+
+
+def test_gomea_refuses_what_its_library_cannot_search():
+    with pytest.raises(UserError, match="gomea takes two or more parameters of at most 127 values; test has 1 that"):
+        player("gomea:LinkageTree", spaces()["one parameter"]).ask(1)
 
 
 def test_a_missing_library_is_reported_with_the_command_that_installs_it(monkeypatch):

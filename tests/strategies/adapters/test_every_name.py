@@ -40,7 +40,7 @@ def too_long(*_):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("library", ["optuna", "nevergrad", "pymoo"])
+@pytest.mark.parametrize("library", ["optuna", "nevergrad", "pymoo", "gomea"])
 def test_every_name_runs_or_is_refused_for_a_stated_reason(library):
     """The names that fail without a stated reason are printed with what happened."""
     signal.signal(signal.SIGALRM, too_long)
