@@ -45,8 +45,8 @@ class ShardingProblem(Problem):
     `sharding/PROGRAM` is one of our own programs on a mesh of 2 x 4 devices, `sharding/PROGRAM@4x8` on another. Costs
     are nanoseconds: of each operation, and of the collectives that bring an operand from how it lies to how it is
     wanted. The default is a propagation from inputs that are split by the batch, with weights on all devices, and the
-    limit is the memory that it needs. On meshes of 2 x 4 and 4 x 8 devices an exact solver has found the optimum, or
-    else a bound (`optima.json`).
+    limit is the memory that it needs. On meshes of 2 x 4 and 4 x 8 devices an exact solver has found the optimum of
+    all but mobilenet (`optima.json`).
     """
 
     variant_marks: ClassVar[str] = "@"
