@@ -31,6 +31,7 @@ from .core.problem import Evaluations, Problem, Status
 from .core.space import Kind, Space
 from .core.strategy import NoOptions, Strategy
 from .core.task import Graph, Structure, Task
+from .core.task_family import TaskFamily
 from .errors import UserError
 from .parts.decomposition import Decomposition, Description
 from .parts.parts import Parts
@@ -56,6 +57,7 @@ __all__ = [
     "Structure",
     "Study",
     "Task",
+    "TaskFamily",
     "UserError",
     "choice",
     "load",

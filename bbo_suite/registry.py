@@ -13,6 +13,7 @@ from typing import Any
 
 from .core.problem import Problem
 from .core.strategy import Strategy
+from .core.task_family import TaskFamily
 from .errors import UserError, did_you_mean, error_boundary, one_line
 from .objects import Objects
 from .plugins import classes_of
@@ -41,7 +42,24 @@ class Registry:
         """Return the loader of each family of problems by name."""
         return self._known("bbo_suite.problems", Problem)
 
-    def _known(self, group: str, base: Any) -> dict[str, Callable[[], Any]]:  # noqa: ANN401 - Strategy or Problem
+    def task_families(self) -> dict[str, Callable[[], type[TaskFamily]]]:
+        """Return the loader of each family of random tasks by name."""
+        return self._known("bbo_suite.task_families", TaskFamily)
+
+    def task_family(self, family_id: str) -> TaskFamily:
+        """Return the distribution of tasks `family/instance`.
+
+        Raises:
+          UserError: there is none.
+        """
+        name, _, instance = family_id.partition("/")
+        known = [f"{family}/{each}" for family, load in self.task_families().items() for each in load().instances]
+        if family_id not in known:
+            raise UserError(f"there is no family of tasks {family_id!r}.{did_you_mean(family_id, known)}")
+        with error_boundary(f"family {family_id}", "loading"):
+            return self.task_families()[name]()(instance)
+
+    def _known(self, group: str, base: Any) -> dict[str, Callable[[], Any]]:  # noqa: ANN401 - a contract
         known: dict[str, Callable[[], Any]] = {
             point.name: functools.partial(_load, point.load, point.name, base) for point in entry_points(group=group)
         }

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from ..core.evaluation import default_value, evaluate
+from ..core.problem import Problem
 from ..core.task import Task
 from ..errors import UserError, error_boundary
 from ..registry import Registry
@@ -45,11 +47,14 @@ def pretrain(
     seed: int,
     options: Any,  # noqa: ANN401 - an instance of the strategy's Options
     progress: Progress,
+    families: Sequence[str] = (),
+    tasks: int = 1000,
 ) -> None:
     """Train a strategy on problems and write the result to `out`.
 
     Args:
       budget: total evaluations, shared by the problems.
+      families: ids of families of tasks, of which each gives `tasks` further problems.
       options: an instance of the strategy's `Options`.
 
     Raises:
@@ -60,8 +65,8 @@ def pretrain(
         able = [name for name, load in sorted(registry.strategies().items()) if load().pretrain]
         hint = f"; choose one of {', '.join(able)}" if able else ""
         raise UserError(f"strategy {strategy} cannot be pre-trained{hint}")
-    if not problems:
-        raise UserError("no training problem is given; use --problem")
+    if not problems and not families:
+        raise UserError("no training problem is given; use --problem or --family")
     if not out.parent.is_dir():
         raise UserError(f"there is no folder {out.parent} for {out.name}; create it first")
     if out.is_dir() or not os.access(out.parent, os.W_OK):  # fail before the work, not after it
@@ -72,13 +77,25 @@ def pretrain(
         raise UserError(f"budget must be 1 or more, not {budget}")
     if seed < 0:
         raise UserError(f"seed must be 0 or more, not {seed}")
-    lessons = [_lesson(registry, problem) for problem in problems]
+    if tasks < 1:
+        raise UserError(f"tasks must be 1 or more, not {tasks}")
+    rng = np.random.default_rng(seed)
+    lessons = [_lesson(registry.load(problem)) for problem in problems]
+    lessons += [lesson for family in families for lesson in _drawn(registry, family, tasks, rng.spawn(1)[0])]
     with error_boundary(f"strategy {strategy}", "pretrain"):
-        learner(lessons, budget, np.random.default_rng(seed), options, out, progress)
+        learner(lessons, budget, rng, options, out, progress)
 
 
-def _lesson(registry: Registry, problem_id: str) -> Lesson:
-    problem = registry.load(problem_id)
-    with error_boundary(f"problem {problem_id}", "structure"):
+def _drawn(registry: Registry, family_id: str, tasks: int, rng: Generator) -> Iterator[Lesson]:
+    family = registry.task_family(family_id)
+    for number in range(tasks):
+        with error_boundary(f"family {family_id}", "sample"):
+            problem = family.sample(rng)
+        problem.id = f"{family_id} #{number}"
+        yield _lesson(problem)
+
+
+def _lesson(problem: Problem) -> Lesson:
+    with error_boundary(f"problem {problem.id}", "structure"):
         task = problem.task(True)
     return Lesson(task, default_value(problem), lambda configs: evaluate(problem, problem.space.check(configs)).values)

@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import replace
-from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bbo_suite import Evaluations, Kind, Parts, Space, Status, Structure, UserError
+from bbo_suite import UserError
 
+from .kernel_tuning import KernelTuning
 from .program_problem import ProgramProblem
 
-if TYPE_CHECKING:
-    from bbo_suite.parts.table import TableDecomposition
 
-
-class KernelProblem(ProgramProblem):
+class KernelProblem(KernelTuning, ProgramProblem):
     """Settings of the kernels of the default fusion; a subclass says which slots are tuned."""
-
-    slots: ClassVar[range]
 
     def _without_kernel(self, name: str) -> str:
         found = re.fullmatch(
@@ -35,7 +26,7 @@ class KernelProblem(ProgramProblem):
 
     def _prepare(self, path: Path) -> None:
         from ..fusion.fusion_pass import Fusion
-        from ..hardware.kernel_settings import SLOTS, compile_kernels
+        from ..hardware.kernel_settings import compile_kernels
         from ..layout.layout_pass import LayoutPass
 
         layout = LayoutPass(self._graph, self._machine)
@@ -47,78 +38,11 @@ class KernelProblem(ProgramProblem):
         if self._kernel:
             tuned = tuned[[_number(self._kernel, len(tuned), path)]]
         self._results = kernels.result[tuned]
-        columns = [(k, slot, settings.values(int(k), slot)) for k in tuned for slot in self.slots]
-        self._slots = np.array([slot for _, slot, _ in columns])
-        sizes = np.array([len(values) for *_, values in columns])
-        self._values = np.zeros((len(columns), sizes.max()))
-        for column, (*_, values) in enumerate(columns):
-            self._values[column, : len(values)] = values
-        self._starts = np.arange(0, len(columns) + 1, len(self.slots))
-        self._kernels, self._chosen = settings.kernels[tuned], settings.chosen[tuned]
-        self._runs = np.ones(1) if self._kernel else settings.runs[tuned]
-        kinds = np.where(self._slots == SLOTS.index("order"), Kind.CHOICE, Kind.SCALE)
-        self.space = Space(sizes, kinds, names=self._name, values=lambda i: self._values[i, : sizes[i]].tolist())
-        wanted = self._chosen[:, list(self.slots)].reshape(-1)
-        self.default = np.abs(self._values - wanted[:, None]).argmin(axis=1)
-
-    def _name(self, column: int) -> str:
-        from ..hardware.kernel_settings import SLOTS
-
-        return f"{self._laid.name(self._results[column // len(self.slots)])}: {SLOTS[self._slots[column]]}"
-
-    def evaluate(self, configs: NDArray) -> Evaluations:
-        """Return the seconds of all kernels in one run of the program, or of a single kernel in one run of it."""
-        from ..hardware.kernel_settings import tuned_seconds
-
-        rows, n = np.require(configs, np.int64, ["C", "W"]), len(configs)
-        seconds, overflowing = np.empty(n), np.empty(n, np.int64)
-        kernels = (self._kernels, self._runs, self._chosen, self._machine.array())
-        tuned_seconds(rows, self._slots, self._values, self._starts, *kernels, seconds, overflowing)
-        status = np.where(overflowing < 0, Status.OK, Status.COMPILE_ERROR).astype(np.int8)
-        return Evaluations(seconds, status, {int(b): self._reason(overflowing[b]) for b in np.flatnonzero(status)})
-
-    def evaluate_parts(self, configs: NDArray) -> Evaluations:
-        """Return the seconds of all kernels, and of each."""
-        from ..hardware.kernel_settings import seconds_of_kernels
-
-        n, k = len(configs), len(self._kernels)
-        seconds, rows = np.empty((n, k)), np.require(configs, np.int64, ["C", "W"])
-        kernels = (self._kernels, self._chosen, self._machine.array())
-        seconds_of_kernels(rows, self._slots, self._values, self._starts, *kernels, seconds)
-        described = self._parts.describe(configs)
-        parts = Parts(described.starts, described.keys, described.counts, seconds.reshape(-1))
-        return replace(self.evaluate(configs), parts=parts)
-
-    @cached_property
-    def _parts(self) -> TableDecomposition:
-        from bbo_suite.parts.table import TableDecomposition
-
-        from ..fusion.kernel_keys import row_key
-        from ..hardware.kernel_row import Kernel
-
-        contents = np.array([row_key(row) for row in self._kernels], np.uint64)
-        columns = [np.arange(*ends) for ends in pairwise(self._starts)]
-        names = tuple(column.name.lower() for column in Kernel)
-        return TableDecomposition(columns, contents, self._runs, self._kernels, names, self._values)
-
-    def _reason(self, kernel: int) -> str:
-        return f"the windows of {self._laid.name(self._results[kernel])} do not fit into the scratchpad"
+        self._tune(settings, tuned, np.ones(1) if self._kernel else settings.runs[tuned], self._machine)
 
     def fingerprint(self) -> str:
         """Return a text that also changes with the kernels that are tuned."""
         return hashlib.sha256(f"{super().fingerprint()}|{self._results.tolist()}".encode()).hexdigest()[:16]
-
-    def structure(self) -> Structure:
-        """Return that the settings of one kernel interact, and the features of the kernel."""
-        k, s = len(self._results), len(self.slots)
-        places = np.arange(k * s)
-        others = np.array([[j for j in range(s) if j != i] for i in range(s)], np.int32)
-        neighbours = (places // s * s)[:, None] + others[places % s]
-        numbers = np.repeat(np.log1p(np.column_stack([self._kernels, self._runs])), s, axis=0)
-        features = np.hstack([np.eye(s)[places % s], numbers]).astype(np.float32)
-        names = (*(f"slot {i}" for i in range(s)), *(f"log {i}" for i in range(numbers.shape[1])))
-        starts = np.arange(0, k * s * (s - 1) + 1, s - 1)
-        return Structure(starts, neighbours.reshape(-1), features, names, parts=self._parts)
 
     def facts(self) -> dict[str, str]:
         """Return the size of the program, the number of kernels, and the one that is tuned or the slowest."""
@@ -126,15 +50,16 @@ class KernelProblem(ProgramProblem):
 
     def _named(self) -> dict[str, str]:
         if self._kernel:
-            return {f"kernel #{self._kernel}": self._kernel_name(0)}
+            return {f"kernel #{self._kernel}": self.kernel_name(0)}
         from ..hardware.timing import kernel_cycles
 
-        machine, settings = self._machine.array(), zip(self._kernels, self._chosen, strict=True)
+        machine, settings = self._machine.array(), zip(self.kernels, self._chosen, strict=True)
         cycles = [kernel_cycles(machine, kernel, chosen[:3], chosen[3:]) for kernel, chosen in settings]
         slowest = int(np.argmax(cycles * self._runs))
-        return {"slowest kernel": f"#{slowest} ({self._kernel_name(slowest)})"}
+        return {"slowest kernel": f"#{slowest} ({self.kernel_name(slowest)})"}
 
-    def _kernel_name(self, place: int) -> str:
+    def kernel_name(self, place: int) -> str:
+        """Return the name of a kernel's result."""
         return self._laid.name(self._results[place])
 
 
@@ -159,6 +84,16 @@ class FlagsProblem(KernelProblem):
     """
 
     slots = range(3, 9)
+
+
+class SettingsProblem(KernelProblem):
+    """Tile size and code generation flags of each kernel of a program, together, on the simulated tensor compiler.
+
+    `kernel/resnet50` tunes all kernels of the default fusion, `kernel/resnet50#7` only kernel 7, counted from 0. One
+    kernel has up to some hundred thousand settings.
+    """
+
+    slots = range(9)
 
 
 def _number(text: str, kernels: int, path: Path) -> int:
