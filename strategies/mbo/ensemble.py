@@ -32,13 +32,14 @@ class Ensemble:
       scores: mean R^2 in the last cross-validation, by regressor.
       members: the selected regressors, fitted.
       no_gain: the target of a change that gains nothing.
+      fits: how often they were fitted.
     """
 
     def __init__(self, threshold: float, folds: int, rng: Generator) -> None:
         self._threshold, self._folds, self._rng = threshold, folds, rng
         self._features, self._values = np.zeros((0, 0), np.float32), np.zeros(0)
         self._seen, self._due = 0, FEWEST
-        self.no_gain = 0.0
+        self.no_gain, self.fits = 0.0, 0
         self.scores: dict[str, float] = {}
         self.members: dict[str, Predictor] = {}
 
@@ -56,6 +57,7 @@ class Ensemble:
                 self._select(self._features, fitted)
 
     def _select(self, x: NDArray[np.float32], y: NDArray[np.float32]) -> None:
+        self.fits += 1
         seed = int(self._rng.integers(2**31))
         candidates = regressors.candidates(seed, len(y))
         with regressors.one_thread():

@@ -15,6 +15,7 @@ from .arms import Arms
 from .ensemble import Ensemble
 from .failures import Failures
 from .features import Features
+from .hits import Hits
 from .options import ModelOptions
 
 _CELLS = 20_000_000  # of a population: above 100,000 parameters it is made smaller, so that it fits into memory
@@ -34,6 +35,7 @@ class ModelNeighbours(Neighbours):
         self._features, self._ensemble = Features(task), Ensemble(options.threshold, options.folds, rng)
         self._arms = Arms(("model", "changes") if options.models else ("changes",), rng)
         self._makers: list[str] = []
+        self._hits = Hits()
 
     @property
     def scale(self) -> float:
@@ -49,6 +51,11 @@ class ModelNeighbours(Neighbours):
     def scores(self) -> dict[str, float]:
         """The cross-validated score of each regressor."""
         return self._ensemble.scores
+
+    @property
+    def hit_rate(self) -> float | None:
+        """How much more often chosen changes improve the state than random ones; None until it is known."""
+        return self._hits.ratio
 
     def set_progress(self, progress: float) -> None:
         """Set the share of the budget that is spent."""
@@ -91,7 +98,12 @@ class ModelNeighbours(Neighbours):
         chosen = len(values) - self._random.drawn
         self._random.learn(state, cost, configs[chosen:], values[chosen:])
         self._arms.credit(self._makers, np.maximum(-self._differences(cost, values), 0.0))
+        if np.isfinite(cost):
+            self._hits.learn(values < cost, chosen)
+        fits = self._ensemble.fits
         self.study(state, cost, configs, values)
+        if self._ensemble.fits > fits:
+            self._hits.close()
 
     def study(self, state: NDArray, cost: float, configs: NDArray, values: NDArray[np.float64]) -> None:
         """Let the models learn the `(k,)` costs of changes of a state; nothing is learned if the state failed."""

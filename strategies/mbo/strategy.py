@@ -66,5 +66,7 @@ class ModelBasedOptimization(Strategy):
         self._annealing.observe(configs, values)
 
     def diagnostics(self) -> dict[str, float]:
-        """Return the models' cross-validated scores."""
-        return {f"score/{name}": score for name, score in self._neighbours.scores.items()}
+        """Return the models' cross-validated scores, and how much more often their choices improve than random ones."""
+        scores = {f"score/{name}": score for name, score in self._neighbours.scores.items()}
+        hits = self._neighbours.hit_rate
+        return scores if hits is None else {**scores, "hits/models": hits}

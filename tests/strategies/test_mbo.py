@@ -19,6 +19,7 @@ from bbo_strategies.mbo.arms import Arms
 from bbo_strategies.mbo.effects import Effects, SparseChanges
 from bbo_strategies.mbo.ensemble import FEWEST, Ensemble, targets
 from bbo_strategies.mbo.features import Features
+from bbo_strategies.mbo.hits import Hits
 from bbo_strategies.mbo.neighbours import _disjoint
 from bbo_strategies.mbo.regressors import candidates, score, select
 from bbo_strategies.random_search import RandomSearch
@@ -438,3 +439,24 @@ def test_a_wide_space_is_searched_within_memory():
 def test_importing_the_strategy_imports_no_heavy_library():
     code = "import sys, bbo_strategies.mbo; assert not {'sklearn', 'scipy', 'pandas'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_hit_rate_compares_chosen_changes_with_random_ones_between_two_fits():
+    hits = Hits()
+    hits.learn(np.arange(40) < 10, 10)
+    hits.close()
+    assert hits.ratio is None  # ten changes say nothing
+    hits.learn(np.array([True] * 9 + [False] + [True] * 10 + [False] * 60), 10)
+    hits.close()
+    assert hits.ratio == pytest.approx((19.5 / 21) / (10.5 / 101))
+    hits.learn(np.zeros(60, bool), 30)
+    hits.close()
+    assert hits.ratio == 1
+
+
+def test_the_hit_rate_is_told_once_models_have_chosen():
+    space, cost = separable(300, 0)
+    searcher = start(ModelBasedOptimization, space, 600)
+    for _ in play(searcher, lambda rows: 100 + cost(rows), 20):
+        pass
+    assert searcher.diagnostics()["hits/models"] > 0

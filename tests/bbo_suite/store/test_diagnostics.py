@@ -58,6 +58,16 @@ def test_the_figure_of_the_models_returns_medians_over_the_runs(said):
     assert ax.xaxis.get_major_formatter()(1000) == "1,000"  # no mathematics: names are literal text
 
 
+def test_the_hit_rate_has_its_own_axis(said):
+    rates = said[said["name"] == "x"].assign(name="hits/models")
+    figure, data = figures.MODELS(pd.concat([said, rates]))
+    assert data.set_index("model")["score"]["hit rate"] == 7
+    left, right = figure.axes
+    assert left.get_ylim()[1] < 2 and right.get_ylabel() == "hit rate / base rate"
+    assert [list(line.get_ydata()) for line in right.lines][-1] == [7] and right.get_ylim()[1] > 7
+    assert "hit rate" in [text.get_text() for text in figure.legends[0].get_texts()]
+
+
 def test_models_of_many_problems_take_pages_and_look_alike_on_all(said):
     lonely = said[said["name"] == "score/ridge"].assign(problem="q")
     many = pd.concat([*(said.assign(problem=f"p{i}") for i in range(9)), lonely])
