@@ -1,0 +1,146 @@
+"""What searches that know costs only reach on joint tasks, and what a perfect classifier of changes would add.
+
+    python results/models/mbo/study.py unseen      # gains.csv: ten programs that chose no setting, one seed
+    python results/models/mbo/study.py training    # gains.csv: the tasks on which designs were chosen
+    python results/models/mbo/study.py bound       # bound.csv
+    python results/models/mbo/study.py figure      # joint.png
+
+Runs are made in this process, in batches of 20, and only those that the tables lack.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import typer
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+import bbo_suite
+from bbo_suite import Moves
+from bbo_suite.registry import Registry
+from bbo_suite.testing import play, start
+
+HERE = Path(__file__).parent
+PEER = "nevergrad:DiscreteLenglerOnePlusOne"
+UNSEEN = (
+    *("joint/rnn-infer-b512-s64", "joint/wavernn-infer-b1-f80", "joint/nmt-decode-b1-s25"),
+    *("joint/unet-32-infer-b1", "joint/mobilenet-1.0-infer-b1", "joint/resnet-50-infer-b1"),
+    *("joint/bert-base-infer-b1-s128", "joint/gpt2-124m-decode-b1-s1024", "joint/transformer"),
+    "joint/moe-switch-base-infer-b8-s512",
+)
+JOINT = ("joint/ssd-resnet34-infer-b32", "joint/translate-base-decode-b64-s64", "joint/resnet_v2-50-infer-b64")
+TRAINING = (
+    *("fusion/resnet_v2-50-infer-b64", "fusion/translate-base-decode-b64-s64", "tile/ssd-resnet34-infer-b32"),
+    *("flags/resnet_v2-50-infer-b64", "layout/resnet_v2-50-infer-b64", "ordering/train-40-a", "ehrlich/32x32-a#21"),
+)
+BATCH, POOL = 20, 200
+POINTS = (200, 1000, 10_000)
+
+
+def gains(best: NDArray[np.float64], default: float) -> dict[str, float]:
+    """Return the gain in percent after each number of evaluations, given the best cost after each evaluation."""
+    return {f"g{n}": 100 * (default / best[n - 1] - 1) for n in POINTS if n <= len(best)}
+
+
+def run(name: str, strategy: str, budget: int, seed: int) -> dict[str, object]:
+    """Return a row of the table: one run, and the processor time that the strategy itself took."""
+    problem = bbo_suite.problem(name)
+    task, spent = problem.task(True, None, True), 0.0
+
+    def cost(configs: NDArray) -> NDArray[np.float64]:
+        nonlocal spent
+        begin = time.process_time()
+        values = problem.evaluate(configs).values
+        spent += time.process_time() - begin
+        return values
+
+    searcher = start(Registry().strategy(strategy), task.space, budget, seed, task.structure, task.default)
+    begin = time.process_time()
+    costs = np.concatenate([values for _, values in play(searcher, cost, BATCH)])
+    own = time.process_time() - begin - spent
+    costs = np.append(costs, np.full(max(0, budget - len(costs)), np.inf))
+    default = float(problem.evaluate(problem.default[None]).values[0])
+    row = {"problem": name, "strategy": strategy, "seed": seed, "budget": budget, "parameters": len(task.space)}
+    return {**row, **gains(np.minimum.accumulate(costs), default), "own": own}
+
+
+def bound(name: str, budget: int, seed: int) -> dict[str, object]:
+    """Return the gains of a descent that spends evaluations on improving single changes only, while it finds any.
+
+    A perfect classifier picks one improving change from `POOL` random ones, whose costs are known to it for free;
+    where none improves, an evaluation is spent all the same.
+    """
+    problem, rng = bbo_suite.problem(name), np.random.default_rng(seed)
+    moves, state = Moves(problem.space), problem.default.astype(problem.space.dtype)
+    cost = default = float(problem.evaluate(state[None]).values[0])
+    best, found = [cost], 0
+    while len(best) < budget:
+        pool = moves.mutate(np.repeat(state[None], POOL, axis=0), np.ones(POOL, np.int64), rng)
+        values = problem.evaluate(pool).values
+        improving = np.flatnonzero(values < cost)
+        if len(improving):
+            state, cost = pool[improving[0]].copy(), float(values[improving[0]])
+            found += 1
+        best.append(cost)
+    return {"problem": name, "seed": seed, "budget": budget, **gains(np.array(best), default), "found": found}
+
+
+def wanted(part: str) -> Iterator[tuple[str, str, int, int]]:
+    """Yield the problem, strategy, budget and seed of each run of a part."""
+    if part == "unseen":
+        for strategy in ("annealing", "evolution", "local", "joint", PEER, "mbo"):
+            yield from ((name, strategy, 10_000, 0) for name in UNSEEN)
+    else:
+        for seed in range(4):
+            for strategy in ("annealing", "evolution", "local", "mbo"):
+                yield from ((name, strategy, 1000, seed) for name in TRAINING)
+            for strategy in ("annealing", "evolution", "local", "joint"):
+                yield from ((name, strategy, 10_000, seed) for name in JOINT)
+
+
+def complete(part: str) -> None:
+    """Make the runs of a part that the table lacks, and write it after each."""
+    file = HERE / ("bound.csv" if part == "bound" else "gains.csv")
+    rows = pd.read_csv(file).to_dict("records") if file.exists() else []
+    if part == "bound":
+        known = {(row["problem"], row["seed"]) for row in rows}
+        todo = [(name, seed) for seed in range(2) for name in (*TRAINING, *JOINT) if (name, seed) not in known]
+        made = (bound(name, 1000, seed) for name, seed in todo)
+    else:
+        done = {(row["problem"], row["strategy"], row["budget"], row["seed"]) for row in rows}
+        made = (run(*key) for key in wanted(part) if key not in done)
+    for row in made:
+        rows.append(row)
+        print(row, flush=True)
+        pd.DataFrame(rows).to_csv(file, index=False, float_format="%.5g")
+
+
+def draw() -> None:
+    """Draw the gains on joint tasks at 10,000 evaluations."""
+    table = pd.read_csv(HERE / "gains.csv").query("budget == 10000")
+    means = table.pivot_table(index="problem", columns="strategy", values="g10000")
+    order = [name for name in (PEER, "annealing", "evolution", "mbo", "local", "joint") if name in means]
+    figure = Figure(figsize=(9, 0.62 * len(means) + 1.4), layout="constrained")
+    ax, places = figure.subplots(), np.arange(len(means))[::-1]
+    for i, name in enumerate(order):
+        height = 0.8 / len(order)
+        ax.barh(places + 0.4 - (i + 0.5) * height, means[name], height, label=name.removeprefix("nevergrad:"))
+    ax.set_yticks(places, [name.removeprefix("joint/") for name in means.index])
+    ax.set_xlabel("gain over the default in %, 10,000 evaluations; longer is better")
+    ax.spines[["top", "right"]].set_visible(False)
+    figure.legend(loc="outside upper center", ncols=3, frameon=False)
+    figure.savefig(HERE / "joint.png", dpi=90)
+
+
+def main(part: str) -> None:
+    """Make one part: unseen, training, bound or figure."""
+    draw() if part == "figure" else complete(part)
+
+
+if __name__ == "__main__":
+    typer.run(main)
