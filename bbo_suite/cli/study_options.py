@@ -67,6 +67,17 @@ class StudyOptions:
             help="A strategy's option: key=value or strategy.key=value; `show STRATEGY` lists them. May be repeated.",
         ),
     ] = None
+    screen: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Let strategies search on a model of the costs, and evaluate only the best: a name that the problem "
+            "knows, such as `estimate`, or a file.",
+        ),
+    ] = None
+    keep: Annotated[
+        int | None, count_option("Candidates that are evaluated with --screen (default: 10, as many as XTAT keeps).")
+    ] = None
     all_configs: Annotated[
         bool, typer.Option("--all-configs", help="Store every candidate in full, not only the improvements.")
     ] = False
@@ -86,7 +97,14 @@ class StudyOptions:
         registry = Registry(tuple(self.plugin or ()))
         strategies = tuple(dict.fromkeys(self.strategy or _from_plugins(registry, "strategies") or DEMONSTRATION))
         problems = tuple(dict.fromkeys(self.problem or _from_plugins(registry, "families") or (PROBLEM,)))
-        chosen = chosen_options(registry, strategies, key_values(self.option or []))
+        given = key_values(self.option or [])
+        if self.screen is not None:
+            strategies = tuple(f"screened:{name}" for name in strategies)
+            given |= {f"{name}.model": self.screen for name in strategies}
+            given |= {f"{name}.keep": str(self.keep) for name in strategies if self.keep is not None}
+        elif self.keep is not None:
+            raise UserError("--keep is for runs on a model; give the model with --screen, or leave --keep out")
+        chosen = chosen_options(registry, strategies, given)
         settings = (self.budget, self.batch, self.seed)
         name = default_name(strategies, problems, chosen, *settings) if self.study is None else self.study
         few = self.strategy or self.problem or self.plugin

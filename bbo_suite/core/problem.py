@@ -19,11 +19,14 @@ from ..parts.parts import Parts
 from .code_version import code_version, is_ours
 from .program import Change, Program
 from .space import Space
-from .task import Strategies, Structure, Task
+from .task import Screen, Strategies, Structure, Task
 from .value_version import arguments_version
 
 NO_CHANGE = "# the default"
 """What `paste` returns for the default, if it writes only differences."""
+
+ESTIMATE = "estimate"
+"""The name of the model that is the compiler's own."""
 
 
 class Status(IntEnum):
@@ -154,6 +157,23 @@ class Problem(ABC):
         """Return what the problem declares about its parameters; None if nothing."""
         return None
 
+    def screen(self, model: str) -> Screen:
+        """Return a model of the costs, which predicts those of any candidates without an evaluation.
+
+        By default there is `estimate`, if the problem declares the compiler's own estimates of parts: their sum.
+
+        Args:
+          model: a name that the problem knows, or the path of a file.
+
+        Raises:
+          UserError: there is no such model for this problem.
+        """
+        structure = self.structure()
+        parts = structure.parts if structure else None
+        if model != ESTIMATE or parts is None or parts.estimate is None:
+            raise UserError(f"there is no model {model!r} of the costs of {self.id}; its family has to offer one")
+        return parts.estimated
+
     def leave_cache(self) -> None:
         """Evaluate every candidate from now on: costs that are stored outside this object are neither read nor written.
 
@@ -244,7 +264,8 @@ class Problem(ABC):
         structure = self.structure() if uses_structure or uses_parts else None
         if structure is not None and not uses_parts:
             structure = replace(structure, parts=None)
-        return Task(self.id, self.space, self.default_row(), self.unit, structure, strategies)
+        screen = self.screen if uses_structure or uses_parts else None
+        return Task(self.id, self.space, self.default_row(), self.unit, structure, strategies, screen)
 
 
 def _checking(evaluate: Callable[[Any, NDArray], Evaluations]) -> Callable[[Any, NDArray], Evaluations]:

@@ -110,6 +110,10 @@ class Strategies(Protocol):
         ...
 
 
+Screen = Callable[[NDArray], NDArray[np.float64]]
+"""Predicts the `(n,)` costs of `(n, d)` candidates without an evaluation; inf for those that it expects to fail."""
+
+
 @dataclass(frozen=True, repr=False)
 class Task:
     """A problem as a strategy sees it.
@@ -122,6 +126,7 @@ class Task:
       structure: what the problem declares about its parameters; None if nothing, or if the strategy is black-box.
       strategies: the strategies that the study knows, including plugins, for a strategy that runs others; None: only
         installed ones.
+      screen: returns the model of costs with a name, or in a file; see `Problem.screen`. None as for the structure.
     """
 
     problem: str
@@ -130,6 +135,7 @@ class Task:
     unit: str
     structure: Structure | None = None
     strategies: Strategies | None = None
+    screen: Callable[[str], Screen] | None = None
 
     def __repr__(self) -> str:
         """Return the problem's id, the space, the default, the unit and the structure."""

@@ -49,6 +49,14 @@ class Decomposition(ABC):
     def describe(self, configs: NDArray) -> Description:
         """Return the parts of `(n, d)` allowed candidates. It costs no evaluation and must not tell a cost."""
 
+    def estimated(self, configs: NDArray) -> NDArray[np.float64]:
+        """Return the `(n,)` sums of the compiler's own estimates of the parts of candidates, if there are such."""
+        assert self.estimate is not None
+        found = self.describe(configs)
+        owners = np.repeat(np.arange(len(configs)), np.diff(found.starts))
+        estimates = found.counts * found.features[:, self.estimate]
+        return np.bincount(owners, estimates, len(configs)).astype(np.float64)
+
     def cursor(self, config: NDArray) -> Cursor | None:
         """Return a cursor at a `(d,)` candidate, to follow its parts from compiled code; None if there is none.
 

@@ -18,6 +18,8 @@ from .training import GRAPH, RELATIVE, Recipe, settings, train
 
 _MOST = 4000
 """Kernels from which the meaning of a score is found."""
+_NEAR = 1.5
+"""Only settings that take at most this many times as long as the fastest matter for it: a search stays near these."""
 
 
 def fit(
@@ -51,10 +53,14 @@ def scored(network: Network, kind: str, data: Kernels) -> NDArray[np.float64]:
 
 
 def _slope(network: Network, kind: str, data: Kernels) -> float:
-    """Return how the log of the time grows with the score within a kernel, by least squares."""
+    """Return how the log of the time grows with the score among good settings of a kernel, by least squares."""
     own = settings(data, kind)
     kernel = np.repeat(np.arange(len(data)), np.diff(own.starts))
-    score, logs = (_centred(array, kernel) for array in (scored(network, kind, data), np.log(own.seconds)))
+    fastest = np.full(len(data), np.inf)
+    np.minimum.at(fastest, kernel, own.seconds)
+    near = np.flatnonzero(own.seconds <= _NEAR * fastest[kernel])
+    values = (scored(network, kind, data), np.log(own.seconds))
+    score, logs = (_centred(array[near], kernel[near]) for array in values)
     square = float(score @ score)
     return float(score @ logs) / square if square > 0 else 0.0
 

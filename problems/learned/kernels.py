@@ -54,6 +54,21 @@ class KernelGraphs:
         edge_starts, edges = _rows(self.edge_starts, kernels)
         return type(self)(node_starts, self.opcodes[nodes], self.nodes[nodes], edge_starts, self.edges[edges])
 
+    def cut(self, most: int) -> Self:
+        """Return the kernels with at most so many nodes each: the last ones, which are nearest to the result."""
+        counts = np.diff(self.node_starts)
+        if counts.max(initial=0) <= most:
+            return self
+        owner, first = np.repeat(np.arange(len(self)), counts), np.maximum(counts - most, 0)
+        nodes = np.arange(len(owner)) - self.node_starts[owner] >= first[owner]
+        of_edge = np.repeat(np.arange(len(self)), np.diff(self.edge_starts))
+        edges = self.edges - first[of_edge][:, None]
+        kept = (edges >= 0).all(axis=1)
+        ends = (np.bincount(owners, minlength=len(self)) for owners in (owner[nodes], of_edge[kept]))
+        node_starts, edge_starts = (np.concatenate([[0], np.cumsum(counts)]) for counts in ends)
+        shown = edges[kept].astype(np.int16)
+        return type(self)(node_starts, self.opcodes[nodes], self.nodes[nodes], edge_starts, shown)
+
     @classmethod
     def joined(cls, graphs: list[KernelGraphs]) -> Self:
         """Return the kernels of one or more lists, one list after another."""

@@ -20,12 +20,14 @@ from bbo_suite import UserError
 from . import losses
 from .batches import Batch, batched, filled, pad
 from .dataset import Kernels, Settings
-from .features import KERNEL_FEATURES, features
+from .features import features
 from .network import Network, Standard
 
 _RATE = 2e-3
 _HIDDEN_OPCODES = 0.02
 """Share of the operations that are shown as unknown, so that the network knows what to do with those it never saw."""
+_HIDE = 1e30
+"""The deviation of a feature that is to be the same for all kernels."""
 
 
 @dataclass(frozen=True)
@@ -119,14 +121,13 @@ def _step(
 
 
 def _new(data: Kernels, recipe: Recipe, key: Array) -> Network:
-    nodes, rows = data.graphs.nodes, _features(data, recipe.kinds[0], recipe)
-    return Network(Standard.of(nodes), Standard.of(rows), recipe.kinds, recipe.reduction, key)
+    nodes, kernels = Standard.of(data.graphs.nodes), Standard.of(_features(data, recipe.kinds[0]))
+    shown = kernels if recipe.see_features else Standard(kernels.mean, jnp.full_like(kernels.mean, _HIDE))
+    return Network(nodes, shown, recipe.kinds, recipe.reduction, key)
 
 
-def _features(data: Kernels, kind: str, recipe: Recipe) -> NDArray[np.float32]:
+def _features(data: Kernels, kind: str) -> NDArray[np.float32]:
     """Return `(s, f)` features of all settings of a kind."""
-    if not recipe.see_features:
-        return np.zeros((len(settings(data, kind).seconds), len(KERNEL_FEATURES)), np.float32)
     own = settings(data, kind)
     return features(np.repeat(data.rows, np.diff(own.starts), axis=0), own.values, own.estimates, data.machine)
 
@@ -139,7 +140,7 @@ def settings(data: Kernels, kind: str) -> Settings:
 
 
 def _lessons(data: Kernels, kind: str, recipe: Recipe, rng: Generator) -> list[Lesson]:
-    own, every = settings(data, kind), _features(data, kind, recipe)
+    own, every = settings(data, kind), _features(data, kind)
     counts = np.diff(own.starts)
     useful = rng.permutation(np.flatnonzero(counts > (kind != "graph")))
     widest = int(counts.max(initial=0))

@@ -124,9 +124,7 @@ class Passes(MultiPass):
     def settings(self, graph: LayoutResult, fused: FusionResult, config: NDArray) -> dict[int, float]:
         """Return the tile or flag that each live column stands for under a flat row, by column."""
         kernels, numbers = fused.kernels, self.flat.settings(graph.laid, config[None])[0]
-        chosen = compile_kernels(kernels.rows, kernels.runs, self._machine).chosen
-        for row, result, own in zip(kernels.rows, kernels.result, chosen, strict=True):
-            override(numbers[result], row, own[:3], own[3:])
+        chosen = tuned_settings(kernels.rows, kernels.runs, numbers[kernels.result], self._machine)
         place = self.flat.place(graph.laid.origin[kernels.result])
         kernel = {int(p): k for k, p in enumerate(place.tolist()) if p >= 0}
         slots = {name: np.array(SETTINGS[name]) for name in SETTINGS}
@@ -162,6 +160,21 @@ class Passes(MultiPass):
         columns = self.flat.span[name].start + place[kernel] * choices.shape[1] + slot
         own = keys[kernel] + slot.astype(np.uint64)
         return Decisions(columns, choices[kernel, slot], own, place[kernel], share[kernel])
+
+
+def tuned_settings(
+    rows: NDArray[np.float64], runs: NDArray[np.float64], numbers: NDArray[np.int8], machine: Machine
+) -> NDArray[np.float64]:
+    """Return the `(k, 9)` settings of kernels, in the order of `SLOTS`; a kernel that no tile fits keeps its own.
+
+    Args:
+      rows, runs: as in `Kernels`.
+      numbers: `(k, 9)` as in `kernel_choices.override`.
+    """
+    made = compile_kernels(rows, runs, machine)
+    for k in np.flatnonzero(made.fits & numbers.any(axis=1)).tolist():
+        override(numbers[k], rows[k], made.chosen[k, :3], made.chosen[k, 3:])
+    return made.chosen
 
 
 def _check(config: NDArray, sizes: NDArray) -> None:

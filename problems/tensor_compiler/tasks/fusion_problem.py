@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +14,9 @@ from bbo_suite import Evaluations, Space, Structure, UserError
 from bbo_suite.core.program import Program
 
 from .program_problem import ProgramProblem
+
+if TYPE_CHECKING:
+    from .on_paper import OnPaper
 
 
 class FusionProblem(ProgramProblem):
@@ -43,6 +48,13 @@ class FusionProblem(ProgramProblem):
     def evaluate(self, configs: NDArray) -> Evaluations:
         """Return the run times in seconds of the program under `(n, d)` fusion decisions."""
         return Evaluations.of(self._fusion.seconds(configs))
+
+    def _on_paper(self) -> Callable[[NDArray], OnPaper]:
+        from ..fusion.fusion_pass import Fusion
+        from .on_paper import on_paper
+
+        fusion = Fusion(self._laid, self._machine.on_paper())
+        return lambda config: on_paper(self._laid, fusion, config)
 
     def picture(self, config: NDArray) -> Program:
         """Return the kernels that a `(d,)` row makes."""

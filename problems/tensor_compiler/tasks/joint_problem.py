@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from .program_problem import ProgramProblem
 
 if TYPE_CHECKING:
     from ..joint.passes import LayoutResult
+    from .on_paper import OnPaper
 
 
 class JointProblem(ProgramProblem):
@@ -58,6 +60,22 @@ class JointProblem(ProgramProblem):
             passes.seconds(graph, config[None])
             batches.append(graph.fusion.last_parts(passes.flat.settings(graph.laid, config[None])[0]))
         return replace(result, parts=concatenated(batches))
+
+    def _on_paper(self) -> Callable[[NDArray], OnPaper]:
+        from ..fusion.fusion_pass import Fusion
+        from ..fusion.state import StateBuffer
+        from ..joint.passes import tuned_settings
+        from .on_paper import on_paper
+
+        passes, machine, buffer = self._passes, self._machine.on_paper(), StateBuffer()
+
+        def compiled(config: NDArray) -> OnPaper:
+            graph = passes.apply("layout", self._graph, config)
+            found = on_paper(graph.laid, Fusion(graph.laid, machine, buffer), config[graph.decisions.columns])
+            numbers = passes.flat.settings(graph.laid, config[None])[0][found.result]
+            return found._replace(values=tuned_settings(found.rows, found.runs, numbers, self._machine))
+
+        return compiled
 
     def changes(self, config: NDArray) -> list[Change]:
         """Leave out decisions without effect under the earlier ones, and give the values of tiles and flags."""

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bbo_suite import UserError
 
 from .kernel_tuning import KernelTuning
 from .program_problem import ProgramProblem
+
+if TYPE_CHECKING:
+    from .on_paper import OnPaper
 
 
 class KernelProblem(KernelTuning, ProgramProblem):
@@ -39,6 +45,21 @@ class KernelProblem(KernelTuning, ProgramProblem):
             tuned = tuned[[_number(self._kernel, len(tuned), path)]]
         self._results = kernels.result[tuned]
         self._tune(settings, tuned, np.ones(1) if self._kernel else settings.runs[tuned], self._machine)
+
+    def _on_paper(self) -> Callable[[NDArray], OnPaper]:
+        from ..fusion.fusion_pass import Fusion
+        from .on_paper import on_paper
+
+        fusion = Fusion(self._laid, self._machine.on_paper())
+        found = on_paper(self._laid, fusion, fusion.default())
+        same = found._replace(rows=self.kernels, result=self._results, runs=self._runs)
+
+        def compiled(config: NDArray) -> OnPaper:
+            values = self._chosen.copy()
+            values[:, list(self.slots)] = self._values[np.arange(len(config)), config].reshape(len(values), -1)
+            return same._replace(values=values)
+
+        return compiled
 
     def fingerprint(self) -> str:
         """Return a text that also changes with the kernels that are tuned."""

@@ -16,6 +16,7 @@ from bbo_suite import Evaluations, Kind, Parts, Problem, Space, Status, Structur
 from ..hardware.machine import Machine
 
 if TYPE_CHECKING:
+    from bbo_suite.core.task import Screen
     from bbo_suite.parts.table import TableDecomposition
 
     from ..hardware.kernel_settings import Settings
@@ -61,14 +62,24 @@ class KernelTuning(Problem):
 
     def evaluate(self, configs: NDArray) -> Evaluations:
         """Return the seconds of all kernels in one run of the program, or of a single kernel in one run of it."""
+        seconds, overflowing = self._timed(configs, self._machine.array())
+        status = np.where(overflowing < 0, Status.OK, Status.COMPILE_ERROR).astype(np.int8)
+        return Evaluations(seconds, status, {int(b): self._reason(overflowing[b]) for b in np.flatnonzero(status)})
+
+    def _timed(self, configs: NDArray, machine: NDArray) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return the `(n,)` seconds on a machine, and the first kernel of each whose windows overflow, or -1."""
         from ..hardware.kernel_settings import tuned_seconds
 
         rows, n = np.require(configs, np.int64, ["C", "W"]), len(configs)
         seconds, overflowing = np.empty(n), np.empty(n, np.int64)
-        kernels = (self.kernels, self._runs, self._chosen, self._machine.array())
+        kernels = (self.kernels, self._runs, self._chosen, machine)
         tuned_seconds(rows, self._slots, self._values, self._starts, *kernels, seconds, overflowing)
-        status = np.where(overflowing < 0, Status.OK, Status.COMPILE_ERROR).astype(np.int8)
-        return Evaluations(seconds, status, {int(b): self._reason(overflowing[b]) for b in np.flatnonzero(status)})
+        return seconds, overflowing
+
+    def _estimate(self) -> Screen:
+        """Return the times by the compiler's analytical model."""
+        paper = self._machine.on_paper().array()
+        return lambda configs: self._timed(configs, paper)[0]
 
     def evaluate_parts(self, configs: NDArray) -> Evaluations:
         """Return the seconds of all kernels, and of each."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from .program_problem import ProgramProblem
 if TYPE_CHECKING:
     from ..fusion.fusion_pass import Fusion
     from ..layout.layout_pass import LaidOutProgram
+    from .on_paper import OnPaper
 
 
 class LayoutProblem(ProgramProblem):
@@ -68,6 +70,20 @@ class LayoutProblem(ProgramProblem):
             seconds.append(told[0])
             batches.append(parts)
         return replace(Evaluations.of(np.array(seconds)), parts=concatenated(batches))
+
+    def _on_paper(self) -> Callable[[NDArray], OnPaper]:
+        from ..fusion.fusion_pass import Fusion
+        from ..fusion.state import StateBuffer
+        from .on_paper import on_paper
+
+        machine, buffer = self._machine.on_paper(), StateBuffer()
+
+        def compiled(config: NDArray) -> OnPaper:
+            laid = self._pass.apply(config)
+            fusion = Fusion(laid, machine, buffer)
+            return on_paper(laid, fusion, fusion.default())
+
+        return compiled
 
     def picture(self, config: NDArray) -> Program:
         """Return the kernels of the default fusion under a `(d,)` row, with the layouts that the row decides."""

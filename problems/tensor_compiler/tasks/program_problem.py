@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from numpy.typing import NDArray
 
 from bbo_suite import Problem
-from bbo_suite.core.problem import NO_CHANGE
+from bbo_suite.core.problem import ESTIMATE, NO_CHANGE
+from bbo_suite.core.task import Screen
 
 from ..hardware.machine import COST_MODEL, MACHINES, Machine, split
 from .programs import names, program
 
 if TYPE_CHECKING:
     from ..graph.graph import ProgramGraph
+    from .on_paper import OnPaper
 
 
 class ProgramProblem(Problem):
@@ -45,6 +48,7 @@ class ProgramProblem(Problem):
         self._graph: ProgramGraph = build(module, str(path))
         self._unknown = unknown(module)
         self._machine: Machine = MACHINES[self._machine_name]
+        self._catalogued = "" if isinstance(instance, Path) else name
         self._prepare(path)
 
     @classmethod
@@ -63,6 +67,27 @@ class ProgramProblem(Problem):
     @abstractmethod
     def _prepare(self, path: Path) -> None:
         """Set the space and the default; errors name `path`."""
+
+    def screen(self, model: str) -> Screen:
+        """Return the compiler's own `estimate`, or a learned model: `learned`, which ships, or that of a file.
+
+        Raises:
+          UserError: the file is no such model, or one that has seen this program or is for another machine.
+        """
+        if model == ESTIMATE:
+            return self._estimate()
+        from ...learned.kernels import KernelReader
+        from ...learned.screen import LearnedScreen, read_model
+
+        read = read_model(model, self._catalogued, self._machine_name)
+        return LearnedScreen(read, self._machine, KernelReader(self._graph), self._on_paper())
+
+    def _estimate(self) -> Screen:
+        return super().screen(ESTIMATE)
+
+    @abstractmethod
+    def _on_paper(self) -> Callable[[NDArray], OnPaper]:
+        """Return a function that compiles a `(d,)` candidate for the machine on paper."""
 
     def paste(self, config: NDArray) -> str:
         """Return a line `decision = label` for each difference from the compiler's choice, by operation."""

@@ -1,0 +1,65 @@
+"""What search on a model gains when only the best few are evaluated: `python results/models/learned/screens.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from bbo_suite.core.evaluation import default_value, evaluate
+from bbo_suite.core.problem import Problem
+from bbo_suite.core.strategy import tell
+from bbo_suite.registry import Registry
+
+HERE = Path(__file__).parent
+PROGRAMS = ("rnn-medium-train-b20-s35", "translate-base-train-b64-s64")
+FAMILIES = ("tile", "fusion", "joint")
+SEARCHES = ("annealing", "graybox", "screened:annealing estimate", "screened:annealing learned")
+SEEDS = range(2)
+BUDGETS = (1, 10, 30)
+CANDIDATES = 2000
+
+
+def main() -> None:
+    """Write a row for each run as soon as it has ended."""
+    rows = []
+    for row in runs():
+        print(row, flush=True)
+        rows.append(row)
+        pd.DataFrame(rows).to_csv(HERE / "screens.csv", index=False, float_format="%.4f")
+
+
+def runs() -> Iterator[dict[str, object]]:
+    """Yield the gains over the default, in percent, after each of `BUDGETS` evaluations."""
+    for program in PROGRAMS:
+        for family in FAMILIES:
+            problem = Registry().load(f"{family}/{program}")
+            default = default_value(problem)
+            for search in SEARCHES:
+                for seed in SEEDS:
+                    best = np.minimum.accumulate(costs(problem, search, seed))
+                    gains = {f"gain {n}": 100 * (default / best[min(n, len(best)) - 1] - 1) for n in BUDGETS}
+                    yield {"problem": problem.id, "search": search, "seed": seed} | gains
+
+
+def costs(problem: Problem, search: str, seed: int) -> np.ndarray:
+    """Return the costs of the candidates that a run evaluates, in their order."""
+    name, _, model = search.partition(" ")
+    found, most = Registry().strategy(name), max(BUDGETS)
+    options = found.Options(model=model, keep=most, candidates=CANDIDATES) if model else found.Options()
+    task = problem.task(found.uses_structure, Registry(), found.uses_parts)
+    strategy, values = found(task, most, np.random.default_rng(seed), options), np.empty(0)
+    while len(values) < most:
+        configs = strategy.ask(min(10, most - len(values)))
+        if not len(configs):
+            break
+        result = evaluate(problem, configs, with_parts=found.uses_parts)
+        values = np.append(values, result.values)
+        tell(strategy, configs, result.values, result.parts)
+    return values
+
+
+if __name__ == "__main__":
+    main()
