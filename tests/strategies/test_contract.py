@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import functools
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
 import pytest
 
+from bbo_strategies.one_shot import OneShot
+from bbo_suite import Task, option
 from bbo_suite.conformance.kit import strategy_rules
+from bbo_suite.conformance.toy_tasks import chain, spaces, uneven
+from bbo_suite.files.pinned import PinnedFile
 from bbo_suite.registry import Registry
+from bbo_suite.tuning.pretraining import Lesson
 
 STRATEGIES = {name: load() for name, load in sorted(Registry().strategies().items()) if not load().has_variants}
 """By id; the adapters' tests check the strategies that are variants."""
@@ -16,12 +27,30 @@ SLOW = {
 """Rules for which rl compiles networks for further spaces, which takes ten seconds each."""
 
 
-LONG = {"graybox", "mbo", "portfolio", "rl"}
+LONG = {"graybox", "mbo", "one-shot", "portfolio", "rl"}
 """Strategies that compile or train much: all rules together take five seconds or more."""
 
 
 def rules_of(name):
-    return {(name, words): rule for words, rule in strategy_rules(STRATEGIES[name])}
+    strategy = knowing_toys() if name == "one-shot" else STRATEGIES[name]
+    return {(name, words): rule for words, rule in strategy_rules(strategy)}
+
+
+@functools.cache
+def knowing_toys():
+    """Return `one-shot` with a small model of the rules' tasks: the models that ship know none of them."""
+    out = Path(tempfile.mkdtemp()) / "model.npz"
+    space = spaces()["booleans"]
+    task = Task("toys", space, space.sample(1, np.random.default_rng(0))[0], "seconds", chain(space))
+    given = 64, np.random.default_rng(0), OneShot.Options(steps=20), out, lambda count, words: None
+    OneShot.pretrain([Lesson(task, 1.0, uneven)], *given)
+
+    @dataclass(frozen=True)
+    class Options(OneShot.Options):
+        pretrained: PinnedFile = option(PinnedFile(str(out)), "the small model")  # noqa: RUF009
+        queries: int = option(2048, "few", low=1)
+
+    return type("Trained", (OneShot,), {"Options": Options})
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,39 @@
+"""A small model for tasks of one kernel."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bbo_problems.tensor_compiler.tasks.kernel_families import TileFamily
+from bbo_strategies.one_shot import OneShot
+from bbo_suite.core.evaluation import default_value
+from bbo_suite.jax_settings import configure_jax
+from bbo_suite.tuning.pretraining import Lesson
+
+configure_jax()
+
+
+def lesson(problem, number):
+    problem.id = f"tile/uniform #{number}"
+    return Lesson(problem.task(True), default_value(problem), lambda rows: problem.evaluate(rows).values)
+
+
+@pytest.fixture(scope="session")
+def problems():
+    family, rng = TileFamily("uniform"), np.random.default_rng(0)
+    return [family.sample(rng) for _ in range(20)]
+
+
+@pytest.fixture(scope="session")
+def lessons(problems):
+    return [lesson(problem, number) for number, problem in enumerate(problems)]
+
+
+@pytest.fixture(scope="session")
+def model(lessons, tmp_path_factory):
+    """Return the file of a small model, and the messages of its training."""
+    out, told = tmp_path_factory.mktemp("models") / "m.npz", []
+    options = OneShot.Options(steps=200)
+    OneShot.pretrain(lessons, 20 * 64, np.random.default_rng(1), options, out, lambda n, words: told.append((n, words)))
+    return out, told

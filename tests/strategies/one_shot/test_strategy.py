@@ -1,0 +1,107 @@
+"""The one-shot tuner: what it proposes, and what it refuses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import bbo_suite
+from bbo_strategies.one_shot import OneShot
+from bbo_strategies.one_shot.samples import FAILED, labels
+from bbo_strategies.one_shot.search import ranked
+from bbo_suite import Space, UserError
+from bbo_suite.files.pinned import PinnedFile
+
+
+def started(task, budget, **options):
+    return OneShot(task, budget, np.random.default_rng(0), OneShot.Options(**options))
+
+
+def test_pretraining_stays_within_its_budget_and_says_where_it_is(model):
+    _, told = model
+    assert max(n for n, _ in told) <= 20 * 64
+    assert "step 200 of 200, loss" in told[-1][1]
+
+
+def test_candidates_come_in_the_order_of_predictions_whatever_is_told(problems, model):
+    task = problems[0].task(True)
+    whole = started(task, 30, pretrained=PinnedFile(str(model[0]))).ask(30)
+    parts = started(task, 30, pretrained=PinnedFile(str(model[0])))
+    first = parts.ask(7)
+    parts.tell(first, np.full(len(first), np.inf))
+    assert np.array_equal(np.vstack([first, parts.ask(30)]), whole[: 7 + 30])
+    assert len(np.unique(whole, axis=0)) == len(whole)
+
+
+def test_it_ends_when_all_candidates_are_proposed(problems, model):
+    task = problems[0].task(True)
+    all_of_them = int(task.space.cardinality)
+    search = started(task, 10**6, pretrained=PinnedFile(str(model[0])))
+    assert len(search.ask(10**6)) == all_of_them
+    assert len(search.ask(5)) == 0
+
+
+@pytest.mark.parametrize("problem", ["kernel/rnn", "kernel/rnn#0"])
+def test_a_model_ships_for_tile_and_flags_together(problem):
+    loaded = bbo_suite.problem(problem)
+    rows = started(loaded.task(True), 5).ask(5)
+    values = loaded.evaluate(rows).values
+    assert values.min() < 1.05 * loaded.evaluate(loaded.default[None]).values[0]
+
+
+def test_a_task_that_the_model_does_not_know_is_refused(problems, model):
+    pinned = PinnedFile(str(model[0]))
+    with pytest.raises(UserError, match="fusion/rnn; train one by `python -m bbo_suite pretrain"):
+        started(bbo_suite.problem("fusion/rnn").task(True), 5)
+    with pytest.raises(UserError, match="does not fit fusion/rnn"):
+        started(bbo_suite.problem("fusion/rnn").task(True), 5, pretrained=pinned)
+    with pytest.raises(UserError, match="declares no structure"):
+        started(problems[0].task(False), 5, pretrained=pinned)
+    task = bbo_suite.problem("tile/rnn#0").task(True)
+    wide = replace(task, space=Space([2] * 4), default=np.zeros(4, np.int8), structure=joined(task.structure, 4))
+    with pytest.raises(UserError, match="4 parameters of tile/rnn#0 interact, but the model of one-shot takes at most"):
+        started(wide, 5, pretrained=pinned)
+
+
+def joined(structure, d):
+    """Return a structure of `d` parameters that all interact."""
+    others = np.array([[j for j in range(d) if j != i] for i in range(d)], np.int32)
+    features = np.repeat(structure.features[:1], d, axis=0)
+    return replace(
+        structure, starts=np.arange(d + 1) * (d - 1), neighbours=others.ravel(), features=features, parts=None
+    )
+
+
+def test_only_tasks_with_one_group_teach(lessons, tmp_path):
+    problem = bbo_suite.problem("tile/rnn")
+    lesson = replace(lessons[0], task=problem.task(True))
+    arguments = 32, np.random.default_rng(0), OneShot.Options(steps=1), tmp_path / "x", lambda n, words: None
+    with pytest.raises(UserError, match="tile/rnn has 84 groups of parameters"):
+        OneShot.pretrain([lesson], *arguments)
+    failing = replace(lessons[0], evaluate=lambda rows: np.full(len(rows), np.inf))
+    with pytest.raises(UserError, match="no training task has two candidates that work"):
+        OneShot.pretrain([failing], *arguments)
+    assert not (tmp_path / "x").exists()
+
+
+def test_labels_are_relative_and_leave_out_what_teaches_nothing():
+    given = labels(np.array([1.0, np.e, np.e**2, np.inf, 1e9]))
+    assert np.allclose(given, [-1.5, -0.5, 0.5, FAILED, FAILED])
+    for useless in ([np.inf, np.inf], [2.0, 2.0, np.inf], [0.0, 1.0], [-1.0, 2.0]):
+        assert labels(np.array(useless)) is None
+
+
+def test_a_search_on_predictions_finds_the_best_of_a_large_space():
+    space = Space([10] * 8)
+    asked = []
+
+    def score(rows):
+        asked.append(len(rows))
+        return np.where(rows[:, 0] == 9, np.inf, np.abs(rows.astype(float) - 3).sum(axis=1)).astype(np.float32)
+
+    rows = ranked(space, np.zeros(8, np.int8), score, 20_000, np.random.default_rng(0))
+    assert np.array_equal(rows[0], np.full(8, 3))
+    assert 10_000 <= sum(asked) <= 20_000
+    assert (np.diff(score(rows)) >= 0).all() and (rows[:, 0] != 9).all()
