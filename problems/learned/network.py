@@ -18,8 +18,8 @@ WIDTH = 48
 _OPCODE_WIDTH = 16
 _LAYERS = 3
 _HIDDEN = 64
-_SCALE = 10.0
-"""What the score of a relative model starts from: this many times the log of a time."""
+RANKED = 10.0
+"""What a score that is only ranked starts from: this many times the log of a time."""
 
 
 class Encoder(eqx.Module):
@@ -92,11 +92,18 @@ class Network(eqx.Module):
     encoder: Encoder
     heads: dict[str, Head]
 
-    def __init__(self, nodes: Standard, kernels: Standard, kinds: tuple[str, ...], reduction: str, key: Array) -> None:
+    def __init__(
+        self,
+        nodes: Standard,
+        kernels: Standard,
+        kinds: tuple[str, ...],
+        reduction: str,
+        key: Array,
+        scale: float = 1.0,
+    ) -> None:
         first, *keys = jax.random.split(key, 1 + len(kinds))
         self.nodes, self.kernels, self.encoder = nodes, kernels, Encoder(reduction, first)
-        scale = {"graph": 1.0}
-        self.heads = {kind: Head(scale.get(kind, _SCALE), k) for kind, k in zip(kinds, keys, strict=True)}
+        self.heads = {kind: Head(scale, k) for kind, k in zip(kinds, keys, strict=True)}
 
     def embed(self, batch: Batch) -> Array:
         """Return `(b, WIDTH)` embeddings of kernels."""

@@ -21,7 +21,7 @@ from . import losses
 from .batches import Batch, batched, filled, pad
 from .dataset import Kernels, Settings
 from .features import features
-from .network import Network, Standard
+from .network import RANKED, Network, Standard
 
 _RATE = 2e-3
 _HIDDEN_OPCODES = 0.02
@@ -123,7 +123,8 @@ def _step(
 def _new(data: Kernels, recipe: Recipe, key: Array) -> Network:
     nodes, kernels = Standard.of(data.graphs.nodes), Standard.of(_features(data, recipe.kinds[0]))
     shown = kernels if recipe.see_features else Standard(kernels.mean, jnp.full_like(kernels.mean, _HIDE))
-    return Network(nodes, shown, recipe.kinds, recipe.reduction, key)
+    scale = RANKED if recipe.loss == "rank" else 1.0
+    return Network(nodes, shown, recipe.kinds, recipe.reduction, key, scale)
 
 
 def _features(data: Kernels, kind: str) -> NDArray[np.float32]:
