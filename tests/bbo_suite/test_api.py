@@ -110,10 +110,10 @@ def test_a_plugin_is_a_member_and_a_step(run, tmp_path, option):
 
 def test_options_of_one_and_of_all():
     registry = Registry((PLUGINS[1],))
-    chosen = chosen_options(registry, ["pick", "evolution"], {"size": "4", "evolution.tail": "2", "pick.rate": "0.1"})
-    assert (chosen["pick"].size, chosen["pick"].rate, chosen["evolution"].tail) == (4, 0.1, 2.0)
-    with pytest.raises(UserError, match="Did you mean 'tail'"):
-        chosen_options(registry, ["evolution"], {"evolution.tale": "2"})
+    chosen = chosen_options(registry, ["pick", "evolution"], {"size": "4", "evolution.crossover": "0.2", "pick.rate": "0.1"})
+    assert (chosen["pick"].size, chosen["pick"].rate, chosen["evolution"].crossover) == (4, 0.1, 0.2)
+    with pytest.raises(UserError, match="Did you mean 'crossover'"):
+        chosen_options(registry, ["evolution"], {"evolution.crosover": "0.2"})
 
 
 def test_options_of_strategies_with_dots_in_their_names(tmp_path):

@@ -94,7 +94,7 @@ def test_tuning_finds_options_compares_them_on_fresh_seeds_and_resumes(suite, to
     assert "toy/large" in done.out and "2 fresh seeds" in done.out
     assert "setting 4/4" in done.err
     found = json.loads(Path("found/options.json").read_text())
-    assert found["strategy"] == "evolution" and set(found["options"]) == {"population", "crossover", "tail"}
+    assert found["strategy"] == "evolution" and set(found["options"]) == {"population", "crossover"}
     better = found["fresh_score"] > 1
     assert ("python -m bbo_suite run --strategy evolution --option evolution." in done.out) == better
     rows = {file: file.stat().st_mtime_ns for file in tmp_path.glob("results/*/*/*/rows.csv")}
