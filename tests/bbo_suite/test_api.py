@@ -110,7 +110,8 @@ def test_a_plugin_is_a_member_and_a_step(run, tmp_path, option):
 
 def test_options_of_one_and_of_all():
     registry = Registry((PLUGINS[1],))
-    chosen = chosen_options(registry, ["pick", "evolution"], {"size": "4", "evolution.crossover": "0.2", "pick.rate": "0.1"})
+    texts = {"size": "4", "evolution.crossover": "0.2", "pick.rate": "0.1"}
+    chosen = chosen_options(registry, ["pick", "evolution"], texts)
     assert (chosen["pick"].size, chosen["pick"].rate, chosen["evolution"].crossover) == (4, 0.1, 0.2)
     with pytest.raises(UserError, match="Did you mean 'crossover'"):
         chosen_options(registry, ["evolution"], {"evolution.crosover": "0.2"})
