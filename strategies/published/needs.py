@@ -6,7 +6,7 @@ import numpy as np
 
 from bbo_suite import Decomposition, Graph, Kind, Moves, Task, UserError
 
-ORDERED = ("tile", "flags", "gcc", "halide", "recorded", "scratchpad", "xla-tpu", "pallas", "triton")
+ORDERED = ("tile", "flags", "kernel", "gcc", "halide", "recorded", "scratchpad", "xla-tpu", "pallas", "triton")
 WITH_GRAPH = ("fusion", "layout", "joint", "sharding", "scratchpad", "halide", "xla-tpu")
 WITH_MODEL = ("fusion", "layout", "joint")
 """Families of problems, most tasks of which declare it; a test compares them with the problems."""

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from jax._src.lib import xla_client
 
-from bbo_problems.tensor_compiler.models import MODELS
+from bbo_problems.tensor_compiler.models import MODELS, mobilenet
 from bbo_problems.tensor_compiler.models.lower import PROGRAMS, VERSIONS, hlo_text, main, read_versions
 
 TINY = {
@@ -124,7 +124,8 @@ SLOW = {"mobilenet"}  # compiling its gradients takes long
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in ZERO])
-def test_training_lowers_the_loss_and_keeps_every_shape(name, train):
+def test_training_lowers_the_loss_and_keeps_every_shape(name, train, monkeypatch):
+    monkeypatch.setattr(mobilenet, "LEARNING_RATE", 0.005)  # at its own, one so tiny diverges on some processors
     step, arguments = tiny(name)
     losses = train(step, arguments, STEPS)
     classes = TINY[name].get("vocabulary", TINY[name].get("classes"))
