@@ -32,7 +32,10 @@ def read_model(name: str, program: str, machine: str) -> CostModel:
       UserError: the file cannot be read or is no model, or the model was trained on the program or for another machine.
     """
     configure_jax()
-    path, data = content(str(SHIPPED) if name == "learned" else name)
+    try:
+        path, data = content(str(SHIPPED) if name == "learned" else name)
+    except UserError as error:
+        raise UserError(f"{error}; a model is estimate, learned, or a file of `bbo_problems.learned train`") from None
     model = load(data, path)
     if model.machine != machine:
         raise UserError(f"model {path} is for {model.machine}, not {machine}; train one on data of that machine")

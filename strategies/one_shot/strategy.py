@@ -159,8 +159,9 @@ def _model(task: Task, options: OneShotOptions) -> Model:
         if model.names == task.structure.feature_names:
             return model
     raise UserError(
-        f"no model of one-shot that ships knows the features of {task.problem}; train one by `python -m bbo_suite"
-        " pretrain --strategy one-shot`, and name it by the option pretrained"
+        f"no model of one-shot that ships knows the features of {task.problem}; train one on problems of its family by"
+        " `python -m bbo_suite pretrain --strategy one-shot --problem ID --out FILE`, and use it with"
+        " `--option pretrained=FILE`"
     )
 
 
