@@ -53,7 +53,7 @@ def test_a_model_ships_for_tile_and_flags_together(problem):
 
 def test_a_task_that_the_model_does_not_know_is_refused(problems, model):
     pinned = PinnedFile(str(model[0]))
-    with pytest.raises(UserError, match="fusion/rnn; train one on .* pretrain --strategy one-shot --problem ID --out FILE`"):
+    with pytest.raises(UserError, match=r"fusion/rnn; train one on .* pretrain --strategy one-shot --problem ID"):
         started(bbo_suite.problem("fusion/rnn").task(True), 5)
     with pytest.raises(UserError, match="does not fit fusion/rnn"):
         started(bbo_suite.problem("fusion/rnn").task(True), 5, pretrained=pinned)
