@@ -55,7 +55,8 @@ BESIDES = {"joint": ("joint",)}
 """Strategies that take part in one family only."""
 KEY = ["problem", "strategy", "budget", "seed"]
 COLUMNS = [*KEY, "uses_structure", "default", "best", "speedup"]
-COSTS = ["evaluations", "unique", "failed", "strategy_seconds", "evaluation_seconds"]
+TIMES = ["strategy_seconds", "evaluation_seconds"]
+COSTS = ["evaluations", "unique", "failed", *TIMES]
 
 
 def gather(study: str, table: Path) -> pd.DataFrame:
@@ -64,6 +65,8 @@ def gather(study: str, table: Path) -> pd.DataFrame:
     here = pd.DataFrame([summarise(path.parent) for path in folders], columns=COLUMNS + COSTS)
     known = pd.read_csv(table)[COLUMNS + COSTS]
     both = pd.concat([known, here]).infer_objects()  # of a header alone pandas knows no types
+    for column in TIMES:  # more digits of a time are noise, and a fifth of the file
+        both[column] = both[column].map(lambda seconds: float(f"{seconds:.3g}"))
     return both.drop_duplicates(KEY, keep="last").sort_values(KEY)
 
 
