@@ -31,7 +31,7 @@ class RunLog:
 
     def __init__(self, problem: Problem, folder: RunFolder, keep_all: bool, with_parts: bool = False) -> None:
         self._problem, self._folder, self._keep_all = problem, folder, keep_all
-        self._stored, self._parts = folder.rows(), PartsLog(folder.path) if with_parts else None
+        self._stored, self._parts = folder.rows(), PartsLog(folder.path, not problem.noisy) if with_parts else None
         if self._parts:
             folder.sync_first = self._parts.sync
         self.done = 0
@@ -63,7 +63,7 @@ class RunLog:
             rows = list(self._rows(result, new, digests[len(known) :], first, strategy_seconds / len(configs)))
             if self._parts:
                 parts.append(self._told(result))
-                self._parts.append(first, parts[-1])
+                self._keep(self._parts, first, parts[-1])
             self._folder.append(rows)
             values = np.append(values, [row.value for row in rows])
         if self._problem.noisy:
@@ -76,6 +76,12 @@ class RunLog:
         if result.parts is None:
             raise UserError(f"problem {self._problem.id}: evaluate_parts returned no parts")
         return result.parts
+
+    def _keep(self, log: PartsLog, first: int, parts: Parts) -> None:
+        try:
+            log.append(first, parts)
+        except ValueError as error:
+            raise UserError(f"problem {self._problem.id}: {error}") from None
 
     def end(self, reason: str, stopped: Callable[[], bool]) -> bool:
         """Mark the run as complete, after a check that the folder holds no further rows.

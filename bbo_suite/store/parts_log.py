@@ -7,6 +7,7 @@ appear. `KEY*COUNT=COST` is a part that appears for the first time, `+NUMBER` on
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterator
@@ -34,10 +35,11 @@ class PartsLog:
 
     Args:
       run: the run's folder.
+      exact: True if the cost of a part may not change, because nothing is noisy.
     """
 
-    def __init__(self, run: Path) -> None:
-        self._path = run / PARTS
+    def __init__(self, run: Path, exact: bool = False) -> None:
+        self._path, self._exact = run / PARTS, exact
         self._last: Told = {}
         self._known: Told = {}
         self._keys: list[int] = []
@@ -46,7 +48,11 @@ class PartsLog:
         self._stored = self._read()
 
     def append(self, first: int, parts: Parts) -> None:
-        """Write the parts of the candidates from evaluation `first` on; their rows must be written after them."""
+        """Write the parts of the candidates from evaluation `first` on; their rows must be written after them.
+
+        Raises:
+          ValueError: a part costs something else than before, though nothing is noisy.
+        """
         text = "".join(self._line(first + i, told) for i, told in enumerate(by_candidate(parts)))
         with disk_errors(self._path), self._path.open("r+b" if self._path.exists() else "w+b") as file:
             file.truncate(self._length)  # lines whose rows a crash has kept from being written
@@ -61,14 +67,19 @@ class PartsLog:
 
     def _line(self, evaluation: int, told: Told) -> str:
         gone = [f"-{self._numbers[key]}" for key in self._last if key not in told]
-        there = [self._token(key, part) for key, part in told.items() if self._last.get(key) != part]
+        there = [self._token(evaluation, key, part) for key, part in told.items() if self._last.get(key) != part]
         self._last = told
         return sealed(f"{evaluation},{' '.join(gone + there)},")
 
-    def _token(self, key: int, part: tuple[float, float]) -> str:
+    def _token(self, evaluation: int, key: int, part: tuple[float, float]) -> str:
         count, cost = part
         if key in self._known:
             before = self._known[key]
+            if self._exact and not math.isclose(cost, before[1], rel_tol=1e-9):
+                raise ValueError(
+                    f"the part {key:016x} costs {cost!r} in evaluation {evaluation}, and cost {before[1]!r} before;"
+                    " its key must tell these parts apart, or the problem must say that it is noisy"
+                )
             changed = f"*{count!r}" * (count != before[0]) + f"={cost!r}" * (cost != before[1])
             token = f"+{self._numbers[key]}{changed}"
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bbo_suite import Parts
+from bbo_suite import Parts, UserError
 
 _LEAST = 1e-6
 """The smallest cost that models tell from 0, as a share of the first candidate's."""
@@ -85,8 +85,18 @@ class PartMemory:
             self._features = np.concatenate([self._features, np.zeros((len(more), self._features.shape[1]))])
 
     def rows(self, parts: Parts) -> NDArray[np.int64]:
-        """Return where the parts of candidates are remembered."""
-        return np.fromiter((self._rows[key] for key in parts.keys.tolist()), np.int64, len(parts.keys))
+        """Return where the parts of candidates are remembered.
+
+        Raises:
+          UserError: one was never met, so it is not a part that the problem describes.
+        """
+        try:
+            return np.fromiter((self._rows[key] for key in parts.keys.tolist()), np.int64, len(parts.keys))
+        except KeyError as error:
+            raise UserError(
+                f"the problem tells the cost of part {error.args[0]:016x}, but does not describe it as a part of these"
+                " candidates; `python -m bbo_suite check FILE` tests what a problem describes"
+            ) from None
 
     def learn(self, parts: Parts) -> None:
         """Take the costs of parts that candidates consist of."""

@@ -1,6 +1,7 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -130,6 +131,101 @@ class Collides(Knapsack):
         )
 
 
+class Describes(Knapsack):
+    """Describes its parts in another way."""
+
+    estimate = None
+
+    def __init__(self, instance="six"):
+        super().__init__(instance)
+        self.plain, self.feature_names = self.parts, ("told",)
+
+    def structure(self):
+        return replace(super().structure(), parts=self)
+
+    def described(self, configs, features):
+        found = self.plain.describe(configs)
+        return Description(found.starts, found.keys, found.counts, features)
+
+    def cursor(self, config):
+        return None
+
+
+class Leaks(Describes):
+    def describe(self, configs):
+        return self.described(configs, 2 * self._bags(configs).reshape(-1, 1))
+
+
+class Narrow(Describes):
+    def describe(self, configs):
+        return self.described(configs, np.ones(3 * len(configs)))
+
+
+class Short(Describes):
+    def describe(self, configs):
+        found = self.plain.describe(configs)
+        return Description(found.starts, found.keys, found.counts[:-1], np.ones((3 * len(configs), 1)))
+
+
+class Raises(Describes):
+    def describe(self, configs):
+        raise KeyError("x")
+
+
+class Undefined(Describes):
+    def describe(self, configs):
+        return self.described(configs, np.full((3 * len(configs), 1), np.nan))
+
+
+class Lists(Describes):
+    def describe(self, configs):
+        return [1.0]
+
+
+def complaints(problem):
+    for _, rule in problem_rules(problem):
+        try:
+            rule()
+        except (AssertionError, UserError) as error:
+            yield str(error)
+
+
+@pytest.mark.parametrize(
+    ("problem", "complaint"),
+    [
+        (Leaks, "the feature 'told' of a part is its cost, or in proportion to it"),
+        (Narrow, r"the features described have shape \(27,\), not \(27, 1\): a row a part, a column a name"),
+        (Short, r"describe: the counts of parts have shape \(26,\) for 27 keys; return one for each"),
+        (Raises, r"problem .* raised KeyError in describe \(test_parts.py, line \d+\): 'x'"),
+        (Undefined, "a feature described is not finite"),
+        (Lists, "describe returned list; return bbo_suite.Description"),
+        (lambda: told(lambda p: Parts(p.starts, p.keys, p.counts, p.costs * 2)), "the parts of candidate 0 of .* add"),
+    ],
+)
+def test_each_mistake_is_one_sentence(problem, complaint):
+    assert [bool(re.search(complaint, text)) for text in complaints(problem) if "source" not in text] == [True]
+
+
+@pytest.mark.parametrize(
+    ("changed", "complaint"),
+    [
+        (lambda keys: keys % np.uint64(2), r"the part 000000000000000\d costs .* and cost .* before; its key must"),
+        (lambda keys: keys + np.uint64(1), "does not describe it as a part of these candidates"),
+    ],
+)
+def test_a_run_stops_at_a_key_that_is_wrong(changed, complaint, tmp_path):
+    class Wrong(Knapsack):
+        def evaluate_parts(self, configs):
+            found = super().evaluate_parts(configs)
+            return replace(found, parts=replace(found.parts, keys=changed(found.parts.keys)))
+
+        def structure(self):
+            return None if "key must" in complaint else super().structure()
+
+    with pytest.raises(UserError, match=complaint):
+        bbo_suite.run("graybox", Wrong, budget=60, study="s", results=tmp_path, quiet=True, jobs=1)
+
+
 @pytest.mark.parametrize(
     ("problem", "complaint"),
     [
@@ -139,14 +235,7 @@ class Collides(Knapsack):
     ],
 )
 def test_check_says_what_is_wrong_with_parts(problem, complaint):
-    def complaints():
-        for _, rule in problem_rules(problem):
-            try:
-                rule()
-            except (AssertionError, UserError) as error:
-                yield str(error)
-
-    assert any(re.search(complaint, text) for text in complaints())
+    assert any(re.search(complaint, text) for text in complaints(problem))
 
 
 def test_equal_parts_of_a_candidate_are_merged_and_sums_stay():

@@ -14,6 +14,7 @@ from bbo_suite.store.parts_log import PartsLog
 class Bags(Problem):
     """Four bags; the first fails at 3, and the cost of the last varies."""
 
+    noisy = True
     instances = ("four",)
 
     def __init__(self, instance="four"):
@@ -105,6 +106,35 @@ def test_a_log_keeps_each_cost_once(tmp_path):
     replayed = concatenated([again.replay(1, 3), again.replay(4, 1)])
     for name in ("starts", "keys", "counts", "costs"):
         assert np.array_equal(getattr(replayed, name), getattr(parts, name))
+
+
+def test_a_log_that_ends_at_any_byte_is_continued_to_the_same(tmp_path):
+    whole = told([{1: (1, 0.5), 2: (3, 0.25)}, {1: (2, 0.5)}, {4: (1, 0.125), 1: (1, 0.5)}, {2: (1, 0.25)}])
+    log, (first, last) = PartsLog(tmp_path), (slice_of(whole, 0, 2), slice_of(whole, 2, 4))
+    log.append(1, first)
+    stored = len((tmp_path / "parts.csv").read_bytes())
+    log.append(3, last)
+    text = (tmp_path / "parts.csv").read_bytes()
+    for end in range(stored, len(text) + 1):
+        (tmp_path / "parts.csv").write_bytes(text[:end])
+        again = PartsLog(tmp_path)
+        again.replay(1, 2)
+        again.append(3, last)
+        assert (tmp_path / "parts.csv").read_bytes() == text
+
+
+def test_a_log_of_equal_candidates_grows_by_a_few_bytes_each(tmp_path):
+    log, parts = PartsLog(tmp_path), told([{key: (1, 0.5) for key in range(1000)}])
+    for evaluation in range(1, 101):
+        log.append(evaluation, parts)
+    lines = (tmp_path / "parts.csv").read_bytes().splitlines()
+    assert len(lines) == 101 and max(map(len, lines[2:])) < 20
+
+
+def slice_of(parts, start, end):
+    own = slice(parts.starts[start], parts.starts[end])
+    starts = parts.starts[start : end + 1] - parts.starts[start]
+    return Parts(starts, parts.keys[own], parts.counts[own], parts.costs[own])
 
 
 def told(candidates):
