@@ -9,11 +9,26 @@ from collections.abc import Iterator
 import llvmlite.binding as llvm
 import numpy as np
 
+from ..pass_order.state import Operation
 from .machine_code import instructions, sections
 
+OPCODES = tuple(
+    re.findall(
+        r"\S+",
+        """
+    add alloca and ashr atomicrmw bitcast br call cmpxchg extractelement extractvalue fadd fcmp fdiv fence fmul fneg
+    fpext fptosi fptoui fptrunc freeze frem fsub getelementptr icmp insertelement insertvalue inttoptr load lshr mul or
+    phi ptrtoint ret sdiv select sext shl shufflevector sitofp srem store sub switch trunc udiv uitofp unreachable urem
+    xor zext
+    """,
+    )
+)
+"""The kinds of instructions that an observation counts separately."""
 Row = tuple[str, bytes, float, float]
 """Name, digest of the content, count, and cost."""
 _DEFINED = re.compile(r"^define [^@]*@([^(]+)\(.*?^\}", re.MULTILINE | re.DOTALL)
+_INSTRUCTION = re.compile(r"^  (?:(%\S+) = )?(?:tail |musttail |notail )?((?!uselistorder)[a-z]+)(.*)", re.MULTILINE)
+_LOCAL = re.compile(r"%[\w.$-]+")
 _SYMBOL = np.dtype(
     [("name", "<u4"), ("kind", "u1"), ("other", "u1"), ("section", "<u2"), ("start", "<u8"), ("size", "<u8")]
 )
@@ -25,6 +40,13 @@ def text_functions(text: str) -> list[Row]:
     """Return the functions of a module's text with their instructions."""
     found = ((define[1], define[0]) for define in _DEFINED.finditer(text))
     return [(name, _digest(body.encode()), 1.0, float(instructions(body))) for name, body in found]
+
+
+def graph(text: str) -> Iterator[Operation]:
+    """Yield the instructions of a module's text with their operands, for the description of a state."""
+    for number, define in enumerate(_DEFINED.finditer(text)):
+        for place, (name, kind, rest) in enumerate(_INSTRUCTION.findall(define[0])):
+            yield (number, name or place), kind, [(number, operand) for operand in _LOCAL.findall(rest)]
 
 
 def code_functions(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> list[Row]:

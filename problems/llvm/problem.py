@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import UserError, product, sequence
-from bbo_suite.supervised import Cache, LiveProblem, Service
+from bbo_suite.supervised import Cache, Service
 
 from ..packages import installed_version
+from ..pass_order.state import PassOrderProblem
 from ..programs_c import SEEDS
 from .actions import ACTIONS, MODULE, NOTHING, SLOTS
+from .functions import OPCODES
 from .ir import FOLDER, names, read, shipped, without_size
 from .textual import command
 
@@ -28,7 +30,7 @@ _FORMAT = 1
 """Increase it when the cost of a candidate changes."""
 
 
-class LlvmProblem(LiveProblem):
+class LlvmProblem(PassOrderProblem):
     """Which passes LLVM runs, and in what order: `llvm/program`, or `llvm:file.ll`, also with `@bytes` or `@time`.
 
     A candidate is a sequence. Each slot holds a pass, the pipeline that simplifies functions, or the whole default
@@ -40,8 +42,8 @@ class LlvmProblem(LiveProblem):
     variant_marks: ClassVar[str] = "@"
     instances: ClassVar[tuple[str, ...]] = names()
     actions: ClassVar[tuple[str, ...]] = ACTIONS
-    """The values of a slot; the first does nothing."""
     slots: ClassVar[int] = SLOTS
+    opcodes: ClassVar[tuple[str, ...]] = OPCODES
 
     def __init__(self, instance: str | Path) -> None:
         """Read the program and prepare the compiler.

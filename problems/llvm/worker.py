@@ -11,13 +11,14 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from ..pass_order.state import STATE, described
 from .actions import MODULE
-from .functions import Row, code_functions, text_functions
+from .functions import Row, code_functions, graph, text_functions
 from .machine_code import Running, code_bytes, instructions, runnable
 from .passes import Passes
 
 FACTS = "facts"
-"""The request for facts about the program; any other request is a tuple of actions, or a pair with `_PARTS`."""
+"""The request for facts about the program; others are a tuple of actions, or a pair of `_PARTS` or `STATE` and one."""
 _PARTS = "parts"
 _RUN = "run the result"
 _FIRST_SECONDS = 10.0
@@ -106,6 +107,8 @@ class Optimiser:
         """Return the facts, or the cost of a sequence of actions, or a status and a reason; or this and its parts."""
         if request == FACTS:
             return self._facts()
+        if request[:1] == (STATE,):
+            return self._seen(request[1], enter)
         if self._objective == "time":
             return self._timed(self._passes.run(request), enter)
         told = request[:1] == (_PARTS,)
@@ -114,6 +117,16 @@ class Optimiser:
         if key not in self._known:  # many sequences reach the same state
             self._keep(key, self._of_content(self._passes.finish(state), told, enter))
         return self._known[key]
+
+    def _seen(self, actions: tuple[str, ...], enter: Enter) -> tuple[Any, ...]:
+        """Return the fields of a state.
+
+        Raises:
+          ValueError: the optimised program computes something else.
+        """
+        if isinstance(cost := self.answer(actions, enter), tuple):
+            raise ValueError(": ".join(cost))
+        return cost, *described(graph(str(self._passes.run(actions))))
 
     def _of_content(self, module: llvm.ModuleRef, told: bool, enter: Enter) -> Any:  # noqa: ANN401 - as `answer` does
         module.verify()

@@ -49,8 +49,6 @@ LOWERINGS = (
 ACTIONS = (NOTHING, *PASSES, *LOWERINGS, PIPELINE)
 SLOTS = 16
 
-CENSUS = "census"
-"""The answer to a request `(CENSUS, actions)` also has the number of operations of each kind."""
 MEMORY = 8 << 30
 """Largest address space of a child, in bytes."""
 

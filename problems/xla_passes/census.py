@@ -6,9 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from ..pass_order.state import Operation
+
 FREE = frozenset({"parameter", "constant", "tuple", "get-tuple-element"})
 """Instructions that compute nothing."""
 _OPCODE = re.compile(r" = (?:\([^()]*\)|\S+) ([a-z][\w-]*)\(")
+_NAME = re.compile(r"\btmp_\d+\b")
 _FLOW = re.compile(
     r"(?:condition|body|true_computation|false_computation|branch_computations)=\{?$| call\(.* to_apply=$"
 )
@@ -20,18 +23,25 @@ def census(text: str) -> Counter[str]:
     The function that a reduction, a scatter or a sort applies to single numbers is part of that operation and does not
     count. A function that is called twice counts twice; the body of a loop counts once.
     """
-    return Counter(opcode for _, opcode, _ in _operations(text))
+    return Counter(opcode for _, opcode, _ in operations(text))
 
 
 def computations(text: str) -> list[list[str]]:
     """Return the lines of the operations that `census` counts, for each computation that has any."""
     lines: dict[int, list[str]] = {}
-    for place, _, line in _operations(text):
+    for place, _, line in operations(text):
         lines.setdefault(place, []).append(line)
     return list(lines.values())
 
 
-def _operations(text: str) -> Iterator[tuple[int, str, str]]:
+def graph(text: str) -> Iterator[Operation]:
+    """Yield the operations that `census` counts with their operands, for the description of a state."""
+    for place, opcode, line in operations(text):
+        name, _, value = line.removeprefix("ROOT ").partition(" = ")
+        yield (place, name), opcode, [(place, operand) for operand in _NAME.findall(value)]
+
+
+def operations(text: str) -> Iterator[tuple[int, str, str]]:
     """Yield the number of the computation, the kind and the line of each operation that counts."""
     runs, before = [True], ""  # for each open brace: whether its content counts
     places, opened = [0], 0  # and the number of its computation

@@ -13,7 +13,7 @@ import jax
 import jax.extend.xla
 from jaxlib import _hlo, _jax  # type: ignore[attr-defined]
 
-from .actions import EVERY
+from .actions import EVERY, NEVER
 
 _BEGIN = "\nENTRY "
 _HOOK = "bbo_suite"
@@ -53,6 +53,7 @@ class Compiler:
         self._options = _hlo.HloPrintOptions.canonical()
         self._options.print_large_constants = True
         self._options.print_operand_shape = False
+        self._with_shapes = _hlo.HloPrintOptions.canonical()
 
     def canonical(self, text: str) -> str:
         """Return the canonical text of a module in HLO text, through StableHLO and without any pass.
@@ -61,7 +62,7 @@ class Compiler:
           RuntimeError: it is not HLO, or cannot be expressed in StableHLO.
         """
         computation = _jax.mlir.mlir_module_to_xla_computation(_stablehlo(text), False, False)
-        return self._text(computation.as_serialized_hlo_module_proto())
+        return self._text(computation.as_serialized_hlo_module_proto(), self._options)
 
     def run(self, text: str, passes: Collection[str]) -> str:
         """Return the module after the named passes, which run in XLA's order.
@@ -69,6 +70,17 @@ class Compiler:
         Raises:
           RuntimeError: a pass failed.
         """
+        return self._text(self._ran(text, passes), self._options)
+
+    def fused(self, text: str) -> str:
+        """Return the module after layout assignment and fusion, with the shapes of operands.
+
+        Raises:
+          RuntimeError: a pass failed.
+        """
+        return self._text(self._ran(text, set(NEVER) - {"tree_reduction_rewriter"}), self._with_shapes)
+
+    def _ran(self, text: str, passes: Collection[str]) -> bytes:
         options = _jax.CompileOptions()
         disabled = ",".join(name for name in EVERY if name not in passes)
         options.executable_build_options.debug_options.xla_disable_hlo_passes = disabled
@@ -80,10 +92,10 @@ class Compiler:
                     raise
         if not caught:  # the hook was not called: code was generated, and the module is unknown
             raise RuntimeError("this jaxlib does not stop before code generation")
-        return self._text(caught[0])
+        return caught[0]
 
-    def _text(self, module: bytes) -> str:
-        printed = _hlo.HloModule.from_serialized_hlo_module_proto(module).to_string(self._options)
+    def _text(self, module: bytes, options: _hlo.HloPrintOptions) -> str:
+        printed = _hlo.HloModule.from_serialized_hlo_module_proto(module).to_string(options)
         header, _, _ = printed.partition("\n")
         _, _, body = printed[printed.rindex(_BEGIN) :].partition("{")
         return f"{header}\n{_BEGIN}main {{{body}".rstrip()

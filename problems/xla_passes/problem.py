@@ -10,12 +10,15 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bbo_suite import product, sequence
-from bbo_suite.supervised import Cache, LiveProblem, Service
+from bbo_suite import UserError, product, sequence
+from bbo_suite.supervised import Cache, Service
 
 from ..packages import installed_version
+from ..pass_order.state import PassOrderProblem
 from ..tensor_compiler.hlo.reader import read_hlo_text
-from .actions import ACTIONS, CENSUS, EVERY, MEMORY, NOTHING, PIPELINE, SLOTS
+from .actions import ACTIONS, EVERY, MEMORY, NOTHING, PIPELINE, SLOTS
+from .objectives import OBJECTIVES, OPERATIONS
+from .opcodes import OPCODES
 from .programs import named, names
 
 OLDEST = "0.10"
@@ -24,40 +27,50 @@ _FORMAT = 1
 """Increase it when the cost of a candidate changes."""
 
 
-class XlaPassesProblem(LiveProblem):
-    """Which HLO passes XLA:CPU runs, and in what order: `xla-passes/program`, or `xla-passes:file.hlo`.
+class XlaPassesProblem(PassOrderProblem):
+    """Which HLO passes XLA:CPU runs, and in what order: `xla-passes/program`, `xla-passes:file.hlo`, also `@kernels`.
 
     A candidate is a sequence of passes. The XLA in jaxlib runs them one at a time, and stops before layout assignment,
     fusion and code generation. The cost is the number of operations that are left in the entry and in its loops,
     branches and calls, without parameters, constants, tuples and the functions that reductions apply to single numbers.
-    Passes that code generation needs and that a candidate leaves out run after it. The default is the candidate
-    `pipeline`: XLA:CPU's own pipeline, repeated until nothing changes. Programs are training steps of GPT-2 and BERT
-    (`l2`: two layers) and of ResNet.
+    Variants count something else: `@computations` with operations, `@kernels` after XLA:CPU's layout assignment and
+    fusion, or the `@bytes` that those move if each operand and result moves once. Passes that code generation needs and
+    that a candidate leaves out run after it. The default is the candidate `pipeline`: XLA:CPU's own pipeline, repeated
+    until nothing changes. Programs are training steps and inference of ten models (`gpt2-l2-infer`: two layers).
     """
 
     instances: ClassVar[tuple[str, ...]] = names()
-    unit = "operations"
-    tells_parts = True
+    variant_marks: ClassVar[str] = "@"
+    actions: ClassVar[tuple[str, ...]] = ACTIONS
+    slots: ClassVar[int] = SLOTS
+    opcodes: ClassVar[tuple[str, ...]] = OPCODES
 
     def __init__(self, instance: str | Path) -> None:
         """Read the program and prepare the compiler.
 
         Args:
-          instance: one of `instances`, or the `Path` of a user's module.
+          instance: one of `instances`, or the `Path` of a user's module; optionally with `@objective`.
 
         Raises:
-          UserError: the file cannot be read, or JAX is not installed or too old.
+          UserError: the file cannot be read, there is no such objective, or JAX is not installed or too old.
         """
-        text = read_hlo_text(instance if isinstance(instance, Path) else named(instance))
+        name, _, objective = str(instance).partition("@")
+        if (objective := objective or OPERATIONS) not in OBJECTIVES:
+            raise UserError(f"{instance!r} names an unknown objective; write one of @{', @'.join(OBJECTIVES)}")
+        text = read_hlo_text(Path(name) if isinstance(instance, Path) else named(name))
+        self.unit = OBJECTIVES[objective].unit  # type: ignore[misc]
+        self.tells_parts = objective == OPERATIONS
         self.space = product(sequence("pass", SLOTS, ACTIONS))
         self.default = np.full(SLOTS, ACTIONS.index(NOTHING))
         self.default[0] = ACTIONS.index(PIPELINE)
         installed_version("jax", OLDEST, "xla-passes/...")
         compiler = f"jaxlib-{installed_version('jaxlib', OLDEST, 'xla-passes/...')}"
-        content = "|".join((str(_FORMAT), compiler, self.space.digest(), ",".join((*ACTIONS, *EVERY)), text))
+        content = "|".join((str(_FORMAT), compiler, objective, self.space.digest(), ",".join((*ACTIONS, *EVERY)), text))
         self._content = hashlib.sha256(content.encode()).hexdigest()[:16]
         seconds = 30 + 600 * len(text) / (1 << 20)  # tens of times as long as a long sequence takes
-        service = Service(f"{__package__}.worker:serve", (text,), seconds, memory=MEMORY, name=f"XLA on {instance}")
+        service = Service(
+            f"{__package__}.worker:serve", (text, objective), seconds, memory=MEMORY, name=f"XLA on {name}"
+        )
         self._serve(service, Cache(compiler, self._content))
 
     @classmethod
@@ -91,18 +104,17 @@ class XlaPassesProblem(LiveProblem):
         return self._content
 
     def baselines(self) -> dict[str, float]:
-        """Return the operations without any pass."""
-        return {"only lowered": float(self.ask((CENSUS, ()))[0])}
+        """Return the cost without any pass."""
+        return {"only lowered": self.state(()).cost}
 
     def facts(self) -> dict[str, str]:
-        """Return the compiler, the operations without any pass, and the most frequent ones by default."""
-        lowered, _ = self.ask((CENSUS, ()))
-        _, simplified = self.ask((CENSUS, (PIPELINE,)))
+        """Return the compiler, the cost without any pass, and the most frequent operations by default."""
+        simplified = self.state((PIPELINE,)).kinds
         most = ", ".join(
             f"{kind} {count:,}" for kind, count in sorted(simplified.items(), key=lambda item: -item[1])[:5]
         )
         return {
             "compiler": f"XLA:CPU through jaxlib {version('jaxlib')}, before layouts and fusion",
-            "operations if only lowered": f"{lowered:,.0f}",
+            f"{self.unit} if only lowered": f"{self.state(()).cost:,.0f}",
             "most operations by default": most,
         }

@@ -1,9 +1,10 @@
-"""Programs in HLO text: small ones that ship, and full ones that are lowered when first used."""
+"""Programs in HLO text: a few small ones ship, the others are lowered when first used."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from ..tensor_compiler.models.layered import LAYERED
 from ..tensor_compiler.tasks.programs import program
 
 FOLDER = Path(__file__).parent / "programs"
@@ -21,9 +22,11 @@ FULL = (
 
 def names() -> tuple[str, ...]:
     """Return the names of all programs, those that ship first."""
-    return (*sorted(path.name.removesuffix(".hlo.gz") for path in FOLDER.glob("*.hlo.gz")), *FULL)
+    shipped = sorted(path.name.removesuffix(".hlo.gz") for path in FOLDER.glob("*.hlo.gz"))
+    return (*shipped, *(name for name in LAYERED if name not in shipped), *FULL)
 
 
 def named(name: str) -> Path:
     """Return the file of a program's HLO text."""
-    return program(name) if name in FULL else FOLDER / f"{name}.hlo.gz"
+    shipped = FOLDER / f"{name}.hlo.gz"
+    return shipped if shipped.exists() else program(name)

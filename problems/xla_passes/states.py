@@ -44,18 +44,26 @@ class States:
         Raises:
           RuntimeError: an action fails.
         """
+        return self._counts[self.key(actions)]
+
+    def key(self, actions: Sequence[str]) -> bytes:
+        """Return the digest of the module after a sequence.
+
+        Raises:
+          RuntimeError: an action fails.
+        """
         if len(self._next) > _STEPS:
             self._forget()
         place, known = self._start, [self._start]
         for action in actions:
             follower = self._next.get((place, action))
             if follower is None:
-                return self._counts[self._walk(known, actions)]
+                return self._walk(known, actions)
             if isinstance(follower, RuntimeError):
                 raise follower
             place = follower
             known.append(place)
-        return self._counts[place]
+        return place
 
     def module(self, actions: Sequence[str]) -> str:
         """Return the text of the module after a sequence."""

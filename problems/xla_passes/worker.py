@@ -1,4 +1,4 @@
-"""The child process that runs XLA's passes: it takes a sequence of actions and returns a number of operations."""
+"""The child process that runs XLA's passes: it takes a sequence of actions and returns a count."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any
 
 import jax
 
-from .actions import CENSUS, LOWERINGS, PASSES, PIPELINE, PREPARATION
-from .census import computations
+from ..pass_order.state import STATE, described
+from .actions import LOWERINGS, PASSES, PIPELINE, PREPARATION
+from .census import computations, graph
 from .compiler import Compiler
 from .needs import has_work
+from .objectives import OBJECTIVES, OPERATIONS
 from .states import States
 
 _PARTS = "parts"
@@ -21,22 +23,24 @@ _ROUNDS = 16
 Enter = Callable[[str, float], None]
 
 
-def serve(text: str) -> Callable[[Any, Enter], Any]:
-    """Return the handler for one module in HLO text.
+def serve(text: str, objective: str) -> Callable[[Any, Enter], Any]:
+    """Return the handler for one module in HLO text and one of `OBJECTIVES`.
 
     Raises:
       ValueError: it is not a module, or this jaxlib runs unknown passes on it.
     """
     os.environ.pop("XLA_FLAGS", None)  # a user's flags are not part of the problem
     jax.config.update("jax_platforms", "cpu")  # looking for accelerators takes seconds
-    return Optimiser(text).answer
+    return Optimiser(text, objective).answer
 
 
 class Optimiser:
     """One program, and the modules that passes have made from it."""
 
-    def __init__(self, text: str) -> None:
-        self._compiler = Compiler()
+    def __init__(self, text: str, objective: str = OPERATIONS) -> None:
+        self._compiler, self._objective = Compiler(), OBJECTIVES[objective]
+        self._costs: dict[bytes, float] = {}
+        self._described: dict[bytes, tuple[Any, ...]] = {}
         try:
             root = self._compiler.canonical(text)
             unchanged = self._compiler.run(root, ()) == root
@@ -48,19 +52,30 @@ class Optimiser:
         self._states = States(prepared, self._step)
 
     def answer(self, request: Any, enter: Enter) -> Any:  # noqa: ANN401 - a number, or with it a census
-        """Return the number of operations after a sequence of actions and the lowerings that it left out.
+        """Return the cost of a sequence of actions and the lowerings that it left out.
 
-        For a request `(CENSUS, actions)`, return a pair: that number, and the operations of each kind before the
-        lowerings that were left out. For `("parts", actions)`, return a pair: that number, and the computations.
+        For a request `(STATE, actions)`, return the fields of the state before the lowerings that were left out. For
+        `("parts", actions)`, return a pair: the cost, and the computations.
         """
         if request and request[0] == _PARTS:
             return self._cost(request[1]), self._parts(request[1])
-        if request and request[0] == CENSUS:
-            return self._cost(request[1]), dict(self._states.after(request[1]))
+        if request and request[0] == STATE:
+            return self._cost(request[1]), *self._looks(request[1])
         return self._cost(request)
 
     def _cost(self, actions: Sequence[str]) -> float:
-        return float(self._states.after((*actions, *to_lower(actions))).total())
+        whole = (*actions, *to_lower(actions))
+        if (key := self._states.key(whole)) not in self._costs:
+            text = self._states.module(whole)
+            self._costs[key] = float(
+                self._objective.count(self._compiler.fused(text) if self._objective.fused else text)
+            )
+        return self._costs[key]
+
+    def _looks(self, actions: Sequence[str]) -> tuple[Any, ...]:
+        if (key := self._states.key(actions)) not in self._described:
+            self._described[key] = described(graph(self._states.module(actions)))
+        return self._described[key]
 
     def _parts(self, actions: Sequence[str]) -> list[tuple[str, bytes, float, float]]:
         module = self._states.module((*actions, *to_lower(actions)))

@@ -15,9 +15,11 @@ import typer
 from jax._src.lib import xla_client
 
 from . import MODELS, Program, catalogue
+from .layered import LAYERED
 
 PROGRAMS = Path(__file__).resolve().parents[1] / "programs"
 VERSIONS = "VERSIONS"
+_KNOWN = catalogue.PROGRAMS | LAYERED
 
 
 def hlo_text(program: Program) -> str:
@@ -37,7 +39,7 @@ def read_versions(folder: Path) -> dict[str, str]:
 def write_program(folder: Path, name: str) -> Path:
     """Lower the named program into the folder and record the version of JAX."""
     path = folder / f"{name}.hlo.gz"
-    path.write_bytes(gzip.compress(hlo_text(catalogue.PROGRAMS[name]()).encode(), mtime=0))
+    path.write_bytes(gzip.compress(hlo_text(_KNOWN[name]()).encode(), mtime=0))
     versions = read_versions(folder) | {name: jax.__version__}
     (folder / VERSIONS).write_text("".join(f"{name} {version}\n" for name, version in sorted(versions.items())))
     return path
@@ -48,8 +50,8 @@ def main(
     out: Annotated[Path, typer.Option(help="Folder to write the programs to.")] = PROGRAMS,
 ) -> None:
     """Write NAME.hlo.gz for every named program."""
-    if unknown := sorted(set(names or ()) - set(catalogue.PROGRAMS)):
-        raise typer.BadParameter(f"no program {', '.join(unknown)}; there are {', '.join(catalogue.PROGRAMS)}")
+    if unknown := sorted(set(names or ()) - set(_KNOWN)):
+        raise typer.BadParameter(f"no program {', '.join(unknown)}; there are {', '.join(_KNOWN)}")
     out.mkdir(parents=True, exist_ok=True)
     for name in names or MODELS:
         typer.echo(write_program(out, name))

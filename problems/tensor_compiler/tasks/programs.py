@@ -15,13 +15,14 @@ from bbo_suite.files.writing import replacing
 from bbo_suite.supervised.temporary import TemporaryFolder
 
 from ..models.catalogue import PROGRAMS
+from ..models.layered import LAYERED
 
 _COMPILER = __package__.rpartition(".")[0]
 SHIPPED = Path(__file__).parents[1] / "programs"
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all programs; those that ship come first."""
+    """Return the names of the programs of tasks; those that ship come first."""
     shipped = sorted(path.name.removesuffix(".hlo.gz") for path in SHIPPED.glob("*.hlo.gz"))
     return (*shipped, *(name for name in PROGRAMS if name not in shipped))
 
@@ -32,7 +33,7 @@ def program(name: str) -> Path:
     Raises:
       UserError: there is no such program, or it cannot be lowered or stored.
     """
-    if name not in (known := names()):
+    if name not in (known := (*names(), *LAYERED)):
         raise UserError(f"there is no program {name!r}.{did_you_mean(name, known)}")
     if (shipped := SHIPPED / f"{name}.hlo.gz").exists():
         return shipped

@@ -11,10 +11,12 @@ import pytest
 from xla_modules import BFLOAT, CHAIN, FLOW, computed
 
 import bbo_suite
+from bbo_problems.pass_order.state import STATE
 from bbo_problems.xla_passes import worker
-from bbo_problems.xla_passes.actions import ACTIONS, CENSUS, EVERY, LOWERINGS, NOTHING, PASSES, PIPELINE, SLOTS
+from bbo_problems.xla_passes.actions import ACTIONS, EVERY, LOWERINGS, NOTHING, PASSES, PIPELINE, SLOTS
 from bbo_problems.xla_passes.census import census
 from bbo_problems.xla_passes.needs import _PATTERNS, has_work
+from bbo_problems.xla_passes.objectives import OBJECTIVES, kernels, moved_bytes
 from bbo_problems.xla_passes.programs import named
 from bbo_problems.xla_passes.states import States
 from bbo_suite import Status, UserError
@@ -77,12 +79,37 @@ def test_passes_do_what_their_names_say():
 
 def test_lowerings_that_a_sequence_leaves_out_run_after_it():
     made = optimiser(BFLOAT)
-    number, kinds = made.answer((CENSUS, ("dce",)), None)
+    number, kinds, _ = made.answer((STATE, ("dce",)), None)
     assert number > sum(kinds.values()) and number == made.answer((), None)
     assert worker.to_lower((PIPELINE,)) == () == worker.to_lower(LOWERINGS)
     assert worker.to_lower(("cse", *LOWERINGS[1:])) == ("dot_decomposer",)
     module = made._states.module(("dce", *worker.to_lower(("dce",))))
     assert "bf16[4,3]{1,0} tanh" not in module and census(module).total() == number
+
+
+FUSED = """HloModule m
+
+ENTRY main {
+  tmp_0 = f32[4,2]{1,0} parameter(0)
+  tmp_1 = bf16[4,2]{1,0} fusion(f32[4,2]{1,0} tmp_0), kind=kLoop, calls=
+  {
+    tmp_0 = f32[4,2]{1,0} parameter(0)
+    ROOT tmp_1 = bf16[4,2]{1,0} convert(f32[4,2]{1,0} tmp_0)
+  }
+  tmp_2 = bf16[8]{0} bitcast(bf16[4,2]{1,0} tmp_1)
+  ROOT tmp_3 = (f32[], pred[3]{0}) fusion(bf16[8]{0} tmp_2), kind=kLoop, calls=
+  {
+    ROOT tmp_0 = f32[] parameter(0)
+  }
+}
+"""
+
+
+def test_kernels_and_their_bytes_are_counted_after_fusion():
+    assert kernels(FUSED) == 2
+    assert moved_bytes(FUSED) == (4 * 2 * 4 + 4 * 2 * 2) + (8 * 2 + 4 + 3)
+    made = {name: worker.Optimiser(CHAIN, name).answer((PIPELINE,), None) for name in OBJECTIVES}
+    assert made == {"operations": 4, "computations": 1, "kernels": 1, "bytes": 32}
 
 
 def test_computations_are_parts_and_add_up():

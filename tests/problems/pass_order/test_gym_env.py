@@ -1,0 +1,168 @@
+"""The environment: Gymnasium's own checks, what an episode adds up to, and what happens when a pass fails."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+gymnasium = pytest.importorskip("gymnasium")
+
+import llvmlite.binding as llvm  # noqa: E402
+from gymnasium.utils.env_checker import check_env  # noqa: E402
+
+from bbo_problems.llvm import worker  # noqa: E402
+from bbo_problems.llvm.ir import shipped  # noqa: E402
+from bbo_problems.pass_order.gym_env import ID  # noqa: E402
+from bbo_problems.pass_order.state import NEIGHBOURHOODS, STATE, State, described, neighbourhoods  # noqa: E402
+from bbo_problems.xla_passes.actions import ACTIONS, PIPELINE, SLOTS  # noqa: E402
+from bbo_problems.xla_passes.opcodes import OPCODES  # noqa: E402
+from bbo_suite import UserError  # noqa: E402
+
+HLO = """HloModule chain, entry_computation_layout={(f32[4]{0})->f32[4]{0}}
+
+half {
+  x = f32[4]{0} parameter(0)
+  two = f32[] constant(2)
+  twos = f32[4]{0} broadcast(two), dimensions={}
+  ROOT y = f32[4]{0} divide(x, twos)
+}
+
+ENTRY main {
+  a = f32[4]{0} parameter(0)
+  b = f32[4]{0} call(a), to_apply=half
+  c = f32[4]{0} call(a), to_apply=half
+  d = f32[4]{0} exponential(b)
+  e = f32[4]{0} exponential(c)
+  ROOT f = f32[4]{0} multiply(d, e)
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def xla(tmp_path_factory):
+    file = tmp_path_factory.mktemp("hlo") / "mine.hlo"
+    file.write_text(HLO)
+    return f"xla-passes:{file}"
+
+
+@pytest.fixture(scope="module")
+def env(xla):
+    """One environment for most tests, because every new one starts a process that imports JAX."""
+    return gymnasium.make(ID, problem=xla)
+
+
+def act(env, name):
+    return env.step(env.unwrapped.actions.index(name))
+
+
+@pytest.mark.filterwarnings("ignore:.*observation space maximum value is infinity.*")
+def test_the_checks_of_gymnasium_pass(env):
+    check_env(env.unwrapped)
+    check_env(gymnasium.make(ID, problem="llvm/bits").unwrapped)
+
+
+def test_the_rewards_of_an_episode_add_up_to_its_savings(env):
+    _, start = env.reset(seed=1)
+    rewards = []
+    for name in ("algsimp", "call-inliner", "cse", PIPELINE, "nothing"):
+        _, reward, ended, cut, info = act(env, name)
+        rewards.append(reward)
+        assert ended == (name == "nothing") and not cut
+    assert sum(rewards) == pytest.approx((start["cost"] - info["cost"]) / info["default"])
+    assert info["passes"] == "algsimp,call-inliner,cse,pipeline"
+    assert info["speedup"] == info["default"] / info["cost"]
+    assert rewards[-1] == 0 and sum(rewards) > 0
+
+
+def test_the_observation_has_kinds_surroundings_passes_cost_and_slots_left(env):
+    before, _ = env.reset()
+    after, *_ = act(env, "call-inliner")
+    assert before[OPCODES.index("call")] == pytest.approx(2 / 9) and after[OPCODES.index("call")] == 0
+    kinds, rest = np.split(before, [len(OPCODES) + 1])
+    assert kinds.sum() == pytest.approx(1) and rest[:NEIGHBOURHOODS].sum() == pytest.approx(2)
+    ran = after[len(OPCODES) + 1 + NEIGHBOURHOODS : -2]
+    assert {ACTIONS[1 + i]: share for i, share in enumerate(ran) if share} == {"call-inliner": 1 / SLOTS}
+    assert after[-2:] == pytest.approx([7 / env.unwrapped._default, 1 - 1 / SLOTS])
+    assert env.reset()[0].tolist() == before.tolist()
+
+
+def test_surroundings_tell_graphs_of_equal_kinds_apart():
+    chain = [(0, "add", ["x"]), (1, "exp", [0]), (2, "add", [1])]
+    other = [(0, "add", ["x"]), (1, "add", [0]), (2, "exp", [1])]
+    assert described(chain)[0] == described(other)[0] == {"add": 2, "exp": 1}
+    assert (neighbourhoods(chain) != neighbourhoods(other)).any()
+    renamed = [("a", "add", []), ("b", "exp", ["a"]), ("c", "add", ["b"])]
+    assert (neighbourhoods(chain) == neighbourhoods(renamed)).all()
+
+
+def test_an_episode_ends_with_the_last_slot(env):
+    env.reset()
+    ended = [act(env, "dce")[2] for _ in range(SLOTS)]
+    assert ended == [False] * (SLOTS - 1) + [True]
+
+
+def test_several_programs_are_drawn_or_named():
+    env = gymnasium.make(ID, problem=["llvm/bits", "llvm/tree"]).unwrapped
+    drawn = {env.reset(seed=seed)[1]["problem"] for seed in range(8)}
+    assert drawn == {"llvm/bits", "llvm/tree"}
+    assert env.reset(options={"problem": "llvm/bits"})[1]["problem"] == "llvm/bits"
+    _, reward, *_, info = act(env, "module")
+    assert info["speedup"] == 1 and reward > 0, "the default"
+
+
+@pytest.mark.slow
+def test_it_runs_vectorised(xla):
+    envs = gymnasium.make_vec(ID, num_envs=2, vectorization_mode="sync", problem=xla)
+    observations, _ = envs.reset(seed=3)
+    assert observations.shape == (2, *envs.single_observation_space.shape)
+    _, rewards, *_ = envs.step(np.array([ACTIONS.index(PIPELINE), ACTIONS.index("cse")]))
+    assert rewards[0] > rewards[1] >= 0
+
+
+def test_a_compiler_that_dies_ends_the_episode_takes_back_its_reward_and_the_next_one_runs(env, monkeypatch):
+    env.reset()
+    _, gained, *_ = act(env, PIPELINE)
+    problem = env.unwrapped._problem
+    ask = problem.ask
+
+    def dying(request):
+        raise UserError("the process died of SIGABRT")
+
+    monkeypatch.setattr(problem, "ask", dying)
+    observation, reward, ended, _, info = act(env, "cse")
+    assert gained > 0 and reward == pytest.approx(-gained) and ended and "SIGABRT" in info["failure"]
+    assert observation in env.observation_space and np.isfinite(reward)
+    monkeypatch.setattr(problem, "ask", ask)
+    for child in problem._workers._children:
+        os.killpg(child._process.pid, signal.SIGKILL)
+    env.reset()
+    assert act(env, PIPELINE)[1] == gained
+
+
+def test_a_program_that_computes_something_else_ends_the_episode(monkeypatch):
+    for initialize in (llvm.initialize_all_targets, llvm.initialize_all_asmprinters, llvm.initialize_native_asmparser):
+        initialize()
+    made = worker.Optimiser(shipped("bits"), shipped("bits"), "instructions", (1,))
+    assert State(*made.answer((STATE, ("sroa",)), lambda *_: None)).kinds
+    monkeypatch.setattr(made, "_correct", (0,))
+    with pytest.raises(ValueError, match=r"wrong_result: run\(1\) returns"):
+        made.answer((STATE, ("module",)), lambda *_: None)
+
+
+def test_other_problems_are_refused():
+    with pytest.raises(UserError, match="ordering/small-a is not a problem of the order of passes"):
+        gymnasium.make(ID, problem="ordering/small-a")
+    with pytest.raises(UserError, match="need the same actions"):
+        gymnasium.make(ID, problem=["llvm/bits", "xla-passes/gpt2-l1"])
+
+
+def test_the_id_is_enough_to_import_and_register_the_environment():
+    code = f"import gymnasium; print(gymnasium.spec('{ID}'))"
+    direct = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert direct.returncode, "if Gymnasium finds it by itself now, say so in the module"
+    code = f"import gymnasium; gymnasium.make('bbo_problems.pass_order.gym_env:{ID}', problem='none')"
+    named = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "UserError" in named.stderr and "none" in named.stderr
