@@ -33,7 +33,7 @@ class Ascent:
         prices.forget()
         nodes = left.nodes(prices.of_values())
         self._relaxation = Relaxation(left.small, nodes, 2 * (most + prices.of_limit()))
-        self.bound, self.rises = -np.inf, True
+        self.bound, self.rises = self._relaxation.bound - prices.of_limit(), True
         self._turns, self._still, self._stride = 0, 0, _STRIDE
 
     def sweep(self) -> NDArray[np.int64]:

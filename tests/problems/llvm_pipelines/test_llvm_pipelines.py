@@ -128,6 +128,46 @@ serve = worker.serve
 """
 
 
+TINY = "define i64 @run(i64 %x) {\n  ret i64 %x\n}\n"
+
+
+@needs_llvm
+def test_a_pipeline_that_hangs_or_miscompiles_fails_alone(monkeypatch, tmp_path):
+    """A fake LLVM hangs in one pass, and others return another program or one that does not end."""
+    (tmp_path / "faulty_worker.py").write_text(FAULTY)
+    (tmp_path / "tiny.ll").write_text(TINY)
+    monkeypatch.syspath_prepend(tmp_path)
+    problem = PipelineProblem(tmp_path / "tiny.ll")
+    problem._workers._service = dataclasses.replace(
+        problem._workers._service, target="faulty_worker:serve", seconds=1.0
+    )
+    rows = [row(problem, *actions) for actions in ((SMALL,), ("slsr",), ("sink",), ("dse",), (ADCE,))]
+    result = evaluate(problem, np.stack(rows))
+    problem._workers.close()
+    ok, timeout = Status.OK, Status.TIMEOUT
+    assert result.status.tolist() == [ok, timeout, Status.WRONG_RESULT, timeout, ok]
+    assert result.values[0] == result.values[4] == 1 and np.isinf(result.values[1:4]).all()
+    assert result.reasons[2] == "run(1) returns 2, not 1" and "run the result" in result.reasons[3]
+
+
+FAULTY = """
+import time
+from bbo_problems.llvm_pipelines import library, worker
+run = library.Pipelines.run
+def faulty(self, text, pipeline):
+    if "slsr" in pipeline:
+        time.sleep(60)
+    if "sink" in pipeline:
+        return text.replace("ret i64 %x", "%y = add i64 %x, 1\\n  ret i64 %y")
+    if "dse" in pipeline:
+        return text.replace("ret i64 %x", "br label %l\\nl:\\n  br label %l")
+    return run(self, text, pipeline)
+library.Pipelines.run = faulty
+worker._Optimiser.run_seconds = 0.3
+serve = worker.serve
+"""
+
+
 @needs_llvm
 def test_time_is_measured_against_o3_and_an_unknown_library_is_refused(monkeypatch):
     fast = PipelineProblem("store@time")

@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 
 from bbo_strategies.graybox import GrayBox, GrayBoxOptions
+from bbo_strategies.pair_graph.ascent import Ascent
 from bbo_strategies.pair_graph.buckets import work
 from bbo_strategies.pair_graph.elimination import eliminate
 from bbo_strategies.pair_graph.exploration import Exploration
 from bbo_strategies.pair_graph.joining import joined
 from bbo_strategies.pair_graph.minimiser import Minimiser, total
 from bbo_strategies.pair_graph.network import IMPOSSIBLE, Pairs, active, network
-from bbo_strategies.pair_graph.prices import used
+from bbo_strategies.pair_graph.prices import Prices, used
 from bbo_strategies.pair_graph.relaxation import Relaxation
+from bbo_strategies.pair_graph.remaining import Remaining
 from bbo_suite import Parts, Space, Structure, Task
 from bbo_suite.core.strategy import tell
 from bbo_suite.core.task import Capacity
@@ -177,14 +179,44 @@ def test_no_candidate_costs_less_than_the_bound_says(seed):
     assert 0.9 * costs.min() <= bounds[-1] <= costs.min() + 1e-9
 
 
-def test_search_proves_the_best_within_a_capacity():
-    pairs = graph(0)
+def limited(pairs, rank):
+    """Return a capacity, and for all candidates their cost and peak; `rank` chooses the limit among the peaks."""
     begins, ends = np.array([0, 0, 1, 1, 0, 2]), np.array([2, 2, 3, 3, 3, 3])
     free = Capacity(pairs.firsts, pairs.usages.astype(np.int64), begins, ends, 10**9)
     peaks = np.array([used(free, row).max() for row in every()])
     costs = np.array([total(pairs, row) for row in every()])
-    for limit in np.unique(peaks)[[5, 10, -1]]:
-        capacity = Capacity(pairs.firsts, free.usages, begins, ends, int(limit))
+    return Capacity(pairs.firsts, free.usages, begins, ends, int(np.unique(peaks)[rank])), costs, peaks
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_prices_raise_a_bound_that_stays_below_what_keeps_the_capacity_and_end_where_nothing_better_is_left(seed):
+    pairs = graph(seed)
+    capacity, costs, peaks = limited(pairs, 3)
+    fits = np.where(peaks <= capacity.limit, costs, np.inf)
+    values = pairs.firsts[:-1] + every()
+    least = np.array([fits[(values == value).any(axis=1)].min() for value in range(len(pairs.nodes))])
+    free = Ascent(Remaining(pairs, np.ones(len(pairs.nodes), bool)), Prices(None, SIZES), 1e4)
+    prices = Prices(capacity, SIZES)
+    ascent = Ascent(Remaining(pairs, np.ones(len(pairs.nodes), bool)), prices, 1e4)
+    most = float(fits.min()) * 1.01 + 1
+    while ascent.rises:
+        left_out = ascent.follow(ascent.sweep(), most)
+        assert (least[left_out] >= most - 1e-6).all()
+        assert ascent.bound <= fits.min() + 1e-6
+    while free.rises:
+        free.follow(free.sweep(), most)
+    assert ascent.bound > free.bound + 1
+    before = prices.of_values()
+    ascent.follow(ascent.sweep(), ascent.bound)  # nothing is cheaper than the bound
+    assert not ascent.rises and np.array_equal(prices.of_values(), before)
+
+
+def test_search_proves_the_best_within_a_capacity():
+    pairs = graph(0)
+    for rank in (5, 10, -1):
+        capacity, costs, peaks = limited(pairs, rank)
+        limit = capacity.limit
         search = Minimiser(pairs, capacity, every()[peaks.argmin()], np.random.default_rng(0))
         for _ in range(300):
             search.step()
