@@ -10,6 +10,7 @@ from bbo_suite.core.task import Capacity
 
 from .ascent import Ascent
 from .buckets import work
+from .crossover import cross
 from .elimination import eliminate
 from .network import IMPOSSIBLE, Pairs, active
 from .prices import Prices
@@ -82,9 +83,12 @@ class Minimiser:
         if self.is_proven:
             return self.best
         if self._ascent.rises:
-            return self._ascend()
-        self._steps += 1
-        return self._solve() if self._steps == 1 else self._eliminate()
+            found = self._ascend()
+        else:
+            self._steps += 1
+            found = self._solve() if self._steps == 1 else self._eliminate()
+        self._keep(cross(self._pairs, self._capacity, self.best, found))
+        return found
 
     @property
     def _most(self) -> float:

@@ -8,6 +8,7 @@ import pytest
 from bbo_strategies.graybox import GrayBox, GrayBoxOptions
 from bbo_strategies.pair_graph.ascent import Ascent
 from bbo_strategies.pair_graph.buckets import work
+from bbo_strategies.pair_graph.crossover import cross
 from bbo_strategies.pair_graph.elimination import eliminate
 from bbo_strategies.pair_graph.exploration import Exploration
 from bbo_strategies.pair_graph.joining import joined
@@ -186,6 +187,29 @@ def limited(pairs, rank):
     peaks = np.array([used(free, row).max() for row in every()])
     costs = np.array([total(pairs, row) for row in every()])
     return Capacity(pairs.firsts, free.usages, begins, ends, int(np.unique(peaks)[rank])), costs, peaks
+
+
+@pytest.mark.parametrize("rank", [4, 8, -1])
+def test_the_cross_of_two_candidates_is_the_best_of_their_components_that_has_room(rank):
+    """Without node 3 the edges are 0-1-2-5-4; where candidates agree on 3 and on 2, (0, 1) and (4, 5) are apart."""
+    better = 0
+    for seed in range(6):
+        pairs = graph(seed)
+        capacity, costs, peaks = limited(pairs, rank)
+        rows, rng = every(), np.random.default_rng(seed)
+        best = rows[rng.choice(np.flatnonzero((peaks <= capacity.limit) & (costs < IMPOSSIBLE)))]
+        for other in rng.permutation(rows)[:40]:
+            if (other[[0, 1]] == best[[0, 1]]).all() or (other[[4, 5]] == best[[4, 5]]).all():
+                continue
+            other[[2, 3]] = best[[2, 3]]
+            halves = [np.where(np.isin(np.arange(6), nodes), other, best) for nodes in ([], [0, 1], [4, 5], range(6))]
+            fitting = [total(pairs, row) for row in halves if used(capacity, row).max() <= capacity.limit]
+            found = cross(pairs, capacity, best, other)
+            assert total(pairs, found) == min(fitting) and used(capacity, found).max() <= capacity.limit
+            assert total(pairs, cross(pairs, None, best, other)) == min(total(pairs, row) for row in halves)
+            better += total(pairs, found) < min(total(pairs, best), total(pairs, other))
+    assert better > 0
+    assert np.array_equal(cross(pairs, capacity, best, best), best)
 
 
 @pytest.mark.filterwarnings("error")
