@@ -75,6 +75,24 @@ def means(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
+def power(runs: pd.DataFrame, family: str = "llvm-pipelines", seeds: tuple[int, ...] = (1, 2, 3, 10)) -> pd.DataFrame:
+    """Return how many programs would tell `annealing` from `random` with 80 % power at 5 %, by the number of seeds.
+
+    The lead on a program is normal, with a variance between programs and one between seeds, both estimated here.
+    Wilcoxon's test needs 1 / .955 as many programs as that on means.
+    """
+    runs = runs[runs["problem"].str.startswith(family)].assign(log=np.log(runs["speedup"]))
+    cells = runs[runs["strategy"].isin(["annealing", "random"])].groupby(["problem", "strategy"])["log"]
+    leads = cells.mean().unstack().pipe(lambda means: means["annealing"] - means["random"])
+    of_seeds = 2 * ((cells.var() * (cells.count() - 1)).sum() / (cells.count() - 1).sum())  # of both strategies
+    of_programs = max(0.0, leads.var() - float((of_seeds / cells.count().groupby("problem").min()).mean()))
+    needed = [(2.80 / leads.mean()) ** 2 * (of_programs + of_seeds / count) / 0.955 for count in seeds]
+    deviations = np.sqrt([of_programs, of_seeds])
+    return pd.DataFrame({"seeds": seeds, "programs": np.ceil(needed)}).assign(
+        lead=leads.mean(), **{"between programs": deviations[0], "between seeds": deviations[1]}
+    )
+
+
 def main(
     family: Annotated[str, typer.Argument(help="llvm-pipelines or gcc")],
     seeds: int = 1,
@@ -88,6 +106,7 @@ def main(
     runs = table(budget)
     runs.to_csv(TABLE, index=False, float_format="%.6g")
     print(means(runs).to_string(index=False, float_format="%.4f"))
+    print(power(runs).to_string(index=False, float_format="%.4f"))
 
 
 if __name__ == "__main__":
