@@ -60,7 +60,8 @@ def _gains(pairs: Pairs, best: NDArray, other: NDArray, labels: NDArray[np.int64
     after, before = (
         pairs.tables[starts + config[first] * pairs.sizes[second] + config[second]] for config in (other, best)
     )
-    return np.bincount(labels[nodes], more, count) + np.bincount(owners[edges], after - before, count)
+    gains = np.bincount(owners[edges], after - before, count).astype(np.float64)
+    return gains + np.bincount(labels[nodes], more, count)
 
 
 def _fitting(
@@ -70,7 +71,7 @@ def _fitting(
     room, firsts = capacity.limit - used(capacity, best), capacity.firsts[:-1]
     order = np.argsort(labels, kind="stable")
     starts = np.searchsorted(labels[order], np.arange(labels.max() + 2))
-    taken = []
+    taken: list[int] = []
     for component in good.tolist():
         nodes = order[starts[component] : starts[component + 1]]
         nodes = nodes[capacity.begins[nodes] < capacity.ends[nodes]]
