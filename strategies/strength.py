@@ -51,7 +51,7 @@ class Strength:
         return self._numbers[np.searchsorted(np.cumsum(self.shares)[:-1], self._rng.random(n))]
 
     def learn(self, numbers: NDArray[np.int64], gains: NDArray[np.float64]) -> None:
-        """Learn what `(k,)` candidates gained, 0 or more, and how many changes each had."""
+        """Learn what `(k,)` candidates gained, 0 or more, and how many changes each had; 3 count as 2."""
         arms, k = np.log2(numbers).astype(int), len(self._numbers)
         self._credit.fade(_MEMORY ** len(numbers))
         self._credit.learn(slice(None), np.bincount(arms, gains, k), np.bincount(arms, minlength=k))

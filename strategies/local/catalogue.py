@@ -54,6 +54,7 @@ class Catalogue:
         self._of_kind = np.argsort(self.kinds[self.owner], kind="stable")
         self._kind_starts = np.searchsorted(self.kinds[self.owner][self._of_kind], np.arange(k + 1))
         self._queue = np.empty(0, np.int64)
+        self._alone = self._idle = 0  # moves that were tried alone, and those of them that cost nothing
 
     def _number_kinds(self, alike: NDArray[np.int64], rng: Generator) -> NDArray[np.int64]:
         """Number the kinds: two moves are of one kind if they set alike parameters, in any order, to the same value."""
@@ -62,15 +63,18 @@ class Catalogue:
         keys = np.column_stack([self.sorts, self.values, np.diff(self.starts), sums])
         return np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
 
-    def rows(self, state: NDArray, moves: NDArray[np.int64], rng: Generator) -> NDArray:
-        """Return `(k, d)` copies of the state with one move each."""
-        rows = np.repeat(state[None], len(moves), axis=0)
-        for row, move in zip(rows, moves, strict=True):
-            row[self.columns[self.starts[move] : self.starts[move + 1]]] = max(0, self.values[move])
-        drawn = np.flatnonzero(self.values[moves] == _ANY)
-        if len(drawn):
-            rows[drawn] = state
-            self._moves.change(rows, drawn, self.columns[self.starts[moves[drawn]]], rng)
+    def rows(
+        self, state: NDArray, moves: NDArray[np.int64], rng: Generator, counts: NDArray[np.int64] | None = None
+    ) -> NDArray:
+        """Return `(k, d)` copies of the state: the first with the first `counts[0]` moves, and so on; default: one."""
+        counts = np.ones(len(moves), np.int64) if counts is None else counts
+        owners = np.repeat(np.arange(len(counts)), counts)
+        rows = np.repeat(state[None], len(counts), axis=0)
+        drawn = self.values[moves] == _ANY
+        for row, move in zip(owners[~drawn], moves[~drawn], strict=True):
+            rows[row, self.columns[self.starts[move] : self.starts[move + 1]]] = self.values[move]
+        if drawn.any():
+            self._moves.change(rows, owners[drawn], self.columns[self.starts[moves[drawn]]], rng)
         return rows
 
     def everywhere(self, state: NDArray, kind: int) -> NDArray:
@@ -136,10 +140,23 @@ class Catalogue:
         score = (self._gain[kinds] + prior[self._sort_of[kinds]] + 1e-12) / (self._tried[kinds] + 1 + place)
         return moves[np.argsort(-score, kind="stable")[: max(_SHORTEST, len(moves) // _SHARE)]]
 
-    def learn(self, moves: NDArray[np.int64], gains: NDArray[np.float64]) -> None:
-        """Add the `(k,)` relative gains, negative for losses, to the statistics of the kinds of the moves."""
-        self.differences[moves] = np.minimum(-gains, 1.0)
-        np.add.at(self._gain, self.kinds[moves], np.maximum(gains, 0.0))
+    @property
+    def is_sparse(self) -> bool:
+        """True if most moves that were tried alone cost nothing."""
+        return 2 * self._idle > self._alone
+
+    def learn(self, moves: NDArray[np.int64], gains: NDArray[np.float64], counts: NDArray[np.int64]) -> None:
+        """Learn the `(k,)` relative gains, negative for losses, of rows with `counts` moves each.
+
+        A gain is shared equally. Moves that lost together wait again, since one of them may gain; moves that together
+        cost nothing were all tried.
+        """
+        self._alone += int((counts == 1).sum())
+        self._idle += int(((counts == 1) & (gains == 0)).sum())
+        each, lost = np.repeat(gains / counts, counts), np.repeat((gains < 0) & (counts > 1), counts)
+        self.differences[moves[~lost]] = np.minimum(-each[~lost], 1.0)
+        self.waiting[moves[lost]] = True
+        np.add.at(self._gain, self.kinds[moves], np.maximum(each, 0.0))
         np.add.at(self._tried, self.kinds[moves], 1)
 
     def settings(self, d: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from ..strength import Strength
 from .catalogue import Catalogue
 from .descent import Asking, Descent
 from .kicks import Kicks
@@ -27,6 +28,7 @@ class Operators:
       kicks: draws kicks.
       descent: merges and repairs.
       tolerance: returns by which share a repaired kick may now be worse than the best.
+      strength: draws how many waiting moves are tried together where most cost nothing; None for one.
       rng: draws everything else.
     """
 
@@ -38,10 +40,11 @@ class Operators:
         kicks: Kicks,
         descent: Descent,
         tolerance: Callable[[], float],
+        strength: Strength | None,
         rng: Generator,
     ) -> None:
         self._state, self._catalogue, self._pairs, self._kicks = state, catalogue, pairs, kicks
-        self._descent, self._tolerance, self._rng = descent, tolerance, rng
+        self._descent, self._tolerance, self._strength, self._rng = descent, tolerance, strength, rng
         self._alike, self._listed_cost = np.empty(0, np.int64), np.nan  # kinds, and the cost when they were listed
 
     def has_alike(self) -> bool:
@@ -62,16 +65,22 @@ class Operators:
             yield from self._improve(rows)
 
     def once(self) -> Asking:
-        """Make the most promising moves that wait."""
-        moves = self._catalogue.next(ROUND, self._state.row, self._rng)
+        """Make the most promising moves that wait, one or several at a time."""
+        several = self._strength if self._catalogue.is_sparse else None
+        counts = several.draw(ROUND) if several else np.ones(ROUND, np.int64)
+        moves = self._catalogue.next(int(counts.sum()), self._state.row, self._rng)
         if not len(moves):
             return
-        rows = self._catalogue.rows(self._state.row, moves, self._rng)
+        counts = np.diff(np.minimum(np.cumsum(counts), len(moves)), prepend=0)  # the queue may hold fewer
+        counts = counts[counts > 0]
+        rows = self._catalogue.rows(self._state.row, moves, self._rng, counts)
         costs = yield rows
         gains = np.array([gain(self._state.cost, cost) for cost in costs])
-        self._catalogue.learn(moves, gains)
+        self._catalogue.learn(moves, gains, counts)
+        if self._strength:
+            self._strength.learn(counts, np.maximum(gains, 0.0))
         self._state.move(*(yield from self._descent.improve(self._state.row, self._state.cost, rows, costs)))
-        self._catalogue.waiting[moves[gains > 0]] = True
+        self._catalogue.waiting[moves[np.repeat(gains > 0, counts)]] = True
 
     def paired(self) -> Asking:
         """Make the most promising of the waiting pairs of moves."""

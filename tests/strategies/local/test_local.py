@@ -112,10 +112,31 @@ def test_kinds_of_moves_that_gained_come_first():
     catalogue = Catalogue(space, Moves(space), Neighbourhood(task), rng())
     state = np.zeros(d, np.int8)
     first = catalogue.next(32, state, rng())
-    catalogue.learn(first, np.where(kinds[catalogue.columns[catalogue.starts[first]]] == 2, 0.1, 0.0))
+    gains = np.where(kinds[catalogue.columns[catalogue.starts[first]]] == 2, 0.1, 0.0)
+    catalogue.learn(first, gains, np.ones(32, np.int64))
     catalogue._queue = catalogue._queue[:0]
     second = catalogue.next(32, state, rng())
     assert (kinds[catalogue.columns[catalogue.starts[second]]] == 2).mean() > 0.9
+
+
+def test_moves_that_lost_together_wait_again_and_those_that_together_cost_nothing_do_not():
+    space = Space([2] * 10)
+    catalogue = Catalogue(space, Moves(space), Neighbourhood(start(space, declared(10, []))), rng())
+    state, counts = np.zeros(10, np.int8), np.array([1, 3, 4, 2])
+    moves = catalogue.next(10, state, rng())
+    rows = catalogue.rows(state, moves, rng(), counts)
+    assert (rows != state).sum(axis=1).tolist() == counts.tolist()
+    catalogue.learn(moves, np.array([-0.1, -0.2, 0.0, 0.3]), counts)
+    assert sorted(np.flatnonzero(catalogue.waiting & catalogue.live(state))) == sorted(moves[1:4])
+    np.testing.assert_allclose(catalogue.differences[moves], [0.1] + [0.0] * 7 + [-0.15] * 2)
+
+
+@pytest.mark.parametrize("idle, most", [(0.9, 32), (0.1, 1)])
+def test_several_moves_are_tried_at_once_if_there_are_too_many_and_most_cost_nothing(idle, most):
+    d = 4000
+    weights = np.where(rng().random(d) < idle, 0.0, 1.0)
+    rows, _ = search(start(Space([2] * d), declared(d, [])), lambda rows: 100 + rows @ weights, 1000)
+    assert (rows[1:500] != 0).sum(axis=1).max() == most
 
 
 def test_all_edges_at_a_node_are_set_together():
@@ -217,7 +238,8 @@ def test_pairs_wait_again_after_a_change_and_moves_without_effect_are_left_out()
 def test_pairs_in_sensitive_neighbourhoods_come_first_and_there_those_with_a_cheap_move():
     catalogue, pairs = paired(9, [(0, 1), (3, 4), (6, 7)])
     costs = {0: 0.1, 1: 0.1, 3: 0.4, 4: 0.2, 6: 0.0, 7: 0.5}
-    catalogue.learn(np.arange(len(catalogue.values)), np.array([-costs.get(c, 0.0) for c in catalogue.columns]))
+    losses = np.array([-costs.get(c, 0.0) for c in catalogue.columns])
+    catalogue.learn(np.arange(len(losses)), losses, np.ones(len(losses), np.int64))
     rows = pairs.next(12, np.zeros(9, np.int8))
     assert [tuple(np.flatnonzero(row)) for row in rows[::4]] == [(6, 7), (3, 4), (0, 1)]
 
