@@ -13,9 +13,29 @@ from .quantities import count
 _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
-def option(default: Any, help: str, low: float = -math.inf, high: float = math.inf) -> Any:  # noqa: ANN401
-    """Return a dataclass field with a help text and, for a number, its closed range."""
-    return dataclasses.field(default=default, metadata={"help": help, "low": low, "high": high})
+def option(
+    default: Any,  # noqa: ANN401
+    help: str,
+    low: float = -math.inf,
+    high: float = math.inf,
+    added: bool = False,
+) -> Any:  # noqa: ANN401
+    """Return a dataclass field with a help text and, for a number, its closed range.
+
+    Args:
+      added: True for an option that a strategy did not have at first. Its default is not part of a run's identity, so
+        runs without it stay the same.
+    """
+    return dataclasses.field(default=default, metadata={"help": help, "low": low, "high": high, "added": added})
+
+
+def identifying(options: Any) -> dict[str, Any]:  # noqa: ANN401 - an instance of some options
+    """Return the fields of options that identify a run, by name."""
+    fields = _fields(type(options))
+    unset = {
+        field.name for field in fields if field.metadata.get("added") and getattr(options, field.name) == field.default
+    }
+    return {name: value for name, value in dataclasses.asdict(options).items() if name not in unset}
 
 
 def parse(options: type, texts: Mapping[str, str], owner: str) -> Any:  # noqa: ANN401 - an instance of `options`

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..core.options import identifying
 from ..errors import UserError
 
 LONGEST = 255
@@ -33,7 +33,7 @@ def default_name(
 ) -> str:
     """Return a study name that depends only on the settings, so that the same command finds its study again."""
     strategies, problems = sorted(strategies), sorted(problems)
-    settings = [problems, {name: dataclasses.asdict(made) for name, made in chosen.items()}, budget, batch, seed]
+    settings = [problems, {name: identifying(made) for name, made in chosen.items()}, budget, batch, seed]
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:6]
     words = [problems[0] if len(problems) == 1 else f"{len(problems)}-problems"]
     words.append("-".join(strategies) if len(strategies) <= 4 else f"{len(strategies)}-strategies")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import itertools
 import tempfile
@@ -14,6 +13,7 @@ from typing import Any
 
 from ..core.evaluation import default_value, working_baselines
 from ..core.knowledge import flags
+from ..core.options import identifying
 from ..core.problem import Problem
 from ..errors import UserError, error_boundary
 from ..files.locks import acquired
@@ -198,7 +198,7 @@ class StudyPlan:
         why = problem.why_unversioned()
         noted |= ({UNVERSIONED: why} if why else {}) | ({NOISY: True} if problem.noisy else {})
         for name in runs:
-            fields = dataclasses.asdict(self.strategies[name.strategy])
+            fields = identifying(self.strategies[name.strategy])
             noted |= flags(self.registry.strategy(name.strategy))
             run = Run(problem_id, fingerprint, name.strategy, fields, name.seed, self.budget, self.batch)
             yield PlannedRun(run, self.path / name.folder, noted | self._code[name.strategy])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from ..core.evaluation import default_value, evaluate
-from ..core.problem import Problem
+from ..core.problem import Evaluations, Problem
+from ..core.strategy import Strategy
 from ..core.task import Task
 from ..errors import UserError, error_boundary
 from ..registry import Registry
@@ -27,11 +29,14 @@ class Lesson:
       task: the problem as a strategy sees it.
       default: the cost of the default candidate.
       evaluate: takes `(n, d)` candidates and returns their `(n,)` costs.
+      parts: takes `(n, d)` candidates and returns their evaluations with those of their parts; None for a strategy that
+        does not use them.
     """
 
     task: Task
     default: float
     evaluate: Callable[[NDArray], NDArray[np.float64]]
+    parts: Callable[[NDArray], Evaluations] | None = None
 
 
 Progress = Callable[[int, str], None]
@@ -60,7 +65,8 @@ def pretrain(
     Raises:
       UserError: the strategy cannot be pre-trained, a problem does not load, or the file cannot be written.
     """
-    learner = registry.strategy(strategy).pretrain
+    found = registry.strategy(strategy)
+    learner = found.pretrain
     if learner is None:
         able = [name for name, load in sorted(registry.strategies().items()) if load().pretrain]
         hint = f"; choose one of {', '.join(able)}" if able else ""
@@ -80,22 +86,28 @@ def pretrain(
     if tasks < 1:
         raise UserError(f"tasks must be 1 or more, not {tasks}")
     rng = np.random.default_rng(seed)
-    lessons = [_lesson(registry.load(problem)) for problem in problems]
-    lessons += [lesson for family in families for lesson in _drawn(registry, family, tasks, rng.spawn(1)[0])]
+    lessons = [_lesson(registry.load(problem), found) for problem in problems]
+    lessons += [lesson for family in families for lesson in _drawn(registry, family, found, tasks, rng.spawn(1)[0])]
     with error_boundary(f"strategy {strategy}", "pretrain"):
         learner(lessons, budget, rng, options, out, progress)
 
 
-def _drawn(registry: Registry, family_id: str, tasks: int, rng: Generator) -> Iterator[Lesson]:
+def _drawn(
+    registry: Registry, family_id: str, strategy: type[Strategy], tasks: int, rng: Generator
+) -> Iterator[Lesson]:
     family = registry.task_family(family_id)
     for number in range(tasks):
         with error_boundary(f"family {family_id}", "sample"):
             problem = family.sample(rng)
         problem.id = f"{family_id} #{number}"
-        yield _lesson(problem)
+        yield _lesson(problem, strategy)
 
 
-def _lesson(problem: Problem) -> Lesson:
+def _lesson(problem: Problem, strategy: type[Strategy]) -> Lesson:
+    def told(configs: NDArray, with_parts: bool = False) -> Evaluations:
+        return evaluate(problem, problem.space.check(configs), with_parts)
+
     with error_boundary(f"problem {problem.id}", "structure"):
-        task = problem.task(True)
-    return Lesson(task, default_value(problem), lambda configs: evaluate(problem, problem.space.check(configs)).values)
+        task = problem.task(True, uses_parts=strategy.uses_parts)
+    parts = partial(told, with_parts=True) if strategy.uses_parts else None
+    return Lesson(task, default_value(problem), lambda configs: told(configs).values, parts)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..core.options import identifying
 from ..errors import UserError
 from ..files.writing import disk_errors, write_json
 from ..libraries import quiet_optuna
@@ -64,7 +65,7 @@ class Tuning:
           UserError: a run failed.
           KeyboardInterrupt: stopped by Ctrl-C; everything is stored.
         """
-        digest = hashlib.sha256(json.dumps(dataclasses.asdict(options), sort_keys=True).encode()).hexdigest()[:8]
+        digest = hashlib.sha256(json.dumps(identifying(options), sort_keys=True).encode()).hexdigest()[:8]
         chosen = {self.strategy: options}
         folder = self.results / self.name
         runs = (repeats, seed, self.budget, self.batch)

@@ -1,6 +1,6 @@
 """What the costs of parts are worth: a strategy that hears them against those that do not.
 
-    python results/knowledge/study.py [--only fusion] [--repeats 10] [--tables]
+    python results/knowledge/study.py [--only fusion] [--repeats 10] [--ours] [--tables]
 
 Runs are kept under `results/knowledge-BUDGET` and resumed, so the study can be made in parts. Writes `runs.csv`,
 `claims.csv`, `tasks.csv` and `gain.png` beside this file; README.md says what they show.
@@ -86,8 +86,8 @@ def problems(family: str) -> list[str]:
     return [f"{family}/{name}" for name in TASKS[family]]
 
 
-def make(repeats: int, only: list[str]) -> None:
-    """Make the runs of some families that are missing."""
+def make(repeats: int, only: list[str], ours: bool) -> None:
+    """Make the runs of some families that are missing, of `graybox` alone if `ours`."""
     wanted: set[tuple[int, str, str]] = set()
     for claim in CLAIMS:
         for problem in problems(claim.family) if claim.family in only else ():
@@ -95,6 +95,7 @@ def make(repeats: int, only: list[str]) -> None:
             wanted |= {(claim.rival_budget, rival, problem) for rival in claim.rivals}
     if "fusion" in only:
         wanted |= {(budget, strategy, problem) for budget in BUDGETS for strategy in LEVELS for problem in DRAWN}
+    wanted = {run for run in wanted if run[1] == "graybox"} if ours else wanted
     table = pd.DataFrame(sorted(wanted), columns=["budget", "strategy", "problem"])
     for (budget, strategy), group in table.groupby(["budget", "strategy"]):
         where = {"study": f"knowledge-{budget}", "results": HERE.parent}
@@ -103,13 +104,14 @@ def make(repeats: int, only: list[str]) -> None:
 
 def gathered() -> pd.DataFrame:
     """Return one row for each complete run, of the stored studies and of `runs.csv`."""
-    rows = pd.DataFrame([summarise(end.parent) for end in HERE.parent.glob("knowledge-*/*/end.json")])
-    rows["gain"] = 100 * (rows["default"] / rows["best"] - 1)
-    rows["own_ms"] = 1000 * rows["strategy_seconds"] / rows["evaluations"]
-    rows = rows[[*KEY, "evaluations", "default", "best", "gain", "own_ms"]]
     file = HERE / "runs.csv"
-    known = [pd.read_csv(file)] if file.exists() else []
-    return pd.concat([*known, rows]).drop_duplicates(KEY, keep="last").sort_values(KEY)
+    tables = [pd.read_csv(file)] if file.exists() else []
+    if ends := list(HERE.parent.glob("knowledge-*/*/end.json")):
+        rows = pd.DataFrame([summarise(end.parent) for end in ends])
+        rows["gain"] = 100 * (rows["default"] / rows["best"] - 1)
+        rows["own_ms"] = 1000 * rows["strategy_seconds"] / rows["evaluations"]
+        tables.append(rows[[*KEY, "evaluations", "default", "best", "gain", "own_ms"]])
+    return pd.concat(tables).drop_duplicates(KEY, keep="last").sort_values(KEY)
 
 
 def judged(rows: pd.DataFrame) -> pd.DataFrame:
@@ -132,9 +134,10 @@ def compared(claim: Claim, problem: str, ours: pd.Series, rivals: pd.DataFrame) 
     best = str(gains.mean().idxmax())
     p = mannwhitneyu(ours, gains.get_group(best), alternative="two-sided").pvalue
     means = ours.mean(), gains.mean()[best]
+    ratio = means[0] / means[1] if means[1] else np.nan  # on some tasks nobody gains
     return {
         **{"family": claim.family, "budget": claim.budget, "rival_budget": claim.rival_budget, "problem": problem},
-        **{"rival_strategy": best, "graybox": means[0], "rival": means[1], "ratio": means[0] / means[1], "p": p},
+        **{"rival_strategy": best, "graybox": means[0], "rival": means[1], "ratio": ratio, "p": p},
     }
 
 
@@ -177,11 +180,12 @@ def draw(rows: pd.DataFrame) -> None:
 def main(
     repeats: int = 10,
     only: Annotated[list[str] | None, typer.Option(help="families, all by default")] = None,
+    ours: Annotated[bool, typer.Option("--ours", help="make the runs of graybox alone")] = False,
     tables: Annotated[bool, typer.Option("--tables", help="make no runs, only tables of those that are there")] = False,
 ) -> None:
     """Make the runs, the tables and the figure."""
     if not tables:
-        make(repeats, only or list(TASKS))
+        make(repeats, only or list(TASKS), ours)
     rows = gathered()
     rows.to_csv(HERE / "runs.csv", index=False, float_format="%.6g")
     tasks = judged(rows)

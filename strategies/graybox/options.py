@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bbo_suite import option
+from bbo_suite.files.pinned import PinnedFile
 
 
 @dataclass(frozen=True)
@@ -19,3 +20,4 @@ class GrayBoxOptions:
     draws: bool = option(True, "draw predictions with their uncertainty (Thompson sampling)")
     estimate: bool = option(True, "use the compiler's own estimate of a part, where the task declares one")
     describe: bool = option(True, "use what the task declares about parts; else only the costs that evaluations tell")
+    pretrained: PinnedFile = option(PinnedFile(), "file of parts to know from the start, by `pretrain`", added=True)  # noqa: RUF009

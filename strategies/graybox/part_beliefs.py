@@ -15,6 +15,7 @@ from .family_model import LARGEST, FamilyModel
 from .options import GrayBoxOptions
 from .part_memory import PartMemory
 from .part_model import PartModel
+from .pretraining import PartsOfOthers
 from .price_table import is_crowded, new_table
 
 _FEWEST = 20
@@ -40,6 +41,17 @@ class PartBeliefs:
         self._families = FamilyModel(of, self._width)
         self._chosen_at, self._fitted_at, self._slots = 0, 0, _SLOTS
         self._errors: list[tuple[float, float]] = []
+        self._others = PartsOfOthers.none(self._width)
+
+    def learn_before(self, others: PartsOfOthers) -> None:
+        """Let the model of all parts learn from those of other programs, too."""
+        self._others = others
+        self._model.fit(others.features, others.logs, True)
+
+    def measured(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the `(m,)` features and log costs of the parts that were measured and work."""
+        works = np.isfinite(self.memory.logs)
+        return self.memory.features[works], self.memory.logs[works]
 
     def learn(self, parts: Parts) -> None:
         """Take the costs of parts of candidates, and fit the models."""
@@ -61,7 +73,8 @@ class PartBeliefs:
         logs = memory.logs
         ran = np.isfinite(logs)
         if ran.sum() >= _FEWEST and (choose or m >= _FITTED_AGAIN * self._fitted_at):
-            self._model.fit(memory.features[ran], logs[ran], choose)
+            known = self._others.beside(memory.features[ran], logs[ran])
+            self._model.fit(known.features, known.logs, choose)
             self._chosen_at, self._fitted_at = m if choose else self._chosen_at, m
         measured = memory.repeats > 0
         self._families.fit(

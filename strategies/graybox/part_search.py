@@ -14,6 +14,7 @@ from bbo_suite.parts.table import TableDecomposition
 from .beliefs import Beliefs, Taste
 from .options import GrayBoxOptions
 from .part_beliefs import PartBeliefs
+from .pretraining import PartsOfOthers
 from .proposals import WIDEST, proposals
 from .virtual_search import Room, anneal, reserve
 
@@ -160,6 +161,14 @@ class PartSearch:
         self._cost = float(totals[i])
         if i < len(configs):
             self._best, self._own = self._others[i], _of(i, parts)
+
+    def learn_before(self, others: PartsOfOthers) -> None:
+        """Learn from the parts of other programs, before anything is told."""
+        self._beliefs.learn_before(others)
+
+    def measured(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the `(m, f)` features and `(m,)` log costs of the parts that were measured and work."""
+        return self._beliefs.measured()
 
     def diagnostics(self) -> dict[str, float]:
         """Return the scores of the models and the number of parts that were measured."""

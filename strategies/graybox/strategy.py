@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Decomposition, Parts, Strategy, Structure, Task
+from bbo_suite import Decomposition, Parts, Strategy, Structure, Task, UserError
 
 from ..annealing import Annealing, AnnealingOptions
 from .options import GrayBoxOptions
 
 if TYPE_CHECKING:  # Numba takes half a second to import: only a run pays for it
+    from bbo_suite.tuning.pretraining import Lesson, Progress
+
     from ..pair_graph import PairSearch
     from .credit_search import CreditSearch
     from .part_search import PartSearch
@@ -37,6 +41,9 @@ class GrayBox(Strategy):
     A task that tells costs of parts but does not declare them is searched by `CreditSearch`; one that tells no costs of
     parts, by `annealing`.
 
+    `pretrain` measures parts of other programs, and option `pretrained` names their file. The regressors then learn
+    from those parts, too, and predict from the first batch on.
+
     Memory: a row of features for each part that was measured, and a table of up to a million predictions.
     """
 
@@ -51,6 +58,8 @@ class GrayBox(Strategy):
         described = options.describe and declared and declared.parts and _is_followed(declared.parts, task)
         self._search: PartSearch | PairSearch | CreditSearch | Annealing
         self._search = self._described(declared) if described and declared else self._undescribed()
+        if options.pretrained:
+            self._learn_before(options.pretrained)
 
     def _described(self, declared: Structure) -> PartSearch | PairSearch:
         """Return the search for a task that says which parts a candidate has."""
@@ -68,6 +77,42 @@ class GrayBox(Strategy):
         from .credit_search import CreditSearch
 
         return CreditSearch(self.task, self.rng)
+
+    def _learn_before(self, file: str) -> None:
+        """Learn from the parts of other programs.
+
+        Raises:
+          UserError: the file does not fit the task, or no model is used for it.
+        """
+        from .part_search import PartSearch
+        from .parts_file import load
+
+        declared = self.task.structure and self.task.structure.parts
+        if not declared or not isinstance(self._search, PartSearch):
+            raise UserError(f"graybox has no model of the parts of {self.task.problem}; run it without pretrained")
+        self._search.learn_before(load(file, declared, self.task.problem))
+
+    @classmethod
+    def pretrain(
+        cls,
+        lessons: Sequence[Lesson],
+        budget: int,
+        rng: Generator,
+        options: GrayBoxOptions,
+        out: Path,
+        progress: Progress,
+    ) -> None:
+        """Search on each lesson, and write the parts that were measured to `out`."""
+        from .parts_file import save
+        from .pretraining import collect
+
+        save(collect(lessons, budget, lambda task, n: cls(task, n, rng, options), rng, progress), out)
+
+    def measured(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the `(m, f)` features and `(m,)` log costs of the parts that were measured; none without a model."""
+        from .part_search import PartSearch
+
+        return self._search.measured() if isinstance(self._search, PartSearch) else (np.empty((0, 0)), np.empty(0))
 
     def ask(self, n: int) -> NDArray:
         """Return at most 20 candidates: first the default, then the ends of virtual searches."""
