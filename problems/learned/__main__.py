@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -48,6 +49,32 @@ def data(
     made = generate(names, machine, kernels, settings, np.random.default_rng(seed), _show)
     save(made, out)
     print(f"{out}: {len(made):,} kernels of {len(made.programs)} programs")
+
+
+@app.command("data-xla-tpu")
+def data_xla_tpu(
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The file to write.")],
+    programs: Annotated[int, typer.Option(help="Programs of each family of models and operations.", min=1)] = 5,
+    variants: Annotated[int, typer.Option(help="Compilations of each program: itself, and others.", min=1)] = 4,
+    machine: Annotated[str, typer.Option(help="The machine to compile for.")] = DEFAULT_MACHINE,
+    seconds: Annotated[float, typer.Option(help="A compilation that takes longer is given up.")] = 60.0,
+) -> None:
+    """Write a data set of the real XLA:TPU compiler's kernels with its own estimates; compilations are cached.
+
+    Variants of a program have random barriers and random flags of fusion. The file holds what the compiler said, so
+    keep it to yourself.
+    """
+    from ..tensor_compiler.calibration.worker import TOPOLOGIES
+    from .dataset import save
+    from .xla_tpu.generate import compiler, generate
+    from .xla_tpu.programs import names
+
+    if machine not in TOPOLOGIES:
+        raise UserError(f"XLA:TPU does not compile for {machine!r} here; choose one of {', '.join(TOPOLOGIES)}")
+    with closing(compiler(seconds)) as real:
+        made, report = generate(names(programs), variants, machine, real.text, _show)
+    save(made, out)
+    print(f"{out}: {len(made):,} kernels of {len(np.unique(made.program)):,} programs; {report}")
 
 
 @app.command()

@@ -12,15 +12,17 @@ from .training import settings
 _ITERATIONS = 300
 
 
-def boosted(training: Kernels, kind: str, test: Kernels) -> NDArray[np.float64]:
+def boosted(training: Kernels, kind: str, test: Kernels, loss: str = "squared_error") -> NDArray[np.float64]:
     """Return the predicted logs of the seconds of all settings of the test kernels (see `training.settings`).
+
+    The loss is one of scikit-learn's.
 
     The trees learn what the analytical model's estimate gets wrong; for tiles and flags, apart from the mean over the
     settings of a kernel, since only differences within it matter.
     """
     from sklearn.ensemble import HistGradientBoostingRegressor
 
-    trees = HistGradientBoostingRegressor(max_iter=_ITERATIONS, random_state=0)
+    trees = HistGradientBoostingRegressor(loss=loss, max_iter=_ITERATIONS, random_state=0)
     own, kernel, rows = _table(training, kind)
     wrong = np.log(own.seconds / own.estimates)
     if kind != "graph":

@@ -19,6 +19,12 @@ OPCODES = ("unknown", *sorted(NAMED))
 """An opcode's number; one that is not in this list, or that no kernel of the training data has, is number 0."""
 _NUMBER = {name: number for number, name in enumerate(OPCODES)}
 
+
+def number_of(opcode: str) -> int:
+    """Return the number of an opcode in `OPCODES`, 0 if it is not there."""
+    return _NUMBER.get(opcode, 0)
+
+
 NODE_FEATURES = (
     *("log elements", "log bytes", "log vector operations", "log element bytes"),
     *(f"log {name}" for name in ("groups", "rows", "columns", "depth", "taps", "outer", "height", "width")),
@@ -83,7 +89,7 @@ class KernelReader:
     """Reads the kernels of one program."""
 
     def __init__(self, graph: ProgramGraph) -> None:
-        self._opcodes = np.array([_NUMBER.get(name, 0) for name in graph.opcodes], np.int16)
+        self._opcodes = np.array([number_of(name) for name in graph.opcodes], np.int16)
 
     def read(self, laid: LaidOutProgram, fusion: Fusion, results: NDArray[np.int64]) -> KernelGraphs:
         """Return the kernels with the given results, of the candidate that the fusion pass has seen last."""

@@ -6,12 +6,17 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-LOSSES = ("log_mse", "rank")
+LOSSES = ("log_mse", "log_mae", "rank")
 
 
 def log_mse(scores: Array, logs: Array, real: Array) -> Array:
     """Return the mean squared error of `(b, c)` scores as logs of seconds."""
     return jnp.where(real, (scores - logs) ** 2, 0.0).sum() / jnp.maximum(real.sum(), 1)
+
+
+def log_mae(scores: Array, logs: Array, real: Array) -> Array:
+    """Return the mean absolute error of `(b, c)` scores as logs of seconds: estimates that are exact may stay so."""
+    return jnp.where(real, jnp.abs(scores - logs), 0.0).sum() / jnp.maximum(real.sum(), 1)
 
 
 def rank(scores: Array, logs: Array, real: Array) -> Array:

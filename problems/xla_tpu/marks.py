@@ -7,7 +7,7 @@ for it. Calls are inlined, which the compiler does anyway; bodies of loops are r
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -26,7 +26,7 @@ BODIES = {"scan": "jaxpr", "while": "body_jaxpr"}
 
 def rewritten(
     function: Callable[..., Any],
-    barriers: Sequence[str] = (),
+    barriers: Container[str] = (),
     layouts: Mapping[str, tuple[int, ...]] | None = None,
 ) -> Callable[..., Any]:
     """Return the function with decisions about values that it names by `jax.ad_checkpoint.checkpoint_name`.

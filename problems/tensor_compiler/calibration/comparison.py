@@ -43,11 +43,11 @@ def compare(machine: str, names: Iterable[str], text: Callable[[str, str], str])
                 rows.append(numbers)
                 records.append((name, half(name), kind, kernel.cycles, kernel.steps))
     frame = pd.DataFrame(records, columns=["program", "half", "kind", "xla cycles", "xla steps"])
-    frame["cycles"], frame["steps"] = _timed(np.array(rows).reshape(len(rows), -1), one_core(machine))
+    frame["cycles"], frame["steps"] = timed(np.array(rows).reshape(len(rows), -1), one_core(machine))
     return frame
 
 
-def _timed(rows: NDArray[np.float64], machine: Machine) -> tuple[list[float], list[float]]:
+def timed(rows: NDArray[np.float64], machine: Machine) -> tuple[list[float], list[float]]:
     """Return the cycles of each kernel with the tile that the compiler's analytical model chooses, and its steps."""
     settings, constants = compile_kernels(rows, np.ones(len(rows)), machine), machine.array()
     cycles = []

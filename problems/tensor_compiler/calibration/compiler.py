@@ -21,10 +21,19 @@ TIMEOUT = 600.0
 
 
 class Compiler:
-    """Compiles programs one by one; restarts its child process if that has aborted or hangs."""
+    """Compiles programs one by one; restarts its child process if that has aborted or hangs.
 
-    def __init__(self, cache: Path | None = None) -> None:
-        require("libtpu", "the calibration", "bbo_suite[tpu]")
+    Args:
+      cache: folder of the results.
+      worker: the module that the child process runs, like `worker`.
+      seconds: that one program may take.
+    """
+
+    def __init__(
+        self, cache: Path | None = None, worker: str = f"{__package__}.worker", seconds: float = TIMEOUT
+    ) -> None:
+        require("libtpu", "XLA:TPU", "bbo_suite[tpu]")
+        self._worker, self._seconds = worker, seconds
         self._cache = cache or cache_folder(f"xla-tpu-{version('libtpu')}")
         self._child: subprocess.Popen[str] | None = None
 
@@ -60,15 +69,15 @@ class Compiler:
         assert child.stdin and child.stdout
         child.stdin.write(json.dumps(request) + "\n")
         child.stdin.flush()
-        ready, _, _ = select.select([child.stdout], [], [], TIMEOUT)
+        ready, _, _ = select.select([child.stdout], [], [], self._seconds)
         line = child.stdout.readline() if ready else ""
         if line:
             return str(json.loads(line)["error"])
         self.close()
-        return "the compiler aborted" if ready else f"no answer in {TIMEOUT:.0f} s"
+        return "the compiler aborted" if ready else f"no answer in {self._seconds:.0f} s"
 
     def _started(self) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", f"{__package__}.worker"]
+        command = [sys.executable, "-m", self._worker]
         pipe, quiet = subprocess.PIPE, subprocess.DEVNULL
         environment = os.environ | ENVIRONMENT
         self._child = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=quiet, text=True, env=environment)

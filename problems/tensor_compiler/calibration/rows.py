@@ -26,8 +26,8 @@ _OF_COPIES = ("copy", "select", "compare", "bitcast-convert")
 
 def row(kernel: ScheduledKernel) -> tuple[NDArray[np.float64], str]:
     """Return the `(KERNEL_WIDTH,)` row of a kernel, with bytes by the layouts in the text, and one of `KINDS`."""
-    nodes, _ = Flattener(_with_real_copies(kernel.module)).entry()
-    places, numbers = _places(nodes), np.zeros(KERNEL_WIDTH)
+    nodes, _, places = operations_of(kernel)
+    numbers = np.zeros(KERNEL_WIDTH)
     heavy = _heaviest(nodes, places)
     for node, where in zip(nodes, places, strict=True):
         for place in range(3):
@@ -37,12 +37,21 @@ def row(kernel: ScheduledKernel) -> tuple[NDArray[np.float64], str]:
     numbers[Kernel.GROUPS : Kernel.SUMS] = shapes.matrix(heavy)
     numbers[Kernel.ROWS] *= _all_products(nodes, places) / max(1.0, math.prod(shapes.matrix(heavy)))
     _add_bytes(numbers, kernel, nodes, places)
-    numbers[Kernel.OUTER : Kernel.SIZE] = _extents(heavy)
+    numbers[Kernel.OUTER : Kernel.SIZE] = extents_of(heavy)
     walks = heavy.kind not in (Kind.MATRIX, Kind.REDUCE)
-    numbers[Kernel.SUMS] = 4 * (math.prod(_extents(heavy)) if walks else shapes.elements(heavy.shape))
-    narrowest = min(bytes_of(_leaf(node.shape).dtype) for node in nodes if node.output)
+    numbers[Kernel.SUMS] = 4 * (math.prod(extents_of(heavy)) if walks else shapes.elements(heavy.shape))
+    narrowest = min(bytes_of(leaf(node.shape).dtype) for node in nodes if node.output)
     numbers[Kernel.SIZE], numbers[Kernel.OPERANDS] = narrowest, len(kernel.operands)
     return numbers, _kind(heavy, nodes, places)
+
+
+def operations_of(kernel: ScheduledKernel) -> tuple[list[Operation], list[int], list[int]]:
+    """Return a kernel's operations, the numbers of its results, and where each is computed or read.
+
+    The last are bits of `Place`; 0 for unused operations.
+    """
+    nodes, results = Flattener(_with_real_copies(kernel.module)).entry()
+    return nodes, results, _places(nodes)
 
 
 def _kind(heavy: Operation, nodes: list[Operation], places: list[int]) -> str:
@@ -55,7 +64,6 @@ def _kind(heavy: Operation, nodes: list[Operation], places: list[int]) -> str:
 
 
 def _places(nodes: list[Operation]) -> list[int]:
-    """Return where in the kernel each node is computed or read, as bits of `Place`; 0 for unused nodes."""
     places = [Place.LOOP if node.output else 0 for node in nodes]
     for i in range(len(nodes) - 1, -1, -1):
         product = nodes[i].kind is Kind.MATRIX
@@ -122,9 +130,9 @@ def _is_copy(kernel: ScheduledKernel) -> bool:
     return computation.instructions[computation.root].opcode == "copy" and len(computation.instructions) == 2
 
 
-def _extents(node: Operation) -> tuple[float, float, float]:
+def extents_of(node: Operation) -> tuple[float, float, float]:
     """Return outer extent, rows and columns in the order of the array's layout, in whole tiles."""
-    shape = _leaf(shapes.walked(node))
+    shape = leaf(shapes.walked(node))
     return extents(shape, _layout(shape))
 
 
@@ -132,33 +140,46 @@ def _layout(shape: Shape) -> Layout:
     return minor_dims(shape, shape.layout or range(len(shape.dims))[::-1])
 
 
-def _bytes(shape: Shape) -> float:
+def bytes_in_layout(shape: Shape) -> float:
+    """Return the bytes of an array, padded as its layout in the text says."""
     return padded_bytes(shape, () if shape.dtype == "tuple" else _layout(shape))
 
 
 def _share_read(node: Operation, place: int) -> float:
     """Return the share of an operand in memory that is read."""
     part = {shapes.Read.ALL: 1.0, shapes.Read.NOTHING: 0.0}
-    return part.get(shapes.reads(node, place), _bytes(node.shape) / max(1.0, _bytes(node.inputs[place])))
+    return part.get(
+        shapes.reads(node, place), bytes_in_layout(node.shape) / max(1.0, bytes_in_layout(node.inputs[place]))
+    )
 
 
 def _share_written(node: Operation) -> float:
     """Return the share of a result that is written: an update in place writes a part."""
-    return _bytes(shapes.walked(node)) / max(1.0, _bytes(node.shape)) if node.opcode == "dynamic-update-slice" else 1.0
+    return (
+        bytes_in_layout(shapes.walked(node)) / max(1.0, bytes_in_layout(node.shape))
+        if node.opcode == "dynamic-update-slice"
+        else 1.0
+    )
 
 
-def _leaf(shape: Shape) -> Shape:
+def leaf(shape: Shape) -> Shape:
+    """Return an array, or the first one of a tuple."""
     while shape.dtype == "tuple":
         shape = shape.elements[0]
     return shape
 
 
 def _with_real_copies(module: Module) -> Module:
-    """Return the module with copies as operations; one that changes the fastest dimension as a transposition."""
-    computations = {}
-    for name, computation in module.computations.items():
-        instructions = [_real_copy(computation, instruction) for instruction in computation.instructions]
-        computations[name] = replace(computation, instructions=tuple(instructions))
+    """Return what a module runs, with copies as operations; a change of the fastest dimension is a transposition."""
+    computations, left = {}, [module.entry]
+    while left:
+        name = left.pop()
+        if name in computations:
+            continue
+        computation = module.computations[name]
+        instructions = tuple(_real_copy(computation, instruction) for instruction in computation.instructions)
+        computations[name] = replace(computation, instructions=instructions)
+        left += [called for instruction in instructions for called in instruction.called_computations]
     return replace(module, computations=computations)
 
 

@@ -9,7 +9,9 @@ import gzip
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 # The settings describe one chip, so none is searched for; several processes may load the compiler.
 ENVIRONMENT = {
@@ -22,32 +24,41 @@ ENVIRONMENT = {
 TOPOLOGIES = {"v2": "2x2", "v3": "2x2", "v4": "2x2x1", "v5e": "2x2", "v5p": "2x2x1", "v6e": "1x1"}
 
 
-def compiled(name: str, machine: str) -> tuple[str, dict[str, float]]:
+def compiled(
+    function: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    machine: str,
+    flags: dict[str, str | bool] | None = None,
+) -> tuple[str, dict[str, float]]:
     """Return the scheduled HLO text of a program for one core of a machine, and its flops and bytes in all."""
     import jax
     from jax.experimental import topologies
     from jax.sharding import SingleDeviceSharding
 
-    from .catalogue import program
-
     topology = topologies.get_topology_desc(platform="tpu", topology_name=f"{machine}:{TOPOLOGIES[machine]}")
     sharding = SingleDeviceSharding(topology.devices[0])
-    function, arguments = program(name)
     placed = jax.tree.map(lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=sharding), arguments)
-    done = jax.jit(function).lower(*placed).compile()
+    done = jax.jit(function).lower(*placed).compile(compiler_options=flags)
     jax.clear_caches()
     analysis = done.cost_analysis() or {}
     return done.as_text() or "", {key: analysis.get(key, 0.0) for key in ("flops", "bytes accessed")}
 
 
-def main() -> None:
+def of_catalogue(name: str, machine: str) -> tuple[str, dict[str, float]]:
+    """Return what `compiled` does for a program of the catalogue."""
+    from .catalogue import program
+
+    return compiled(*program(name), machine)
+
+
+def answer(compile: Callable[[str, str], tuple[str, dict[str, float]]]) -> None:
     """Answer requests `{"name", "machine", "path"}` until the input ends; the text goes to the path, gzipped."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # so that output of the compiler does not mix with the answers
     for line in sys.stdin:
         request = json.loads(line)
         try:
-            text, totals = compiled(request["name"], request["machine"])
+            text, totals = compile(request["name"], request["machine"])
             Path(request["path"]).write_bytes(gzip.compress(f"// {json.dumps(totals)}\n{text}".encode(), 5, mtime=0))
             answer = {"error": ""}
         except Exception as error:
@@ -56,4 +67,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    answer(of_catalogue)

@@ -207,7 +207,7 @@ def test_about_half_of_the_programs_are_reported_on() -> None:
 
 
 def test_without_libtpu_one_sentence_names_the_package_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr("bbo_suite.libraries.find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"pip install .bbo_suite\[tpu\]"):
         Compiler()
 
