@@ -19,7 +19,11 @@ def baselines(scores: Scores) -> Table:
             found = [scores.speedup(run) for run in runs]
             best, better = max(found), sum(value > speedup for value in found)
             cells = [table.text(problem), table.text(name), table.speedup(speedup), table.speedup(best)]
-            gap = table.number(speedup / best - 1, f"{speedup / best - 1:+,.2%}") if best > 0 else table.text("–")
+            gap = (
+                table.number(speedup / best - 1, f"{speedup / best - 1:+,.2%}".replace("%", " %"))
+                if best > 0
+                else table.text("–")
+            )
             rows.append([*cells, gap, table.number(better / len(found), f"{better} of {len(found)}")])
     columns = ["problem", "baseline", "its speedup", "best run", "gap of the best run", "runs that are better"]
     note = f"{_NOTE} Published: {' '.join(sources)}" if sources else _NOTE

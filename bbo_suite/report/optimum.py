@@ -128,4 +128,5 @@ def _interval(values: NDArray[np.float64]) -> Cell:
     if not np.isfinite(values).all():
         return table.number(np.nan, "–")
     mean, low, high = mean_interval(values)
+    high = min(high, 1.0)  # nothing is better than the optimum
     return table.number(mean, f"{mean:.3f}" if np.isnan(low) else f"{mean:.3f} ({low:.3f} to {high:.3f})")

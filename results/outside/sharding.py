@@ -28,13 +28,13 @@ FIELDS = ("problem", "solver", "knows", "seed", "seconds", "evaluations", "cost"
 
 
 def search(path: Path, strategy: str, seed: int, seconds: float) -> Iterator[tuple[float, int, float]]:
-    """Yield the processor seconds, the evaluations and the cost at each improvement, and at the end."""
+    """Yield the processor seconds, the evaluations and the cost at each improvement by 1 %, and at the end."""
     began = time.process_time()
     registry = Registry()
     problem, found = registry.load(f"sharding:{path}"), registry.strategy(strategy)
     task = problem.task(found.uses_structure, registry, found.uses_parts)
     searching = found(task, BUDGET, np.random.default_rng(seed), found.Options())
-    best, spent = np.inf, 0
+    best, yielded, spent = np.inf, np.inf, 0
     while spent < BUDGET and time.process_time() - began < seconds:
         rows = searching.ask(min(100, BUDGET - spent))
         if not len(rows):
@@ -42,8 +42,9 @@ def search(path: Path, strategy: str, seed: int, seconds: float) -> Iterator[tup
         result = evaluate(problem, rows, with_parts=found.uses_parts)
         tell(searching, rows, result.values, result.parts)
         spent += len(rows)
-        if result.values.min() < best:
-            best = float(result.values.min())
+        best = min(best, float(result.values.min()))
+        if best < 0.99 * yielded:
+            yielded = best
             yield time.process_time() - began, spent, best
     yield time.process_time() - began, spent, best
 

@@ -10,6 +10,7 @@ from bbo_suite.core.task import Capacity
 
 from .ascent import Ascent
 from .buckets import work
+from .costs import ceiling, total
 from .crossover import cross
 from .elimination import eliminate
 from .network import IMPOSSIBLE, Pairs, active
@@ -40,6 +41,8 @@ class Minimiser:
       - If little is left, an exact solver looks for the best of it, for a while (`minimise`).
       - *Eliminations* set all nodes but a few to the exact minimum given those few, which are drawn anew (`eliminate`);
         two of three steps see perturbed costs (perturb and MAP, Papandreou and Yuille 2011).
+
+    The end of each step is crossed with the best candidate, component by component (`cross`).
 
     Args:
       pairs: the costs.
@@ -72,7 +75,7 @@ class Minimiser:
         self._pairs, self.cost, self.is_proven = pairs, np.inf, False
         self.best = np.array(config, np.int64)
         self._may_be = np.ones(len(pairs.nodes), bool)
-        self._ceiling, self._nodes = _ceiling(pairs), _NODES
+        self._ceiling, self._nodes = ceiling(pairs), _NODES
         self._keep(self.best)
         self._begin_ascent()
 
@@ -159,19 +162,3 @@ class Minimiser:
         if cost < self.cost:
             self.best, self.cost = config.copy(), cost
         return cost
-
-
-def _ceiling(pairs: Pairs) -> float:
-    """Return what no possible candidate exceeds."""
-    groups = (pairs.tables, pairs.starts), (pairs.nodes, pairs.firsts[:-1])
-    return 1.0 + sum(
-        float(np.maximum.reduceat(np.where(costs < IMPOSSIBLE, costs, 0.0), starts).sum())
-        for costs, starts in groups
-        if len(costs)
-    )
-
-
-def total(pairs: Pairs, config: NDArray) -> float:
-    """Return the cost of a `(d,)` candidate; inf if it is impossible."""
-    edges = pairs.starts + config[pairs.first] * pairs.sizes[pairs.second] + config[pairs.second]
-    return float(pairs.nodes[pairs.firsts[:-1] + config].sum() + pairs.tables[edges].sum())

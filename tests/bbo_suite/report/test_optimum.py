@@ -88,3 +88,9 @@ def test_a_plugins_space_is_enumerated_too(suite, toy):
     assert suite(*run, "--json").code == 0
     pages = [Path(suite("report", "s", *given).out.removesuffix("\n")).read_text() for given in ((), toy[:2])]
     assert ["there is no exact baseline of random search" in page for page in pages] == [True, False]
+
+
+def test_no_interval_reaches_beyond_the_optimum(studies, tiles):
+    costs = [[2.5 * tiles.optimum], [tiles.optimum], [tiles.optimum]]
+    row = optima(recorded(studies, tiles, costs), Registry())[0].rows[0]
+    assert row[3].text.startswith("0.800 (") and row[3].text.endswith(" to 1.000)")

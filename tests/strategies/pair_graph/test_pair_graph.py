@@ -8,11 +8,12 @@ import pytest
 from bbo_strategies.graybox import GrayBox, GrayBoxOptions
 from bbo_strategies.pair_graph.ascent import Ascent
 from bbo_strategies.pair_graph.buckets import work
+from bbo_strategies.pair_graph.costs import total
 from bbo_strategies.pair_graph.crossover import cross
 from bbo_strategies.pair_graph.elimination import eliminate
 from bbo_strategies.pair_graph.exploration import Exploration
 from bbo_strategies.pair_graph.joining import joined
-from bbo_strategies.pair_graph.minimiser import Minimiser, total
+from bbo_strategies.pair_graph.minimiser import Minimiser
 from bbo_strategies.pair_graph.network import IMPOSSIBLE, Pairs, active, network
 from bbo_strategies.pair_graph.prices import Prices, used
 from bbo_strategies.pair_graph.relaxation import Relaxation
