@@ -106,7 +106,7 @@ def _baseline_table(facts: Mapping[str, Any], console: Console) -> None:
     known |= {least: facts[least]} if least else {}
     table = _table("to compare with", "cost", "gap of the default")
     for name, cost in sorted(known.items(), key=lambda item: item[1]):
-        gap = f"{facts['default'] / cost - 1:+,.2%}".replace("%", " %") if cost > 0 else "-"
+        gap = f"{100 * (facts['default'] / cost - 1):+,.2f} %" if cost > 0 else "-"
         table.add_row(escape(name), f"{cost:,.0f}" if float(cost).is_integer() else f"{cost:.6g}", gap)
     if known:
         console.print(table)

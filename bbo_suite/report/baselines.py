@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..store.identity import PUBLISHED_IN, known_speedups
 from . import table
 from .run_summary import RunSummary
@@ -19,12 +21,10 @@ def baselines(scores: Scores) -> Table:
             found = [scores.speedup(run) for run in runs]
             best, better = max(found), sum(value > speedup for value in found)
             cells = [table.text(problem), table.text(name), table.speedup(speedup), table.speedup(best)]
-            gap = (
-                table.number(speedup / best - 1, f"{speedup / best - 1:+,.2%}".replace("%", " %"))
-                if best > 0
-                else table.text("–")
-            )
-            rows.append([*cells, gap, table.number(better / len(found), f"{better} of {len(found)}")])
+            gap = speedup / best - 1 if best > 0 else np.nan
+            text = f"{100 * gap:+,.2f} %" if best > 0 else "–"
+            share = table.number(better / len(found), f"{better} of {len(found)}")
+            rows.append([*cells, table.number(gap, text), share])
     columns = ["problem", "baseline", "its speedup", "best run", "gap of the best run", "runs that are better"]
     note = f"{_NOTE} Published: {' '.join(sources)}" if sources else _NOTE
     return Table("baselines", "Baselines that the problems know", note, columns, rows)
