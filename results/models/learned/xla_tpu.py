@@ -64,7 +64,10 @@ def figure(made: pd.DataFrame) -> None:
     """Draw the errors and the rank correlations of the models, a colour for each split."""
     import matplotlib.pyplot as plt
 
-    titles = {"mape": "MAPE, mean over programs, in %; less is better", "kendall": "Kendall's tau within programs; more is better"}
+    titles = {
+        "mape": "MAPE, mean over programs, in %; less is better",
+        "kendall": "Kendall's tau within programs; more is better",
+    }
     made = made[~made.model.str.contains("seed")]
     models = list(dict.fromkeys(made.model))
     drawn, panels = plt.subplots(1, 2, figsize=(11, 3.4), sharey=True, layout="constrained")
