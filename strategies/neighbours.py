@@ -133,6 +133,10 @@ class RandomNeighbours(Neighbours):
             one = self._numbers == 1  # of several changes it is not known which one paid
             self.mutation.learn(self._operators[one], values[one] < cost)
             self.strength.learn(self._numbers, relative_gains(cost, values))
+        self.compare(cost, values)
+
+    def compare(self, cost: float, values: NDArray[np.float64]) -> None:
+        """Learn how much the `(k,)` costs of changes differ from that of the state."""
         self._differences.learn(cost, values)
 
     def claim(self, config: NDArray) -> bool:

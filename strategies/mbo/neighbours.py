@@ -109,6 +109,8 @@ class ModelNeighbours(Neighbours):
         """Let the models learn the `(k,)` costs of changes of a state; nothing is learned if the state failed."""
         if not self._options.models or not len(configs) or not np.isfinite(cost):
             return
+        if not self.scale:  # before the first own change; else these labels would have another unit than later ones
+            self._random.compare(cost, values)
         worked = ~self._failures.learn(state, configs, np.isinf(values))
         if worked.any():
             differences = self._differences(cost, values[worked])

@@ -20,7 +20,7 @@ from bbo_strategies.mbo.effects import Effects, SparseChanges
 from bbo_strategies.mbo.ensemble import FEWEST, Ensemble, targets
 from bbo_strategies.mbo.features import Features
 from bbo_strategies.mbo.hits import Hits
-from bbo_strategies.mbo.neighbours import _disjoint
+from bbo_strategies.mbo.neighbours import ModelNeighbours, _disjoint
 from bbo_strategies.mbo.regressors import candidates, score, select
 from bbo_strategies.random_search import RandomSearch
 from bbo_suite import Constraint, Moves, Space, Task, choice, permutation, product, scale, sequence
@@ -162,6 +162,46 @@ def test_it_learns_from_others_candidates_near_its_state_and_proposes_none_of_th
     assert searcher.diagnostics() and searcher._annealing.cost == cost(singles).min()
     mine = np.concatenate([searcher.ask(20) for _ in range(5)])
     assert unique(np.concatenate([singles, mine]))
+
+
+def test_labels_from_others_candidates_have_the_unit_of_later_ones():
+    space, cost = separable(40, 0)
+    start = np.zeros(40, space.dtype)
+    searcher = ModelBasedOptimization(Task("t", space, start, "s"), 200, rng(), ModelOptions())
+    searcher.tell(searcher.ask(1), 1e-6 * cost(start[None]))
+    singles = start ^ np.eye(40, dtype=space.dtype)
+    searcher.observe(singles, 1e-6 * cost(singles))
+    assert np.median(np.abs(searcher._neighbours._ensemble._values)) == pytest.approx(1)
+
+
+def test_only_candidates_that_are_proposed_count_as_proposed():
+    task = Task("t", Space([2] * 30), np.zeros(30, np.int8), "s")
+    neighbours = ModelNeighbours(task, ModelOptions(), rng())
+    neighbours._ensemble.members, neighbours._ensemble.scores = {"one": Stub(0.0)}, {"one": 0.0}
+    neighbours._failures.chances = lambda base, children: 1.0 - children[:, 0]
+    neighbours._random._chances = neighbours._failures.chances
+    chosen = neighbours._chosen(task.default, 3)
+    drawn = neighbours._random.draw(task.default, 20)
+    proposed = np.concatenate([chosen, drawn])
+    assert len(chosen) == 3 and unique(proposed) and not proposed[:, 0].any()
+    assert len(neighbours._random._archive._proposed) == len(proposed)
+
+
+def test_an_arm_with_a_small_share_gets_its_turn_in_batches_of_one():
+    arms = Arms(("good", "bad"), rng())
+    for _ in range(50):
+        arms.credit(["good", "bad"], np.array([1.0, 0.0]))
+    makers = [name for _ in range(300) for name in arms.draw(1)]
+    assert arms.shares["bad"] < 0.4 and makers.count("bad") / 300 == pytest.approx(arms.shares["bad"], abs=0.1)
+
+
+def test_without_heat_the_state_is_the_best_candidate_so_far():
+    space, cost = ising(60, 0)
+    searcher = start(ModelBasedOptimization, space, 400, heat=0.0)
+    best = np.inf
+    for _, values in play(searcher, lambda rows: 1000 + cost(rows), 20):
+        assert searcher._annealing.cost == best  # of the batches before
+        best = min(best, values.min())
 
 
 def test_changes_that_the_models_choose_for_a_batch_can_be_merged():
