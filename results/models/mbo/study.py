@@ -2,6 +2,8 @@
 
     python results/models/mbo/study.py unseen      # gains.csv: ten programs that chose no setting, one seed
     python results/models/mbo/study.py training    # gains.csv: the tasks on which designs were chosen
+    python results/models/mbo/study.py families    # families.csv: nine families, ten seeds, 1,000 evaluations
+    python results/models/mbo/study.py tests       # tests.csv: mean ranks, and who is ahead of annealing
     python results/models/mbo/study.py bound       # bound.csv
     python results/models/mbo/study.py figure      # joint.png
 
@@ -12,6 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +26,7 @@ from numpy.typing import NDArray
 import bbo_suite
 from bbo_suite import Moves
 from bbo_suite.registry import Registry
+from bbo_suite.stats import holm, rank_sum_p_values
 from bbo_suite.testing import play, start
 
 HERE = Path(__file__).parent
@@ -38,8 +42,29 @@ TRAINING = (
     *("fusion/resnet_v2-50-infer-b64", "fusion/translate-base-decode-b64-s64", "tile/ssd-resnet34-infer-b32"),
     *("flags/resnet_v2-50-infer-b64", "layout/resnet_v2-50-infer-b64", "ordering/train-40-a", "ehrlich/32x32-a#21"),
 )
+FAMILIES = ("fusion", "tile", "flags", "layout", "kernel", "ordering", "ehrlich", "sharding", "scratchpad")
+SEARCHES = ("annealing", "evolution", "mbo", PEER)
+CHOSE = ("resnet_v2", "ssd", "translate", "convdraw", "/train-", "small", "sharding/rnn", "scratchpad/lstm", "/bert@2")
+"""Parts of the names of tasks on which designs were chosen."""
 BATCH, POOL = 20, 200
 POINTS = (200, 1000, 10_000)
+
+
+def programs() -> Iterator[str]:
+    """Yield a task of each family: the least by digest on which no design was chosen and that no study reports.
+
+    Of simulated programs only inference with one input or decoding is taken, and no program twice.
+    """
+    main = pd.read_csv(HERE.parents[1] / "strategies" / "runs.csv", usecols=["problem"]).problem.unique()
+    used: set[str] = set()
+    for family in FAMILIES:
+        names = [str(i) for i in Registry().families()[family]().instances]
+        fit = [i for i in names if f"{family}/{i}" not in main and not any(part in f"{family}/{i}" for part in CHOSE)]
+        if len(fit) > 100:
+            fit = [i for i in fit if ("infer-b1-" in f"{i}-" or "decode" in i) and i not in used]
+        chosen = min(fit, key=lambda i: blake2b(f"{family}/{i}".encode()).digest())
+        used.add(chosen)
+        yield f"{family}/{chosen}"
 
 
 def gains(best: NDArray[np.float64], default: float) -> dict[str, float]:
@@ -61,12 +86,22 @@ def run(name: str, strategy: str, budget: int, seed: int) -> dict[str, object]:
 
     searcher = start(Registry().strategy(strategy), task.space, budget, seed, task.structure, task.default)
     begin = time.process_time()
-    costs = np.concatenate([values for _, values in play(searcher, cost, BATCH)])
+    batches, hits = [], [np.nan]
+    for _, values in play(searcher, cost, BATCH):
+        batches.append(values)
+        rate = searcher.diagnostics().get("hits/models", np.nan)
+        hits += [rate] if rate != hits[-1] and rate == rate else []
+    costs = np.concatenate(batches)
     own = time.process_time() - begin - spent
     costs = np.append(costs, np.full(max(0, budget - len(costs)), np.inf))
     default = float(problem.evaluate(problem.default[None]).values[0])
     row = {"problem": name, "strategy": strategy, "seed": seed, "budget": budget, "parameters": len(task.space)}
-    return {**row, **gains(np.minimum.accumulate(costs), default), "own": own}
+    return {
+        **row,
+        **gains(np.minimum.accumulate(costs), default),
+        "own": own,
+        "hits": float(np.median(hits[1:] or hits)),
+    }
 
 
 def bound(name: str, budget: int, seed: int) -> dict[str, object]:
@@ -92,7 +127,11 @@ def bound(name: str, budget: int, seed: int) -> dict[str, object]:
 
 def wanted(part: str) -> Iterator[tuple[str, str, int, int]]:
     """Yield the problem, strategy, budget and seed of each run of a part."""
-    if part == "unseen":
+    if part == "families":
+        chosen = list(programs())
+        for seed in range(10):
+            yield from ((name, strategy, 1000, seed) for name in chosen for strategy in SEARCHES)
+    elif part == "unseen":
         for strategy in ("annealing", "evolution", "local", "joint", PEER, "mbo"):
             yield from ((name, strategy, 10_000, 0) for name in UNSEEN)
     else:
@@ -105,7 +144,7 @@ def wanted(part: str) -> Iterator[tuple[str, str, int, int]]:
 
 def complete(part: str) -> None:
     """Make the runs of a part that the table lacks, and write it after each."""
-    file = HERE / ("bound.csv" if part == "bound" else "gains.csv")
+    file = HERE / f"{part if part in ('bound', 'families') else 'gains'}.csv"
     rows = pd.read_csv(file).to_dict("records") if file.exists() else []
     if part == "bound":
         known = {(row["problem"], row["seed"]) for row in rows}
@@ -118,6 +157,26 @@ def complete(part: str) -> None:
         rows.append(row)
         print(row, flush=True)
         pd.DataFrame(rows).to_csv(file, index=False, float_format="%.5g")
+
+
+def ranks() -> None:
+    """Write the mean gain and rank of each search on each task, and the p-value of a difference to annealing."""
+    table = pd.read_csv(HERE / "families.csv")
+    rows = [_compared(table, strategy, f"g{n}") for n in POINTS[:2] for strategy in table.strategy.unique()]
+    merged = pd.concat(rows)
+    merged["rank"] = merged.groupby(["after", "problem"]).gain.rank(ascending=False)
+    merged.to_csv(HERE / "tests.csv", index=False, float_format="%.4g")
+    print(merged.groupby(["after", "strategy"])[["gain", "rank", "hits", "own"]].mean())
+
+
+def _compared(table: pd.DataFrame, strategy: str, point: str) -> pd.DataFrame:
+    """Return a row for each task: Mann-Whitney's p-value against annealing, with Holm's correction over the tasks."""
+    mine, others = table[table.strategy == strategy], table[table.strategy == "annealing"]
+    tasks = mine.groupby("problem").agg(seeds=("seed", "size"), gain=(point, "mean"), hits=("hits", "median"))
+    runs = [tuple(each.loc[each.problem == name, point] for each in (mine, others)) for name in tasks.index]
+    own = mine.groupby("problem").own.median()
+    facts = {"after": int(point[1:]), "strategy": strategy, "own": own, "p": holm(rank_sum_p_values(runs))}
+    return tasks.assign(**facts).reset_index()
 
 
 def draw() -> None:
@@ -138,8 +197,8 @@ def draw() -> None:
 
 
 def main(part: str) -> None:
-    """Make one part: unseen, training, bound or figure."""
-    draw() if part == "figure" else complete(part)
+    """Make one part: unseen, training, families, tests, bound or figure."""
+    {"figure": draw, "tests": ranks}.get(part, lambda: complete(part))()
 
 
 if __name__ == "__main__":
