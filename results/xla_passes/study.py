@@ -2,8 +2,8 @@
 
     python results/xla_passes/study.py [--budget 200] [--repeats 1]
 
-Runs are kept under `results/xla-passes-BUDGET` and resumed. Writes `runs.csv`, `speed.csv` and `gains.png` beside this
-file; README.md says what they show.
+Runs are kept under `results/xla-passes-BUDGET` and resumed. Writes `runs.csv` and `speed.csv` beside this file;
+README.md says what they show.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import typer
 
@@ -78,32 +77,11 @@ def speed(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(result)
 
 
-def draw(table: pd.DataFrame) -> None:
-    """Write `gains.png`: percent of operations fewer than by default, a bar a strategy, the mean over its runs."""
-    import matplotlib.pyplot as plt
-
-    means = table.groupby(["problem", "strategy"])["fewer_percent"].mean().unstack()
-    means = means.reindex([f"xla-passes/{program}" for program in PROGRAMS]).reindex(columns=list(STRATEGIES))
-    figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
-    width = 0.8 / len(STRATEGIES)
-    for number, strategy in enumerate(STRATEGIES):
-        places = np.arange(len(PROGRAMS)) + (number - (len(STRATEGIES) - 1) / 2) * width
-        labels = ["" if np.isnan(mean) else f"{mean:.1f}" for mean in means[strategy]]
-        axes.bar_label(axes.bar(places, means[strategy], width, label=strategy), labels, fontsize=7)
-    axes.set_xticks(range(len(PROGRAMS)), PROGRAMS)
-    axes.set_ylabel("operations fewer than by default, %\nhigher is better")
-    runs_each, budget = int(table.groupby(["problem", "strategy"]).size().min()), int(table["evaluations"].max())
-    axes.set_title(f"XLA pass order: {budget} candidates, {runs_each} run(s) each", fontsize=9)
-    axes.legend(fontsize=8)
-    figure.savefig(HERE / "gains.png", dpi=150)
-
-
 def main(budget: int = 200, repeats: int = 1) -> None:
     """Run what is missing and write the tables and the figure."""
     study = f"xla-passes-{budget}"
     table = runs(budget, repeats, study)
     table.to_csv(HERE / "runs.csv", index=False, float_format="%.6g")
-    draw(table)
     rows = bbo_suite.load(study, HERE.parent, ["config"])
     best_sequences(rows).to_csv(HERE / "best.csv", index=False)
     speed(rows).to_csv(HERE / "speed.csv", index=False, float_format="%.4g")
