@@ -98,6 +98,8 @@ def train(
     if reduction not in REDUCTIONS:
         raise UserError(f"there is no reduction {reduction!r}; choose one of {', '.join(REDUCTIONS)}")
     kernels = load(data).without(load(unlike)) if unlike else load(data)
+    if not len(kernels.tiles.seconds):
+        raise UserError(f"{data} has no tiles and flags to learn from, as data of XLA:TPU; use data made by `data`")
     model = fit(kernels, epochs, reduction, np.random.default_rng(seed), lambda *seen: _show(*seen))
     save(model, out)
     print(f"{out}: trained on {len(model.programs)} programs, for {model.machine}")

@@ -99,7 +99,8 @@ def barriers(path: str) -> Iterator[dict[str, object]]:
         predicted = np.array([priced(problem, config, network) for config in configs])
         for model, costs in zip(("simulator", "network"), predicted.T, strict=True):
             order = np.argsort(costs, kind="stable")
-            best = {f"gain {k}": 100 * (default / values[order[:k]].min() - 1) for k in (1, 5, 10, len(values))}
+            best = {f"gain {k}": 100 * (default / values[order[:k]].min() - 1) for k in (1, 5, 10)}
+            best["gain of all"] = 100 * (default / values.min() - 1)
             random = {f"random {k}": 100 * (default / least(values, k) - 1) for k in (1, 5, 10)}
             tau = kendalltau(costs, values)[0]
             spread = {"spread": values.max() / values.min(), "predicted spread": costs.max() / costs.min()}

@@ -5,6 +5,7 @@ import importlib.util
 import numpy as np
 import pytest
 
+from bbo_problems.learned.__main__ import train as train_command
 from bbo_problems.learned.dataset import load, save
 from bbo_problems.learned.kernels import NODE_FEATURES, OPCODES
 from bbo_problems.learned.training import Recipe, train
@@ -64,6 +65,8 @@ def test_equal_kernels_count_once_and_contradictions_are_counted(tmp_path):
     assert (data.seconds * 1.5e9).round(-1).tolist() == pytest.approx([5000, 4000], rel=0.1)
     save(data, tmp_path / "data.npz")
     assert np.array_equal(load(tmp_path / "data.npz").seconds, data.seconds)
+    with pytest.raises(UserError, match="no tiles and flags"):
+        train_command(tmp_path / "data.npz", out=tmp_path / "model.npz")
 
 
 def test_a_compiler_that_compiles_nothing_is_an_error():
