@@ -10,7 +10,7 @@ import pandas as pd
 
 HERE = Path(__file__).parent
 COLUMNS = {
-    "policy alone": "policy, 1 compilation",
+    "policy alone": "policy alone, 1 episode",
     "fixed sequence": "one fixed sequence",
     "best search": "best search",
 }

@@ -37,7 +37,7 @@ def greedy(env: Any, problem: str, policy: Policy) -> Found:  # noqa: ANN401 - g
     while not episode.ended and (best := int(policy(episode.observations[-1]).argmax())):
         actions = (*actions, best)
         episode = play(env, problem, actions)
-    return Found(actions, episode.cost, 1)
+    return Found(actions, episode.cost, len(actions))
 
 
 def beam(env: Any, problem: str, policy: Policy, width: int, compilations: int) -> Found:  # noqa: ANN401
