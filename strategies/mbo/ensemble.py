@@ -63,11 +63,11 @@ class Ensemble:
         with regressors.one_thread():
             self.scores = {name: regressors.score(r, x, y, self._folds, seed) for name, r in candidates.items()}
             chosen = regressors.select(self.scores, self._threshold)
-            self.members = {name: regressors.fit(candidates[name], x, y) for name in chosen}
+            self.members = {name: regressors.light(regressors.fit(candidates[name], x, y)) for name in chosen}
 
     def predict(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
         """Return `(members, n)` predicted targets, small is good."""
-        with regressors.one_thread():
+        with regressors.one_thread(), regressors.quiet():
             return np.stack([member.predict(features) for member in self.members.values()]).astype(np.float64)
 
     def noise(self) -> float:
