@@ -3,6 +3,7 @@
     python results/models/mbo/study.py unseen      # gains.csv: ten programs that chose no setting, one seed
     python results/models/mbo/study.py training    # gains.csv: the tasks on which designs were chosen
     python results/models/mbo/study.py families    # families.csv: nine families, ten seeds, 1,000 evaluations
+    python results/models/mbo/study.py long        # the same tasks with 10,000 evaluations
     python results/models/mbo/study.py tests       # tests.csv: mean ranks, and who is ahead of annealing
     python results/models/mbo/study.py bound       # bound.csv
     python results/models/mbo/study.py figure      # joint.png
@@ -131,6 +132,10 @@ def wanted(part: str) -> Iterator[tuple[str, str, int, int]]:
         chosen = list(programs())
         for seed in range(10):
             yield from ((name, strategy, 1000, seed) for name in chosen for strategy in SEARCHES)
+    elif part == "long":
+        chosen = list(programs())
+        for seed in range(10):
+            yield from ((name, strategy, 10_000, seed) for name in chosen for strategy in SEARCHES[:-1])
     elif part == "unseen":
         for strategy in ("annealing", "evolution", "local", "joint", PEER, "mbo"):
             yield from ((name, strategy, 10_000, 0) for name in UNSEEN)
@@ -144,7 +149,7 @@ def wanted(part: str) -> Iterator[tuple[str, str, int, int]]:
 
 def complete(part: str) -> None:
     """Make the runs of a part that the table lacks, and write it after each."""
-    file = HERE / f"{part if part in ('bound', 'families') else 'gains'}.csv"
+    file = HERE / {"bound": "bound.csv", "families": "families.csv", "long": "families.csv"}.get(part, "gains.csv")
     rows = pd.read_csv(file).to_dict("records") if file.exists() else []
     if part == "bound":
         known = {(row["problem"], row["seed"]) for row in rows}
@@ -162,7 +167,10 @@ def complete(part: str) -> None:
 def ranks() -> None:
     """Write the mean gain and rank of each search on each task, and the p-value of a difference to annealing."""
     table = pd.read_csv(HERE / "families.csv")
-    rows = [_compared(table, strategy, f"g{n}") for n in POINTS[:2] for strategy in table.strategy.unique()]
+    rows = []
+    for n in POINTS:
+        runs = table[table.budget == max(n, POINTS[1])]
+        rows += [_compared(runs, strategy, f"g{n}") for strategy in runs.strategy.unique()]
     merged = pd.concat(rows)
     merged["rank"] = merged.groupby(["after", "problem"]).gain.rank(ascending=False)
     merged.to_csv(HERE / "tests.csv", index=False, float_format="%.4g")
@@ -197,7 +205,7 @@ def draw() -> None:
 
 
 def main(part: str) -> None:
-    """Make one part: unseen, training, families, tests, bound or figure."""
+    """Make one part: unseen, training, families, long, tests, bound or figure."""
     {"figure": draw, "tests": ranks}.get(part, lambda: complete(part))()
 
 
