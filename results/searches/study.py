@@ -150,9 +150,8 @@ def draw(runs: pd.DataFrame, names: list[str], levels: dict[str, Knowledge]) -> 
     import matplotlib.pyplot as plt
 
     own = runs[(runs["budget"] == runs["budget"].max()) & runs["search"].isin(names)]
-    gains = (
-        own.groupby(["search", "task"])["gain"].mean().unstack()[[task for task in TASKS if task in set(own["task"])]]
-    )
+    gains = own.groupby(["search", "task"])["gain"].mean().unstack()
+    gains = gains[[task for task in TASKS if task in gains]]
     share = gains / gains.max()
     share = share.loc[share.mean(axis=1).sort_values(ascending=False).index]
     figure, ax = plt.subplots(figsize=(9, 6), layout="constrained")
@@ -161,16 +160,8 @@ def draw(runs: pd.DataFrame, names: list[str], levels: dict[str, Knowledge]) -> 
     ax.set_yticks(range(len(share)), [levels[name].marked(name) for name in share.index])
     for i, j in np.ndindex(share.shape):
         value = share.iat[i, j]
-        text = "no" if np.isnan(value) else f"{value:.2f}"
-        ax.text(
-            j,
-            i,
-            text,
-            ha="center",
-            va="center",
-            fontsize=8,
-            color="black" if value > 0.6 else "white" if value == value else "grey",
-        )
+        text, colour = ("no", "grey") if np.isnan(value) else (f"{value:.2f}", "black" if value > 0.6 else "white")
+        ax.text(j, i, text, ha="center", va="center", fontsize=8, color=colour)
     figure.colorbar(image, label="gain over the best search's gain")
     first = f"Mean gain after {own['budget'].max():,} evaluations, relative to the best search"
     ax.set_title(f"{first}\n* uses structure, ** sees parts; no: cannot run on this task")
