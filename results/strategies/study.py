@@ -91,7 +91,7 @@ def main(
         bbo_suite.run(names, [f"{family}/{name}" for name in TASKS[family]], budget=budget, quiet=False, **settings)
     collect().to_csv(HERE / "runs.csv", index=False, float_format="%.10g")
     frame = bbo_suite.load(f"strategies-{budget}", HERE.parent)
-    list(figures.write(frame, HERE / f"figures-{budget}", names=("ecdf", "time"), formats=("png",)))
+    list(figures.write(frame, HERE.parent / f"strategies-{budget}", names=("ecdf", "time"), formats=("png",)))
     report.write(f"strategies-{budget}", HERE.parent)
 
 
