@@ -79,7 +79,7 @@ def _of_program(
 ) -> tuple[KernelGraphs, Chosen]:
     """Return kernels that are not yet seen."""
     reader, graphs, chosen, left = KernelReader(graph), [], [], most
-    for laid, fusion, config in _compiled(graph, machine, rng, only_default):
+    for laid, fusion, config in plans(graph, machine, rng, only_default):
         kernels = fusion.kernels(config)
         first = dict(zip(row_keys(kernels.rows).tolist(), range(len(kernels.rows)), strict=True))
         new = np.array([place for key, place in first.items() if key not in seen], np.int64)
@@ -96,7 +96,7 @@ def _of_program(
     return KernelGraphs.joined(graphs), Chosen.joined(chosen)
 
 
-def _compiled(
+def plans(
     graph: ProgramGraph, machine: Machine, rng: Generator, only_default: bool
 ) -> Iterator[tuple[LaidOutProgram, Fusion, NDArray]]:
     """Yield the program in various layouts, its fusion pass, and a configuration of that: first the compiler's own."""
