@@ -1,4 +1,4 @@
-"""Plugin files: each defines a strategy, a problem, or one of each."""
+"""Plugin files: each defines a strategy, a problem, a policy of a fleet, or one of each."""
 
 from __future__ import annotations
 
@@ -15,19 +15,22 @@ from typing import Any
 from .core.problem import Problem
 from .core.strategy import Strategy
 from .errors import UserError, one_line
+from .fleet.policy import Policy
 
+_KINDS: tuple[Any, ...] = (Strategy, Problem, Policy)
 _PREFIX = "bbo_plugin_"
 """Prefix of the module names of plugin files."""
 
 
-def classes_of(path: Path, base: Any) -> list[Any]:  # noqa: ANN401 - Strategy or Problem
+def classes_of(path: Path, base: Any) -> list[Any]:  # noqa: ANN401 - Strategy, Problem or Policy
     """Return the concrete subclass of `base` that a plugin file defines, in a list that is empty if there is none.
 
     Raises:
-      UserError: the file cannot be read or run, defines neither a strategy nor a problem, or defines two of a kind.
+      UserError: the file cannot be read or run, defines none of these, or defines two of a kind.
     """
-    found = [c for c in _defined(path, Strategy) + _defined(path, Problem) if issubclass(c, base)]
-    if not _defined(path, Strategy) + _defined(path, Problem):
+    every = [c for kind in _KINDS for c in _defined(path, kind)]
+    found = [c for c in every if issubclass(c, base)]
+    if not every:
         raise UserError(f"plugin {path} defines no subclass of bbo_suite.Strategy or bbo_suite.Problem; add one")
     if len(found) > 1:
         names = " and ".join(c.__name__ for c in found)

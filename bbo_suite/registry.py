@@ -15,6 +15,8 @@ from .core.problem import Problem
 from .core.strategy import Strategy
 from .core.task_family import TaskFamily
 from .errors import UserError, did_you_mean, error_boundary, one_line
+from .fleet.library import KernelLibrary, Progress
+from .fleet.policy import Policy
 from .objects import Objects
 from .plugins import classes_of
 
@@ -58,6 +60,35 @@ class Registry:
             raise UserError(f"there is no family of tasks {family_id!r}.{did_you_mean(family_id, known)}")
         with error_boundary(f"family {family_id}", "loading"):
             return self.task_families()[name]()(instance)
+
+    def policies(self) -> dict[str, Callable[[], type[Policy]]]:
+        """Return the loader of each policy of a fleet by id."""
+        return self._known("bbo_suite.fleet_policies", Policy)
+
+    def policy(self, name: str) -> type[Policy]:
+        """Return a policy's class by its id.
+
+        Raises:
+          UserError: there is no such policy, or it cannot be imported.
+        """
+        if name not in (known := self.policies()):
+            raise UserError(f"there is no policy {name!r}.{did_you_mean(name, known)}")
+        return known[name]()
+
+    def kernel_library(self, library_id: str, shown: Progress = lambda text: None) -> KernelLibrary:
+        """Return the kernels `library/instance` that fleets run.
+
+        Raises:
+          UserError: there is no such library, or it cannot be made.
+        """
+        libraries = self._known("bbo_suite.kernel_libraries", KernelLibrary)
+        name, _, instance = library_id.partition("/")
+        known = [f"{each}/{place}" for each, load in libraries.items() for place in load().instances]
+        if library_id not in known:
+            raise UserError(f"there is no library of kernels {library_id!r}.{did_you_mean(library_id, known)}")
+        with error_boundary(f"library {library_id}", "loading"):
+            made: Any = libraries[name]()  # its constructor takes more than that of the contract
+            return made(instance, shown)
 
     def _known(self, group: str, base: Any) -> dict[str, Callable[[], Any]]:  # noqa: ANN401 - a contract
         known: dict[str, Callable[[], Any]] = {

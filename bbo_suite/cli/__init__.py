@@ -15,4 +15,5 @@ from . import recording
 from . import exchanging
 from . import pretraining
 from . import tuning
+from . import fleet
 from . import checking

@@ -47,8 +47,8 @@ class KernelLibrary(ABC):
       variants: for each of these programs the kernels that other versions of it have.
       counts: `(k, stages)` settings of each stage, whether they compile or not.
       predicted: `(k,)` the share of its time that a learned model expects tuning to save.
-      training: chip-seconds that measuring the training data of that model would take, by configurations measured.
-      known: what the learned model has seen of these kernels, as a sentence.
+      trained_on: configurations that were measured to train that model.
+      known: what that model has seen of these kernels, as a sentence.
     """
 
     instances: ClassVar[Sequence[str]] = ()
@@ -72,10 +72,8 @@ class KernelLibrary(ABC):
         """Return the `(n, w)` settings that the compiler chooses."""
 
     @abstractmethod
-    def seconds(
-        self, version: int, kernels: NDArray[np.int64], settings: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Return the `(n,)` true seconds of one run of kernels with `(n, w)` settings; inf where one does not compile."""
+    def seconds(self, version: int, kernels: NDArray[np.int64], settings: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the `(n,)` true seconds of one run of kernels with `(n, w)` settings; inf: it does not compile."""
 
     @abstractmethod
     def default_seconds(self, version: int) -> NDArray[np.float64]:

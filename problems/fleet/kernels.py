@@ -33,7 +33,7 @@ _MOST = {"small": 2000, "catalogue": 1000, "large": 2500}
 
 
 def released(version: int) -> Machine:
-    """Return the machine as the compiler of a version uses it: a release changes its code and so the fitted constants."""
+    """Return the machine as a compiler's code uses it: a release changes the constants that are fitted."""
     machine = MACHINES[DEFAULT_MACHINE]
     if not version:
         return machine
@@ -92,9 +92,7 @@ class TpuKernels(KernelLibrary):
         seconds = self.seconds(version, every, self.defaults(version, every))
         return np.where(np.isfinite(seconds), seconds, _unpipelined(self._rows, version))
 
-    def seconds(
-        self, version: int, kernels: NDArray[np.int64], settings: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def seconds(self, version: int, kernels: NDArray[np.int64], settings: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the `(n,)` seconds of one run; inf where the windows do not fit into the scratchpad."""
         from ..tensor_compiler.hardware.all_settings import times
 
@@ -188,6 +186,6 @@ def _make(instance: str, shown: Progress) -> dict[str, NDArray]:
     number[tuned], predicted[tuned] = np.arange(len(tuned)), saved
     return {
         "rows": read.rows, "keys": read.keys, "picks": picks, "number": number, "predicted": predicted,
-        "starts": read.programs.starts, "kernels": read.programs.kernels, "runs": read.programs.runs,
+        "starts": read.programs.starts, "kernels": read.programs.kernels, "runs": np.asarray(read.programs.runs),
         "variant_starts": read.variants.starts, "variants": read.variants.kernels,
     }  # fmt: skip

@@ -109,7 +109,7 @@ def _of_program(
         else:
             every = found.numbers(keys)
             base, where = np.unique(every, return_inverse=True)
-            runs = np.bincount(where, kernels.runs[timed], len(base))
+            runs: NDArray[np.float64] = np.bincount(where, kernels.runs[timed], len(base)).astype(np.float64)
         if left <= 0:
             break
     return (base, runs), np.concatenate([base, *variants])

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ..compiled import compiled
 from .kernel_row import DEFAULT_FLAGS, Kernel
-from .kernel_settings import FLAG_SLOTS, FLAG_VALUES, OF_PRODUCTS, TILE_SLOTS
+from .kernel_settings import FLAG_VALUES, OF_PRODUCTS, TILE_SLOTS
 from .machine import Machine, Rate
 from .tile_choice import shrink_tile
 from .tile_sizes import extent, legal_size, unit
@@ -54,14 +54,14 @@ def setting_counts(rows: NDArray[np.float64]) -> NDArray[np.int64]:
 def times(
     rows: NDArray[np.float64], owner: NDArray[np.int64], settings: NDArray[np.float64], machine: Machine
 ) -> NDArray[np.float64]:
-    """Return the `(s,)` seconds of one run of kernels `rows[owner]` with `(s, 9)` settings; inf where one does not fit."""
+    """Return the `(s,)` seconds of one run of kernels `rows[owner]` with `(s, 9)` settings; inf: it does not fit."""
     seconds = np.empty(len(settings))
     _time(np.ascontiguousarray(rows), owner, np.ascontiguousarray(settings), machine.array(), seconds)
     return seconds
 
 
 def legal(rows: NDArray[np.float64], settings: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return `(k, 9)` settings with each size of a tile cut to the largest legal one of the kernel that is not larger."""
+    """Return `(k, 9)` settings with each size of a tile cut to the largest legal one of its kernel."""
     cut = np.array(settings, np.float64)
     _cut(np.ascontiguousarray(rows), cut)
     return cut
@@ -171,6 +171,3 @@ def _count(rows: NDArray, flags: NDArray, flag_sizes: NDArray, of_products: NDAr
             counts[k, stage] = 1
             for slot in range(slots):
                 counts[k, stage] *= sizes[slot]
-
-
-assert len(TILE_SLOTS) == 3 and len(FLAG_SLOTS) == len(FLAG_VALUES)

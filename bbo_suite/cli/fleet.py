@@ -1,0 +1,160 @@
+"""`fleet`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .app import AsLines, Plugins, Quiet, Results, app, count_option, json_line, key_values
+
+if TYPE_CHECKING:
+    from ..fleet.study import FleetStudy
+
+_POLICIES = ("oracle", "none", "fifo", "weight", "saving", "transfer", "graybox", "model", "two-stage")
+
+
+@app.command()
+def fleet(
+    kernels: Annotated[
+        str, typer.Option(metavar="ID", help="The kernels that programs run: tpu/small, tpu/catalogue or tpu/large.")
+    ] = "tpu/small",
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID", help="A policy: what is tuned each day, and how. May be repeated. Default: all."),
+    ] = None,
+    budget: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TIME", help="Chip time for tuning a day, such as 8640 or 2.4h. May be repeated."),
+    ] = None,
+    days: Annotated[int, count_option("Days.")] = 30,
+    repeats: Annotated[int, count_option("Fleets with other seeds.")] = 1,
+    seed: Annotated[int, count_option("Seed of the first fleet.")] = 0,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="A setting of the fleet or a price, as key=value. May be repeated."),
+    ] = None,
+    study: Annotated[str | None, typer.Option(metavar="STUDY", help="Name of the study.")] = None,
+    results: Results = Path("results"),
+    plugin: Plugins = None,
+    as_json: AsLines = False,
+    quiet: Quiet = False,
+) -> None:
+    """Tune the kernels of a simulated fleet day by day, and compare policies. The same command again resumes."""
+    from ..fleet.executors import InProcess
+    from .tables import reserved
+
+    with reserved(as_json), _progress(quiet) as shown:
+        made = _study(kernels, policy, budget, days, range(seed, seed + repeats), option, study, results, plugin, shown)
+        found = list(made.run(InProcess(made.library, made.settings), shown))
+    for run in found if as_json else ():
+        print(json_line(run))
+    if not as_json:
+        _table(found)
+        print(made.folder)
+
+
+def _study(
+    kernels: str,
+    policies: list[str] | None,
+    budgets: list[str] | None,
+    days: int,
+    seeds: range,
+    options: list[str] | None,
+    study: str | None,
+    results: Path,
+    plugin: list[Path] | None,
+    shown: Any,  # noqa: ANN401 - a function
+) -> FleetStudy:
+    from ..core.options import parse
+    from ..core.quantities import seconds
+    from ..errors import UserError
+    from ..fleet.settings import FleetSettings
+    from ..fleet.study import FleetStudy
+    from ..registry import Registry
+    from ..runs.study_name import check_name
+
+    registry = Registry(tuple(plugin or ()))
+    settings = parse(FleetSettings, key_values(options or []), "the fleet")
+    chosen = {name: registry.policy(name) for name in policies or _POLICIES}
+    try:
+        amounts = [seconds(text) for text in budgets or ["8640"]]
+    except ValueError as error:
+        raise UserError(f"--budget: {error}") from None
+    if study is None:
+        text = json.dumps([kernels, str(settings), sorted(chosen), amounts, days, list(seeds)])
+        study = f"fleet-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
+    check_name(study)
+    library = registry.kernel_library(kernels, shown)
+    return FleetStudy(results / study, kernels, library, settings, chosen, amounts, days, list(seeds))
+
+
+class _progress:
+    """Shows sentences on standard error: in one line of a terminal, or one every few seconds in a file."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
+
+    def __enter__(self) -> Any:  # noqa: ANN401 - a function
+        from rich.console import Console
+
+        from .progress import is_live
+
+        if self._quiet:
+            return lambda text: None
+        self._status = Console(stderr=True).status("") if is_live() else None
+        if self._status is None:
+            return _Plain()
+        self._status.start()
+        return self._status.update
+
+    def __exit__(self, *error: object) -> None:
+        if not self._quiet and self._status is not None:
+            self._status.stop()
+
+
+class _Plain:
+    def __init__(self) -> None:
+        self._last = 0.0
+
+    def __call__(self, text: str) -> None:
+        import time
+
+        if time.monotonic() - self._last > 5:
+            self._last = time.monotonic()
+            print(text, file=sys.stderr, flush=True)
+
+
+def _table(found: list[dict[str, Any]]) -> None:
+    from .tables import fitting_table, wide_console
+
+    console = wide_console()
+    caption = (
+        "saved: share of the fleet's chip time, mean after day 10; of the best: of what the best settings would save"
+        "; regret: savings missed against an oracle; recovery: days after a release until 90 % of the savings are back"
+    )
+    console.print(
+        fitting_table([_cells(run) for run in found], ("seed", "live kernels", "lost"), console.width, caption)
+    )
+
+
+def _cells(run: dict[str, Any]) -> dict[str, str]:
+    ratio, recovery, regret = run["savings_over_cost"], run["days_to_recover"], run["regret"]
+    return {
+        "strategy": run["policy"],
+        "budget a day": f"{run['budget']:,.0f}",
+        "seed": str(run["seed"]),
+        "live kernels": f"{run['live']:,}",
+        "saved": f"{run['saved']:.2%}",
+        "of the best": f"{run['saved'] / run['potential']:.1%}" if run["potential"] else "-",
+        "kernels a day": f"{run['kernels_a_day']:,.1f}",
+        "cost a day": f"{run['cost'] / run['days']:,.0f}",
+        "savings/cost": "-" if ratio is None else f"{ratio:,.0f}",
+        "lost": f"{run['lost']:.3%}",
+        "regret": "-" if regret is None else f"{regret:.1%}",
+        "recovery": "-" if recovery is None else str(recovery),
+    }

@@ -1,0 +1,1 @@
+"""Policies of a fleet: what is tuned each day, and how."""

@@ -1,0 +1,81 @@
+"""`fleet` on the command line."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+from bbo_suite.registry import Registry
+
+CONFTEST = Path(__file__).parents[1] / "fleet" / "conftest.py"
+
+
+@pytest.fixture
+def few(suite, monkeypatch, tmp_path):
+    """Return a function that runs `fleet` on the toy library."""
+    spec = importlib.util.spec_from_file_location("toy_fleet", CONFTEST)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(Registry, "kernel_library", lambda self, library_id, shown: module.ToyKernels())
+    settings = ("--option", "programs=20", "--option", "chips=0.01", "--option", "release=4", "--days", 8)
+    return lambda *arguments: suite("fleet", *settings, "--study", "s", *arguments)
+
+
+def test_it_compares_policies_and_resumes(few):
+    given = ("--budget", "50", "--budget", "200", "--repeats", 2, "--policy", "weight", "--policy", "oracle")
+    done = few(*given, "--json")
+    assert done.code == 0, done.err
+    runs = [json.loads(line) for line in done.out.splitlines()]
+    assert [(run["policy"], run["budget"], run["seed"]) for run in runs[:3]] == [
+        ("oracle", 50, 0),
+        ("weight", 50, 0),
+        ("oracle", 200, 0),
+    ]
+    assert len(runs) == 8 and all(0 < run["saved"] < run["potential"] for run in runs)
+    assert all((run["regret"] == 0) is (run["policy"] == "oracle") for run in runs)
+    logs = {path: path.stat().st_mtime_ns for path in Path("results").rglob("results.log")}
+    assert len(logs) == 8
+    assert few(*given, "--json").out == done.out
+    assert logs == {path: path.stat().st_mtime_ns for path in Path("results").rglob("results.log")}
+    table = few(*given, "--quiet")
+    assert "savings/cost" in table.out and "fleet" not in table.err
+
+
+def test_progress_is_on_standard_error(few):
+    done = few("--policy", "fifo")
+    assert "finding the true best settings" in done.err and "finding" not in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--policy", "wait"), "there is no policy 'wait'. Did you mean 'weight'?"),
+        (("--budget", "much"), "--budget: 'much' is not a duration"),
+        (("--budget", "0"), "a budget must be above 0 chip-seconds a day, not 0.0"),
+        (("--days", "0"), "days must be 1 or more, not 0"),
+        (("--option", "chips=-1"), "option chips of the fleet must be"),
+        (("--option", "chip=1"), "the fleet has no option 'chip'. Did you mean 'chips'?"),
+    ],
+)
+def test_a_mistake_gets_one_sentence(few, arguments, message):
+    done = few(*arguments)
+    assert done.code == 1 and message in done.err and "Traceback" not in done.err
+
+
+def test_a_library_that_there_is_not(suite):
+    done = suite("fleet", "--kernels", "tpu/smal")
+    assert done.code == 1 and "there is no library of kernels 'tpu/smal'. Did you mean 'tpu/small'?" in done.err
+
+
+def test_a_policy_of_a_file(few):
+    Path("lightest.py").write_text(
+        "import numpy as np\nfrom bbo_suite.fleet.jobs import Method\nfrom bbo_suite.fleet.policy import Policy\n\n\n"
+        "class Lightest(Policy):\n    def plan(self, day):\n        waiting = day.usable(Method.EXHAUSTIVE)\n"
+        "        order = np.argsort(day.seconds)\n        return day.first(order[waiting[order]], Method.EXHAUSTIVE)\n"
+    )
+    done = few("--budget", "50", "--plugin", "lightest.py", "--policy", "lightest", "--policy", "weight", "--json")
+    assert done.code == 0, done.err
+    light, heavy = (json.loads(line) for line in done.out.splitlines())
+    assert light["policy"] == "lightest" and light["saved"] < heavy["saved"]

@@ -1,0 +1,101 @@
+"""Savings, costs and days: what a fleet counts."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bbo_suite.fleet.jobs import Job, Method, tune
+from bbo_suite.fleet.ledger import DayResult, recovery, summary
+from bbo_suite.fleet.noise import normal
+from bbo_suite.fleet.population import Population
+
+from .conftest import KERNELS, SETTINGS
+
+CALM = replace(SETTINGS, turnover=0.0, recompiled=0.0, drift=0.0, release=0, noise=0.0)
+POLICIES = ("none", "fifo", "weight", "saving", "transfer", "graybox", "model", "two-stage", "oracle")
+
+
+def test_nothing_is_above_the_oracle_and_none_saves_nothing(fleet):
+    saved = {name: np.mean([day.saved for day in fleet(name, folder=name)]) for name in POLICIES}
+    assert saved["none"] == 0
+    assert all(0 < saved[name] <= saved["oracle"] for name in POLICIES[1:])
+    assert saved["fifo"] < saved["weight"]
+
+
+def test_without_noise_all_is_found_and_saved_up_to_the_potential(fleet):
+    last = fleet("weight", days=25, budget=1e4, settings=replace(CALM, restarts=1.0))[-1]
+    assert last.saved == pytest.approx(last.potential) and last.lost == 0 and last.potential > 0.01
+
+
+def test_a_result_saves_only_from_the_next_start_of_a_program(fleet):
+    assert fleet("weight", days=1)[0].saved == 0 and fleet("weight", days=1, folder="b")[0].tuned > 0
+    never = fleet("weight", settings=replace(CALM, restarts=0.0), folder="c")
+    assert all(day.saved == 0 for day in never) and sum(day.tuned for day in never) > 50
+
+
+def test_a_release_makes_all_results_old_and_old_ones_are_tried_first(fleet):
+    days = fleet("saving", days=20)
+    assert days[6].version == 0 and days[7].version == 1
+    assert days[6].saved > 0 and days[7].saved == 0
+    assert days[-1].by_method["revalidate"] > 0
+    assert 0 < recovery(days, SETTINGS) <= 12 or recovery(days, SETTINGS) is None
+
+
+def test_regressions_are_counted_by_true_times(fleet):
+    wild = replace(CALM, noise=0.5, repeats=1)
+    days = fleet("weight", settings=wild)
+    assert days[-1].lost > 0 and days[-1].slower > 0
+    assert fleet("weight", settings=replace(wild, margin=0.5), folder="b")[-1].lost < days[-1].lost
+
+
+def test_costs_follow_from_what_was_compiled_and_measured(fleet):
+    day = fleet("weight", days=1, settings=CALM)[0]
+    each = 12 * CALM.compile + (11 + 6) * CALM.measure  # 12 settings, one of which does not compile; 5 finalists
+    assert day.cost == pytest.approx(day.tuned * each)
+    highest = 12 * (CALM.compile + CALM.measure) + 6 * CALM.measure
+    assert day.tuned * highest <= 100 < (day.tuned + 1) * highest
+
+
+def test_kernels_of_a_program_share_measurements(fleet):
+    one, many = (fleet(name, days=1, budget=1e4, settings=CALM, folder=name)[0] for name in ("weight", "graybox"))
+    assert many.cost / many.tuned < 0.7 * one.cost / one.tuned
+
+
+@pytest.mark.parametrize("method", [Method.EXHAUSTIVE, Method.MODEL])
+def test_results_do_not_depend_on_how_jobs_are_cut(library, method):
+    job = Job(0, 0, method, np.arange(3, 40), None, 5)
+    whole = tune(library, job, SETTINGS)
+    for places in np.array_split(np.random.default_rng(0).permutation(37), 5):
+        part = tune(library, job.of(places), SETTINGS)
+        assert (part.settings == whole.settings[places]).all() and (part.gain == whole.gain[places]).all()
+    other = tune(library, replace(job, seed=6), SETTINGS)
+    assert (other.gain != whole.gain).any()
+
+
+def test_noise_is_normal_and_the_same_for_the_same_key():
+    drawn = normal(np.arange(100_000, dtype=np.uint64))
+    assert abs(drawn.mean()) < 0.02 and abs(drawn.std() - 1) < 0.02
+    assert drawn[7] == normal(np.array([7], np.uint64))[0]
+
+
+def test_events_do_not_depend_on_the_policy_and_keep_the_fleet_whole(library):
+    one, two = (Population(library, SETTINGS, 3) for _ in range(2))
+    for _ in range(10):
+        one.next_day()
+        two.next_day()
+        two.fetch(np.zeros(KERNELS, np.int64))
+    assert (one.kernel == two.kernel).all() and len(one.kernel) == len(one.result)
+    share = one.uses(library.default_seconds(1))
+    assert share.sum() == pytest.approx(1) and (np.bincount(one.owner) == 10).all()
+
+
+def test_recovery_and_summary_of_a_known_course():
+    course = [0.1] * 7 + [0.0, 0.05, 0.08, 0.095, 0.1]
+    days = [
+        DayResult(i + 1, 0, 5, 0, 2, 10.0, saved, 0.0, 0, 0.2, 0.0, {"model": saved}) for i, saved in enumerate(course)
+    ]
+    assert recovery(days, SETTINGS) == 3
+    found = summary(days, SETTINGS, training=5.0)
+    assert found["cost"] == 180 and found["savings_over_cost"] == pytest.approx(sum(course) * 864 / 180)
+    assert recovery(days[:9], SETTINGS) is None

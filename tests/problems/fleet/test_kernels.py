@@ -1,0 +1,100 @@
+"""The library of kernels: what it lists and times is what the tasks of the suite list and time."""
+
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from bbo_problems.fleet.kernels import TpuKernels, released
+from bbo_problems.tensor_compiler.hardware.all_settings import fitting_settings, legal, setting_counts, times
+from bbo_problems.tensor_compiler.hardware.kernel_settings import FLAG_SLOTS, TILE_SLOTS, compile_kernels
+from bbo_problems.tensor_compiler.hardware.machine import MACHINES
+from bbo_problems.tensor_compiler.tasks.kernel_problem import FlagsProblem, TileProblem
+
+
+@pytest.mark.parametrize("made", [TileProblem, FlagsProblem])
+def test_settings_and_times_are_those_of_the_tasks(made):
+    """Every candidate of a task of one kernel, by the task and by the lists for many kernels."""
+    machine, slots = MACHINES["v5e"], TILE_SLOTS if made is TileProblem else FLAG_SLOTS
+    whole = made("rnn")
+    compiled = compile_kernels(whole.kernels, np.ones(len(whole.kernels)), machine)
+    starts, settings = fitting_settings(whole.kernels, compiled.chosen, slots, machine)
+    owner = np.repeat(np.arange(len(whole.kernels)), np.diff(starts))
+    seconds = times(whole.kernels, owner, settings, machine)
+    for number in (0, 3, len(whole.kernels) - 1):
+        task = made(f"rnn#{number}")
+        rows = np.array(list(itertools.product(*map(range, task.space.sizes))))
+        costs = task.evaluate(rows).values
+        assert (seconds[starts[number] : starts[number + 1]] == costs[np.isfinite(costs)]).all()
+        assert setting_counts(task.kernels)[0, int(made is FlagsProblem)] == len(rows)
+
+
+def test_settings_of_other_kernels_become_legal():
+    whole = TileProblem("rnn")
+    machine = MACHINES["v5e"]
+    chosen = compile_kernels(whole.kernels, np.ones(len(whole.kernels)), machine).chosen
+    starts, settings = fitting_settings(whole.kernels, chosen, TILE_SLOTS, machine)
+    own = legal(np.repeat(whole.kernels, np.diff(starts), axis=0), settings)
+    assert (own == settings).all()
+    huge = legal(whole.kernels, np.full((len(whole.kernels), 9), 2.0**40))
+    assert (huge[:, :3] < 2.0**40).all()
+
+
+def test_a_release_changes_the_code_and_not_the_chip():
+    old, new = released(0), released(1)
+    assert old == MACHINES["v5e"] and released(1) == new
+    assert (new.memory, new.matrix, new.scratchpad) == (old.memory, old.matrix, old.scratchpad)
+    assert new.launch != old.launch and new.stream <= 1
+
+
+@pytest.mark.slow
+def test_a_library_of_real_kernels(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    library = TpuKernels("small")
+    again = TpuKernels("small")
+    assert library.fingerprint() == again.fingerprint() and len(library.content) > 1000
+    every = np.flatnonzero(library.tunable(0))
+    usual = library.default_seconds(0)
+    given = library.defaults(0, every)
+    for stage in range(2):
+        picks = library.picks(every, given, stage)
+        n, m, w = picks.shape
+        seconds = library.seconds(0, np.repeat(every, m), picks.reshape(-1, w)).reshape(n, m)
+        given = picks[np.arange(n), seconds.argmin(axis=1)]
+    gain = np.maximum(0, 1 - seconds.min(axis=1) / usual[every])
+    assert gain.mean() > 0.02 and np.corrcoef(gain, library.predicted[every])[0, 1] > 0.5
+    assert len(np.unique(library.content)) == len(library.content)
+
+
+@pytest.mark.slow
+def test_a_killed_fleet_resumes_with_the_same_numbers(tmp_path):
+    command = [
+        sys.executable,
+        "-m",
+        "bbo_suite",
+        "fleet",
+        "--policy",
+        "weight",
+        "--policy",
+        "two-stage",
+        "--json",
+        "--quiet",
+    ]
+    command += ["--budget", "40000", "--results"]
+    whole = subprocess.run([*command, "whole"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    for seconds in (2.5, 3.0, 3.5):
+        started = subprocess.Popen([*command, "cut"], cwd=tmp_path, stdout=subprocess.DEVNULL, env=os.environ)
+        time.sleep(seconds)
+        started.send_signal(signal.SIGKILL)
+        started.wait()
+    assert list((tmp_path / "cut").rglob("results.log")), "it was killed before it had begun"
+    done = subprocess.run([*command, "cut"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert [json.loads(line) for line in done.splitlines()] == [json.loads(line) for line in whole.splitlines()]
+    for one, two in zip(*(sorted((tmp_path / name).rglob("results.log")) for name in ("whole", "cut")), strict=True):
+        assert one.read_bytes() == two.read_bytes()
