@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .app import AsLines, Plugins, Quiet, Results, app, count_option, json_line, key_values
+from .app import AsLines, Plugins, Quiet, Results, app, count_option, json_line, key_values, seconds_option
 
 if TYPE_CHECKING:
     from ..fleet.study import FleetStudy
@@ -28,8 +28,7 @@ def fleet(
         typer.Option(metavar="ID", help="A policy: what is tuned each day, and how. May be repeated. Default: all."),
     ] = None,
     budget: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TIME", help="Chip time for tuning a day, such as 8640 or 2.4h. May be repeated."),
+        list[float] | None, seconds_option("Chip time for tuning a day, such as 8640 or 2.4h. May be repeated.")
     ] = None,
     days: Annotated[int, count_option("Days.")] = 30,
     repeats: Annotated[int, count_option("Fleets with other seeds.")] = 1,
@@ -61,7 +60,7 @@ def fleet(
 def _study(
     kernels: str,
     policies: list[str] | None,
-    budgets: list[str] | None,
+    budgets: list[float] | None,
     days: int,
     seeds: range,
     options: list[str] | None,
@@ -71,8 +70,6 @@ def _study(
     shown: Any,  # noqa: ANN401 - a function
 ) -> FleetStudy:
     from ..core.options import parse
-    from ..core.quantities import seconds
-    from ..errors import UserError
     from ..fleet.settings import FleetSettings
     from ..fleet.study import FleetStudy
     from ..registry import Registry
@@ -81,10 +78,7 @@ def _study(
     registry = Registry(tuple(plugin or ()))
     settings = parse(FleetSettings, key_values(options or []), "the fleet")
     chosen = {name: registry.policy(name) for name in policies or _POLICIES}
-    try:
-        amounts = [seconds(text) for text in budgets or ["8640"]]
-    except ValueError as error:
-        raise UserError(f"--budget: {error}") from None
+    amounts = budgets or [8640.0]
     if study is None:
         text = json.dumps([kernels, str(settings), sorted(chosen), amounts, days, list(seeds)])
         study = f"fleet-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
