@@ -2,6 +2,7 @@
 
     python results/searches/study.py [--seeds 10] [--budget 200 --budget 1000]   # runs.csv: only runs that it lacks
     python results/searches/study.py --tables                                    # ranks.csv, switches.csv, ranks.png
+    python results/searches/study.py --seeds 3 --budget 10000 --only taso --only local ...       # some searches alone
 
 Runs are made in this process, in batches of 20; `pip install bbo-suite[gomea]` adds the search by linkage learning.
 """
@@ -9,7 +10,7 @@ Runs are made in this process, in batches of 20; `pip install bbo-suite[gomea]` 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -35,6 +36,8 @@ TASKS = (
 """The first task of the main study of each family that costs no compilation, and one of each family that it lacks."""
 BATCH = 20
 KEY = ["task", "search", "budget", "seed"]
+FILE = HERE / "runs.csv"
+"""A row for each task, search and budget: the median of its own time, and a column of gains for each seed."""
 
 
 class Switch(NamedTuple):
@@ -87,20 +90,37 @@ def run(task_id: str, search: str, budget: int, seed: int) -> dict[str, object]:
     return {**row, "gain": 100 * (default / min(best, default) - 1), "own_ms": 1000 * own}
 
 
-def missing(seeds: int, budgets: list[int], known: pd.DataFrame) -> Iterator[tuple[str, str, int, int]]:
+def stored() -> pd.DataFrame:
+    """Return one row for each stored run."""
+    if not FILE.exists():
+        return pd.DataFrame(columns=[*KEY, "own_ms", "gain"])
+    return (
+        pd.read_csv(FILE).melt([*KEY[:-1], "own_ms"], var_name="seed", value_name="gain").dropna().astype({"seed": int})
+    )
+
+
+def store(runs: pd.DataFrame) -> None:
+    """Write all runs."""
+    table = runs.pivot(index=KEY[:-1], columns="seed", values="gain")
+    table.insert(0, "own_ms", runs.groupby(KEY[:-1])["own_ms"].median().map("{:.2g}".format))
+    table.to_csv(FILE, float_format="%.4g")
+
+
+def missing(
+    seeds: int, budgets: list[int], searches: Iterable[str], known: pd.DataFrame
+) -> Iterator[tuple[str, str, int, int]]:
     """Yield the runs that are not known, seed by seed."""
     done = set(known[KEY].itertuples(index=False, name=None)) if len(known) else set()
     for seed in range(seeds):
         for budget in budgets:
             for task in TASKS:
-                yield from ((task, name, budget, seed) for name in SEARCHES if (task, name, budget, seed) not in done)
+                yield from ((task, name, budget, seed) for name in searches if (task, name, budget, seed) not in done)
 
 
-def make(seeds: int, budgets: list[int]) -> None:
+def make(seeds: int, budgets: list[int], searches: Iterable[str]) -> None:
     """Make the runs that are missing, and add each to `runs.csv` at once; a search may refuse a task."""
-    file, refused = HERE / "runs.csv", set[tuple[str, str]]()
-    known = pd.read_csv(file) if file.exists() else pd.DataFrame()
-    for task, search, budget, seed in missing(seeds, budgets, known):
+    known, refused = stored(), set[tuple[str, str]]()
+    for task, search, budget, seed in missing(seeds, budgets, searches, known):
         if (task, search) in refused:
             continue
         try:
@@ -109,7 +129,8 @@ def make(seeds: int, budgets: list[int]) -> None:
             refused.add((task, search))
             print(error, flush=True)
             continue
-        pd.DataFrame([row]).to_csv(file, mode="a", header=not file.exists(), index=False, float_format="%.4g")
+        known = pd.concat([known, pd.DataFrame([row])]) if len(known) else pd.DataFrame([row])
+        store(known)
         print(f"{task}  {search}  {budget}  {seed}: {row['gain']:.2f} %", flush=True)
 
 
@@ -137,19 +158,23 @@ def switched(runs: pd.DataFrame) -> pd.DataFrame:
             wins = {"better": 0, "worse": 0, "level": 0}
             gains = own.groupby(["task", "search"])["gain"].apply(np.array)
             for task in TASKS:
-                if (task, name) in gains.index and (task, other) in gains.index:
+                if {(task, name), (task, other)} <= set(gains.index):
                     ours, theirs = gains[task, name], gains[task, other]
                     p = mannwhitneyu(ours, theirs).pvalue
                     wins["level" if p >= 0.05 else "better" if ours.mean() > theirs.mean() else "worse"] += 1
             found.append({"mechanism": mechanism, "budget": budget, **wins})
-    return pd.DataFrame(found)
+    found = pd.DataFrame(found)
+    return found[found[["better", "worse", "level"]].any(axis=1)]
 
 
 def draw(runs: pd.DataFrame, names: list[str], levels: dict[str, Knowledge]) -> None:
-    """Draw the mean gain of each search on each task at the largest budget, relative to the best one there."""
+    """Draw the mean gain of each search on each task at the largest budget of all, relative to the best one there."""
     import matplotlib.pyplot as plt
+    from PIL import Image
 
-    own = runs[(runs["budget"] == runs["budget"].max()) & runs["search"].isin(names)]
+    searches = runs.groupby("budget")["search"].nunique()
+    most = searches[searches == searches.max()].index.max()
+    own = runs[(runs["budget"] == most) & runs["search"].isin(names)]
     gains = own.groupby(["search", "task"])["gain"].mean().unstack()
     gains = gains[[task for task in TASKS if task in gains]]
     share = gains / gains.max()
@@ -163,20 +188,22 @@ def draw(runs: pd.DataFrame, names: list[str], levels: dict[str, Knowledge]) -> 
         text, colour = ("no", "grey") if np.isnan(value) else (f"{value:.2f}", "black" if value > 0.6 else "white")
         ax.text(j, i, text, ha="center", va="center", fontsize=8, color=colour)
     figure.colorbar(image, label="gain over the best search's gain")
-    first = f"Mean gain after {own['budget'].max():,} evaluations, relative to the best search"
+    first = f"Mean gain after {most:,} evaluations, relative to the best search"
     ax.set_title(f"{first}\n* uses structure, ** sees parts; no: cannot run on this task")
     figure.savefig(HERE / "ranks.png", dpi=90)
+    Image.open(HERE / "ranks.png").convert("RGB").quantize(256).save(HERE / "ranks.png", optimize=True)
 
 
 def main(
     seeds: int = 10,
     budget: Annotated[list[int] | None, typer.Option(help="evaluations of a run, 200 and 1,000 by default")] = None,
+    only: Annotated[list[str] | None, typer.Option(help="the searches to run; all by default")] = None,
     tables: Annotated[bool, typer.Option("--tables", help="make no runs, only tables of those that are there")] = False,
 ) -> None:
     """Make the runs, the tables and the figure."""
     if not tables:
-        make(seeds, budget or [200, 1000])
-    runs = pd.read_csv(HERE / "runs.csv")
+        make(seeds, budget or [200, 1000], only or SEARCHES)
+    runs = stored()
     levels = {name: knowledge(name) for name in SEARCHES}
     names = [name for name in SEARCHES if name not in {switch.without for switch in SWITCHES} - {"autotvm"}]
     apart = [
