@@ -142,6 +142,18 @@ class Registry:
         return _load_problem(self, problem_id)
 
 
+@dataclass(frozen=True)
+class LibraryLoader:
+    """Loads a library of kernels in any process."""
+
+    registry: Registry
+    library_id: str
+
+    def __call__(self) -> KernelLibrary:
+        """Return the library."""
+        return self.registry.kernel_library(self.library_id)
+
+
 @functools.lru_cache(maxsize=16)
 def _loaded(registry: Registry, problem_id: str) -> Problem:
     return _load_problem(registry, problem_id)

@@ -13,9 +13,11 @@ import typer
 from .app import AsLines, Plugins, Quiet, Results, app, count_option, json_line, key_values, seconds_option
 
 if TYPE_CHECKING:
+    from ..fleet.executors import Executor
     from ..fleet.study import FleetStudy
+    from ..registry import LibraryLoader, Registry
 
-_POLICIES = ("oracle", "none", "fifo", "weight", "saving", "transfer", "graybox", "model", "two-stage")
+_POLICIES = ("oracle", "none", "fifo", "weight", "saving", "transfer", "graybox", "model", "graybox-model", "two-stage")
 
 
 @app.command()
@@ -39,17 +41,31 @@ def fleet(
     ] = None,
     study: Annotated[str | None, typer.Option(metavar="STUDY", help="Name of the study.")] = None,
     results: Results = Path("results"),
+    jobs: Annotated[int, count_option("Processes that carry out jobs.")] = 1,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="tcp://HOST:PORT",
+            help="Carry out jobs on a Dask scheduler's workers: some with the resource COMPILE, some with CHIP.",
+        ),
+    ] = None,
     plugin: Plugins = None,
     as_json: AsLines = False,
     quiet: Quiet = False,
 ) -> None:
     """Tune the kernels of a simulated fleet day by day, and compare policies. The same command again resumes."""
-    from ..fleet.executors import InProcess
+    from ..registry import LibraryLoader, Registry
     from .tables import reserved
 
+    registry = Registry(tuple(path.absolute() for path in plugin or ()))
     with reserved(as_json), _progress(quiet) as shown:
-        made = _study(kernels, policy, budget, days, range(seed, seed + repeats), option, study, results, plugin, shown)
-        found = list(made.run(InProcess(made.library, made.settings), shown))
+        seeds = range(seed, seed + repeats)
+        made = _study(kernels, policy, budget, days, seeds, option, study, results, registry, shown)
+        executor = _executor(made, LibraryLoader(registry, kernels), jobs, cluster)
+        try:
+            found = list(made.run(executor, shown))
+        finally:
+            executor.close()
     for run in found if as_json else ():
         print(json_line(run))
     if not as_json:
@@ -66,16 +82,14 @@ def _study(
     options: list[str] | None,
     study: str | None,
     results: Path,
-    plugin: list[Path] | None,
+    registry: Registry,
     shown: Any,  # noqa: ANN401 - a function
 ) -> FleetStudy:
     from ..core.options import parse
     from ..fleet.settings import FleetSettings
     from ..fleet.study import FleetStudy
-    from ..registry import Registry
     from ..runs.study_name import check_name
 
-    registry = Registry(tuple(plugin or ()))
     settings = parse(FleetSettings, key_values(options or []), "the fleet")
     chosen = {name: registry.policy(name) for name in policies or _POLICIES}
     amounts = budgets or [8640.0]
@@ -85,6 +99,21 @@ def _study(
     check_name(study)
     library = registry.kernel_library(kernels, shown)
     return FleetStudy(results / study, kernels, library, settings, chosen, amounts, days, list(seeds))
+
+
+def _executor(study: FleetStudy, load: LibraryLoader, jobs: int, cluster: str | None) -> Executor:
+    from ..errors import UserError
+    from ..fleet.executors import InProcess, Processes
+
+    if jobs < 1:
+        raise UserError(f"jobs must be 1 or more, not {jobs}")
+    if cluster:
+        from ..fleet.cluster import Cluster
+        from ..runs.cluster import check_address
+
+        check_address(cluster)
+        return Cluster(load, study.settings, cluster)
+    return Processes(load, study.settings, jobs) if jobs > 1 else InProcess(study.library, study.settings)
 
 
 class _progress:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .jobs import Method
+from .jobs import RANKED, Method
 
 _GAIN, _MORE, _LEFT = 0.05, 0.005, 0.5
 """What is expected before anything is measured: of a kernel without a result, with one, and of an old result's gain."""
@@ -36,7 +36,7 @@ class Beliefs:
         np.add.at(self._counts[method], ((before > 0).astype(int), family), 1)
         if method == Method.REVALIDATE:
             self._old, self._kept = self._old + old.sum(), self._kept + after.sum()
-        if method == Method.MODEL and predicted is not None:
+        if method in RANKED and predicted is not None:
             new = before == 0
             self._predicted, self._found = self._predicted + predicted[new].sum(), self._found + after[new].sum()
 
@@ -56,7 +56,7 @@ class Beliefs:
         overall = (sums.sum(axis=1) + _WEIGHT * np.array([_GAIN, _MORE])) / (counts.sum(axis=1) + _WEIGHT)
         means = (sums + _WEIGHT * overall[:, None]) / (counts + _WEIGHT)
         found = means[has.astype(int), family]
-        if method != Method.MODEL or predicted is None:
+        if method not in RANKED or predicted is None:
             return found
         right = (self._found + _WEIGHT * _GAIN) / (self._predicted + _WEIGHT * _GAIN)
         return np.where(has, found, right * np.maximum(predicted, 0))

@@ -21,7 +21,8 @@ class Method(IntEnum):
     NEAR = 2  # what is best for the closest kernels in the store
     REVALIDATE = 3  # what was best with the compiler before
     SHARED = 4  # all settings; the kernels of a program are measured together, by the costs of its parts
-    KNOWN = 5  # the true best, which only an oracle knows
+    SHARED_MODEL = 5  # what the learned model ranks first; the kernels of a program are measured together
+    KNOWN = 6  # the true best, which only an oracle knows
 
     @property
     def word(self) -> str:
@@ -31,6 +32,10 @@ class Method(IntEnum):
 
 LISTED = (Method.NEAR, Method.REVALIDATE, Method.KNOWN)
 """Methods whose candidates are given with the job."""
+TOGETHER = (Method.SHARED, Method.SHARED_MODEL)
+"""Methods that measure the kernels of a program together."""
+RANKED = (Method.MODEL, Method.SHARED_MODEL)
+"""Methods that try what the learned model ranks first."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +105,7 @@ def compile_stage(library: KernelLibrary, job: Job, given: NDArray[np.float64], 
     if job.method in (Method.EXHAUSTIVE, Method.SHARED):
         starts, settings = library.compiled(job.version, job.kernels, given, stage)
         return Candidates(starts, settings, library.counts[job.kernels, stage])
-    listed = library.picks(job.kernels, given, stage) if job.method == Method.MODEL else job.candidates
+    listed = library.picks(job.kernels, given, stage) if job.method in RANKED else job.candidates
     assert listed is not None
     n, m, w = listed.shape
     flat = listed.reshape(n * m, w)

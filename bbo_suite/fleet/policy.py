@@ -41,8 +41,7 @@ class Day:
       family: `(n,)` kernels of a family are likely to gain alike.
       predicted: `(n,)` the gain that a learned model expects; None for a policy that does not pay for it.
       costs: `(n, methods)` chip-seconds at most of each method; inf where it cannot be used.
-      own_costs: `(n,)` chip-seconds to compile all settings of a kernel: what `SHARED` costs for each kernel; on top,
-        a program costs what the kernel with the most settings costs beyond that.
+      compiles: `(n, methods)` configurations that each method compiles, at most.
       program: `(n,)` the program that spends most on each kernel.
       beliefs: gains to expect from each method.
       settings: of the fleet.
@@ -59,7 +58,7 @@ class Day:
     family: NDArray[np.int64]
     predicted: NDArray[np.float64] | None
     costs: NDArray[np.float64]
-    own_costs: NDArray[np.float64]
+    compiles: NDArray[np.int64]
     program: NDArray[np.int64]
     beliefs: Beliefs
     settings: FleetSettings
@@ -72,6 +71,14 @@ class Day:
     def expected(self, method: Method) -> NDArray[np.float64]:
         """Return the `(n,)` shares of its time that a method is expected to save beyond what is stored."""
         return self.beliefs.expected(method, self.family, self.gain > 0, self.old_gain, self.predicted)
+
+    def own_costs(self, method: Method) -> NDArray[np.float64]:
+        """Return the `(n,)` chip-seconds to compile what a method tries.
+
+        For methods that measure the kernels of a program together, this is what each kernel costs. On top, a program
+        costs what its dearest kernel costs beyond that.
+        """
+        return (self.settings.compile * self.compiles[:, method]).astype(np.float64)
 
     def first(self, kernels: NDArray[np.int64], method: Method) -> Plan:
         """Return the plan to tune kernels in a given order by one method, as far as the budget goes."""

@@ -14,7 +14,7 @@ from . import costs
 from .beliefs import Beliefs
 from .checking import check_plan, check_tuned
 from .executors import Executor
-from .jobs import Job, Method, Tuned
+from .jobs import TOGETHER, Job, Method, Tuned
 from .ledger import DayResult
 from .library import KernelLibrary, Progress
 from .near import can_transfer, near_settings
@@ -136,7 +136,8 @@ class Fleet:
         self, live: NDArray[np.int64], weight: NDArray[np.float64], share: NDArray[np.float64], best: Optimum
     ) -> Day:
         library, results, settings = self._library, self._results, self._settings
-        prices = costs.highest(library, settings, live, self._picked * library.counts.shape[1], self._policy.predicts)
+        compiles = costs.compiled(library, settings, live, self._picked * library.counts.shape[1])
+        prices = costs.highest(settings, compiles, self._policy.predicts)
         tunable = library.tunable(self._population.version)[live]
         prices[~tunable] = np.inf
         prices[~can_transfer(library, results, settings.near)[live], Method.NEAR] = np.inf
@@ -154,7 +155,7 @@ class Fleet:
             library.family[live],
             library.predicted[live] if self._policy.predicts else None,
             prices,
-            settings.compile * library.counts[live].sum(axis=1),
+            compiles,
             _heaviest(self._population.kernel, self._population.owner, share, len(weight))[live],
             self._beliefs,
             settings,
@@ -174,7 +175,7 @@ class Fleet:
         found: list[tuple[Job, NDArray[np.int64]]] = []
         for method in map(Method, np.unique(plan.methods).tolist()):
             places = plan.kernels[plan.methods == method]
-            size = max(1, len(places)) if method == Method.SHARED else CHUNK
+            size = max(1, len(places)) if method in TOGETHER else CHUNK
             for start in range(0, len(places), size):
                 part = places[start : start + size]
                 listed = self._candidates(method, live[part], best)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bbo_suite.fleet.jobs import Method
 from bbo_suite.fleet.policy import Day, Plan, Policy
@@ -17,14 +18,18 @@ class BySaving(Policy):
 
     def plan(self, day: Day) -> Plan:
         """Return each kernel's best method where it is expected to pay, the best ratio first."""
-        ratios = np.column_stack([self._ratio(day, method) for method in self.methods])
+        return day.within(*self.ordered(day, self.methods))
+
+    def ordered(self, day: Day, methods: tuple[Method, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the kernels where some method should pay, the best ratio first, and the best method of each."""
+        ratios = np.column_stack([self._ratio(day, method) for method in methods])
         best = ratios.argmax(axis=1)
         ratio = ratios[np.arange(len(best)), best]
         paying = np.flatnonzero(ratio > 1)
         order = paying[np.argsort(-ratio[paying], kind="stable")]
-        return day.within(order, np.array(self.methods)[best[order]])
+        return order, np.array(methods)[best[order]]
 
-    def _ratio(self, day: Day, method: Method) -> np.ndarray:
+    def _ratio(self, day: Day, method: Method) -> NDArray[np.float64]:
         saving = day.seconds * day.expected(method) * day.settings.horizon
         return np.where(day.usable(method), saving / day.costs[:, method], 0.0)
 
@@ -55,6 +60,6 @@ class Oracle(BySaving):
     is_oracle = True
     methods = (Method.KNOWN,)
 
-    def _ratio(self, day: Day, method: Method) -> np.ndarray:
+    def _ratio(self, day: Day, method: Method) -> NDArray[np.float64]:
         saving = day.seconds * day.truth().gain * day.settings.horizon
         return np.where(day.usable(method), saving / day.costs[:, method], 0.0)

@@ -2,43 +2,76 @@
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import replace
+from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from bbo_suite.fleet.costs import of_plan
 from bbo_suite.fleet.jobs import Method
 from bbo_suite.fleet.policy import Day, Plan
 
 from .by_saving import BySaving
 
+_HALVINGS = 40
+
 
 class WholePrograms(BySaving):
-    """Tunes the kernels of a program together: one run tries a setting of each, and tells what each of them costs.
+    """Tunes kernels of a program together: one run tries a setting of each, and tells what each of them costs.
 
     Every other program that has one of the kernels uses its result, too. Old results are revalidated first.
     """
 
     methods = (Method.REVALIDATE,)
+    shared: ClassVar[Method] = Method.SHARED
 
     def plan(self, day: Day) -> Plan:
-        """Return old results to revalidate, then the kernels of the programs that save most for their cost."""
+        """Return old results to revalidate, then the programs, and of each the kernels, that save most for the cost.
+
+        What is saved for a chip-second has to reach some rate: the lowest, from 1 on, that the budget allows.
+        """
         old = super().plan(day)
-        left = day.budget - float(day.costs[old.kernels, old.methods].sum())
-        waiting = day.usable(Method.SHARED)
+        waiting, own = day.usable(self.shared), day.own_costs(self.shared)
         waiting[old.kernels] = False
-        saving = day.seconds * day.expected(Method.SHARED) * day.settings.horizon
-        kernels = np.flatnonzero(waiting & (saving > day.own_costs))
-        program = day.program[kernels]
-        sums = np.bincount(program, saving[kernels])
-        costs = np.bincount(program, day.own_costs[kernels]) + _measuring(day, kernels, len(sums))
-        order = np.argsort(-sums / np.maximum(costs, 1e-300), kind="stable")
-        order = order[sums[order] > costs[order]]
-        chosen = order[: int(np.searchsorted(np.cumsum(costs[order]), left, side="right"))]
-        new = kernels[np.isin(program, chosen)]
-        methods = np.concatenate([old.methods, np.full(len(new), Method.SHARED)])
-        return Plan(np.concatenate([old.kernels, new]), methods)
+        saving = np.where(waiting, day.seconds * day.expected(self.shared) * day.settings.horizon, 0.0)
+        low, high = 0.0, float(np.log(max(2.0, (saving / own).max(initial=2.0))))
+        plan = self._joined(day, old, saving, 1.0)
+        if of_plan(day, plan) <= day.budget:
+            return plan
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            fits = of_plan(day, self._joined(day, old, saving, np.exp(middle))) <= day.budget
+            low, high = (low, middle) if fits else (middle, high)
+        plan = self._joined(day, old, saving, np.exp(high))
+        return plan if of_plan(day, plan) <= day.budget else old
+
+    def _joined(self, day: Day, old: Plan, saving: NDArray[np.float64], rate: float) -> Plan:
+        """Return a plan with the kernels that save `rate` times their cost, of programs that do so with their runs."""
+        own = day.own_costs(self.shared)
+        kernels = np.flatnonzero(saving > rate * own)
+        program, runs = day.program[kernels], day.costs[kernels, self.shared] - own[kernels]
+        gain = np.bincount(program, saving[kernels] - rate * own[kernels])
+        measuring = np.zeros(len(gain))
+        np.maximum.at(measuring, program, runs)
+        paying = kernels[gain[program] > rate * measuring[program]]
+        methods = np.concatenate([old.methods, np.full(len(paying), self.shared)])
+        return Plan(np.concatenate([old.kernels, paying]), methods)
 
 
-def _measuring(day: Day, kernels: np.ndarray, programs: int) -> np.ndarray:
-    """Return the `(programs,)` costs of the runs: as many as the kernel with most settings needs."""
-    runs = np.zeros(programs)
-    np.maximum.at(runs, day.program[kernels], day.costs[kernels, Method.SHARED] - day.own_costs[kernels])
-    return runs
+class PicksOfPrograms(WholePrograms):
+    """What a learned model ranks first for the kernels of a program, measured together in runs of the program.
+
+    What is left of a day's budget goes into all settings of the kernels where that still pays.
+    """
+
+    predicts = True
+    shared = Method.SHARED_MODEL
+
+    def plan(self, day: Day) -> Plan:
+        """Return the plan for whole programs, and single kernels for what is left."""
+        first = super().plan(day)
+        kernels, methods = self.ordered(day, (Method.EXHAUSTIVE,))
+        more = ~np.isin(kernels, first.kernels)
+        left = replace(day, budget=day.budget - of_plan(day, first)).within(kernels[more], methods[more])
+        return Plan(np.concatenate([first.kernels, left.kernels]), np.concatenate([first.methods, left.methods]))

@@ -13,7 +13,7 @@ from bbo_suite.fleet.population import Population
 from .conftest import KERNELS, SETTINGS
 
 CALM = replace(SETTINGS, turnover=0.0, recompiled=0.0, drift=0.0, release=0, noise=0.0)
-POLICIES = ("none", "fifo", "weight", "saving", "transfer", "graybox", "model", "two-stage", "oracle")
+POLICIES = ("none", "fifo", "weight", "saving", "transfer", "graybox", "graybox-model", "model", "two-stage", "oracle")
 
 
 def test_nothing_is_above_the_oracle_and_none_saves_nothing(fleet):
