@@ -108,6 +108,16 @@ def test_plugins_run_from_files(plugins: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_policy_of_a_page_runs(tmp_path: Path) -> None:
+    (tmp_path / "lightest.py").write_text(blocks("fleet", "python policy")[0])
+    given = ["--plugin", "lightest.py", "--policy", "lightest", "--policy", "weight", "--json"]
+    done = suite(tmp_path, "fleet", *given)
+    assert done.returncode == 0, done.stderr
+    lightest, weight = (json.loads(line) for line in done.stdout.splitlines())
+    assert lightest["policy"] == "lightest" and 0 < lightest["saved"] < weight["saved"]
+
+
+@pytest.mark.slow
 def test_plugins_run_from_an_installed_package(plugins: Path) -> None:
     package = plugins / "my_package"
     package.mkdir()

@@ -70,7 +70,7 @@ def fleet(
         print(json_line(run))
     if not as_json:
         _table(found)
-        print(made.folder)
+        print(_page(made.folder))
 
 
 def _study(
@@ -150,6 +150,12 @@ class _Plain:
         if time.monotonic() - self._last > 5:
             self._last = time.monotonic()
             print(text, file=sys.stderr, flush=True)
+
+
+def _page(folder: Path) -> Path:
+    from ..report import fleet
+
+    return fleet.write(folder)
 
 
 def _table(found: list[dict[str, Any]]) -> None:

@@ -22,7 +22,7 @@ class DayResult:
 
     Attributes:
       live, new: kernels in use, and those seen for the first time.
-      tuned: jobs of single kernels that were carried out.
+      tuned, revalidated: kernels that were tuned, and those whose old result alone was measured again.
       cost: chip-seconds of tuning.
       saved: share that is saved, by true times; regressions count against it.
       lost: share that results lose which are slower than the default in truth.
@@ -37,6 +37,7 @@ class DayResult:
     live: int
     new: int
     tuned: int
+    revalidated: int
     cost: float
     saved: float
     lost: float
@@ -71,6 +72,7 @@ def summary(days: Sequence[DayResult], settings: FleetSettings, training: float)
         "training": training * len(days),
         "savings_over_cost": total / cost if cost else None,
         "kernels_a_day": float(np.mean([day.tuned for day in late])),
+        "revalidated_a_day": float(np.mean([day.revalidated for day in late])),
         "lost": float(np.mean([day.lost for day in late])),
         "days_to_recover": recovery(days, settings),
         "live": days[-1].live,

@@ -91,8 +91,9 @@ class Fleet:
         best = optimum(self._library, population.version, self._shown) if len(live) else None
         assert best is not None
         saved = self._saved(share, weight, best)
-        tuned, cost = self._tune(live, new, weight, share, best)
-        return DayResult(population.day, population.version, len(live), len(new), tuned, cost, **saved)
+        tuned, revalidated, cost = self._tune(live, new, weight, share, best)
+        counts = (len(live), len(new), tuned, revalidated)
+        return DayResult(population.day, population.version, *counts, cost, **saved)
 
     def _saved(self, share: NDArray[np.float64], weight: NDArray[np.float64], best: Optimum) -> dict[str, Any]:
         """Return what today's uses save; results that are stored later today count from the programs' next start."""
@@ -117,8 +118,8 @@ class Fleet:
         weight: NDArray[np.float64],
         share: NDArray[np.float64],
         best: Optimum,
-    ) -> tuple[int, float]:
-        """Plan and carry out the day's jobs; return how many kernels were tuned, and the cost."""
+    ) -> tuple[int, int, float]:
+        """Plan and carry out the day's jobs; return the kernels that were tuned and revalidated, and the cost."""
         predicting = self._settings.model * len(new) if self._policy.predicts else 0.0
         self._left += self._budget - predicting
         day = self._view(live, weight, share, best)
@@ -130,7 +131,8 @@ class Fleet:
         for (job, places), tuned in zip(planned, self._done([job for job, _ in planned]), strict=True):
             spent += self._take(job, tuned, day.program[places])
         self._left -= spent - predicting
-        return len(plan.kernels), spent
+        again = int((plan.methods == Method.REVALIDATE).sum())
+        return len(plan.kernels) - again, again, spent
 
     def _view(
         self, live: NDArray[np.int64], weight: NDArray[np.float64], share: NDArray[np.float64], best: Optimum

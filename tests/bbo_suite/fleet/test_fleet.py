@@ -93,7 +93,8 @@ def test_events_do_not_depend_on_the_policy_and_keep_the_fleet_whole(library):
 def test_recovery_and_summary_of_a_known_course():
     course = [0.1] * 7 + [0.0, 0.05, 0.08, 0.095, 0.1]
     days = [
-        DayResult(i + 1, 0, 5, 0, 2, 10.0, saved, 0.0, 0, 0.2, 0.0, {"model": saved}) for i, saved in enumerate(course)
+        DayResult(day, 0, 5, 0, 2, 0, 10.0, saved, 0.0, 0, 0.2, 0.0, {"model": saved})
+        for day, saved in enumerate(course, 1)
     ]
     assert recovery(days, SETTINGS) == 3
     found = summary(days, SETTINGS, training=5.0)

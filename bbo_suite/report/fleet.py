@@ -1,0 +1,117 @@
+"""The page of a study of fleets: one HTML file with figures, a table and what follows from them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ..errors import UserError
+from ..files.writing import disk_errors, replacing
+from . import table
+from .interactive import Drawing
+from .page import render
+
+END, DAYS, PAGE, ORACLE = "end.json", "days.csv", "fleet.html", "oracle"
+
+
+def read(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return a row for each finished run of a study, and a row for each of their days.
+
+    Raises:
+      UserError: there is no finished run.
+    """
+    runs, days = [], []
+    for end in sorted(folder.glob(f"*/{END}")):
+        run = json.loads(end.read_text(encoding="utf-8"))
+        runs.append(run)
+        own = pd.read_csv(end.with_name(DAYS))
+        days.append(own.assign(**{key: run[key] for key in ("policy", "budget", "seed")}))
+    if not runs:
+        raise UserError(f"there is no finished run in {folder}; run `python -m bbo_suite fleet --study {folder.name}`")
+    found = pd.DataFrame(runs)
+    oracle = found[found["policy"] == ORACLE].set_index(["budget", "seed"])["saved"]
+    best = oracle.reindex(pd.MultiIndex.from_frame(found[["budget", "seed"]])).to_numpy()
+    return found.assign(regret=1 - found["saved"] / best), pd.concat(days, ignore_index=True)
+
+
+def write(folder: Path) -> Path:
+    """Write the page of a study and return its path."""
+    from ..figures import fleet as figures
+
+    runs, days = read(folder)
+    drawings = [_drawing(figures.days(days), "days"), _drawing(figures.budgets(runs), "budgets")]
+    content = {"title": folder.name, "sentences": [*sentences(runs)], "table": _table(runs), "drawings": drawings}
+    page = folder / PAGE
+    with disk_errors(page), replacing(page) as unfinished:
+        unfinished.write_text(render("fleet.html", **content), encoding="utf-8")
+    return page
+
+
+def sentences(runs: pd.DataFrame) -> Iterator[str]:
+    """Yield what follows for each budget, in words: the best policy, and what a learned model is worth."""
+    for budget, own in runs.groupby("budget"):
+        columns = ["saved", "regret", "savings_over_cost", "kernels_a_day"]
+        means = own[["policy"]].join(own[columns].astype(float)).groupby("policy").mean()
+        real = means.drop(index=[ORACLE, "none"], errors="ignore")
+        if real.empty:
+            continue
+        row: Any = real.sort_values("saved").reset_index().iloc[-1]
+        missed = "" if pd.isna(row["regret"]) else f", {row['regret']:.1%} less than an oracle would save"
+        yield (
+            f"With {budget:,.0f} chip-seconds a day, {row['policy']} saves most: {row['saved']:.2%} of the fleet's chip"
+            f" time{missed}. It saves {row['savings_over_cost']:,.0f} times its cost."
+        )
+        if {"model", "saving"} <= {*means.index}:
+            tuned = means["kernels_a_day"]
+            ratio = tuned["model"] / tuned["saving"]
+            yield f"There the learned model tunes {ratio:,.1f} times as many kernels as measuring all settings does."
+
+
+def _table(runs: pd.DataFrame) -> table.Table:
+    columns = {
+        "saved": ("saved", "{:.2%}"),
+        "regret": ("regret", "{:.1%}"),
+        "savings_over_cost": ("savings / cost", "{:,.0f}"),
+        "kernels_a_day": ("kernels a day", "{:,.1f}"),
+        "lost": ("lost", "{:.3%}"),
+        "days_to_recover": ("days to recover", "{:,.1f}"),
+    }
+    numbers = runs[["budget", "policy"]].join(runs[[*columns]].astype(float))
+    means: list[Any] = numbers.groupby(["budget", "policy"]).mean().reset_index().to_dict("records")
+    rows = [
+        [
+            table.text(row["policy"]),
+            table.Cell(f"{row['budget']:,.0f}", row["budget"]),
+            *(
+                table.Cell("-" if pd.isna(row[name]) else text.format(row[name]), row[name])
+                for name, (_, text) in columns.items()
+            ),
+        ]
+        for row in means
+    ]
+    note = (
+        "Means after day 10. Saved: share of the fleet's chip time. Regret: share of an oracle's savings that is missed"
+        ". Lost: what results cost that are slower than the default in truth. Savings over the cost of all days."
+    )
+    titles = ["policy", "budget a day", *(title for title, _ in columns.values())]
+    return table.Table("policies", "Policies", note, titles, rows)
+
+
+def _drawing(figure: Any, prefix: str) -> Drawing:  # noqa: ANN401 - of matplotlib
+    """Return a figure as SVG whose ids begin with a prefix."""
+    import matplotlib as mpl
+
+    from ..figures.style import SETTINGS
+
+    svg = StringIO()
+    with mpl.rc_context(SETTINGS | {"svg.hashsalt": prefix}):
+        figure.savefig(svg, format="svg", bbox_inches="tight", metadata={"Date": None})
+    text = svg.getvalue()
+    for mark in ('id="', 'href="#', "url(#"):
+        text = text.replace(mark, f"{mark}{prefix}-")
+    return Drawing(text)
