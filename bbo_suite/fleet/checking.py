@@ -8,8 +8,9 @@ import numpy as np
 
 from ..errors import UserError
 from .costs import of_plan
-from .jobs import Job, Method, Tuned, tune
+from .jobs import Job, Method, Tuned
 from .library import KernelLibrary
+from .measuring import tune
 from .noise import digests
 from .policy import Day, Plan
 from .settings import FleetSettings

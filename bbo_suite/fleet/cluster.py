@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError, one_line
 from .executors import Executor, Load, loaded
-from .jobs import Candidates, Job, Measured, Method, Tuned, begun, compile_stage, finished, measure_stage, stages, tune
+from .jobs import Job, Method, Tuned
+from .measuring import Candidates, Measured, begun, compile_stage, finished, measure_stage, stages, tune
 from .settings import FleetSettings
 
 if TYPE_CHECKING:

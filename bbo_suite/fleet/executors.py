@@ -6,8 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
-from .jobs import Job, Tuned, tune
+from .jobs import Job, Tuned
 from .library import KernelLibrary
+from .measuring import tune
 from .settings import FleetSettings
 
 Load = Callable[[], KernelLibrary]

@@ -5,8 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bbo_suite.fleet.jobs import Job, Method, tune
+from bbo_suite.fleet import dispatch
+from bbo_suite.fleet.jobs import Job, Method
 from bbo_suite.fleet.ledger import DayResult, recovery, summary
+from bbo_suite.fleet.measuring import tune
 from bbo_suite.fleet.noise import normal
 from bbo_suite.fleet.population import Population
 
@@ -100,3 +102,13 @@ def test_recovery_and_summary_of_a_known_course():
     found = summary(days, SETTINGS, training=5.0)
     assert found["cost"] == 180 and found["savings_over_cost"] == pytest.approx(sum(course) * 864 / 180)
     assert recovery(days[:9], SETTINGS) is None
+
+
+@pytest.mark.parametrize("policy", ["graybox", "transfer", "two-stage"])
+def test_the_size_of_jobs_changes_nothing(fleet, monkeypatch, policy):
+    """Kernels of a program that are measured together stay in one job, so they cost the same."""
+    days = fleet(policy, folder="large")
+    monkeypatch.setattr(dispatch, "CHUNK", 4)
+    for one, other in zip(days, fleet(policy, folder="small"), strict=True):
+        assert (one.tuned, one.saved, one.slower) == (other.tuned, other.saved, other.slower)
+        assert one.cost == pytest.approx(other.cost)

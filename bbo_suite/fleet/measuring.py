@@ -1,0 +1,132 @@
+"""How a job is carried out: candidates are compiled, then timed, stage by stage; the best few are timed again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .jobs import LISTED, RANKED, Job, Method, Tuned
+from .library import KernelLibrary
+from .noise import digests, mixed, normal
+from .settings import FleetSettings
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Compiled configurations of a job: those of kernel i are `starts[i]:starts[i + 1]`."""
+
+    starts: NDArray[np.int64]
+    settings: NDArray[np.float64]
+    tried: NDArray[np.int64]
+
+
+def compile_stage(library: KernelLibrary, job: Job, given: NDArray[np.float64], stage: int) -> Candidates:
+    """Compile the candidates of a stage: what a worker without a chip can do.
+
+    Args:
+      given: `(n, w)` settings that the stages before have chosen.
+    """
+    if job.method in (Method.EXHAUSTIVE, Method.SHARED):
+        starts, settings = library.compiled(job.version, job.kernels, given, stage)
+        return Candidates(starts, settings, library.counts[job.kernels, stage])
+    listed = library.picks(job.kernels, given, stage) if job.method in RANKED else job.candidates
+    assert listed is not None
+    n, m, w = listed.shape
+    flat = listed.reshape(n * m, w)
+    keys = digests(flat).reshape(n, m)
+    first = ~np.tril(keys[:, :, None] == keys[:, None, :], -1).any(axis=2)  # not a repetition
+    fits = first & np.isfinite(library.seconds(job.version, np.repeat(job.kernels, m), flat)).reshape(n, m)
+    starts = np.concatenate([[0], np.cumsum(fits.sum(axis=1))])
+    return Candidates(starts, flat[fits.reshape(-1)], first.sum(axis=1))
+
+
+def stages(library: KernelLibrary, job: Job) -> int:
+    """Return the number of stages of a job."""
+    return 1 if job.method in LISTED else library.counts.shape[1]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A job between two stages.
+
+    Attributes:
+      best: `(n, w)` the best settings so far, by one measurement.
+      finalists: the best few of the last stage, which are measured again.
+      compiled, measured: `(n,)` configurations so far.
+    """
+
+    best: NDArray[np.float64]
+    finalists: Candidates | None
+    compiled: NDArray[np.int64]
+    measured: NDArray[np.int64]
+
+
+def begun(library: KernelLibrary, job: Job) -> Measured:
+    """Return a job before its first stage."""
+    none = np.zeros(len(job.kernels), np.int64)
+    return Measured(library.defaults(job.version, job.kernels), None, none, none)
+
+
+def measure_stage(
+    library: KernelLibrary, job: Job, settings: FleetSettings, before: Measured, candidates: Candidates
+) -> Measured:
+    """Time compiled candidates: what needs a chip."""
+    counts = np.diff(candidates.starts)
+    owner = np.repeat(np.arange(len(counts)), counts)
+    times = _times(library, job, owner, candidates.settings, settings.noise, 0)
+    order = np.lexsort((times, owner))
+    kept = order[np.arange(len(owner)) - candidates.starts[owner] < settings.finalists]
+    starts = np.concatenate([[0], np.cumsum(np.minimum(counts, settings.finalists))])
+    best, some = before.best.copy(), counts > 0
+    best[some] = candidates.settings[kept[starts[:-1][some]]]
+    finalists = Candidates(starts, candidates.settings[kept], np.diff(starts))
+    return Measured(best, finalists, before.compiled + candidates.tried, before.measured + counts)
+
+
+def finished(library: KernelLibrary, job: Job, settings: FleetSettings, before: Measured) -> Tuned:
+    """Measure the finalists and the default again, and return the best if it saves more than the margin."""
+    finalists, default = before.finalists, library.defaults(job.version, job.kernels)
+    assert finalists is not None
+    n, counts = len(job.kernels), np.diff(finalists.starts)
+    owner = np.repeat(np.arange(n), counts)
+    times = _times(library, job, owner, finalists.settings, settings.final_noise, 1)
+    usual = _times(library, job, np.arange(n), default, settings.final_noise, 1)
+    order, some = np.lexsort((times, owner)), counts > 0
+    first = order[finalists.starts[:-1][some]]
+    gain, chosen = np.zeros(n), default.copy()
+    gain[some] = 1 - times[first] / usual[some]
+    chosen[some] = finalists.settings[first]
+    kept = gain > settings.margin
+    chosen, gain = np.where(kept[:, None], chosen, default), np.where(kept, gain, 0.0)
+    measured = before.measured + counts + 1
+    return Tuned(chosen, gain, before.compiled, measured, digests(chosen))
+
+
+def tune(library: KernelLibrary, job: Job, settings: FleetSettings) -> Tuned:
+    """Carry out a job in this process."""
+    if job.method == Method.KNOWN:
+        return _known(library, job)
+    state = begun(library, job)
+    for stage in range(stages(library, job)):
+        state = measure_stage(library, job, settings, state, compile_stage(library, job, state.best, stage))
+    return finished(library, job, settings, state)
+
+
+def _known(library: KernelLibrary, job: Job) -> Tuned:
+    assert job.candidates is not None
+    chosen = job.candidates[:, 0]
+    usual = library.default_seconds(job.version)[job.kernels]
+    gain = 1 - library.seconds(job.version, job.kernels, chosen) / usual
+    ones = np.ones(len(gain), np.int64)
+    return Tuned(chosen, gain, ones, 0 * ones, digests(chosen))
+
+
+def _times(
+    library: KernelLibrary, job: Job, owner: NDArray[np.int64], settings: NDArray[np.float64], noise: float, turn: int
+) -> NDArray[np.float64]:
+    """Return the noisy seconds of settings of the job's kernels; each kernel, setting and turn has noise of its own."""
+    kernels = job.kernels[owner]
+    keys = mixed(job.seed, library.content[kernels], job.version, turn, digests(settings))
+    return library.seconds(job.version, kernels, settings) * np.exp(noise * normal(keys))
