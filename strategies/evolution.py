@@ -122,7 +122,8 @@ class Evolution(Strategy):
         if len(numbers) and numbers.all():  # else nothing can change, or they come from the walk over the space
             one = numbers == 1
             self._mutation.learn(operators[one], values[one] < self._parents[one])
-            self._strength.learn(numbers, relative_gains(self._parents, values))
+            idle = np.isfinite(values) & (values == self._parents)
+            self._strength.learn(numbers, relative_gains(self._parents, values), idle)
         self._select(configs, values)
 
     def observe(self, configs: NDArray, values: NDArray[np.float64]) -> None:

@@ -132,7 +132,7 @@ class RandomNeighbours(Neighbours):
         if len(self._movable) and len(self._operators) == len(values):  # else these candidates are not changes
             one = self._numbers == 1  # of several changes it is not known which one paid
             self.mutation.learn(self._operators[one], values[one] < cost)
-            self.strength.learn(self._numbers, relative_gains(cost, values))
+            self.strength.learn(self._numbers, relative_gains(cost, values), np.isfinite(cost) & (values == cost))
         self.compare(cost, values)
 
     def compare(self, cost: float, values: NDArray[np.float64]) -> None:

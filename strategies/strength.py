@@ -15,13 +15,13 @@ _TRIALS = 50.0  # trials with the mean gain that every number is assumed to have
 
 
 class Strength:
-    """The number of changes of each candidate: 1, 2, 4, ... or 32, at most one for every 64 parameters.
+    """The number of changes of each candidate: 1, or 2, 4, ... or 32, at most one for every 64 parameters.
 
     Where most changes cost nothing, few gain and those gain much, as in tasks of thousands of parameters, single
-    changes do not get through all parameters: a candidate with many changes tests them at once. Where most changes
-    lose, a single one is best. So the share of each number follows the square of what its candidates gained. At first,
-    and for a tenth of the candidates always, the shares fall with the number as a power law (Doerr et al. 2017, "Fast
-    genetic algorithms").
+    changes do not get through all parameters: a candidate with many changes tests them at once. Everywhere else a
+    single change is best, so there are no others if less than half of the single changes cost nothing. Else the share
+    of each number follows the square of what its candidates gained; at first, and for a tenth of the candidates always,
+    the shares fall with the number as a power law (Doerr et al. 2017, "Fast genetic algorithms").
 
     Args:
       parameters: that can change.
@@ -32,6 +32,7 @@ class Strength:
         most = max(1, min(_MOST, parameters // _PARAMETERS))
         self._numbers = 2 ** np.arange(int(np.log2(most)) + 1)
         self._rng, self._credit = rng, Credit(len(self._numbers))
+        self._single = self._idle = 0  # single changes, and those of them that cost nothing
         tail = 1 / self._numbers
         self._tail = tail / tail.sum()
 
@@ -48,10 +49,17 @@ class Strength:
 
     def draw(self, n: int) -> NDArray[np.int64]:
         """Return the numbers of changes of `n` candidates."""
+        if 2 * self._idle < self._single:
+            return np.ones(n, np.int64)
         return self._numbers[np.searchsorted(np.cumsum(self.shares)[:-1], self._rng.random(n))]
 
-    def learn(self, numbers: NDArray[np.int64], gains: NDArray[np.float64]) -> None:
-        """Learn what `(k,)` candidates gained, 0 or more, and how many changes each had; 3 count as 2."""
+    def learn(self, numbers: NDArray[np.int64], gains: NDArray[np.float64], idle: NDArray[np.bool_]) -> None:
+        """Learn what `(k,)` candidates gained, 0 or more, which cost the same as before, and how many changes each had.
+
+        Three changes count as two.
+        """
+        self._single += int((numbers == 1).sum())
+        self._idle += int(((numbers == 1) & idle).sum())
         arms, k = np.log2(numbers).astype(int), len(self._numbers)
         self._credit.fade(_MEMORY ** len(numbers))
         self._credit.learn(slice(None), np.bincount(arms, gains, k), np.bincount(arms, minlength=k))

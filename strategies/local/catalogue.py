@@ -54,7 +54,6 @@ class Catalogue:
         self._of_kind = np.argsort(self.kinds[self.owner], kind="stable")
         self._kind_starts = np.searchsorted(self.kinds[self.owner][self._of_kind], np.arange(k + 1))
         self._queue = np.empty(0, np.int64)
-        self._alone = self._idle = 0  # moves that were tried alone, and those of them that cost nothing
 
     def _number_kinds(self, alike: NDArray[np.int64], rng: Generator) -> NDArray[np.int64]:
         """Number the kinds: two moves are of one kind if they set alike parameters, in any order, to the same value."""
@@ -140,19 +139,12 @@ class Catalogue:
         score = (self._gain[kinds] + prior[self._sort_of[kinds]] + 1e-12) / (self._tried[kinds] + 1 + place)
         return moves[np.argsort(-score, kind="stable")[: max(_SHORTEST, len(moves) // _SHARE)]]
 
-    @property
-    def is_sparse(self) -> bool:
-        """True if most moves that were tried alone cost nothing."""
-        return 2 * self._idle > self._alone
-
     def learn(self, moves: NDArray[np.int64], gains: NDArray[np.float64], counts: NDArray[np.int64]) -> None:
         """Learn the `(k,)` relative gains, negative for losses, of rows with `counts` moves each.
 
         A gain is shared equally. Moves that lost together wait again, since one of them may gain; moves that together
         cost nothing were all tried.
         """
-        self._alone += int((counts == 1).sum())
-        self._idle += int(((counts == 1) & (gains == 0)).sum())
         each, lost = np.repeat(gains / counts, counts), np.repeat((gains < 0) & (counts > 1), counts)
         self.differences[moves[~lost]] = np.minimum(-each[~lost], 1.0)
         self.waiting[moves[lost]] = True

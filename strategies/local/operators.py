@@ -66,8 +66,7 @@ class Operators:
 
     def once(self) -> Asking:
         """Make the most promising moves that wait, one or several at a time."""
-        several = self._strength if self._catalogue.is_sparse else None
-        counts = several.draw(ROUND) if several else np.ones(ROUND, np.int64)
+        counts = self._strength.draw(ROUND) if self._strength else np.ones(ROUND, np.int64)
         moves = self._catalogue.next(int(counts.sum()), self._state.row, self._rng)
         if not len(moves):
             return
@@ -78,7 +77,7 @@ class Operators:
         gains = np.array([gain(self._state.cost, cost) for cost in costs])
         self._catalogue.learn(moves, gains, counts)
         if self._strength:
-            self._strength.learn(counts, np.maximum(gains, 0.0))
+            self._strength.learn(counts, np.maximum(gains, 0.0), gains == 0)
         self._state.move(*(yield from self._descent.improve(self._state.row, self._state.cost, rows, costs)))
         self._catalogue.waiting[moves[np.repeat(gains > 0, counts)]] = True
 

@@ -29,16 +29,24 @@ def test_the_shares_follow_what_was_gained_and_not_how_often(paying):
     own, numbers = strength(), 2 ** np.tile(np.arange(6), 10)
     for place in ((paying + 1) % 6, paying):
         for _ in range(100):
-            own.learn(numbers, np.where(numbers == 2**place, 0.1, 1e-4))
+            own.learn(numbers, np.where(numbers == 2**place, 0.1, 1e-4), np.zeros(60, bool))
         assert own.shares[place] > 0.5 and own.shares.sum() == pytest.approx(1) and own.shares.min() > 0.001
 
 
 def test_the_shares_return_to_the_power_law_after_so_long_without_a_gain_that_gains_underflow():
     own, numbers = strength(), np.full(10_000, 32)
-    own.learn(numbers, np.ones(10_000))
+    own.learn(numbers, np.ones(10_000), np.zeros(10_000, bool))
     for _ in range(20):
-        own.learn(numbers, np.zeros(10_000))
+        own.learn(numbers, np.zeros(10_000), np.ones(10_000, bool))
     assert own.shares == pytest.approx(strength().shares)
+
+
+def test_there_are_single_changes_only_where_less_than_half_of_them_cost_nothing():
+    own, ones = strength(), np.ones(20, np.int64)
+    own.learn(ones, np.zeros(20), np.arange(20) < 9)
+    assert set(own.draw(1000)) == {1}
+    own.learn(ones, np.zeros(20), np.arange(20) < 11)
+    assert set(own.draw(1000)) == {1, 2, 4, 8, 16, 32}
 
 
 def test_gains_are_shares_of_the_cost_and_failures_gain_nothing():
