@@ -48,7 +48,6 @@ class KernelLibrary(ABC):
       counts: `(k, stages)` settings of each stage, whether they compile or not.
       predicted: `(k,)` the share of its time that a learned model expects tuning to save.
       trained_on: configurations that were measured to train that model.
-      known: what that model has seen of these kernels, as a sentence.
     """
 
     instances: ClassVar[Sequence[str]] = ()
@@ -61,7 +60,6 @@ class KernelLibrary(ABC):
     counts: NDArray[np.int64]
     predicted: NDArray[np.float64]
     trained_on: int
-    known: str = ""
 
     @abstractmethod
     def fingerprint(self) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..files.cache import cache_folder
-from ..files.writing import disk_errors, replacing
+from .kept import kept_arrays
 from .library import KernelLibrary, Progress
 
 _KERNELS = 1024
@@ -30,15 +29,8 @@ class Optimum:
 
 def optimum(library: KernelLibrary, version: int, shown: Progress) -> Optimum:
     """Return the best settings with a compiler; they are computed once and kept in the user's cache."""
-    path = cache_folder("fleet") / f"optimum-{library.fingerprint()}-{version}.npz"
-    if not path.exists():
-        found = _search(library, version, shown)
-        with disk_errors(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with replacing(path) as unfinished, unfinished.open("wb") as file:
-                np.savez(file, settings=found.settings.astype(np.float32), gain=found.gain)
-    with np.load(path, allow_pickle=False) as content:
-        return Optimum(content["settings"].astype(np.float64), content["gain"])
+    name = f"optimum-{library.fingerprint()}-{version}"
+    return Optimum(**kept_arrays(name, lambda: asdict(_search(library, version, shown))))
 
 
 def _search(library: KernelLibrary, version: int, shown: Progress) -> Optimum:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import hashlib
 from dataclasses import fields, replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import UserError
-from bbo_suite.files.cache import cache_folder
-from bbo_suite.files.writing import disk_errors, replacing
+from bbo_suite.fleet.kept import kept_arrays
 from bbo_suite.fleet.library import Groups, KernelLibrary, Progress
 
+from ..learned.programs import SHIPPED, TRAINING
 from ..tensor_compiler.hardware.machine import COST_MODEL, DEFAULT_MACHINE, MACHINES, Machine
 
 _VERSION = 1
@@ -64,8 +63,8 @@ class TpuKernels(KernelLibrary):
         self.variants = Groups(content["variant_starts"], content["variants"])
         self.family, self.features = _families(self._rows), np.log1p(self._rows).astype(np.float32)
         self.counts = _counts(self._rows)
-        self._digest = hashlib.sha256(self.content.tobytes() + self.variants.kernels.tobytes()).hexdigest()
-        self.known = f"the learned model was trained on none of the {len(self.programs.starts) - 1} programs"
+        parts = (self.content, self.variants.kernels, self._picks, self.predicted)
+        self._digest = hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()
         self._settings = cache(self._compile)
 
     def fingerprint(self) -> str:
@@ -146,7 +145,6 @@ def _unpipelined(rows: NDArray[np.float64], version: int) -> NDArray[np.float64]
 
 
 def _programs(instance: str) -> tuple[str, ...]:
-    from ..learned.programs import TRAINING
     from ..tensor_compiler.tasks.programs import names
 
     return _SHOWN if instance == "small" else tuple(name for name in names() if name not in TRAINING)
@@ -157,16 +155,8 @@ def _stored(instance: str, shown: Progress) -> dict[str, NDArray]:
     if instance not in TpuKernels.instances:
         raise UserError(f"there is no library tpu/{instance}; choose one of {', '.join(TpuKernels.instances)}")
     text = f"{_VERSION}|{COST_MODEL}|{instance}|{_MOST[instance]}|{_programs(instance)}|{MACHINES[DEFAULT_MACHINE]}"
-    name = f"fleet-{instance}-{hashlib.sha256(text.encode()).hexdigest()[:12]}.npz"
-    path = cache_folder("fleet") / name
-    if not path.exists():
-        made = _make(instance, shown)
-        with disk_errors(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with replacing(path) as unfinished, Path(unfinished).open("wb") as file:
-                np.savez(file, **made)  # type: ignore[arg-type]
-    with np.load(path, allow_pickle=False) as content:
-        return dict(content)
+    digest = hashlib.sha256(text.encode() + SHIPPED.read_bytes()).hexdigest()[:12]
+    return kept_arrays(f"library-{instance}-{digest}", lambda: _make(instance, shown))
 
 
 def _make(instance: str, shown: Progress) -> dict[str, NDArray]:

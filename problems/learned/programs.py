@@ -1,6 +1,11 @@
-"""The programs that the models learn from, and the eight that only their scores are reported on."""
+"""The programs that the models learn from, the eight that only their scores are reported on, and the model of these."""
 
 from __future__ import annotations
+
+from pathlib import Path
+
+SHIPPED = Path(__file__).parent / "model.npz"
+"""The model with the name `learned`; results/models/learned has the commands that made it."""
 
 HELD_OUT = {
     "ConvDRAW": "convdraw-t32-train-b16",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +16,7 @@ from ..tensor_compiler.tasks.on_paper import OnPaper
 from .kernels import KernelGraphs, KernelReader
 from .model_file import CostModel, load
 from .prices import Prices
-
-SHIPPED = Path(__file__).parent / "model.npz"
-"""The model with the name `learned`; results/models/learned has the commands that made it."""
+from .programs import SHIPPED
 
 
 def read_model(name: str, program: str, machine: str) -> CostModel:
