@@ -88,7 +88,9 @@ class Registry:
             raise UserError(f"there is no library of kernels {library_id!r}.{did_you_mean(library_id, known)}")
         with error_boundary(f"library {library_id}", "loading"):
             made: Any = libraries[name]()  # its constructor takes more than that of the contract
-            return made(instance, shown)
+            library: KernelLibrary = made(instance, shown)
+        library.strategies = self
+        return library
 
     def _known(self, group: str, base: Any) -> dict[str, Callable[[], Any]]:  # noqa: ANN401 - a contract
         known: dict[str, Callable[[], Any]] = {

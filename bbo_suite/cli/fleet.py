@@ -17,7 +17,19 @@ if TYPE_CHECKING:
     from ..fleet.study import FleetStudy
     from ..registry import LibraryLoader, Registry
 
-_POLICIES = ("oracle", "none", "fifo", "weight", "saving", "transfer", "graybox", "model", "graybox-model", "two-stage")
+_POLICIES = (
+    "oracle",
+    "none",
+    "fifo",
+    "weight",
+    "saving",
+    "search",
+    "transfer",
+    "graybox",
+    "model",
+    "graybox-model",
+    "two-stage",
+)
 
 
 @app.command()

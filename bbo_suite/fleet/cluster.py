@@ -55,8 +55,8 @@ class Cluster(Executor):
             yield self._result(job, future)
 
     def _chain(self, job: Job, priority: int) -> Future:
-        if job.method == Method.KNOWN:
-            return self._submit(COMPILE, priority, _known, job)
+        if job.method in (Method.KNOWN, Method.SEARCH):  # a search compiles and measures in turns
+            return self._submit(COMPILE if job.method == Method.KNOWN else CHIP, priority, _whole, job)
         state: Any = None
         for stage in range(stages(loaded(self._load), job)):
             candidates = self._submit(COMPILE, priority, _compile, job, state, stage)
@@ -88,7 +88,7 @@ class Cluster(Executor):
         self._client.close()
 
 
-def _known(load: Load, settings: FleetSettings, job: Job) -> Tuned:
+def _whole(load: Load, settings: FleetSettings, job: Job) -> Tuned:
     return tune(loaded(load), job, settings)
 
 

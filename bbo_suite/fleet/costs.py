@@ -22,7 +22,7 @@ def compiled(
     counts = np.ones((len(kernels), len(Method)), np.int64)
     counts[:, [Method.EXHAUSTIVE, Method.SHARED]] = library.counts[kernels].sum(axis=1, keepdims=True)
     counts[:, [Method.MODEL, Method.SHARED_MODEL]] = picked
-    counts[:, Method.NEAR] = settings.near
+    counts[:, Method.NEAR], counts[:, Method.SEARCH] = settings.near, settings.evaluations
     return counts
 
 

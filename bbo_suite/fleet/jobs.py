@@ -19,6 +19,7 @@ class Method(IntEnum):
     SHARED = 4  # all settings; the kernels of a program are measured together, by the costs of its parts
     SHARED_MODEL = 5  # what the learned model ranks first; the kernels of a program are measured together
     KNOWN = 6  # the true best, which only an oracle knows
+    SEARCH = 7  # what a search strategy of the suite finds with a budget of evaluations
 
     @property
     def word(self) -> str:

@@ -10,6 +10,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.problem import Problem
+from ..core.task import Strategies
+
 Progress = Callable[[str], None]
 """Called with a short sentence while something takes long."""
 
@@ -48,6 +51,7 @@ class KernelLibrary(ABC):
       counts: `(k, stages)` settings of each stage, whether they compile or not.
       predicted: `(k,)` the share of its time that a learned model expects tuning to save.
       trained_on: configurations that were measured to train that model.
+      strategies: finds search strategies by id.
     """
 
     instances: ClassVar[Sequence[str]] = ()
@@ -60,6 +64,7 @@ class KernelLibrary(ABC):
     counts: NDArray[np.int64]
     predicted: NDArray[np.float64]
     trained_on: int
+    strategies: Strategies
 
     @abstractmethod
     def fingerprint(self) -> str:
@@ -90,6 +95,14 @@ class KernelLibrary(ABC):
         Args:
           given: `(n, w)` settings, of which a stage changes its own.
         """
+
+    @abstractmethod
+    def problem(self, version: int, kernel: int) -> Problem:
+        """Return the task to tune all settings of a kernel at once."""
+
+    @abstractmethod
+    def settings_of(self, version: int, kernel: int, configs: NDArray) -> NDArray[np.float64]:
+        """Return the `(n, w)` settings that `(n, d)` candidates of that task stand for."""
 
     @abstractmethod
     def picks(self, kernels: NDArray[np.int64], given: NDArray[np.float64], stage: int) -> NDArray[np.float64]:

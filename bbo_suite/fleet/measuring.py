@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from .jobs import LISTED, RANKED, Job, Method, Tuned
 from .library import KernelLibrary
 from .noise import digests, mixed, normal
+from .search import searched
 from .settings import FleetSettings
 
 
@@ -108,10 +109,26 @@ def tune(library: KernelLibrary, job: Job, settings: FleetSettings) -> Tuned:
     """Carry out a job in this process."""
     if job.method == Method.KNOWN:
         return _known(library, job)
+    if job.method == Method.SEARCH:
+        return finished(library, job, settings, _searched(library, job, settings))
     state = begun(library, job)
     for stage in range(stages(library, job)):
         state = measure_stage(library, job, settings, state, compile_stage(library, job, state.best, stage))
     return finished(library, job, settings, state)
+
+
+def _searched(library: KernelLibrary, job: Job, settings: FleetSettings) -> Measured:
+    """Return the state after a run of a search strategy on each kernel."""
+    state, n = begun(library, job), len(job.kernels)
+    best, compiled, counts, finalists = state.best.copy(), np.zeros(n, np.int64), np.zeros(n, np.int64), []
+    for place in range(n):
+        tried, seconds = searched(library, job, settings, place)
+        order = np.argsort(seconds, kind="stable")[: settings.finalists]
+        finalists.append(tried[order[np.isfinite(seconds[order])]])
+        compiled[place], counts[place] = len(tried), np.isfinite(seconds).sum()
+    kept = np.array([len(own) for own in finalists])
+    starts = np.concatenate([[0], np.cumsum(kept)])
+    return Measured(best, Candidates(starts, np.concatenate(finalists), kept), compiled, counts)
 
 
 def _known(library: KernelLibrary, job: Job) -> Tuned:

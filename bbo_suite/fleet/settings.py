@@ -36,6 +36,8 @@ class FleetSettings:
     amortised: float = option(365.0, "days over which the training of that model is paid", 1)
     horizon: float = option(28.0, "days that a result is expected to be of use", 0)
     near: int = option(3, "results of the closest kernels that are tried on another kernel", 1, 20)
+    search: str = option("annealing", "strategy of the policy `search`")
+    evaluations: int = option(64, "its evaluations for a kernel", 1)
     checked: float = option(0.01, "share of the results that are measured again here, to find workers that lie", 0, 1)
 
     @property

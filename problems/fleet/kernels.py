@@ -16,6 +16,7 @@ from bbo_suite.fleet.library import Groups, KernelLibrary, Progress
 
 from ..learned.programs import SHIPPED, TRAINING
 from ..tensor_compiler.hardware.machine import COST_MODEL, DEFAULT_MACHINE, MACHINES, Machine
+from ..tensor_compiler.tasks.kernel_families import OneKernel
 
 _VERSION = 1
 """Raised whenever the content of the cached file changes."""
@@ -106,6 +107,14 @@ class TpuKernels(KernelLibrary):
 
         slots = FLAG_SLOTS if stage else TILE_SLOTS
         return fitting_settings(self._rows[kernels], given, slots, released(version))
+
+    def problem(self, version: int, kernel: int) -> OneKernel:
+        """Return the task to tune tile and flags of a kernel at once."""
+        return OneKernel(self._rows[kernel], range(9), released(version))
+
+    def settings_of(self, version: int, kernel: int, configs: NDArray) -> NDArray[np.float64]:
+        """Return the `(n, 9)` settings that `(n, 9)` candidates of that task stand for."""
+        return self.problem(version, kernel).settings(configs)
 
     def picks(self, kernels: NDArray[np.int64], given: NDArray[np.float64], stage: int) -> NDArray[np.float64]:
         """Return the `(n, KEEP, 9)` tiles or flags that the learned model ranks first."""

@@ -48,6 +48,12 @@ class TwoStage(BySaving):
     methods = (Method.MODEL, Method.EXHAUSTIVE, Method.REVALIDATE)
 
 
+class Search(BySaving):
+    """Runs a search strategy of the suite on the kernels with the highest expected saving for the cost."""
+
+    methods = (Method.SEARCH, Method.REVALIDATE)
+
+
 class Transfer(BySaving):
     """Tries what is best for the closest kernels in the store; all settings where that still pays."""
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import TaskFamily
 
-from ..hardware.machine import COST_MODEL, DEFAULT_MACHINE, MACHINES
+from ..hardware.machine import COST_MODEL, DEFAULT_MACHINE, MACHINES, Machine
 from .kernel_corpus import CORPUS, kernels
 from .kernel_problem import FlagsProblem, KernelProblem, SettingsProblem, TileProblem
 from .kernel_shapes import Prior, Uniform
@@ -20,21 +20,28 @@ from .kernel_tuning import KernelTuning
 
 
 class OneKernel(KernelTuning):
-    """A kernel that belongs to no program, on the default machine.
+    """A kernel that belongs to no program.
 
     Args:
       kernel: `(KERNEL_WIDTH,)`.
       slots: which settings are tuned.
+      machine: what it runs on.
     """
 
-    def __init__(self, kernel: NDArray[np.float64], slots: range) -> None:
+    def __init__(self, kernel: NDArray[np.float64], slots: range, machine: Machine = MACHINES[DEFAULT_MACHINE]) -> None:
         from ..hardware.kernel_settings import compile_kernels
 
-        self.slots, machine = slots, MACHINES[DEFAULT_MACHINE]
+        self.slots = slots
         settings = compile_kernels(kernel[None], np.ones(1), machine)
         self.fits = bool(settings.fits[0])
         """Whether any tile fits into the scratchpad; if none does, nothing can be tuned."""
         self._tune(settings, np.arange(1), np.ones(1), machine)
+
+    def settings(self, configs: NDArray) -> NDArray[np.float64]:
+        """Return the `(n, 9)` settings that `(n, d)` candidates stand for, in the order of `SLOTS`."""
+        found = np.repeat(self._chosen, len(configs), axis=0)
+        found[:, self.slots] = self._values[np.arange(len(self._values)), configs]
+        return found
 
     def kernel_name(self, place: int) -> str:
         """Return the only name."""

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bbo_suite import Evaluations, Kind, Problem, Space
 from bbo_suite.fleet.executors import InProcess
 from bbo_suite.fleet.library import Groups, KernelLibrary
 from bbo_suite.fleet.settings import FleetSettings
@@ -15,11 +16,23 @@ from bbo_suite.registry import Registry
 SIDE, KERNELS, PROGRAMS = 6, 120, 6
 
 
+class ToyTask(Problem):
+    """Both settings of one kernel."""
+
+    def __init__(self, library, version, kernel):
+        self.space, self.default = Space([SIDE, SIDE], [Kind.SCALE] * 2), np.zeros(2, int)
+        self._timed = lambda configs: library.seconds(version, np.full(len(configs), kernel), configs.astype(float))
+
+    def evaluate(self, configs):
+        return Evaluations.of(self._timed(configs))
+
+
 class ToyKernels(KernelLibrary):
     """Two settings of six values each; the further from a kernel's own best values, the slower."""
 
     instances = ("toy",)
     machine = "toy"
+    strategies = Registry()
     trained_on = 1000
 
     def __init__(self):
@@ -60,6 +73,12 @@ class ToyKernels(KernelLibrary):
         settings = np.repeat(given, n, axis=0)
         settings[:, stage] = np.tile(np.arange(n), len(given))
         return np.arange(len(given) + 1) * n, settings
+
+    def problem(self, version, kernel):
+        return ToyTask(self, version, kernel)
+
+    def settings_of(self, version, kernel, configs):
+        return configs.astype(float)
 
     def picks(self, kernels, given, stage):
         settings = np.repeat(given[:, None], 2, axis=1)

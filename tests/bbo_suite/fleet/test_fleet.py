@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bbo_suite.errors import UserError
 from bbo_suite.fleet import dispatch
 from bbo_suite.fleet.jobs import Job, Method
 from bbo_suite.fleet.ledger import DayResult, recovery, summary
@@ -15,7 +16,19 @@ from bbo_suite.fleet.population import Population
 from .conftest import KERNELS, SETTINGS
 
 CALM = replace(SETTINGS, turnover=0.0, recompiled=0.0, drift=0.0, release=0, noise=0.0)
-POLICIES = ("none", "fifo", "weight", "saving", "transfer", "graybox", "graybox-model", "model", "two-stage", "oracle")
+POLICIES = (
+    "none",
+    "fifo",
+    "weight",
+    "saving",
+    "search",
+    "transfer",
+    "graybox",
+    "graybox-model",
+    "model",
+    "two-stage",
+    "oracle",
+)
 
 
 def test_nothing_is_above_the_oracle_and_none_saves_nothing(fleet):
@@ -112,3 +125,20 @@ def test_the_size_of_jobs_changes_nothing(fleet, monkeypatch, policy):
     for one, other in zip(days, fleet(policy, folder="small"), strict=True):
         assert (one.tuned, one.saved, one.slower) == (other.tuned, other.saved, other.slower)
         assert one.cost == pytest.approx(other.cost)
+
+
+def test_a_search_strategy_finds_what_its_budget_allows(fleet):
+    settings = replace(CALM, restarts=1.0, evaluations=36, search="exhaustive")
+    last = fleet("search", days=25, budget=1e4, settings=settings)[-1]
+    assert 0.8 * last.potential < last.saved <= last.potential
+    few = fleet("search", days=25, budget=1e4, settings=replace(settings, evaluations=4), folder="few")[-1]
+    assert few.saved < last.saved
+    with pytest.raises(UserError, match="there is no strategy 'anealing'"):
+        fleet("search", settings=replace(settings, search="anealing"), folder="none")
+
+
+def test_a_strategy_is_charged_for_what_it_tried(fleet):
+    settings = replace(CALM, evaluations=36, search="exhaustive")
+    day = fleet("search", days=1, budget=1e4, settings=settings)[0]
+    each = 36 * CALM.compile + (30 + 6) * CALM.measure  # 6 of 36 do not compile; 5 finalists and the default again
+    assert day.cost == pytest.approx(day.tuned * each)

@@ -9,7 +9,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 needs_dask = pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="dask is not installed")
-POLICIES = [word for name in ("weight", "transfer", "graybox-model", "oracle") for word in ("--policy", name)]
+POLICIES = [word for name in ("weight", "search", "transfer", "graybox-model", "oracle") for word in ("--policy", name)]
 GIVEN = [*POLICIES, "--days", "10", "--option", "release=5", "--budget", "40000", "--json", "--quiet"]
 
 

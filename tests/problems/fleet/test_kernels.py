@@ -15,6 +15,7 @@ from bbo_problems.fleet.kernels import TpuKernels, released
 from bbo_problems.tensor_compiler.hardware.all_settings import fitting_settings, legal, setting_counts, times
 from bbo_problems.tensor_compiler.hardware.kernel_settings import FLAG_SLOTS, TILE_SLOTS, compile_kernels
 from bbo_problems.tensor_compiler.hardware.machine import MACHINES
+from bbo_problems.tensor_compiler.tasks.kernel_families import OneKernel
 from bbo_problems.tensor_compiler.tasks.kernel_problem import FlagsProblem, TileProblem
 
 
@@ -51,6 +52,15 @@ def test_a_release_changes_the_code_and_not_the_chip():
     assert old == MACHINES["v5e"] and released(1) == new
     assert (new.memory, new.matrix, new.scratchpad) == (old.memory, old.matrix, old.scratchpad)
     assert new.launch != old.launch and new.stream <= 1
+
+
+def test_the_task_of_a_kernel_costs_what_its_settings_cost():
+    whole = TileProblem("rnn")
+    for version in (0, 1):
+        task, rng = OneKernel(whole.kernels[0], range(9), released(version)), np.random.default_rng(0)
+        rows = np.vstack([task.default_row(), task.space.sample(200, rng)])
+        seconds = times(whole.kernels[:1], np.zeros(len(rows), int), task.settings(rows), released(version))
+        assert (task.evaluate(rows).values == seconds).all() and np.isfinite(seconds).sum() > 20
 
 
 @pytest.mark.slow
