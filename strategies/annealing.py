@@ -109,10 +109,6 @@ class Annealing(Strategy):
         reference = min(cost, self.cost) if np.isinf(cost) else cost
         self._merge(base, cost, configs, values, self._accepts(values, reference) if np.isfinite(reference) else None)
 
-    def split(self, values: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        """Split the `(n,)` costs of a batch into the cost of the state that it changes and the costs of the changes."""
-        return (self.cost, values) if self.merged is None else (float(values[0]), values[1:])
-
     def observe(self, configs: NDArray, values: NDArray[np.float64]) -> None:
         """Advance the schedule; continue from another strategy's candidate if it is better than the state."""
         self.told += len(values)

@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from bbo_suite import Moves, Task
 
 from ..mutation import AdaptiveMutation
-from .inputs import graph_inputs, padded
+from .group_tests import GroupTests
+from .inputs import Names, graph_inputs, observed
 from .learner import Learner
 from .parameter_values import ParameterValues
 from .ppo import Rollout
 from .proposals import VisitedSet, draw, log_softmax, proposals_of
 from .rollout import Rewards, RolloutBuffer
 
-PROPOSED = 12
-"""Proposals for each candidate."""
+_PROPOSED = 12  # proposals for each candidate
 _FORGETTING = 0.98  # factor for what is known of each value, after each rollout
 _KEPT = 2  # number of rollouts that are learned from repeatedly
 
@@ -29,6 +29,7 @@ class Agent:
 
     Args:
       task: the task to search.
+      names: of the features that the policy takes.
       learner: holds the policy.
       mutation: draws the proposals.
       size: candidates of a rollout; after each the policy learns and sees the new state.
@@ -41,23 +42,35 @@ class Agent:
     """
 
     def __init__(
-        self, task: Task, learner: Learner, mutation: AdaptiveMutation, size: int, epochs: int, rng: Generator
+        self,
+        task: Task,
+        names: Names,
+        learner: Learner,
+        mutation: AdaptiveMutation,
+        size: int,
+        epochs: int,
+        rng: Generator,
     ) -> None:
         self._task, self._learner, self._mutation, self._rng = task, learner, mutation, rng
         self._size, self._epochs = size, epochs
         self._movable, self._values = Moves(task.space).movable, ParameterValues(task.space)
-        self._graph = graph_inputs(task, self._values)
+        self._graph = graph_inputs(task, self._values, names)
         self._tries, self._mean_reward = np.zeros(len(self._values)), np.zeros(len(self._values))
         self._rewards, self._visited = Rewards(), VisitedSet(len(task.space), rng)
         self._rollouts: deque[tuple[NDArray, Rollout]] = deque(maxlen=_KEPT)
         self._buffer = RolloutBuffer()
         self.mean, self.spread = 0.0, 0.0
 
+    def group_tests(self, patience: int) -> GroupTests:
+        """Return tests of what the policy prefers to the default; see `GroupTests`."""
+        seen = observed(self._task, self._values, len(self._graph.value))
+        return GroupTests.preferred(self._task, self._values, self._learner.decide(self._graph, seen)[0], patience)
+
     def choose(self, state: NDArray, n: int) -> tuple[NDArray, NDArray[np.int64]]:
         """Return `(n, d)` changes of a state, and the `(n,)` operators that made them."""
         if not self._buffer.count:
             self._observe(state)
-        k = n * PROPOSED
+        k = n * _PROPOSED
         configs, operators = self._mutated(state, k)
         self._visited.add(self._visited.keys(state[None], state))
         keys = self._visited.keys(configs, state)
@@ -81,8 +94,7 @@ class Agent:
     def _observe(self, state: NDArray) -> None:
         """Show the state to the policy, once for all candidates of the rollout."""
         statistics = np.column_stack([np.log1p(self._tries), self._mean_reward])
-        observed = np.hstack([self._values.state(state, self._task.default), statistics])
-        self._observed = padded(observed, len(self._graph.value)).astype(np.float32)
+        self._observed = observed(self._task, self._values, len(self._graph.value), state, statistics)
         self._preferences, self._weights = self._learner.decide(self._graph, self._observed)
 
     def learn(self, values: NDArray[np.float64], cost: float) -> None:
@@ -94,10 +106,6 @@ class Agent:
         self.mean = float(np.concatenate(self._buffer.rewards).mean())
         self._remember(self._buffer)
         self._buffer = RolloutBuffer()
-        self._improve(data)
-
-    def _improve(self, data: Rollout) -> None:
-        """Improve the policy by the last rollouts."""
         if np.any(data.advantage):  # else no choice was better than another
             self._rollouts.append((self._observed, data))
             for _ in range(self._epochs):

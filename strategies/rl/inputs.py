@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,13 +12,44 @@ from bbo_suite import Structure, Task
 
 from .layers import SEGMENT
 from .parameter_values import ParameterValues
-from .policy import GraphInputs
+from .policy import STATE, GraphInputs
 
 _POSITIONS = 16
+_FACTS = 4  # numbers of a parameter that come from the space
 
 
-def graph_inputs(task: Task, values: ParameterValues) -> GraphInputs:
-    """Return the task as the network sees it.
+class Names(NamedTuple):
+    """The names of the features that a policy takes: one policy serves tasks of several families.
+
+    Attributes:
+      nodes: of a node of the computation graph.
+      parameters: of a parameter.
+    """
+
+    nodes: tuple[str, ...]
+    parameters: tuple[str, ...]
+
+    @classmethod
+    def of(cls, tasks: Iterable[Task]) -> Names:
+        """Return all names of the features of some tasks, each once."""
+        found = [_own_names(task) for task in tasks]
+        return cls(
+            *(tuple(dict.fromkeys(name for names in side for name in names)) for side in zip(*found, strict=True))
+        )
+
+    @property
+    def widths(self) -> tuple[int, int]:
+        """The number of inputs of a node and of a parameter."""
+        return len(self.nodes), len(self.parameters) + _FACTS
+
+    def unknown(self, task: Task) -> list[str]:
+        """Return the features of a task that are not among these."""
+        nodes, parameters = _own_names(task)
+        return [*(n for n in nodes if n not in self.nodes), *(n for n in parameters if n not in self.parameters)]
+
+
+def graph_inputs(task: Task, values: ParameterValues, names: Names) -> GraphInputs:
+    """Return the task as the network sees it; features that the task does not have are 0.
 
     Without a computation graph the parameters themselves are the nodes, and an edge joins two that interact. Without a
     structure they form a chain, and their features are their positions.
@@ -28,14 +62,38 @@ def graph_inputs(task: Task, values: ParameterValues) -> GraphInputs:
         nodes, edges = features, _links(s, d)
         ends = np.column_stack([np.arange(d), np.full(d, -1)])
     facts = np.column_stack([np.log(task.space.sizes), np.eye(3)[task.space.kinds]])
-    return _assembled(_squashed(nodes), edges, np.hstack([_squashed(features), facts]), ends, values)
+    own = _own_names(task)
+    nodes = _aligned(_squashed(nodes), own.nodes, names.nodes)
+    features = _aligned(_squashed(features), own.parameters, names.parameters)
+    return _assembled(nodes, edges, np.hstack([features, facts]), ends, values)
 
 
-def widths_of(task: Task) -> tuple[int, int]:
-    """Return the number of features of a node and of a parameter."""
+def observed(
+    task: Task, values: ParameterValues, n: int, state: NDArray | None = None, statistics: NDArray | None = None
+) -> NDArray[np.float32]:
+    """Return `(n, STATE)` numbers of each value, padded.
+
+    Args:
+      state: `(d,)` a candidate; by default the task's default.
+      statistics: `(c, 2)` what is known of each value; by default nothing.
+    """
+    known = values.state(task.default if state is None else state, task.default)
+    more = np.zeros((len(known), STATE - known.shape[1])) if statistics is None else statistics
+    return padded(np.hstack([known, more]), n).astype(np.float32)
+
+
+def _own_names(task: Task) -> Names:
     s = task.structure
-    width = 2 * (_POSITIONS // 2) if s is None else s.features.shape[1]
-    return (width if s is None or s.graph is None else s.graph.node_features.shape[1]), width + 4
+    own = tuple(f"position {i}" for i in range(2 * (_POSITIONS // 2))) if s is None else tuple(s.feature_names)
+    return Names(own if s is None or s.graph is None else tuple(s.graph.feature_names), own)
+
+
+def _aligned(features: NDArray, own: tuple[str, ...], wanted: tuple[str, ...]) -> NDArray:
+    """Return the columns in the order of the wanted names; zeros for a name that is not there."""
+    place = {name: i for i, name in enumerate(wanted)}
+    aligned = np.zeros((len(features), len(wanted)))
+    aligned[:, [place[name] for name in own]] = features
+    return aligned
 
 
 def _ends(structure: Structure, d: int) -> NDArray:

@@ -36,6 +36,11 @@ class ParameterValues:
         """Return the places in the list of the given values of the given parameters."""
         return self._first[columns] + values.astype(np.int64) * self._bins[columns] // self._space.sizes[columns]
 
+    def index(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the index of the value at each place; of a bin, its first."""
+        columns = self.parameter[places]
+        return -(-self.bin[places] * self._space.sizes[columns] // self._bins[columns])
+
     def state(self, row: NDArray, default: NDArray) -> NDArray[np.float32]:
         """Return `(c, 4)`: 1 for the candidate's value, 1 for the default's; for scales, the step and its length."""
         current, usual = self._is(row), self._is(default)

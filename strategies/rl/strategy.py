@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Moves, Strategy, Task, option
+from bbo_suite import Moves, Strategy, Task, UserError, option
 from bbo_suite.files.pinned import PinnedFile, content
 from bbo_suite.jax_settings import configure_jax
 
@@ -22,11 +22,12 @@ if TYPE_CHECKING:  # JAX takes a second to import: only a run pays for it
     from bbo_suite.tuning.pretraining import Lesson, Progress
 
     from .agent import Agent
-    from .imitation import ImitationLearner
+    from .inputs import Names
     from .neighbours import ChosenNeighbours
     from .policy import Policy
 
-    Training = tuple[ImitationLearner, Lesson]
+
+_IMPATIENCE = 4  # group tests end when they fail for one part in so many of the budget
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class ReinforcementLearning(Strategy):
     graph, segmented recurrent attention carries context over all parameters, decisions for all parameters are made in
     parallel and refined in a second pass, and proximal policy optimization trains the network. Without a declared graph
     the parameters are the nodes, and an edge joins two that interact. Option `pretrained` starts from a policy that
-    `pretrain` trained on other problems of the family. The hyperparameters are ours: the authors published none.
+    `pretrain` trained on other problems. The hyperparameters are ours: the authors published none.
 
     Differences from the publication:
       - The compiler's default is strong, and a candidate consists of too many decisions to learn the worth of each from
@@ -59,10 +60,11 @@ class ReinforcementLearning(Strategy):
       - The network sees how often each value was tried and what it gained, knowledge that transfers between tasks.
       - Attention runs over the parameters, in the order of the space, instead of over the nodes.
 
-    `pretrain` evaluates all proposals, and the policy learns by cross-entropy to choose each with a probability equal
-    to its share in what all of them gain (imitation, see `ImitationLearner`). A search from such a policy trusts it
-    more (`PRETRAINED_BOUND`), and fine-tunes it by PPO. On eight fusion tasks of models that were not used in
-    pre-training, 1,000 evaluations gain 3.1 % with it and 2.1 % without (`results/strategies`).
+    `pretrain` searches training problems by `local`, measures each other value around the best candidate, and the
+    policy learns to prefer what is best there, the more the other value would cost (imitation, see `imitate`). One
+    policy serves several families. A search from it first tries what the policy prefers to the default, in groups that
+    are halved if they do not pay (`GroupTests`); then it goes on as from scratch, but trusts the policy more
+    (`PRETRAINED_BOUND`). `results/transfer` has what that is worth on programs of other models.
 
     A run repeats exactly on one kind of processor only: XLA compiles for its instructions, with others the last digits
     differ, and soon the choices (measured with AVX instead of AVX2: from the 177th of 1,000 candidates on).
@@ -72,41 +74,33 @@ class ReinforcementLearning(Strategy):
     options: ReinforcementOptions
     uses_structure: ClassVar[bool] = True
 
-    def __init__(
-        self, task: Task, budget: int, rng: Generator, options: ReinforcementOptions, training: Training | None = None
-    ) -> None:
+    def __init__(self, task: Task, budget: int, rng: Generator, options: ReinforcementOptions) -> None:
         super().__init__(task, budget, rng, options)
         configure_jax()
         moves = Moves(task.space)
         self._agent, neighbours = None, None
         if len(moves.movable):
             mutation = AdaptiveMutation(moves, rng)
-            self._agent = self._new_agent(mutation, training)
-            neighbours = _chosen_by(self._agent, mutation)
+            self._agent = self._new_agent(mutation)
+            neighbours = _chosen_by(self._agent, mutation, budget // _IMPATIENCE if options.pretrained else 0)
         self._annealing = Annealing(task, budget, rng, options, neighbours)
 
-    def _new_agent(self, mutation: AdaptiveMutation, training: Training | None) -> Agent:
+    def _new_agent(self, mutation: AdaptiveMutation) -> Agent:
         from .agent import Agent
-        from .imitation import ImitationAgent
         from .learner import Learner
         from .ppo import Settings
 
-        size = int(np.clip(self.budget // 20, 10, 100))
-        if training:
-            return ImitationAgent(*training, mutation, size, self.rng)
-        options, policy = self.options, policy_of(self.task, self.options, self.rng)
+        size, options = int(np.clip(self.budget // 20, 10, 100)), self.options
+        policy, names = policy_of(self.task, options, self.rng)
         learner = Learner(policy, Settings(options.clip, options.entropy), options.rate)
-        return Agent(self.task, learner, mutation, size, options.epochs, self.rng)
+        return Agent(self.task, names, learner, mutation, size, options.epochs, self.rng)
 
     def ask(self, n: int) -> NDArray:
         """Return the state if its cost is not known yet, and changes of it that the policy chooses."""
         return self._annealing.ask(n)
 
     def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:
-        """Let the policy learn, then the state move."""
-        cost, changes = self._annealing.split(values)
-        if self._agent is not None and len(changes):
-            self._agent.learn(changes, cost)
+        """Let the policy learn and the state move."""
         self._annealing.tell(configs, values)
 
     def observe(self, configs: NDArray, values: NDArray[np.float64]) -> None:
@@ -129,38 +123,41 @@ class ReinforcementLearning(Strategy):
         out: Path,
         progress: Progress,
     ) -> None:
-        """Train one policy on several problems of one family and write it to `out`."""
+        """Train one policy on several problems, of one or more families, and write it to `out`."""
         configure_jax()
-        from .imitation import ImitationLearner
+        from .demonstrations import demonstrate
+        from .imitation import imitate
+        from .inputs import Names
+        from .learner import random_policy
         from .policy import PRETRAINED_BOUND
         from .serialization import save
-        from .training import shared_widths, train
 
-        shared_widths([lesson.task for lesson in lessons])
-        learner = ImitationLearner(policy_of(lessons[0].task, options, rng, PRETRAINED_BOUND), rng)
+        names, each = Names.of(lesson.task for lesson in lessons), budget // len(lessons)
+        shown = []
+        for number, lesson in enumerate(lessons):
+            if (found := demonstrate(lesson, names, each, rng)) is not None:
+                shown.append(found)
+            progress(each * (number + 1), f"{len(shown)} problems have something to learn")
+        if not shown:
+            raise UserError("local search finds nothing better than the default on these problems; raise --budget")
+        policy = random_policy(*names.widths, rng, PRETRAINED_BOUND)
+        save(imitate(policy, shown, rng, lambda loss: progress(budget, f"loss {loss:.4f}")), names, out)
 
-        def start(lesson: Lesson, budget: int) -> ReinforcementLearning:
-            return cls(lesson.task, budget, rng, options, (learner, lesson))
 
-        train(lessons, start, learner, budget, progress)
-        save(learner.policy, out)
-
-
-def policy_of(task: Task, options: ReinforcementOptions, rng: Generator, bound: float | None = None) -> Policy:
-    """Return a policy for tasks like this one: from a file, or else a random one with a bound of scores."""
-    from .inputs import widths_of
+def policy_of(task: Task, options: ReinforcementOptions, rng: Generator) -> tuple[Policy, Names]:
+    """Return a policy for a task and the names of its features: from a file, or else a random one."""
+    from .inputs import Names
     from .learner import random_policy
-    from .policy import BOUND
     from .serialization import load
 
-    widths = widths_of(task)
     if options.pretrained:
         path, data = content(options.pretrained)
-        return load(data, path, *widths, task.problem)
-    return random_policy(*widths, rng, bound or BOUND)
+        return load(data, path, task)
+    names = Names.of([task])
+    return random_policy(*names.widths, rng), names
 
 
-def _chosen_by(agent: Agent, mutation: AdaptiveMutation) -> ChosenNeighbours:
+def _chosen_by(agent: Agent, mutation: AdaptiveMutation, patience: int) -> ChosenNeighbours:
     from .neighbours import ChosenNeighbours
 
-    return ChosenNeighbours(agent, mutation)
+    return ChosenNeighbours(agent, mutation, agent.group_tests(patience) if patience else None)

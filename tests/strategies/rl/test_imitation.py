@@ -1,39 +1,64 @@
-"""Imitation: the loss against its definition, and what is to be imitated."""
+"""Imitation: what is demonstrated, the loss against its definition, and that it is learned."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bbo_strategies.rl.imitation import cross_entropy, gain_shares
-from bbo_strategies.rl.parameter_values import ParameterValues
+from bbo_strategies.rl.demonstrations import Demonstration, demonstrate
+from bbo_strategies.rl.imitation import imitate, regret
+from bbo_strategies.rl.inputs import Names
+from bbo_strategies.rl.learner import random_policy
 from bbo_strategies.rl.policy import PRETRAINED_BOUND
-from bbo_strategies.rl.ppo import scores
-from bbo_strategies.rl.proposals import log_softmax, proposals_of
-from bbo_strategies.rl.rollout import RolloutBuffer, filled
-from bbo_suite import Space
+from bbo_strategies.rl.ppo import decide
+from bbo_suite import Space, Structure, Task
+from bbo_suite.tuning.pretraining import Lesson
 
 RNG = np.random.default_rng(0)
 
 
-def test_the_loss_is_the_cross_entropy_of_every_batch():
-    space, worth, weights = Space(np.full(12, 3)), RNG.normal(size=36).astype(np.float32), RNG.normal(size=4)
-    buffer, given, wanted = RolloutBuffer(), [], []
-    for n in (2, 3):
-        is_open = np.arange(6 * n) != 4
-        state, configs, kinds = space.sample(1, RNG)[0], space.sample(6 * n, RNG), RNG.integers(0, 3, 6 * n)
-        proposals = proposals_of(configs, state, kinds, is_open, ParameterValues(space))
-        logs = log_softmax(proposals.scores(worth, weights, PRETRAINED_BOUND), is_open)
-        buffer.add(proposals, np.arange(n), logs[:n])
-        buffer.reward(RNG.normal(size=n))
-        own = RNG.random(6 * n) * is_open
-        given.append(own / own.sum())
-        wanted.append(-(given[-1][is_open] * logs[is_open]).sum())
-    data = buffer.padded(5)
-    shares = filled(np.concatenate(given), len(data.open), 0.0)
-    loss = cross_entropy(scores(worth, weights, PRETRAINED_BOUND, data), data, shares)
-    assert loss == pytest.approx(np.mean(wanted), rel=1e-3)
+def lesson(seed=0, d=40):
+    """One feature says which parameters had better have their last value; the others are noise."""
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(d, 3)).astype(np.float32)
+    declared = Structure(np.zeros(d + 1, np.int64), np.empty(0, np.int32), features, tuple("abc"))
+    weights = np.where(features[:, 0] > 0.5, -1.0, 1.0)
+    task = Task("toy/features", Space(np.full(d, 3)), np.zeros(d, np.int64), "seconds", declared)
+    return Lesson(task, 100.0, lambda rows: 100 + rows @ weights), weights
 
 
-def test_shares_are_proportional_to_gains():
-    assert gain_shares(np.array([1.0, 3.0, np.inf, 4.0, 5.0]), 4.0).tolist() == [0.75, 0.25, 0, 0, 0]
-    assert gain_shares(np.array([1.0, np.inf]), np.inf).tolist() == [1, 0]
-    assert not gain_shares(np.array([5.0, np.inf]), 4.0).any()
+def test_the_loss_is_the_weighted_mean_over_values():
+    preferences, best = RNG.normal(size=6).astype(np.float32), np.array([1, 1, 1, 3, 3, 5])
+    weights = np.array([0.5, 0, 2, 0, 1, 0], np.float32)
+    shown = Demonstration(None, None, best, weights)
+    wanted = sum(w * np.log1p(np.exp(preferences[i] - preferences[best[i]])) for i, w in enumerate(weights)) / 3.5
+    assert regret(jnp.asarray(preferences), shown) == pytest.approx(wanted, rel=1e-5)
+
+
+def test_a_demonstration_shows_the_best_values_and_what_the_others_cost():
+    given, weights = lesson()
+    shown = demonstrate(given, Names.of([given.task]), 4000, RNG)
+    best = np.where(weights < 0, 2, 0)
+    assert np.array_equal(shown.best[:120], np.repeat(np.arange(40) * 3 + best, 3))
+    assert not shown.weights[shown.best[:120]].any() and not shown.weights[120:].any()
+    others = np.setdiff1d(np.arange(120), shown.best)
+    gain = -2 * weights[weights < 0].sum()
+    steps = np.abs(others % 3 - np.repeat(best, 3)[others])  # each costs 1
+    assert shown.weights[others] == pytest.approx(np.minimum(steps / gain, 0.03) + 0.003, rel=1e-5)
+
+
+def test_where_nothing_gains_nothing_is_shown():
+    given, _ = lesson()
+    worse = Lesson(given.task, 100.0, lambda rows: 100.0 + rows.sum(axis=1))
+    assert demonstrate(worse, Names.of([given.task]), 200, RNG) is None
+
+
+@pytest.mark.slow
+def test_a_policy_prefers_on_another_task_what_pays():
+    """The tasks share nothing but what their features mean."""
+    lessons, names = [lesson(seed)[0] for seed in range(12)], Names.of([lesson()[0].task])
+    shown = [demonstrate(one, names, 2000, RNG) for one in lessons]
+    policy = imitate(random_policy(*names.widths, RNG, PRETRAINED_BOUND), shown, RNG, lambda _: None)
+    other, weights = lesson(9)
+    unseen = demonstrate(other, names, 2000, RNG)
+    preferences = np.asarray(decide(policy, unseen.graph, unseen.state))[:120].reshape(40, 3)
+    assert np.mean((preferences[:, 2] > preferences[:, 0]) == (weights < 0)) > 0.8

