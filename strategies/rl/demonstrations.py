@@ -41,7 +41,7 @@ def demonstrate(lesson: Lesson, names: Names, budget: int, rng: Generator) -> De
     Half of the budget is for the search. A change that costs as much as the whole search gained would weigh 1; weights
     are cut at 0.03.
     """
-    best, cost = _searched(lesson, max(1, budget // 2), rng)
+    best, cost = _searched(lesson, budget // 2, rng)
     if not cost < lesson.default:
         return None
     task, values = lesson.task, ParameterValues(lesson.task.space)

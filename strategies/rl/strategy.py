@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # JAX takes a second to import: only a run pays for it
     from .policy import Policy
 
 
-_IMPATIENCE = 4  # group tests end when they fail for one part in so many of the budget
+_PATIENCE = 0.25  # group tests end after failures in a row for this share of the budget
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class ReinforcementLearning(Strategy):
         if len(moves.movable):
             mutation = AdaptiveMutation(moves, rng)
             self._agent = self._new_agent(mutation)
-            neighbours = _chosen_by(self._agent, mutation, budget // _IMPATIENCE if options.pretrained else 0)
+            neighbours = _chosen_by(self._agent, mutation, int(_PATIENCE * budget) if options.pretrained else 0)
         self._annealing = Annealing(task, budget, rng, options, neighbours)
 
     def _new_agent(self, mutation: AdaptiveMutation) -> Agent:
@@ -123,7 +123,15 @@ class ReinforcementLearning(Strategy):
         out: Path,
         progress: Progress,
     ) -> None:
-        """Train one policy on several problems, of one or more families, and write it to `out`."""
+        """Train one policy on several problems, of one or more families, and write it to `out`.
+
+        Raises:
+          UserError: a policy to start from is given, or the budget is too small to find anything to learn.
+        """
+        if options.pretrained:
+            raise UserError("rl learns a new policy from all problems at once; pretrain it without pretrained")
+        if budget < 2 * len(lessons):
+            raise UserError(f"rl needs 2 evaluations or more of each problem; raise --budget to {2 * len(lessons)}")
         configure_jax()
         from .demonstrations import demonstrate
         from .imitation import imitate

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bbo_strategies.rl import ReinforcementLearning, ReinforcementOptions
-from bbo_suite import Graph, Space, Structure, Task
+from bbo_suite import Graph, Space, Structure, Task, UserError
 from bbo_suite.files.pinned import PinnedFile
 from bbo_suite.testing import play
 from bbo_suite.tuning.pretraining import Lesson
@@ -77,6 +77,16 @@ def test_pretraining_stays_within_its_budget(tmp_path):
     given = np.random.default_rng(0), ReinforcementOptions(), out, lambda n, _: reported.append(n)
     ReinforcementLearning.pretrain([lesson(1, spent), lesson(2, spent)], 500, *given)
     assert 250 < sum(spent) <= 500 and reported[-1] == 500 and out.exists()
+
+
+@pytest.mark.parametrize(
+    ("budget", "options", "complaint"),
+    [(3, {}, "raise --budget to 4"), (9, {"pretrained": PinnedFile(__file__)}, "without pretrained")],
+)
+def test_impossible_pretraining_is_refused(tmp_path, budget, options, complaint):
+    given = np.random.default_rng(0), ReinforcementOptions(**options), tmp_path / "p.eqx", lambda *_: None
+    with pytest.raises(UserError, match=complaint):
+        ReinforcementLearning.pretrain([lesson(1, []), lesson(2, [])], budget, *given)
 
 
 @pytest.mark.slow
