@@ -9,7 +9,10 @@ from matplotlib.figure import Figure
 
 from . import style
 
-_ORDER = ("oracle", "two-stage", "graybox-model", "model", "graybox", "transfer", "saving", "weight", "fifo", "none")
+_ORDER = (
+    *("oracle", "two-stage", "graybox-model", "model", "graybox", "transfer", "saving", "weight"),
+    *("fifo", "none", "search"),
+)
 """Policies that ship, in the order of their looks."""
 
 
@@ -83,5 +86,6 @@ def budgets(frame: pd.DataFrame) -> Figure:
         handles, names = axes[0, 0].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside right center")
         seeds = frame["seed"].nunique()
-        style.caption(figure, f"Means after day 10; bars from the lowest to the highest of {seeds} fleets.")
+        bars = f"; bars from the lowest to the highest of {seeds} fleets" if seeds > 1 else ""
+        style.caption(figure, f"Means after day 10{bars}.")
         return figure
