@@ -34,7 +34,7 @@ class Annealing(Strategy):
     Every candidate of a batch is a change of the same state (`AdaptiveMutation`), over all parameters in shuffled
     turns, or several changes at random places (`Strength`). Each is accepted or not by the rule of Metropolis, and the
     accepted ones that touch different parameters are merged into the next state, whose cost is measured with the next
-    batch. Those that cost the same as the state are not merged: one of them is taken if nothing else is accepted. If
+    batch. Where most changes cost nothing, those are not merged: one of them is taken if nothing else is accepted. If
     the merged state is refused, half as many changes are merged next time; if it is accepted, twice as many. With a
     batch of one this is plain annealing.
 
@@ -127,8 +127,9 @@ class Annealing(Strategy):
         """
         chosen = np.flatnonzero(np.isfinite(values) if accepted is None else accepted)
         chosen = chosen[np.argsort(values[chosen], kind="stable")]
-        better = chosen[values[chosen] != cost]
-        chosen = better if len(better) else chosen[:1]  # changes without effect would pile up in the state
+        if self._neighbours.sparse:  # many changes without effect would pile up in the state
+            effective = chosen[values[chosen] != cost]
+            chosen = effective if len(effective) else chosen[:1]
         if not len(chosen) and np.isinf(self.cost) and len(configs):
             self.state = configs[self.rng.integers(len(configs))].copy()  # all have failed so far: take a random step
         if accepted is None or cost > self.cost:  # from a base that was refused, only the best change can be taken

@@ -35,6 +35,11 @@ class Neighbours(ABC):
         """True if costs differ by many orders of magnitude: their logarithms are compared, and `scale` is of these."""
         return False
 
+    @property
+    def sparse(self) -> bool:
+        """False if it is known that most changes have an effect."""
+        return True
+
     @abstractmethod
     def draw(self, state: NDArray, n: int) -> NDArray:
         """Return up to `n` changes of a `(d,)` state, `(k, d)`; they count as proposed."""
@@ -88,6 +93,11 @@ class RandomNeighbours(Neighbours):
     def logarithmic(self) -> bool:
         """True if a change has multiplied the cost by a million."""
         return self._differences.logarithmic
+
+    @property
+    def sparse(self) -> bool:
+        """True if at least half of the single changes cost nothing, and until the cost of one is known."""
+        return self.strength.is_sparse
 
     @property
     def drawn(self) -> int:

@@ -37,6 +37,11 @@ class Strength:
         self._tail = tail / tail.sum()
 
     @property
+    def is_sparse(self) -> bool:
+        """True if at least half of the single changes cost nothing, and until the cost of one is known."""
+        return 2 * self._idle >= self._single
+
+    @property
     def shares(self) -> NDArray[np.float64]:
         """The shares of the numbers; before anything gained they follow the power law."""
         gains, trials = self._credit.gains, self._credit.trials
@@ -49,7 +54,7 @@ class Strength:
 
     def draw(self, n: int) -> NDArray[np.int64]:
         """Return the numbers of changes of `n` candidates."""
-        if 2 * self._idle < self._single:
+        if not self.is_sparse:
             return np.ones(n, np.int64)
         return self._numbers[np.searchsorted(np.cumsum(self.shares)[:-1], self._rng.random(n))]
 

@@ -48,6 +48,11 @@ class ModelNeighbours(Neighbours):
         return self._random.logarithmic
 
     @property
+    def sparse(self) -> bool:
+        """True if at least half of the random single changes cost nothing, and until the cost of one is known."""
+        return self._random.sparse
+
+    @property
     def scores(self) -> dict[str, float]:
         """The cross-validated score of each regressor."""
         return self._ensemble.scores
