@@ -20,6 +20,7 @@ PRESETS: Mapping[str, str] = {
     "deepcuts": "ranked_enumeration:DeepCuts",
     "flextensor": "learned_direction:FlexTensor",
     "halide": "beam_search:Halide",
+    "ils-px": "iterated_local_search:IlsPx",
     "pet": "block_search:Pet",
     "taso": "best_first:Taso",
     "tensor-comprehensions": "genetic:TensorComprehensions",

@@ -16,7 +16,7 @@ from bbo_suite.conformance.toy_tasks import chain, described, spaces, uneven
 from bbo_suite.registry import Registry
 from bbo_suite.testing import play, start
 
-CHEAP = {"tensor-comprehensions", "taso", "halide", "pet", "deepcuts"}
+CHEAP = {"tensor-comprehensions", "taso", "halide", "pet", "deepcuts", "ils-px"}
 NAMES = [f"published:{name}" for name in PRESETS]
 MARKED = [pytest.param(f"published:{n}", marks=[] if n in CHEAP else [pytest.mark.slow]) for n in PRESETS]
 
@@ -59,6 +59,10 @@ def test_show_says_what_is_reproduced_and_where_each_default_comes_from(name):
         ("chameleon", "steps along ordered parameters, and testing/task has none; use it on tasks of tile, flags, "),
         ("halide", "needs the computation graph that parameters decide on, and testing/task declares none; use it on "),
         ("pet", "needs the computation graph that parameters decide on, and testing/task declares none; use it on "),
+        (
+            "ils-px",
+            "needs the declared interactions of parameters, and testing/task declares none; use annealing",
+        ),
         ("deepcuts", "estimate of their parts, and testing/task declares none; use it on tasks of fusion, layout or "),
     ],
 )

@@ -1,0 +1,141 @@
+"""Iterated local search with partition crossover on the declared graph of interactions."""
+
+from __future__ import annotations
+
+from collections.abc import Generator as Steps
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from bbo_suite import Structure, Task, UserError, option
+
+from .planned import Planned
+from .single_changes import SingleChanges
+
+Measured = tuple[NDArray, NDArray[np.float64]]
+Search = Steps[NDArray, Measured, Measured]
+"""Yields `(n, d)` candidates, is sent them with their `(n,)` costs, and returns one row with its cost."""
+
+_ATTEMPTS = 100
+
+
+@dataclass(frozen=True)
+class IlsPxOptions:
+    """Options of `published:ils-px`."""
+
+    kick: int = option(10, "parameters that a kick changes (ours)", low=1, high=10_000)
+
+
+class IlsPx(Planned):
+    """Iterated local search with partition crossover, in the style of Whitley's line of work (Whitley et al. 2009).
+
+    Reproduced, from the papers: climb by single changes; kick a few parameters; climb again, and try only parameters
+    that changed or that interact with one that changed; then cross the old and the new optimum. The parameters in which
+    they differ fall into components that no interaction joins, and the better of each component is taken.
+
+    Different here: a component's gain is not computed but measured, with one candidate each, and so is the mixture.
+
+    Not reproduced: the costs of terms, from which the papers know the gain of every change without a measurement.
+    """
+
+    Options: ClassVar[type] = IlsPxOptions
+    uses_structure: ClassVar[bool] = True
+    options: IlsPxOptions
+
+    def __init__(self, task: Task, budget: int, rng: Generator, options: IlsPxOptions) -> None:
+        if task.structure is None:
+            what = "needs the declared interactions of parameters"
+            raise UserError(f"published:ils-px {what}, and {task.problem} declares none; use annealing there")
+        super().__init__(task, budget, rng, options)
+        self._structure, self._changes = task.structure, SingleChanges(task.space)
+        self._search: Steps[NDArray, Measured, None] | None = None
+        self._measured: Measured = (self._left[:0], np.empty(0))
+
+    def plan(self) -> NDArray:
+        """Return what the search measures next; none when every candidate was proposed."""
+        try:
+            if self._search is None:
+                self._search = self._steps(*self._measured)
+                return next(self._search)
+            return self._search.send(self._measured)
+        except StopIteration:
+            return self._measured[0][:0]
+
+    def learn(self, configs: NDArray, values: NDArray[np.float64]) -> None:
+        """Keep the costs for the search."""
+        self._measured = configs, values
+
+    def _steps(self, rows: NDArray, costs: NDArray[np.float64]) -> Steps[NDArray, Measured, None]:
+        best = yield from self._climb((rows[:1], costs[:1]), self.moves.movable)
+        while len(kicked := self._kicked(best[0])):
+            state = yield kicked
+            found = yield from self._climb(state, self._near(np.flatnonzero(state[0][0] != best[0][0])))
+            best = yield from self._cross(best, found)
+
+    def _kicked(self, row: NDArray) -> NDArray:
+        """Return one new candidate with several random changes."""
+        count = np.array([min(self.options.kick, max(1, len(self.moves.movable)))])
+        for _ in range(_ATTEMPTS):
+            if len(kicked := self.new(self.moves.mutate(row, count, self.rng))):
+                return kicked
+        return self.random(1)
+
+    def _climb(self, state: Measured, columns: NDArray[np.int64]) -> Search:
+        """Set one parameter after another to its best value, until no change of those that may gain does."""
+        waiting = dict.fromkeys(self.rng.permutation(columns).tolist())
+        while waiting:
+            column = next(iter(waiting))
+            del waiting[column]
+            if len(children := self.new(self._changes.of(state[0][0], np.array([column])))):
+                better = _best(state, (yield children))
+                if better is not state:
+                    changed = np.flatnonzero(better[0][0] != state[0][0])
+                    waiting.update(dict.fromkeys(self.rng.permutation(self._near(changed)).tolist()))
+                    state = better
+        return state
+
+    def _near(self, columns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the movable parameters that are among some or interact with one of them."""
+        starts, others = self._structure.starts, self._structure.neighbours
+        near = np.concatenate([columns, *(others[starts[i] : starts[i + 1]] for i in columns)])
+        return np.intersect1d(near, self.moves.movable)
+
+    def _cross(self, best: Measured, found: Measured) -> Search:
+        """Measure each component of the new optimum in the old one, then all that gain together."""
+        masks = components(self._structure, best[0][0] != found[0][0])
+        winner = _best(best, found)
+        if len(masks) > 1 and len(rows := self._mixtures(best[0], found[0], masks)):
+            rows, costs = yield rows
+            winner, gains = _best(winner, (rows, costs)), rows[costs < best[1][0]]
+            mixed = np.where((gains != best[0]).any(axis=0), found[0], best[0])
+            if len(mixed := self._mixtures(mixed, mixed, np.zeros((1, mixed.shape[1]), bool))):
+                winner = _best(winner, (yield mixed))
+        return winner
+
+    def _mixtures(self, best: NDArray, found: NDArray, masks: NDArray[np.bool_]) -> NDArray:
+        """Return the new and allowed ones of the candidates that take some parameters from another."""
+        rows = np.where(masks, found, best)
+        return self.new(rows[self.task.space.allowed(rows)])
+
+
+def components(structure: Structure, differs: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return `(c, d)` the components into which `(d,)` parameters fall that differ, by the interactions among them."""
+    places = np.flatnonzero(differs)
+    d, ones = len(differs), np.ones(len(structure.neighbours))
+    links = csr_array((ones, structure.neighbours, structure.starts), shape=(d, d))
+    count, labels = connected_components(links[places][:, places], directed=False)
+    masks = np.zeros((count, d), bool)
+    masks[labels, places] = True
+    return masks
+
+
+def _best(state: Measured, measured: Measured) -> Measured:
+    """Return the cheapest measured row with its cost if it is cheaper than the state, else the state."""
+    rows, costs = measured
+    place = int(np.argmin(costs))
+    return (rows[place : place + 1], costs[place : place + 1]) if costs[place] < state[1][0] else state
