@@ -1,6 +1,6 @@
 """What searches that know costs only reach on joint tasks, and what a perfect classifier of changes would add.
 
-    python results/models/mbo/study.py unseen      # gains.csv: ten programs that chose no setting, one seed
+    python results/models/mbo/study.py unseen      # gains.csv: ten programs that chose no setting, three seeds
     python results/models/mbo/study.py training    # gains.csv: the tasks on which designs were chosen
     python results/models/mbo/study.py families    # families.csv: nine families, ten seeds, 1,000 evaluations
     python results/models/mbo/study.py long        # the same tasks with 10,000 evaluations
@@ -137,8 +137,10 @@ def wanted(part: str) -> Iterator[tuple[str, str, int, int]]:
         for seed in range(10):
             yield from ((name, strategy, 10_000, seed) for name in chosen for strategy in SEARCHES[:-1])
     elif part == "unseen":
-        for strategy in ("annealing", "evolution", "local", "joint", PEER, "mbo"):
-            yield from ((name, strategy, 10_000, 0) for name in UNSEEN)
+        for seed in range(3):
+            for strategy in ("annealing", "evolution", "local", PEER):
+                yield from ((name, strategy, 10_000, seed) for name in UNSEEN)
+        yield from ((name, "joint", 10_000, 0) for name in UNSEEN)
     else:
         for seed in range(4):
             for strategy in ("annealing", "evolution", "local", "mbo"):
