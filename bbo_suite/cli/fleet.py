@@ -186,7 +186,7 @@ def _table(found: list[dict[str, Any]]) -> None:
 def _cells(run: dict[str, Any]) -> dict[str, str]:
     ratio, recovery, regret = run["savings_over_cost"], run["days_to_recover"], run["regret"]
     return {
-        "strategy": run["policy"],
+        "policy": run["policy"],
         "budget a day": f"{run['budget']:,.0f}",
         "seed": str(run["seed"]),
         "live kernels": f"{run['live']:,}",

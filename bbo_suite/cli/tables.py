@@ -18,7 +18,7 @@ from ..store.remeasured import ROUNDS
 
 _SPARE = ("evaluation s", "strategy s", "failed", "unique", "default", "best", "evaluations", "seed")
 """The columns of the summary that are left out on a narrow terminal, in this order."""
-_TEXTS = ("problem", "strategy", "study", "problems", "strategies", "last change (UTC)")
+_TEXTS = ("problem", "strategy", "policy", "study", "problems", "strategies", "last change (UTC)")
 """The columns of text, which may be wrapped; others hold numbers."""
 
 
