@@ -94,6 +94,8 @@ def run(task_id: str, strategy: str, budget: int, seed: int) -> dict[str, object
 
     parts = (lambda configs: problem.evaluate_parts(configs).parts) if strategy == "graybox" else None
     default = float(problem.evaluate(problem.default[None]).values[0])
+    if parts and parts(problem.default[None]) is None:
+        raise UserError(f"{task_id} tells no costs of parts: {strategy} does not run")
     begin = time.process_time()
     search = start(Registry().strategy(strategy), task.space, budget, seed, task.structure, task.default)
     costs = np.concatenate([values for _, values in play(search, cost, BATCH, parts)])
