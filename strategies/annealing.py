@@ -34,9 +34,9 @@ class Annealing(Strategy):
     Every candidate of a batch is a change of the same state (`AdaptiveMutation`), over all parameters in shuffled
     turns, or several changes at random places (`Strength`). Each is accepted or not by the rule of Metropolis, and the
     accepted ones that touch different parameters are merged into the next state, whose cost is measured with the next
-    batch. Where most changes cost nothing, those are not merged: one of them is taken if nothing else is accepted. If
-    the merged state is refused, half as many changes are merged next time; if it is accepted, twice as many. With a
-    batch of one this is plain annealing.
+    batch. Where most changes cost nothing, changes without effect are not merged: one of them is taken if nothing else
+    is accepted. If the merged state is refused, half as many changes are merged next time; if it is accepted, twice as
+    many. With a batch of one this is plain annealing.
 
     The temperature falls geometrically over the budget, from a multiple of the median cost difference of the first
     changes, without those that have no effect. If the budget allows fewer than 10 turns of all parameters, there is no

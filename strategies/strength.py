@@ -19,8 +19,8 @@ class Strength:
 
     Where most changes cost nothing, few gain and those gain much, as in tasks of thousands of parameters, single
     changes do not get through all parameters: a candidate with many changes tests them at once. Everywhere else a
-    single change is best, so there are no others if less than half of the single changes cost nothing. Else the share
-    of each number follows the square of what its candidates gained; at first, and for a tenth of the candidates always,
+    single change is best. So there are only single changes if less than half of them cost nothing. Else the share of
+    each number follows the square of what its candidates gained; at first, and for a tenth of the candidates always,
     the shares fall with the number as a power law (Doerr et al. 2017, "Fast genetic algorithms").
 
     Args:

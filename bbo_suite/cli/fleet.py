@@ -17,20 +17,6 @@ if TYPE_CHECKING:
     from ..fleet.study import FleetStudy
     from ..registry import LibraryLoader, Registry
 
-_POLICIES = (
-    "oracle",
-    "none",
-    "fifo",
-    "weight",
-    "saving",
-    "search",
-    "transfer",
-    "graybox",
-    "model",
-    "graybox-model",
-    "two-stage",
-)
-
 
 @app.command()
 def fleet(
@@ -103,7 +89,10 @@ def _study(
     from ..runs.study_name import check_name
 
     settings = parse(FleetSettings, key_values(options or []), "the fleet")
-    chosen = {name: registry.policy(name) for name in policies or _POLICIES}
+    known = sorted(
+        registry.policies(), key=lambda name: (name != "oracle", name)
+    )  # its savings give the regret of others
+    chosen = {name: registry.policy(name) for name in policies or known}
     amounts = budgets or [8640.0]
     if study is None:
         text = json.dumps([kernels, str(settings), sorted(chosen), amounts, days, list(seeds)])

@@ -114,7 +114,7 @@ def piloted(task: str) -> dict[str, object]:
     row["parameters"] = size
     if not (2_000 if task.startswith("joint") else LEAST) <= size <= MOST:
         return row | {"taken": False, "reason": "size"}
-    gains = {name: float(run(task, name, BUDGETS[-1], PILOT_SEED)["gain"]) for name in PILOT}  # type: ignore[arg-type]
+    gains = {name: float(run(task, name, BUDGETS[-1], PILOT_SEED)["gain"]) for name in PILOT}
     best = max(gains.values())
     near = sum(gain >= NEAR * best for gain in gains.values())
     reason = "gain" if best < LEAST_GAIN else "no spread" if 2 * near > len(PILOT) else ""

@@ -25,6 +25,7 @@ from bbo_strategies.published.presets import PRESETS
 from bbo_suite import UserError
 from bbo_suite.core.knowledge import Knowledge, flags
 from bbo_suite.registry import Registry
+from bbo_suite.store import seed_columns
 from bbo_suite.testing import play, start
 
 HERE = Path(__file__).parent
@@ -90,22 +91,6 @@ def run(task_id: str, search: str, budget: int, seed: int) -> dict[str, object]:
     return {**row, "gain": 100 * (default / min(best, default) - 1), "own_ms": 1000 * own}
 
 
-def stored() -> pd.DataFrame:
-    """Return one row for each stored run."""
-    if not FILE.exists():
-        return pd.DataFrame(columns=[*KEY, "own_ms", "gain"])
-    return (
-        pd.read_csv(FILE).melt([*KEY[:-1], "own_ms"], var_name="seed", value_name="gain").dropna().astype({"seed": int})
-    )
-
-
-def store(runs: pd.DataFrame) -> None:
-    """Write all runs."""
-    table = runs.pivot(index=KEY[:-1], columns="seed", values="gain")
-    table.insert(0, "own_ms", runs.groupby(KEY[:-1])["own_ms"].median().map("{:.2g}".format))
-    table.to_csv(FILE, float_format="%.4g")
-
-
 def missing(
     seeds: int, budgets: list[int], searches: Iterable[str], known: pd.DataFrame
 ) -> Iterator[tuple[str, str, int, int]]:
@@ -119,7 +104,7 @@ def missing(
 
 def make(seeds: int, budgets: list[int], searches: Iterable[str]) -> None:
     """Make the runs that are missing, and add each to `runs.csv` at once; a search may refuse a task."""
-    known, refused = stored(), set[tuple[str, str]]()
+    known, refused = seed_columns.read(FILE, KEY[:-1]), set[tuple[str, str]]()
     for task, search, budget, seed in missing(seeds, budgets, searches, known):
         if (task, search) in refused:
             continue
@@ -130,7 +115,7 @@ def make(seeds: int, budgets: list[int], searches: Iterable[str]) -> None:
             print(error, flush=True)
             continue
         known = pd.concat([known, pd.DataFrame([row])]) if len(known) else pd.DataFrame([row])
-        store(known)
+        seed_columns.write(FILE, KEY[:-1], known)
         print(f"{task}  {search}  {budget}  {seed}: {row['gain']:.2f} %", flush=True)
 
 
@@ -203,7 +188,7 @@ def main(
     """Make the runs, the tables and the figure."""
     if not tables:
         make(seeds, budget or [200, 1000], only or SEARCHES)
-    runs = stored()
+    runs = seed_columns.read(FILE, KEY[:-1])
     levels = {name: knowledge(name) for name in SEARCHES}
     names = [name for name in SEARCHES if name not in {switch.without for switch in SWITCHES} - {"autotvm"}]
     apart = [

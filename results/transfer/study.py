@@ -27,6 +27,7 @@ from bbo_suite.core.knowledge import Knowledge, flags
 from bbo_suite.files.cache import cache_folder
 from bbo_suite.files.pinned import PinnedFile
 from bbo_suite.registry import Registry
+from bbo_suite.store import seed_columns
 from bbo_suite.testing import play, start
 from bbo_suite.tuning.pretraining import pretrain
 
@@ -124,22 +125,6 @@ def run(task_id: str, strategy: str, budget: int, seed: int, files: dict[str, Pa
     return {**row, "gain": 100 * (values[0] / values.min() - 1), "own_ms": 1000 * own}
 
 
-def stored() -> pd.DataFrame:
-    """Return one row for each stored run."""
-    if not FILE.exists():
-        return pd.DataFrame(columns=[*KEY, "own_ms", "gain"])
-    return (
-        pd.read_csv(FILE).melt([*KEY[:-1], "own_ms"], var_name="seed", value_name="gain").dropna().astype({"seed": int})
-    )
-
-
-def store(runs: pd.DataFrame) -> None:
-    """Write all runs."""
-    table = runs.pivot(index=KEY[:-1], columns="seed", values="gain")
-    table.insert(0, "own_ms", runs.groupby(KEY[:-1])["own_ms"].median().map("{:.2g}".format))
-    table.to_csv(FILE, float_format="%.4g")
-
-
 def missing(seeds: int, known: pd.DataFrame) -> Iterator[tuple[str, str, int, int]]:
     """Yield the runs that are not known, task by task: runs of one task share compiled code."""
     done = set(known[KEY].itertuples(index=False, name=None)) if len(known) else set()
@@ -153,11 +138,11 @@ def missing(seeds: int, known: pd.DataFrame) -> Iterator[tuple[str, str, int, in
 
 def make(seeds: int) -> None:
     """Make the runs that are missing, and add each to `runs.csv` at once."""
-    known, files = stored(), learn()
+    known, files = seed_columns.read(FILE, KEY[:-1]), learn()
     for key in missing(seeds, known):
         row = run(*key, files)
         known = pd.concat([known, pd.DataFrame([row])]) if len(known) else pd.DataFrame([row])
-        store(known)
+        seed_columns.write(FILE, KEY[:-1], known)
         print(*key, f"{row['gain']:.2f} %", flush=True)
 
 
@@ -220,7 +205,7 @@ def main(
         return
     if not only_tables:
         make(seeds)
-    runs = stored()
+    runs = seed_columns.read(FILE, KEY[:-1])
     wins = tables(runs)
     wins.to_csv(HERE / "wins.csv", index=False, float_format="%.4g")
     draw(runs, wins)
