@@ -50,7 +50,7 @@ class Switch(NamedTuple):
 
 
 SEARCHES: dict[str, tuple[str, dict[str, object]]] = {
-    **{name: (f"published:{name}", {}) for name in PRESETS if name != "ils-px"},
+    **{name: (f"published:{name}", {}) for name in PRESETS},
     "autotvm without model": ("published:autotvm", {"model": False}),
     "ansor without model": ("published:ansor", {"model": False}),
     "adatune with fixed share": ("published:adatune", {"adaptive": False}),

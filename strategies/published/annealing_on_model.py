@@ -13,7 +13,7 @@ from bbo_suite import Moves, Space, Task, option
 
 from .best_found import BestFound
 from .model_search import ModelSearch
-from .surrogate import Scores, Surrogate, ranks
+from .surrogate import Surrogate, ranks
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,17 @@ class Chains:
         self._points = space.sample(options.chains, rng)
         self._values = np.zeros(options.chains)  # a candidate that was never scored counts as the median
 
-    def explore(self, scores: Scores, best: BestFound) -> None:
+    def explore(self, surrogate: Surrogate, best: BestFound) -> None:
         """Change a random parameter of each chain by turns; the temperature falls from 1 to 0 on a line."""
-        self._values, last = scores(self._points), 0
+        leaves, every, last = surrogate.leaves(self._points), np.arange(len(self._points)), 0
+        self._values = surrogate.scores(leaves)
         best.add(self._points, self._values)
         for step in range(self._options.steps):
             moved = self.moved()
-            found = scores(moved)
-            self.accept(moved, found, np.arange(len(moved)), 1 - step / self._options.steps)
+            after = surrogate.leaves_after(self._points, leaves, moved)
+            found = surrogate.scores(after)
+            accepted = self.accept(moved, found, every, 1 - step / self._options.steps)
+            np.copyto(leaves, after, where=accepted)
             last = step if best.add(moved, found) else last
             if step - last >= self._options.patience:
                 break
@@ -52,13 +55,16 @@ class Chains:
         """Return `(c, d)` changes of the chains' candidates."""
         return self._moves.mutate(self._points, np.ones(len(self._points), np.int64), self._rng)
 
-    def accept(self, moved: NDArray, found: NDArray[np.float64], chains: NDArray[np.int64], heat: float) -> None:
-        """Let `(k,)` chains go on from `(k, d)` changes, by AutoTVM's rule of acceptance."""
+    def accept(
+        self, moved: NDArray, found: NDArray[np.float64], chains: NDArray[np.int64], heat: float
+    ) -> NDArray[np.bool_]:
+        """Let `(k,)` chains go on from `(k, d)` changes, by AutoTVM's rule; return which `(k,)` do."""
         gains = (found - self._values[chains]) / (heat + 1e-5)
         accepted = self._rng.random(len(found)) < np.exp(np.minimum(gains, 1.0))
         chains = chains[accepted]
         self._points, self._values = self._points.copy(), self._values.copy()
         self._points[chains], self._values[chains] = moved[accepted], found[accepted]
+        return accepted
 
 
 class AutoTvm(ModelSearch):
@@ -93,7 +99,7 @@ class AutoTvm(ModelSearch):
 
     def explore(self, best: BestFound) -> None:
         """Anneal the chains."""
-        self._chains.explore(self.surrogate.predict, best)
+        self._chains.explore(self.surrogate, best)
 
     def _changes(self) -> NDArray:
         """Return a new change of as many chains as a plan has candidates."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -17,9 +18,6 @@ from .compiled import compiled
 _MOST, _GROWTH = 2000, 1.25
 _FEATURES = 30
 """The least number of parameters that a split chooses from."""
-
-Scores = Callable[[NDArray], NDArray[np.float64]]
-"""Takes `(n, d)` candidates and returns `(n,)` predictions; large is good."""
 
 Target = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 """Takes `(n,)` costs and returns what is to be predicted; large is good."""
@@ -53,6 +51,7 @@ class Surrogate:
         self.costs = np.empty(0)
         self._new, self._known = 0, 0
         self._trees: Trees | None = None
+        self._readers = np.empty(0, np.int64), np.zeros(len(space) + 1, np.int64)
         self._weights = 1.0, 0.0
 
     @property
@@ -76,17 +75,38 @@ class Surrogate:
         seed, share = int(self._rng.integers(2**31)), max(0.1, min(1.0, _FEATURES / x.shape[1]))
         model = GradientBoostingRegressor(learning_rate=0.3, max_depth=3, max_features=share, random_state=seed)
         model.fit(x, y)
-        self._trees = trees_of(list(model.estimators_[:, 0]))
+        self._grow(list(model.estimators_[:, 0]))
         self._weights = model.learning_rate, float(model.init_.constant_[0, 0])
+
+    def _grow(self, estimators: list[Any]) -> None:
+        """Keep the fitted trees, and for each parameter the trees that read it."""
+        self._trees = trees_of(estimators)
+        tree = np.searchsorted(self._trees.roots, np.arange(len(self._trees.feature)), side="right") - 1
+        reads = np.unique(np.column_stack([self._trees.feature, tree])[self._trees.feature >= 0], axis=0)
+        starts = np.searchsorted(reads[:, 0], np.arange(self.rows.shape[1] + 1))
+        self._readers = np.ascontiguousarray(reads[:, 1]), starts
 
     def predict(self, configs: NDArray) -> NDArray[np.float64]:
         """Return the `(n,)` predictions of candidates."""
-        rate, base = self._weights
-        return base + rate * self._sums(configs)[0]
+        return self.scores(self.leaves(configs))
 
-    def _sums(self, configs: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def leaves(self, configs: NDArray) -> NDArray[np.float64]:
+        """Return the `(t, n)` values of the leaves that candidates reach in each tree."""
         assert self._trees is not None
-        return _predictions(self._trees, np.ascontiguousarray(configs))
+        return _leaves(self._trees, np.ascontiguousarray(configs))
+
+    def leaves_after(self, configs: NDArray, leaves: NDArray[np.float64], changed: NDArray) -> NDArray[np.float64]:
+        """Return the leaves of changed candidates: only trees that read a changed parameter are walked again."""
+        assert self._trees is not None
+        places = np.divmod(
+            np.flatnonzero(changed != configs), changed.shape[1]
+        )  # faster than nonzero in two dimensions
+        return _leaves_after(self._trees, *self._readers, leaves.copy(), np.ascontiguousarray(changed), *places)
+
+    def scores(self, leaves: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the `(n,)` predictions of candidates that reach `(t, n)` leaves."""
+        rate, base = self._weights
+        return base + rate * leaves.sum(axis=0)
 
 
 class ForestSurrogate(Surrogate):
@@ -97,37 +117,53 @@ class ForestSurrogate(Surrogate):
 
         seed, features = int(self._rng.integers(2**31)), min(10, x.shape[1])
         model = RandomForestRegressor(n_estimators=10, max_features=features, random_state=seed).fit(x, y)
-        self._trees = trees_of(model.estimators_)
+        self._grow(model.estimators_)
         self._best = float(y.max())
 
     def moments(self, configs: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the `(n,)` means and standard deviations of what the trees predict."""
-        assert self._trees is not None
-        count = len(self._trees.roots)
-        sums, squares = self._sums(configs)
-        means = sums / count
-        return means, np.sqrt(np.maximum(squares / count - means**2, 0.0))
+        """Return the `(n,)` means and standard deviations of what the trees predict for candidates."""
+        return _moments(self.leaves(configs))
 
-    def predict(self, configs: NDArray) -> NDArray[np.float64]:
-        """Return the `(n,)` expected improvements of candidates (Mockus 1975)."""
+    def scores(self, leaves: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the `(n,)` expected improvements of candidates that reach `(t, n)` leaves (Mockus 1975)."""
         from scipy.stats import norm
 
-        means, deviations = self.moments(configs)
+        means, deviations = _moments(leaves)
         gains = means - self._best
         z = gains / np.where(deviations > 0, deviations, 1.0)
         return np.where(deviations > 0, gains * norm.cdf(z) + deviations * norm.pdf(z), np.maximum(gains, 0.0))
 
 
+def _moments(leaves: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    means = leaves.sum(axis=0) / len(leaves)
+    return means, np.sqrt(np.maximum((leaves**2).sum(axis=0) / len(leaves) - means**2, 0.0))
+
+
 @compiled()
-def _predictions(trees: Trees, rows: NDArray) -> tuple[NDArray, NDArray]:
-    """Return the `(n,)` sums of what the trees predict for `(n, d)` candidates, and of its squares."""
-    sums, squares = np.zeros(len(rows)), np.zeros(len(rows))
+def _leaf(trees: Trees, root: int, row: NDArray) -> float:
+    node = root
+    while trees.feature[node] >= 0:
+        is_left = row[trees.feature[node]] <= trees.threshold[node]
+        node = trees.left[node] if is_left else trees.right[node]
+    return trees.value[node]
+
+
+@compiled()
+def _leaves(trees: Trees, rows: NDArray) -> NDArray:
+    """Return the `(t, n)` values of the leaves that `(n, d)` candidates reach."""
+    leaves = np.empty((len(trees.roots), len(rows)))
     for i in range(len(rows)):
-        for root in trees.roots:
-            node = root
-            while trees.feature[node] >= 0:
-                is_left = rows[i, trees.feature[node]] <= trees.threshold[node]
-                node = trees.left[node] if is_left else trees.right[node]
-            sums[i] += trees.value[node]
-            squares[i] += trees.value[node] ** 2
-    return sums, squares
+        for k in range(len(trees.roots)):
+            leaves[k, i] = _leaf(trees, trees.roots[k], rows[i])
+    return leaves
+
+
+@compiled()
+def _leaves_after(
+    trees: Trees, readers: NDArray, starts: NDArray, leaves: NDArray, rows: NDArray, changed: NDArray, columns: NDArray
+) -> NDArray:
+    """Set, in place, the leaves of each tree that reads parameter `columns[k]` of candidate `changed[k]`."""
+    for i, column in zip(changed, columns):  # noqa: B905 - numba knows no strict
+        for k in readers[starts[column] : starts[column + 1]]:
+            leaves[k, i] = _leaf(trees, trees.roots[k], rows[i])
+    return leaves

@@ -14,8 +14,8 @@ from bbo_strategies.published.clusters import representatives
 from bbo_strategies.published.planned import fitness
 from bbo_strategies.published.single_changes import SingleChanges
 from bbo_strategies.published.steps import Steps
-from bbo_strategies.published.surrogate import Surrogate, ranks
-from bbo_suite import Graph, Space, choice, permutation, product, scale
+from bbo_strategies.published.surrogate import ForestSurrogate, Surrogate, ranks
+from bbo_suite import Graph, Moves, Space, choice, permutation, product, scale
 from bbo_suite.conformance.toy_tasks import chain, spaces, uneven
 from bbo_suite.registry import Registry
 from bbo_suite.testing import play, start
@@ -54,6 +54,17 @@ def test_fitness_is_the_speed_relative_to_the_best(costs):
     assert fitness(np.array(costs)) == pytest.approx([1, 0.5, 0])
     assert fitness(np.array([-1.0, 0.0])) == pytest.approx([1, 0.5])
     assert (fitness(np.full(3, np.inf)) == 0).all()
+
+
+@pytest.mark.parametrize("kind", [Surrogate, ForestSurrogate])
+def test_only_trees_that_read_a_changed_parameter_are_walked_again(kind: type[Surrogate]):
+    space, rng = Space(np.full(60, 4)), np.random.default_rng(0)
+    surrogate, rows = kind(space, ranks, rng), space.sample(200, rng)
+    surrogate.learn(rows, uneven(rows))
+    changed = Moves(space).mutate(rows, rng.integers(0, 4, len(rows)), rng)
+    after = surrogate.leaves_after(rows, surrogate.leaves(rows), changed)
+    np.testing.assert_array_equal(after, surrogate.leaves(changed))
+    assert not np.array_equal(after, surrogate.leaves(rows))
 
 
 def test_a_surrogate_predicts_what_scikit_learn_does_and_ranks_candidates():
