@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from bbo_suite import Structure, Task, UserError, option
+from bbo_suite import Structure, Task, option
 
+from .needs import structure_of
 from .planned import Planned
 from .single_changes import SingleChanges
 
@@ -48,11 +49,9 @@ class IlsPx(Planned):
     options: IlsPxOptions
 
     def __init__(self, task: Task, budget: int, rng: Generator, options: IlsPxOptions) -> None:
-        if task.structure is None:
-            what = "needs the declared interactions of parameters"
-            raise UserError(f"published:ils-px {what}, and {task.problem} declares none; use annealing there")
+        self._structure = structure_of(task, "published:ils-px")
         super().__init__(task, budget, rng, options)
-        self._structure, self._changes = task.structure, SingleChanges(task.space)
+        self._changes = SingleChanges(task.space)
         self._search: Steps[NDArray, Measured, None] | None = None
         self._measured: Measured = (self._left[:0], np.empty(0))
 

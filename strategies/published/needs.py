@@ -1,12 +1,13 @@
-"""What a search needs that not every task declares: order, a graph or a model. The message names tasks that do."""
+"""What a search needs that not every task declares: order, structure, a graph, a model. Messages name tasks that do."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from bbo_suite import Decomposition, Graph, Kind, Moves, Task, UserError
+from bbo_suite import Decomposition, Graph, Kind, Moves, Structure, Task, UserError
 
 ORDERED = ("tile", "flags", "kernel", "gcc", "halide", "recorded", "scratchpad", "xla-tpu", "pallas", "triton")
+WITH_STRUCTURE = ("fusion", "tile", "flags", "kernel", "layout", "joint", "sharding", "scratchpad", "halide", "xla-tpu")
 WITH_GRAPH = ("fusion", "layout", "joint", "sharding", "scratchpad", "halide", "xla-tpu")
 WITH_MODEL = ("fusion", "layout", "joint")
 """Families of problems, most tasks of which declare it; a test compares them with the problems."""
@@ -20,6 +21,18 @@ def check_order(task: Task, owner: str) -> None:
     """
     if not (task.space.kinds[Moves(task.space).movable] == Kind.SCALE).any():
         raise UserError(f"{owner} steps along ordered parameters, and {task.problem} has none; {_others(ORDERED)}")
+
+
+def structure_of(task: Task, owner: str) -> Structure:
+    """Return what the task declares about its parameters.
+
+    Raises:
+      UserError: it declares nothing.
+    """
+    if task.structure is None:
+        what = "needs the declared interactions of parameters"
+        raise UserError(f"{owner} {what}, and {task.problem} declares none; {_others(WITH_STRUCTURE)}")
+    return task.structure
 
 
 def graph_of(task: Task, owner: str) -> tuple[Graph, np.ndarray]:

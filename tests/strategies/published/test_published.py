@@ -61,7 +61,7 @@ def test_show_says_what_is_reproduced_and_where_each_default_comes_from(name):
         ("pet", "needs the computation graph that parameters decide on, and testing/task declares none; use it on "),
         (
             "ils-px",
-            "needs the declared interactions of parameters, and testing/task declares none; use annealing",
+            "the declared interactions of parameters, and testing/task declares none; use it on tasks of fusion, ",
         ),
         ("deepcuts", "estimate of their parts, and testing/task declares none; use it on tasks of fusion, layout or "),
     ],
@@ -81,7 +81,13 @@ def test_a_sampler_of_itself_is_refused():
 
 @pytest.mark.slow
 def test_the_families_that_a_refusal_names_declare_what_is_missing():
-    declaring: dict[str, set[str]] = {"order": set(), "graph": set(), "model": set()}
+    checks = {
+        "order": needs.check_order,
+        "structure": needs.structure_of,
+        "graph": needs.graph_of,
+        "model": needs.model_of,
+    }
+    declaring: dict[str, set[str]] = {what: set() for what in checks}
     loaded = set()
     for family, load in Registry().families().items():
         for instance in load().instances[:40:8]:
@@ -90,13 +96,18 @@ def test_the_families_that_a_refusal_names_declare_what_is_missing():
             except UserError:  # it needs a library that is not installed
                 continue
             loaded.add(family)
-            for what, check in (("order", needs.check_order), ("graph", needs.graph_of), ("model", needs.model_of)):
+            for what, check in checks.items():
                 try:
                     check(task, "it")
                 except UserError:
                     continue
                 declaring[what].add(family)
-    told = {"order": needs.ORDERED, "graph": needs.WITH_GRAPH, "model": needs.WITH_MODEL}
+    told = {
+        "order": needs.ORDERED,
+        "structure": needs.WITH_STRUCTURE,
+        "graph": needs.WITH_GRAPH,
+        "model": needs.WITH_MODEL,
+    }
     assert declaring == {what: set(families) & loaded for what, families in told.items()}
 
 
