@@ -36,6 +36,9 @@ _REPEATS = 9
 class HalideProblem(LiveProblem):
     """How Halide computes a pipeline: `halide/pipeline` on one thread, `halide/pipeline@parallel` on all cores.
 
+    `halide/pipeline@settled` measures on one thread, too, but ends when the mean of the measurements is settled. That
+    is what AdaTune adds to a search (Li et al. 2020).
+
     A candidate is a schedule. It says for each stage where in the output's loops it is computed and stored, and how its
     own loops are tiled, ordered, vectorised, unrolled and laid out in memory. The cost is the time of a run divided by
     the time of the default. Both are measured in turns, because times drift more than schedules differ. On one thread
@@ -56,21 +59,24 @@ class HalideProblem(LiveProblem):
 
     def __init__(self, instance: str) -> None:
         name, _, variant = instance.partition("@")
-        if variant not in ("", "parallel"):
-            raise UserError(f"{instance!r} names an unknown variant; write {name} for one thread, or {name}@parallel")
+        if variant not in ("", "parallel", "settled"):
+            known = f"write {name} for one thread, {name}@parallel, or {name}@settled"
+            raise UserError(f"{instance!r} names an unknown variant; {known}")
         require("halide", f"halide/{name}", "bbo_suite[halide]")
         target, width = _machine()
-        self._threads = (os.cpu_count() or 1) if variant else 1
+        is_parallel, until_settled = variant == "parallel", variant == "settled"
+        self._threads = (os.cpu_count() or 1) if is_parallel else 1
         self._pipeline = PIPELINES[name]
-        self.space = space(self._pipeline, bool(variant))
-        self.default = default(self._pipeline, bool(variant), width)
+        self.space = space(self._pipeline, is_parallel)
+        self.default = default(self._pipeline, is_parallel, width)
         self._compiler = f"Halide {version('halide')}, {target}"
         start = self.request(self.default)
         algorithm = Path(__file__).with_name("algorithms.py").read_text(encoding="utf-8")
         content = f"{self._compiler}|{self._threads}|{self.space.digest()}|{self._values()}|{start}|{name}|{algorithm}"
         content += "|least" if self._threads > 1 else ""  # several threads are timed in another way
+        content += "|settled" if until_settled else ""
         self._content = hashlib.sha256(content.encode()).hexdigest()[:16]
-        arguments = (name, self._pipeline.extents, self._pipeline.output.name, start, self._threads)
+        arguments = (name, self._pipeline.extents, self._pipeline.output.name, start, self._threads, until_settled)
         self._serve(Service(f"{__package__}.worker:serve", arguments, memory=8 << 30, name=f"Halide on {name}"))
 
     def _values(self) -> str:

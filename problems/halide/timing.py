@@ -18,6 +18,8 @@ _THREADED_SECONDS = 1.0
 FEWEST, _MOST = 3, 31
 """Least and largest number of pairs; a very slow candidate gets few."""
 
+_SETTLED = 0.01
+
 Run = Callable[[], object]
 Clock = Callable[[], float]
 
@@ -34,12 +36,25 @@ def seconds(run: Run, now: Clock) -> float:
     return now() - started
 
 
-def ratio(candidate: Run, reference: Run, now: Clock) -> float:
-    """Return the median of the candidate's time divided by the reference's, over pairs of calls in turns."""
-    pairs = [_pair(candidate, reference, now)]
-    wanted = int(np.clip(_SECONDS / sum(pairs[0]), FEWEST, _MOST))
-    pairs += [_pair(candidate, reference, now) for _ in range(wanted - 1)]
-    return float(np.median([ours / theirs for ours, theirs in pairs]))
+def ratio(candidate: Run, reference: Run, now: Clock, until_settled: bool = False) -> float:
+    """Return the median of the candidate's time divided by the reference's, over pairs of calls in turns.
+
+    Args:
+      until_settled: end before all pairs are made if the mean of the ratios is settled (AdaTune, Li et al. 2020).
+    """
+    first = _pair(candidate, reference, now)
+    wanted = int(np.clip(_SECONDS / sum(first), FEWEST, _MOST))
+    ratios = [first[0] / first[1]]
+    while len(ratios) < wanted and not (until_settled and _is_settled(ratios)):
+        ours, theirs = _pair(candidate, reference, now)
+        ratios.append(ours / theirs)
+    return float(np.median(ratios))
+
+
+def _is_settled(ratios: list[float]) -> bool:
+    """True if the standard error of the mean is at most 1 % of it."""
+    count = len(ratios)
+    return count >= FEWEST and float(np.std(ratios, ddof=1)) <= _SETTLED * np.sqrt(count) * float(np.mean(ratios))
 
 
 def least_ratio(candidate: Run, reference: Run, now: Clock) -> float:

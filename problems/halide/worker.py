@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,9 @@ _AUTOSCHEDULE_SECONDS = 300.0
 Enter = Callable[[str, float], None]
 
 
-def serve(name: str, extents: tuple[int, ...], output: str, default: str, threads: int) -> Callable[[Any, Enter], Any]:
+def serve(
+    name: str, extents: tuple[int, ...], output: str, default: str, threads: int, until_settled: bool = False
+) -> Callable[[Any, Enter], Any]:
     """Return the handler for one pipeline.
 
     Args:
@@ -35,17 +38,21 @@ def serve(name: str, extents: tuple[int, ...], output: str, default: str, thread
       output: the name of the output function.
       default: the default schedule, which others are compared with.
       threads: number of threads that a parallel loop may use.
+      until_settled: end the measuring on one thread when the mean is settled.
     """
     os.environ["HL_NUM_THREADS"] = str(threads)  # Halide's pool reads it when it starts
     warnings.simplefilter("ignore", RuntimeWarning)  # constants become float32, which is intended
-    return Timed(name, extents, output, default, threads).answer
+    return Timed(name, extents, output, default, threads, until_settled).answer
 
 
 class Timed:
     """One pipeline with its default schedule, compiled, and the correct result."""
 
-    def __init__(self, name: str, extents: tuple[int, ...], output: str, default: str, threads: int) -> None:
+    def __init__(
+        self, name: str, extents: tuple[int, ...], output: str, default: str, threads: int, until_settled: bool = False
+    ) -> None:
         self._name, self._output, self._threads = name, output, threads
+        self._ratio = partial(timing.ratio, until_settled=until_settled) if threads == 1 else timing.least_ratio
         self._now = timing.clock(threads)
         self._target = hl.get_host_target()
         self._buffer = hl.Buffer(hl.Float(32), list(extents))
@@ -90,8 +97,7 @@ class Timed:
         if wrong := self._wrong(candidate):
             return "wrong_result", wrong
         enter(_RUN, _RUN_SECONDS + timing.FEWEST * _SLOWEST * self._seconds)
-        ratio = timing.ratio if self._threads == 1 else timing.least_ratio
-        return ratio(candidate, self._reference, self._now)
+        return self._ratio(candidate, self._reference, self._now)
 
     def _wrong(self, candidate: timing.Run) -> str:
         """Run once and return a text that says how wrong the result is; empty if it is correct."""

@@ -31,7 +31,7 @@ class AdaTune(AutoTvm):
     Different here: trees see the indices of parameters, not features of loops; the default comes first.
 
     Not reproduced: its main contribution, which ends repeated measurements when their mean is settled. That belongs to
-    the measuring of noisy problems, which no strategy here controls.
+    the measuring, which no strategy here controls; `halide/blur@settled` and the other pipelines of Halide offer it.
     """
 
     Options: ClassVar[type] = AdaTuneOptions

@@ -9,7 +9,7 @@ from bbo_problems.halide import knobs, timing, worker  # noqa: E402
 from bbo_problems.halide.problem import AUTOSCHEDULERS, HalideProblem  # noqa: E402
 from bbo_problems.halide.schedule import source  # noqa: E402
 from bbo_problems.halide.stages import PIPELINES  # noqa: E402
-from bbo_suite import Status  # noqa: E402
+from bbo_suite import Status, UserError  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:The floating-point value")
 
@@ -159,6 +159,28 @@ def test_threads_processor_and_version_are_part_of_the_identity(monkeypatch):
     assert ".parallel" not in alone.paste(alone.default_row())
     monkeypatch.setattr("bbo_problems.halide.problem._machine", lambda: ("another", 8))
     assert len({alone.fingerprint(), together.fingerprint(), HalideProblem("blur").fingerprint()}) == 3
+
+
+def test_measuring_ends_when_the_mean_is_settled():
+    now, calls = [0.0], []
+
+    def takes(seconds, noise):
+        def run():
+            calls.append(seconds)
+            now[0] += seconds * (1 + noise * (len(calls) % 4 - 1))
+
+        return run
+
+    def pairs(noise, until_settled):
+        calls.clear()
+        assert timing.ratio(takes(0.001, noise), takes(0.002, 0), lambda: now[0], until_settled) < 1
+        return len(calls) // 2
+
+    assert pairs(0, True) == timing.FEWEST
+    assert pairs(0, False) == pairs(0.3, True) == pairs(0.3, False) == 31
+    assert HalideProblem("blur@settled").fingerprint() != HalideProblem("blur").fingerprint()
+    with pytest.raises(UserError, match="write blur for one thread, blur@parallel, or blur@settled"):
+        HalideProblem("blur@now")
 
 
 def test_a_thread_that_waits_for_its_core_does_not_change_the_ratio_of_the_shortest_times():
