@@ -1,4 +1,8 @@
-"""What the predictor sees of a task: numbers that the task declares, for each group of parameters that interact."""
+"""What the predictor sees of a task: numbers that the task declares, for each group of parameters that interact.
+
+A task that declares nothing, such as a recorded space, is one group, described by the names and values of its
+parameters. A predictor then fits other tasks with parameters of these names: the same kernel on another device.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from bbo_suite import Structure, Task
+from bbo_suite import Task
 
 NUMBERS = 5
 """Numbers that describe a value of a parameter; see `_numbers`."""
@@ -34,22 +38,32 @@ class Group:
         return self.features.tobytes() + str(self.values.shape).encode() + self.values.tobytes()
 
 
-def groups(task: Task, structure: Structure) -> list[Group]:
+def feature_names(task: Task) -> tuple[str, ...]:
+    """Return the names of what describes a group of the task."""
+    if task.structure is None:
+        return tuple(f"values of {task.space.name(i)}" for i in range(len(task.space)))
+    return tuple(task.structure.feature_names)
+
+
+def groups(task: Task) -> list[Group]:
     """Return the groups of a task, in the order of their first parameters."""
-    d = len(task.space)
+    d, structure = len(task.space), task.structure
+    if structure is None:
+        return [_group(task, np.log(task.space.sizes)[None], np.arange(d))]
     links = csr_matrix((np.ones(len(structure.neighbours), np.int8), structure.neighbours, structure.starts), (d, d))
     owner = connected_components(links, directed=False)[1]
     order = np.argsort(owner, kind="stable")
     members = np.split(order, np.flatnonzero(np.diff(owner[order])) + 1)
-    return [_group(task, structure, columns) for columns in sorted(members, key=lambda columns: columns[0])]
+    features = structure.features
+    return [_group(task, features[columns], columns) for columns in sorted(members, key=lambda columns: columns[0])]
 
 
-def _group(task: Task, structure: Structure, columns: NDArray[np.int64]) -> Group:
+def _group(task: Task, features: NDArray, columns: NDArray[np.int64]) -> Group:
     widest = int(task.space.sizes[columns].max())
     values = np.zeros((len(columns), widest, NUMBERS), np.float32)
     for place, column in enumerate(columns):
         values[place, : task.space.sizes[column]] = _numbers(task, int(column))
-    return Group(columns, structure.features[columns].mean(axis=0), values)
+    return Group(columns, features.mean(axis=0).astype(np.float32), values)
 
 
 def _numbers(task: Task, column: int) -> NDArray[np.float64]:

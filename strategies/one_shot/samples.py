@@ -14,7 +14,7 @@ from bbo_suite import Strategy, UserError
 from bbo_suite.tuning.pretraining import Lesson
 
 from ..evolution import Evolution
-from .description import Group, groups
+from .description import Group, feature_names, groups
 from .predictor import FAILED, Predictor, predict
 from .search import ranked
 
@@ -49,7 +49,7 @@ def collect(lessons: Sequence[Lesson], each: int, explore: bool, rng: Generator,
       explore: most candidates are those of an evolutionary search; else all are random.
 
     Raises:
-      UserError: a task cannot be described, or no task teaches anything.
+      UserError: a task has several groups, or no task teaches anything.
     """
     found = []
     for number, lesson in enumerate(lessons, 1):
@@ -112,25 +112,25 @@ def _explored(lesson: Lesson, n: int, rng: Generator) -> NDArray:
     return drawn
 
 
-def feature_names(lessons: Sequence[Lesson]) -> tuple[str, ...]:
-    """Return the names of the features that all tasks declare.
+def common_names(lessons: Sequence[Lesson]) -> tuple[str, ...]:
+    """Return the names of what describes all tasks.
 
     Raises:
-      UserError: a task declares no structure, or two declare different features.
+      UserError: two tasks are described by different features.
     """
     first = lessons[0].task
     for task in (lesson.task for lesson in lessons):
-        if task.structure is None:
-            raise UserError(f"{task.problem} declares no structure, so one-shot cannot learn from it")
-        if first.structure and task.structure.feature_names != first.structure.feature_names:
-            raise UserError(f"{first.problem} and {task.problem} declare different features; train on one family")
-    return first.structure.feature_names if first.structure else ()
+        if feature_names(task) != feature_names(first):
+            raise UserError(
+                f"{first.problem} and {task.problem} declare different features; train on one family, or on recorded"
+                " spaces with the same parameters"
+            )
+    return feature_names(first)
 
 
 def _only_group(lesson: Lesson) -> Group:
     task = lesson.task
-    assert task.structure is not None  # `feature_names` has checked it
-    found = groups(task, task.structure)
+    found = groups(task)
     if len(found) > 1:
         raise UserError(
             f"{task.problem} has {len(found)} groups of parameters that do not interact, so their costs cannot be told"

@@ -52,7 +52,9 @@ class OneShot(Strategy):
     simulated machine v5e, and answers for every machine as for that one. For kernels of a kind that they never saw they
     extrapolate, and do not say so. A task with other features, or with more parameters in a group, is refused.
 
-    `pretrain` trains on tasks with one group each, as families of tasks give them: `--family kernel/prior`.
+    `pretrain` trains on tasks with one group each, as families of tasks give them: `--family kernel/prior`; or on
+    recorded spaces of one kernel on several devices: `--problem recorded:a.json --problem recorded:b.json`. These
+    declare no features, so the predictor knows names and values of parameters, and nothing of the device.
     """
 
     Options: ClassVar[type] = OneShotOptions
@@ -123,10 +125,10 @@ class OneShot(Strategy):
         """Train a predictor on tasks of one family and write it to `out`."""
         configure_jax()
         from .model_file import save
-        from .samples import collect, extended, feature_names
+        from .samples import collect, common_names, extended
         from .training import train
 
-        names, each = feature_names(lessons), max(16, budget // len(lessons))
+        names, each = common_names(lessons), max(16, budget // len(lessons))
         learn = partial(train, architecture=options.network, rank=options.rank, rng=rng)
         first = each - each // 4 if options.explore else each
         samples = collect(lessons, first, options.explore, rng, progress)
@@ -147,16 +149,15 @@ def _subspace(space: Space, columns: NDArray[np.int64]) -> Space:
 
 def _model(task: Task, options: OneShotOptions) -> Model:
     """Return the model that the options name, or the one that ships for tasks with these features."""
+    from .description import feature_names
     from .model_file import load
 
-    if task.structure is None:
-        raise UserError(f"{task.problem} declares no structure, so one-shot cannot describe it; use another strategy")
     if options.pretrained:
         path, data = content(options.pretrained)
         return load(data, path)
     for file in sorted(SHIPPED.glob("*.npz")):
         model = load(file.read_bytes(), file.name)
-        if model.names == task.structure.feature_names:
+        if model.names == feature_names(task):
             return model
     raise UserError(
         f"no model of one-shot that ships knows the features of {task.problem}; train one on problems of its family by"
@@ -167,15 +168,14 @@ def _model(task: Task, options: OneShotOptions) -> Model:
 
 def _groups(task: Task, model: Model) -> list[Group]:
     """Return the groups of a task that a model can describe."""
-    from .description import groups
+    from .description import feature_names, groups
 
-    assert task.structure is not None  # `_model` has checked it
-    if task.structure.feature_names != model.names:
+    if feature_names(task) != model.names:
         raise UserError(
             f"the model of one-shot does not fit {task.problem}: it was trained on {len(model.names)} other features;"
             " pretrain one on tasks of that family"
         )
-    found = groups(task, task.structure)
+    found = groups(task)
     if (widest := max(len(group.columns) for group in found)) > model.places:
         raise UserError(
             f"{widest} parameters of {task.problem} interact, but the model of one-shot takes at most {model.places};"

@@ -14,20 +14,28 @@ from bbo_suite.tuning.pretraining import Lesson
 configure_jax()
 
 
-def lesson(problem, number):
-    problem.id = f"tile/uniform #{number}"
-    return Lesson(problem.task(True), default_value(problem), lambda rows: problem.evaluate(rows).values)
+def lesson(problem, declares=True):
+    return Lesson(problem.task(declares), default_value(problem), lambda rows: problem.evaluate(rows).values)
+
+
+@pytest.fixture(scope="session")
+def lesson_of():
+    """Return what makes a lesson of a problem."""
+    return lesson
 
 
 @pytest.fixture(scope="session")
 def problems():
     family, rng = TileFamily("uniform"), np.random.default_rng(0)
-    return [family.sample(rng) for _ in range(20)]
+    drawn = [family.sample(rng) for _ in range(20)]
+    for number, problem in enumerate(drawn):
+        problem.id = f"tile/uniform #{number}"
+    return drawn
 
 
 @pytest.fixture(scope="session")
 def lessons(problems):
-    return [lesson(problem, number) for number, problem in enumerate(problems)]
+    return [lesson(problem) for problem in problems]
 
 
 @pytest.fixture(scope="session")

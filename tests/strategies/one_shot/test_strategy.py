@@ -11,7 +11,7 @@ import bbo_suite
 from bbo_strategies.one_shot import OneShot
 from bbo_strategies.one_shot.samples import FAILED, labels
 from bbo_strategies.one_shot.search import ranked
-from bbo_suite import Space, UserError
+from bbo_suite import Enumeration, Space, UserError
 from bbo_suite.files.pinned import PinnedFile
 
 
@@ -57,12 +57,32 @@ def test_a_task_that_the_model_does_not_know_is_refused(problems, model):
         started(bbo_suite.problem("fusion/rnn").task(True), 5)
     with pytest.raises(UserError, match="does not fit fusion/rnn"):
         started(bbo_suite.problem("fusion/rnn").task(True), 5, pretrained=pinned)
-    with pytest.raises(UserError, match="declares no structure"):
+    with pytest.raises(UserError, match="does not fit"):
         started(problems[0].task(False), 5, pretrained=pinned)
     task = bbo_suite.problem("tile/rnn#0").task(True)
     wide = replace(task, space=Space([2] * 4), default=np.zeros(4, np.int8), structure=joined(task.structure, 4))
     with pytest.raises(UserError, match="4 parameters of tile/rnn#0 interact, but the model of one-shot takes at most"):
         started(wide, 5, pretrained=pinned)
+
+
+@pytest.mark.slow
+def test_a_model_of_spaces_that_declare_nothing_serves_another_device(lesson_of, tmp_path):
+    """As with recorded spaces: it knows names and values of parameters only."""
+    spaces = [bbo_suite.problem(f"kernel/rnn#0@{device}") for device in ("v4", "v5e", "v5p")]
+    out, options = tmp_path / "m.npz", OneShot.Options(steps=200)
+    OneShot.pretrain(
+        [lesson_of(one, False) for one in spaces], 3 * 200, np.random.default_rng(1), options, out, lambda *_: None
+    )
+    held, pinned = bbo_suite.problem("kernel/rnn#0@v6e"), PinnedFile(str(out))
+    values = held.evaluate(started(held.task(False), 5, pretrained=pinned).ask(5)).values
+    every = held.evaluate(Enumeration(held.space, np.random.default_rng(0)).rows(0, held.space.cardinality)).values
+    assert values[0] < np.quantile(every, 0.02) and values.min() < 1.05 * every.min()
+    with pytest.raises(UserError, match="trained on 6 other features"):
+        started(held.task(True), 5, pretrained=pinned)
+    with pytest.raises(UserError, match=r"declare different features; train on one family, or on recorded spaces"):
+        OneShot.pretrain(
+            [lesson_of(spaces[0], True), lesson_of(spaces[1], False)], 64, np.random.default_rng(1), options, out, print
+        )
 
 
 def joined(structure, d):
