@@ -77,7 +77,7 @@ def test_a_model_of_spaces_that_declare_nothing_serves_another_device(lesson_of,
     values = held.evaluate(started(held.task(False), 5, pretrained=pinned).ask(5)).values
     every = held.evaluate(Enumeration(held.space, np.random.default_rng(0)).rows(0, held.space.cardinality)).values
     assert values[0] < np.quantile(every, 0.02) and values.min() < 1.05 * every.min()
-    with pytest.raises(UserError, match="trained on 6 other features"):
+    with pytest.raises(UserError, match="trained on 9 other features"):
         started(held.task(True), 5, pretrained=pinned)
     with pytest.raises(UserError, match=r"declare different features; train on one family, or on recorded spaces"):
         OneShot.pretrain(

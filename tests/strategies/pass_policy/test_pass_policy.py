@@ -5,6 +5,7 @@ import pytest
 
 from bbo_strategies.pass_policy.beam import beam, greedy
 from bbo_strategies.pass_policy.demonstrations import demonstrated, exchanged, pruned
+from bbo_strategies.pass_policy.dqn import Replay, q_learning
 from bbo_strategies.pass_policy.episodes import play
 from bbo_strategies.pass_policy.policy import imitate
 
@@ -81,3 +82,42 @@ def test_a_failed_action_costs_infinity_and_nothing_follows_the_end():
     assert play(Toy(), "x1", (A, CRASH)).cost == np.inf
     with pytest.raises(ValueError, match="the episode ends before action 1"):
         play(Toy(), "x1", (STOP, A))
+
+
+class Rewarding(Toy):
+    """The toy with rewards, and programs drawn at random."""
+
+    rng = np.random.default_rng(0)
+
+    class observation_space:
+        shape = (4,)
+
+    def reset(self, seed=None, options=None):
+        self.rng = self.rng if seed is None else np.random.default_rng(seed)
+        self.cost = 4.0
+        return super().reset(options or {"problem": "xy"[self.rng.integers(2)]})
+
+    def _seen(self):
+        return np.append(super()._seen(), self.steps / 6).astype(np.float32)
+
+    def step(self, action):
+        seen, _, ended, cut, info = super().step(action)
+        saved, self.cost = self.cost - info["cost"], info["cost"]
+        return seen, saved, ended, cut, info
+
+
+@pytest.mark.slow
+def test_q_learning_finds_what_each_kind_of_program_needs():
+    policy = q_learning(Rewarding(), 2500, seed=0)
+    assert greedy(Rewarding(), "x9", policy).cost == greedy(Rewarding(), "y9", policy).cost == 2.0
+
+
+def test_steps_with_large_errors_are_replayed_more_often_and_count_less():
+    replay, rng = Replay(10, 1), np.random.default_rng(0)
+    for number in range(4):
+        replay.add(np.ones(1), number, float(number), np.ones(1), number == 3)
+    replay.found(np.arange(4), np.array([0.0, 0.1, 0.1, 2.0]))
+    places, weights, drawn = replay.draw(4000, 1.0, rng)
+    shares = np.bincount(places, minlength=4) / 4000
+    assert shares[0] < shares[1] < shares[3] and np.array_equal(drawn.reward, places)
+    assert weights[places == 3].max() < weights[places == 1].min() < 1
