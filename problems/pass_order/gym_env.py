@@ -38,6 +38,8 @@ class PassOrderEnv(gymnasium.Env[Observation, np.int64]):
     problem, so what the compiler must still run is included. If the compiler fails, crashes or hangs at an action, or
     the program then computes something else, the episode ends, and the reward takes back what the episode has earned.
 
+    `info["graph"]` has the current module: the `(n,)` hashed kinds of its operations, and its `(m, 2)` edges.
+
     Args:
       problem: an id of a family whose candidates are sequences of passes, such as `xla-passes/gpt2-l1`,
         `xla-passes:file.hlo.gz@kernels`, `llvm/bits` or `llvm-pipelines/script`; or several of one family: each episode
@@ -97,6 +99,7 @@ class PassOrderEnv(gymnasium.Env[Observation, np.int64]):
             "default": self._default,
             "speedup": self._default / self._state.cost,
             "passes": ",".join(self._passes),
+            "graph": (self._state.labels.copy(), self._state.edges.copy()),
         }
 
     def _observation(self) -> Observation:

@@ -27,11 +27,15 @@ class State(NamedTuple):
       cost: that of the candidate with these passes, so with what the compiler must still run.
       kinds: the number of operations of each kind, before that.
       neighbourhoods: `(NEIGHBOURHOODS,)` their surroundings, see `neighbourhoods`.
+      labels: `(n,)` the kind of each operation, hashed into `BUCKETS`.
+      edges: `(m, 2)` an operation and one that uses its result.
     """
 
     cost: float
     kinds: dict[str, int]
     neighbourhoods: NDArray[np.float32]
+    labels: NDArray[np.uint8]
+    edges: NDArray[np.int32]
 
 
 class PassOrderProblem(LiveProblem):
@@ -56,10 +60,14 @@ class PassOrderProblem(LiveProblem):
         return State(*self.ask((STATE, passes)))
 
 
-def described(operations: Iterable[Operation]) -> tuple[dict[str, int], NDArray[np.float32]]:
+def described(operations: Iterable[Operation]) -> tuple[dict[str, int], NDArray, NDArray, NDArray]:
     """Return the fields of a state but the cost."""
     listed = list(operations)
-    return dict(Counter(kind for _, kind, _ in listed)), neighbourhoods(listed)
+    places = {name: place for place, (name, _, _) in enumerate(listed)}
+    edges = [(places[o], i) for i, (_, _, operands) in enumerate(listed) for o in operands if o in places]
+    labels = np.array([crc32(kind.encode()) % BUCKETS for _, kind, _ in listed], np.uint8)
+    kinds = dict(Counter(kind for _, kind, _ in listed))
+    return kinds, neighbourhoods(listed), labels, np.array(edges, np.int32).reshape(-1, 2)
 
 
 def neighbourhoods(operations: Sequence[Operation]) -> NDArray[np.float32]:

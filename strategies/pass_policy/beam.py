@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from .episodes import play
 from .policy import Policy
 
@@ -28,7 +25,7 @@ class Found(NamedTuple):
 class _Beginning(NamedTuple):
     score: float
     actions: tuple[int, ...]
-    observation: NDArray[np.float32]
+    observation: Any
 
 
 def greedy(env: Any, problem: str, policy: Policy) -> Found:  # noqa: ANN401 - gymnasium is an extra

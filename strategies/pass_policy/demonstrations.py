@@ -13,7 +13,7 @@ from .episodes import play
 
 _LONGEST_DETOUR = 3
 Sequences = Mapping[str, Sequence[int]]
-Pairs = tuple[NDArray[np.float32], NDArray[np.int64]]
+Pairs = tuple[list[Any], NDArray[np.int64]]
 
 
 def pruned(env: Any, problem: str, actions: Sequence[int]) -> tuple[int, ...]:  # noqa: ANN401 - gymnasium is an extra
@@ -46,13 +46,13 @@ def exchanged(env: Any, problems: Iterable[str], pool: Sequences, longest: int) 
 
 
 def demonstrated(env: Any, sequences: Sequences, detours: int, rng: Generator) -> Pairs:  # noqa: ANN401
-    """Return observations `(n, width)` and the right action after each, action 0 at the end.
+    """Return n observations and the right action after each, `(n,)`, action 0 at the end.
 
     Each sequence is played from the start of its program, and after up to three random passes, as often as `detours`
     says. A detour after which it no longer reaches its cost is left out. So the policy also learns what to do where no
     demonstration leads (noise injection, Laskey et al. 2017).
     """
-    seen: list[NDArray[np.float32]] = []
+    seen: list[Any] = []
     right: list[int] = []
     for problem, actions in sequences.items():
         least = play(env, problem, actions).cost
@@ -62,4 +62,4 @@ def demonstrated(env: Any, sequences: Sequences, detours: int, rng: Generator) -
             if episode.cost <= least:
                 seen.extend(episode.observations[len(first) :])
                 right.extend([*actions, 0])
-    return np.stack(seen), np.array(right, np.int64)
+    return seen, np.array(right, np.int64)

@@ -6,19 +6,18 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 
 class Episode(NamedTuple):
     """What playing a sequence has shown.
 
     Attributes:
-      observations: `(n + 1, width)` before each of the n actions, and after the last.
+      observations: before each of the n actions, and after the last.
       cost: after the last action; infinite if one failed.
       ended: whether no action can follow.
     """
 
-    observations: NDArray[np.float32]
+    observations: list[Any]
     cost: float
     ended: bool
 
@@ -33,5 +32,5 @@ def play(env: Any, problem: str, actions: Sequence[int]) -> Episode:  # noqa: AN
         observation, _, ended, _, info = env.step(np.int64(action))
         seen.append(observation)
         if "failure" in info:
-            return Episode(np.stack(seen), np.inf, True)
-    return Episode(np.stack(seen), float(info["cost"]), ended)
+            return Episode(seen, np.inf, True)
+    return Episode(seen, float(info["cost"]), ended)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -16,7 +17,7 @@ _WIDTH, _DROPPED = 128, 0.2
 _RATE, _DECAY = 1e-3, 1e-2
 _MEMBERS = 4
 _SMOOTHING = 0.02
-Policy = Callable[[NDArray[np.float32]], NDArray[np.float64]]
+Policy = Callable[[Any], NDArray[np.float64]]
 """Takes one observation, returns the logarithms of the probabilities of all actions."""
 
 
@@ -38,17 +39,19 @@ class _Network(eqx.Module):
         return self.second(self.drop(jax.nn.relu(self.first(x)), key=second, inference=key is None))
 
 
-def imitate(observations: NDArray[np.float32], actions: NDArray[np.int64], count: int, steps: int, seed: int) -> Policy:
+def imitate(
+    observations: Sequence[NDArray[np.float32]], actions: NDArray[np.int64], count: int, steps: int, seed: int
+) -> Policy:
     """Return a policy that does what was demonstrated: the mean of four networks.
 
     Args:
-      observations: `(n, width)`, never negative.
+      observations: n of them, `(width,)`, never negative.
       actions: `(n,)` what is right after each.
       count: the number of all actions.
       steps: of the optimiser, on all observations at once.
       seed: of weights and dropout.
     """
-    inputs = np.log1p(observations)
+    inputs = np.log1p(np.stack(observations))
     middle, scale = inputs.mean(axis=0), inputs.std(axis=0) + 0.05  # what never varied must not decide
     x = jnp.asarray((inputs - middle) / scale)
     wanted = optax.smooth_labels(jax.nn.one_hot(actions, count), _SMOOTHING)

@@ -94,6 +94,8 @@ def test_surroundings_tell_graphs_of_equal_kinds_apart():
     other = [(0, "add", ["x"]), (1, "add", [0]), (2, "exp", [1])]
     assert described(chain)[0] == described(other)[0] == {"add": 2, "exp": 1}
     assert (neighbourhoods(chain) != neighbourhoods(other)).any()
+    _, _, labels, edges = described(chain)
+    assert labels[0] == labels[2] != labels[1] and edges.tolist() == [[0, 1], [1, 2]]
     renamed = [("a", "add", []), ("b", "exp", ["a"]), ("c", "add", ["b"])]
     assert (neighbourhoods(chain) == neighbourhoods(renamed)).all()
 

@@ -7,6 +7,7 @@ from bbo_strategies.pass_policy.beam import beam, greedy
 from bbo_strategies.pass_policy.demonstrations import demonstrated, exchanged, pruned
 from bbo_strategies.pass_policy.dqn import Replay, q_learning
 from bbo_strategies.pass_policy.episodes import play
+from bbo_strategies.pass_policy.graph_policy import WithGraph, imitate_graphs
 from bbo_strategies.pass_policy.policy import imitate
 
 STOP, A, B, C, CRASH = range(5)
@@ -121,3 +122,31 @@ def test_steps_with_large_errors_are_replayed_more_often_and_count_less():
     shares = np.bincount(places, minlength=4) / 4000
     assert shares[0] < shares[1] < shares[3] and np.array_equal(drawn.reward, places)
     assert weights[places == 3].max() < weights[places == 1].min() < 1
+
+
+class Drawn(Toy):
+    """The toy without its counts: only the graph tells programs apart, a chain for kind `x` and a star for `y`."""
+
+    def _seen(self):
+        return np.array([self.done], np.float32)
+
+    def _with_graph(self, info):
+        size = 5 + self.done
+        edges = [(i, i + 1) if self.order == (A, B) else (0, i + 1) for i in range(size - 1)]
+        return info | {"graph": (np.zeros(size, np.uint8), np.array(edges, np.int32))}
+
+    def reset(self, options):
+        seen, info = super().reset(options)
+        return seen, self._with_graph(info)
+
+    def step(self, action):
+        *told, info = super().step(action)
+        return *told, self._with_graph(info)
+
+
+def test_a_policy_that_reads_the_graph_tells_programs_apart_by_it():
+    env = WithGraph(Drawn())
+    seen, right = demonstrated(env, {"x1": (A, B), "y1": (B, A)}, 4, np.random.default_rng(0))
+    policy = imitate_graphs(seen, right, 5, 400, seed=0)
+    assert greedy(env, "x9", policy) == ((A, B), 2.0, 2)
+    assert greedy(env, "y9", policy) == ((B, A), 2.0, 2)
