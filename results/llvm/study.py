@@ -1,7 +1,7 @@
-"""The order of LLVM's passes on all programs that ship, against -Oz: random search and ours, at equal budgets or times.
+"""The order of LLVM's passes on all programs that ship, against -Oz: random search, ours and peers.
 
     python results/llvm/study.py [--budget 300]
-    python results/llvm/study.py --budget 100000 --max-seconds 60
+    python results/llvm/study.py --budget 100000 --max-seconds 10    # equal times; with optimizers of other libraries
 
 Runs are kept under `results/llvm-BUDGET` or `results/llvm-BUDGET-SECONDSs`, program after program, and resumed. Writes
 `runs.csv`, or `runs-SECONDSs.csv`, from all programs that are through, and prints the geometric means;
@@ -24,16 +24,17 @@ from bbo_suite.store.summary import summarise
 
 HERE = Path(__file__).parent
 STRATEGIES = ("random", "annealing", "evolution", "mbo")
+PEERS = ("nevergrad:DiscreteLenglerOnePlusOne", "pymoo:GA")
 COLUMNS = ["problem", "strategy", "seed", "evaluations", "unique", "failed", "default", "best", "speedup"]
 COLUMNS += ["uses_structure"]
 SECONDS = ["strategy_seconds", "evaluation_seconds"]
 
 
-def collect(study: str) -> pd.DataFrame:
-    """Return one row for each run of the programs on which every strategy is through."""
+def collect(study: str, names: tuple[str, ...]) -> pd.DataFrame:
+    """Return one row for each run of the programs on which all strategies that are named are through."""
     folders = sorted(path.parent for path in (HERE.parent / study).glob("*/end.json"))
     runs = pd.DataFrame([summarise(folder) for folder in folders])[COLUMNS + SECONDS]
-    return runs[runs.groupby("problem")["strategy"].transform("nunique") == len(STRATEGIES)]
+    return runs[runs.groupby("problem")["strategy"].transform("nunique") == len(names)]
 
 
 def perform(strategy: str, name: str, study: str, budget: int, max_seconds: float | None) -> None:
@@ -50,10 +51,10 @@ def perform(strategy: str, name: str, study: str, budget: int, max_seconds: floa
     )
 
 
-def means(runs: pd.DataFrame) -> pd.DataFrame:
+def means(runs: pd.DataFrame, names: tuple[str, ...]) -> pd.DataFrame:
     """Return for each strategy the geometric mean over programs of the speedup, with a 95 % interval, and the time."""
     found = {}
-    for strategy in STRATEGIES:
+    for strategy in names:
         own = runs[runs["strategy"] == strategy]
         mean, low, high = np.exp(mean_interval(np.log(own["speedup"])))
         seconds = own[SECONDS].sum(axis=1).mean()
@@ -70,14 +71,14 @@ def main(
 ) -> None:
     """Do the runs that are missing, in one process, and write the table of all."""
     suffix = f"-{max_seconds:g}s" if max_seconds else ""
-    study = f"llvm-{budget}{suffix}"
+    study, strategies = f"llvm-{budget}{suffix}", (*STRATEGIES, *PEERS) if max_seconds else STRATEGIES
     for name in () if table else LlvmProblem.instances:
-        for strategy in STRATEGIES:
+        for strategy in strategies:
             perform(strategy, name, study, budget, max_seconds)
         print(name, flush=True)
-    runs = collect(study)
+    runs = collect(study, strategies)
     runs.to_csv(HERE / f"runs{suffix}.csv", index=False, float_format="%.10g")
-    print(means(runs).to_string(float_format="%.4f"))
+    print(means(runs, strategies).to_string(float_format="%.4f"))
 
 
 if __name__ == "__main__":
