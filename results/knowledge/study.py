@@ -48,7 +48,7 @@ a gain of 0.2 % or more. No setting of `graybox` was chosen on any of these mode
 class Claim:
     """Graybox after `budget` evaluations against the best of some rivals after `rival_budget`.
 
-    Without rivals, against the best of all strategies in `results/strategies`, which has the same tasks.
+    Without rivals, against the best of all strategies in `rivals.csv`: the runs of an earlier study on these tasks.
     """
 
     family: str
@@ -116,8 +116,7 @@ def gathered() -> pd.DataFrame:
 
 def judged(rows: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each claim and task: mean gains in percent, their ratio, and p of Mann and Whitney."""
-    elsewhere = pd.read_csv(HERE.parent / "strategies" / "runs.csv")
-    elsewhere["gain"] = 100 * (elsewhere["speedup"] - 1)
+    elsewhere = pd.read_csv(HERE / "rivals.csv")
     found = []
     for claim in CLAIMS:
         all_rivals = rows[rows["strategy"].isin(claim.rivals)] if claim.rivals else elsewhere

@@ -1,98 +1,173 @@
-"""Every strategy on tasks that nothing was tuned on: who wins, by how much, and at what cost.
+"""Which strategy with n evaluations, and what are structure and parts worth, on tasks that tell strategies apart?
 
-    python results/strategies/study.py [--budget 10000] [--repeats 10] [--only fusion] [--strategy local ...]
+    python results/strategies/study.py choose               # tasks.csv: by the rule of tasks.py
+    python results/strategies/study.py run [--seeds 10]      # BUDGET-runs.csv: only the runs that they lack
+    python results/strategies/study.py check [--strategy annealing]   # makes runs of the first seed again
+    python results/strategies/study.py tables                # gains.csv, verdicts.csv, gain.png
 
-Runs are kept under `results/strategies-BUDGET` and resumed, so the study can be made in parts. All finished runs are
-added to `runs.csv` (if the cost model has changed, first cut that file down to its header), curves are drawn, and the
-report is written into the study's folder. `verdicts.py` makes tables and more figures; README.md says what they show.
+Runs are made in this process, in batches of 20. On several machines: run parts by `--task`, and join the tables of
+runs, `BUDGET-runs.csv`.
 """
 
 from __future__ import annotations
 
+import json
+import time
+from collections.abc import Iterator, Mapping
+from hashlib import blake2b
 from pathlib import Path
-from typing import Annotated
+from types import MappingProxyType
+from typing import Annotated, NamedTuple
 
+import numpy as np
 import pandas as pd
 import typer
+from numpy.typing import NDArray
 
 import bbo_suite
-from bbo_suite import figures, report
-from bbo_suite.store.summary import summarise
+from bbo_suite import UserError
+from bbo_suite.core.knowledge import flags
+from bbo_suite.registry import Registry
+from bbo_suite.testing import play, start
 
 HERE = Path(__file__).parent
-TASKS = {
-    "fusion": (
-        "bert-tiny-infer-b64-s128",
-        "mobilenet-1.4-infer-b32",
-        "bert-base-infer-b128-s64",
-        "gpt2-124m-decode-b128-s256",
-        "nmt-2layer-train-b256-s80",
-        "resnet-18-train-b64",
-        "unet-32-infer-b1",
-        "mobilenet-0.75-train-b96",
-    ),
-    "layout": (
-        "bert-tiny-infer-b64-s128",
-        "mobilenet-1.4-infer-b32",
-        "bert-tiny-train-b256-s128",
-        "unet-32-infer-b1",
-    ),
-    "tile": ("bert-tiny-infer-b64-s128", "mobilenet-1.4-infer-b32"),
-    "flags": ("bert-tiny-infer-b64-s128", "mobilenet-1.4-infer-b32"),
-    "joint": ("bert-tiny-infer-b64-s128", "mobilenet-1.4-infer-b32"),
-    "ordering": ("40x50-a", "40x50-b"),
-    "ehrlich": ("32x32-a", "64x32-a"),
+BATCH, BUDGETS = 20, (50, 200, 1_000, 10_000)
+MARKS = (20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
+"""Evaluations after which the gain is kept."""
+
+
+class Entry(NamedTuple):
+    """A strategy of the study.
+
+    Attributes:
+      seeds: how many, by budget. A strategy that ignores its budget has the longest alone: shorter runs begin it.
+    """
+
+    strategy: str
+    seeds: dict[int, int]
+    options: Mapping[str, object] = MappingProxyType({})
+
+
+FEW, LARGE = 3, 10_000
+"""On tasks of more parameters `graybox` has few seeds: a run takes up to a minute."""
+TUNED = json.loads((HERE / "tuning" / "pymoo-GA.json").read_text(encoding="utf-8"))["options"]
+ENTRIES = {
+    **{name: Entry(name, dict.fromkeys(BUDGETS, 10)) for name in ("annealing", "evolution", "local", "joint")},
+    "graybox": Entry("graybox", {50: 5, 200: 5}),
+    "mbo": Entry("mbo", {50: 10, 200: 10, 1_000: 10, 10_000: 3}),
+    "nevergrad:DiscreteLenglerOnePlusOne": Entry("nevergrad:DiscreteLenglerOnePlusOne", {200: 3, 1_000: 3, 10_000: 3}),
+    "nevergrad:SmoothDiscreteOnePlusOne": Entry("nevergrad:SmoothDiscreteOnePlusOne", {200: 3, 1_000: 3}),
+    "pymoo:GA": Entry("pymoo:GA", {10_000: 3}),
+    "pymoo:GA, tuned": Entry("pymoo:GA", {10_000: 3}, TUNED),
+    "random": Entry("random", {10_000: 1}),
 }
-"""Tasks by family; `training.txt` names the tasks that settings were tuned on: other models."""
-
-OURS = ("random", "annealing", "evolution", "mbo", "portfolio", "local", "rl")
-PEERS = (
-    *("pymoo:GA", "pymoo:DE", "nevergrad:DiscreteLenglerOnePlusOne", "nevergrad:NGOpt", "nevergrad:TwoPointsDE"),
-    *("nevergrad:SmoothDiscreteOnePlusOne", "nevergrad:UltraSmoothDiscreteLenglerOnePlusOne", "optuna:NSGAIISampler"),
-)
-"""The best-known ones, and two that are among the best of `screening.csv`, on a training problem."""
-BESIDES = {"joint": ("joint",)}
-"""Strategies that take part in one family only."""
 KEY = ["problem", "strategy", "budget", "seed"]
-COLUMNS = [*KEY, "uses_structure", "default", "best", "speedup"]
-TIMES = ["strategy_seconds", "evaluation_seconds"]
-COSTS = ["evaluations", "unique", "failed", *TIMES]
 
 
-def gather(study: str, table: Path) -> pd.DataFrame:
-    """Return one row for each run: those in a table, and those that are finished here, which replace them."""
-    folders = HERE.parent.glob(f"{study}-*/*/end.json")
-    here = pd.DataFrame([summarise(path.parent) for path in folders], columns=COLUMNS + COSTS)
-    known = pd.read_csv(table)[COLUMNS + COSTS]
-    both = pd.concat([known, here]).infer_objects()  # of a header alone pandas knows no types
-    for column in TIMES:  # more digits of a time are noise, and a fifth of the file
-        both[column] = both[column].map(lambda seconds: float(f"{seconds:.3g}"))
-    return both.drop_duplicates(KEY, keep="last").sort_values(KEY)
+def run(task_id: str, name: str, budget: int, seed: int) -> dict[str, object]:
+    """Return the row of a run, with its gains in percent at `MARKS`, and a digest of its candidates and costs."""
+    strategy, _, options = ENTRIES[name]
+    problem, spent, state = bbo_suite.problem(task_id), 0.0, blake2b(digest_size=4)
+    task, found = problem.task(True, None, True), Registry().strategy(strategy)
+
+    def cost(configs: NDArray) -> NDArray[np.float64]:
+        nonlocal spent
+        begin = time.process_time()
+        values = problem.evaluate(configs).values
+        spent += time.process_time() - begin
+        state.update(configs.astype("<i4").tobytes() + values.astype("<f8").tobytes())
+        return values
+
+    parts = (lambda configs: problem.evaluate_parts(configs).parts) if found.uses_parts else None
+    default = float(problem.evaluate(problem.default[None]).values[0])
+    if parts and parts(problem.default[None]) is None:
+        raise UserError(f"{task_id} tells no costs of parts: {strategy} does not run")
+    begin = time.process_time()
+    search = start(found, task.space, budget, seed, task.structure, task.default, **options)
+    costs = np.concatenate([values for _, values in play(search, cost, BATCH, parts)])
+    own = time.process_time() - begin - spent
+    row = {"problem": task_id, "strategy": name, "budget": budget, "seed": seed, **flags(found)}
+    row |= {"default": f"{default:.10g}", "best": f"{costs.min():.10g}", "evaluations": len(costs)}
+    row |= {"strategy_seconds": f"{own:.3g}", "evaluation_seconds": f"{spent:.3g}", "digest": state.hexdigest()}
+    if budget < BUDGETS[-1]:
+        return row
+    gains = 100 * (default / np.minimum(np.minimum.accumulate(costs), default) - 1)
+    return row | {str(n): f"{gains[min(n, len(gains)) - 1]:.4g}" for n in MARKS}
 
 
-def collect() -> pd.DataFrame:
-    """Return one row for each run; for each budget, only the pairs with the most repeats."""
-    runs = gather("strategies", HERE / "runs.csv")
-    counts = runs.groupby(["budget", "problem", "strategy"])["seed"].transform("count")
-    return runs[counts == counts.groupby(runs["budget"]).transform("max")]
+def wanted(seeds: int, tasks: list[str]) -> Iterator[tuple[str, str, int, int]]:
+    """Yield task, strategy, budget and seed of each run, seed by seed, short budgets first."""
+    for seed in range(seeds):
+        for budget in BUDGETS:
+            for name, entry in ENTRIES.items():
+                for task in tasks if seed < entry.seeds.get(budget, 0) else ():
+                    if fits(name, task, seed):
+                        yield task, name, budget, seed
+
+
+def fits(name: str, task: str, seed: int) -> bool:
+    """True if a strategy runs on a task with this seed: a run of `graybox` on a large task takes a minute."""
+    if name == "joint":
+        return task.startswith("joint/")
+    return name != "graybox" or seed < FEW or len(bbo_suite.problem(task).space) <= LARGE
+
+
+def known_runs() -> pd.DataFrame:
+    """Return all runs that are there."""
+    files = [HERE / f"{budget}-runs.csv" for budget in BUDGETS]
+    return pd.concat(
+        [pd.DataFrame(columns=KEY), *(pd.read_csv(file, dtype={"digest": str}) for file in files if file.exists())]
+    )
+
+
+def make(seeds: int, tasks: list[str], strategies: list[str]) -> None:
+    """Make the runs that are missing, and add each to the table of its budget at once."""
+    done, refused = set(known_runs()[KEY].itertuples(index=False, name=None)), set[tuple[str, str]]()
+    for key in wanted(seeds, tasks):
+        if key in done or key[:2] in refused or (strategies and key[1] not in strategies):
+            continue
+        try:
+            row = run(*key)
+        except UserError as error:
+            refused.add(key[:2])
+            print(error, flush=True)
+            continue
+        file = HERE / f"{key[2]}-runs.csv"
+        pd.DataFrame([row]).to_csv(file, mode="a", header=not file.exists(), index=False)
+
+
+def check(tasks: list[str], strategies: list[str]) -> None:
+    """Make runs of the first seed again, and name those whose digest differs."""
+    runs = known_runs()
+    again = runs[(runs["seed"] == 0) & runs["problem"].isin(tasks) & runs["strategy"].isin(strategies or list(ENTRIES))]
+    different = 0
+    for _, row in again.iterrows():
+        if (found := run(*(row[name] for name in KEY))["digest"]) != row["digest"]:
+            different += 1
+            print(*(row[name] for name in KEY), row["digest"], "is now", found)
+    print(f"{len(again):,} runs made again, {different} differ")
 
 
 def main(
-    budget: int = 10_000,
-    repeats: int = 10,
-    jobs: int = 2,
-    only: Annotated[list[str] | None, typer.Option(help="families")] = None,
-    strategy: Annotated[list[str] | None, typer.Option(help="strategies")] = None,
+    part: str,
+    seeds: int = 10,
+    task: Annotated[list[str] | None, typer.Option(help="tasks, those of tasks.csv by default")] = None,
+    strategy: Annotated[list[str] | None, typer.Option(help="strategies, all by default")] = None,
 ) -> None:
-    """Make the missing runs, then write the table of all runs, the figures and the report."""
-    settings = {"repeats": repeats, "jobs": jobs, "study": f"strategies-{budget}", "results": HERE.parent}
-    for family in only or TASKS:
-        names = strategy or [*OURS, *PEERS, *BESIDES.get(family, ())]
-        bbo_suite.run(names, [f"{family}/{name}" for name in TASKS[family]], budget=budget, quiet=False, **settings)
-    collect().to_csv(HERE / "runs.csv", index=False, float_format="%.10g")
-    frame = bbo_suite.load(f"strategies-{budget}", HERE.parent)
-    list(figures.write(frame, HERE.parent / f"strategies-{budget}", names=("ecdf", "time"), formats=("png",)))
-    report.write(f"strategies-{budget}", HERE.parent)
+    """Make one part: choose, run, check or tables."""
+    if part == "choose":
+        from tasks import choose
+
+        return choose()
+    chosen = pd.read_csv(HERE / "tasks.csv")
+    tasks = task or list(chosen[chosen["taken"]]["task"])
+    if part == "run":
+        return make(seeds, tasks, strategy or [])
+    if part == "check":
+        return check(tasks, strategy or [])
+    from tables import write
+
+    return write(HERE)
 
 
 if __name__ == "__main__":
