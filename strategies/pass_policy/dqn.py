@@ -25,6 +25,8 @@ _SCALE = 30.0
 """Rewards count as often, so that what a pass usually saves is near 1."""
 _RANDOM = 0.05
 """Share of random actions from half of the steps on; it falls to this from 1."""
+_TEMPERATURE = 0.05
+"""Of the probabilities that a beam search sees."""
 
 
 class _Steps(NamedTuple):
@@ -78,25 +80,47 @@ def q_learning(env: Any, steps: int, seed: int) -> Policy:  # noqa: ANN401 - gym
       steps: actions of all episodes together.
       seed: of weights, episodes and random actions.
     """
-    rng, width = np.random.default_rng(seed), env.observation_space.shape[0]
-    actions = int(env.action_space.n)
-    network = eqx.nn.MLP(width, actions, _WIDTH, 2, key=jax.random.key(seed))
-    target, memory = network, _OPTIMISER.init(eqx.filter(network, eqx.is_inexact_array))
-    replay, (seen, _) = Replay(steps, width), env.reset(seed=seed)
+    learner, (seen, _) = _Learner(env, steps, seed), env.reset(seed=seed)
     for step in range(steps):
-        is_random = rng.random() < max(_RANDOM, 1 - 2 * step / steps)
-        action = rng.integers(actions) if is_random else np.asarray(_values(network, np.log1p(seen))).argmax()
+        action = learner.action(seen, step / steps)
         after, reward, ended, _, _ = env.step(np.int64(action))
-        replay.add(np.log1p(seen), action, _SCALE * float(reward), np.log1p(after), ended)
+        learner.learn(step, seen, action, _SCALE * float(reward), after, ended)
         seen = env.reset()[0] if ended else after
+    return learner.policy
+
+
+class _Learner:
+    """The two networks, and what they have seen."""
+
+    def __init__(self, env: Any, steps: int, seed: int) -> None:  # noqa: ANN401
+        self._rng, width = np.random.default_rng(seed), env.observation_space.shape[0]
+        self._steps, self._actions = steps, int(env.action_space.n)
+        self._network = eqx.nn.MLP(width, self._actions, _WIDTH, 2, key=jax.random.key(seed))
+        self._target, self._replay = self._network, Replay(steps, width)
+        self._memory = _OPTIMISER.init(eqx.filter(self._network, eqx.is_inexact_array))
+
+    def action(self, seen: NDArray[np.float32], spent: float) -> int:
+        """Return a random action, less and less often, or the best."""
+        if self._rng.random() < max(_RANDOM, 1 - 2 * spent):
+            return int(self._rng.integers(self._actions))
+        return int(np.asarray(_values(self._network, np.log1p(seen))).argmax())
+
+    def learn(self, step: int, seen: NDArray, action: int, reward: float, after: NDArray, ended: bool) -> None:
+        """Keep a step, and improve the network on steps that are drawn again."""
+        self._replay.add(np.log1p(seen), action, reward, np.log1p(after), ended)
         if step >= _FIRST:
-            places, weights, drawn = replay.draw(_BATCH, _CORRECTION + (1 - _CORRECTION) * step / steps, rng)
-            network, memory, errors = _improved(network, target, memory, jnp.asarray(weights, jnp.float32), drawn)
-            replay.found(places, np.asarray(errors))
-        target = network if step % _EVERY == 0 else target
-    return lambda observation: np.asarray(
-        jax.nn.log_softmax(_values(network, np.log1p(observation)) / _RANDOM), np.float64
-    )
+            correction = _CORRECTION + (1 - _CORRECTION) * step / self._steps
+            places, weights, drawn = self._replay.draw(_BATCH, correction, self._rng)
+            given = self._network, self._target, self._memory, jnp.asarray(weights, jnp.float32), drawn
+            self._network, self._memory, errors = _improved(*given)
+            self._replay.found(places, np.asarray(errors))
+        if step % _EVERY == 0:
+            self._target = self._network
+
+    def policy(self, seen: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Return the logarithms of the probabilities of all actions, by their values."""
+        values = _values(self._network, np.log1p(seen))
+        return np.asarray(jax.nn.log_softmax(values / _TEMPERATURE), np.float64)
 
 
 _OPTIMISER = optax.adam(_RATE)
