@@ -26,7 +26,6 @@ VARIANTS: dict[str, tuple[str, dict[str, object]]] = {
     "uniform tasks, exploration": ("uniform", {}),
     "uniform tasks, random candidates": ("uniform", {"explore": False}),
     "prior, exploration, squared error": ("prior", {"rank": False}),
-    "prior, exploration, attention": ("prior", {"network": "attention"}),
 }
 
 
