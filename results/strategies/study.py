@@ -56,7 +56,7 @@ ENTRIES = {
     "graybox": Entry("graybox", {50: 5, 200: 5}),
     "mbo": Entry("mbo", {50: 10, 200: 10, 1_000: 10, 10_000: 3}),
     "nevergrad:DiscreteLenglerOnePlusOne": Entry("nevergrad:DiscreteLenglerOnePlusOne", {200: 3, 1_000: 3, 10_000: 3}),
-    "nevergrad:SmoothDiscreteOnePlusOne": Entry("nevergrad:SmoothDiscreteOnePlusOne", {200: 3, 1_000: 3}),
+    "nevergrad:SmoothDiscreteOnePlusOne": Entry("nevergrad:SmoothDiscreteOnePlusOne", {200: 3, 1_000: 3, 10_000: 3}),
     "pymoo:GA": Entry("pymoo:GA", {10_000: 3}),
     "pymoo:GA, tuned": Entry("pymoo:GA", {10_000: 3}, TUNED),
     "random": Entry("random", {10_000: 1}),
