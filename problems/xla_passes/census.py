@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 
 from ..pass_order.state import Operation
 
@@ -41,8 +42,10 @@ def graph(text: str) -> Iterator[Operation]:
         yield (place, name), opcode, [(place, operand) for operand in _NAME.findall(value)]
 
 
-def operations(text: str) -> Iterator[tuple[int, str, str]]:
-    """Yield the number of the computation, the kind and the line of each operation that counts."""
+@lru_cache(8)  # a module is counted, costed and described
+def operations(text: str) -> list[tuple[int, str, str]]:
+    """Return the number of the computation, the kind and the line of each operation that counts."""
+    found = []
     runs, before = [True], ""  # for each open brace: whether its content counts
     places, opened = [0], 0  # and the number of its computation
     for line in map(str.strip, text.splitlines()[1:]):
@@ -50,7 +53,7 @@ def operations(text: str) -> Iterator[tuple[int, str, str]]:
             runs.pop()
             places.pop()
         if runs[-1] and (operation := _OPCODE.search(line)) and operation[1] not in FREE:
-            yield places[-1], operation[1], line
+            found.append((places[-1], operation[1], line))
         if line.endswith("={"):  # a list of branches
             runs.append(runs[-1] and bool(_FLOW.search(line)))
         elif line == "{":
@@ -62,3 +65,4 @@ def operations(text: str) -> Iterator[tuple[int, str, str]]:
             opened += 1
             places.append(opened)
         before = line
+    return found

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 
 import jax
 import jax.extend.xla
@@ -101,5 +102,6 @@ class Compiler:
         return f"{header}\n{_BEGIN}main {{{body}".rstrip()
 
 
+@lru_cache(32)  # a module is lowered for its cost, and then the next pass runs on it
 def _stablehlo(text: str) -> bytes:
     return _jax.mlir.hlo_to_stablehlo(_hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto())

@@ -10,7 +10,7 @@ _BRANCH = r" conditional\("
 _GATHER = r" gather\("
 _SCATTER = r" scatter\("
 _NEEDS = {
-    "zero_sized_hlo_elimination": r"[\[,]0[\],]",
+    "zero_sized_hlo_elimination": r"\[(?:\d+,)*0[,\]]",
     "conditional-to-select": _BRANCH,
     "map-inline": r" map\(",
     "call-inliner": r" call\(",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -39,6 +40,7 @@ class Optimiser:
 
     def __init__(self, text: str, objective: str = OPERATIONS) -> None:
         self._compiler, self._objective = Compiler(), OBJECTIVES[objective]
+        self._round = lru_cache(64)(lambda module: self._compiler.run(module, (*PASSES, *LOWERINGS)))
         self._costs: dict[bytes, float] = {}
         self._described: dict[bytes, tuple[Any, ...]] = {}
         try:
@@ -87,7 +89,7 @@ class Optimiser:
             passes = [name for name in action.split(",") if has_work(name, text)]
             return self._compiler.run(text, passes) if passes else text
         for _ in range(_ROUNDS):
-            before, text = text, self._compiler.run(text, (*PASSES, *LOWERINGS))
+            before, text = text, self._round(text)  # many modules come to the same end
             if text == before:
                 break
         return text
