@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bbo_problems.tensor_compiler.hardware.kernel_settings import tuned_seconds
+from bbo_problems.tensor_compiler.hardware.machine import DEFAULT_MACHINE, MACHINES
 from bbo_problems.tensor_compiler.tasks.kernel_corpus import CORPUS, kernels
 from bbo_problems.tensor_compiler.tasks.kernel_families import OneKernel
 from bbo_problems.tensor_compiler.tasks.kernel_problem import SettingsProblem
@@ -72,33 +72,24 @@ def tasks() -> dict[str, list[Held]]:
     new = np.array([row.tobytes() not in seen for row in rows])
     order = np.random.default_rng(7).choice(np.flatnonzero(new), new.sum(), False, counts[new] / counts[new].sum())
     drawn: dict[str, list[Held]] = {"all": [], "headroom": []}
-    for problem in (OneKernel(rows[place], SettingsProblem.slots) for place in order):
+    for kernel in rows[order]:
+        problem = OneKernel(kernel, SettingsProblem.slots)
         if not problem.fits or not 1 < problem.space.cardinality <= LARGEST or len(drawn["headroom"]) == TASKS:
             continue
-        held = known(problem)
+        held = known(problem, OneKernel(kernel, SettingsProblem.slots, MACHINES[DEFAULT_MACHINE].on_paper()))
         name = "all" if len(drawn["all"]) < TASKS else "headroom"
         if name == "all" or held.default >= HEADROOM * held.best:
             drawn[name].append(held)
     return drawn
 
 
-def known(problem: OneKernel) -> Held:
-    """Evaluate all candidates, by the hardware model and by the analytical one."""
+def known(problem: OneKernel, on_paper: OneKernel) -> Held:
+    """Evaluate all candidates of a kernel, by the hardware model and by the analytical one."""
     rows = Enumeration(problem.space, np.random.default_rng(0)).rows(0, problem.space.cardinality)
-    costs, planned = seconds(problem, rows, problem._machine), seconds(problem, rows, problem._machine.on_paper())
-    ties = np.flatnonzero(
-        planned <= planned.min() * (1 + 1e-9)
-    )  # of those it cannot tell apart, the closest to default
+    costs, planned = problem.evaluate(rows).values, on_paper.evaluate(rows).values
+    ties = np.flatnonzero(planned <= planned.min() * (1 + 1e-9))  # of those that it cannot tell apart, the closest
     chosen = ties[np.abs(rows[ties] - problem.default_row()).sum(axis=1).argmin()]
     return Held(problem, costs.min(), problem.evaluate(problem.default[None]).values[0], costs[chosen])
-
-
-def seconds(problem: OneKernel, rows: NDArray, machine: object) -> NDArray[np.float64]:
-    """Return the seconds of `(n, d)` candidates on a machine."""
-    costs, overflowing = np.empty(len(rows)), np.empty(len(rows), np.int64)
-    settings = (problem._slots, problem._values, problem._starts, problem.kernels, problem._runs, problem._chosen)
-    tuned_seconds(np.require(rows, np.int64, ["C", "W"]), *settings, machine.array(), costs, overflowing)
-    return costs
 
 
 def costs_of(name: str, held: Held, seed: int, budget: int) -> NDArray[np.float64]:
