@@ -52,14 +52,13 @@ FEW, LARGE = 3, 10_000
 """On tasks of more parameters `graybox` has few seeds: a run takes up to a minute."""
 TUNED = json.loads((HERE / "tuning" / "pymoo-GA.json").read_text(encoding="utf-8"))["options"]
 ENTRIES = {
-    **{name: Entry(name, dict.fromkeys(BUDGETS, 10)) for name in ("annealing", "evolution", "local", "joint")},
-    "graybox": Entry("graybox", {50: 5, 200: 5}),
-    "mbo": Entry("mbo", {50: 10, 200: 10, 1_000: 10, 10_000: 3}),
-    "nevergrad:DiscreteLenglerOnePlusOne": Entry("nevergrad:DiscreteLenglerOnePlusOne", {200: 3, 1_000: 3, 10_000: 3}),
-    "nevergrad:SmoothDiscreteOnePlusOne": Entry("nevergrad:SmoothDiscreteOnePlusOne", {200: 3, 1_000: 3, 10_000: 3}),
-    "pymoo:GA": Entry("pymoo:GA", {10_000: 3}),
-    "pymoo:GA, tuned": Entry("pymoo:GA", {10_000: 3}, TUNED),
-    "random": Entry("random", {10_000: 1}),
+    **{name: Entry(name, dict.fromkeys(BUDGETS, 10)) for name in ("annealing", "evolution", "local", "joint", "mbo")},
+    "graybox": Entry("graybox", {50: 10, 200: 10}),
+    "nevergrad:DiscreteLenglerOnePlusOne": Entry("nevergrad:DiscreteLenglerOnePlusOne", {200: 10, 1_000: 10, 10_000: 10}),
+    "nevergrad:SmoothDiscreteOnePlusOne": Entry("nevergrad:SmoothDiscreteOnePlusOne", {200: 10, 1_000: 10, 10_000: 10}),
+    "pymoo:GA": Entry("pymoo:GA", {10_000: 10}),
+    "pymoo:GA, tuned": Entry("pymoo:GA", {10_000: 10}, TUNED),
+    "random": Entry("random", {10_000: 10}),
 }
 KEY = ["problem", "strategy", "budget", "seed"]
 
