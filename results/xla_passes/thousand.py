@@ -52,7 +52,7 @@ class InProcess:
 def searched(program: str, name: str) -> dict[str, object]:
     """Return the row of a run."""
     problem, found = XlaPassesProblem(program), Registry().strategy(name)
-    problem.id, problem._workers = f"xla-passes/{program}", InProcess(program)  # type: ignore[assignment]
+    problem.id, problem._workers = f"xla-passes/{program}", InProcess(program)
     problem.leave_cache()
     task = problem.task(found.uses_structure, None, found.uses_parts)
     search = start(found, task.space, BUDGET, 0, task.structure, task.default)

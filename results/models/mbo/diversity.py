@@ -31,13 +31,13 @@ _plain = ModelNeighbours._chosen
 def _diverse(self: ModelNeighbours, state: NDArray, n: int) -> NDArray:
     """Return up to `n` changes: the most different of more; those that are left may be proposed again."""
     claim = self._random.claim_rows
-    self._random.claim_rows = lambda visited, _: np.arange(min(len(visited), POOL * n))  # type: ignore[method-assign]
+    self._random.claim_rows = lambda visited, _: np.arange(min(len(visited), POOL * n))
     pool = _plain(self, state, n)
-    self._random.claim_rows = claim  # type: ignore[method-assign]
+    self._random.claim_rows = claim
     forest = self._ensemble.members.get("forest")
     if len(pool) > n and forest is not None:
         features = np.ascontiguousarray(self._features.of(state, pool), np.float32)
-        leaves = np.stack([tree.apply(features) for tree in forest.trees], axis=1)  # type: ignore[attr-defined]
+        leaves = np.stack([tree.apply(features) for tree in forest.trees], axis=1)
         value = -self._ensemble.predict(features).mean(axis=0)
         pool = pool[_spread(value / (value.std() or 1.0), leaves)]
     return pool[claim(pool, n)]
@@ -56,7 +56,7 @@ def main() -> None:
     """Make the runs of both designs, and write their means."""
     rows = []
     for design, name in NAMES.items():
-        ModelNeighbours._chosen = _diverse if design == "diverse" else _plain  # type: ignore[method-assign]
+        ModelNeighbours._chosen = _diverse if design == "diverse" else _plain
         for task in TASKS:
             runs = pd.DataFrame([run(task, "mbo", 1_000, seed) for seed in range(10)])
             means = runs[["g200", "g1000", "own", "hits"]].mean()
