@@ -51,11 +51,11 @@ class Entry(NamedTuple):
 FEW, LARGE = 3, 10_000
 """On tasks of more parameters `graybox` has few seeds: a run takes up to a minute."""
 TUNED = json.loads((HERE / "tuning" / "pymoo-GA.json").read_text(encoding="utf-8"))["options"]
+NEVERGRAD = tuple(f"nevergrad:{name}OnePlusOne" for name in ("DiscreteLengler", "SmoothDiscrete"))
 ENTRIES = {
     **{name: Entry(name, dict.fromkeys(BUDGETS, 10)) for name in ("annealing", "evolution", "local", "joint", "mbo")},
-    "graybox": Entry("graybox", {50: 10, 200: 10}),
-    "nevergrad:DiscreteLenglerOnePlusOne": Entry("nevergrad:DiscreteLenglerOnePlusOne", {200: 10, 1_000: 10, 10_000: 10}),
-    "nevergrad:SmoothDiscreteOnePlusOne": Entry("nevergrad:SmoothDiscreteOnePlusOne", {200: 10, 1_000: 10, 10_000: 10}),
+    "graybox": Entry("graybox", dict.fromkeys(BUDGETS[:2], 10)),
+    **{name: Entry(name, dict.fromkeys(BUDGETS[1:], 10)) for name in NEVERGRAD},
     "pymoo:GA": Entry("pymoo:GA", {10_000: 10}),
     "pymoo:GA, tuned": Entry("pymoo:GA", {10_000: 10}, TUNED),
     "random": Entry("random", {10_000: 10}),
