@@ -42,8 +42,8 @@ def graph(text: str) -> Iterator[Operation]:
         yield (place, name), opcode, [(place, operand) for operand in _NAME.findall(value)]
 
 
-@lru_cache(8)  # a module is counted, costed and described
-def operations(text: str) -> list[tuple[int, str, str]]:
+@lru_cache(4)  # a module is counted, costed and described
+def operations(text: str) -> tuple[tuple[int, str, str], ...]:
     """Return the number of the computation, the kind and the line of each operation that counts."""
     found = []
     runs, before = [True], ""  # for each open brace: whether its content counts
@@ -65,4 +65,4 @@ def operations(text: str) -> list[tuple[int, str, str]]:
             opened += 1
             places.append(opened)
         before = line
-    return found
+    return tuple(found)

@@ -102,6 +102,6 @@ class Compiler:
         return f"{header}\n{_BEGIN}main {{{body}".rstrip()
 
 
-@lru_cache(32)  # a module is lowered for its cost, and then the next pass runs on it
+@lru_cache(4)  # a module is lowered for its cost, and then the next pass runs on it
 def _stablehlo(text: str) -> bytes:
     return _jax.mlir.hlo_to_stablehlo(_hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto())

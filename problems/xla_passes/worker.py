@@ -21,6 +21,8 @@ from .states import States
 _PARTS = "parts"
 _ROUNDS = 16
 """Most repetitions of XLA's pipeline."""
+_CHARACTERS = 1 << 26
+"""About how many characters of modules are remembered before and after such a repetition."""
 Enter = Callable[[str, float], None]
 
 
@@ -40,7 +42,8 @@ class Optimiser:
 
     def __init__(self, text: str, objective: str = OPERATIONS) -> None:
         self._compiler, self._objective = Compiler(), OBJECTIVES[objective]
-        self._round = lru_cache(64)(lambda module: self._compiler.run(module, (*PASSES, *LOWERINGS)))
+        rounds = min(64, max(1, _CHARACTERS // len(text)))
+        self._round = lru_cache(rounds)(lambda module: self._compiler.run(module, (*PASSES, *LOWERINGS)))
         self._costs: dict[bytes, float] = {}
         self._described: dict[bytes, tuple[Any, ...]] = {}
         try:
