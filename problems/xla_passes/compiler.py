@@ -47,9 +47,13 @@ class Compiler:
     In canonical text, computations are written where they are called. So equal texts are equal modules, however often
     they were printed and read. XLA compiles only StableHLO, so every call converts the module to it. This splits shared
     constants and drops dead computations, which is why neither is counted.
+
+    Args:
+      remembered: modules kept in StableHLO, since a module is lowered for its cost, and then the next pass runs on it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, remembered: int = 1) -> None:
+        self._stablehlo = lru_cache(remembered)(_stablehlo)
         self._device = jax.devices("cpu")[0]
         self._options = _hlo.HloPrintOptions.canonical()
         self._options.print_large_constants = True
@@ -62,7 +66,7 @@ class Compiler:
         Raises:
           RuntimeError: it is not HLO, or cannot be expressed in StableHLO.
         """
-        computation = _jax.mlir.mlir_module_to_xla_computation(_stablehlo(text), False, False)
+        computation = _jax.mlir.mlir_module_to_xla_computation(self._stablehlo(text), False, False)
         return self._text(computation.as_serialized_hlo_module_proto(), self._options)
 
     def run(self, text: str, passes: Collection[str]) -> str:
@@ -87,7 +91,7 @@ class Compiler:
         options.executable_build_options.debug_options.xla_disable_hlo_passes = disabled
         with _stopped() as caught:
             try:
-                self._device.client.compile_and_load(_stablehlo(text), _jax.DeviceList((self._device,)), options)
+                self._device.client.compile_and_load(self._stablehlo(text), _jax.DeviceList((self._device,)), options)
             except jax.errors.JaxRuntimeError:
                 if not caught:
                     raise
@@ -102,6 +106,5 @@ class Compiler:
         return f"{header}\n{_BEGIN}main {{{body}".rstrip()
 
 
-@lru_cache(4)  # a module is lowered for its cost, and then the next pass runs on it
 def _stablehlo(text: str) -> bytes:
     return _jax.mlir.hlo_to_stablehlo(_hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto())

@@ -22,7 +22,7 @@ _PARTS = "parts"
 _ROUNDS = 16
 """Most repetitions of XLA's pipeline."""
 _CHARACTERS = 1 << 26
-"""About how many characters of modules are remembered before and after such a repetition."""
+"""Of the modules before such a repetition; the modules after it and those in StableHLO are about as long."""
 Enter = Callable[[str, float], None]
 
 
@@ -41,9 +41,9 @@ class Optimiser:
     """One program, and the modules that passes have made from it."""
 
     def __init__(self, text: str, objective: str = OPERATIONS) -> None:
-        self._compiler, self._objective = Compiler(), OBJECTIVES[objective]
-        rounds = min(64, max(1, _CHARACTERS // len(text)))
-        self._round = lru_cache(rounds)(lambda module: self._compiler.run(module, (*PASSES, *LOWERINGS)))
+        remembered = min(64, max(1, _CHARACTERS // len(text)))
+        self._compiler, self._objective = Compiler(remembered), OBJECTIVES[objective]
+        self._round = lru_cache(remembered)(lambda module: self._compiler.run(module, (*PASSES, *LOWERINGS)))
         self._costs: dict[bytes, float] = {}
         self._described: dict[bytes, tuple[Any, ...]] = {}
         try:

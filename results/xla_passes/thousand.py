@@ -3,7 +3,7 @@
     python results/xla_passes/thousand.py bert-l1-infer gpt2-l1 ...    # adds to budget1000.csv what it lacks
 
 The policy's passes are those of policies-operations.csv. Its time holds its observations: a cost and a description
-after each pass. A search's time holds its own, and each run starts with nothing remembered.
+after each pass, but not the network. A search's time holds its own, and each run has a compiler of its own.
 """
 
 from __future__ import annotations
