@@ -40,12 +40,16 @@ class Entry(NamedTuple):
     """A strategy of the study.
 
     Attributes:
-      seeds: how many, by budget. A strategy that ignores its budget has the longest alone: shorter runs begin it.
+      seeds: how many, by budget.
+      prefix: True if a strategy ignores its budget. It has the longest alone: shorter runs begin it.
+      joint: budgets that it runs on joint tasks only.
     """
 
     strategy: str
     seeds: dict[int, int]
     options: Mapping[str, object] = MappingProxyType({})
+    prefix: bool = False
+    joint: tuple[int, ...] = ()
 
 
 FEW, LARGE = 3, 10_000
@@ -53,19 +57,22 @@ FEW, LARGE = 3, 10_000
 TUNED = json.loads((HERE / "tuning" / "pymoo-GA.json").read_text(encoding="utf-8"))["options"]
 NEVERGRAD = tuple(f"nevergrad:{name}OnePlusOne" for name in ("DiscreteLengler", "SmoothDiscrete"))
 ENTRIES = {
-    **{name: Entry(name, dict.fromkeys(BUDGETS, 10)) for name in ("annealing", "evolution", "local", "joint", "mbo")},
-    "graybox": Entry("graybox", dict.fromkeys(BUDGETS[:2], 10)),
+    **{name: Entry(name, dict.fromkeys(BUDGETS, 10)) for name in ("annealing", "evolution", "local", "mbo")},
+    "joint": Entry("joint", dict.fromkeys(BUDGETS, 10), joint=BUDGETS),
+    "graybox": Entry("graybox", {**dict.fromkeys(BUDGETS[:2], 10), 10_000: FEW}, joint=BUDGETS[2:]),
+    "portfolio": Entry("portfolio", {10_000: 10}, joint=BUDGETS),
+    "rl": Entry("rl", {10_000: FEW}, joint=BUDGETS),
     **{name: Entry(name, dict.fromkeys(BUDGETS[1:], 10)) for name in NEVERGRAD},
-    "pymoo:GA": Entry("pymoo:GA", {10_000: 10}),
-    "pymoo:GA, tuned": Entry("pymoo:GA", {10_000: 10}, TUNED),
-    "random": Entry("random", {10_000: 10}),
+    "pymoo:GA": Entry("pymoo:GA", {10_000: 10}, prefix=True),
+    "pymoo:GA, tuned": Entry("pymoo:GA", {10_000: 10}, TUNED, prefix=True),
+    "random": Entry("random", {10_000: 10}, prefix=True),
 }
 KEY = ["problem", "strategy", "budget", "seed"]
 
 
 def run(task_id: str, name: str, budget: int, seed: int) -> dict[str, object]:
     """Return the row of a run, with its gains in percent at `MARKS`, and a digest of its candidates and costs."""
-    strategy, _, options = ENTRIES[name]
+    strategy, options = ENTRIES[name].strategy, ENTRIES[name].options
     problem, spent, state = bbo_suite.problem(task_id), 0.0, blake2b(digest_size=4)
     task, found = problem.task(True, None, True), Registry().strategy(strategy)
 
@@ -100,14 +107,14 @@ def wanted(seeds: int, tasks: list[str]) -> Iterator[tuple[str, str, int, int]]:
         for budget in BUDGETS:
             for name, entry in ENTRIES.items():
                 for task in tasks if seed < entry.seeds.get(budget, 0) else ():
-                    if fits(name, task, seed):
+                    if fits(name, task, budget, seed):
                         yield task, name, budget, seed
 
 
-def fits(name: str, task: str, seed: int) -> bool:
-    """True if a strategy runs on a task with this seed: a run of `graybox` on a large task takes a minute."""
-    if name == "joint":
-        return task.startswith("joint/")
+def fits(name: str, task: str, budget: int, seed: int) -> bool:
+    """True if a strategy runs on a task with this budget and seed."""
+    if budget in ENTRIES[name].joint and not task.startswith("joint/"):
+        return False
     return name != "graybox" or seed < FEW or len(bbo_suite.problem(task).space) <= LARGE
 
 

@@ -33,7 +33,7 @@ def completed(runs: pd.DataFrame) -> pd.DataFrame:
     """Add the column `gain`, and the shorter runs of strategies that ignore their budget: they begin the longest."""
     runs = runs.rename(columns={"problem": "task"})
     runs["gain"] = 100 * (runs["default"] / np.minimum(runs["best"], runs["default"]) - 1)
-    whole = runs[[len(ENTRIES[name].seeds) == 1 for name in runs["strategy"]]]
+    whole = runs[[ENTRIES[name].prefix for name in runs["strategy"]]]
     return pd.concat([runs, *(whole.assign(budget=n, gain=whole[str(n)]) for n in BUDGETS[:-1])])
 
 
