@@ -93,12 +93,15 @@ STRATEGIES = {
     "fusion": (*COSTS_ONLY, "local", "rl", "rl, trained", "graybox", "graybox, trained"),
     "fusion, fresh": (*COSTS_ONLY, "local", "rl, trained", "graybox"),
     "layout": (*COSTS_ONLY, "local", "rl, trained"),
+    "joint": (*COSTS_ONLY, "local", "joint", "rl, trained", "graybox"),
 }
 TASKS = {
     "fusion": [f"fusion/{name}" for name in UNSEEN],
     "fusion, fresh": [f"fusion/{name}" for name in FRESH],
     "layout": [f"layout/{name}" for name in UNSEEN],
+    "joint": [f"joint/{name}" for name in UNSEEN[:9]],
 }
+"""Joint tasks are of the first variants alone: a run of `graybox` takes up to a minute there."""
 BUDGETS, BATCH = (20, 50, 200), 20
 KEY = ["task", "strategy", "budget", "seed"]
 FILE = HERE / "runs.csv"
