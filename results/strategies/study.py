@@ -53,13 +53,14 @@ class Entry(NamedTuple):
 
 
 FEW, LARGE = 3, 10_000
-"""On tasks of more parameters `graybox` has few seeds: a run takes up to a minute."""
+FEWER = {"graybox": {50: FEW, 200: FEW, 1_000: 1, 10_000: 0}, "rl": {10_000: 1}}
+"""Seeds on tasks of more than `LARGE` parameters: a run of `graybox` takes up to a minute there, one of `rl` seven."""
 TUNED = json.loads((HERE / "tuning" / "pymoo-GA.json").read_text(encoding="utf-8"))["options"]
 NEVERGRAD = tuple(f"nevergrad:{name}OnePlusOne" for name in ("DiscreteLengler", "SmoothDiscrete"))
 ENTRIES = {
     **{name: Entry(name, dict.fromkeys(BUDGETS, 10)) for name in ("annealing", "evolution", "local", "mbo")},
     "joint": Entry("joint", dict.fromkeys(BUDGETS, 10), joint=BUDGETS),
-    "graybox": Entry("graybox", {**dict.fromkeys(BUDGETS[:2], 10), 10_000: FEW}, joint=BUDGETS[2:]),
+    "graybox": Entry("graybox", {50: 10, 200: 10, 1_000: FEW, 10_000: 1}, joint=BUDGETS[2:]),
     "portfolio": Entry("portfolio", {10_000: 10}, joint=BUDGETS),
     "rl": Entry("rl", {10_000: FEW}, joint=BUDGETS),
     **{name: Entry(name, dict.fromkeys(BUDGETS[1:], 10)) for name in NEVERGRAD},
@@ -115,7 +116,8 @@ def fits(name: str, task: str, budget: int, seed: int) -> bool:
     """True if a strategy runs on a task with this budget and seed."""
     if budget in ENTRIES[name].joint and not task.startswith("joint/"):
         return False
-    return name != "graybox" or seed < FEW or len(bbo_suite.problem(task).space) <= LARGE
+    few = FEWER.get(name, {}).get(budget)
+    return few is None or seed < few or len(bbo_suite.problem(task).space) <= LARGE
 
 
 def known_runs() -> pd.DataFrame:
