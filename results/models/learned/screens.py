@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 PROGRAMS = ("rnn-medium-train-b20-s35", "translate-base-train-b64-s64")
 FAMILIES = ("tile", "fusion", "joint")
 SEARCHES = ("annealing", "graybox", "screened:annealing estimate", "screened:annealing learned")
-SEEDS = range(2)
+SEEDS = range(10)
 BUDGETS = (1, 10, 30)
 CANDIDATES = 2000
 
