@@ -79,10 +79,10 @@ def sensitivity() -> None:
 
 
 def strategies() -> None:
-    """Search strategies of the suite in the jobs, at the smallest budget, one seed."""
+    """Search strategies of the suite in the jobs, at the two smaller budgets, three seeds."""
     found = []
     for name in STRATEGIES:
-        rows = fleet(f"search-{name}", ("oracle", "search"), BUDGETS[:1], "--seed", "1", "--option", f"search={name}")
+        rows = fleet(f"search-{name}", ("oracle", "search"), BUDGETS[:2], *SEEDS, "--option", f"search={name}")
         found.append(rows[rows["policy"] == "search"].assign(search=name))
     write(pd.concat(found), "strategies.csv")
 

@@ -37,6 +37,8 @@ TASKS = (
 """The first task of the main study of each family that costs no compilation, and one of each family that it lacks."""
 BATCH = 20
 KEY = ["task", "search", "budget", "seed"]
+FEWEST = 5
+"""Runs of each of two searches that are compared by a test."""
 FILE = HERE / "runs.csv"
 """A row for each task, search and budget: the median of its own time, and a column of gains for each seed."""
 
@@ -143,8 +145,8 @@ def switched(runs: pd.DataFrame) -> pd.DataFrame:
             wins = {"better": 0, "worse": 0, "level": 0}
             gains = own.groupby(["task", "search"])["gain"].apply(np.array)
             for task in TASKS:
-                if {(task, name), (task, other)} <= set(gains.index):
-                    ours, theirs = gains[task, name], gains[task, other]
+                ours, theirs = (gains.get((task, each), np.empty(0)) for each in (name, other))
+                if min(len(ours), len(theirs)) >= FEWEST:
                     p = mannwhitneyu(ours, theirs).pvalue
                     wins["level" if p >= 0.05 else "better" if ours.mean() > theirs.mean() else "worse"] += 1
             found.append({"mechanism": mechanism, "budget": budget, **wins})
