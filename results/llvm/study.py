@@ -2,8 +2,8 @@
 
     python results/llvm/study.py [--budget 300]
 
-Runs are kept under `results/llvm-BUDGET` and resumed. Writes `runs.csv` from all programs that
-are through, and prints the geometric means; README.md says what they show.
+Runs are kept under `results/llvm-BUDGET` and resumed. Writes `runs.csv` from all programs that are through, and prints
+the geometric means; README.md says what they show.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.stats import mannwhitneyu
 
 from bbo_suite.core.evaluation import default_value, evaluate
 from bbo_suite.core.problem import Problem
@@ -29,6 +30,15 @@ def main() -> None:
         print(row, flush=True)
         rows.append(row)
         pd.DataFrame(rows).to_csv(HERE / "screens.csv", index=False, float_format="%.4f")
+    compare(pd.DataFrame(rows))
+
+
+def compare(rows: pd.DataFrame) -> None:
+    """Print for each problem Mann and Whitney's p of each search's last gains against those of the estimate."""
+    for problem, own in rows.groupby("problem"):
+        gains = own.groupby("search")[f"gain {BUDGETS[-1]}"].apply(np.array)
+        told = {name: f"{mannwhitneyu(gains[name], gains[SEARCHES[2]]).pvalue:.2g}" for name in gains.index}
+        print(problem, told)
 
 
 def runs() -> Iterator[dict[str, object]]:
