@@ -1,6 +1,6 @@
 """Compiles what the policy found to the end, runs it on random inputs, and compares with XLA's own result.
 
-    python results/xla_passes/verify.py policies-operations.csv PROGRAM...
+    python results/xla_passes/verify.py policies-operations.csv PROGRAM... [--scale 0.0005]
 
 Tables of 100,000 rows or more are cut to 4,096, so that those of DLRM fit into memory; random indices are below 8.
 
@@ -31,14 +31,14 @@ _LARGE = re.compile(r"\[\d{6,},")
 _BEHIND = ",".join((*PASSES, *LOWERINGS, *PREPARATION, "tree_reduction_rewriter"))
 
 
-def inputs(text: str) -> list[Any]:
-    """Return random inputs: small positive floats, and integers below 8."""
+def inputs(text: str, scale: float) -> list[Any]:
+    """Return random inputs: positive floats of that scale, and integers below 8."""
     rng = np.random.default_rng(0)
     made = {}
     for kind, sizes, number in _PARAMETER.findall(text[text.index("\nENTRY") :]):
         shape = tuple(int(size) for size in sizes.split(",") if size)
         values = (
-            rng.integers(0, 2 if kind == "pred" else 8, shape) if kind[0] in "psu" else abs(rng.normal(0, 0.05, shape))
+            rng.integers(0, 2 if kind == "pred" else 8, shape) if kind[0] in "psu" else abs(rng.normal(0, scale, shape))
         )
         names = {"pred": "bool", "bf16": "bfloat16", "f": "float", "s": "int", "u": "uint"}
         made[int(number)] = jax.numpy.asarray(values, names.get(kind) or names[kind[0]] + kind[1:])
@@ -61,12 +61,12 @@ def difference(one: list[np.ndarray], other: list[np.ndarray]) -> float:
     return max(float(abs(a - b).max() / max(abs(b).max(), 1e-30)) for a, b in pairs)
 
 
-def main(table: Path, programs: list[str]) -> None:
+def main(table: Path, programs: list[str], scale: float = 0.05) -> None:
     """Compare the results of the programs that are named."""
     found = pd.read_csv(table).set_index("program")["policy's passes"]
     for program in programs:
         made = Optimiser(_LARGE.sub("[4096,", read_hlo_text(named(program))))
-        given = inputs(made._states.module(()))
+        given = inputs(made._states.module(()), scale)
 
         def result(passes: tuple[str, ...], made: Optimiser = made, given: list[Any] = given) -> list[np.ndarray]:
             return computed(made._states.module((*passes, *to_lower(passes))), given)
