@@ -1,6 +1,6 @@
 """What each idea of the training is worth: equal numbers of tasks, candidates and steps, five seeds.
 
-python results/models/one_shot/ablation.py    # ablation.csv: only what it lacks; some minutes of one core
+python results/models/one_shot/ablation.py    # ablation.csv: only what it lacks; attention takes over an hour
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ VARIANTS: dict[str, tuple[str, dict[str, object]]] = {
     "uniform tasks, exploration": ("uniform", {}),
     "uniform tasks, random candidates": ("uniform", {"explore": False}),
     "prior, exploration, squared error": ("prior", {"rank": False}),
+    "prior, exploration, attention": ("prior", {"network": "attention"}),
 }
 
 
