@@ -3,6 +3,7 @@
     python results/xla_passes/verify.py policies-operations.csv PROGRAM... [--scale 0.0005]
 
 Tables of 100,000 rows or more are cut to 4,096, so that those of DLRM fit into memory; random indices are below 8.
+`--scale` is that of random floats: take a smaller one where results are NaN.
 
 Prints for each program the largest difference of an output, relative to the largest value of that output, and the same
 for XLA's default against the program without any optional pass: the difference that rounding to bfloat16 makes anyway.
