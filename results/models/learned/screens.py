@@ -1,8 +1,12 @@
-"""What search on a model gains when only the best few are evaluated: `python results/models/learned/screens.py`."""
+"""What search on a model gains when only the best few are evaluated: `python results/models/learned/screens.py`.
+
+Writes screens.csv: only the runs that it lacks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -25,11 +29,12 @@ CANDIDATES = 2000
 
 def main() -> None:
     """Write a row for each run as soon as it has ended."""
-    rows = []
-    for row in runs():
+    file = HERE / "screens.csv"
+    rows = pd.read_csv(file).to_dict("records") if file.exists() else []
+    for row in runs({(row["problem"], row["search"], row["seed"]) for row in rows}):
         print(row, flush=True)
         rows.append(row)
-        pd.DataFrame(rows).to_csv(HERE / "screens.csv", index=False, float_format="%.4f")
+        pd.DataFrame(rows).to_csv(file, index=False, float_format="%.4f")
     compare(pd.DataFrame(rows))
 
 
@@ -41,17 +46,18 @@ def compare(rows: pd.DataFrame) -> None:
         print(problem, told)
 
 
-def runs() -> Iterator[dict[str, object]]:
-    """Yield the gains over the default, in percent, after each of `BUDGETS` evaluations."""
-    for program in PROGRAMS:
-        for family in FAMILIES:
-            problem = Registry().load(f"{family}/{program}")
-            default = default_value(problem)
-            for search in SEARCHES:
-                for seed in SEEDS:
-                    best = np.minimum.accumulate(costs(problem, search, seed))
-                    gains = {f"gain {n}": 100 * (default / best[min(n, len(best)) - 1] - 1) for n in BUDGETS}
-                    yield {"problem": problem.id, "search": search, "seed": seed} | gains
+def runs(done: Collection[tuple[str, str, int]]) -> Iterator[dict[str, object]]:
+    """Yield the gains over the default, in percent, after each of `BUDGETS` evaluations, of runs that are not done."""
+    for name in (f"{family}/{program}" for program in PROGRAMS for family in FAMILIES):
+        todo = [run for run in product([name], SEARCHES, SEEDS) if run not in done]
+        if not todo:
+            continue
+        problem = Registry().load(name)
+        default = default_value(problem)
+        for _, search, seed in todo:
+            best = np.minimum.accumulate(costs(problem, search, seed))
+            gains = {f"gain {n}": 100 * (default / best[min(n, len(best)) - 1] - 1) for n in BUDGETS}
+            yield {"problem": name, "search": search, "seed": seed} | gains
 
 
 def costs(problem: Problem, search: str, seed: int) -> np.ndarray:
