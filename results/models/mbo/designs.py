@@ -1,6 +1,6 @@
 """Would `mbo` be better with another target, other features or another way to choose? One design at a time.
 
-    python results/models/mbo/designs.py           # designs_of_mbo.csv: only the runs that it lacks; 40 minutes for all
+    python results/models/mbo/designs.py           # designs_of_mbo.csv: only the runs that it lacks; 50 minutes for all
     python results/models/mbo/designs.py table     # prints mean ranks, hit rates, and who differs from `mbo` as it is
 
 Nine training tasks of nine families, 1,000 evaluations in batches of 20, ten seeds.
@@ -43,9 +43,8 @@ def made(design: str, task: str, seed: int) -> dict[str, object]:
         for place, new in DESIGNS.get(design, {}).items():
             replaced.enter_context(patch(f"bbo_strategies.mbo.{place}", new))
         row = run(task, "annealing" if design == "annealing" else "mbo", BUDGET, seed)
-    return {"design": design, "problem": task, "seed": seed} | {
-        key: row[key] for key in ("g200", "g1000", "own", "hits")
-    }
+    measured = {key: row[key] for key in ("g200", "g1000", "own", "hits")}
+    return {"design": design, "problem": task, "seed": seed} | measured
 
 
 def complete() -> None:
