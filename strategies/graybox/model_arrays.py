@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..trees import trees_of
+from ..regressors import trees_of
 from .compiled import compiled
 
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Space
 
-from ..mbo.regressors import one_thread
-from ..trees import Trees, trees_of
+from ..regressors import Trees, one_thread, trees_of
 from .compiled import compiled
 
 _MOST, _GROWTH = 2000, 1.25
