@@ -132,7 +132,7 @@ def _completed(frame: pd.DataFrame, file: Path) -> pd.DataFrame:
         frame = frame.rename(columns={"strategy_seconds": "seconds"})
     if missing := [name for name in NEEDED if name not in frame]:
         raise UserError(f"{file} is not a table of runs: it has no column {missing[0]!r}; add it, or rename the file")
-    unknown = {"budget": frame["evaluations"], "failed": 0, **dict.fromkeys(_MAY_BE_EMPTY, math.nan)}
+    unknown: dict[str, Any] = {"budget": frame["evaluations"], "failed": 0, **dict.fromkeys(_MAY_BE_EMPTY, math.nan)}
     for name in ("study", *COLUMNS):
         if name not in frame and name not in ("status", "speedup"):
             frame[name] = unknown.get(name, "")
@@ -255,7 +255,7 @@ def _result(row: Mapping[Any, Any]) -> RunResult:
 def last_rows(runs: pd.DataFrame) -> pd.DataFrame:
     """Return one row per run, its last evaluation, in the form of `bbo_suite.load`, for figures that need no more."""
     levels = [flags_of(LEVELS[level]) for level in runs["level"]]
-    columns = {flag: [known[flag] for known in levels] for flag in FLAGS}
+    columns: dict[str, Any] = {flag: [known[flag] for known in levels] for flag in FLAGS}
     columns |= {"evaluation": runs["budget"], "value": runs["best"], "status": "ok", "speedup": _speedups(runs)}
     columns |= {"strategy_seconds": runs["seconds"] / runs["evaluations"], "parameters": 0}
     columns |= {"evaluation_seconds": runs["evaluation_seconds"] / runs["evaluations"]}
