@@ -10,9 +10,11 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bbo_suite import Space
+from bbo_suite.compiled import compiled_for
 
 from ..regressors import Trees, one_thread, trees_of
-from .compiled import compiled
+
+compiled = compiled_for(__file__)
 
 _MOST, _GROWTH = 2000, 1.25
 _FEATURES = 30
