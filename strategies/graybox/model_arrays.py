@@ -7,16 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-<<<<<<< HEAD
-from ..regressors import trees_of
-from .compiled import compiled
-=======
 from bbo_suite.compiled import compiled_for
 
-from ..trees import trees_of
+from ..regressors import trees_of
 
 compiled = compiled_for(__file__)
->>>>>>> main
 
 
 class ModelArrays(NamedTuple):
