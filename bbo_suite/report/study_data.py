@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
-from ..store import fast_rows, frames
+from ..store import frames
 from ..store.ending import end_reason
-from ..store.fast_rows import TEXTS
 from ..store.folders import has_begun, run_folders
 from ..store.plan import RunName, read_planned
 from ..store.remeasured import finalists
+from ..store.rows import TEXTS, joined_runs
 from ..store.stored_run import StoredRun
 from .run_summary import RunSummary, from_rows
 
@@ -100,7 +100,7 @@ def _rows(heads: Heads, damaged: list[str]) -> tuple[list[Path], list[int], list
     rows: list[pd.DataFrame] = []
     numbers: list[dict[str, Any]] = []
     errors: list[UserError] = []
-    for part in fast_rows.parts(heads, texts, errors):
+    for part in joined_runs(heads, texts, errors):
         paths += part.paths
         lengths += part.lengths
         numbers += from_rows(part.frame, part.lengths)

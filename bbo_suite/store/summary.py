@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from ..core.knowledge import FLAGS
 from .ending import end_reason
-from .fast_rows import pieces
 from .identity import read_head
 from .remeasured import final_speedup, finalists
+from .rows import pieces
 
 
 def summarise(path: Path) -> dict[str, Any]:
