@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from bbo_suite import Status, Study, UserError, load
 from bbo_suite.store import rows
+from bbo_suite.store.results import summarise
 from bbo_suite.store.rows import HEADER, Row, joined_runs, pieces, read_rows
-from bbo_suite.store.summary import summarise
 
 ROWS = st.lists(
     st.builds(
