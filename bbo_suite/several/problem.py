@@ -39,6 +39,8 @@ class SeveralProblem(Problem):
 
     instances: ClassVar[tuple[str, ...]] = ()
     unit = "times the default's cost"
+    decision = "one candidate for several programs of these families"
+    time_per_candidate = "their sum"
     tells_parts = True
 
     def __init__(self, programs: Sequence[Problem]) -> None:
