@@ -142,7 +142,7 @@ class Problem(ABC):
           UserError: the file cannot be read, or the family does not read files.
         """
         if cls.reads_files:
-            return cls(Path(path))  # type: ignore[call-arg]
+            return cls(Path(path))
         raise UserError(
             f"{cls.__name__} does not read files ({path}); use one of its instances: {', '.join(cls.instances)}"
         )

@@ -23,10 +23,10 @@ def split_variant(instance: str | Path, known: Collection[str]) -> tuple[str, st
     """
     text = str(instance)
     name, mark, variant = text.rpartition("@")
-    is_path = isinstance(instance, Path)
-    if mark and variant in known and (is_path or "@" not in name):
+    path = instance if isinstance(instance, Path) else None
+    if mark and variant in known and (path or "@" not in name):
         return name, variant
-    if not mark or (is_path and (instance.exists() or not re.fullmatch(r"[\w-]*", variant))):  # part of a file's name
+    if not mark or (path and (path.exists() or not re.fullmatch(r"[\w-]*", variant))):  # part of a file's name
         return text, ""
     raise UserError(f"{text!r} names an unknown variant; write one of @{', @'.join(known)}, or none")
 
