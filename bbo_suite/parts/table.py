@@ -112,7 +112,7 @@ class TableDecomposition(_Tabulated):
         lengths = [len(columns) for columns in depends]
         padded = np.hstack([features, np.zeros((len(depends), max(lengths)))])
         names = (*feature_names, *(f"parameter {i}" for i in range(max(lengths))))
-        super().__init__(depends, np.zeros(sum(lengths)), contents, counts, padded, names, numbers)
+        super().__init__(depends, np.zeros(sum(lengths), np.int64), contents, counts, padded, names, numbers)
 
     @property
     def is_separable(self) -> bool:
