@@ -3,17 +3,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from toy_compiler import TILES, ToyCompiler, kernel_cost
 
 import bbo_suite
 from bbo_strategies.joint import Joint, JointOptions
-from bbo_strategies.joint.global_store import GlobalStore
+from bbo_strategies.joint.chain import GlobalStore
 from bbo_suite import Space, Task, UserError
 from bbo_suite.conformance.kit import strategy_rules
 from bbo_suite.runs.loop import run_loop
 from bbo_suite.store.identity import Run
 from bbo_suite.store.run_folder import RunFolder
 from bbo_suite.testing import play
+
+from .toy_compiler import TILES, ToyCompiler, kernel_cost
 
 JOINTLY = "layout+fusion: exhaustive; tile: exhaustive"
 IN_TURN = "layout: exhaustive; fusion: exhaustive; tile: exhaustive"
