@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.evaluation import evaluate
-from ..core.problem import Problem
-from ..core.strategy import Strategy, tell
+from ..core.level import Level
+from ..core.problem import Evaluations, Problem
 from ..core.task import Strategies
-from ..errors import error_boundary
+from ..loop import Answer, search
 from .jobs import Job
 from .library import KernelLibrary
 from .noise import mixed, normal
@@ -33,29 +34,23 @@ def searched(
     strategies: Strategies = library.strategies
     made, problem = strategies.strategy(settings.search), library.problem(job.version, kernel)
     seed = [job.seed, int(library.content[kernel]), job.version]
-    with error_boundary(f"strategy {settings.search}", "tuning a kernel"):
-        task = problem.task(made.uses_structure, strategies, made.uses_parts)
-        strategy = made(task, settings.evaluations, np.random.default_rng(seed), made.Options())
-        configs, seconds = _run(strategy, problem, seed, settings)
+    tried, costs = [problem.default_row()[None][:0]], [np.zeros(0)]
+    settings_of: dict[str, Any] = {"registry": strategies, "answer": _noisy(problem, made.level, seed, settings)}
+    rng = np.random.default_rng(seed)
+    for batch in search(made, problem, settings.evaluations, rng, batch=_BATCH, owner=settings.search, **settings_of):
+        tried.append(batch.configs)
+        costs.append(batch.values)
+    configs, seconds = np.concatenate(tried), np.concatenate(costs)
     rows, first = np.unique(configs, axis=0, return_index=True)
     return library.settings_of(job.version, kernel, rows), seconds[first]
 
 
-def _run(
-    strategy: Strategy, problem: Problem, seed: list[int], settings: FleetSettings
-) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Return all candidates, and their noisy seconds."""
-    tried, costs, left = [problem.default_row()[None][:0]], [np.zeros(0)], settings.evaluations
-    while left > 0:
-        configs = problem.space.check(strategy.ask(min(_BATCH, left)))[:left]
-        if not len(configs):
-            break
-        found = evaluate(problem, configs, with_parts=strategy.uses_parts)
+def _noisy(problem: Problem, level: Level, seed: list[int], settings: FleetSettings) -> Answer:
+    """Return what measures candidates on the fleet: with noise."""
+
+    def answer(configs: NDArray, _: float) -> Evaluations:
+        found = evaluate(problem, configs, with_parts=level >= Level.PARTS)
         keys = mixed(*seed, 2, *configs.T.astype(np.uint64))
-        noisy = found.values * np.exp(settings.noise * normal(keys))
-        tried.append(configs)
-        costs.append(noisy)
-        left -= len(configs)
-        if left > 0:
-            tell(strategy, configs, noisy, found.parts)
-    return np.concatenate(tried), np.concatenate(costs)
+        return replace(found, values=found.values * np.exp(settings.noise * normal(keys)))
+
+    return answer

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.knowledge import FLAGS
+from ..core.level import LEVEL
 from .run_summary import RunSummary
 from .study_data import StudyData
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_HEAD = ("problem", "fingerprint", "strategy", "seed", "budget", "default", "unit", *FLAGS)
+_HEAD = ("problem", "fingerprint", "strategy", "seed", "budget", "default", "unit", LEVEL)
 
 
 def tabled(name: str, runs: pd.DataFrame) -> StudyData:
@@ -48,7 +48,7 @@ def _summary(row: Mapping[Any, Any]) -> RunSummary:
 
 def _frame(runs: pd.DataFrame) -> pd.DataFrame:
     """Return one row per run, its last evaluation, in the form of `bbo_suite.load`."""
-    names = ["problem", "strategy", "seed", "default", "budget", "unit", *FLAGS]
+    names = ["problem", "strategy", "seed", "default", "budget", "unit", LEVEL]
     with np.errstate(divide="ignore"):
         speedup = runs["default"].to_numpy() / runs["best"].to_numpy()
     seconds = {name: runs[name] / runs["evaluations"] for name in ("strategy_seconds", "evaluation_seconds")}

@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..core.knowledge import FLAGS
+from ..core.level import LEVEL
 from ..report.run_summary import RunSummary
 from .studies import Entry
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_STORED = ("problem", "fingerprint", "strategy", "seed", "budget", *FLAGS, "unit", "default")
+_STORED = ("problem", "fingerprint", "strategy", "seed", "budget", LEVEL, "unit", "default")
 
 
 def task(run: RunSummary) -> str:

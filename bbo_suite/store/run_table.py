@@ -7,20 +7,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core.knowledge import FLAGS
+from ..core.level import LEVEL, Level
 from ..errors import UserError
 from .formulas import unmarked
 
 if TYPE_CHECKING:
     import pandas as pd
 
-NEEDED = ("problem", "strategy", "seed", "uses_structure", "default", "best", "evaluations")
+NEEDED = ("problem", "strategy", "seed", "default", "best", "evaluations")
 _TEXTS = ("study", "problem", "strategy", "fingerprint", "unit")
 _NUMBERS = ("default", "best")
 _COUNTS = ("seed", "evaluations", "budget")
 _UNKNOWN = ("unique", "strategy_seconds", "evaluation_seconds")
 _ELSE: dict[str, Any] = {
-    **{"uses_parts": False, "unit": "", "fingerprint": "", "failed": 0, "study": ""},
+    **{"unit": "", "fingerprint": "", "failed": 0, "study": ""},
     **dict.fromkeys(_UNKNOWN, math.nan),
 }
 
@@ -33,8 +33,8 @@ def run_tables(study: Path) -> list[Path]:
 def read_run_table(file: Path) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield the name and the runs of each study in a table: a study has one budget, in evaluations.
 
-    Columns: problem, strategy, seed, uses_structure, default, best, evaluations, budget (where missing, the
-    evaluations), uses_parts (where missing, False), unit, fingerprint, unique, failed, strategy_seconds,
+    Columns: problem, strategy, level (older tables have uses_structure and uses_parts), seed, default, best,
+    evaluations, budget (where missing, the evaluations), unit, fingerprint, unique, failed, strategy_seconds,
     evaluation_seconds (where missing: unknown).
 
     Raises:
@@ -58,6 +58,7 @@ def _read(file: Path) -> pd.DataFrame:
                 f"{file} is not a table of runs: it has no column {missing[0]!r}; add it, or rename the file"
             )
         frame = frame.assign(**{name: value for name, value in _ELSE.items() if name not in frame})
+        frame[LEVEL] = [Level.of(row).word for row in frame.to_dict("records")]
         frame = frame if "budget" in frame else frame.assign(budget=frame["evaluations"])
         types = dict.fromkeys(_NUMBERS, "float64") | dict.fromkeys(_COUNTS, "int64")
         texts = {name: frame[name].map(unmarked) for name in _TEXTS}
@@ -76,9 +77,6 @@ def _check(frame: pd.DataFrame) -> None:
     Raises:
       ValueError: says which.
     """
-    for flag in FLAGS:
-        if frame[flag].dtype != bool:
-            raise ValueError(f"{flag} is neither True nor False")
     if not (abs(frame["default"]) < math.inf).all() or frame["best"].isna().any():
         raise ValueError("a default or a best cost is no number")
     if (frame[["evaluations", "budget"]] < 1).any(axis=None):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.knowledge import FLAGS
+from ..core.level import LEVEL
 from .ending import end_reason
 from .fast_rows import pieces
 from .identity import read_head
@@ -42,7 +42,7 @@ def summarise(path: Path) -> dict[str, Any]:
         "optimum": head["optimum"],
         "strategy_seconds": counts.seconds["strategy_seconds"],
         "evaluation_seconds": counts.seconds["evaluation_seconds"],
-        **{flag: head[flag] for flag in FLAGS},
+        LEVEL: head[LEVEL],
         "complete": ended is not None,
         "ended": ended,
         "path": str(path),

@@ -117,7 +117,7 @@ def test_a_report_of_results_says_nothing_about_how_soon(tmp_path):
     [
         ("problem,strategy\np/a,x\n", "it has no column 'seed'"),
         (TABLE.replace("p/a,x,0,False,8,4", "p/a,x,zero,False,8,4"), "is not a table of runs .*zero"),
-        (TABLE.replace("x,0,False,8,4", "x,0,no,8,4"), "uses_structure is neither True nor False"),
+        (TABLE.replace("x,0,False,8,4", "x,0,no,8,4"), "uses_structure is neither true nor false"),
         (TABLE.replace("8,4,100", "inf,4,100"), "a default or a best cost is no number"),
         (TABLE.replace("8,4,100", "8,4,0"), "a run has no evaluation"),
         (TABLE + TABLE.splitlines()[1], "it has a run twice"),
