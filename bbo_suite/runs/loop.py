@@ -73,8 +73,9 @@ def _loop(
     if stopped():
         return False
     log = RunLog(problem, folder, keep_all, strategy.level >= Level.PARTS and problem.tells_parts)
-    diagnostics = Diagnostics(folder.path)
-    with error_boundary(f"strategy {run.strategy}", "its constructor"):
+    owner = f"strategy {run.strategy}"
+    diagnostics = Diagnostics(folder.path, owner)
+    with error_boundary(owner, "its constructor"):
         options = strategy.Options(**run.options)
     settings: dict[str, Any] = {"batch": run.batch, "options": options, "registry": registry, "owner": run.strategy}
     for batch in search(strategy, problem, run.budget, run.generator(), answer=log.evaluations, **settings):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bbo_suite import Space, Strategy, Task, Told, UserError, option
 from bbo_suite.registry import Registry
 
-from ..mbo.regressors import one_thread
+from ..regressors import one_thread
 
 _ITERATIONS = 100
 
