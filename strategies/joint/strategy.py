@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Decisions, Kind, MultiPass, Space, Strategy, Task, UserError, option
+from bbo_suite import Decisions, Kind, Level, MultiPass, Space, Strategy, Task, UserError, option
 from bbo_suite.errors import did_you_mean
 from bbo_suite.registry import Registry
 
@@ -44,7 +44,7 @@ class Joint(Strategy):
     """
 
     Options: ClassVar[type] = JointOptions
-    uses_structure: ClassVar[bool] = True
+    level: ClassVar[Level] = Level.STRUCTURE
     options: JointOptions
 
     def __init__(self, task: Task, budget: int, rng: Generator, options: JointOptions) -> None:

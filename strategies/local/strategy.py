@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Moves, Space, Strategy, Structure, Task, option
+from bbo_suite import Level, Moves, Space, Strategy, Structure, Task, option
 
 from ..adaptive_moves import MutationRate, OperatorCredit, probability_matching, proportions
 from ..annealing import Annealing
@@ -59,7 +59,7 @@ class LocalSearch(Strategy):
     """
 
     Options: ClassVar[type] = LocalOptions
-    uses_structure: ClassVar[bool] = True
+    level: ClassVar[Level] = Level.STRUCTURE
     options: LocalOptions
 
     def __init__(self, task: Task, budget: int, rng: Generator, options: LocalOptions) -> None:
