@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Decisions, Kind, Level, MultiPass, Space, Strategy, Task, UserError, option
+from bbo_suite import Decisions, Kind, Level, MultiPass, Space, Strategy, Task, Told, UserError, option
 from bbo_suite.errors import did_you_mean
 from bbo_suite.registry import Registry
 
@@ -329,4 +329,4 @@ class SubspaceSearch:
         if self.left:
             costs = np.full(len(self._configs), self.base.cost)
             costs[self._evaluated] = values
-            self._strategy.tell(self._configs, costs)
+            self._strategy.receive(Told(self._configs, costs))

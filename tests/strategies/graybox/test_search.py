@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bbo_strategies.graybox import GrayBox, GrayBoxOptions
-from bbo_suite import Parts, Space, Structure, Task
+from bbo_suite import Parts, Space, Structure, Task, Told
 from bbo_suite.parts.table import TableDecomposition
 
 KERNELS, SLOTS, VALUES = 30, 3, 6
@@ -54,7 +54,7 @@ def gaps(toy: Kernels, budget: int, tells: bool = True, noise: float = 0.0, **op
         parts, used = toy.parts_of(configs), used + len(configs)
         best.append(min(best[-1], parts.sums().min() / lowest - 1))
         told = replace(parts, costs=parts.costs * np.exp(noise * rng.normal(size=len(parts.costs))))
-        strategy.tell(configs, told.sums(), told if tells else None)
+        strategy.receive(Told(configs, told.sums(), told if tells else None))
     return best[1:]
 
 
@@ -92,7 +92,7 @@ def test_models_know_parts_that_were_not_measured(toy):
     for _ in range(5):
         configs = strategy.ask(20)
         parts = toy.parts_of(configs)
-        strategy.tell(configs, parts.sums(), parts)
+        strategy.receive(Told(configs, parts.sums(), parts))
     assert strategy.diagnostics()["parts"] > 300
     assert max(v for name, v in strategy.diagnostics().items() if name != "parts") > 0.8
 

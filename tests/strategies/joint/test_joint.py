@@ -109,6 +109,11 @@ def test_a_run_in_which_all_candidates_fail_ends_normally():
     assert len(search(problem, JOINTLY, 1000)[0]) < 300
 
 
+def test_a_step_whose_strategy_uses_parts_learns_from_costs_alone():
+    rows, values = search(ToyCompiler(), "layout+fusion+tile: graybox", 100)
+    assert len(np.unique(rows, axis=0)) > 20 and values.min() < values[0]
+
+
 def test_a_search_continues_from_the_best_candidate():
     rows, values = search(ToyCompiler("abcabca"), "", 400, stints=4)
     for start in (134, 267):

@@ -147,7 +147,7 @@ def test_graybox_finds_the_optimum_from_the_costs_of_parts(seed):
         described = parts.describe(rows)
         told = Parts(described.starts, described.keys, described.counts, costs[described.keys.astype(int)])
         values = told.sums()
-        tell(search, rows, values, told)
+        search.receive(Told(rows, values, told))
         best, spent = min(best, values.min()), spent + len(rows)
     assert best == min(total(pairs, row) for row in every())
 
