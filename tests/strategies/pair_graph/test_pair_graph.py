@@ -12,7 +12,7 @@ from bbo_strategies.pair_graph.minimiser import Minimiser, cross
 from bbo_strategies.pair_graph.network import IMPOSSIBLE, Pairs, active_values, network, total
 from bbo_strategies.pair_graph.pair_search import Exploration
 from bbo_strategies.pair_graph.reduction import Remaining, joined
-from bbo_suite import Parts, Space, Structure, Task
+from bbo_suite import Parts, Space, Structure, Task, Told
 from bbo_suite.core.task import Capacity
 from bbo_suite.parts.table import PairDecomposition
 
