@@ -105,7 +105,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(steps, st.booleans(), st.sets(st.sampled_from(["layout", "fusion", "tile"])))
 def test_every_candidate_is_well_formed(steps, keep, tuned):
     problem = ToyCompiler()

@@ -8,7 +8,6 @@ import bbo_suite
 from bbo_strategies.joint import Joint, JointOptions
 from bbo_strategies.joint.chain import GlobalStore
 from bbo_suite import Space, Task, UserError
-from bbo_suite.conformance.kit import strategy_rules
 from bbo_suite.runs.loop import run_loop
 from bbo_suite.store.identity import Run
 from bbo_suite.store.run_folder import RunFolder
@@ -143,13 +142,6 @@ def test_a_task_without_passes_is_treated_as_one_pass():
     assert len(np.unique(np.concatenate(rows), axis=0)) == sum(map(len, rows)) == 24
     with pytest.raises(UserError, match="'layout'"):
         Joint(task, 9, np.random.default_rng(0), JointOptions("layout: exhaustive"))
-
-
-@pytest.mark.parametrize("schedule", ["all: exhaustive", "all: evolution", "all: random"])
-def test_the_rules_hold_with_every_generator(schedule):
-    options = type("Options", (JointOptions,), {"__init__": lambda self: JointOptions.__init__(self, schedule)})
-    for _, rule in strategy_rules(type("Scheduled", (Joint,), {"Options": options}))[:6]:
-        rule()
 
 
 def test_a_schedule_can_be_given_on_the_command_line(tmp_path):
