@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import UserError
-from bbo_suite.files.pinned import content
+from bbo_suite.core.versions import content
 from bbo_suite.jax_settings import configure_jax
 
 from ..tensor_compiler.hardware.machine import Machine
