@@ -10,7 +10,8 @@ from bbo_toys import Cluster, environment, wait_for
 pytestmark = pytest.mark.slow
 needs_dask = pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="dask is not installed")
 POLICIES = [word for name in ("weight", "search", "transfer", "graybox-model", "oracle") for word in ("--policy", name)]
-GIVEN = [*POLICIES, "--days", "10", "--option", "release=5", "--budget", "40000", "--json", "--quiet", "--study", "s"]
+SETTINGS = [word for text in ("release=4", "programs=100", "evaluations=16") for word in ("--option", text)]
+GIVEN = [*POLICIES, *SETTINGS, "--days", "8", "--budget", "10000", "--json", "--quiet", "--study", "s"]
 
 
 def fleet(folder, *more):
@@ -47,7 +48,8 @@ def test_processes(tmp_path, whole):
 
 
 def test_a_killed_fleet_resumes_with_the_same_numbers(tmp_path, whole):
-    for size in (1, 200_000, 600_000):
+    total = sum(map(len, whole[1].values()))
+    for size in (1, total // 4, total // 2):
         process = fleet(tmp_path)
         wait_for(lambda size=size: sum(map(len, logs(tmp_path).values())) >= size)
         process.kill()
