@@ -53,7 +53,7 @@ class ResultStore:
 
     def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
         self.folder, self._identity = folder, {"version": VERSION, **identity}
-        self._log = CheckedLog(folder / LOG, checksums=False, remedy=_REMEDY)
+        self._log: CheckedLog[str] = CheckedLog(folder / LOG, checksums=False, remedy=_REMEDY)
 
     def __enter__(self) -> Self:
         with disk_errors(self.folder):
