@@ -8,11 +8,9 @@ from numpy.typing import NDArray
 from ..compiled import compiled
 from ..hardware.machine import Rate
 from ..layout.arrays import FusionGraph
-from .columns import Counter, Known, Tally
-from .incremental import update
-from .kernel_timing import first_overflow, time_kernels
-from .kernel_totals import IncomingEdges
-from .state import FusionState
+from .incremental import IncomingEdges, update
+from .kernels import first_overflow, time_kernels
+from .state import Counter, FusionState, Known, Tally
 from .sweep import sweep
 
 FEW = 32
@@ -27,7 +25,7 @@ def evaluate(
     graph: FusionGraph,
     inputs: IncomingEdges,
     machine: NDArray,
-    paper: NDArray,
+    analytical: NDArray,
     state: FusionState,
     seconds: NDArray,
     overflowing: NDArray,
@@ -36,10 +34,10 @@ def evaluate(
 
     Args:
       configs: `(b, d)` int8.
-      settings: `(b, n, 9)` int8, set for the kernel of each node (see `kernel_choices.override`), or `(b, 0, 9)`
+      settings: `(b, n, 9)` int8, set for the kernel of each node (see `kernel_settings.override`), or `(b, 0, 9)`
         if the compiler sets everything.
       machine: `Machine.array()`, which times kernels; it must not change while `state` knows the last candidate.
-      paper: the machine for which tiles are chosen.
+      analytical: the machine for which tiles are chosen.
       state: of the last candidate, written.
       seconds: `(b,)`, filled with the program's run times; inf if the settings make the windows of a kernel overflow.
       overflowing: `(b,)`, filled with the first node of such a kernel, or -1.
@@ -54,7 +52,7 @@ def evaluate(
             sweep(graph, state)
         if tuned:
             _take_settings(settings[b].reshape(-1), state)
-        time_kernels(whole, tuned, graph, machine, paper, state)
+        time_kernels(whole, tuned, graph, machine, analytical, state)
         state.counter[Counter.KNOWN] = Known.TUNED if tuned else Known.PLAIN
         seconds[b], overflowing[b] = state.sums[1] / machine[Rate.HERTZ], first_overflow(state)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -10,13 +11,131 @@ from numpy.typing import NDArray
 from ..compiled import compiled
 from ..hardware.kernel_row import DEFAULT_FLAGS, KERNEL_WIDTH, Kernel
 from ..hardware.kernel_settings import SLOTS
-from .columns import Amount, Counter, Known, Member, Span, Tally, Use
-from .queue import Queue, new_queue
 
 LARGEST_KERNEL = 256
 """Most operations in a kernel."""
 MOST_COPIES = 16
 """Most kernels that compute the same node."""
+
+
+class Span(IntEnum):
+    """Columns of `FusionState.span`."""
+
+    START = 0
+    COUNT = 1
+
+
+class Member(IntEnum):
+    """Columns of `FusionState.member`."""
+
+    KERNEL = 0
+    PLACE = 1
+
+
+class Use(IntEnum):
+    """Columns of `FusionState.use`."""
+
+    SEEN = 0  # when the row was last cleared, by the clock
+    REACHED = 1  # the rows seen, a list
+    COMPUTED = 2  # places where the node is to be computed
+    READ = 3  # places where it is read
+
+
+class Amount(IntEnum):
+    """Columns of `FusionState.amount`."""
+
+    MOVED = 0  # bytes of one reading
+    TIMES = 1
+
+
+class Tally(IntEnum):
+    """Columns of `FusionState.tally`."""
+
+    FUSED = 0  # operations
+    OPERANDS = 1
+    HEAVY = 2  # the heavy operation, or -1
+
+
+class Counter(IntEnum):
+    """Places in `FusionState.counter`."""
+
+    CLOCK = 0  # rows of `use` that were cleared earlier are stale
+    FILLED = 1  # rows of `member` in use
+    TOUCHED = 2  # kernels in `touched`
+    KNOWN = 3  # of `Known`
+
+
+class Known(IntEnum):
+    """What is known of the last candidate."""
+
+    NOTHING = 0
+    PLAIN = 1  # it set nothing for the kernels
+    TUNED = 2  # it had settings
+
+
+class Queue(NamedTuple):
+    """A binary heap.
+
+    Attributes:
+      heap: `(1 + n,)` the number of waiting nodes, then these nodes.
+      waiting: `(n,)` True if this node is in the heap.
+    """
+
+    heap: NDArray[np.int64]
+    waiting: NDArray[np.bool_]
+
+
+def new_queue(n: int) -> Queue:
+    """Return an empty queue for nodes 0 to n - 1."""
+    return Queue(np.zeros(1 + n, np.int64), np.zeros(n, np.bool_))
+
+
+@compiled(runtime=False)
+def is_empty(queue: Queue) -> bool:
+    """Return whether no node waits."""
+    return queue.heap[0] == 0
+
+
+@compiled(runtime=False)
+def push(queue: Queue, v: int) -> None:
+    """Add v, unless it waits already."""
+    heap = queue.heap
+    if queue.waiting[v]:
+        return
+    queue.waiting[v] = True
+    heap[0] += 1
+    at = heap[0]
+    while at > 1 and heap[at // 2] < v:
+        heap[at] = heap[at // 2]
+        at //= 2
+    heap[at] = v
+
+
+@compiled(runtime=False)
+def pop(queue: Queue) -> int:
+    """Remove and return the largest node."""
+    heap = queue.heap
+    first, last = heap[1], heap[heap[0]]
+    heap[0] -= 1
+    at, child = 1, 2
+    while child <= heap[0]:
+        if child < heap[0] and heap[child + 1] > heap[child]:
+            child += 1
+        if heap[child] <= last:
+            break
+        heap[at] = heap[child]
+        at, child = child, 2 * child
+    heap[at] = last
+    queue.waiting[first] = False
+    return first
+
+
+@compiled(runtime=False)
+def clear(queue: Queue) -> None:
+    """Remove all nodes."""
+    for at in range(1, queue.heap[0] + 1):
+        queue.waiting[queue.heap[at]] = False
+    queue.heap[0] = 0
 
 
 class FusionState(NamedTuple):

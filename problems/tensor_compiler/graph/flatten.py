@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from graphlib import TopologicalSorter
 from typing import Any
 
 from bbo_suite import UserError
 
-from ..hlo.malformed import FAULTS, Malformed
-from ..hlo.module import Computation, Instruction, Module, Shape
+from ..hlo.module import FAULTS, Computation, Instruction, Malformed, Module, Shape, computation_names
 from ..hlo.opcodes import Kind, kind_of
-from .bitcasts import unlaid
-from .calls import inlined, inlined_size
 
 LARGEST_GRAPH = 2_000_000
 _LARGEST_INLINED = 2 * LARGEST_GRAPH
@@ -26,6 +24,10 @@ Value = Any
 """The value of an instruction: the number of a node, or a list of values for a tuple."""
 
 _PASSED_ON = ("copy-start", "copy-done", "async-done", "async-update", "add-dependency", "domain", "copy")
+
+_INLINED = ("call", "fusion", "async-start")
+
+_KNOWN_TRIPS = re.compile(r'known_trip_count"?\s*:\s*\{\s*"?n"?\s*:\s*"?(\d+)')
 
 
 @dataclass(slots=True)
@@ -206,9 +208,6 @@ def leaves(value: Value) -> list[int]:
     return found
 
 
-_KNOWN_TRIPS = re.compile(r'known_trip_count"?\s*:\s*\{\s*"?n"?\s*:\s*"?(\d+)')
-
-
 def trip_count(loop: Instruction, condition: Computation) -> int:
     """Return how often a loop runs: the count noted on it, or the constant that its condition compares a counter with.
 
@@ -223,3 +222,51 @@ def trip_count(loop: Instruction, condition: Computation) -> int:
     bounds = [condition.instructions[i].literal for i in root.operands]
     numbers = [int(b) for b in bounds if b is not None and re.fullmatch(r"\d{1,9}", b)]
     return numbers[0] + (root.attributes["direction"] == "LE") if numbers else 1
+
+
+def unlaid(bitcast: Instruction, operand: Shape) -> Instruction | None:
+    """Return the transpose or reshape that a bitcast was before layouts were chosen; None if it changes nothing."""
+    order = _order(bitcast.shape, operand)
+    if order is None:
+        return None if bitcast.shape.dims == operand.dims else replace(bitcast, opcode="reshape")
+    if order == sorted(order):
+        return None
+    dimensions = ",".join(map(str, order))
+    return replace(bitcast, opcode="transpose", attributes=bitcast.attributes | {"dimensions": f"{{{dimensions}}}"})
+
+
+def _order(result: Shape, operand: Shape) -> list[int] | None:
+    """Return for each dimension of the result the same dimension of the operand; None if they are not the same ones."""
+    if result.layout is None or operand.layout is None or len(result.dims) != len(operand.dims):
+        return None
+    there = dict(zip(result.layout, operand.layout, strict=True))
+    order = [there[d] for d in range(len(result.dims))]
+    return order if tuple(operand.dims[d] for d in order) == result.dims else None
+
+
+def inlined(instruction: Instruction) -> str | None:
+    """Return the computation that an instruction stands for, if it only calls one."""
+    called = instruction.called_computations if instruction.opcode in _INLINED else ()
+    return called[0] if called else None
+
+
+def inlined_size(module: Module) -> int:
+    """Return the number of instructions after inlining, without inlining: it may double with every computation."""
+    entered = {
+        name: [called for instruction in computation.instructions for called in _entered(instruction)]
+        for name, computation in module.computations.items()
+    }
+    sizes: dict[str, int] = {}
+    for name in TopologicalSorter(entered).static_order():
+        sizes[name] = len(module.computations[name].instructions) + sum(sizes[called] for called in entered[name])
+    return sizes[module.entry]
+
+
+def _entered(instruction: Instruction) -> list[str]:
+    """Return the computations that become part of the graph; the function of a reduction does not."""
+    if instruction.opcode == "while":
+        return computation_names(instruction.attributes.get("body", ""))
+    if instruction.opcode == "conditional":
+        return list(instruction.called_computations)
+    name = inlined(instruction)
+    return [] if name is None else [name]

@@ -9,9 +9,7 @@ from ..compiled import compiled
 from .kernel_row import DEFAULT_FLAGS, Kernel
 from .kernel_settings import FLAG_VALUES, OF_PRODUCTS, TILE_SLOTS
 from .machine import Machine, Rate
-from .tile_choice import shrink_tile
-from .tile_sizes import extent, legal_size, unit
-from .timing import kernel_cycles
+from .timing import extent, kernel_cycles, legal_size, shrink_tile, unit
 
 _MOST = 64
 """The most values of a slot."""

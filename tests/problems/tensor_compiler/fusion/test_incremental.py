@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bbo_problems.tensor_compiler.fusion.columns import Counter, Known
 from bbo_problems.tensor_compiler.fusion.fusion_pass import Fusion
-from bbo_problems.tensor_compiler.fusion.state import MOST_COPIES
+from bbo_problems.tensor_compiler.fusion.state import MOST_COPIES, Counter, Known
 from bbo_problems.tensor_compiler.graph.build import build, read_graph
 from bbo_problems.tensor_compiler.graph.graph import ProgramGraph
 from bbo_problems.tensor_compiler.hardware.machine import MACHINES

@@ -10,12 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bbo_suite
-from bbo_problems.tensor_compiler.fusion.columns import Counter, Known
-from bbo_problems.tensor_compiler.fusion.kernel_choices import number_of_choices, override
-from bbo_problems.tensor_compiler.hardware.kernel_settings import SLOTS, compile_kernels
+from bbo_problems.tensor_compiler.fusion.state import Counter, Known
+from bbo_problems.tensor_compiler.hardware.kernel_settings import SLOTS, compile_kernels, number_of_choices, override
 from bbo_problems.tensor_compiler.hardware.machine import MACHINES
-from bbo_problems.tensor_compiler.joint.flat_row import PASSES
-from bbo_problems.tensor_compiler.joint.passes import row_keys
+from bbo_problems.tensor_compiler.passes import PASSES, row_keys
 from bbo_suite import Status
 
 

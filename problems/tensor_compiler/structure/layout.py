@@ -11,18 +11,24 @@ from bbo_suite.parts.cursor import CHANGE, DESCRIBE, Cursor, Function
 from bbo_suite.parts.handles import handle, load, name_of_type
 
 from ..compiled import COMPILER, compiled
-from ..fusion.columns import Tally
-from ..fusion.decomposition import FEATURES, read_kernel
-from ..fusion.kernel_keys import row_key
-from ..fusion.kernel_timing import describe_kernel
-from ..fusion.plans import Plans, choose, new_plans
-from ..fusion.state import first_kernels
+from ..fusion.default_fusion import Plans, choose, new_plans
+from ..fusion.kernels import describe_kernel, row_key
+from ..fusion.state import Tally, first_kernels
 from ..hardware.machine import Machine
-from ..layout.in_place import Source, first_nodes, lay_out
-from ..layout.layout_pass import LayoutPass
-from .compiled_layout import Compiled, new_compiled, same
-from .followed import FollowedDecomposition, key_reader, report, reported
-from .places import Places, number_places, places_of
+from ..layout.layout_pass import LayoutPass, Source, first_nodes, lay_out
+from .base import (
+    Compiled,
+    FollowedDecomposition,
+    Places,
+    key_reader,
+    new_compiled,
+    number_places,
+    places_of,
+    report,
+    reported,
+    same,
+)
+from .fusion import FEATURES, read_kernel
 
 
 class _Cursor(NamedTuple):
@@ -39,7 +45,7 @@ class _Cursor(NamedTuple):
     keys: NDArray[np.uint64]
     source: Source
     plans: Plans
-    paper: NDArray[np.float64]
+    analytical: NDArray[np.float64]
     places: Places
 
 
@@ -54,7 +60,11 @@ class LayoutDecomposition(FollowedDecomposition):
     estimate = len(FEATURES) - 1
 
     def __init__(self, layout: LayoutPass, machine: Machine) -> None:
-        self._layout, self._paper, self._places = layout, machine.on_paper().array(), places_of(layout.graph)
+        self._layout, self._analytical, self._places = (
+            layout,
+            machine.analytical_model().array(),
+            places_of(layout.graph),
+        )
         self.runs, self.keys = self._places.runs, np.zeros(len(self._places.runs), np.uint64)
 
     def new_cursor(self) -> Cursor:
@@ -70,7 +80,7 @@ class LayoutDecomposition(FollowedDecomposition):
             self.keys,
             self._layout.source,
             new_plans(most, d),
-            self._paper,
+            self._analytical,
             self._places,
         )
         functions = _functions(name_of_type(arrays), name_of_type(sides[0]))
@@ -90,25 +100,27 @@ def _functions(cursor_type: str, compiled_type: str) -> tuple[Function, Function
             return 0
         cursor.handles[0], cursor.handles[1] = cursor.handles[1], cursor.handles[0]
         if not same(before.layouts, cursor.layouts):
-            _compile(cursor.layouts, cursor.source, cursor.plans, cursor.paper, cursor.places, before)
+            _compile(cursor.layouts, cursor.source, cursor.plans, cursor.analytical, cursor.places, before)
         return reported(_compare(before, cursor.keys, touched), touched)
 
     @COMPILER.callback(DESCRIBE)
     def _read_features(address: int, place: int, features: NDArray) -> None:
         cursor = load(address, cursor_type)
         now = load(cursor.handles[0], compiled_type)
-        read_kernel(now.numbering.node[place], now.target.arrays, cursor.paper, now.state, features)
+        read_kernel(now.numbering.node[place], now.target.arrays, cursor.analytical, now.state, features)
 
     return Function(_set_parameters, CHANGE), key_reader(cursor_type), Function(_read_features, DESCRIBE)
 
 
 @compiled()
-def _compile(layouts: NDArray, source: Source, plans: Plans, paper: NDArray, places: Places, made: Compiled) -> None:
+def _compile(
+    layouts: NDArray, source: Source, plans: Plans, analytical: NDArray, places: Places, made: Compiled
+) -> None:
     """Lay the program out and fuse it as the compiler does on its own."""
     made.layouts[:] = layouts
     n = lay_out(layouts, source, made.target)
     number_places(n, made.target.plan, places, made.numbering)
-    choose(first_nodes(n, made.target.arrays), paper, plans, first_kernels(n, made.state))
+    choose(first_nodes(n, made.target.arrays), analytical, plans, first_kernels(n, made.state))
 
 
 @compiled()

@@ -2,27 +2,120 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from itertools import pairwise
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Decisions, MultiPass
 
-from ..fusion.fusion_pass import Fusion, Kernels
-from ..fusion.kernel_choices import number_of_choices, override
-from ..fusion.state import StateBuffer
-from ..graph.graph import ProgramGraph
-from ..hardware.kernel_settings import compile_kernels
-from ..hardware.machine import Machine
-from ..layout.layout_pass import LaidOutProgram, LayoutPass
-from .flat_row import PASSES, SETTINGS, FlatRow
-from .lru_cache import LruCache
+from .fusion.fusion_pass import Fusion, Kernels
+from .fusion.state import StateBuffer
+from .graph.graph import ProgramGraph
+from .hardware.kernel_row import KERNEL_WIDTH, PRODUCT_COLUMNS, Kernel
+from .hardware.kernel_settings import (
+    FLAG_SLOTS,
+    SLOTS,
+    TILE_SLOTS,
+    compile_kernels,
+    number_of_choices,
+    override,
+)
+from .hardware.machine import Machine
+from .hlo.opcodes import Kind
+from .layout.layout_pass import LaidOutProgram, LayoutPass
 
+PASSES = ("layout", "fusion", "tile", "flags")
+SETTINGS = {"tile": TILE_SLOTS, "flags": FLAG_SLOTS}
+"""The passes that set tiles and flags of kernels, with the slots of each."""
 _KEPT_NODES = 2_000_000
 """Limit on the nodes of all laid-out programs that are cached."""
+T = TypeVar("T")
+
+
+class LruCache(Generic[T]):
+    """Keeps the `most` values that were used last."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._kept = most, OrderedDict[Hashable, T]()
+
+    def get(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return the value of a key; `make` computes it if it is not kept."""
+        if key not in self._kept:
+            self._kept[key] = make()
+            if len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(key)
+        return self._kept[key]
+
+
+class FlatRow:
+    """The columns of each pass, one pass after the other.
+
+    Layout: an option for each important operation. Fusion: a boolean for each edge that can be fused in any layout, and
+    for each node that may be fused into its copies. Tile and flags: three and six numbers for the kernel around each
+    node, as in `kernel_settings.override`, where 0 is the compiler's choice.
+
+    Attributes:
+      span: the columns of each pass.
+      sizes: `(d,)` the number of values of each column.
+      roots: `(r,)` the nodes that can have a kernel, in the order of their tiles and flags.
+    """
+
+    def __init__(self, layout: LayoutPass) -> None:
+        self._layout, graph = layout, layout.graph
+        self.roots = np.flatnonzero(graph.kind >= Kind.ELEMENTWISE)
+        self._place = np.full(len(graph) + 1, -1)  # the last one: a copy
+        self._place[self.roots] = np.arange(len(self.roots))
+        most, booleans = most_choices(graph), len(layout.fused) + len(layout.copied)
+        own = [np.tile(most[list(slots)], len(self.roots)) for slots in SETTINGS.values()]
+        sizes = [layout.options, np.full(booleans, 2), *own]
+        ends = np.cumsum([0, *map(len, sizes)]).tolist()
+        self.span = {name: slice(*pair) for name, pair in zip(PASSES, pairwise(ends), strict=True)}
+        self.sizes = np.concatenate(sizes)
+
+    def place(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the places in `roots` of `(k,)` nodes of the first graph; -1 for a copy, which is a negative node."""
+        return self._place[np.maximum(nodes, -1)]
+
+    def settings(self, laid: LaidOutProgram, configs: NDArray) -> NDArray[np.int8]:
+        """Return the `(b, n', 9)` settings in `(b, d)` rows for the kernels around the nodes of a laid-out program."""
+        by_root = np.zeros((len(configs), len(self.roots) + 1, len(SLOTS)), np.int8)  # the last one: a copy
+        for name, slots in SETTINGS.items():
+            own = configs[:, self.span[name]].reshape(len(configs), len(self.roots), len(slots))
+            by_root[:, :-1, slots.start : slots.stop] = own
+        return np.take(by_root, self.place(laid.origin), axis=1)
+
+    def name(self, column: int) -> str:
+        """Return the name of a decision."""
+        family = next(name for name, span in self.span.items() if column < span.stop)
+        place, names = column - self.span[family].start, self._layout.graph.names
+        if family == "layout":
+            return f"layout of {names[self._layout.nodes[place]]}"
+        if family == "fusion":
+            return f"fuse {self._layout.fusion_name(place)}"
+        node, setting = self.setting(column)
+        return f"{names[node]}: {setting}"
+
+    def setting(self, column: int) -> tuple[int, str]:
+        """Return the node whose kernel a column of tiles or flags sets, and the name of what it sets."""
+        family = next(name for name in SETTINGS if column < self.span[name].stop)
+        root, slot = divmod(column - self.span[family].start, len(SETTINGS[family]))
+        return int(self.roots[root]), SLOTS[SETTINGS[family][slot]]
+
+    def values(self, column: int) -> tuple[Any, ...]:
+        """Return the values of a decision in the order of their numbers."""
+        graph = self._layout.graph
+        if column < self.span["fusion"].start:
+            return graph.choices[graph.signature[self._layout.nodes[column]]]
+        if column < self.span["fusion"].stop:
+            return (False, True)
+        return ("the compiler's", *(f"other {i}" for i in range(1, int(self.sizes[column]))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +262,7 @@ def tuned_settings(
 
     Args:
       rows, runs: as in `Kernels`.
-      numbers: `(k, 9)` as in `kernel_choices.override`.
+      numbers: `(k, 9)` as in `kernel_settings.override`.
     """
     made = compile_kernels(rows, runs, machine)
     for k in np.flatnonzero(made.fits & numbers.any(axis=1)).tolist():
@@ -194,3 +287,11 @@ def row_keys(rows: NDArray[np.float64]) -> NDArray[np.uint64]:
         keys = (keys ^ column) * np.uint64(0x9E3779B97F4A7C15)
         keys ^= keys >> np.uint64(29)
     return keys * np.uint64(16)
+
+
+def most_choices(graph: ProgramGraph) -> NDArray[np.int64]:
+    """Return `(9,)`: the largest number of values of each slot, over all kernels that a program can have."""
+    kernels = np.zeros((len(graph.tables.loops), KERNEL_WIDTH))
+    kernels[:, Kernel.GROUPS : Kernel.SUMS] = graph.tables.loops[:, :PRODUCT_COLUMNS]
+    kernels[:, Kernel.OUTER : Kernel.SIZE] = graph.tables.loops[:, PRODUCT_COLUMNS:]
+    return number_of_choices(kernels).max(axis=0)

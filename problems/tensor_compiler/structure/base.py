@@ -1,10 +1,10 @@
-"""The base of decompositions that describe candidates by following them with their cursor."""
+"""What decompositions of candidates with layouts share: places of kernels, memory, and the keys of all parts."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,52 @@ from bbo_suite.parts.decomposition import Decomposition, Description
 from bbo_suite.parts.handles import load
 
 from ..compiled import COMPILER, compiled
+from ..fusion.state import FusionState, new_state
+from ..graph.graph import ProgramGraph
+from ..layout.laid_out import Plan
+from ..layout.layout_pass import LayoutPass, Target, new_target
+
+
+class Places(NamedTuple):
+    """The places of a program of n nodes: v is that of node v, `copies[u] + l` that of u's copy in layout l.
+
+    Attributes:
+      copies: `(n,)` int64.
+      runs: `(places,)` float64, how often the kernel at a place runs.
+    """
+
+    copies: NDArray[np.int64]
+    runs: NDArray[np.float64]
+
+
+class Numbering(NamedTuple):
+    """Which node of a laid-out program is at which place.
+
+    Attributes:
+      node: `(places,)` the node at each place, or -1.
+      place: of each node; it has room for any layout.
+      size: `(1,)` the number of nodes, 0 if nothing is laid out yet.
+    """
+
+    node: NDArray[np.int64]
+    place: NDArray[np.int64]
+    size: NDArray[np.int64]
+
+
+class Compiled(NamedTuple):
+    """A candidate and what the compiler makes of it.
+
+    Attributes:
+      layouts: `(p,)` the choices of layouts.
+      target: the laid-out program.
+      state: its kernels.
+      numbering: of its nodes.
+    """
+
+    layouts: NDArray[np.int64]
+    target: Target
+    state: FusionState
+    numbering: Numbering
 
 
 class FollowedDecomposition(Decomposition):
@@ -52,6 +98,45 @@ class FollowedDecomposition(Decomposition):
             _read(cursor.describe, cursor.handle, places, features[-1])
             starts.append(starts[-1] + len(places))
         return Description(np.array(starts), np.concatenate(keys), np.concatenate(counts), np.concatenate(features))
+
+
+def places_of(graph: ProgramGraph) -> Places:
+    """Return the places of a program; nodes whose results have a single layout are not copied."""
+    tables, n = graph.tables, len(graph)
+    layouts = np.where(tables.same_minor > 0, tables.layouts, 0)[graph.signature]
+    copies = n + np.cumsum(layouts) - layouts
+    return Places(copies.astype(np.int64), np.concatenate([graph.weight, np.repeat(graph.weight, layouts)]))
+
+
+def new_numbering(places: Places, most: int) -> Numbering:
+    """Return room for the numbers of at most `most` nodes."""
+    return Numbering(np.full(len(places.runs), -1), np.empty(most, np.int64), np.zeros(1, np.int64))
+
+
+@compiled(runtime=False)
+def number_places(n: int, plan: Plan, places: Places, numbering: Numbering) -> None:
+    """Write the numbers of the n nodes of a plan."""
+    numbering.node[:], numbering.size[0] = -1, n
+    for i in range(n):
+        v = plan.origin[i]
+        place = v if v >= 0 else places.copies[-1 - v] + plan.layout[i]
+        numbering.place[i], numbering.node[place] = place, i
+
+
+def new_compiled(layout: LayoutPass, places: Places, d: int) -> Compiled:
+    """Return room for what the compiler makes of a candidate with `d` decisions of fusion; the system lends it late."""
+    target = new_target(layout.graph, layout.source)
+    most = len(target.plan.whole)
+    return Compiled(np.full(len(layout.nodes), -1), target, new_state(most, d), new_numbering(places, most))
+
+
+@compiled(runtime=False)
+def same(a: NDArray, b: NDArray) -> bool:
+    """True if two rows are equal."""
+    different = np.int64(0)
+    for i in range(len(a)):
+        different |= a[i] ^ b[i]
+    return different == 0
 
 
 @compiled()

@@ -1,6 +1,7 @@
-"""The run time of a fused program: each changed kernel is timed, and all are summed up.
+"""The kernels of a fused program: their rows, keys and cycles, and the run time of the program.
 
-The sum is a binary tree over the nodes, so it does not depend on how many kernels have changed.
+Each changed kernel is timed, and all are summed up. The sum is a binary tree over the nodes, so it does not depend on
+how many kernels have changed. A key is a hash of everything that the timing of a kernel depends on.
 """
 
 from __future__ import annotations
@@ -8,14 +9,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from bbo_suite.parts.handles import mix
+
 from ..compiled import compiled
 from ..hardware.kernel_row import DEFAULT_FLAGS, PRODUCT_COLUMNS, Kernel
-from ..hardware.tile_choice import choose_tile, shrink_tile
-from ..hardware.timing import kernel_cycles
+from ..hardware.kernel_settings import effect, override
+from ..hardware.timing import choose_tile, kernel_cycles, shrink_tile
 from ..layout.arrays import FusionGraph, Node
-from .columns import Counter, Tally
-from .kernel_choices import override
-from .state import FusionState
+from .state import Counter, FusionState, Tally
 
 
 @compiled()
@@ -27,7 +28,7 @@ def describe_kernels(result: NDArray, graph: FusionGraph, state: FusionState, ro
 
 @compiled(runtime=False)
 def time_kernels(
-    whole: bool, tuned: bool, graph: FusionGraph, machine: NDArray, paper: NDArray, state: FusionState
+    whole: bool, tuned: bool, graph: FusionGraph, machine: NDArray, analytical: NDArray, state: FusionState
 ) -> None:
     """Time the touched kernels, with `state.settings` if `tuned`; if `whole`, these are all kernels."""
     size = len(state.sums) // 2
@@ -36,7 +37,9 @@ def time_kernels(
         state.sums[:] = 0.0
     for i in range(state.counter[Counter.TOUCHED]):
         v = state.touched[i]
-        state.cycles[v] = _cycles(v, tuned, graph, machine, paper, state) if state.tally[v, Tally.FUSED] > 0 else 0.0
+        state.cycles[v] = (
+            _cycles(v, tuned, graph, machine, analytical, state) if state.tally[v, Tally.FUSED] > 0 else 0.0
+        )
         state.sums[size + v] = state.cycles[v] * graph.node[v, Node.RUNS]
         parent = 0 if whole else (size + v) // 2
         while parent > 0:
@@ -59,11 +62,13 @@ def first_overflow(state: FusionState) -> int:
 
 
 @compiled(runtime=False)
-def _cycles(v: int, tuned: bool, graph: FusionGraph, machine: NDArray, paper: NDArray, state: FusionState) -> float:
+def _cycles(
+    v: int, tuned: bool, graph: FusionGraph, machine: NDArray, analytical: NDArray, state: FusionState
+) -> float:
     """Return the cycles of the kernel of v with the compiler's choices, which settings override if `tuned`."""
     kernel, tile, flags, heavy = state.kernel, state.tile, state.flags, _shaping(v, state)
     _describe(v, heavy, graph, state, kernel)
-    choose_tile(paper, kernel, graph.tiles[graph.row[heavy]], tile, flags)
+    choose_tile(analytical, kernel, graph.tiles[graph.row[heavy]], tile, flags)
     cycles = kernel_cycles(machine, kernel, tile, flags)
     fits = cycles < np.inf
     if not fits:
@@ -86,9 +91,9 @@ def describe_kernel(v: int, graph: FusionGraph, state: FusionState) -> None:
 
 
 @compiled(runtime=False)
-def estimated_cycles(v: int, graph: FusionGraph, paper: NDArray, state: FusionState) -> float:
+def estimated_cycles(v: int, graph: FusionGraph, analytical: NDArray, state: FusionState) -> float:
     """Return the cycles of the kernel of v by the analytical model, with the compiler's choices; write its row."""
-    return _cycles(v, False, graph, paper, paper, state)
+    return _cycles(v, False, graph, analytical, analytical, state)
 
 
 @compiled(runtime=False)
@@ -110,3 +115,27 @@ def _describe(v: int, heavy: int, graph: FusionGraph, state: FusionState, kernel
 def _shaping(v: int, state: FusionState) -> int:
     """Return the node that decides the shape of the kernel of v."""
     return state.tally[v, Tally.HEAVY] if state.tally[v, Tally.HEAVY] >= 0 else v
+
+
+@compiled()
+def kernel_keys(places: NDArray, settings: NDArray, graph: FusionGraph, state: FusionState, keys: NDArray) -> None:
+    """Write the `(k,)` keys of the kernels of `(k,)` nodes with `(k, 9)` settings."""
+    for i in range(len(places)):
+        describe_kernel(places[i], graph, state)
+        keys[i] = tuned_key(settings[i], state.kernel)
+
+
+@compiled(runtime=False)
+def tuned_key(settings: NDArray, kernel: NDArray) -> np.uint64:
+    """Return the key of a `(KERNEL_WIDTH,)` kernel with `(9,)` settings: that of its row if these do nothing."""
+    key, number = row_key(kernel), effect(settings, kernel)
+    return mix(key, np.uint64(number)) if number != 0 else key
+
+
+@compiled(runtime=False)
+def row_key(kernel: NDArray) -> np.uint64:
+    """Return the key of a `(KERNEL_WIDTH,)` kernel."""
+    key, words = np.uint64(0), kernel.view(np.uint64)
+    for i in range(len(words)):
+        key = mix(key, words[i])
+    return key

@@ -13,18 +13,15 @@ from bbo_suite.parts.decomposition import Decomposition, Description
 from bbo_suite.parts.handles import handle, load, name_of_type
 
 from ..compiled import COMPILER, compiled
+from ..fusion.evaluation import FEW
+from ..fusion.fusion_pass import Fusion
+from ..fusion.incremental import IncomingEdges, update
+from ..fusion.kernels import describe_kernel, estimated_cycles, row_key
+from ..fusion.state import Counter, FusionState, Known, Tally
+from ..fusion.sweep import sweep
 from ..hardware.kernel_row import KERNEL_WIDTH, Kernel
 from ..hardware.machine import Rate
 from ..layout.arrays import FusionGraph, Node
-from .columns import Counter, Known, Tally
-from .evaluation import FEW
-from .fusion_pass import Fusion
-from .incremental import update
-from .kernel_keys import row_key
-from .kernel_timing import describe_kernel, estimated_cycles
-from .kernel_totals import IncomingEdges
-from .state import FusionState
-from .sweep import sweep
 
 FEATURES = (*(column.name.lower() for column in Kernel), "estimate")
 
@@ -48,7 +45,7 @@ class FusionDecomposition(Decomposition):
     def _arrays(self) -> tuple[Any, ...]:
         fusion = self._fusion
         proposed = np.zeros(len(fusion.columns), np.int8)
-        return proposed, fusion.arrays, fusion.inputs, fusion.paper, fusion.state
+        return proposed, fusion.arrays, fusion.inputs, fusion.analytical, fusion.state
 
     @cached_property
     def _functions(self) -> tuple[Function, Function, Function]:
@@ -70,8 +67,8 @@ class FusionDecomposition(Decomposition):
 
         @COMPILER.callback(DESCRIBE)
         def read_features(address: int, place: int, features: NDArray) -> None:
-            _, graph, _, paper, state = load(address, kind)
-            read_kernel(place, graph, paper, state, features)
+            _, graph, _, analytical, state = load(address, kind)
+            read_kernel(place, graph, analytical, state, features)
 
         return Function(set_parameters, CHANGE), Function(read_key, KEY), Function(read_features, DESCRIBE)
 
@@ -84,14 +81,14 @@ class FusionDecomposition(Decomposition):
 
     def describe(self, configs: NDArray) -> Description:
         """Return the kernels of `(n, d)` candidates."""
-        proposed, graph, inputs, paper, state = self._arrays
+        proposed, graph, inputs, analytical, state = self._arrays
         starts, keys, counts, features = [0], [], [], []
         for config in configs:
             _go_to(np.ascontiguousarray(config, np.int8), proposed, graph, inputs, state)
             places = np.flatnonzero(state.tally[:, Tally.FUSED])
             keys.append(np.empty(len(places), np.uint64))
             features.append(np.empty((len(places), len(FEATURES))))
-            _read_all(places, graph, paper, state, keys[-1], features[-1])
+            _read_all(places, graph, analytical, state, keys[-1], features[-1])
             counts.append(graph.node[places, Node.RUNS])
             starts.append(starts[-1] + len(places))
         return Description(np.array(starts), np.concatenate(keys), np.concatenate(counts), np.concatenate(features))
@@ -99,19 +96,19 @@ class FusionDecomposition(Decomposition):
 
 @compiled()
 def _read_all(
-    places: NDArray, graph: FusionGraph, paper: NDArray, state: FusionState, keys: NDArray, features: NDArray
+    places: NDArray, graph: FusionGraph, analytical: NDArray, state: FusionState, keys: NDArray, features: NDArray
 ) -> None:
     for i in range(len(places)):
-        keys[i] = read_kernel(places[i], graph, paper, state, features[i])
+        keys[i] = read_kernel(places[i], graph, analytical, state, features[i])
 
 
 @compiled(runtime=False)
-def read_kernel(v: int, graph: FusionGraph, paper: NDArray, state: FusionState, features: NDArray) -> np.uint64:
+def read_kernel(v: int, graph: FusionGraph, analytical: NDArray, state: FusionState, features: NDArray) -> np.uint64:
     """Write the features of the kernel of v and return its key."""
-    cycles = estimated_cycles(v, graph, paper, state)  # describes the kernel, too
+    cycles = estimated_cycles(v, graph, analytical, state)  # describes the kernel, too
     for column in range(KERNEL_WIDTH):
         features[column] = state.kernel[column]
-    features[KERNEL_WIDTH] = cycles / paper[Rate.HERTZ]
+    features[KERNEL_WIDTH] = cycles / analytical[Rate.HERTZ]
     return row_key(state.kernel)
 
 
