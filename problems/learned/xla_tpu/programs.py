@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Container
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -69,14 +68,14 @@ def names(count: int) -> list[str]:
 def program(name: str) -> Program:
     """Return the program `family~number`: a model, or operations of `calibration.programs`; imports JAX."""
     from ...tensor_compiler.calibration.programs import generated
-    from ...tensor_compiler.models import _build
+    from ...tensor_compiler.models import build_model
 
     family, _, number = name.partition("~")
     if family not in SIZES:
         return generated(f"{family}-{_FIRST + int(number)}")
     rng = _rng(name)
     drawn = {size: values[rng.integers(len(values))] for size, values in SIZES[family].items()}
-    return partial(_build, family.partition("-")[0], **drawn)()
+    return build_model(family.partition("-")[0], **drawn)
 
 
 def variant(name: str, function: Any) -> tuple[Any, dict[str, str | bool]]:  # noqa: ANN401 - any JAX function

@@ -71,11 +71,11 @@ def names() -> list[str]:
 
 def program(name: str) -> Program:
     """Return a program by its name; imports JAX."""
-    from ..models import _build
+    from ..models import build_model
 
     if name in _MODELS:
         module, sizes = _MODELS[name]
-        return partial(_build, module, **sizes)()
+        return build_model(module, **sizes)
     return generated(name)
 
 

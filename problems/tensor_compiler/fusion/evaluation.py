@@ -46,15 +46,39 @@ def evaluate(
     for b in range(len(configs)):
         known = state.counter[Counter.KNOWN] == (Known.TUNED if tuned else Known.PLAIN)
         changes = _differences(configs[b], state.config, flips) if known else -1
-        whole = changes < 0 or not update(configs[b], flips[:changes], graph, inputs, state)
-        if whole:
-            state.config[:] = configs[b]
-            sweep(graph, state)
+        whole = not _fuse(configs[b], flips[: max(changes, 0)], changes >= 0, graph, inputs, state)
         if tuned:
             _take_settings(settings[b].reshape(-1), state)
         time_kernels(whole, tuned, graph, machine, analytical, state)
         state.counter[Counter.KNOWN] = Known.TUNED if tuned else Known.PLAIN
         seconds[b], overflowing[b] = state.sums[1] / machine[Rate.HERTZ], first_overflow(state)
+
+
+@compiled(runtime=False)
+def _fuse(
+    config: NDArray, columns: NDArray, known: bool, graph: FusionGraph, inputs: IncomingEdges, state: FusionState
+) -> bool:
+    """Fuse as a `(d,)` configuration says; return False if all kernels may have changed, and not only touched ones.
+
+    If the last candidate is known, `columns` are those in which it differs.
+    """
+    if known and update(config, columns, graph, inputs, state):
+        return True
+    for column in range(len(config)):
+        state.config[column] = config[column]
+    sweep(graph, state)
+    return False
+
+
+@compiled(runtime=False)
+def fuse_again(
+    columns: NDArray, proposed: NDArray, graph: FusionGraph, inputs: IncomingEdges, state: FusionState
+) -> bool:
+    """Fuse as `(d,)` proposed, where some columns are new; touch what changes, or return False if that may be all."""
+    known, few = state.counter[Counter.KNOWN] == Known.PLAIN, FEW * len(columns) <= len(proposed)
+    updated = _fuse(proposed, columns, known and few, graph, inputs, state)
+    state.counter[Counter.KNOWN] = Known.PLAIN
+    return updated
 
 
 @compiled(runtime=False)

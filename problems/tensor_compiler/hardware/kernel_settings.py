@@ -11,7 +11,17 @@ from numpy.typing import NDArray
 from ..compiled import compiled
 from .kernel_row import DEFAULT_FLAGS, Flag, Kernel
 from .machine import Machine, Rate
-from .timing import candidate_tiles, choose_tile, extent, kernel_cycles, legal_sizes, shrink_tile, unit
+from .timing import (
+    candidate_tiles,
+    choose_tile,
+    extent,
+    kernel_cycles,
+    legal_sizes,
+    nth_size,
+    shrink_tile,
+    size_count,
+    unit,
+)
 
 TILE_SLOTS, FLAG_SLOTS = range(3), range(3, 9)
 SLOTS = ("tile 0", "tile 1", "tile 2", "buffers", "unroll", "prefetch", "order", "partials", "vectors")
@@ -27,9 +37,9 @@ FLAG_VALUES = {
 }
 OF_PRODUCTS = (Flag.ORDER, Flag.PARTIALS)  # flags without effect on a kernel without a matrix product
 
-_COUNTS = np.array([len(values) for values in FLAG_VALUES.values()])
-_VALUES = np.array([[values[min(i, len(values) - 1)] for i in range(4)] for values in FLAG_VALUES.values()])
-_ONLY_OF_PRODUCTS = np.isin(np.arange(len(_COUNTS)), OF_PRODUCTS)
+FLAG_COUNTS = np.array([len(values) for values in FLAG_VALUES.values()])
+FLAG_TABLE = np.array([[values[min(i, len(values) - 1)] for i in range(4)] for values in FLAG_VALUES.values()])
+ONLY_OF_PRODUCTS = np.isin(np.arange(len(FLAG_COUNTS)), OF_PRODUCTS)
 
 
 @dataclass(frozen=True)
@@ -177,16 +187,16 @@ def number_of_choices(kernels: NDArray[np.float64]) -> NDArray[np.int64]:
 def _count(kernels: NDArray, counts: NDArray) -> None:
     for k in range(len(kernels)):
         for slot in range(counts.shape[1]):
-            counts[k, slot] = _values(kernels[k], slot)
+            counts[k, slot] = value_count(kernels[k], slot)
 
 
 @compiled(runtime=False)
-def _values(kernel: NDArray, slot: int) -> int:
+def value_count(kernel: NDArray, slot: int) -> int:
     """Return the number of values of a slot."""
     if slot < 3:
-        return _sizes(kernel, slot)
-    no_effect = _ONLY_OF_PRODUCTS[slot - 3] and kernel[Kernel.GROUPS] == 0
-    return 1 if no_effect else _COUNTS[slot - 3]
+        return size_count(kernel, slot)
+    no_effect = ONLY_OF_PRODUCTS[slot - 3] and kernel[Kernel.GROUPS] == 0
+    return 1 if no_effect else FLAG_COUNTS[slot - 3]
 
 
 @compiled(runtime=False)
@@ -199,15 +209,8 @@ def effect(numbers: NDArray, kernel: NDArray) -> int:
     """
     found = 0
     for slot in range(len(numbers)):
-        found = 128 * found + (min(numbers[slot], _values(kernel, slot) - 1) if numbers[slot] > 0 else 0)
+        found = 128 * found + (min(numbers[slot], value_count(kernel, slot) - 1) if numbers[slot] > 0 else 0)
     return found
-
-
-@compiled(runtime=False)
-def _sizes(kernel: NDArray, axis: int) -> int:
-    """Return the number of tile sizes along an axis (see `legal_sizes`)."""
-    whole, smallest = extent(kernel, axis), unit(kernel, axis)
-    return 1 if whole <= smallest else math.ceil(math.log2(whole / smallest)) + 1
 
 
 @compiled(runtime=False)
@@ -221,17 +224,17 @@ def override(numbers: NDArray, kernel: NDArray, tile: NDArray, flags: NDArray) -
       flags: `(6,)` the compiler's, written.
     """
     for axis in range(3):
-        count = _sizes(kernel, axis)
+        count = size_count(kernel, axis)
         if numbers[axis] > 0 and count > 1:
-            whole, smallest = extent(kernel, axis), unit(kernel, axis)
-            chosen = count - 1 if tile[axis] >= whole else round(math.log2(tile[axis] / smallest))
-            tile[axis] = min(smallest * 2.0 ** _place(numbers[axis], chosen, count), whole)
+            largest = tile[axis] >= extent(kernel, axis)
+            chosen = count - 1 if largest else round(math.log2(tile[axis] / unit(kernel, axis)))
+            tile[axis] = nth_size(kernel, axis, _place(numbers[axis], chosen, count))
     for flag in range(6):
-        if numbers[3 + flag] > 0 and not (_ONLY_OF_PRODUCTS[flag] and kernel[Kernel.GROUPS] == 0):
+        if numbers[3 + flag] > 0 and not (ONLY_OF_PRODUCTS[flag] and kernel[Kernel.GROUPS] == 0):
             chosen = 0
-            while _VALUES[flag, chosen] != flags[flag]:
+            while FLAG_TABLE[flag, chosen] != flags[flag]:
                 chosen += 1
-            flags[flag] = _VALUES[flag, _place(numbers[3 + flag], chosen, _COUNTS[flag])]
+            flags[flag] = FLAG_TABLE[flag, _place(numbers[3 + flag], chosen, FLAG_COUNTS[flag])]
 
 
 @compiled(runtime=False)

@@ -193,11 +193,22 @@ def legal_size(kernel: NDArray, axis: int, limit: float) -> float:
     return smallest * 2.0 ** math.floor(math.log2(max(1.0, limit / smallest)))
 
 
+@compiled(runtime=False)
+def size_count(kernel: NDArray, axis: int) -> int:
+    """Return the number of sizes that an axis can be cut to: powers of two of units, and the whole extent."""
+    whole, smallest = extent(kernel, axis), unit(kernel, axis)
+    return 1 if whole <= smallest else math.ceil(math.log2(whole / smallest)) + 1
+
+
+@compiled(runtime=False)
+def nth_size(kernel: NDArray, axis: int, number: int) -> float:
+    """Return one of the sizes that an axis can be cut to, from small to large."""
+    return min(unit(kernel, axis) * 2.0**number, extent(kernel, axis))
+
+
 def legal_sizes(kernel: NDArray, axis: int) -> NDArray[np.float64]:
     """Return the sizes that an axis can be cut to, ascending; the last is the whole extent."""
-    whole, smallest = extent(kernel, axis), unit(kernel, axis)
-    powers = smallest * 2.0 ** np.arange(max(0, math.ceil(math.log2(max(1.0, whole / smallest)))))
-    return np.append(powers[powers < whole], whole)
+    return np.array([nth_size(kernel, axis, number) for number in range(size_count(kernel, axis))])
 
 
 @compiled(runtime=False)

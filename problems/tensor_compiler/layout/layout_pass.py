@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from ..hardware.machine import Machine
 from ..hlo.opcodes import Kind
 from .arrays import Edge, Flow, FusionGraph, GraphArrays, Node, Place, graph_arrays
 from .laid_out import Fixed, Plan, fill, number_nodes
-from .propagation import Rates, propagate, spread
+from .propagation import UNPINNED, Rates, spread
 from .variables import Variables, variables
 
 
@@ -65,8 +66,8 @@ class Target(NamedTuple):
       pins, chosen: `(k,)` given and chosen states of variables.
       rates: of propagation.
       state: `(n,)` of the nodes.
-      seen, owner: `(2, most)` room for the layouts of a node.
-      filled: room for a number for each node.
+      seen, owner: `(2, most)` for the layouts of a node.
+      filled: a number for each node.
       plan: of the laid-out program.
       arrays: the laid-out program; of its first axes only what is filled counts.
     """
@@ -89,6 +90,7 @@ class LayoutPass:
       nodes: `(p,)` the operations whose layouts a configuration decides, in order of its columns.
       options: `(p,)` the number of layouts of each.
       variables: those that propagation decides.
+      source: what compiled code needs of the pass to lay the program out in place.
       fused: `(f,)` the edges of the graph that the fusion pass decides in some layout: its first f columns.
       copied: `(c,)` the nodes that the fusion pass may fuse into their copies: its next c columns.
     """
@@ -99,9 +101,14 @@ class LayoutPass:
         counts = np.diff(tables.first)
         self.options = counts[graph.signature[self.nodes]]
         self.fused, self.copied = _fusible_edges(graph), _may_be_copied(graph)
-        self._program, self._fixed = graph_arrays(graph), _fixed(graph, self.fused, self.copied)
-        self.variables = variables(graph, self._program, machine)
-        self._plan = new_plan(graph)  # kept, because fresh memory costs more than writing to it
+        program = graph_arrays(graph)
+        self.variables = variables(graph, program, machine)
+        self.source = Source(self.nodes, self.variables, program, _fixed(graph, self.fused, self.copied), tables)
+
+    @cached_property
+    def _target(self) -> Target:
+        """Memory for the program in any layout, used again because fresh memory costs more than writing to it."""
+        return new_target(self.graph, self.source)
 
     def fusion_name(self, column: int) -> str:
         """Return the name of a decision of the fusion pass."""
@@ -113,38 +120,20 @@ class LayoutPass:
 
     def default(self) -> NDArray[np.int8]:
         """Return the `(p,)` configuration that the compiler chooses on its own."""
-        free = np.full(len(self.variables.firsts) - 1, -1)
-        return self._states(free)[self.nodes].astype(np.int8)
-
-    @property
-    def source(self) -> Source:
-        """What compiled code needs of the pass to lay the program out in place."""
-        return Source(self.nodes, self.variables, self._program, self._fixed, self.graph.tables)
-
-    def states(self, config: NDArray) -> NDArray[np.int64]:
-        """Return the `(n,)` states that nodes are in under a `(p,)` configuration."""
-        pins = np.full(len(self.variables.firsts) - 1, -1)
-        pins[self.variables.of[self.nodes]] = config
-        return self._states(pins)
-
-    def _states(self, pins: NDArray[np.int64]) -> NDArray[np.int64]:
-        chosen = np.empty_like(pins)
-        propagate(pins, self.variables, self.graph.tables.layouts.max(), chosen)
-        return chosen[self.variables.of]
+        self._lay_out(np.full(len(self.nodes), UNPINNED))
+        return self._target.state[self.nodes].astype(np.int8)
 
     def apply(self, config: NDArray) -> LaidOutProgram:
         """Return the program laid out under a `(p,)` configuration."""
-        state, tables = self.states(config), self.graph.tables
-        plan = self._plan
-        seen, owner = np.full((2, tables.layouts.max()), -1)
-        n = number_nodes(state, self._program, tables, seen, owner, plan)
-        m = plan.starts[n]
-        kind, node, row = np.empty(n, np.int64), np.empty((n, len(Node))), np.empty(n, np.int64)
-        edge, flow = np.empty((m, len(Edge)), np.int64), np.empty((m, len(Flow)))
-        starts, output = plan.starts[: n + 1].copy(), plan.output[:n].copy()
-        arrays = FusionGraph(kind, output, node, row, tables.loops, tables.tiles, starts, edge, flow)
-        fill(state, self._program, self._fixed, tables, plan, np.empty(n, np.int64), arrays)
-        return LaidOutProgram(arrays, plan.origin[:n].copy(), self.graph)
+        n, arrays, tables = self._lay_out(config), self._target.arrays, self.graph.tables
+        nodes = [array[:n].copy() for array in (arrays.kind, arrays.output, arrays.node, arrays.row)]
+        starts = arrays.starts[: n + 1].copy()
+        edge, flow = (array[: starts[n]].copy() for array in (arrays.edge, arrays.flow))
+        laid = FusionGraph(*nodes, tables.loops, tables.tiles, starts, edge, flow)
+        return LaidOutProgram(laid, self._target.plan.origin[:n].copy(), self.graph)
+
+    def _lay_out(self, config: NDArray) -> int:
+        return lay_out(np.require(config, np.int64, ["C", "W"]), self.source, self._target)
 
 
 def _fixed(graph: ProgramGraph, fused: NDArray, copied: NDArray) -> Fixed:
@@ -203,7 +192,7 @@ def new_target(graph: ProgramGraph, source: Source) -> Target:
 
 
 def new_plan(graph: ProgramGraph) -> Plan:
-    """Return a plan with room for all possible copies: one for each edge and output."""
+    """Return memory for a plan with all possible copies: one for each edge and output."""
     n, m = len(graph), len(graph.users)
     most = 2 * n + m
     numbers, taken, whole = np.empty(n, np.int64), np.empty(m, np.int64), np.empty(most)
@@ -213,8 +202,13 @@ def new_plan(graph: ProgramGraph) -> Plan:
 
 @compiled()
 def lay_out(config: NDArray, source: Source, target: Target) -> int:
-    """Lay a program out under `(p,)` choices and return the number of nodes that `target.arrays` then has."""
-    target.pins[:] = -1
+    """Lay a program out and return the number of nodes that `target.arrays` then has.
+
+    Args:
+      config: `(p,)` the choices; `UNPINNED` leaves one to propagation.
+      source, target: what is read and written.
+    """
+    target.pins[:] = UNPINNED
     for i in range(len(source.nodes)):
         target.pins[source.variables.of[source.nodes[i]]] = config[i]
     spread(target.pins, source.variables, target.rates, target.chosen)

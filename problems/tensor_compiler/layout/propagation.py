@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from ..compiled import compiled
 from .variables import Incoming, Shift, VariableEdge, VariableNode, Variables, copy_price
 
+UNPINNED = -1
+"""Stands for the state of a variable that propagation chooses."""
+
 
 class Rates(NamedTuple):
     """Memory that propagation works on; `most` is the largest number of layouts of any array.
@@ -33,23 +36,16 @@ class Rates(NamedTuple):
     arriving: NDArray[np.float64]
 
 
-@compiled()
-def propagate(pins: NDArray, variables: Variables, most: int, chosen: NDArray) -> None:
+@compiled(runtime=False)
+def spread(pins: NDArray, variables: Variables, rates: Rates, chosen: NDArray) -> None:
     """Write the states of the variables.
 
     Args:
-      pins: `(k,)` the states that are given, -1 for others.
+      pins: `(k,)` the states that are given, `UNPINNED` for others.
       variables: of the program.
-      most: layouts that any array has.
+      rates: memory.
       chosen: `(k,)`, written.
     """
-    costs, asked = np.empty_like(variables.costs), np.empty(most, np.int64)
-    spread(pins, variables, Rates(costs, asked, np.empty(most), np.empty(most + 1)), chosen)
-
-
-@compiled(runtime=False)
-def spread(pins: NDArray, variables: Variables, rates: Rates, chosen: NDArray) -> None:
-    """Write the states of the variables as `propagate` does, without allocating memory."""
     costs, asked, k = rates.costs, rates.asked, len(pins)
     for at in range(len(costs)):
         costs[at] = variables.costs[at]

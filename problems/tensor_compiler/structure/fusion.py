@@ -13,12 +13,11 @@ from bbo_suite.parts.decomposition import Decomposition, Description
 from bbo_suite.parts.handles import handle, load, name_of_type
 
 from ..compiled import COMPILER, compiled
-from ..fusion.evaluation import FEW
+from ..fusion.evaluation import fuse_again
 from ..fusion.fusion_pass import Fusion
-from ..fusion.incremental import IncomingEdges, update
+from ..fusion.incremental import IncomingEdges
 from ..fusion.kernels import describe_kernel, estimated_cycles, row_key
-from ..fusion.state import Counter, FusionState, Known, Tally
-from ..fusion.sweep import sweep
+from ..fusion.state import Counter, FusionState, Tally
 from ..hardware.kernel_row import KERNEL_WIDTH, Kernel
 from ..hardware.machine import Rate
 from ..layout.arrays import FusionGraph, Node
@@ -140,18 +139,3 @@ def _change(
     for i in range(count):
         touched[i] = state.touched[i]
     return count
-
-
-@compiled(runtime=False)
-def fuse_again(
-    columns: NDArray, proposed: NDArray, graph: FusionGraph, inputs: IncomingEdges, state: FusionState
-) -> bool:
-    """Fuse as `(d,)` proposed, where some columns are new; touch what changes, or return False if that may be all."""
-    known, few = state.counter[Counter.KNOWN] == Known.PLAIN, FEW * len(columns) <= len(proposed)
-    if known and few and update(proposed, columns, graph, inputs, state):
-        return True
-    for column in range(len(proposed)):
-        state.config[column] = proposed[column]
-    sweep(graph, state)
-    state.counter[Counter.KNOWN] = Known.PLAIN
-    return False

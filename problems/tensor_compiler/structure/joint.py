@@ -11,6 +11,7 @@ from bbo_suite.parts.cursor import CHANGE, DESCRIBE, Cursor, Function
 from bbo_suite.parts.handles import handle, load, name_of_type
 
 from ..compiled import COMPILER, compiled
+from ..fusion.evaluation import fuse_again
 from ..fusion.incremental import IncomingEdges, connect, new_inputs
 from ..fusion.kernels import describe_kernel, estimated_cycles, tuned_key
 from ..fusion.state import Counter, FusionState, Known, Tally
@@ -33,7 +34,6 @@ from .base import (
     reported,
     same,
 )
-from .fusion import fuse_again
 
 FEATURES = (*(column.name.lower() for column in Kernel), *SLOTS, "fits", "estimate")
 

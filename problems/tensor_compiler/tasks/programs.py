@@ -14,11 +14,10 @@ from bbo_suite.files.cache import cache_folder
 from bbo_suite.files.writing import replacing
 from bbo_suite.supervised.temporary import TemporaryFolder
 
-from ..models.catalogue import PROGRAMS
-from ..models.layered import LAYERED
+from ..models import SHIPPED
+from ..models.catalogue import LAYERED, PROGRAMS
 
 _COMPILER = __package__.rpartition(".")[0]
-SHIPPED = Path(__file__).parents[1] / "programs"
 
 
 def names() -> tuple[str, ...]:
