@@ -7,13 +7,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from ..hardware.machine import Rate
 from ..hlo.opcodes import Kind
 from ..layout.arrays import Edge, Flow, FusionGraph, Node
 from .kernels import time_kernels
 from .state import Amount, Counter, FusionState, Known, Use
 from .sweep import close_node, is_heavy, legal, open_node, start_sweep, sweep
+
+compiled = compiled_for(__file__)
+
 
 _CAUTIOUS, _BOLD = 0.6, np.inf
 _REVISIONS = 8

@@ -5,13 +5,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from ..hardware.machine import Rate
 from ..layout.arrays import FusionGraph
 from .incremental import IncomingEdges, update
 from .kernels import first_overflow, time_kernels
 from .state import Counter, FusionState, Known, Tally
 from .sweep import sweep
+
+compiled = compiled_for(__file__)
+
 
 FEW = 32
 """If more than one column in this many differs, a sweep is about as fast as an update."""

@@ -9,14 +9,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bbo_suite.parts.handles import mix
+from bbo_suite.compiled import compiled_for, mix
 
-from ..compiled import compiled
 from ..hardware.kernel_row import DEFAULT_FLAGS, PRODUCT_COLUMNS, Kernel
 from ..hardware.kernel_settings import effect, override
 from ..hardware.timing import choose_tile, kernel_cycles, shrink_tile
 from ..layout.arrays import FusionGraph, Node
 from .state import Counter, FusionState, Tally
+
+compiled = compiled_for(__file__)
 
 
 @compiled()

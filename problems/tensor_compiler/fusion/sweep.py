@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from ..hardware.kernel_row import PLACES, Kernel
 from ..hlo.opcodes import Kind
 from ..layout.arrays import Edge, Flow, FusionGraph, Node, Place
 from .state import LARGEST_KERNEL, MOST_COPIES, Amount, Counter, FusionState, Member, Span, Tally, Use
+
+compiled = compiled_for(__file__)
 
 
 @compiled(runtime=False)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import UserError
+from bbo_suite.compiled import compiled_for
 
-from ..compiled import compiled
 from ..hardware.kernel_row import KERNEL_WIDTH, PRODUCT_COLUMNS, Kernel
 from ..hardware.timing import candidate_tiles
 from ..hlo import reader as hlo
@@ -25,6 +25,9 @@ from .flatten import Flattener, Operation
 from .graph import ProgramGraph, Tables
 from .layouts import Layout, compact, extents, layouts, padded_bytes
 from .states import NodeState, is_tuned, options, renames, states
+
+compiled = compiled_for(__file__)
+
 
 _ATTRIBUTES = (
     "dimensions",

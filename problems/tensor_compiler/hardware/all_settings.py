@@ -5,11 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from .kernel_row import DEFAULT_FLAGS
 from .kernel_settings import FLAG_SLOTS, FLAG_TABLE, TILE_SLOTS, number_of_choices, value_count
 from .machine import Machine, Rate
 from .timing import extent, kernel_cycles, legal_size, nth_size, shrink_tile
+
+compiled = compiled_for(__file__)
+
 
 _MOST = 64
 """The most values of a slot."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from .kernel_row import DEFAULT_FLAGS, Flag, Kernel
 from .machine import Machine, Rate
 from .timing import (
@@ -22,6 +23,9 @@ from .timing import (
     size_count,
     unit,
 )
+
+compiled = compiled_for(__file__)
+
 
 TILE_SLOTS, FLAG_SLOTS = range(3), range(3, 9)
 SLOTS = ("tile 0", "tile 1", "tile 2", "buffers", "unroll", "prefetch", "order", "partials", "vectors")

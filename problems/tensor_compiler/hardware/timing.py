@@ -13,9 +13,13 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from .kernel_row import PLACES, Flag, Kernel, LoopAxis, ProductAxis
 from .machine import Rate
+
+compiled = compiled_for(__file__)
+
 
 _PRIME = 200.0  # cycles to set up one more window
 

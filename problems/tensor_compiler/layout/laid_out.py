@@ -11,11 +11,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from ..graph.graph import Read, Tables
 from ..graph.states import RELAYOUT, RESTACK
 from ..hlo.opcodes import Kind
 from .arrays import Edge, Flow, FusionGraph, GraphArrays, GraphEdge, Node, Place
+
+compiled = compiled_for(__file__)
+
 
 _SKIPPED = -1
 

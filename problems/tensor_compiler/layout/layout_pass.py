@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from ..graph.graph import ProgramGraph, Tables
 from ..hardware.machine import Machine
 from ..hlo.opcodes import Kind
@@ -17,6 +18,8 @@ from .arrays import Edge, Flow, FusionGraph, GraphArrays, Node, Place, graph_arr
 from .laid_out import Fixed, Plan, fill, number_nodes
 from .propagation import UNPINNED, Rates, spread
 from .variables import Variables, variables
+
+compiled = compiled_for(__file__)
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from .variables import Incoming, Shift, VariableEdge, VariableNode, Variables, copy_price
+
+compiled = compiled_for(__file__)
+
 
 UNPINNED = -1
 """Stands for the state of a variable that propagation chooses."""

@@ -9,15 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbo_suite.compiled import compiled_for, load
 from bbo_suite.parts.cursor import KEY, Cursor, Function
 from bbo_suite.parts.decomposition import Decomposition, Description
-from bbo_suite.parts.handles import load
 
-from ..compiled import COMPILER, compiled
 from ..fusion.state import FusionState, new_state
 from ..graph.graph import ProgramGraph
 from ..layout.laid_out import Plan
 from ..layout.layout_pass import LayoutPass, Target, new_target
+
+compiled = compiled_for(__file__)
 
 
 class Places(NamedTuple):
@@ -148,7 +149,7 @@ def _read(describe: Any, handle: int, places: NDArray, features: NDArray) -> Non
 def key_reader(cursor_type: str) -> Function:
     """Return the function that reads the key of a part, of cursors with `keys` and `places` (see `KEY`)."""
 
-    @COMPILER.callback(KEY)
+    @compiled.callback(KEY)
     def _read_key(address: int, place: int, key: NDArray) -> float:
         cursor = load(address, cursor_type)
         key[0] = cursor.keys[place]

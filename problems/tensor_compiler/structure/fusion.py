@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bbo_suite.compiled import compiled_for, handle, load, name_of_type
 from bbo_suite.parts.cursor import CHANGE, DESCRIBE, KEY, Cursor, Function
 from bbo_suite.parts.decomposition import Decomposition, Description
-from bbo_suite.parts.handles import handle, load, name_of_type
 
-from ..compiled import COMPILER, compiled
 from ..fusion.evaluation import fuse_again
 from ..fusion.fusion_pass import Fusion
 from ..fusion.incremental import IncomingEdges
@@ -21,6 +20,9 @@ from ..fusion.state import Counter, FusionState, Tally
 from ..hardware.kernel_row import KERNEL_WIDTH, Kernel
 from ..hardware.machine import Rate
 from ..layout.arrays import FusionGraph, Node
+
+compiled = compiled_for(__file__)
+
 
 FEATURES = (*(column.name.lower() for column in Kernel), "estimate")
 
@@ -50,12 +52,12 @@ class FusionDecomposition(Decomposition):
     def _functions(self) -> tuple[Function, Function, Function]:
         kind = name_of_type(self._arrays)
 
-        @COMPILER.callback(CHANGE)
+        @compiled.callback(CHANGE)
         def set_parameters(address: int, columns: NDArray, values: NDArray, touched: NDArray) -> int:
             proposed, graph, inputs, _, state = load(address, kind)
             return _change(columns, values, proposed, graph, inputs, state, touched)
 
-        @COMPILER.callback(KEY)
+        @compiled.callback(KEY)
         def read_key(address: int, place: int, key: NDArray) -> float:
             _, graph, _, _, state = load(address, kind)
             if state.tally[place, Tally.FUSED] == 0:
@@ -64,7 +66,7 @@ class FusionDecomposition(Decomposition):
             key[0] = row_key(state.kernel)
             return graph.node[place, Node.RUNS]
 
-        @COMPILER.callback(DESCRIBE)
+        @compiled.callback(DESCRIBE)
         def read_features(address: int, place: int, features: NDArray) -> None:
             _, graph, _, analytical, state = load(address, kind)
             read_kernel(place, graph, analytical, state, features)

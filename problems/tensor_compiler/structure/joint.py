@@ -7,10 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbo_suite.compiled import compiled_for, handle, load, name_of_type
 from bbo_suite.parts.cursor import CHANGE, DESCRIBE, Cursor, Function
-from bbo_suite.parts.handles import handle, load, name_of_type
 
-from ..compiled import COMPILER, compiled
 from ..fusion.evaluation import fuse_again
 from ..fusion.incremental import IncomingEdges, connect, new_inputs
 from ..fusion.kernels import describe_kernel, estimated_cycles, tuned_key
@@ -34,6 +33,9 @@ from .base import (
     reported,
     same,
 )
+
+compiled = compiled_for(__file__)
+
 
 FEATURES = (*(column.name.lower() for column in Kernel), *SLOTS, "fits", "estimate")
 
@@ -123,7 +125,7 @@ class JointDecomposition(FollowedDecomposition):
 def _functions(cursor_type: str, side_type: str) -> tuple[Function, Function, Function]:
     """Return the functions of a cursor."""
 
-    @COMPILER.callback(CHANGE)
+    @compiled.callback(CHANGE)
     def _set_parameters(address: int, columns: NDArray, values: NDArray, touched: NDArray) -> int:
         cursor, count = load(address, cursor_type), 0
         now, before = load(cursor.handles[0], side_type), load(cursor.handles[1], side_type)
@@ -142,7 +144,7 @@ def _functions(cursor_type: str, side_type: str) -> tuple[Function, Function, Fu
             count = report(place, key_of(place, cursor, now.made), cursor.keys, touched, count)
         return reported(count, touched)
 
-    @COMPILER.callback(DESCRIBE)
+    @compiled.callback(DESCRIBE)
     def _read_features(address: int, place: int, features: NDArray) -> None:
         cursor = load(address, cursor_type)
         made = load(cursor.handles[0], side_type).made

@@ -7,10 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbo_suite.compiled import compiled_for, handle, load, name_of_type
 from bbo_suite.parts.cursor import CHANGE, DESCRIBE, Cursor, Function
-from bbo_suite.parts.handles import handle, load, name_of_type
 
-from ..compiled import COMPILER, compiled
 from ..fusion.default_fusion import Plans, choose, new_plans
 from ..fusion.kernels import describe_kernel, row_key
 from ..fusion.state import Tally, first_kernels
@@ -29,6 +28,8 @@ from .base import (
     same,
 )
 from .fusion import FEATURES, read_kernel
+
+compiled = compiled_for(__file__)
 
 
 class _Cursor(NamedTuple):
@@ -90,7 +91,7 @@ class LayoutDecomposition(FollowedDecomposition):
 def _functions(cursor_type: str, compiled_type: str) -> tuple[Function, Function, Function]:
     """Return the functions of a cursor."""
 
-    @COMPILER.callback(CHANGE)
+    @compiled.callback(CHANGE)
     def _set_parameters(address: int, columns: NDArray, values: NDArray, touched: NDArray) -> int:
         cursor = load(address, cursor_type)
         for i in range(len(columns)):
@@ -103,7 +104,7 @@ def _functions(cursor_type: str, compiled_type: str) -> tuple[Function, Function
             _compile(cursor.layouts, cursor.source, cursor.plans, cursor.analytical, cursor.places, before)
         return reported(_compare(before, cursor.keys, touched), touched)
 
-    @COMPILER.callback(DESCRIBE)
+    @compiled.callback(DESCRIBE)
     def _read_features(address: int, place: int, features: NDArray) -> None:
         cursor = load(address, cursor_type)
         now = load(cursor.handles[0], compiled_type)
