@@ -164,6 +164,7 @@ def _copy(v: int, layout: int, count: int, program: GraphArrays, tables: Tables,
 
 @compiled(runtime=False)
 def fill(
+    n: int,
     state: NDArray,
     program: GraphArrays,
     fixed: Fixed,
@@ -172,13 +173,13 @@ def fill(
     filled: NDArray,
     arrays: FusionGraph,
 ) -> None:
-    """Write the laid-out program into `arrays`, whose `starts` and `output` are already filled in.
+    """Write the laid-out program of n nodes into `arrays`, whose `starts` and `output` are already filled in.
 
-    `filled` has room for a number for each node.
+    `filled` has a place for a number for each node.
     """
-    for i in range(len(arrays.kind)):
+    for i in range(n):
         filled[i] = arrays.starts[i]
-    for i in range(len(arrays.kind)):
+    for i in range(n):
         v = plan.origin[i]
         if v >= 0:
             _fill_node(v, i, state, program, fixed, tables, arrays)

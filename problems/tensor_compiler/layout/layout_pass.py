@@ -126,6 +126,11 @@ class LayoutPass:
         self._lay_out(np.full(len(self.nodes), UNPINNED))
         return self._target.state[self.nodes].astype(np.int8)
 
+    def states(self, config: NDArray) -> NDArray[np.int64]:
+        """Return the `(n,)` states that nodes are in under a `(p,)` configuration."""
+        self._lay_out(config)
+        return self._target.state.copy()
+
     def apply(self, config: NDArray) -> LaidOutProgram:
         """Return the program laid out under a `(p,)` configuration."""
         n, arrays, tables = self._lay_out(config), self._target.arrays, self.graph.tables
@@ -219,8 +224,7 @@ def lay_out(config: NDArray, source: Source, target: Target) -> int:
         target.state[v] = target.chosen[source.variables.of[v]]
     target.seen[:] = -1
     n = number_nodes(target.state, source.program, source.tables, target.seen, target.owner, target.plan)
-    graph = first_nodes(n, target.arrays)
-    fill(target.state, source.program, source.fixed, source.tables, target.plan, target.filled, graph)
+    fill(n, target.state, source.program, source.fixed, source.tables, target.plan, target.filled, target.arrays)
     return n
 
 

@@ -11,8 +11,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bbo_problems.tensor_compiler.calibration import programs, report
 from bbo_problems.tensor_compiler.calibration.comparison import compare, counts, half, scores
@@ -191,11 +189,6 @@ def test_the_report_shows_the_half_that_was_not_used_for_fitting(tmp_path: Path)
     summary = pd.read_csv(tmp_path / "summary.csv").set_index(["half", "kind"])
     assert summary.loc[("report", "all"), "median error"] == 0
     assert summary.loc[("fit", "all"), "median error"] == 1
-
-
-@given(st.text(max_size=20))
-def test_a_program_belongs_to_one_half(name: str) -> None:
-    assert half(name) in ("fit", "report")
 
 
 def test_about_half_of_the_programs_are_reported_on() -> None:

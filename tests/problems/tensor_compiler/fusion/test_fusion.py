@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -35,14 +33,10 @@ def program(*lines: str, parameters: int = 2) -> Fusion:
     return made
 
 
-def names(fusion: Fusion) -> list[str]:
-    return fusion.names
-
-
 def kernels(fusion: Fusion, *fused: str) -> dict[str, int]:
     """Return the operations of each kernel by its result, when only the named edges are fused."""
-    assert set(fused) <= set(names(fusion)), names(fusion)
-    found = fusion.kernels(np.array([name in fused for name in names(fusion)], np.int8))
+    assert set(fused) <= set(fusion.names), fusion.names
+    found = fusion.kernels(np.array([name in fused for name in fusion.names], np.int8))
     return {fusion.laid.name(r): int(n) for r, n in zip(found.result, found.operations, strict=True)}
 
 
@@ -54,16 +48,16 @@ DIAMOND = (
 )
 
 
-def test_a_producer_that_all_consumers_fuse_is_computed_in_each_and_never_stored() -> None:
-    assert kernels(program(*DIAMOND), "e-n", "e-m") == {"n": 2, "m": 2}
-
-
-def test_a_producer_that_one_consumer_reads_is_stored_once() -> None:
-    assert kernels(program(*DIAMOND), "e-n") == {"e": 1, "n": 2, "m": 1}
-
-
-def test_without_fusion_each_operation_is_a_kernel() -> None:
-    assert kernels(program(*DIAMOND)) == {"e": 1, "n": 1, "m": 1}
+@pytest.mark.parametrize(
+    ("fused", "found"),
+    [
+        pytest.param(("e-n", "e-m"), {"n": 2, "m": 2}, id="computed in both, never stored"),
+        pytest.param(("e-n",), {"e": 1, "n": 2, "m": 1}, id="stored once for the one that reads it"),
+        pytest.param((), {"e": 1, "n": 1, "m": 1}, id="each is a kernel"),
+    ],
+)
+def test_a_producer_of_two_consumers(fused: tuple[str, ...], found: dict[str, int]) -> None:
+    assert kernels(program(*DIAMOND), *fused) == found
 
 
 def test_a_matrix_product_is_never_computed_twice() -> None:
@@ -104,8 +98,8 @@ def test_a_reduction_ends_a_fusion() -> None:
     )
     everything = kernels(fusion, "e-r", "e-m", "r-l", "l-b", "b-m")
     assert everything == {"l": 3, "m": 5} or everything == {"r": 2, "m": 4}
-    assert "l-b" in names(fusion)
-    assert "r-b" not in names(fusion)
+    assert "l-b" in fusion.names
+    assert "r-b" not in fusion.names
 
 
 def test_outputs_are_stored_even_if_fused() -> None:
@@ -247,11 +241,3 @@ def test_costs_are_those_of_this_version_of_the_model(instance: str) -> None:
     d = len(problem.space)
     rows = np.vstack([problem.default, np.ones((1, d), np.int8), np.zeros((1, d), np.int8)])
     assert problem.evaluate(rows).values == pytest.approx(GOLDEN[instance], rel=1e-6)
-
-
-def test_equal_rows_cost_the_same_in_any_batch() -> None:
-    problem = bbo_suite.problem("fusion/rnn")
-    rows = problem.space.sample(7, np.random.default_rng(3))
-    together = problem.evaluate(rows).values
-    for i, j in itertools.product(range(7), repeat=2):
-        assert problem.evaluate(rows[[i, j]]).values[1] == together[j]

@@ -163,12 +163,6 @@ def test_the_default_layout_is_hard_to_beat(name: str) -> None:
     assert (problem.evaluate(problem.space.sample(20, rng)).values > default).all()
 
 
-def test_the_default_layout_gives_the_program_of_the_fusion_task() -> None:
-    layout, fusion = (bbo_suite.problem(f"{family}/rnn") for family in ("layout", "fusion"))
-    costs = [problem.evaluate(problem.default[None]).values[0] for problem in (layout, fusion)]
-    assert costs[0] == costs[1]
-
-
 def branches(rng: np.random.Generator) -> LayoutPass:
     """Return a program of two branches of products, its text in some order."""
     shape, dot = "f32[256,512]{1,0}", "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
@@ -210,8 +204,3 @@ def test_a_program_without_choices_gives_one_sentence(tmp_path) -> None:
     )
     with pytest.raises(UserError, match="nothing to tune"):
         LayoutProblem.from_file(str(file))
-
-
-def test_tasks_on_different_machines_have_different_fingerprints() -> None:
-    fingerprints = {bbo_suite.problem(f"layout/rnn{suffix}").fingerprint() for suffix in ("", "@v4")}
-    assert len(fingerprints) == 2
