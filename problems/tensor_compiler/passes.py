@@ -33,25 +33,25 @@ from .layout.layout_pass import LaidOutProgram, LayoutPass
 PASSES = ("layout", "fusion", "tile", "flags")
 SETTINGS = {"tile": TILE_SLOTS, "flags": FLAG_SLOTS}
 """The passes that set tiles and flags of kernels, with the slots of each."""
-_KEPT_NODES = 2_000_000
+_CACHED_NODES = 2_000_000
 """Limit on the nodes of all laid-out programs that are cached."""
 T = TypeVar("T")
 
 
 class LruCache(Generic[T]):
-    """Keeps the `most` values that were used last."""
+    """Holds the `most` values that were used last."""
 
     def __init__(self, most: int) -> None:
-        self._most, self._kept = most, OrderedDict[Hashable, T]()
+        self._most, self._values = most, OrderedDict[Hashable, T]()
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return the value of a key; `make` computes it if it is not kept."""
-        if key not in self._kept:
-            self._kept[key] = make()
-            if len(self._kept) > self._most:
-                self._kept.popitem(last=False)
-        self._kept.move_to_end(key)
-        return self._kept[key]
+        """Return the value of a key; `make` computes it if it is not cached."""
+        if key not in self._values:
+            self._values[key] = make()
+            if len(self._values) > self._most:
+                self._values.popitem(last=False)
+        self._values.move_to_end(key)
+        return self._values[key]
 
 
 class FlatRow:
@@ -141,7 +141,7 @@ class FusionResult:
 
 
 class Passes(MultiPass):
-    """The passes on one program and machine, over the flat row of `Columns`.
+    """The passes on one program and machine, over a `FlatRow`.
 
     The graph before fusion is a `LayoutResult`, the graph before tiles and flags a `FusionResult`; settings of kernels
     do not change it. An edge is the same decision in all layouts. Settings are keyed by everything that the time of the
@@ -161,8 +161,8 @@ class Passes(MultiPass):
         self.layout = LayoutPass(graph, machine)
         self.flat = FlatRow(self.layout)
         self._buffer = StateBuffer()
-        self._laid: LruCache[LayoutResult] = LruCache(max(2, _KEPT_NODES // len(graph)))
-        self._fused: LruCache[FusionResult] = LruCache(max(2, _KEPT_NODES // len(graph) // 8))
+        self._laid: LruCache[LayoutResult] = LruCache(max(2, _CACHED_NODES // len(graph)))
+        self._fused: LruCache[FusionResult] = LruCache(max(2, _CACHED_NODES // len(graph) // 8))
         places, p = self.columns("layout"), len(self.layout.nodes)
         share = np.full(p, 1 / max(1, p))
         self._of_layout = Decisions(places, self.layout.options, places.astype(np.uint64), places, share)

@@ -1,4 +1,4 @@
-"""The real compiler as a supervised child process, with its results kept on disk."""
+"""The real compiler as a supervised child process, with its results cached on disk."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def fused(instruction: Instruction) -> tuple[str, ...]:
 
 
 def window_of(instruction: Instruction) -> dict[str, Any]:
-    """Return the compiler's notes about the kernel's walk over tiles."""
+    """Return what the compiler states about the kernel's walk over tiles."""
     config = instruction.attributes.get("backend_config", "")
     return json.loads(config).get("window_config", {}) if "estimated_cycles" in config else {}
 

@@ -35,8 +35,8 @@ class Costs(NamedTuple):
     operations: NDArray[np.float64]
 
 
-class Plans(NamedTuple):
-    """Room for the plans of a graph of n nodes and d decisions.
+class PlanMemory(NamedTuple):
+    """Memory for the plans of a graph of n nodes and d decisions.
 
     Attributes:
       best: `(d,)` the best plan so far.
@@ -51,14 +51,14 @@ class Plans(NamedTuple):
     costs: Costs
 
 
-def new_plans(n: int, d: int) -> Plans:
-    """Return room for plans."""
+def new_plan_memory(n: int, d: int) -> PlanMemory:
+    """Return memory for plans."""
     best, last, before = np.zeros((3, d), np.int8)
-    return Plans(best, last, before, Costs(np.empty(n), np.empty(n)))
+    return PlanMemory(best, last, before, Costs(np.empty(n), np.empty(n)))
 
 
 @compiled()
-def choose(graph: FusionGraph, analytical: NDArray, plans: Plans, state: FusionState) -> None:
+def choose(graph: FusionGraph, analytical: NDArray, plans: PlanMemory, state: FusionState) -> None:
     """Write the configuration that the compiler chooses on its own to `plans.best`, and sweep the graph with it.
 
     The compiler walks from the outputs to the inputs, as XLA's instruction fusion does, and fuses a producer into all

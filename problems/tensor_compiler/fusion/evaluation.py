@@ -87,7 +87,7 @@ def fuse_again(
 
 @compiled(runtime=False)
 def _differences(new: NDArray, old: NDArray, found: NDArray) -> int:
-    """Write the places where two rows differ and return their number, or -1 if there is no room for all of them."""
+    """Write the places where two rows differ and return their number, or -1 if `found` is too short for all of them."""
     count, i = 0, _next_difference(new, old, 0)
     while i < len(new):
         if count == len(found):

@@ -21,7 +21,7 @@ from ..hardware.kernel_settings import SLOTS
 from ..hardware.machine import Machine, Rate
 from ..layout.arrays import Edge, FusionGraph, Node
 from ..layout.layout_pass import LaidOutProgram
-from .default_fusion import choose, new_plans
+from .default_fusion import choose, new_plan_memory
 from .evaluation import evaluate
 from .incremental import NO_EDGES, IncomingEdges, inputs
 from .kernels import describe_kernels, kernel_keys
@@ -107,8 +107,8 @@ class Fusion:
 
     def seconds_of_parts(self, configs: NDArray) -> tuple[NDArray[np.float64], Parts]:
         """Return the `(n,)` run times of the program and the kernels of each configuration."""
-        told = [(self.seconds(config[None])[0], self.last_parts()) for config in configs]
-        return np.array([seconds for seconds, _ in told]), concatenated([parts for _, parts in told])
+        found = [(self.seconds(config[None])[0], self.last_parts()) for config in configs]
+        return np.array([seconds for seconds, _ in found]), concatenated([parts for _, parts in found])
 
     def last_parts(self, settings: NDArray | None = None) -> Parts:
         """Return the kernels of the configuration that was evaluated last, with its `(n, 9)` settings if it had any."""
@@ -134,7 +134,7 @@ class Fusion:
 
     def default(self) -> NDArray[np.int8]:
         """Return the `(d,)` configuration that the compiler chooses on its own (see `default_fusion.choose`)."""
-        plans = new_plans(len(self.arrays.kind), len(self.columns))
+        plans = new_plan_memory(len(self.arrays.kind), len(self.columns))
         choose(self.arrays, self.analytical, plans, self.state)
         return plans.best
 
@@ -148,8 +148,8 @@ class Fusion:
         seconds, overflowing = np.empty(b), np.empty(b, np.int64)
         state = self.state
         alone = b == 1 and state.counter.item(Counter.KNOWN) == Known.NOTHING  # a sweep, which ignores the inputs
-        given = NO_EDGES if alone else self.inputs
-        evaluate(rows, tuned, self.arrays, given, machine, self.analytical, state, seconds, overflowing)
+        inputs = NO_EDGES if alone else self.inputs
+        evaluate(rows, tuned, self.arrays, inputs, machine, self.analytical, state, seconds, overflowing)
         return seconds, overflowing
 
 

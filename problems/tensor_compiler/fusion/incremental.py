@@ -34,7 +34,7 @@ from .state import (
     pop,
     push,
 )
-from .sweep import add, empty, fresh, is_heavy, join, legal, note, uses
+from .sweep import add_node, clear_if_old, empty_kernel, is_heavy, join, legal, record_use, uses
 
 compiled = compiled_for(__file__)
 
@@ -102,7 +102,7 @@ def _move(v: int, count: int, graph: FusionGraph, inputs: IncomingEdges, state: 
             same = False
             _enter(v, state.member[j, Member.KERNEL], heavy, state)
     if not same:
-        _keep(v, count, state)
+        _store(v, count, state)
         _push_producers(v, graph, inputs, state)
 
 
@@ -127,7 +127,9 @@ def _leave(v: int, k: int, state: FusionState) -> None:
     tally = state.tally[k]
     tally[Tally.FUSED] -= 1
     if tally[Tally.HEAVY] == v:
-        tally[Tally.HEAVY] = -1  # an operation that v kept out is found when the totals of k are computed
+        tally[
+            Tally.HEAVY
+        ] = -1  # an operation that could not enter because of v is found when the totals of k are computed
     touch(k, state)
 
 
@@ -144,7 +146,7 @@ def _enter(v: int, k: int, heavy: bool, state: FusionState) -> None:
 
 
 @compiled(runtime=False)
-def _keep(v: int, count: int, state: FusionState) -> None:
+def _store(v: int, count: int, state: FusionState) -> None:
     """Store the memberships written last as those of v, in place of the old ones if they fit."""
     behind = state.counter[Counter.FILLED]
     if count > state.span[v, Span.COUNT]:
@@ -210,7 +212,7 @@ def inputs(graph: FusionGraph, d: int) -> IncomingEdges:
 
 
 def new_inputs(n: int, m: int, d: int) -> IncomingEdges:
-    """Return room for the edges of graphs of at most n nodes and m edges, and of d columns."""
+    """Return memory for the edges of graphs of at most n nodes and m edges, and of d columns."""
     starts, edge, producer, columns, decided = (np.empty(size, np.int64) for size in (n + 2, m, m, d + 2, m))
     return IncomingEdges(starts, edge, producer, columns, decided)
 
@@ -255,9 +257,9 @@ def recompute_totals(k: int, graph: FusionGraph, inputs: IncomingEdges, state: F
     state.changed[k] = False
     if state.tally[k, Tally.FUSED] == 0:
         return
-    empty(k, state)
+    empty_kernel(k, state)
     state.counter[Counter.CLOCK] += 1
-    fresh(k, state)
+    clear_if_old(k, state)
     state.use[k, Use.COMPUTED], state.amount[k, Amount.TIMES] = Place.LOOP | Place.ALIGNED, 1.0
     push(state.inside, k)
     while not is_empty(state.inside):
@@ -277,17 +279,17 @@ def _include(v: int, k: int, graph: FusionGraph, inputs: IncomingEdges, state: F
         if heavy and computed != 0 and state.tally[k, Tally.HEAVY] < 0:
             push(state.dirty, v)  # it was refused before, and may fit now
         computed, taken = 0, taken | (computed & ~Place.ALIGNED)
-    add(v, k, computed, taken, state.amount[v, Amount.TIMES], state.amount[v, Amount.MOVED], heavy, graph, state)
+    add_node(v, k, computed, taken, state.amount[v, Amount.TIMES], state.amount[v, Amount.MOVED], heavy, graph, state)
     if j < 0:
         return
     for i in range(inputs.starts[v], inputs.starts[v + 1]):
         e = inputs.edge[i]
         producer, column = inputs.producer[e], graph.edge[e, Edge.DECISION]
         if graph.kind[producer] != Kind.FREE:
-            if fresh(producer, state):
+            if clear_if_old(producer, state):
                 push(state.inside, producer)
             asked = column >= 0 and state.config[column] != 0
-            note(producer, e, asked, state.member[j, Member.PLACE], state.times[j], graph, state)
+            record_use(producer, e, asked, state.member[j, Member.PLACE], state.times[j], graph, state)
 
 
 @compiled(runtime=False)

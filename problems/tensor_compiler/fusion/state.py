@@ -155,8 +155,8 @@ class FusionState(NamedTuple):
       load: `(n, 6)` by kernel: the columns READ to WORK_RIGHT of `Kernel`.
       cycles: `(n,)` of one run of each kernel, 0 for a node that is not in memory.
       sums: `(2 * size,)` cycles of all runs as a binary tree: leaf v at `size + v`, the parent of i at `i // 2`.
-      use: `(n, 4)` notes on how one node is used, by kernel, or on how one kernel uses nodes, by node.
-      amount: `(n, 2)` more of these notes.
+      use: `(n, 4)` how one node is used, by kernel, or how one kernel uses nodes, by node.
+      amount: `(n, 2)` bytes and times of these uses.
       counter: `(4,)`, see `Counter`.
       touched: `(3 * n,)` list of the kernels that have changed; some are in it more than once.
       changed: `(n,)` True if this kernel is in the list and its totals are not computed again yet.
@@ -188,13 +188,13 @@ class FusionState(NamedTuple):
 
 def new_state(n: int, d: int) -> FusionState:
     """Return the state before any candidate; the system provides the memory only as it is used."""
-    room = n * (MOST_COPIES + 1) + MOST_COPIES + 1
+    most = n * (MOST_COPIES + 1) + MOST_COPIES + 1
     return FusionState(
         config=np.zeros(d, np.int8),
         settings=np.zeros((n, len(SLOTS)), np.int8),
         span=np.zeros((n, len(Span)), np.int64),
-        member=np.zeros((room, len(Member)), np.int64),
-        times=np.zeros(room),
+        member=np.zeros((most, len(Member)), np.int64),
+        times=np.zeros(most),
         tally=np.zeros((n, len(Tally)), np.int64),
         load=np.zeros((n, Kernel.WRITTEN)),
         cycles=np.zeros(n),
@@ -240,7 +240,7 @@ def _part(state: FusionState, n: int, d: int) -> FusionState:
 
 @compiled(runtime=False)
 def first_kernels(n: int, state: FusionState) -> FusionState:
-    """Return the state of the first n nodes, for compiled code that was given room for more; see `_part`."""
+    """Return the state of the first n nodes, for compiled code whose state is for more; see `_part`."""
     leaves = 1
     while leaves < n:
         leaves *= 2

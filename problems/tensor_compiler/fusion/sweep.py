@@ -37,7 +37,7 @@ def start_sweep(state: FusionState) -> None:
 @compiled(runtime=False)
 def open_node(v: int, config: NDArray, deciding: bool, graph: FusionGraph, state: FusionState) -> int:
     """Note the uses of a node that is visited for the first time; return the number of kernels that use it."""
-    empty(v, state)
+    empty_kernel(v, state)
     return uses(v, config, deciding, len(graph.kind), graph, state)
 
 
@@ -51,9 +51,11 @@ def close_node(v: int, reached: int, fused: bool, graph: FusionGraph, state: Fus
     for i in range(reached):
         k = state.use[i, Use.REACHED]
         use, amount = state.use[k], state.amount[k]
-        add(v, k, use[Use.COMPUTED], use[Use.READ], amount[Amount.TIMES], amount[Amount.MOVED], heavy, graph, state)
+        add_node(
+            v, k, use[Use.COMPUTED], use[Use.READ], amount[Amount.TIMES], amount[Amount.MOVED], heavy, graph, state
+        )
     if state.span[v, Span.COUNT] > 0 and state.member[state.counter[Counter.FILLED] - 1, Member.KERNEL] == v:
-        add(v, v, Place.LOOP | Place.ALIGNED, 0, 1.0, 0.0, heavy, graph, state)
+        add_node(v, v, Place.LOOP | Place.ALIGNED, 0, 1.0, 0.0, heavy, graph, state)
         state.touched[state.counter[Counter.TOUCHED]] = v
         state.counter[Counter.TOUCHED] += 1
 
@@ -70,10 +72,10 @@ def uses(v: int, config: NDArray, deciding: bool, most: int, graph: FusionGraph,
         asked = column >= 0 and (deciding or config[column] != 0)
         for j in range(state.span[c, Span.START], state.span[c, Span.START] + state.span[c, Span.COUNT]):
             k = member[j, Member.KERNEL]
-            if fresh(k, state):
+            if clear_if_old(k, state):
                 state.use[reached, Use.REACHED] = k
                 reached += 1
-            note(k, e, asked, member[j, Member.PLACE], state.times[j], graph, state)
+            record_use(k, e, asked, member[j, Member.PLACE], state.times[j], graph, state)
         if reached > most:
             break
     return reached
@@ -118,8 +120,8 @@ def join(v: int, reached: int, fused: bool, graph: FusionGraph, state: FusionSta
 
 
 @compiled(runtime=False)
-def fresh(row: int, state: FusionState) -> bool:
-    """Clear the notes in a row that is older than the clock; return whether it was."""
+def clear_if_old(row: int, state: FusionState) -> bool:
+    """Clear the uses in a row that is older than the clock; return whether it was."""
     use, amount = state.use, state.amount
     if use[row, Use.SEEN] == state.counter[Counter.CLOCK]:
         return False
@@ -129,10 +131,10 @@ def fresh(row: int, state: FusionState) -> bool:
 
 
 @compiled(runtime=False)
-def note(row: int, e: int, asked: bool, place: int, times: float, graph: FusionGraph, state: FusionState) -> None:
+def record_use(row: int, e: int, asked: bool, place: int, times: float, graph: FusionGraph, state: FusionState) -> None:
     """Note in a row how edge e is used where its consumer is computed; `asked` if its producer shall be computed there.
 
-    The notes do not depend on the order of the edges.
+    The result does not depend on the order of the edges.
     """
     use, amount, edge = state.use, state.amount, graph.edge
     where = edge[e, Edge.PLACE] if edge[e, Edge.PLACE] else place & ~Place.ALIGNED
@@ -147,7 +149,7 @@ def note(row: int, e: int, asked: bool, place: int, times: float, graph: FusionG
 
 
 @compiled(runtime=False)
-def empty(k: int, state: FusionState) -> None:
+def empty_kernel(k: int, state: FusionState) -> None:
     """Make kernel k empty."""
     state.tally[k, Tally.FUSED], state.tally[k, Tally.OPERANDS], state.tally[k, Tally.HEAVY] = 0, 0, -1
     for column in range(Kernel.WRITTEN):
@@ -155,7 +157,7 @@ def empty(k: int, state: FusionState) -> None:
 
 
 @compiled(runtime=False)
-def add(
+def add_node(
     v: int,
     k: int,
     computed: int,

@@ -151,7 +151,7 @@ def _unique(names: list[str]) -> list[str]:
 
 @dataclass
 class Signatures:
-    """Collects the signatures of the nodes that it is given."""
+    """Collects the signatures of nodes."""
 
     _number: dict[tuple, int] = field(default_factory=dict)
     _arrays: dict[Shape, int] = field(default_factory=dict)

@@ -51,7 +51,7 @@ class Flattener:
 
     module: Module
     nodes: list[Operation] = field(default_factory=list)
-    _kept: list[int] = field(default_factory=list)
+    _outputs: list[int] = field(default_factory=list)
     _uses: int = 0
 
     def entry(self) -> tuple[list[Operation], list[int]]:
@@ -63,9 +63,9 @@ class Flattener:
         if inlined_size(self.module) > _LARGEST_INLINED:
             raise UserError(f"it has more than {_LARGEST_INLINED:,} instructions after inlining; take a part of it")
         computation = self.module.computations[self.module.entry]
-        given = self._walk(computation, None, 1.0, 0)
-        self._keep(given)
-        return self.nodes, [*leaves(given), *self._kept]
+        result = self._walk(computation, None, 1.0, 0)
+        self._mark_output(result)
+        return self.nodes, [*leaves(result), *self._outputs]
 
     def _walk(self, computation: Computation, arguments: Sequence[Value] | None, weight: float, depth: int) -> Value:
         if depth > DEEPEST_CALL:
@@ -95,7 +95,7 @@ class Flattener:
         if opcode == "bitcast":
             return self._bitcast(instruction, operands, weight)
         if opcode == "opt-barrier":  # its users read what was written before it; they are not fused with its operands
-            self._keep(operands[0])
+            self._mark_output(operands[0])
             return self._sources(instruction.name, "get-tuple-element", instruction.shape, leaves(operands[0]), weight)
         if (called := inlined(instruction)) is not None:
             return self._walk(self.module.computations[called], operands, weight, depth + 1)
@@ -117,7 +117,7 @@ class Flattener:
             return self._sources(instruction.name, instruction.opcode, shape, inputs, weight)
         # Several results: the operation writes them all, and each is read from memory.
         whole = self._add(instruction.name, instruction.opcode, Kind.OPAQUE, shape, inputs, weight, instruction)
-        self._keep(whole)
+        self._mark_output(whole)
         return self._sources(instruction.name, "get-tuple-element", shape, [whole], weight)
 
     def _bitcast(self, instruction: Instruction, operands: list[Value], weight: float) -> Value:
@@ -128,13 +128,13 @@ class Flattener:
         return operands[0] if known is None else self._operation(known, operands, weight)
 
     def _loop(self, instruction: Instruction, state: Value, weight: float, depth: int) -> Value:
-        self._keep(state)
+        self._mark_output(state)
         condition = self.module.computations[instruction.attributes["condition"]]
         body = self.module.computations[instruction.attributes["body"]]
         trips = weight * trip_count(instruction, condition)
         inside = self._sources(f"{instruction.name}.state", "parameter", instruction.shape, [], trips)
         # The condition runs on the scalar unit: it moves no data and costs nothing.
-        self._keep(self._walk(body, [inside], trips, depth + 1))
+        self._mark_output(self._walk(body, [inside], trips, depth + 1))
         return self._sources(instruction.name, "while", instruction.shape, leaves(state), weight)
 
     def _branches(self, instruction: Instruction, operands: list[Value], weight: float, depth: int) -> Value:
@@ -142,10 +142,10 @@ class Flattener:
         called = instruction.called_computations
         results: list[int] = []
         for operand in operands:
-            self._keep(operand)
+            self._mark_output(operand)
         for name, argument in zip(called, operands[1:], strict=False):
             result = self._walk(self.module.computations[name], [argument], weight / len(called), depth + 1)
-            self._keep(result)
+            self._mark_output(result)
             results += leaves(result)
         return self._sources(instruction.name, "conditional", instruction.shape, results, weight)
 
@@ -173,12 +173,12 @@ class Flattener:
         self.nodes.append(Operation(name, opcode, kind, shape, operands, inputs, weight, source))
         return len(self.nodes) - 1
 
-    def _keep(self, value: Value) -> None:
+    def _mark_output(self, value: Value) -> None:
         nodes = leaves(value)
         self._count(nodes)
         for node in nodes:
             self.nodes[node].output = True
-        self._kept += nodes
+        self._outputs += nodes
 
     def _count(self, uses: list[int]) -> None:
         self._uses += len(uses)

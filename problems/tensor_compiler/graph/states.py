@@ -108,11 +108,11 @@ def _ordinary(node: Operation, number: int, layout: Layout) -> NodeState:
 
 
 def _reduce(node: Operation, layout: Layout) -> NodeState:
-    """Return the state in which a reduction takes its operand in a layout; the kept dimensions give the result's."""
+    """Return the state in which a reduction takes its operand in a layout; the other dimensions give the result's."""
     gone = shapes.numbers(shapes.attribute(node, "dimensions"))
-    kept = [d for d in range(len(node.inputs[0].dims)) if d not in gone]
-    start = tuple(kept.index(d) for d in layout if d in kept)
-    result = completed(node.shape, start) if len(kept) == len(node.shape.dims) else completed(node.shape, ())
+    left = [d for d in range(len(node.inputs[0].dims)) if d not in gone]
+    start = tuple(left.index(d) for d in layout if d in left)
+    result = completed(node.shape, start) if len(left) == len(node.shape.dims) else completed(node.shape, ())
     work = shapes.operations(node)
     if layout:
         work *= _LANES_FACTOR if layout[0] in gone else _SUBLANES_FACTOR if layout[-1] in gone else 1.0
@@ -293,11 +293,11 @@ def _parts(before: tuple[int, ...], after: tuple[int, ...]) -> list[tuple[list[i
     right = [d for d, size in enumerate(after) if size != 1]
     parts = []
     while left or right:
-        taken, given = [left.pop(0)], [right.pop(0)]
-        while (a := math.prod(before[d] for d in taken)) != (b := math.prod(after[d] for d in given)):
+        taken, made = [left.pop(0)], [right.pop(0)]
+        while (a := math.prod(before[d] for d in taken)) != (b := math.prod(after[d] for d in made)):
             if a < b:
                 taken.append(left.pop(0))
             else:
-                given.append(right.pop(0))
-        parts.append((taken, given))
+                made.append(right.pop(0))
+        parts.append((taken, made))
     return parts

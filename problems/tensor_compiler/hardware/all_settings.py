@@ -20,21 +20,21 @@ _MOST = 64
 
 
 def fitting_settings(
-    rows: NDArray[np.float64], given: NDArray[np.float64], slots: range, machine: Machine
+    rows: NDArray[np.float64], base: NDArray[np.float64], slots: range, machine: Machine
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return all settings of kernels that fit and differ from given ones only in the tile, or only in the flags.
+    """Return all settings of kernels that fit and differ from a base only in the tile, or only in the flags.
 
     Args:
       rows: `(k, KERNEL_WIDTH)` kernels.
-      given: `(k, 9)` settings, in the order of `SLOTS`.
+      base: `(k, 9)` settings, in the order of `SLOTS`.
       slots: `TILE_SLOTS` or `FLAG_SLOTS`.
 
     Returns:
       `(k + 1,)` starts and `(s, 9)` settings; those of kernel i are `starts[i]:starts[i + 1]`.
     """
     starts, tiles = np.zeros(len(rows) + 1, np.int64), slots == TILE_SLOTS
-    rows, given, numbers = np.ascontiguousarray(rows), np.ascontiguousarray(given), machine.array()
-    arguments = (rows, given, tiles, numbers, starts)
+    rows, base, numbers = np.ascontiguousarray(rows), np.ascontiguousarray(base), machine.array()
+    arguments = (rows, base, tiles, numbers, starts)
     _list(*arguments, np.empty((0, 9)))
     settings = np.empty((starts[-1], 9))
     _list(*arguments, settings)
@@ -93,7 +93,7 @@ def _time(rows: NDArray, owner: NDArray, settings: NDArray, machine: NDArray, se
 
 
 @compiled(runtime=False)
-def _choices(kernel: NDArray, given: NDArray, tiles: bool, values: NDArray, sizes: NDArray) -> int:
+def _choices(kernel: NDArray, base: NDArray, tiles: bool, values: NDArray, sizes: NDArray) -> int:
     """Write the values of each slot of a kernel, and how many there are; return the number of slots."""
     if tiles:
         for axis in range(3):
@@ -104,20 +104,20 @@ def _choices(kernel: NDArray, given: NDArray, tiles: bool, values: NDArray, size
     for flag in range(6):
         sizes[flag] = value_count(kernel, 3 + flag)
         for i in range(sizes[flag]):
-            values[flag, i] = FLAG_TABLE[flag, i] if sizes[flag] > 1 else given[3 + flag]
+            values[flag, i] = FLAG_TABLE[flag, i] if sizes[flag] > 1 else base[3 + flag]
     return 6
 
 
 @compiled()
-def _list(rows: NDArray, given: NDArray, tiles: bool, machine: NDArray, starts: NDArray, settings: NDArray) -> None:
-    """Write the starts, and the settings if there is room for them."""
+def _list(rows: NDArray, base: NDArray, tiles: bool, machine: NDArray, starts: NDArray, settings: NDArray) -> None:
+    """Write the starts, and the settings if `settings` is not empty."""
     values, sizes, place = np.empty((6, _MOST)), np.empty(6, np.int64), np.zeros(6, np.int64)
     setting, found = np.empty(9), 0
     for k in range(len(rows)):
         starts[k] = found
-        slots = _choices(rows[k], given[k], tiles, values, sizes)
+        slots = _choices(rows[k], base[k], tiles, values, sizes)
         first, total = (0 if tiles else 3), 1
-        setting[:] = given[k]
+        setting[:] = base[k]
         for slot in range(slots):
             total *= sizes[slot]
         for number in range(total):

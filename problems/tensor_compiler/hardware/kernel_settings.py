@@ -172,7 +172,7 @@ def _tuned_cycles(
     machine: NDArray,
     setting: NDArray,
 ) -> float:
-    """Return the cycles of kernel k; `setting` is room for its settings."""
+    """Return the cycles of kernel k; `setting` is memory for its settings."""
     for slot in range(9):
         setting[slot] = chosen[k, slot]
     for column in range(starts[k], starts[k + 1]):

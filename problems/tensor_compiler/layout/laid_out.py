@@ -27,15 +27,17 @@ _SKIPPED = -1
 class Plan(NamedTuple):
     """The numbers of the first graph's nodes in the laid-out graph, whose nodes are numbered from 0 to n' - 1.
 
+    `most` is the largest number of nodes in any layout.
+
     Attributes:
       number: `(n,)` of each node; for a node that only renames, the number of the node whose array it shares.
       taken: `(m,)` the number of the node at which each edge now starts, or -1 if the edge is gone.
-      whole: `(n + room,)` bytes of the arrays.
-      origin: `(n + room,)` the node of the first graph, `-1 - u` for a copy of node u.
-      layout: `(n + room,)` the layout of a copy.
-      source: `(n + room,)` the number of the node that a copy copies.
-      output: `(n + room,)` True if the result must be in memory.
-      starts: `(n + room + 1,)` where the edges of each start.
+      whole: `(most,)` bytes of the arrays.
+      origin: `(most,)` the node of the first graph, `-1 - u` for a copy of node u.
+      layout: `(most,)` the layout of a copy.
+      source: `(most,)` the number of the node that a copy copies.
+      output: `(most,)` True if the result must be in memory.
+      starts: `(most + 1,)` where the edges of each start.
     """
 
     number: NDArray[np.int64]
@@ -100,7 +102,7 @@ def wanted_of(e: int, state: NDArray, program: GraphArrays, tables: Tables) -> i
 def number_nodes(
     state: NDArray, program: GraphArrays, tables: Tables, seen: NDArray, owner: NDArray, plan: Plan
 ) -> int:
-    """Fill in the plan and return the number of nodes; `seen` and `owner` have room for any node's layouts, all -1."""
+    """Fill in the plan and return the number of nodes; `seen` and `owner` have -1 for each layout of any node."""
     count = 0
     for v in range(len(program.kind)):
         signature, layout, p = program.signature[v], layout_of(v, state, program, tables), program.renamed[v]

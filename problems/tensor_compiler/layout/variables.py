@@ -37,7 +37,7 @@ class VariableNode(IntEnum):
     LAYOUTS = 2  # how many the node can have
     SAME_MINOR = 3  # as in `Tables`
     RESULT = 4  # the node's layout in state s of its variable is `result[RESULT + s]`
-    PRICE = 5  # the price of moving the node's result once in layout l is `price[PRICE + l]`
+    MOVE_COST = 5  # the cost of moving the node's result once in layout l is `move_cost[MOVE_COST + l]`
 
 
 class VariableEdge(IntEnum):
@@ -64,7 +64,7 @@ class Shift(IntEnum):
 
 
 class Variables(NamedTuple):
-    """k variables, their q nodes that other variables use, and e edges from these to variables; prices are in cycles.
+    """k variables, their q nodes that other variables use, and e edges from these to variables; costs are in cycles.
 
     Attributes:
       of: `(n,)` the variable of each node.
@@ -74,7 +74,7 @@ class Variables(NamedTuple):
       starts: `(k + 1,)`; the nodes of x that other variables use are `starts[x]:starts[x + 1]`.
       node: `(q, 6)` with the columns of `VariableNode`.
       result: numbers of layouts.
-      price: of moving a node's result once.
+      move_cost: of moving a node's result once.
       shift: `(q, 2)` what a copy costs beyond that, if the minor dimension stays and if it changes.
       edge: `(e, 3)` with the columns of `VariableEdge`.
       wanted: numbers of layouts, -1 for any.
@@ -89,7 +89,7 @@ class Variables(NamedTuple):
     starts: NDArray[np.int64]
     node: NDArray[np.int64]
     result: NDArray[np.int64]
-    price: NDArray[np.float64]
+    move_cost: NDArray[np.float64]
     shift: NDArray[np.float64]
     edge: NDArray[np.int64]
     wanted: NDArray[np.int64]
@@ -103,14 +103,14 @@ def variables(graph: ProgramGraph, program: GraphArrays, machine: Machine) -> Va
     joins = joining(graph)
     of, counts = grouped(graph, program, joins)
     firsts, costs = np.append(0, np.cumsum(counts)), np.zeros(counts.sum())
-    _add(costs, firsts[of], _node_prices(graph, analytical), tables.first, program.signature, graph.weight)
+    _add(costs, firsts[of], _node_costs(graph, analytical), tables.first, program.signature, graph.weight)
     wanted = np.concatenate([tables.wanted, tables.compact, np.arange(tables.layouts.max())])
     edges = _edges(graph, of, joins)
     edges = edges[np.lexsort((edges[:, 0], of[edges[:, 0]]))]
     taken, first, number = np.unique(edges[:, 0], return_index=True, return_inverse=True)
     order = np.argsort(first)
     taken, number = taken[order], np.argsort(order)[number]
-    node, price = _taken(taken, np.append(np.sort(first), len(edges)), graph, analytical)
+    node, move_cost = _taken(taken, np.append(np.sort(first), len(edges)), graph, analytical)
     shift = np.array([RESTACK, RELAYOUT]) / analytical[Rate.VECTOR] * graph.elements[taken, None]
     shift += FUSED_SHARE * analytical[Rate.LAUNCH]
     shift *= graph.weight[taken, None]
@@ -120,7 +120,7 @@ def variables(graph: ProgramGraph, program: GraphArrays, machine: Machine) -> Va
     k = np.arange(len(counts) + 1)
     starts, entries = np.searchsorted(of[taken], k), np.searchsorted(np.sort(edge[:, VariableEdge.CONSUMER]), k)
     least, result = np.empty(len(counts)), tables.result
-    found = Variables(of, firsts, costs, least, starts, node, result, price, shift, edge, wanted, entries, incoming)
+    found = Variables(of, firsts, costs, least, starts, node, result, move_cost, shift, edge, wanted, entries, incoming)
     _fixed_copies(found)
     least[:] = np.minimum.reduceat(costs, firsts[:-1])
     return found
@@ -129,17 +129,17 @@ def variables(graph: ProgramGraph, program: GraphArrays, machine: Machine) -> Va
 def _taken(
     taken: NDArray[np.int64], edges: NDArray[np.int64], graph: ProgramGraph, analytical: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return `Variables.node` and `Variables.price` for some nodes; `edges` says where the edges of each start."""
+    """Return `Variables.node` and `Variables.move_cost` for some nodes; `edges` says where the edges of each start."""
     tables, signature = graph.tables, graph.signature[taken]
     layouts = tables.layouts[signature]
     firsts = np.append(0, np.cumsum(layouts))[:-1]
     rows = np.arange(layouts.sum()) + np.repeat(tables.array[signature] - firsts, layouts)
-    price = FUSED_SHARE * tables.bytes[rows] / analytical[Rate.MEMORY] * np.repeat(graph.weight[taken], layouts)
+    move_cost = FUSED_SHARE * tables.bytes[rows] / analytical[Rate.MEMORY] * np.repeat(graph.weight[taken], layouts)
     columns = [edges[:-1], edges[1:], layouts, tables.same_minor[signature], tables.first[signature], firsts]
-    return np.column_stack(columns).astype(np.int64), price
+    return np.column_stack(columns).astype(np.int64), move_cost
 
 
-def _node_prices(graph: ProgramGraph, analytical: NDArray[np.float64]) -> NDArray[np.float64]:
+def _node_costs(graph: ProgramGraph, analytical: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the cost of each state in one run; operations that can be fused move only a share of their bytes."""
     tables = graph.tables
     kinds = np.empty(len(tables.first) - 1, np.int64)
@@ -152,10 +152,10 @@ def _node_prices(graph: ProgramGraph, analytical: NDArray[np.float64]) -> NDArra
 
 
 @compiled(runtime=False)
-def _add(costs: NDArray, at: NDArray, prices: NDArray, first: NDArray, signature: NDArray, runs: NDArray) -> None:
+def _add(costs: NDArray, at: NDArray, node_costs: NDArray, first: NDArray, signature: NDArray, runs: NDArray) -> None:
     for v in range(len(at)):
         for s in range(first[signature[v] + 1] - first[signature[v]]):
-            costs[at[v] + s] += runs[v] * prices[first[signature[v]] + s]
+            costs[at[v] + s] += runs[v] * node_costs[first[signature[v]] + s]
 
 
 def _edges(graph: ProgramGraph, of: NDArray[np.int64], joins: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -169,22 +169,22 @@ def _edges(graph: ProgramGraph, of: NDArray[np.int64], joins: NDArray[np.bool_])
     at, stride = tables.wants[consumer] + graph.operand, tables.places[consumer]
     at, stride = np.where(joins, len(tables.wanted) + len(tables.compact), at), np.where(joins, 1, stride)
     inner = of[graph.producers] == of[graph.users]
-    kept = np.flatnonzero(matters[graph.producers] & ~inner)
-    edges = np.column_stack([graph.producers, of[graph.users], at, stride])[kept]
-    given = np.flatnonzero(matters & graph.output & (of > 0))
-    wanted_at = len(tables.wanted) + signature[given]
-    outputs = np.column_stack([given, np.zeros_like(given), wanted_at, np.zeros_like(given)])
+    between = np.flatnonzero(matters[graph.producers] & ~inner)
+    edges = np.column_stack([graph.producers, of[graph.users], at, stride])[between]
+    made = np.flatnonzero(matters & graph.output & (of > 0))
+    wanted_at = len(tables.wanted) + signature[made]
+    outputs = np.column_stack([made, np.zeros_like(made), wanted_at, np.zeros_like(made)])
     return np.unique(np.concatenate([edges, outputs]).astype(np.int64), axis=0)
 
 
 @compiled(runtime=False)
-def copy_price(q: int, layout: int, wanted: int, variables: Variables) -> float:
-    """Return the price of copying node q from one layout to another, in all its runs."""
+def copy_cost(q: int, layout: int, wanted: int, variables: Variables) -> float:
+    """Return the cost of copying node q from one layout to another, in all its runs."""
     if layout == wanted or wanted < 0:
         return 0.0
-    same_minor, price = variables.node[q, VariableNode.SAME_MINOR], variables.node[q, VariableNode.PRICE]
+    same_minor, move_cost = variables.node[q, VariableNode.SAME_MINOR], variables.node[q, VariableNode.MOVE_COST]
     shift = Shift.RESTACK if layout // same_minor == wanted // same_minor else Shift.RELAYOUT
-    return variables.price[price + layout] + variables.price[price + wanted] + variables.shift[q, shift]
+    return variables.move_cost[move_cost + layout] + variables.move_cost[move_cost + wanted] + variables.shift[q, shift]
 
 
 @compiled(runtime=False)
@@ -198,7 +198,7 @@ def _fixed_copies(variables: Variables) -> None:
                 wanted_at = variables.wanted[
                     variables.edge[e, VariableEdge.WANTED] + s * variables.edge[e, VariableEdge.STRIDE]
                 ]
-                variables.costs[variables.firsts[x] + s] += copy_price(q, layout, wanted_at, variables)
+                variables.costs[variables.firsts[x] + s] += copy_cost(q, layout, wanted_at, variables)
 
 
 def grouped(

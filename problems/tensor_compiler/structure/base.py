@@ -38,7 +38,7 @@ class Numbering(NamedTuple):
 
     Attributes:
       node: `(places,)` the node at each place, or -1.
-      place: of each node; it has room for any layout.
+      place: of each node; long enough for any layout.
       size: `(1,)` the number of nodes, 0 if nothing is laid out yet.
     """
 
@@ -63,8 +63,8 @@ class Compiled(NamedTuple):
     numbering: Numbering
 
 
-class FollowedDecomposition(Decomposition):
-    """Parts at places whose keys are kept; a subclass makes the cursor.
+class CursorDecomposition(Decomposition):
+    """Parts at places, described by moving a cursor that remembers their keys; a subclass makes the cursor.
 
     Attributes:
       keys: `(places,)` uint64, those of the last candidate, 0 where there is no part.
@@ -110,7 +110,7 @@ def places_of(graph: ProgramGraph) -> Places:
 
 
 def new_numbering(places: Places, most: int) -> Numbering:
-    """Return room for the numbers of at most `most` nodes."""
+    """Return memory for the numbers of at most `most` nodes."""
     return Numbering(np.full(len(places.runs), -1), np.empty(most, np.int64), np.zeros(1, np.int64))
 
 
@@ -125,7 +125,7 @@ def number_places(n: int, plan: Plan, places: Places, numbering: Numbering) -> N
 
 
 def new_compiled(layout: LayoutPass, places: Places, d: int) -> Compiled:
-    """Return room for what the compiler makes of a candidate with `d` decisions of fusion; the system lends it late."""
+    """Return memory for what the compiler makes of a candidate with `d` decisions of fusion."""
     target = new_target(layout.graph, layout.source)
     most = len(target.plan.whole)
     return Compiled(np.full(len(layout.nodes), -1), target, new_state(most, d), new_numbering(places, most))
@@ -162,7 +162,7 @@ def key_reader(cursor_type: str) -> Function:
 def report(place: int, key: np.uint64, keys: NDArray, touched: NDArray, count: int) -> int:
     """Keep the key of the part at a place; if it is new, the place joins the `count` touched ones. Return their number.
 
-    Places beyond the room in `touched` are only counted.
+    Places that do not fit into `touched` are only counted.
     """
     if keys[place] == key:
         return count

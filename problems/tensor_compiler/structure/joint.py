@@ -23,7 +23,7 @@ from ..layout.layout_pass import LayoutPass, Source, first_nodes, lay_out
 from ..passes import FlatRow
 from .base import (
     Compiled,
-    FollowedDecomposition,
+    CursorDecomposition,
     Places,
     key_reader,
     new_compiled,
@@ -59,9 +59,9 @@ class Candidate(NamedTuple):
       starts: `(3,)` the first columns of fusion, tile and flags.
       roots: `(r,)` the places with tiles and flags.
       root: `(n,)` the number of each node among these, or -1.
-      changed: `(d,)` room for changed columns.
+      changed: `(d,)` memory for changed columns.
       handles: `(2,)` of `Side`: of this layout and of the one before.
-      keys: `(places,)` as in `FollowedDecomposition`.
+      keys: `(places,)` as in `CursorDecomposition`.
       unlimited: the machine of the analytical model with a scratchpad for any windows.
     """
 
@@ -78,12 +78,12 @@ class Candidate(NamedTuple):
     places: Places
 
 
-class JointDecomposition(FollowedDecomposition):
+class JointDecomposition(CursorDecomposition):
     """The kernels of a program under decisions of all passes.
 
     The features of a kernel are what its timing depends on, its tile and flags, whether its windows fit into the
     scratchpad, and the seconds that the compiler's own model estimates. A change of layouts lays the whole program out
-    again; the layouts before are kept, so that the last change is taken back quickly.
+    again; the layouts before stay in memory, so that the last change is taken back quickly.
     """
 
     feature_names = FEATURES

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from bbo_suite.compiled import compiled_for, handle, load, name_of_type
 from bbo_suite.parts.cursor import CHANGE, DESCRIBE, Cursor, Function
 
-from ..fusion.default_fusion import Plans, choose, new_plans
+from ..fusion.default_fusion import PlanMemory, choose, new_plan_memory
 from ..fusion.kernels import describe_kernel, row_key
 from ..fusion.state import Tally, first_kernels
 from ..hardware.machine import Machine
 from ..layout.layout_pass import LayoutPass, Source, first_nodes, lay_out
 from .base import (
     Compiled,
-    FollowedDecomposition,
+    CursorDecomposition,
     Places,
     key_reader,
     new_compiled,
@@ -38,23 +38,23 @@ class _Cursor(NamedTuple):
     Attributes:
       layouts: `(p,)` of the candidate.
       handles: `(2,)` of `Compiled`: of this candidate and of the one before.
-      keys: `(places,)` as in `FollowedDecomposition`.
+      keys: `(places,)` as in `CursorDecomposition`.
     """
 
     layouts: NDArray[np.int64]
     handles: NDArray[np.int64]
     keys: NDArray[np.uint64]
     source: Source
-    plans: Plans
+    plans: PlanMemory
     analytical: NDArray[np.float64]
     places: Places
 
 
-class LayoutDecomposition(FollowedDecomposition):
+class LayoutDecomposition(CursorDecomposition):
     """The kernels of a program under choices of layouts, with those of copies that are not fused.
 
     The features of a kernel are those of `FusionDecomposition`. A change lays the whole program out and fuses it
-    again; what was compiled before is kept, so that the last change is taken back quickly.
+    again; what was compiled before stays in memory, so that the last change is taken back quickly.
     """
 
     feature_names = FEATURES
@@ -80,7 +80,7 @@ class LayoutDecomposition(FollowedDecomposition):
             handles,
             self.keys,
             self._layout.source,
-            new_plans(most, d),
+            new_plan_memory(most, d),
             self._analytical,
             self._places,
         )
@@ -115,7 +115,7 @@ def _functions(cursor_type: str, compiled_type: str) -> tuple[Function, Function
 
 @compiled()
 def _compile(
-    layouts: NDArray, source: Source, plans: Plans, analytical: NDArray, places: Places, made: Compiled
+    layouts: NDArray, source: Source, plans: PlanMemory, analytical: NDArray, places: Places, made: Compiled
 ) -> None:
     """Lay the program out and fuse it as the compiler does on its own."""
     made.layouts[:] = layouts

@@ -65,8 +65,8 @@ class LayoutProblem(ProgramProblem):
         seconds, batches = [], []
         for config in configs:
             fusion, _ = self._fused(self._pass.apply(config))
-            told, parts = fusion.seconds_of_parts(fusion.state.config[None].copy())
-            seconds.append(told[0])
+            total, parts = fusion.seconds_of_parts(fusion.state.config[None].copy())
+            seconds.append(total[0])
             batches.append(parts)
         return replace(Evaluations.of(np.array(seconds)), parts=concatenated(batches))
 

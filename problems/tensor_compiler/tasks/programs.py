@@ -36,16 +36,16 @@ def program(name: str) -> Path:
         raise UserError(f"there is no program {name!r}.{did_you_mean(name, known)}")
     if (shipped := SHIPPED / f"{name}.hlo.gz").exists():
         return shipped
-    if (kept := cache_folder(f"programs-jax-{version('jax')}") / f"{name}.hlo.gz").exists():
-        return kept
+    if (cached := cache_folder(f"programs-jax-{version('jax')}") / f"{name}.hlo.gz").exists():
+        return cached
     try:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        _lower(name, kept)
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        _lower(name, cached)
     except OSError as error:
         raise UserError(
-            f"cannot store the program {name} in {kept.parent}: {error.strerror}; set XDG_CACHE_HOME"
+            f"cannot store the program {name} in {cached.parent}: {error.strerror}; set XDG_CACHE_HOME"
         ) from None
-    return kept
+    return cached
 
 
 def _lower(name: str, target: Path) -> None:
