@@ -33,10 +33,12 @@ class KernelTuning(Problem):
     Attributes:
       slots: which settings are tuned, as columns of `hardware.kernel_settings.SLOTS`.
       kernels: `(k, KERNEL_WIDTH)` what is tuned.
+      runs: `(k,)` how often each runs.
     """
 
     slots: range
     kernels: NDArray[np.float64]
+    runs: NDArray[np.float64]
 
     @abstractmethod
     def kernel_name(self, place: int) -> str:
@@ -53,7 +55,7 @@ class KernelTuning(Problem):
         for column, values in enumerate(columns):
             self._values[column, : len(values)] = values
         self._starts = np.arange(0, len(columns) + 1, len(self.slots))
-        self.kernels, self._chosen, self._runs = settings.kernels[tuned], settings.chosen[tuned], runs
+        self.kernels, self._chosen, self.runs = settings.kernels[tuned], settings.chosen[tuned], runs
         self._machine = machine
         kinds = np.where(self._slots == SLOTS.index("order"), Kind.CHOICE, Kind.SCALE)
         self.space = Space(sizes, kinds, names=self._name, values=lambda i: self._values[i, : sizes[i]].tolist())
@@ -77,7 +79,7 @@ class KernelTuning(Problem):
 
         rows, n = np.require(configs, np.int64, ["C", "W"]), len(configs)
         seconds, overflowing = np.empty(n), np.empty(n, np.int64)
-        kernels = (self.kernels, self._runs, self._chosen, machine)
+        kernels = (self.kernels, self.runs, self._chosen, machine)
         tuned_seconds(rows, self._slots, self._values, self._starts, *kernels, seconds, overflowing)
         return seconds, overflowing
 
@@ -108,7 +110,7 @@ class KernelTuning(Problem):
         contents = np.array([row_key(row) for row in self.kernels], np.uint64)
         columns = [np.arange(*ends) for ends in pairwise(self._starts)]
         names = tuple(column.name.lower() for column in Kernel)
-        return TableDecomposition(columns, contents, self._runs, self.kernels, names, self._values)
+        return TableDecomposition(columns, contents, self.runs, self.kernels, names, self._values)
 
     def _reason(self, kernel: int) -> str:
         return f"the windows of {self.kernel_name(kernel)} do not fit into the scratchpad"
@@ -119,7 +121,7 @@ class KernelTuning(Problem):
         places = np.arange(k * s)
         others = np.array([[j for j in range(s) if j != i] for i in range(s)], np.int32)
         neighbours = (places // s * s)[:, None] + others[places % s]
-        numbers = np.repeat(np.log1p(np.column_stack([self.kernels, self._runs])), s, axis=0)
+        numbers = np.repeat(np.log1p(np.column_stack([self.kernels, self.runs])), s, axis=0)
         features = np.hstack([np.eye(s)[places % s], numbers]).astype(np.float32)
         names = (*(f"slot {i}" for i in range(s)), *(f"log {i}" for i in range(numbers.shape[1])))
         starts = np.arange(0, k * s * (s - 1) + 1, s - 1)
@@ -127,7 +129,11 @@ class KernelTuning(Problem):
 
 
 class KernelProblem(KernelTuning, ProgramProblem):
-    """Settings of the kernels of the default fusion; a subclass says which slots are tuned."""
+    """Settings of the kernels of the default fusion; a subclass says which slots are tuned.
+
+    Attributes:
+      results: `(k,)` the node of the laid-out program that each kernel computes.
+    """
 
     def _without_kernel(self, name: str) -> str:
         found = re.fullmatch(
@@ -149,7 +155,7 @@ class KernelProblem(KernelTuning, ProgramProblem):
         tuned = np.flatnonzero(settings.fits)
         if self._kernel:
             tuned = tuned[[_number(self._kernel, len(tuned), path)]]
-        self._results = kernels.result[tuned]
+        self.results = kernels.result[tuned]
         self._tune(settings, tuned, np.ones(1) if self._kernel else settings.runs[tuned], self._machine)
 
     def _analytical_compiler(self) -> Callable[[NDArray], CandidateKernels]:
@@ -157,7 +163,7 @@ class KernelProblem(KernelTuning, ProgramProblem):
 
         fusion = Fusion(self._laid, self._machine.analytical_model())
         found = candidate_kernels(self._laid, fusion, fusion.default())
-        same = found._replace(rows=self.kernels, result=self._results, runs=self._runs)
+        same = found._replace(rows=self.kernels, result=self.results, runs=self.runs)
 
         def compiled(config: NDArray) -> CandidateKernels:
             values = self._chosen.copy()
@@ -168,11 +174,11 @@ class KernelProblem(KernelTuning, ProgramProblem):
 
     def fingerprint(self) -> str:
         """Return a text that also changes with the kernels that are tuned."""
-        return hashlib.sha256(f"{super().fingerprint()}|{self._results.tolist()}".encode()).hexdigest()[:16]
+        return hashlib.sha256(f"{super().fingerprint()}|{self.results.tolist()}".encode()).hexdigest()[:16]
 
     def facts(self) -> dict[str, str]:
         """Return the size of the program, the number of kernels, and the one that is tuned or the slowest."""
-        return super().facts() | {"kernels": f"{len(self._results):,}"} | self._named()
+        return super().facts() | {"kernels": f"{len(self.results):,}"} | self._named()
 
     def _named(self) -> dict[str, str]:
         if self._kernel:
@@ -181,12 +187,12 @@ class KernelProblem(KernelTuning, ProgramProblem):
 
         machine, settings = self._machine.array(), zip(self.kernels, self._chosen, strict=True)
         cycles = [kernel_cycles(machine, kernel, chosen[:3], chosen[3:]) for kernel, chosen in settings]
-        slowest = int(np.argmax(cycles * self._runs))
+        slowest = int(np.argmax(cycles * self.runs))
         return {"slowest kernel": f"#{slowest} ({self.kernel_name(slowest)})"}
 
     def kernel_name(self, place: int) -> str:
         """Return the name of a kernel's result."""
-        return self._laid.name(self._results[place])
+        return self._laid.name(self.results[place])
 
 
 class TileProblem(KernelProblem):

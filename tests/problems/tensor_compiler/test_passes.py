@@ -14,7 +14,6 @@ from bbo_problems.tensor_compiler.fusion.state import Counter, Known
 from bbo_problems.tensor_compiler.hardware.kernel_settings import SLOTS, compile_kernels, number_of_choices, override
 from bbo_problems.tensor_compiler.hardware.machine import MACHINES
 from bbo_problems.tensor_compiler.passes import PASSES, row_keys
-from bbo_suite import Status
 
 
 def joint():
@@ -55,14 +54,15 @@ def test_the_default_has_the_same_cost_in_the_tasks_of_graph_passes(family: str)
 @settings(max_examples=20, deadline=None)
 def test_settings_of_kernels_have_the_costs_of_the_tasks_for_single_kernels(family: str, seed: int) -> None:
     alone, rng = bbo_suite.problem(f"{family}/rnn"), np.random.default_rng(seed)
-    decided = chain().decisions(family, graphs(default())[family])
+    before = graphs(default())
+    decided, laid = chain().decisions(family, before[family]), before["fusion"].laid
     movable = np.flatnonzero(alone.space.sizes > 1)
     at = rng.integers(len(movable))
     value = int(rng.integers(alone.space.sizes[movable[at]]))
     chosen = int(alone.default[movable[at]])
     single, flat = alone.default.copy(), default().copy()
     single[movable[at]] = value
-    copies = np.flatnonzero(alone._laid.origin[alone._results[movable // len(alone.slots)]] < 0)
+    copies = np.flatnonzero(laid.origin[alone.results[movable // len(alone.slots)]] < 0)
     if at in copies:
         return
     column = decided.columns[at - np.searchsorted(copies, at)]

@@ -121,16 +121,6 @@ def test_updates_equal_sweeps_on_real_programs(instance: str, share: float) -> N
     check(read_graph(program(instance)), list(range(60)), share, 12)
 
 
-def test_a_batch_has_the_costs_of_its_rows() -> None:
-    fusion = fusion_of(tangle(0))
-    d = len(fusion.columns)
-    rng = np.random.default_rng(0)
-    rows = np.repeat(fusion.default()[None], 40, axis=0)
-    rows[np.arange(40), rng.integers(0, d, 40)] ^= 1
-    shuffled = rng.permutation(40)
-    assert np.array_equal(fusion.seconds(rows)[shuffled], fusion.seconds(rows[shuffled]))
-
-
 def test_updates_do_not_run_out_of_space() -> None:
     """A node whose memberships grow moves to the end of their store, which a sweep tidies up."""
     fusion = fusion_of(fan())

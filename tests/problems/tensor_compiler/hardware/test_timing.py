@@ -7,11 +7,14 @@ import itertools
 import numpy as np
 import pytest
 
-import bbo_suite
+from bbo_problems.tensor_compiler.fusion.fusion_pass import Fusion
+from bbo_problems.tensor_compiler.graph.build import read_graph
 from bbo_problems.tensor_compiler.hardware.kernel_row import DEFAULT_FLAGS, KERNEL_WIDTH, Flag, Kernel
 from bbo_problems.tensor_compiler.hardware.kernel_settings import compile_kernels
 from bbo_problems.tensor_compiler.hardware.machine import MACHINES
 from bbo_problems.tensor_compiler.hardware.timing import kernel_cycles, legal_sizes, shrink_tile
+from bbo_problems.tensor_compiler.layout.layout_pass import LayoutPass
+from bbo_problems.tensor_compiler.tasks.programs import program
 
 MACHINE = MACHINES["v5e"]
 HARDWARE, ANALYTICAL = MACHINE.array(), MACHINE.analytical_model().array()
@@ -85,9 +88,10 @@ def test_overlap_needs_two_buffers() -> None:
 
 @pytest.mark.parametrize("instance", ["resnet50", "transformer"])
 def test_the_default_tile_is_legal_and_near_the_best_that_the_analytical_model_knows(instance: str) -> None:
-    problem = bbo_suite.problem(f"fusion/{instance}")
-    found = problem._fusion.kernels(problem.default)
-    settings = compile_kernels(found.rows, problem._graph.weight[found.result], MACHINE)
+    layout = LayoutPass(read_graph(program(instance)), MACHINE)
+    fusion = Fusion(layout.apply(layout.default()), MACHINE)
+    found = fusion.kernels(fusion.default())
+    settings = compile_kernels(found.rows, found.runs, MACHINE)
     chosen = best = 0.0
     for kernel, runs, chose in zip(settings.kernels, settings.runs, settings.chosen, strict=True):
         assert all(chose[axis] in legal_sizes(kernel, axis) for axis in range(3))
