@@ -14,6 +14,7 @@ from bbo_problems.tensor_compiler.fusion.state import Counter, Known
 from bbo_problems.tensor_compiler.hardware.kernel_settings import SLOTS, compile_kernels, number_of_choices, override
 from bbo_problems.tensor_compiler.hardware.machine import MACHINES
 from bbo_problems.tensor_compiler.passes import PASSES, row_keys
+from bbo_suite import Status
 
 
 def joint():
