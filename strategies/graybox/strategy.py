@@ -63,7 +63,7 @@ class GrayBox(Strategy):
 
     def _described(self, declared: Structure) -> PartSearch | PairSearch:
         """Return the search for a task that says which parts a candidate has."""
-        from bbo_suite.parts.pairs import PairDecomposition
+        from bbo_suite.parts.table import PairDecomposition
 
         from ..pair_graph import PairSearch
         from .part_search import PartSearch

@@ -21,7 +21,7 @@ from bbo_strategies.pair_graph.remaining import Remaining
 from bbo_suite import Parts, Space, Structure, Task
 from bbo_suite.core.strategy import tell
 from bbo_suite.core.task import Capacity
-from bbo_suite.parts.pairs import PairDecomposition
+from bbo_suite.parts.table import PairDecomposition
 
 pytestmark = pytest.mark.slow  # twenty seconds of compiling
 EDGES = np.array([[0, 1], [1, 2], [2, 3], [0, 3], [1, 3], [4, 5], [2, 5]])
