@@ -249,7 +249,7 @@ def test_equal_parts_of_a_candidate_are_merged_and_sums_stay():
 def test_a_strategy_that_uses_the_structure_alone_sees_no_parts():
     problem = Knapsack()
     assert problem.task().structure.parts is None
-    assert problem.task(uses_parts=True).structure.parts is problem.parts
+    assert problem.task(bbo_suite.Level.PARTS).structure.parts is problem.parts
     assert evaluate(problem, np.ones((2, 6), np.int8)).parts is None
 
 
