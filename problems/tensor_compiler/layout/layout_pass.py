@@ -133,11 +133,17 @@ class LayoutPass:
 
     def apply(self, config: NDArray) -> LaidOutProgram:
         """Return the program laid out under a `(p,)` configuration."""
-        n, arrays, tables = self._lay_out(config), self._target.arrays, self.graph.tables
-        nodes = [array[:n].copy() for array in (arrays.kind, arrays.output, arrays.node, arrays.row)]
-        starts = arrays.starts[: n + 1].copy()
-        edge, flow = (array[: starts[n]].copy() for array in (arrays.edge, arrays.flow))
-        laid = FusionGraph(*nodes, tables.loops, tables.tiles, starts, edge, flow)
+        n, arrays = self._lay_out(config), self._target.arrays
+        m = arrays.starts[n]
+        laid = arrays._replace(
+            kind=arrays.kind[:n].copy(),
+            output=arrays.output[:n].copy(),
+            node=arrays.node[:n].copy(),
+            row=arrays.row[:n].copy(),
+            starts=arrays.starts[: n + 1].copy(),
+            edge=arrays.edge[:m].copy(),
+            flow=arrays.flow[:m].copy(),
+        )
         return LaidOutProgram(laid, self._target.plan.origin[:n].copy(), self.graph)
 
     def _lay_out(self, config: NDArray) -> int:
