@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from ..core.evaluation import default_value, working_baselines
-from ..core.knowledge import flags
+from ..core.level import LEVEL
 from ..core.options import identifying
 from ..core.problem import Problem
 from ..errors import UserError, error_boundary
 from ..files.locks import acquired
 from ..files.writing import disk_errors, write_json
-from ..registry import Registry
+from ..registry import Registry, code_facts
 from ..store.folders import STUDY, has_begun
 from ..store.identity import (
     BASELINES,
@@ -33,7 +33,6 @@ from ..store.identity import (
 )
 from ..store.plan import RunName, add_planned, read_settings, share, stored_settings
 from .machine import facts
-from .strategy_code import code_facts
 from .study_name import check_name
 
 CLAIM_LOCK, CLAIM_SECONDS = ".claim.lock", 60
@@ -199,7 +198,7 @@ class StudyPlan:
         noted |= ({UNVERSIONED: why} if why else {}) | ({NOISY: True} if problem.noisy else {})
         for name in runs:
             fields = identifying(self.strategies[name.strategy])
-            noted |= flags(self.registry.strategy(name.strategy))
+            noted[LEVEL] = self.registry.strategy(name.strategy).level.word
             run = Run(problem_id, fingerprint, name.strategy, fields, name.seed, self.budget, self.batch)
             yield PlannedRun(run, self.path / name.folder, noted | self._code[name.strategy])
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Decomposition, Graph, Parts, Task, UserError, option
+from bbo_suite import Decomposition, Graph, Level, Parts, Task, UserError, option
 
 from .model_search import BestFound
 from .planned import Planned, SingleChanges
@@ -108,7 +108,7 @@ class Halide(Planned):
     """
 
     Options: ClassVar[type] = HalideOptions
-    uses_structure: ClassVar[bool] = True
+    level: ClassVar[Level] = Level.STRUCTURE
     options: HalideOptions
 
     def __init__(self, task: Task, budget: int, rng: Generator, options: HalideOptions) -> None:
@@ -198,7 +198,7 @@ class Pet(Planned):
     """
 
     Options: ClassVar[type] = PetOptions
-    uses_structure: ClassVar[bool] = True
+    level: ClassVar[Level] = Level.STRUCTURE
     options: PetOptions
 
     def __init__(self, task: Task, budget: int, rng: Generator, options: PetOptions) -> None:
@@ -282,7 +282,7 @@ class DeepCuts(Planned):
     """
 
     Options: ClassVar[type] = DeepCutsOptions
-    uses_parts: ClassVar[bool] = True
+    level: ClassVar[Level] = Level.PARTS
     options: DeepCutsOptions
 
     def __init__(self, task: Task, budget: int, rng: Generator, options: DeepCutsOptions) -> None:
@@ -307,10 +307,6 @@ class DeepCuts(Planned):
         known = self._model.describe(configs)
         assert self._model.estimate is not None
         return Parts(known.starts, known.keys, known.counts, known.features[:, self._model.estimate]).sums()
-
-    def tell(self, configs: NDArray, values: NDArray[np.float64], parts: Parts | None = None) -> None:
-        """Learn the costs of candidates; those of parts are ignored."""
-        super().tell(configs, values)
 
     def learn(self, configs: NDArray, values: NDArray[np.float64]) -> None:
         """Go on from the best measured."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from bbo_suite import Structure, Task, UserError, option
+from bbo_suite import Level, Structure, Task, UserError, option
 
 from .planned import Planned, SingleChanges
 
@@ -43,7 +43,7 @@ class IlsPx(Planned):
     """
 
     Options: ClassVar[type] = IlsPxOptions
-    uses_structure: ClassVar[bool] = True
+    level: ClassVar[Level] = Level.STRUCTURE
     options: IlsPxOptions
 
     def __init__(self, task: Task, budget: int, rng: Generator, options: IlsPxOptions) -> None:
