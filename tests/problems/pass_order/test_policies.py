@@ -3,12 +3,7 @@
 import numpy as np
 import pytest
 
-from bbo_strategies.pass_policy.beam import beam, greedy
-from bbo_strategies.pass_policy.demonstrations import demonstrated, exchanged, pruned
-from bbo_strategies.pass_policy.dqn import Replay, q_learning
-from bbo_strategies.pass_policy.episodes import play
-from bbo_strategies.pass_policy.graph_policy import WithGraph, imitate_graphs
-from bbo_strategies.pass_policy.policy import imitate
+from bbo_problems.pass_order.policies import beam, demonstrated, exchanged, greedy, imitate, play, pruned
 
 STOP, A, B, C, CRASH = range(5)
 
@@ -83,70 +78,3 @@ def test_a_failed_action_costs_infinity_and_nothing_follows_the_end():
     assert play(Toy(), "x1", (A, CRASH)).cost == np.inf
     with pytest.raises(ValueError, match="the episode ends before action 1"):
         play(Toy(), "x1", (STOP, A))
-
-
-class Rewarding(Toy):
-    """The toy with rewards, and programs drawn at random."""
-
-    rng = np.random.default_rng(0)
-
-    class observation_space:
-        shape = (4,)
-
-    def reset(self, seed=None, options=None):
-        self.rng = self.rng if seed is None else np.random.default_rng(seed)
-        self.cost = 4.0
-        return super().reset(options or {"problem": "xy"[self.rng.integers(2)]})
-
-    def _seen(self):
-        return np.append(super()._seen(), self.steps / 6).astype(np.float32)
-
-    def step(self, action):
-        seen, _, ended, cut, info = super().step(action)
-        saved, self.cost = self.cost - info["cost"], info["cost"]
-        return seen, saved, ended, cut, info
-
-
-@pytest.mark.slow
-def test_q_learning_finds_what_each_kind_of_program_needs():
-    policy = q_learning(Rewarding(), 2500, seed=0)
-    assert greedy(Rewarding(), "x9", policy).cost == greedy(Rewarding(), "y9", policy).cost == 2.0
-
-
-def test_steps_with_large_errors_are_replayed_more_often_and_count_less():
-    replay, rng = Replay(10, 1), np.random.default_rng(0)
-    for number in range(4):
-        replay.add(np.ones(1), number, float(number), np.ones(1), number == 3)
-    replay.found(np.arange(4), np.array([0.0, 0.1, 0.1, 2.0]))
-    places, weights, drawn = replay.draw(4000, 1.0, rng)
-    shares = np.bincount(places, minlength=4) / 4000
-    assert shares[0] < shares[1] < shares[3] and np.array_equal(drawn.reward, places)
-    assert weights[places == 3].max() < weights[places == 1].min() < 1
-
-
-class Drawn(Toy):
-    """The toy without its counts: only the graph tells programs apart, a chain for kind `x` and a star for `y`."""
-
-    def _seen(self):
-        return np.array([self.done], np.float32)
-
-    def _with_graph(self, info):
-        size = 5 + self.done
-        edges = [(i, i + 1) if self.order == (A, B) else (0, i + 1) for i in range(size - 1)]
-        return info | {"graph": (np.zeros(size, np.uint8), np.array(edges, np.int32))}
-
-    def reset(self, options):
-        seen, info = super().reset(options)
-        return seen, self._with_graph(info)
-
-    def step(self, action):
-        *told, info = super().step(action)
-        return *told, self._with_graph(info)
-
-
-def test_a_policy_that_reads_the_graph_tells_programs_apart_by_it():
-    env = WithGraph(Drawn())
-    seen, right = demonstrated(env, {"x1": (A, B), "y1": (B, A)}, 4, np.random.default_rng(0))
-    policy = imitate_graphs(seen, right, 5, 400, seed=0)
-    assert greedy(env, "x9", policy) == ((A, B), 2.0, 2)
-    assert greedy(env, "y9", policy) == ((B, A), 2.0, 2)
