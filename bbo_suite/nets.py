@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any, TypeVar
 
 import equinox as eqx
@@ -14,11 +13,8 @@ from jaxtyping import Array
 from numpy.typing import NDArray
 
 ONE_THREAD = {"xla_cpu_multi_thread_eigen": False}
-jit = partial(jax.jit, compiler_options=ONE_THREAD)
-"""`jax.jit` for one thread: with several, sums are split differently on other machines, and a run would not repeat."""
-filter_jit = partial(eqx.filter_jit, compiler_options=ONE_THREAD)
-"""`equinox.filter_jit` for one thread: arguments that are no arrays are constants."""
-
+"""With several threads sums are split differently on other machines, and a run would not repeat exactly."""
+Result = TypeVar("Result")
 Weights = list[tuple[jax.Array, jax.Array]]
 """The matrix and the constants of each layer of a perceptron."""
 Model = TypeVar("Model")
@@ -26,6 +22,17 @@ SEGMENT = 128
 """The number of places of a segment of `SegmentedAttention`."""
 _HEADS = 4
 _HIDDEN = 2  # width of a feed-forward layer, in widths of the embedding
+
+
+def jit(function: Callable[..., Result], **options: Any) -> Callable[..., Result]:  # noqa: ANN401 - those of `jax.jit`
+    """Compile a function for one thread, with further options of `jax.jit`."""
+    return jax.jit(function, compiler_options=ONE_THREAD, **options)
+
+
+def filter_jit(function: Callable[..., Result]) -> Callable[..., Result]:
+    """Compile a function for one thread; arguments that are no arrays are constants, as with `equinox.filter_jit`."""
+    compiled: Any = eqx.filter_jit  # its types know no options of `jax.jit`
+    return compiled(function, compiler_options=ONE_THREAD)
 
 
 def new_weights(sizes: tuple[int, ...], seed: int) -> Weights:
@@ -205,7 +212,7 @@ class SegmentedAttention(eqx.Module):
         return attention(heads(jax.vmap(self.queries)(segment)), keys, values, mask).reshape(segment.shape)
 
 
-def clipped_objective(logs: Array, old: Array, advantages: Array, clip: float) -> Array:
+def clipped_objective(logs: Array, old: Array | NDArray, advantages: Array | NDArray, clip: float) -> Array:
     """Return the `(n,)` clipped objective of PPO (Schulman et al. 2017, equation 7), to be maximised.
 
     Args:

@@ -58,7 +58,7 @@ class FlexTensor(Planned):
     def __init__(self, task: Task, budget: int, rng: Generator, options: FlexTensorOptions) -> None:
         check_order(task, "published:flextensor")
         super().__init__(task, budget, rng, options)
-        from .q_network import QNetwork  # it loads JAX
+        from .networks import QNetwork  # it loads JAX
 
         self._steps = Steps(task.space)
         width, outputs = len(task.space), 2 * len(self._steps.columns)

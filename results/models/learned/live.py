@@ -16,11 +16,9 @@ import pandas as pd
 from scipy.stats import kendalltau
 
 from bbo_problems.learned import dataset
-from bbo_problems.learned.batches import SIZES
-from bbo_problems.learned.features import features
-from bbo_problems.learned.kernels import KernelReader
+from bbo_problems.learned.kernels import SIZES, KernelReader, features
+from bbo_problems.learned.model import embeddings, scores
 from bbo_problems.learned.network import Network
-from bbo_problems.learned.prediction import embeddings, scores
 from bbo_problems.learned.training import Recipe, train
 from bbo_problems.tensor_compiler.calibration.comparison import timed
 from bbo_problems.tensor_compiler.fusion.fusion_pass import Fusion

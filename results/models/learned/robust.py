@@ -17,14 +17,12 @@ import numpy as np
 import pandas as pd
 
 from bbo_problems.learned import dataset
-from bbo_problems.learned.dataset import Kernels
-from bbo_problems.learned.generate import MOST_NODES
+from bbo_problems.learned.dataset import Chosen, Kernels, choose
+from bbo_problems.learned.generate import MOST_NODES, VALIDATION
 from bbo_problems.learned.kernels import KernelGraphs, KernelReader
-from bbo_problems.learned.model_file import CostModel
+from bbo_problems.learned.model import CostModel
 from bbo_problems.learned.network import Network
-from bbo_problems.learned.programs import VALIDATION
 from bbo_problems.learned.screen import LearnedScreen
-from bbo_problems.learned.settings import Chosen, choose
 from bbo_problems.learned.training import Recipe, train
 from bbo_problems.tensor_compiler.fusion.fusion_pass import Fusion
 from bbo_problems.tensor_compiler.fusion.state import StateBuffer

@@ -18,12 +18,11 @@ from scipy.optimize import least_squares
 from scipy.stats import kendalltau
 
 from bbo_problems.learned import dataset
-from bbo_problems.learned.boosting import boosted
 from bbo_problems.learned.dataset import Kernels
-from bbo_problems.learned.fitting import scored
 from bbo_problems.learned.kernels import OPCODES
-from bbo_problems.learned.training import GRAPH, Recipe, train
-from bbo_problems.learned.xla_tpu.programs import SIZES
+from bbo_problems.learned.report import boosted
+from bbo_problems.learned.training import GRAPH, Recipe, scored, train
+from bbo_problems.learned.xla_tpu_programs import SIZES
 from bbo_problems.tensor_compiler.hardware.kernel_row import Kernel
 from bbo_suite.jax_settings import configure_jax
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from bbo_problems.learned.dataset import load, save
-from bbo_problems.learned.generate import generate
-from bbo_problems.learned.programs import HELD_OUT, TRAINING, VALIDATION
+from bbo_problems.learned.generate import HELD_OUT, TRAINING, VALIDATION, generate
 from bbo_problems.tensor_compiler.tasks.fusion_problem import FusionProblem
 from bbo_problems.tensor_compiler.tasks.kernel_problem import TileProblem
 from bbo_problems.tensor_compiler.tasks.programs import names

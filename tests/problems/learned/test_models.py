@@ -10,17 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bbo_problems.learned import losses
-from bbo_problems.learned.features import KERNEL_FEATURES
-from bbo_problems.learned.fitting import fit, scored
-from bbo_problems.learned.kernels import NODE_FEATURES
-from bbo_problems.learned.layers import REDUCTIONS, Reduction, averages
-from bbo_problems.learned.model_file import CostModel, load, save
-from bbo_problems.learned.network import WIDTH, Network, Standard
-from bbo_problems.learned.report import check_unseen, errors
-from bbo_problems.learned.scores import chosen_ape, mape
-from bbo_problems.learned.training import GRAPH, RELATIVE, settings, train
+from bbo_problems.learned.kernels import KERNEL_FEATURES, NODE_FEATURES
+from bbo_problems.learned.model import CostModel, load, save
+from bbo_problems.learned.network import REDUCTIONS, WIDTH, Network, Reduction, Standard
+from bbo_problems.learned.report import check_unseen, chosen_ape, errors, mape
+from bbo_problems.learned.training import GRAPH, RELATIVE, fit, log_mse, rank, scored, train
 from bbo_suite import UserError
+from bbo_suite.nets import averages
 
 
 def untrained(reduction="mean"):
@@ -38,14 +34,14 @@ def test_errors_are_those_of_the_definitions():
 
 def test_the_rank_loss_counts_pairs_in_the_wrong_order():
     logs, real = jnp.array([[0.0, 1.0, 9.0]]), jnp.array([[True, True, False]])
-    right, wrong = (float(losses.rank(jnp.array([s]), logs, real)) for s in ([-9.0, 9.0, 0.0], [9.0, -9.0, 0.0]))
+    right, wrong = (float(rank(jnp.array([s]), logs, real)) for s in ([-9.0, 9.0, 0.0], [9.0, -9.0, 0.0]))
     assert right < 1e-6 and wrong == pytest.approx(18, abs=1e-3)
-    assert float(losses.rank(jnp.ones((1, 3)), jnp.ones((1, 3)), real)) == 0.0  # equal times are in no order
+    assert float(rank(jnp.ones((1, 3)), jnp.ones((1, 3)), real)) == 0.0  # equal times are in no order
 
 
 def test_log_mse_ignores_padding():
     scores, logs, real = jnp.array([[1.0, 5.0]]), jnp.array([[3.0, 0.0]]), jnp.array([[True, False]])
-    assert float(losses.log_mse(scores, logs, real)) == 4.0
+    assert float(log_mse(scores, logs, real)) == 4.0
 
 
 @pytest.mark.parametrize(
@@ -69,7 +65,7 @@ def test_neighbours_are_averaged_and_padding_is_none():
 def test_training_beats_the_analytical_model_and_chance_on_what_it_saw(kernels):
     model = fit(kernels, 40, "mean", np.random.default_rng(0), lambda *_: None)
     for kind, network in (("graph", model.absolute), ("tiles", model.relative), ("flags", model.relative)):
-        learned, own = errors(scored(network, kind, kernels), kind, kernels)["rnn"], settings(kernels, kind)
+        learned, own = errors(scored(network, kind, kernels), kind, kernels)["rnn"], kernels.settings(kind)
         chance = np.random.default_rng(0).random(len(own.seconds))
         other = np.log(own.estimates) if kind == "graph" else chance  # the analytical model finds all best tiles here
         assert learned < errors(other, kind, kernels)["rnn"] / 3, kind

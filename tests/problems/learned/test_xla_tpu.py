@@ -9,9 +9,8 @@ from bbo_problems.learned.__main__ import train as train_command
 from bbo_problems.learned.dataset import load, save
 from bbo_problems.learned.kernels import NODE_FEATURES, OPCODES
 from bbo_problems.learned.training import Recipe, train
-from bbo_problems.learned.xla_tpu.generate import compiler, generate
-from bbo_problems.learned.xla_tpu.kernels import ON_CHIP, graph_of
-from bbo_problems.learned.xla_tpu.programs import FLAGS, SIZES, names, program, variant
+from bbo_problems.learned.xla_tpu import ON_CHIP, compiler, generate, graph_of
+from bbo_problems.learned.xla_tpu_programs import FLAGS, SIZES, names, program, variant
 from bbo_problems.tensor_compiler.calibration.kernels import kernels
 from bbo_suite import UserError
 from bbo_suite.jax_settings import configure_jax

@@ -188,7 +188,7 @@ def test_an_enumeration_is_ranked_by_the_estimate():
 
 @pytest.mark.slow
 def test_a_q_network_learns_which_step_gains():
-    from bbo_strategies.published.q_network import QNetwork
+    from bbo_strategies.published.networks import QNetwork
 
     rng = np.random.default_rng(0)
     network = QNetwork(4, 6, 0.02, 0.0, 0)
@@ -202,7 +202,7 @@ def test_a_q_network_learns_which_step_gains():
 @pytest.mark.slow
 def test_a_policy_learns_to_take_the_steps_that_are_rewarded():
     from bbo_strategies.published.policy_walk import ChameleonOptions
-    from bbo_strategies.published.ppo import Ppo
+    from bbo_strategies.published.networks import Ppo
 
     rng, policy = np.random.default_rng(0), Ppo(5, 5, ChameleonOptions(rate=1e-2, entropy=0.0), 0)
     states, walking = np.zeros((4, 32, 5), np.float32), np.ones((5, 32), bool)

@@ -1,6 +1,7 @@
 """Models of random sizes, and variants of any program with random barriers and flags of fusion.
 
 They are programs to learn from: `gpt2~17` has the sizes that its name draws, and `gpt2~17.2` is its second variant.
+As a process (`python -m`) this module compiles them on request; see `calibration.worker`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ...tensor_compiler.models import Program
+from ..tensor_compiler.calibration.worker import answer, compiled
+from ..tensor_compiler.models import Program
 
 _BATCH = (1, 2, 4, 8, 16)
 _IMAGES: dict[str, tuple[Any, ...]] = {"batch": _BATCH, "image": (32, 48, 64, 80, 96, 112), "training": (False, True)}
@@ -61,15 +63,15 @@ _BARRIERS, _OFF = (0.0, 0.1, 0.3, 0.6), 0.2
 
 def names(count: int) -> list[str]:
     """Return the names of so many programs of each family."""
-    from ...tensor_compiler.calibration.generated import FAMILIES
+    from ..tensor_compiler.calibration.generated import FAMILIES
 
     return [f"{family}~{number}" for number in range(count) for family in (*SIZES, *FAMILIES)]
 
 
 def program(name: str) -> Program:
     """Return the program `family~number`: a model, or operations of `calibration.generated`; imports JAX."""
-    from ...tensor_compiler.calibration import generated
-    from ...tensor_compiler.models import _build
+    from ..tensor_compiler.calibration import generated
+    from ..tensor_compiler.models import _build
 
     family, _, number = name.partition("~")
     if family not in SIZES:
@@ -81,7 +83,7 @@ def program(name: str) -> Program:
 
 def variant(name: str, function: Any) -> tuple[Any, dict[str, str | bool]]:  # noqa: ANN401 - any JAX function
     """Return a program's variant, and the flags to compile it with; the name of the program itself ends with `.0`."""
-    from ...xla_tpu.marks import rewritten
+    from ..xla_tpu.marks import rewritten
 
     if name.endswith(".0"):
         return function, {}
@@ -103,3 +105,15 @@ class _Share(Container[str]):
 
 def _rng(name: str) -> np.random.Generator:
     return np.random.default_rng(zlib.crc32(name.encode()))
+
+
+def of_name(name: str, machine: str) -> tuple[str, dict[str, float]]:
+    """Return what `calibration.worker.compiled` does for a variant of a program, such as `gpt2~17.2`."""
+    base, _, _ = name.partition(".")
+    function, arguments = program(base)
+    changed, flags = variant(name, function)
+    return compiled(changed, arguments, machine, flags)
+
+
+if __name__ == "__main__":
+    answer(of_name)

@@ -1,4 +1,4 @@
-"""Data sets from compilations of the real compiler, whose own estimates are the labels."""
+"""Data sets from compilations of the real XLA:TPU compiler, whose own estimates are the labels."""
 
 from __future__ import annotations
 
@@ -13,23 +13,27 @@ from bbo_suite import UserError
 from bbo_suite.files.cache import cache_folder
 from bbo_suite.libraries import require
 
-from ...tensor_compiler.calibration.comparison import timed
-from ...tensor_compiler.calibration.compiler import Compiler
-from ...tensor_compiler.calibration.kernels import PLACEHOLDER, ScheduledKernel, kernels
-from ...tensor_compiler.calibration.rows import row
-from ...tensor_compiler.hardware.kernel_settings import SLOTS, compile_kernels
-from ...tensor_compiler.hardware.machine import one_core
-from ..dataset import Kernels, Settings
-from ..generate import MOST_NODES
-from ..kernels import KernelGraphs
-from .kernels import graph_of
+from ..tensor_compiler.calibration.comparison import timed
+from ..tensor_compiler.calibration.compiler import Compiler
+from ..tensor_compiler.calibration.kernels import PLACEHOLDER, ScheduledKernel, kernels
+from ..tensor_compiler.calibration.rows import bytes_in_layout, extents_of, leaf, operations_of, row
+from ..tensor_compiler.graph import shapes
+from ..tensor_compiler.graph.flatten import Operation
+from ..tensor_compiler.hardware.kernel_settings import SLOTS, compile_kernels
+from ..tensor_compiler.hardware.machine import one_core
+from ..tensor_compiler.hlo.opcodes import bytes_of
+from .dataset import Kernels, Settings
+from .generate import MOST_NODES
+from .kernels import KernelGraphs, number_of
 
+ON_CHIP = 0.5
+"""What stands for an array that is read from the scratchpad, or written to it, where 1 is the main memory."""
 _NOISE = 0.01
 """Estimates of equal kernels that differ by a larger share contradict each other."""
 
 
 def compiler(seconds: float) -> Compiler:
-    """Return the compiler of variants of programs; what it compiles is kept in the user's cache.
+    """Return the compiler of variants of programs; what it compiles stays in the user's cache.
 
     Args:
       seconds: that one compilation may take. One that failed is not tried again.
@@ -38,7 +42,7 @@ def compiler(seconds: float) -> Compiler:
       UserError: it is not installed.
     """
     require("libtpu", "XLA:TPU", "bbo_suite[tpu]")
-    return Compiler(cache_folder(f"learned-xla-tpu-{version('libtpu')}"), f"{__package__}.worker", seconds)
+    return Compiler(cache_folder(f"learned-xla-tpu-{version('libtpu')}"), f"{__package__}.xla_tpu_programs", seconds)
 
 
 @dataclass
@@ -80,7 +84,7 @@ def generate(
     operands.
 
     Args:
-      programs: names, see `programs`.
+      programs: names, see `xla_tpu_programs`.
       variants: of each program, itself included.
       text: returns the scheduled HLO of a variant of a program on a machine; RuntimeError if it cannot be compiled.
       shown: called with each program and the kernels that it gave.
@@ -146,3 +150,40 @@ def _data(
     none = Settings(np.zeros(k + 1, np.int64), np.empty((0, len(SLOTS)), np.float32), np.empty(0), np.empty(0))
     numbers = np.array(owners, np.int64)
     return Kernels(machine, tuple(programs), numbers, graphs, rows, chosen, estimates, cycles / core.hertz, none, none)
+
+
+def graph_of(kernel: ScheduledKernel) -> KernelGraphs:
+    """Return a kernel's operations and the arrays that it reads."""
+    nodes, results, used = operations_of(kernel)
+    shown = np.flatnonzero(used)
+    place = np.full(len(nodes), -1)
+    place[shown] = np.arange(len(shown))
+    ends = [(place[operand], place[i]) for i in shown.tolist() for operand in nodes[i].operands]
+    edges = np.unique(np.array(ends, np.int16).reshape(-1, 2), axis=0)
+    numbers = np.array([number_of(nodes[i].opcode) for i in shown], np.int16)
+    features = np.log1p([_features(nodes[i]) for i in shown])
+    memory = np.array([[_read(kernel, nodes[i]), _written(kernel, i, results)] for i in shown.tolist()])
+    starts = (np.array([0, len(rows)]) for rows in (shown, edges))
+    node_starts, edge_starts = starts
+    return KernelGraphs(node_starts, numbers, np.hstack([features, memory]).astype(np.float32), edge_starts, edges)
+
+
+def _features(node: Operation) -> NDArray[np.float64]:
+    shape = node.shape
+    own = (shapes.elements(shape), bytes_in_layout(shape), shapes.operations(node), bytes_of(leaf(shape).dtype))
+    return np.array([*own, *shapes.matrix(node), *extents_of(node)])
+
+
+def _read(kernel: ScheduledKernel, node: Operation) -> float:
+    number = node.source.parameter_number if node.source and node.opcode == "parameter" else None
+    if number is None or number >= len(kernel.operands):
+        return 0.0
+    return ON_CHIP if kernel.operands[number].on_chip else 1.0
+
+
+def _written(kernel: ScheduledKernel, place: int, results: list[int]) -> float:
+    if place not in results:
+        return 0.0
+    number = results.index(place)
+    on_chip = number < len(kernel.results) and kernel.results[number].on_chip
+    return ON_CHIP if on_chip else 1.0
