@@ -13,12 +13,12 @@ from typing import Any
 
 from .core.problem import Problem
 from .core.strategy import Strategy
-from .core.task_family import TaskFamily
 from .errors import UserError, did_you_mean, error_boundary, one_line
 from .fleet.library import KernelLibrary, Progress
 from .fleet.policy import Policy
 from .objects import Objects
 from .plugins import classes_of
+from .pretraining import TaskFamily
 
 _FEW = 5
 """The most instances that an error message lists."""

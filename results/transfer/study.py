@@ -26,10 +26,10 @@ from bbo_suite.core.evaluation import Evaluations, evaluate
 from bbo_suite.core.knowledge import Knowledge, flags
 from bbo_suite.files.cache import cache_folder
 from bbo_suite.files.pinned import PinnedFile
+from bbo_suite.pretraining import pretrain
 from bbo_suite.registry import Registry
 from bbo_suite.store import seed_columns
 from bbo_suite.testing import play, start
-from bbo_suite.tuning.pretraining import pretrain
 
 HERE = Path(__file__).parent
 TRAINING = {

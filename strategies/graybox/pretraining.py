@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bbo_suite import Task, UserError
 
 if TYPE_CHECKING:
-    from bbo_suite.tuning.pretraining import Lesson, Progress
+    from bbo_suite.pretraining import Lesson, Progress
 
 _KEPT = 2000
 """Most parts in a file: a run fits its models to all of them each time."""

@@ -16,7 +16,7 @@ from ..annealing import Annealing, AnnealingOptions
 from .options import GrayBoxOptions
 
 if TYPE_CHECKING:  # Numba takes half a second to import: only a run pays for it
-    from bbo_suite.tuning.pretraining import Lesson, Progress
+    from bbo_suite.pretraining import Lesson, Progress
 
     from ..pair_graph import PairSearch
     from .credit_search import CreditSearch

@@ -17,7 +17,7 @@ from bbo_suite.files.pinned import PinnedFile, content
 from bbo_suite.jax_settings import configure_jax
 
 if TYPE_CHECKING:  # JAX takes a second to import: only a run pays for it
-    from bbo_suite.tuning.pretraining import Lesson, Progress
+    from bbo_suite.pretraining import Lesson, Progress
 
     from .groups import Group, Score
     from .predictor import Model

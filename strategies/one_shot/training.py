@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Strategy, UserError
 from bbo_suite.nets import jit
-from bbo_suite.tuning.pretraining import Lesson
+from bbo_suite.pretraining import Lesson
 
 from ..evolution import Evolution
 from .groups import NUMBERS, Group, feature_names, groups, ranked

@@ -18,7 +18,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bbo_suite.nets import jit, padded
-from bbo_suite.tuning.pretraining import Lesson
+from bbo_suite.pretraining import Lesson
 
 from ..local import LocalOptions, LocalSearch
 from .policy import GraphInputs, Names, Numbers, Policy, graph_inputs, observed

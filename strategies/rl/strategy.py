@@ -19,7 +19,7 @@ from ..annealing import Annealing, AnnealingOptions
 from ..mutation import AdaptiveMutation
 
 if TYPE_CHECKING:  # JAX takes a second to import: only a run pays for it
-    from bbo_suite.tuning.pretraining import Lesson, Progress
+    from bbo_suite.pretraining import Lesson, Progress
 
     from .agent import Agent, ChosenNeighbours
     from .policy import Names, Policy

@@ -11,7 +11,7 @@ from bbo_strategies.rl.learner import random_policy
 from bbo_strategies.rl.policy import PRETRAINED_BOUND
 from bbo_strategies.rl.ppo import decide
 from bbo_suite import Space, Structure, Task
-from bbo_suite.tuning.pretraining import Lesson
+from bbo_suite.pretraining import Lesson
 
 RNG = np.random.default_rng(0)
 

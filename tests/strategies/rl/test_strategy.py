@@ -11,8 +11,8 @@ import pytest
 from bbo_strategies.rl import ReinforcementLearning, ReinforcementOptions
 from bbo_suite import Graph, Space, Structure, Task, UserError
 from bbo_suite.files.pinned import PinnedFile
+from bbo_suite.pretraining import Lesson
 from bbo_suite.testing import play
-from bbo_suite.tuning.pretraining import Lesson
 
 TOYS = Path(__file__).parents[2] / "bbo_suite" / "plugins"
 

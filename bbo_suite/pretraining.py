@@ -1,24 +1,43 @@
-"""Pre-training: a strategy trains on some problems and later starts from what it learned on others."""
+"""Pre-training: a strategy trains on some problems, or on tasks drawn from a family, and starts on others from that."""
 
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ..core.evaluation import default_value, evaluate
-from ..core.problem import Evaluations, Problem
-from ..core.strategy import Strategy
-from ..core.task import Task
-from ..errors import UserError, error_boundary
-from ..registry import Registry
+from .core.evaluation import default_value, evaluate
+from .core.problem import Evaluations, Problem
+from .core.strategy import Strategy
+from .core.task import Task
+from .errors import UserError, error_boundary
+
+if TYPE_CHECKING:
+    from .registry import Registry
+
+
+class TaskFamily(ABC):
+    """A distribution of problems with the same parameters, which differ in what they tune, such as a kernel's shape.
+
+    A subclass sets `instances`, the names of its distributions. Its constructor takes one of them.
+    """
+
+    instances: ClassVar[Sequence[str]] = ()
+
+    def __init__(self, instance: str) -> None:
+        self.instance = instance
+
+    @abstractmethod
+    def sample(self, rng: Generator) -> Problem:
+        """Return a problem drawn at random. All of a family declare structures with the same features."""
 
 
 @dataclass(frozen=True)
