@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Self, overload
 from .core.knowledge import Knowledge
 from .errors import UserError, did_you_mean
 from .registry import Registry
-from .store import frames
+from .store import frames, run_table
 from .store.diagnostics import load_diagnostics
-from .store.folders import each_readable, run_folders, study_path
-from .store.summary import summarise
+from .store.folders import check_problems, each_readable, has_runs, name_damaged, run_folders, study_path
+from .store.results import summarise
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,10 +30,11 @@ _COLUMNS = ("problem", "strategy", "runs", "median speedup")
 class Study(Sequence[dict[str, Any]]):
     """A stored study: a sequence with one summary, a dict, for each run.
 
-    The result of `bbo_suite.run` holds the runs of that call. A study that is opened by name holds all its runs.
+    The result of `bbo_suite.run` holds the runs of that call. A study that is opened by name holds all its runs. A
+    folder without runs but with a table of them, `runs.csv`, is a published study: it has results, and no evaluations.
 
     Args:
-      name: the name of its folder in `results`.
+      name: the name of its folder in `results`; `NAME-BUDGET` is one budget of a published study.
       plugins: files that define problems of the study.
 
     Attributes:
@@ -45,7 +46,9 @@ class Study(Sequence[dict[str, Any]]):
     """
 
     def __init__(self, name: str, results: str | Path = "results", plugins: Sequence[str | Path] = ()) -> None:
-        self.name, self.path = name, study_path(name, Path(results).absolute())
+        self._results = Path(results).absolute()
+        self._published = [] if has_runs(self._results / name) else run_table.published(name, self._results)
+        self.name, self.path = name, self._published[0].folder if self._published else study_path(name, self._results)
         self._registry = Registry(tuple(Path(path).absolute() for path in plugins))
 
     @classmethod
@@ -57,11 +60,9 @@ class Study(Sequence[dict[str, Any]]):
 
     @cached_property
     def _summaries(self) -> list[dict[str, Any]]:
+        if self._published:
+            return [run.facts(self.path) for run in run_table.results_of(self.runs())]
         return each_readable(run_folders(self.name, self._results), summarise)
-
-    @property
-    def _results(self) -> Path:
-        return self.path.parent
 
     def __len__(self) -> int:
         return len(self._summaries)
@@ -80,8 +81,43 @@ class Study(Sequence[dict[str, Any]]):
 
     __hash__ = None  # type: ignore[assignment]
 
+    def runs(self) -> pd.DataFrame:
+        """Return the results of the runs, one row each, sorted by problem, strategy and seed; damaged ones are named.
+
+        Columns:
+          problem, strategy, seed, budget: of the run.
+          level: what the strategy knows: costs, structure or parts.
+          default, best: the default's cost and the lowest cost that was found, inf if every candidate failed.
+          speedup: the default's cost / the best cost, measured again where it was.
+          evaluations, failed, unique: numbers of candidates, of those that failed, and of different ones.
+          seconds, evaluation_seconds: of the strategy itself, and of the evaluations.
+          remeasured: the speedup of the best candidate, measured again after the search; nan if it was not.
+          optimum: the lowest cost that is possible; nan if it is not known.
+          status: why the run ended: budget, covered or time; else unfinished, or failed if an error stopped it.
+          unit, fingerprint: of the problem.
+          options: those of the strategy, as JSON.
+          digest: of the run's identity and of the candidates, values and statuses of its rows: equal runs have equal
+            ones on any machine.
+
+        `runs.csv` of a published study is such a table. In older ones some columns are unknown: nan or "".
+        """
+        if self._published:
+            import pandas as pd
+
+            return pd.concat([each.runs for each in self._published], ignore_index=True).drop(columns="study")
+        errors: list[UserError] = []
+        folders = run_folders(self.name, self._results)
+        if "_summaries" in self.__dict__:
+            known = {run["path"] for run in self}
+            folders = [path for path in folders if str(path) in known]
+        runs = run_table.stored_runs(folders, errors)
+        name_damaged(errors, some=bool(len(runs)))
+        return runs
+
     def frame(self, texts: Collection[str] = ()) -> pd.DataFrame:
         """Return every evaluation of the stored study, one row each; see `bbo_suite.load`."""
+        if self._published:
+            raise UserError(f"study {self.name!r} is a table of runs, without evaluations; use runs()")
         return frames.load(self.name, self._results, texts)
 
     def diagnostics(self) -> pd.DataFrame:
@@ -124,10 +160,22 @@ class Study(Sequence[dict[str, Any]]):
             return self._program(problems)
         if name not in figures:
             raise UserError(f"there is no figure {name!r}.{did_you_mean(name, figures)}")
-        frame = self.diagnostics() if name == MODELS.name else self.frame(["config"] if name == "exploration" else ())
+        frame = self.diagnostics() if name == MODELS.name else self._drawable(name)
         if problems is not None:
+            check_problems(problems, {run["problem"] for run in self}, self.name)
             frame = frame[frame["problem"].isin(problems)]
         return figures[name](frame)[0]
+
+    def _drawable(self, figure: str) -> pd.DataFrame:
+        """Return the frame for a figure: of a published study the last row of each run."""
+        from .figures import FIGURES
+        from .report.study_data import only_one
+
+        if not self._published:
+            return self.frame(["config"] if figure == "exploration" else ())
+        if not FIGURES[figure].only_results:
+            raise UserError(f"study {self.name!r} is a table of runs, and {figure!r} needs their evaluations")
+        return run_table.last_rows(only_one(self.name, self._published).runs)
 
     def _program(self, problems: Sequence[str] | None) -> Figure:
         from .figures import found

@@ -54,6 +54,11 @@ def flags(strategy: Knowing) -> dict[str, bool]:
     return {"uses_structure": strategy.uses_structure or strategy.uses_parts, "uses_parts": strategy.uses_parts}
 
 
+def flags_of(level: Knowledge) -> dict[str, bool]:
+    """Return a level by `FLAGS`."""
+    return {"uses_structure": level is not Knowledge.COSTS, "uses_parts": level is Knowledge.PARTS}
+
+
 def explained(levels: Collection[Knowledge]) -> str:
     """Return what the marks of some levels mean; empty if there is none."""
     meanings = {

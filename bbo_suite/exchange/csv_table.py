@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TextIO
 
 from ..files.reading import GZIP, unpacked
-from ..store.formulas import inert, unmarked
+from ..store.run_table import escape_formulas, unescape_formula
 from . import records
 from .formats import ForeignRun, Format
 from .stored_study import StoredStudy
@@ -29,7 +29,7 @@ def write(study: StoredStudy, path: Path) -> list[str]:
     with (gzip.open if packed else open)(path, "wt", encoding="utf-8", newline="") as file:
         for number, run in enumerate(study.runs):
             header = not number  # all texts are quoted: otherwise a lone carriage return would not be
-            inert(records.table(run)).to_csv(
+            escape_formulas(records.table(run)).to_csv(
                 file, index=False, header=header, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC
             )
     return []
@@ -87,7 +87,7 @@ def _records(file: TextIO) -> Iterator[records.Record]:
             place = f"line {reader.line_num}"
             if len(cells) != len(columns):
                 raise ValueError(f"{place} has {len(cells)} fields and the header {len(columns)}; is it cut off?")
-            yield place, dict(zip(columns, map(unmarked, cells), strict=True))
+            yield place, dict(zip(columns, map(unescape_formula, cells), strict=True))
     except csv.Error as error:
         raise ValueError(f"line {reader.line_num} is not CSV ({error})") from None
     except UnicodeDecodeError:

@@ -7,16 +7,15 @@ other, and the search is compiled once for all problems. A call takes some 30 ns
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from .compiler import Compiler
+from ..compiled import compiled_for
 
-_compiled = Compiler(Path(__file__).parent).function()
+compiled = compiled_for(__file__)
 _INTEGERS, _FLOATS = types.Array(types.int64, 1, "C"), types.Array(types.float64, 1, "C")
 
 CHANGE = types.int64(types.int64, _INTEGERS, _INTEGERS, _INTEGERS)
@@ -94,16 +93,16 @@ class Cursor:
         return int(key[0]), count, features
 
 
-@_compiled
+@compiled()
 def _call_change(change: Any, handle: int, columns: NDArray, values: NDArray, touched: NDArray) -> int:  # noqa: ANN401
     return change(handle, columns, values, touched)
 
 
-@_compiled
+@compiled()
 def _call_key(function: Any, handle: int, place: int, key: NDArray) -> float:  # noqa: ANN401
     return function(handle, place, key)
 
 
-@_compiled
+@compiled()
 def _call_describe(function: Any, handle: int, place: int, features: NDArray) -> None:  # noqa: ANN401
     function(handle, place, features)

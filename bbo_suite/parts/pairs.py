@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from .compiler import Compiler
+from ..compiled import compiled_for, handle, load
 from .cursor import CHANGE, DESCRIBE, KEY, Cursor, Function
 from .decomposition import Decomposition, Description
-from .handles import handle, load
 from .users import set_and_touch, users_of
 
-_COMPILER = Compiler(Path(__file__).parent)
+compiled = compiled_for(__file__)
 
 
 class _Pairs(NamedTuple):
@@ -108,13 +106,13 @@ class PairDecomposition(Decomposition):
 _TYPE = types.NamedTuple((*[types.Array(types.int64, 1, "C")] * 7, types.Array(types.float64, 2, "C")), _Pairs)
 
 
-@_COMPILER.callback(CHANGE)
+@compiled.callback(CHANGE)
 def _change(address: int, columns: NDArray, values: NDArray, touched: NDArray) -> int:
     pairs: Any = load(address, _TYPE)
     return set_and_touch(columns, values, pairs.config, pairs.users, pairs.parts, touched)
 
 
-@_COMPILER.callback(KEY)
+@compiled.callback(KEY)
 def _key(address: int, place: int, key: NDArray) -> float:
     pairs: Any = load(address, _TYPE)
     a, b, width = pairs.config[pairs.first[place]], pairs.config[pairs.second[place]], pairs.width[place]
@@ -122,7 +120,7 @@ def _key(address: int, place: int, key: NDArray) -> float:
     return 1.0
 
 
-@_COMPILER.callback(DESCRIBE)
+@compiled.callback(DESCRIBE)
 def _describe(address: int, place: int, features: NDArray) -> None:
     pairs: Any = load(address, _TYPE)
     for i in range(len(features) - 2):

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from .compiler import Compiler
+from ..compiled import compiled_for, handle, load, mix
 from .cursor import CHANGE, DESCRIBE, KEY, Cursor, Function
 from .decomposition import Decomposition, Description
-from .handles import handle, load, mix
 from .users import set_and_touch, users_of
 
-_COMPILER = Compiler(Path(__file__).parent)
-_compiled = _COMPILER.function(runtime=False)
+compiled = compiled_for(__file__)
 
 
 class _Table(NamedTuple):
@@ -102,7 +99,7 @@ _ROWS = types.Array(types.float64, 2, "C")
 _TYPE = types.NamedTuple((*[_INTEGERS] * 5, types.Array(types.uint64, 1, "C"), _NUMBERS, _ROWS, _ROWS), _Table)
 
 
-@_compiled
+@compiled(runtime=False)
 def _key_of(table: _Table, part: int, config: NDArray) -> np.uint64:
     key = table.contents[part]
     for i in range(table.starts[part], table.starts[part + 1]):
@@ -110,7 +107,7 @@ def _key_of(table: _Table, part: int, config: NDArray) -> np.uint64:
     return key
 
 
-@_compiled
+@compiled(runtime=False)
 def _write_features(table: _Table, part: int, config: NDArray, features: NDArray) -> None:
     given = table.features.shape[1]
     for i in range(len(features)):
@@ -120,7 +117,7 @@ def _write_features(table: _Table, part: int, config: NDArray, features: NDArray
         features[given + i - table.starts[part]] = table.numbers[column, config[column]]
 
 
-@_compiled
+@compiled(runtime=False)
 def _describe(table: _Table, configs: NDArray, keys: NDArray, features: NDArray) -> None:
     count = len(table.contents)
     for b in range(len(configs)):
@@ -129,20 +126,20 @@ def _describe(table: _Table, configs: NDArray, keys: NDArray, features: NDArray)
             _write_features(table, part, configs[b], features[b * count + part])
 
 
-@_COMPILER.callback(CHANGE)
+@compiled.callback(CHANGE)
 def _change(address: int, columns: NDArray, values: NDArray, touched: NDArray) -> int:
     table: Any = load(address, _TYPE)
     return set_and_touch(columns, values, table.config, table.users, table.parts, touched)
 
 
-@_COMPILER.callback(KEY)
+@compiled.callback(KEY)
 def _key(address: int, place: int, key: NDArray) -> float:
     table: Any = load(address, _TYPE)
     key[0] = _key_of(table, place, table.config)
     return table.counts[place]
 
 
-@_COMPILER.callback(DESCRIBE)
+@compiled.callback(DESCRIBE)
 def _features(address: int, place: int, features: NDArray) -> None:
     table: Any = load(address, _TYPE)
     _write_features(table, place, table.config, features)

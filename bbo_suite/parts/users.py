@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 from numpy.typing import NDArray
 
-from .compiler import Compiler
+from ..compiled import compiled_for
 
-_compiled = Compiler(Path(__file__).parent).function(runtime=False)
+compiled = compiled_for(__file__)
 
 
 def users_of(
@@ -24,7 +22,7 @@ def users_of(
     return np.searchsorted(parameters[order], np.arange(d + 1)).astype(np.int64), parts[order].astype(np.int64)
 
 
-@_compiled
+@compiled(runtime=False)
 def set_and_touch(
     columns: NDArray, values: NDArray, config: NDArray, users: NDArray, parts: NDArray, touched: NDArray
 ) -> int:

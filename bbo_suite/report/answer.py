@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ..core.knowledge import Knowledge
+from ..store.results import RunResult
 from . import formatting
 from .headline import headline
 from .judgement import BLACK_BOX, STRUCTURED, Judgement
 from .leaderboard import Leaderboard
-from .run_summary import RunSummary
 
 _KINDS = {
     Knowledge.COSTS: "Black-box strategies, which see only costs",
@@ -20,7 +20,7 @@ _KINDS = {
 }
 
 
-def summary(runs: Sequence[RunSummary]) -> str:
+def summary(runs: Sequence[RunResult]) -> str:
     """Return which strategies ran on which problems."""
     if not runs:
         return "No run can be read."

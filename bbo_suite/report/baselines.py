@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..store.identity import PUBLISHED_IN, known_speedups
+from ..store.results import RunResult
 from . import table
-from .run_summary import RunSummary
 from .scores import Scores
 from .table import Table
 
@@ -36,5 +36,5 @@ than the baseline; less than 0 if it costs less. On a problem with published res
 speedup."""
 
 
-def _known(runs: list[RunSummary]) -> dict[str, float]:
+def _known(runs: list[RunResult]) -> dict[str, float]:
     return next((known for run in runs if (known := known_speedups(run.head))), {})

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ..errors import UserError
 from ..stats import holm, mean_interval, rank_sum_p_values, signed_rank_p
+from ..store.results import RunResult
 from . import formatting
-from .run_summary import RunSummary
 from .scores import scores
 from .study_data import StudyData
 
@@ -82,14 +82,14 @@ def _check_contents(ours: StudyData, theirs: StudyData) -> None:
         )
 
 
-def _contents(runs: Sequence[RunSummary]) -> dict[str, set[str]]:
+def _contents(runs: Sequence[RunResult]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = defaultdict(set)
     for run in runs:
         found[str(run.head["problem"])].add(str(run.head["fingerprint"]))
     return found
 
 
-def _speedups(runs: Sequence[RunSummary], cutoff: int, again: bool) -> dict[str, NDArray[np.float64]]:
+def _speedups(runs: Sequence[RunResult], cutoff: int, again: bool) -> dict[str, NDArray[np.float64]]:
     found: dict[str, list[float]] = defaultdict(list)
     for run in runs:
         remeasured = run.remeasured(cutoff) if again else None
@@ -128,7 +128,7 @@ def changed_settings(ours: StudyData, theirs: StudyData) -> list[str]:
     return sorted(name for name in set(here) & set(there) if here[name] != there[name])
 
 
-def _settings(runs: Sequence[RunSummary]) -> dict[str, set[str]]:
+def _settings(runs: Sequence[RunResult]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = defaultdict(set)
     for run in runs:
         found[run.strategy].add(repr((run.head["options"], run.head["budget"], run.head["batch"])))

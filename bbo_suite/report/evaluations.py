@@ -6,9 +6,9 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from ..store.results import RunResult
 from . import formatting, table
 from .per_problem import marked
-from .run_summary import RunSummary
 from .scores import Scores
 from .table import Cell, Table
 
@@ -28,7 +28,7 @@ imported run does not tell. Seconds are means over runs: of the strategy (to pro
 evaluations."""
 
 
-def _spent(runs: Sequence[RunSummary]) -> Iterator[Cell]:
+def _spent(runs: Sequence[RunResult]) -> Iterator[Cell]:
     total = sum(run.evaluations for run in runs)
     yield table.count(len(runs))
     yield table.count(total)

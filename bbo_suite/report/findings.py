@@ -12,11 +12,11 @@ from ..errors import UserError
 from ..registry import Registry
 from ..store.folders import has_begun
 from ..store.plan import RunName
+from ..store.results import RunResult
 from ..store.stored_run import StoredRun, open_run
 from . import formatting, table
 from .interactive import Drawing
 from .pictures import drawing
-from .run_summary import RunSummary
 from .study_data import StudyData
 from .table import Cell, Table
 
@@ -78,13 +78,13 @@ def findings(study: StudyData, registry: Registry) -> Findings | None:
     return Findings(_table(best, not study.only_results), shown if study.folder else [], command)
 
 
-def _best_runs(runs: Sequence[RunSummary]) -> list[RunSummary]:
+def _best_runs(runs: Sequence[RunResult]) -> list[RunResult]:
     """Return the run with the lowest cost on each problem; of equal ones, that which found it first.
 
     Of what was measured again, half of the rounds choose the run, and `_speedup` shows the others: the best of many
     noisy numbers is too good.
     """
-    found: dict[str, RunSummary] = {}
+    found: dict[str, RunResult] = {}
     for run in (run for run in runs if len(run.costs)):
         known = found.setdefault(run.problem, run)
         if (_cost(run), run.steps[-1]) < (_cost(known), known.steps[-1]):
@@ -92,19 +92,19 @@ def _best_runs(runs: Sequence[RunSummary]) -> list[RunSummary]:
     return list(found.values())
 
 
-def _cost(run: RunSummary) -> float:
+def _cost(run: RunResult) -> float:
     again = run.rounds[::2]
     if not again:
         return float(run.costs[-1])
     return float(run.head["default"]) / median(again) if median(again) else math.inf
 
 
-def _speedup(run: RunSummary) -> float:
+def _speedup(run: RunResult) -> float:
     again = run.rounds[1::2]
     return median(again) if again else run.speedup(run.evaluations)
 
 
-def _table(best: Sequence[RunSummary], steps: bool) -> Table:
+def _table(best: Sequence[RunResult], steps: bool) -> Table:
     """Return one row per problem.
 
     Args:
@@ -119,14 +119,14 @@ def _table(best: Sequence[RunSummary], steps: bool) -> Table:
     return Table("found", "Best configurations", note, [*columns, *(["at evaluation"] if steps else [])], rows)
 
 
-def _row(run: RunSummary) -> list[Cell]:
+def _row(run: RunResult) -> list[Cell]:
     default, cost = float(run.head["default"]), float(run.costs[-1])
     costs = [table.number(default, f"{default:.6g} {run.head['unit']}".strip()), table.number(cost, f"{cost:.6g}")]
     found = [table.strategy(run.strategy, Knowledge.of(run.head)), table.count(run.seed)]
     return [table.text(run.problem), *costs, table.speedup(_speedup(run)), *found]
 
 
-def _finding(study: StudyData, run: RunSummary, registry: Registry, number: int) -> Finding:
+def _finding(study: StudyData, run: RunResult, registry: Registry, number: int) -> Finding:
     head = run.head
     speedup = f"speedup {formatting.speedup(_speedup(run))}{' when measured again' if run.rounds else ''}"
     cost = f"{head['default']:.6g} → {run.costs[-1]:.6g} {head['unit']}, {speedup}"

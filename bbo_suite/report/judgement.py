@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.knowledge import Knowledge
+from ..store.results import RunResult
 from . import leaderboard
 from .leaderboard import Leaderboard
-from .run_summary import RunSummary
 from .scores import Scores, scores
 
 
@@ -56,7 +56,7 @@ class Judgement:
             yield group, [name for name in names if self.scores.knowledge[name] is level]
 
 
-def judge(runs: Sequence[RunSummary], rng: np.random.Generator) -> Judgement:
+def judge(runs: Sequence[RunResult], rng: np.random.Generator) -> Judgement:
     """Return all comparisons of the runs of a study.
 
     Args:

@@ -12,8 +12,8 @@ from ..stats import SMALLEST_GAIN, SMALLEST_GAIN_TEXT
 from ..store.identity import NOISY
 from ..store.plan import RunName, together
 from ..store.remeasured import ROUNDS
+from ..store.results import RunResult
 from . import formatting
-from .run_summary import RunSummary
 from .scores import Scores
 
 
@@ -40,7 +40,7 @@ def not_started(waiting: Sequence[RunName], planned: int) -> Iterator[Limit]:
         yield Limit("not started", names, f"Not started: {of_all}. {formatting.listed(names)}.")
 
 
-def missing(runs: Sequence[RunSummary]) -> Iterator[Limit]:
+def missing(runs: Sequence[RunResult]) -> Iterator[Limit]:
     """Yield the strategies that have fewer runs on a problem than others."""
     present = {(run.problem, run.strategy, run.seed) for run in runs}
     problems, strategies, seeds = (sorted({key[i] for key in present}) for i in range(3))
@@ -58,7 +58,7 @@ def missing(runs: Sequence[RunSummary]) -> Iterator[Limit]:
         yield Limit("missing", tuple(who), f"{formatting.listed(who)} {has} {count} on {place}.")
 
 
-def unfinished(runs: Sequence[RunSummary]) -> Iterator[Limit]:
+def unfinished(runs: Sequence[RunResult]) -> Iterator[Limit]:
     """Yield the runs that have not ended, those of a strategy on a problem in the same state together."""
     states: dict[str, list[RunName]] = defaultdict(list)
     for run in runs:
@@ -71,11 +71,11 @@ def unfinished(runs: Sequence[RunSummary]) -> Iterator[Limit]:
         yield Limit("unfinished", names, text)
 
 
-def _name(run: RunSummary) -> RunName:
+def _name(run: RunResult) -> RunName:
     return RunName(run.problem, run.strategy, run.seed)
 
 
-def _state(run: RunSummary) -> str:
+def _state(run: RunResult) -> str:
     done = formatting.counted(run.evaluations, "evaluation") if run.evaluations else "nothing evaluated yet"
     return f"{done}, stopped by {run.error}" if run.error else done
 

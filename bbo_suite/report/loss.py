@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..store.remeasured import ROUNDS, Finalist
+from ..store.results import RunResult
 from . import formatting, table
 from .per_problem import marked
-from .run_summary import RunSummary
 from .scores import Scores
 from .table import Cell, Table
 
@@ -49,7 +49,7 @@ def losses(scores: Scores, problem: str) -> dict[str, list[Loss]]:
     return dict(sorted(found.items()))
 
 
-def _selection(run: RunSummary, cutoff: int) -> float:
+def _selection(run: RunResult, cutoff: int) -> float:
     """Return how much faster the best finalist is than the run's own choice, without the bias of the best of many.
 
     One half of the rounds chooses the best, the other half measures it; both ways round, as a geometric mean.

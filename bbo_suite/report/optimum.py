@@ -15,11 +15,11 @@ from ..core.problem import Problem
 from ..errors import UserError
 from ..registry import Registry
 from ..stats import expected_best, fraction_of_optimum, mean_interval, over_random
+from ..store.results import RunResult
 from ..supervised import LiveProblem
 from . import formatting, table
 from .limits import Limit
 from .per_problem import marked
-from .run_summary import RunSummary
 from .scores import Scores
 from .table import Cell, Table
 
@@ -27,7 +27,7 @@ _LARGEST, _SECONDS, _CHUNK = 200_000, 10.0, 4096
 _POINTS = 50
 
 
-def whole_space(run: RunSummary, registry: Registry) -> NDArray[np.float64] | None:
+def whole_space(run: RunResult, registry: Registry) -> NDArray[np.float64] | None:
     """Return the cost of every candidate of a run's problem, or None if there are too many or they cannot be evaluated.
 
     Only for problems that declare their optimum, are small, have not changed, and drive no real compiler. A failed
@@ -103,7 +103,7 @@ def _some(names: Sequence[str]) -> str:
     return formatting.listed(names, 5)
 
 
-def _row(runs: list[RunSummary], at: int, costs: NDArray[np.float64] | None) -> Iterator[Cell]:
+def _row(runs: list[RunResult], at: int, costs: NDArray[np.float64] | None) -> Iterator[Cell]:
     optimum = float(runs[0].head["optimum"])
     best = np.array([run.best(at) for run in runs])
     found = int((best <= optimum).sum())

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..core.knowledge import Knowledge
+from ..store.results import RunResult
 from . import formatting, table
 from .limits import Limit
-from .run_summary import RunSummary
 from .table import Table
 
 
-def settings(runs: Sequence[RunSummary]) -> Table:
+def settings(runs: Sequence[RunResult]) -> Table:
     """Return every strategy's options, budget and batch size."""
     rows = []
     for strategy in sorted({run.strategy for run in runs}):
@@ -45,7 +45,7 @@ def _text(value: Any) -> str:  # noqa: ANN401 - whatever JSON holds
     return value if value and isinstance(value, str) else json.dumps(value)
 
 
-def problems(runs: Sequence[RunSummary]) -> Table:
+def problems(runs: Sequence[RunResult]) -> Table:
     """Return every problem with the cost of its default, its optimum and its fingerprint."""
     rows = []
     for problem in sorted({run.problem for run in runs}):
@@ -61,7 +61,7 @@ def problems(runs: Sequence[RunSummary]) -> Table:
     return Table("problems", "Problems", "Problems with different fingerprints are different problems.", columns, rows)
 
 
-def places(runs: Sequence[RunSummary]) -> Table:
+def places(runs: Sequence[RunResult]) -> Table:
     """Return the versions and machines that made the runs, and how many runs each made."""
     kinds: Counter[tuple[str, str]] = Counter()
     for run in runs:
@@ -75,7 +75,7 @@ def places(runs: Sequence[RunSummary]) -> Table:
     )
 
 
-def limits(runs: Sequence[RunSummary]) -> Iterator[Limit]:
+def limits(runs: Sequence[RunResult]) -> Iterator[Limit]:
     """Yield what follows if runs were made differently."""
     several = Counter(run.head["strategy"] for run in {run.strategy: run for run in runs}.values())
     for name, number in several.items():

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from ..core.knowledge import NOT_COUNTED, Knowledge
 from ..stats import SMALLEST_GAIN, SMALLEST_GAIN_TEXT
+from ..store.results import RunResult
 from . import table
 from .judgement import BLACK_BOX, Judgement
 from .per_problem import marked
-from .run_summary import RunSummary
 from .scores import Scores
 from .table import Cell, Table
 from .targets import hits
@@ -60,7 +60,7 @@ def _on_problem(judgement: Judgement, problem: str) -> Iterator[Level]:
             yield Level(problem, name, scores.knowledge[name], _median(own), *counts, saved)
 
 
-def _hits(runs: Sequence[RunSummary], target: float, cutoff: int) -> NDArray[np.float64]:
+def _hits(runs: Sequence[RunResult], target: float, cutoff: int) -> NDArray[np.float64]:
     found = hits(runs, np.array([target]))[:, 0]
     return np.where(found <= cutoff, found, np.inf)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..core.knowledge import Knowledge
 from ..stats import complete_block, mean_interval
-from .run_summary import RunSummary
+from ..store.results import RunResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,9 +45,9 @@ class Scores:
       compared: the runs that reach them.
     """
 
-    runs: Sequence[RunSummary]
+    runs: Sequence[RunResult]
     cutoffs: dict[str, int]
-    compared: list[RunSummary]
+    compared: list[RunResult]
 
     @cached_property
     def knowledge(self) -> dict[str, Knowledge]:
@@ -76,7 +76,7 @@ class Scores:
             found[run.problem, run.strategy].append(self.speedup(run))
         return {key: np.sort(found[key]) for key in sorted(found)}
 
-    def speedup(self, run: RunSummary) -> float:
+    def speedup(self, run: RunResult) -> float:
         """Return the speedup by which a run is compared."""
         cutoff = self.cutoffs[run.problem]
         again = run.remeasured(cutoff) if run.problem in self.remeasured else None
@@ -97,7 +97,7 @@ class Scores:
         The least is 1 if every run began with the default, else 0; the largest is that of a known optimum. What was
         measured again can be anything.
         """
-        runs: dict[tuple[str, str], list[RunSummary]] = defaultdict(list)
+        runs: dict[tuple[str, str], list[RunResult]] = defaultdict(list)
         for run in self.compared:
             runs[run.problem, run.strategy].append(run)
         return {
@@ -121,9 +121,9 @@ class Scores:
         rows, columns = complete_block(self.table.notna())
         return self.table.loc[rows, columns]
 
-    def started(self, problem: str) -> dict[str, list[RunSummary]]:
+    def started(self, problem: str) -> dict[str, list[RunResult]]:
         """Return all runs of a problem with an evaluation, by strategy."""
-        found: dict[str, list[RunSummary]] = defaultdict(list)
+        found: dict[str, list[RunResult]] = defaultdict(list)
         for run in self.runs:
             if run.problem == problem and run.evaluations:
                 found[run.strategy].append(run)
@@ -143,11 +143,11 @@ class Scores:
         return self._best_means[problem, self.knowledge[strategy] is Knowledge.PARTS]
 
 
-def _least(run: RunSummary) -> float:
+def _least(run: RunResult) -> float:
     return 1.0 if run.speedup(1) == 1 else 0.0
 
 
-def _most(run: RunSummary) -> float:
+def _most(run: RunResult) -> float:
     """Return the speedup of a known optimum, or of the run, if noise made it better."""
     optimum = run.head.get("optimum")
     return max(float(run.head["default"]) / optimum, run.speedup(run.evaluations)) if optimum else np.inf
@@ -159,7 +159,7 @@ def interval(runs: NDArray[np.float64], least: float = 0.0, most: float = np.inf
         return mean_interval(runs, least=least, most=most)
 
 
-def scores(runs: Sequence[RunSummary]) -> Scores:
+def scores(runs: Sequence[RunResult]) -> Scores:
     """Return the runs of a study, compared after equally many evaluations of each problem."""
     started = [run for run in runs if run.evaluations]
     cutoffs = {}

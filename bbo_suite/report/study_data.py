@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
 from ..store import fast_rows, frames
-from ..store.ending import end_reason
 from ..store.fast_rows import TEXTS
-from ..store.folders import has_begun, run_folders
+from ..store.folders import has_begun, has_runs, run_folders
 from ..store.plan import RunName, read_planned
-from ..store.remeasured import finalists
-from ..store.stored_run import StoredRun
-from .run_summary import RunSummary, from_rows
+from ..store.results import COUNTED, RunResult, counted, result_of
+from ..store.run_table import Published, last_rows, published, results_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +39,7 @@ class StudyData:
     """
 
     name: str
-    runs: list[RunSummary]
+    runs: list[RunResult]
     frame: pd.DataFrame
     damaged: list[str]
     planned: int = 0
@@ -51,27 +49,47 @@ class StudyData:
 
 
 def read_study(study: str, results: Path) -> StudyData:
-    """Return what a study's folder contains.
+    """Return what a study's folder contains; of a published study that is a table of runs.
 
     Raises:
-      UserError: there is no such study.
+      UserError: there is no such study, or the name stands for several published ones.
     """
     import pandas as pd
 
+    if not has_runs(results / study) and (tables := published(study, results)):
+        return study_of_table(study, only_one(study, tables).runs)
     damaged: list[str] = []
     heads = _heads(run_folders(study, results), damaged)
     paths, lengths, parts, numbers = _rows(heads, damaged)
     naming = Naming([heads[path] for path in paths])
     described = [_described(path, heads[path], naming) for path in paths]
     summaries = [
-        _summary(path, named, heads[path], counted)
-        for path, named, counted in zip(paths, described, numbers, strict=True)
+        replace(result_of(path, heads[path], own), problem=named["problem"], strategy=named["strategy"])
+        for path, named, own in zip(paths, described, numbers, strict=True)
     ]
     summaries.sort(key=lambda run: (run.problem, run.strategy, run.seed))
     frame = frames.joined(described, lengths, parts) if paths else pd.DataFrame(columns=_KEY)
     planned = read_planned(results / study)
     waiting = [run for run in planned if not has_begun(results / study / run.folder)]
     return StudyData(study, summaries, frame, damaged, len(planned), waiting, folder=results / study)
+
+
+def only_one(study: str, found: Sequence[Published]) -> Published:
+    """Return the only one of some published studies.
+
+    Raises:
+      UserError: there are several.
+    """
+    if len(found) > 1:
+        names = ", ".join(each.name for each in found)
+        raise UserError(f"{study!r} stands for several published studies; choose one of {names}")
+    return found[0]
+
+
+def study_of_table(name: str, runs: pd.DataFrame) -> StudyData:
+    """Return a study of which only a table of runs is left (see `store.run_table`)."""
+    results = sorted(results_of(runs), key=lambda run: (run.problem, run.strategy, run.seed))
+    return StudyData(name, results, last_rows(runs), [], only_results=True)
 
 
 def _heads(paths: Iterable[Path], damaged: list[str]) -> Heads:
@@ -94,7 +112,7 @@ def _rows(heads: Heads, damaged: list[str]) -> tuple[list[Path], list[int], list
 
     Digests and reasons are read for the numbers only.
     """
-    texts = TEXTS if len(heads) == 1 else ("digest", "reason")  # candidates are drawn for a single run only
+    texts = TEXTS if len(heads) == 1 else COUNTED  # candidates are drawn for a single run only
     paths: list[Path] = []
     lengths: list[int] = []
     rows: list[pd.DataFrame] = []
@@ -103,28 +121,14 @@ def _rows(heads: Heads, damaged: list[str]) -> tuple[list[Path], list[int], list
     for part in fast_rows.parts(heads, texts, errors):
         paths += part.paths
         lengths += part.lengths
-        numbers += from_rows(part.frame, part.lengths)
-        rows.append(part.frame.drop(columns=["digest", "reason"]))
+        numbers += counted(part.frame, part.lengths)
+        rows.append(part.frame.drop(columns=[*COUNTED]))
     damaged += map(str, errors)
     return paths, lengths, rows, numbers
 
 
 def _described(path: Path, head: dict[str, Any], naming: Naming) -> dict[str, Any]:
     return frames.described(path, head) | {"problem": naming.problem(head), "strategy": naming.strategy(head)}
-
-
-def _summary(path: Path, named: dict[str, Any], head: dict[str, Any], counted: dict[str, Any]) -> RunSummary:
-    ended = _ended(path, counted["evaluations"])
-    names, error = (named["problem"], named["strategy"]), StoredRun(path, head).error
-    return RunSummary(*names, head, ended, error, **counted, finalists=finalists(path))
-
-
-def _ended(path: Path, evaluations: int) -> str:
-    """Return why a run ended; empty if it has not, or if that cannot be read."""
-    try:
-        return end_reason(path, evaluations) or ""
-    except UserError:
-        return ""
 
 
 class Naming:

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..stats import SMALLEST_GAIN, SMALLEST_GAIN_TEXT, expected_running_time, first_hits
+from ..store.results import RunResult
 from . import table
 from .per_problem import marked
-from .run_summary import RunSummary
 from .scores import Scores
 from .table import Cell, Table
 
@@ -18,7 +18,7 @@ SHARES = (0.5, 0.9, 0.99)
 """Targets, as fractions of the largest gain of any run."""
 
 
-def hits(runs: Sequence[RunSummary], targets: NDArray[np.float64]) -> NDArray[np.float64]:
+def hits(runs: Sequence[RunResult], targets: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the `(runs, targets)` evaluations at which each run first reaches each target cost; inf if it does not."""
     found = np.full((len(runs), len(targets)), np.inf)
     for row, run in zip(found, runs, strict=True):
@@ -55,7 +55,7 @@ no run reached it. A target is a fraction of the largest gain over the default o
 which no run beats the default by {SMALLEST_GAIN_TEXT} or more are left out."""
 
 
-def _running_times(runs: Sequence[RunSummary], targets: NDArray[np.float64]) -> Iterator[Cell]:
+def _running_times(runs: Sequence[RunResult], targets: NDArray[np.float64]) -> Iterator[Cell]:
     reached = hits(runs, targets)
     expected = expected_running_time(reached, [run.evaluations for run in runs])
     for time, number in zip(expected, np.isfinite(reached).sum(axis=0), strict=True):

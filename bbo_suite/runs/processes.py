@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
+from ..store.results import summarise
 from ..store.run_folder import RunFolder
-from ..store.summary import summarise
 from .interrupt import ignored
 from .loop import run_loop
 from .study_plan import PlannedRun, StudyPlan

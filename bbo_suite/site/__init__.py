@@ -10,7 +10,7 @@ from ..files.writing import disk_errors, replacing, write_json
 from ..registry import Registry
 from ..report import page
 from ..report.page import html, render
-from ..store.formulas import inert
+from ..store.run_table import write_runs
 from . import numbers
 from .boards import boards
 from .studies import Entry, studies
@@ -42,8 +42,7 @@ def write(results: Path, out: Path, plugins: Sequence[Path] = (), complaints: li
     runs = [run for entry in entries for run in entry.runs]
     known = numbers.best_known(runs)
     with disk_errors(out):
-        with replacing(out / "runs.csv") as unfinished:
-            inert(numbers.table(entries)).to_csv(unfinished, index=False, lineterminator="\n")
+        write_runs(out / "runs.csv", numbers.table(entries))
         write_json(out / "points.json", numbers.points_file(entries, known))
     shown = list(boards(entries, known))
     _write_text(out / "index.html", render("site.html", entries=entries, boards=shown, runs=len(runs)))

@@ -14,9 +14,9 @@ from ..core.knowledge import Knowledge
 from ..report import answer, formatting, judge, table
 from ..report.judgement import Judgement
 from ..report.per_problem import marked
-from ..report.run_summary import RunSummary
 from ..report.study_data import Naming
 from ..report.table import Cell, Table
+from ..store.results import RunResult
 from .numbers import cost, points, task
 from .studies import Entry
 
@@ -43,7 +43,7 @@ def boards(entries: Sequence[Entry], known: dict[str, float]) -> Iterator[Board]
     Args:
       known: the best known cost of each task.
     """
-    groups: dict[tuple[str, int], list[tuple[Entry, RunSummary]]] = defaultdict(list)
+    groups: dict[tuple[str, int], list[tuple[Entry, RunResult]]] = defaultdict(list)
     for entry in entries:
         for run in entry.runs:
             if run.ended:
@@ -55,11 +55,11 @@ def boards(entries: Sequence[Entry], known: dict[str, float]) -> Iterator[Board]
         yield Board(family, budget, list(answer.sentences(judgement)), shown, studies)
 
 
-def _family(run: RunSummary) -> str:
+def _family(run: RunResult) -> str:
     return re.split("[/:]", str(run.head["problem"]))[0]
 
 
-def _once(runs: Iterable[RunSummary]) -> list[RunSummary]:
+def _once(runs: Iterable[RunResult]) -> list[RunResult]:
     """Return runs under names that hold over all studies; a run that several studies hold counts once."""
     distinct = {
         json.dumps(

@@ -6,27 +6,25 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..core.knowledge import FLAGS
-from ..report.run_summary import RunSummary
+from ..store.results import RunResult
+from ..store.run_table import row_of, table_of
 from .studies import Entry
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_STORED = ("problem", "fingerprint", "strategy", "seed", "budget", *FLAGS, "unit", "default")
 
-
-def task(run: RunSummary) -> str:
+def task(run: RunResult) -> str:
     """Return the digest of a run's problem; its id where the digest is not recorded."""
     return str(run.head["fingerprint"] or run.head["problem"])
 
 
-def cost(run: RunSummary) -> float:
+def cost(run: RunResult) -> float:
     """Return the best cost of a run, measured again if it was; inf if nothing succeeded."""
     return run.final_cost
 
 
-def best_known(runs: Iterable[RunSummary]) -> dict[str, float]:
+def best_known(runs: Iterable[RunResult]) -> dict[str, float]:
     """Return the lowest cost of each task: of its runs, or the optimum where it is known."""
     known: dict[str, float] = {}
     for run in runs:
@@ -36,37 +34,15 @@ def best_known(runs: Iterable[RunSummary]) -> dict[str, float]:
     return known
 
 
-def points(run: RunSummary, known: dict[str, float]) -> float:
+def points(run: RunResult, known: dict[str, float]) -> float:
     """Return best known cost / cost: 1 is the best known, 0 if nothing succeeded."""
     best, own = known[task(run)], cost(run)
     return 1.0 if own == best < math.inf else best / own if own < math.inf else 0.0
 
 
 def table(entries: Iterable[Entry]) -> pd.DataFrame:
-    """Return one row per run; `store.run_table` reads it."""
-    import pandas as pd
-
-    return pd.DataFrame([{"study": entry.name, **_row(run)} for entry in entries for run in entry.runs])
-
-
-def _row(run: RunSummary) -> dict[str, Any]:
-    best = cost(run)
-    return {
-        **{name: run.head[name] for name in _STORED},
-        "best": best,
-        "speedup": run.final_speedup,
-        "evaluations": run.evaluations,
-        "unique": run.unique,
-        "failed": run.failures.total(),
-        "strategy_seconds": run.strategy_seconds,
-        "evaluation_seconds": run.evaluation_seconds,
-        "status": status(run),
-    }
-
-
-def status(run: RunSummary) -> str:
-    """Return how a run ended: budget, covered or time; unfinished, or failed if an error stopped it."""
-    return run.ended or ("failed" if run.error else "unfinished")
+    """Return the table of the runs of all studies (see `store.run_table`), with the name of the study of each."""
+    return table_of({"study": entry.name, **row_of(run)} for entry in entries for run in entry.runs)
 
 
 def points_file(entries: Iterable[Entry], known: dict[str, float]) -> dict[str, Any]:
@@ -86,9 +62,9 @@ def points_file(entries: Iterable[Entry], known: dict[str, float]) -> dict[str, 
     return {"tasks": best, "environments": environments, "points": rows}
 
 
-def _point(study: str, run: RunSummary, known: dict[str, float]) -> dict[str, Any]:
+def _point(study: str, run: RunResult, known: dict[str, float]) -> dict[str, Any]:
     named = {name: run.head[name] for name in ("strategy", "options", "seed", "budget")}
-    result = {"cost": _number(cost(run)), "points": _number(points(run, known)), "status": status(run)}
+    result = {"cost": _number(cost(run)), "points": _number(points(run, known)), "status": run.status}
     return {"task": task(run), "study": study, **named, "evaluations": run.evaluations, **result}
 
 

@@ -14,11 +14,10 @@ import numpy as np
 from ..errors import UserError
 from ..files.names import folder_name
 from ..report import answer, judge, read_study
-from ..report.run_summary import RunSummary
-from ..report.study_data import StudyData
-from ..report.tabled import tabled
+from ..report.study_data import StudyData, study_of_table
 from ..store.folders import has_runs
-from ..store.run_table import read_run_table, run_tables
+from ..store.results import RunResult
+from ..store.run_table import read_studies, run_tables
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class Entry:
     name: str
     summary: str
     verdict: str
-    runs: list[RunSummary]
+    runs: list[RunResult]
 
     @classmethod
     def of(cls, study: StudyData) -> Self:
@@ -72,6 +71,6 @@ def _all(results: Path, complaints: list[str]) -> Iterator[StudyData]:
         else:
             for file in run_tables(folder):
                 try:
-                    yield from (tabled(name, runs) for name, runs in read_run_table(file))
+                    yield from (study_of_table(name, runs) for name, runs in read_studies(file))
                 except UserError as error:
                     complaints.append(str(error))

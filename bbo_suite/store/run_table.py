@@ -1,67 +1,121 @@
-"""A table of runs as a CSV file, one row each: what remains of a published study whose evaluations are not kept."""
+"""The table of runs: one row for each, as a frame and as a CSV file `runs.csv`. Published studies consist of it."""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterator
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..core.knowledge import FLAGS
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.knowledge import FLAGS, Knowledge, flags_of
 from ..errors import UserError
-from .formulas import unmarked
+from ..files.writing import disk_errors, replacing
+from . import fast_rows
+from .folders import readable
+from .frames import REMEASURED, read_checked
+from .remeasured import ROUNDS, Finalist
+from .results import COUNTED, RunResult, counted, digest_of_rows, result_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-NEEDED = ("problem", "strategy", "seed", "uses_structure", "default", "best", "evaluations")
-_TEXTS = ("study", "problem", "strategy", "fingerprint", "unit")
-_NUMBERS = ("default", "best")
-_COUNTS = ("seed", "evaluations", "budget")
-_UNKNOWN = ("unique", "strategy_seconds", "evaluation_seconds")
-_ELSE: dict[str, Any] = {
-    **{"uses_parts": False, "unit": "", "fingerprint": "", "failed": 0, "study": ""},
-    **dict.fromkeys(_UNKNOWN, math.nan),
+LEVELS = {level.name.lower(): level for level in Knowledge}
+"""The levels of knowledge by their word in tables."""
+_TYPES: dict[str, str] = {
+    **dict.fromkeys(("problem", "strategy", "level"), "str"),
+    **dict.fromkeys(("seed", "budget"), "int64"),
+    **dict.fromkeys(("default", "best", "speedup"), "float64"),
+    **dict.fromkeys(("evaluations", "failed"), "int64"),
+    **dict.fromkeys(("seconds", "evaluation_seconds", "remeasured", "unique", "optimum"), "float64"),
+    **dict.fromkeys(("status", "unit", "fingerprint", "options", "digest"), "str"),
 }
+COLUMNS = tuple(_TYPES)
+"""The columns of a table, in their order; `bbo_suite.Study.runs` says what they are."""
+NEEDED = ("problem", "strategy", "seed", "level", "default", "best", "evaluations")
+_KEY = ["study", "problem", "fingerprint", "strategy", "options", "seed", "budget"]
+_NOT_ENDED = ("unfinished", "failed")
+_MAY_BE_EMPTY = ("seconds", "evaluation_seconds", "remeasured", "unique", "optimum")
 
 
-def run_tables(study: Path) -> list[Path]:
-    """Return the tables of runs in a study's folder: `runs.csv`, and files whose names end in `-runs.csv`."""
-    return sorted({*study.glob("runs.csv"), *study.glob("*-runs.csv")})
+def stored_runs(folders: Iterable[Path], errors: list[UserError]) -> pd.DataFrame:
+    """Return the table of the runs in some folders, sorted by problem, strategy and seed.
+
+    Args:
+      errors: takes the error of each damaged run, which is left out.
+    """
+    heads = dict(readable(folders, lambda path: (path, read_checked(path)), errors))
+    rows = []
+    for part in fast_rows.parts(heads, COUNTED, errors):
+        for path, numbers in zip(part.paths, counted(part.frame, part.lengths), strict=True):
+            rows.append(row_of(result_of(path, heads[path], numbers), digest_of_rows(path, heads[path])))
+    return table_of(rows).sort_values(["problem", "strategy", "seed"], kind="stable", ignore_index=True)
 
 
-def read_run_table(file: Path) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the name and the runs of each study in a table: a study has one budget, in evaluations.
+def row_of(run: RunResult, digest: str = "") -> dict[str, Any]:
+    """Return the row of a run."""
+    head, again = run.head, run.remeasured(run.evaluations) if run.finalists else None
+    return {
+        **{name: head[name] for name in ("problem", "strategy", "seed", "budget", "unit", "fingerprint")},
+        "level": run.knowledge.name.lower(),
+        "default": head["default"],
+        "best": run.best(run.evaluations),
+        "speedup": run.final_speedup,
+        "evaluations": run.evaluations,
+        "failed": run.failures.total(),
+        "seconds": run.strategy_seconds,
+        "evaluation_seconds": run.evaluation_seconds,
+        "remeasured": math.nan if again is None else again,
+        "unique": run.unique,
+        "optimum": math.nan if head.get("optimum") is None else head["optimum"],
+        "status": run.status,
+        "options": "" if head.get("options") is None else json.dumps(head["options"], sort_keys=True),
+        "digest": digest,
+    }
 
-    Columns: problem, strategy, seed, uses_structure, default, best, evaluations, budget (where missing, the
-    evaluations), uses_parts (where missing, False), unit, fingerprint, unique, failed, strategy_seconds,
-    evaluation_seconds (where missing: unknown).
+
+def table_of(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return the table of some rows (see `row_of`)."""
+    import pandas as pd
+
+    rows = list(rows)
+    first = [name for name in ("study",) if rows and name in rows[0]]
+    return pd.DataFrame(rows, columns=[*first, *COLUMNS]).astype(_TYPES)
+
+
+def write_runs(file: Path, runs: pd.DataFrame) -> None:
+    """Write a table of runs.
+
+    Raises:
+      UserError: the file cannot be written.
+    """
+    with disk_errors(file):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(file) as unfinished:
+            escape_formulas(runs.copy()).to_csv(unfinished, index=False, lineterminator="\n")
+
+
+def read_runs(file: Path) -> pd.DataFrame:
+    """Return the table of runs in a file: `COLUMNS`, any others that the file has, and `study`, "" if it has none.
+
+    Where a column but those in `NEEDED` is missing, the budget is the number of evaluations, no candidate failed, and
+    the rest is unknown: nan or "". Tables of older versions have `uses_structure` and `uses_parts` instead of `level`,
+    and `strategy_seconds` instead of `seconds`.
 
     Raises:
       UserError: the file cannot be read, or is not such a table.
     """
-    name = file.parent.name if file.name == "runs.csv" else f"{file.parent.name}-{file.name.removesuffix('-runs.csv')}"
-    for study, of_study in ((str(study), group) for study, group in _read(file).groupby("study", sort=True)):
-        several = of_study["budget"].nunique() > 1
-        for budget, runs in of_study.groupby("budget", sort=True):
-            yield f"{study or name}-{budget}" if several else (study or name), runs.reset_index(drop=True)
-
-
-def _read(file: Path) -> pd.DataFrame:
     import pandas as pd
 
     try:
-        unknown = {name: [""] for name in _UNKNOWN}
-        frame = pd.read_csv(file, keep_default_na=False, na_values=unknown, dtype=dict.fromkeys(_TEXTS, str))
-        if missing := [name for name in NEEDED if name not in frame]:
-            raise UserError(
-                f"{file} is not a table of runs: it has no column {missing[0]!r}; add it, or rename the file"
-            )
-        frame = frame.assign(**{name: value for name, value in _ELSE.items() if name not in frame})
-        frame = frame if "budget" in frame else frame.assign(budget=frame["evaluations"])
-        types = dict.fromkeys(_NUMBERS, "float64") | dict.fromkeys(_COUNTS, "int64")
-        texts = {name: frame[name].map(unmarked) for name in _TEXTS}
-        frame = frame.assign(**texts).astype(types)
+        empty = {name: ["", "nan"] for name in (*_MAY_BE_EMPTY, "strategy_seconds")}
+        texts = {name: "str" for name, kind in _TYPES.items() if kind == "str"} | {"study": "str"}
+        frame = _completed(pd.read_csv(file, keep_default_na=False, na_values=empty, dtype=texts), file)
         _check(frame)
         return frame
     except OSError as error:
@@ -70,18 +124,165 @@ def _read(file: Path) -> pd.DataFrame:
         raise UserError(f"{file} is not a table of runs ({error}); restore it, or rename the file") from None
 
 
+def _completed(frame: pd.DataFrame, file: Path) -> pd.DataFrame:
+    """Return a table with the columns that it lacks."""
+    if "level" not in frame and FLAGS[0] in frame:
+        frame["level"] = _levels(frame)
+    if "seconds" not in frame and "strategy_seconds" in frame:
+        frame = frame.rename(columns={"strategy_seconds": "seconds"})
+    if missing := [name for name in NEEDED if name not in frame]:
+        raise UserError(f"{file} is not a table of runs: it has no column {missing[0]!r}; add it, or rename the file")
+    unknown: dict[str, Any] = {"budget": frame["evaluations"], "failed": 0, **dict.fromkeys(_MAY_BE_EMPTY, math.nan)}
+    for name in ("study", *COLUMNS):
+        if name not in frame and name not in ("status", "speedup"):
+            frame[name] = unknown.get(name, "")
+    frame["speedup"] = math.nan
+    frame = frame.astype({name: kind for name, kind in _TYPES.items() if name in frame})
+    if "status" not in frame:
+        frame["status"] = np.where(frame["evaluations"] >= frame["budget"], "budget", "covered")
+    frame["speedup"] = frame["remeasured"].where(frame["remeasured"].notna(), _speedups(frame))
+    for name in ("study", *(name for name, kind in _TYPES.items() if kind == "str")):
+        frame[name] = frame[name].map(unescape_formula)
+    first = ["study", *COLUMNS]
+    return frame[[*first, *(name for name in frame if name not in first)]]
+
+
+def _levels(frame: pd.DataFrame) -> list[str]:
+    """Return the level of each row of an older table."""
+    flags = [flag for flag in FLAGS if flag in frame]
+    for flag in flags:
+        if frame[flag].dtype != bool:
+            raise ValueError(f"{flag} is neither True nor False")
+    return [Knowledge.of(dict(zip(flags, row, strict=True))).name.lower() for row in frame[flags].to_numpy()]
+
+
+def _speedups(runs: pd.DataFrame) -> NDArray[np.float64]:
+    """Return the default's cost / the best cost of each run."""
+    default, best = runs["default"].to_numpy(), runs["best"].to_numpy()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(default == best, 1.0, default / best)
+
+
 def _check(frame: pd.DataFrame) -> None:
     """Refuse a table whose numbers no run can have.
 
     Raises:
       ValueError: says which.
     """
-    for flag in FLAGS:
-        if frame[flag].dtype != bool:
-            raise ValueError(f"{flag} is neither True nor False")
+    if unknown := sorted(set(frame["level"]) - set(LEVELS)):
+        raise ValueError(f"level {unknown[0]!r} is none of {', '.join(LEVELS)}")
     if not (abs(frame["default"]) < math.inf).all() or frame["best"].isna().any():
         raise ValueError("a default or a best cost is no number")
     if (frame[["evaluations", "budget"]] < 1).any(axis=None):
         raise ValueError("a run has no evaluation")
-    if frame.duplicated(["study", "problem", "fingerprint", "strategy", "seed", "budget"]).any():
+    if frame.duplicated(_KEY).any():
         raise ValueError("it has a run twice")
+
+
+def run_tables(study: Path) -> list[Path]:
+    """Return the tables of runs in a study's folder: `runs.csv`, and files whose names end in `-runs.csv`."""
+    return sorted({*study.glob("runs.csv"), *study.glob("*-runs.csv")})
+
+
+def read_studies(file: Path) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield the name and the runs of each study in a table: a study has one budget, in evaluations.
+
+    Raises:
+      UserError: the file cannot be read, or is not such a table.
+    """
+    name = file.parent.name if file.name == "runs.csv" else f"{file.parent.name}-{file.name.removesuffix('-runs.csv')}"
+    for study, of_study in ((str(study), group) for study, group in read_runs(file).groupby("study", sort=True)):
+        several = of_study["budget"].nunique() > 1
+        for budget, runs in of_study.groupby("budget", sort=True):
+            yield f"{study or name}-{budget}" if several else (study or name), runs.reset_index(drop=True)
+
+
+class Published(NamedTuple):
+    """A published study: the folder of its table, and its runs."""
+
+    name: str
+    folder: Path
+    runs: pd.DataFrame
+
+
+def published(study: str, results: Path) -> list[Published]:
+    """Return the published studies of a name: all of a folder's tables, or the one of exactly that name.
+
+    Raises:
+      UserError: a table is damaged.
+    """
+    folders = [path for path in sorted(results.glob("*")) if study == path.name or study.startswith(f"{path.name}-")]
+    found = [
+        Published(name, path, runs)
+        for path in folders
+        for file in run_tables(path)
+        for name, runs in read_studies(file)
+    ]
+    exact = [each for each in found if each.name == study]
+    return exact[:1] or [each for each in found if each.folder.name == study]
+
+
+def results_of(runs: pd.DataFrame) -> list[RunResult]:
+    """Return the results of a table's runs, of which the costs are known at the end only."""
+    return [_result(row) for row in runs.to_dict("records")]
+
+
+def _result(row: Mapping[Any, Any]) -> RunResult:
+    head = {name: row[name] for name in ("problem", "fingerprint", "strategy", "seed", "budget", "default", "unit")}
+    head |= flags_of(LEVELS[row["level"]]) | {"batch": None}
+    head["options"] = json.loads(row["options"]) if row["options"] else None
+    head["optimum"] = None if math.isnan(row["optimum"]) else row["optimum"]
+    found, again = bool(np.isfinite(row["best"])), not math.isnan(row["remeasured"])
+    return RunResult(
+        problem=row["problem"],
+        strategy=row["strategy"],
+        head=head,
+        ended="" if row["status"] in _NOT_ENDED else row["status"],
+        error="",
+        evaluations=row["evaluations"],
+        unique=row["unique"],
+        failures=Counter({"failed": row["failed"]} if row["failed"] else {}),
+        reasons=Counter(),
+        steps=np.ones(int(found), np.int64),  # when it was found is not known, only that it was
+        costs=np.full(int(found), row["best"]),
+        strategy_seconds=row["seconds"],
+        evaluation_seconds=row["evaluation_seconds"],
+        noise=math.nan,
+        finalists=[Finalist(1, "", (row["remeasured"],) * ROUNDS)] if found and again else [],
+    )
+
+
+def last_rows(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per run, its last evaluation, in the form of `bbo_suite.load`, for figures that need no more."""
+    levels = [flags_of(LEVELS[level]) for level in runs["level"]]
+    columns: dict[str, Any] = {flag: [known[flag] for known in levels] for flag in FLAGS}
+    columns |= {"evaluation": runs["budget"], "value": runs["best"], "status": "ok", "speedup": _speedups(runs)}
+    columns |= {"strategy_seconds": runs["seconds"] / runs["evaluations"], "parameters": 0}
+    columns |= {"evaluation_seconds": runs["evaluation_seconds"] / runs["evaluations"]}
+    again = [REMEASURED] if runs["remeasured"].notna().any() else []
+    frame = runs[["problem", "strategy", "seed", "default", "budget", "unit", *again]].assign(**columns)
+    return frame.astype({"problem": "category", "strategy": "category"})
+
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+"""The start of a cell that a spreadsheet would calculate, or that carries a quote against this already."""
+
+
+def escape_formulas(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table whose texts no spreadsheet takes for a formula: they get a quote before them."""
+    for name in frame.select_dtypes(exclude=["number", "bool"]):
+        column = frame[name]
+        if column.dtype == "category":
+            frame[name] = column.cat.rename_categories([_escaped(text) for text in column.cat.categories])
+        else:
+            frame[name] = [_escaped(text) for text in column]
+    return frame
+
+
+def _escaped(text: str) -> str:
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def unescape_formula(cell: str) -> str:
+    """Return the text of a cell as it was before `escape_formulas`."""
+    return cell[1:] if cell[:1] == "'" and _FORMULA.match(cell) else cell

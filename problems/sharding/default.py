@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from .evaluation import Arrays, State, arrays_of, begin, change
 from .graph import IMPOSSIBLE, ShardingGraph
+
+compiled = compiled_for(__file__)
 
 _SWEEPS = 2_000
 

@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Space
+from bbo_suite.compiled import compiled_for
 
-from .compiled import compiled
 from .graph import IMPOSSIBLE, ShardingGraph
+
+compiled = compiled_for(__file__)
 
 _FEW = 16
 """One strategy in so many may differ from the last candidate; if more do, all is computed again."""

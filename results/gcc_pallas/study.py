@@ -14,7 +14,7 @@ import pandas as pd
 import typer
 
 import bbo_suite
-from bbo_suite.store.summary import summarise
+from bbo_suite.store.results import summarise
 
 HERE = Path(__file__).parent
 TASKS = ("pallas/matmul", "gcc/huffman", "gcc/levenshtein", "gcc/lexer")

@@ -18,7 +18,7 @@ import typer
 from scipy.stats import mannwhitneyu
 
 import bbo_suite
-from bbo_suite.store.summary import summarise
+from bbo_suite.store.results import summarise
 
 HERE = Path(__file__).parent
 TASKS = {

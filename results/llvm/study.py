@@ -18,7 +18,7 @@ import typer
 import bbo_suite
 from bbo_problems.llvm.problem import LlvmProblem
 from bbo_suite.stats.intervals import mean_interval
-from bbo_suite.store.summary import summarise
+from bbo_suite.store.results import summarise
 
 HERE = Path(__file__).parent
 STRATEGIES = ("random", "annealing", "evolution", "mbo")

@@ -20,7 +20,7 @@ import typer
 import bbo_suite
 from bbo_problems.programs_c import large_names
 from bbo_suite.stats.significance import signed_rank_p
-from bbo_suite.store.summary import summarise
+from bbo_suite.store.results import summarise
 
 HERE = Path(__file__).parent
 TABLE = HERE / "pipelines.csv"

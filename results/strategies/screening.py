@@ -18,7 +18,7 @@ import bbo_suite
 from bbo_strategies.adapters.optuna_samplers import SAMPLERS
 from bbo_strategies.adapters.pymoo_algorithms import ALGORITHMS
 from bbo_suite.registry import Registry
-from bbo_suite.store.summary import summarise
+from bbo_suite.store.results import summarise
 
 HERE, STUDY = Path(__file__).parent, "screening-1000"
 PROBLEM = "fusion/ssd-resnet34-infer-b32"

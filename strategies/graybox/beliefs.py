@@ -8,11 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from .family_arrays import FamilyArrays, correct
 from .model_arrays import ModelArrays, predict
 from .price_table import EMPTY, KNOWN, PENDING, PREDICTED, PriceTable, find, keep
 from .randomness import normal
+
+compiled = compiled_for(__file__)
 
 
 class Taste(NamedTuple):

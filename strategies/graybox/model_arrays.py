@@ -7,8 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbo_suite.compiled import compiled_for
+
 from ..trees import trees_of
-from .compiled import compiled
+
+compiled = compiled_for(__file__)
 
 
 class ModelArrays(NamedTuple):

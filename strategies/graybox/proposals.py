@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Kind, Moves, Space, Structure
+from bbo_suite.compiled import compiled_for
 
-from .compiled import compiled
 from .randomness import below, uniform
+
+compiled = compiled_for(__file__)
 
 WIDEST = 256
 _LARGEST_GROUP = 32

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .compiled import compiled
+from bbo_suite.compiled import compiled_for
+
+compiled = compiled_for(__file__)
 
 
 @compiled(runtime=False)

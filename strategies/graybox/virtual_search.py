@@ -8,11 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbo_suite.compiled import compiled_for
+
 from .beliefs import Beliefs, Taste, price
-from .compiled import compiled
 from .price_table import EMPTY, PENDING, PREDICTED, find
 from .proposals import Proposals, copy, propose
 from .randomness import uniform
+
+compiled = compiled_for(__file__)
 
 _COOLING = 1000.0
 

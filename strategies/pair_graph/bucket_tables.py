@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from bbo_suite.compiled import compiled_for
+
 from .buckets import MOST_FACTORS, Work
-from .compiled import compiled
 from .network import Network
+
+compiled = compiled_for(__file__)
 
 
 @compiled()

@@ -6,11 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Parts
+from bbo_suite.compiled import compiled_for
 from bbo_suite.core.task import Capacity
 from bbo_suite.parts.pairs import PairDecomposition
 
-from .compiled import compiled
 from .network import IMPOSSIBLE, Pairs
+
+compiled = compiled_for(__file__)
 
 
 class CostTable:

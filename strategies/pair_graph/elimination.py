@@ -14,10 +14,13 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from bbo_suite.compiled import compiled_for
+
 from .bucket_tables import combine
 from .buckets import MOST_FACTORS, MOST_NEAR, Work
-from .compiled import compiled
 from .network import Network
+
+compiled = compiled_for(__file__)
 
 
 @compiled()

@@ -6,9 +6,10 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from bbo_suite.compiled import compiled_for
 from bbo_suite.parts.pairs import PairDecomposition
 
-from .compiled import compiled
+compiled = compiled_for(__file__)
 
 
 class Exploration:

@@ -7,8 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from .network import IMPOSSIBLE, Network, around
+
+compiled = compiled_for(__file__)
 
 
 class Joined(NamedTuple):

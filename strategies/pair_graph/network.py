@@ -7,7 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .compiled import compiled
+from bbo_suite.compiled import compiled_for
+
+compiled = compiled_for(__file__)
+
 
 IMPOSSIBLE = 1e18
 """Stands for an infinite cost, so that sums say how many there are."""

@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from .network import Network
+
+compiled = compiled_for(__file__)
 
 
 class Relaxation:

@@ -10,10 +10,12 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bbo_suite import Space
+from bbo_suite.compiled import compiled_for
 
 from ..mbo.regressors import one_thread
 from ..trees import Trees, trees_of
-from .compiled import compiled
+
+compiled = compiled_for(__file__)
 
 _MOST, _GROWTH = 2000, 1.25
 _FEATURES = 30

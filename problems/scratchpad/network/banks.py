@@ -11,12 +11,13 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from bbo_suite.parts.handles import load
+from bbo_suite.compiled import compiled_for, load
 
-from ..compiled import compiled
 from .arrays import AXES, DIMS
 from .state import STATE
 from .traffic import rounded
+
+compiled = compiled_for(__file__)
 
 
 @compiled(runtime=False, inline=False)

@@ -6,9 +6,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from bbo_suite.parts.handles import load
+from bbo_suite.compiled import compiled_for, load
 
-from ..compiled import compiled
 from .arrays import DIMS
 from .banks import lay, waiting
 from .groups import LONGEST, joins, open_group, serve, stream, tile
@@ -16,6 +15,8 @@ from .memory import buffer, measure, needed
 from .state import STATE
 from .tensors import live, merge, store
 from .traffic import traffic
+
+compiled = compiled_for(__file__)
 
 
 @compiled(runtime=False, inline=False)

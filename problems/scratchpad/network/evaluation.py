@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbo_suite.parts.handles import load, mix
+from bbo_suite.compiled import compiled_for, load, mix
 
-from ..compiled import compiled
 from .arrays import AXES, DIMS
 from .decode import decode
 from .groups import NORMAL, RESIDENT, SLICE
 from .state import STATE
 from .tensors import INPUT, WEIGHT
 from .traffic import traffic, whole
+
+compiled = compiled_for(__file__)
 
 FEATURES = ("operators", "result bytes", "operand bytes", "blocks", "resident operands", "work")
 

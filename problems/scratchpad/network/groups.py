@@ -6,11 +6,12 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from bbo_suite.parts.handles import load
+from bbo_suite.compiled import compiled_for, load
 
-from ..compiled import compiled
 from .arrays import DIMS
 from .state import STATE
+
+compiled = compiled_for(__file__)
 
 LONGEST = 6
 """Most operators of a group."""

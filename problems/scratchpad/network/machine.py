@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bbo_suite.parts.handles import handle
+from bbo_suite.compiled import handle
 
 from .arrays import arrays
 from .graph import Network

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from bbo_suite.parts.handles import load
+from bbo_suite.compiled import compiled_for, load
 
-from ..compiled import compiled
 from .arrays import DIMS
 from .banks import waiting
 from .groups import INSIDE, NORMAL, RESIDENT, SLICE
 from .state import STATE
 from .traffic import rounded, traffic
+
+compiled = compiled_for(__file__)
 
 
 @compiled(runtime=False, inline=False)

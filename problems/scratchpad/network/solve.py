@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbo_suite.parts.handles import load
+from bbo_suite.compiled import compiled_for, load
 
-from ..compiled import compiled
 from .arrays import DIMS, OPERANDS
 from .banks import waiting
 from .groups import NORMAL, SLICE
 from .memory import buffer, slice_size
 from .state import STATE
 from .traffic import traffic
+
+compiled = compiled_for(__file__)
 
 CHOICES = 1 + DIMS + 1 + OPERANDS
 """Length of a solution: bytes, the index of each tile, that of the order, and the level of each operand."""

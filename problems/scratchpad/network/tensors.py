@@ -6,12 +6,13 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from bbo_suite.parts.handles import load
+from bbo_suite.compiled import compiled_for, load
 
-from ..compiled import compiled
 from .arrays import AXES
 from .graph import Role
 from .state import STATE
+
+compiled = compiled_for(__file__)
 
 INPUT, OUTPUT = int(Role.INPUT), int(Role.OUTPUT)
 WEIGHT = int(Role.WEIGHT)

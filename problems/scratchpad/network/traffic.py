@@ -12,11 +12,12 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from bbo_suite.parts.handles import load
+from bbo_suite.compiled import compiled_for, load
 
-from ..compiled import compiled
 from .arrays import AXES, DIMS, Arrays
 from .state import STATE
+
+compiled = compiled_for(__file__)
 
 
 @compiled(runtime=False)

@@ -7,11 +7,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from .arrays import ORDERS, Arrays, Column
 from .group import MOST, Group, gather
 from .latency import key, latency
 from .tile import fit_tile, set_tile, working_set
+
+compiled = compiled_for(__file__)
 
 FEATURES = (
     "operations",

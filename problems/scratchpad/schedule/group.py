@@ -12,9 +12,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from .arrays import Arrays
 from .workload import MOST_INPUTS
+
+compiled = compiled_for(__file__)
 
 MOST = 32
 """Most operations of a group."""

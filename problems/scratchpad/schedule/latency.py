@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from bbo_suite.parts.handles import mix
+from bbo_suite.compiled import compiled_for, mix
 
-from ..compiled import compiled
 from .arrays import Arrays
 from .group import ALL_DEPTH, ALL_TILE, DEPTH_ALL, DEPTH_TILE, TILE, TILE_ALL, TILE_DEPTH, Group
 from .tile import elements, pieces
+
+compiled = compiled_for(__file__)
 
 
 @compiled()

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from .arrays import Arrays, Column
 from .group import ALL_DEPTH, ALL_TILE, DEPTH_ALL, DEPTH_TILE, TILE, TILE_ALL, TILE_DEPTH, Group
+
+compiled = compiled_for(__file__)
 
 
 @compiled(runtime=False)

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bbo_suite.compiled import compiled_for, handle, load, name_of_type
 from bbo_suite.parts.cursor import CHANGE, DESCRIBE, KEY, Cursor, Function
 from bbo_suite.parts.decomposition import Decomposition, Description
-from bbo_suite.parts.handles import handle, load, name_of_type
 
-from ..compiled import COMPILER, compiled
 from ..hardware.kernel_row import KERNEL_WIDTH, Kernel
 from ..hardware.machine import Rate
 from ..layout.arrays import FusionGraph, Node
@@ -25,6 +24,8 @@ from .kernel_timing import describe_kernel, estimated_cycles
 from .kernel_totals import IncomingEdges
 from .state import FusionState
 from .sweep import sweep
+
+compiled = compiled_for(__file__)
 
 FEATURES = (*(column.name.lower() for column in Kernel), "estimate")
 
@@ -54,12 +55,12 @@ class FusionDecomposition(Decomposition):
     def _functions(self) -> tuple[Function, Function, Function]:
         kind = name_of_type(self._arrays)
 
-        @COMPILER.callback(CHANGE)
+        @compiled.callback(CHANGE)
         def set_parameters(address: int, columns: NDArray, values: NDArray, touched: NDArray) -> int:
             proposed, graph, inputs, _, state = load(address, kind)
             return _change(columns, values, proposed, graph, inputs, state, touched)
 
-        @COMPILER.callback(KEY)
+        @compiled.callback(KEY)
         def read_key(address: int, place: int, key: NDArray) -> float:
             _, graph, _, _, state = load(address, kind)
             if state.tally[place, Tally.FUSED] == 0:
@@ -68,7 +69,7 @@ class FusionDecomposition(Decomposition):
             key[0] = row_key(state.kernel)
             return graph.node[place, Node.RUNS]
 
-        @COMPILER.callback(DESCRIBE)
+        @compiled.callback(DESCRIBE)
         def read_features(address: int, place: int, features: NDArray) -> None:
             _, graph, _, paper, state = load(address, kind)
             read_kernel(place, graph, paper, state, features)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from ..hardware.machine import Rate
 from ..layout.arrays import FusionGraph
 from .columns import Counter, Known, Tally
@@ -14,6 +15,8 @@ from .kernel_timing import first_overflow, time_kernels
 from .kernel_totals import IncomingEdges
 from .state import FusionState
 from .sweep import sweep
+
+compiled = compiled_for(__file__)
 
 FEW = 32
 """If more than one column in this many differs, a sweep is about as fast as an update."""

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from ..hlo.opcodes import Kind
 from ..layout.arrays import Edge, FusionGraph
 from .columns import Counter, Member, Span, Tally, Use
@@ -21,6 +22,8 @@ from .notes import is_heavy
 from .queue import clear, is_empty, pop, push
 from .state import LARGEST_KERNEL, MOST_COPIES, FusionState
 from .sweep import join, legal, uses
+
+compiled = compiled_for(__file__)
 
 
 @compiled(runtime=False)

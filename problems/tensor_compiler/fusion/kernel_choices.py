@@ -10,11 +10,14 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from ..graph.graph import ProgramGraph
 from ..hardware.kernel_row import KERNEL_WIDTH, PRODUCT_COLUMNS, Kernel
 from ..hardware.kernel_settings import FLAG_VALUES, OF_PRODUCTS, SLOTS
 from ..hardware.tile_sizes import extent, unit
+
+compiled = compiled_for(__file__)
 
 _COUNTS = np.array([len(values) for values in FLAG_VALUES.values()])
 _VALUES = np.array([[values[min(i, len(values) - 1)] for i in range(4)] for values in FLAG_VALUES.values()])

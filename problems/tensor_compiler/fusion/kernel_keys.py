@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bbo_suite.parts.handles import mix
+from bbo_suite.compiled import compiled_for, mix
 
-from ..compiled import compiled
 from ..layout.arrays import FusionGraph
 from .kernel_choices import effect
 from .kernel_timing import describe_kernel
 from .state import FusionState
+
+compiled = compiled_for(__file__)
 
 
 @compiled()

@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from ..hardware.kernel_row import DEFAULT_FLAGS, PRODUCT_COLUMNS, Kernel
 from ..hardware.tile_choice import choose_tile, shrink_tile
 from ..hardware.timing import kernel_cycles
@@ -16,6 +17,8 @@ from ..layout.arrays import FusionGraph, Node
 from .columns import Counter, Tally
 from .kernel_choices import override
 from .state import FusionState
+
+compiled = compiled_for(__file__)
 
 
 @compiled()

@@ -7,13 +7,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from ..hlo.opcodes import Kind
 from ..layout.arrays import Edge, FusionGraph, Place
 from .columns import Amount, Counter, Member, Span, Tally, Use
 from .notes import add, empty, fresh, is_heavy, note
 from .queue import is_empty, pop, push
 from .state import FusionState
+
+compiled = compiled_for(__file__)
 
 
 class IncomingEdges(NamedTuple):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from ..hardware.kernel_row import PLACES, Kernel
 from ..hlo.opcodes import Kind
 from ..layout.arrays import Edge, Flow, FusionGraph, Node, Place
 from .columns import Amount, Counter, Tally, Use
 from .state import FusionState
+
+compiled = compiled_for(__file__)
 
 
 @compiled(runtime=False)

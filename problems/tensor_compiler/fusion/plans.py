@@ -7,13 +7,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from ..hardware.machine import Rate
 from ..layout.arrays import Costs, FusionGraph, effective_costs
 from .columns import Counter, Known
 from .kernel_timing import time_kernels
 from .state import FusionState
 from .sweep import decide, sweep
+
+compiled = compiled_for(__file__)
 
 _CAUTIOUS, _BOLD = 0.6, np.inf
 _REVISIONS = 8

@@ -7,11 +7,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from ..hardware.kernel_row import DEFAULT_FLAGS, KERNEL_WIDTH, Kernel
 from ..hardware.kernel_settings import SLOTS
 from .columns import Amount, Counter, Known, Member, Span, Tally, Use
 from .queue import Queue, new_queue
+
+compiled = compiled_for(__file__)
 
 LARGEST_KERNEL = 256
 """Most operations in a kernel."""

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from ..hardware.machine import Rate
 from ..hlo.opcodes import Kind
 from ..layout.arrays import Costs, Edge, FusionGraph, Node, Place
 from .columns import Amount, Counter, Known, Member, Span, Tally, Use
 from .notes import add, empty, fresh, is_heavy, note
 from .state import LARGEST_KERNEL, MOST_COPIES, FusionState
+
+compiled = compiled_for(__file__)
 
 
 @compiled()

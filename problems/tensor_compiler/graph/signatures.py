@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from ..hardware.kernel_row import KERNEL_WIDTH, PRODUCT_COLUMNS, Kernel
 from ..hardware.tile_choice import candidate_tiles
 from ..hlo.module import Shape
@@ -17,6 +18,8 @@ from .graph import Tables
 from .layouts import Layout, compact, extents, layouts, padded_bytes
 from .options import is_tuned, options
 from .states import NodeState, states
+
+compiled = compiled_for(__file__)
 
 _ATTRIBUTES = (
     "dimensions",

@@ -5,13 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from .kernel_row import DEFAULT_FLAGS, Kernel
 from .kernel_settings import FLAG_VALUES, OF_PRODUCTS, TILE_SLOTS
 from .machine import Machine, Rate
 from .tile_choice import shrink_tile
 from .tile_sizes import extent, legal_size, unit
 from .timing import kernel_cycles
+
+compiled = compiled_for(__file__)
 
 _MOST = 64
 """The most values of a slot."""

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from .kernel_row import DEFAULT_FLAGS, Flag, Kernel
 from .machine import Machine, Rate
 from .tile_choice import candidate_tiles, choose_tile, shrink_tile
 from .tile_sizes import legal_sizes
 from .timing import kernel_cycles
+
+compiled = compiled_for(__file__)
 
 TILE_SLOTS, FLAG_SLOTS = range(3), range(3, 9)
 SLOTS = ("tile 0", "tile 1", "tile 2", "buffers", "unroll", "prefetch", "order", "partials", "vectors")

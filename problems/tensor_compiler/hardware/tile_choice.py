@@ -6,11 +6,14 @@ import math
 
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from .kernel_row import PLACES, Flag, Kernel, LoopAxis, ProductAxis
 from .machine import Rate
 from .tile_sizes import extent, legal_size, unit
 from .timing import kernel_cycles, staged_bytes
+
+compiled = compiled_for(__file__)
 
 _SMALLEST, _GROWTH = 2.0**17, 2.0  # elements of the tiles of a loop that the compiler tries
 

@@ -7,8 +7,11 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from .kernel_row import Kernel, LoopAxis, ProductAxis
+
+compiled = compiled_for(__file__)
 
 _DEEP = 32.0
 """Taps lie side by side in the depth of the matrix unit if each is at least this deep; otherwise they take turns."""

@@ -11,10 +11,13 @@ import math
 
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from .kernel_row import Flag, Kernel, LoopAxis, ProductAxis
 from .machine import Rate
 from .tile_sizes import extent, matrix_blocks
+
+compiled = compiled_for(__file__)
 
 _PRIME = 200.0  # cycles to set up one more window
 

@@ -8,8 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from ..hlo.opcodes import Kind
+
+compiled = compiled_for(__file__)
 
 
 class Place(IntEnum):

@@ -7,10 +7,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from ..graph.graph import Tables
 from ..hlo.opcodes import Kind
 from .graph_arrays import GraphArrays, GraphEdge, layout_of, wanted_of
+
+compiled = compiled_for(__file__)
 
 _SKIPPED = -1
 

@@ -8,13 +8,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from ..graph.graph import Read, Tables
 from ..graph.states import RELAYOUT, RESTACK
 from ..hlo.opcodes import Kind
 from .arrays import Edge, Flow, FusionGraph, Node, Place
 from .copies import Plan
 from .graph_arrays import GraphArrays, GraphEdge, layout_of
+
+compiled = compiled_for(__file__)
 
 
 class FixedNode(IntEnum):

@@ -9,9 +9,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from ..graph.graph import ProgramGraph, Tables
 from .graph_arrays import GraphArrays, GraphEdge
+
+compiled = compiled_for(__file__)
 
 
 def grouped(

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from ..graph.graph import ProgramGraph, Tables
 from .arrays import Edge, Flow, FusionGraph, Node
 from .copies import Plan, number_nodes
@@ -15,6 +16,8 @@ from .fill import Fixed, fill
 from .graph_arrays import GraphArrays
 from .propagation import Rates, spread
 from .variables import Variables
+
+compiled = compiled_for(__file__)
 
 
 class Source(NamedTuple):

@@ -13,8 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from .variables import Incoming, Shift, VariableEdge, VariableNode, Variables, copy_price
+
+compiled = compiled_for(__file__)
 
 
 class Rates(NamedTuple):

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from ..graph.graph import ProgramGraph
 from ..graph.states import RELAYOUT, RESTACK
 from ..hardware.kernel_row import PRODUCT_COLUMNS
@@ -19,6 +20,8 @@ from ..hardware.machine import Machine, Rate
 from ..hlo.opcodes import Kind
 from .graph_arrays import GraphArrays
 from .groups import grouped, joining
+
+compiled = compiled_for(__file__)
 
 FUSED_SHARE = 0.25
 """An operation that can be fused is assumed to cost this share of its bytes and of the start of a kernel."""

@@ -7,11 +7,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from ..fusion.state import FusionState, new_state
 from ..layout.in_place import Target, new_target
 from ..layout.layout_pass import LayoutPass
 from .places import Numbering, Places, new_numbering
+
+compiled = compiled_for(__file__)
 
 
 class Compiled(NamedTuple):

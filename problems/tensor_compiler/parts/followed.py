@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bbo_suite.compiled import compiled_for, load
 from bbo_suite.parts.cursor import KEY, Cursor, Function
 from bbo_suite.parts.decomposition import Decomposition, Description
-from bbo_suite.parts.handles import load
 
-from ..compiled import COMPILER, compiled
+compiled = compiled_for(__file__)
 
 
 class FollowedDecomposition(Decomposition):
@@ -63,7 +63,7 @@ def _read(describe: Any, handle: int, places: NDArray, features: NDArray) -> Non
 def key_reader(cursor_type: str) -> Function:
     """Return the function that reads the key of a part, of cursors with `keys` and `places` (see `KEY`)."""
 
-    @COMPILER.callback(KEY)
+    @compiled.callback(KEY)
     def _read_key(address: int, place: int, key: NDArray) -> float:
         cursor = load(address, cursor_type)
         key[0] = cursor.keys[place]

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from ..fusion.columns import Counter, Known, Tally
 from ..fusion.decomposition import fuse_again
 from ..fusion.kernel_keys import tuned_key
@@ -18,6 +19,8 @@ from ..layout.in_place import Source, first_nodes, lay_out
 from .compiled_layout import Compiled, same
 from .followed import report
 from .places import Places, number_places
+
+compiled = compiled_for(__file__)
 
 TILES, FLAGS = len(TILE_SLOTS), len(FLAG_SLOTS)
 

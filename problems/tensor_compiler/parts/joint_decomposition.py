@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from bbo_suite.compiled import compiled_for, handle, load, name_of_type
 from bbo_suite.parts.cursor import CHANGE, DESCRIBE, Cursor, Function
-from bbo_suite.parts.handles import handle, load, name_of_type
 
-from ..compiled import COMPILER
 from ..fusion.columns import Counter
 from ..fusion.kernel_totals import new_inputs
 from ..hardware.machine import Machine, Rate
@@ -19,6 +18,8 @@ from .followed import FollowedDecomposition, key_reader, report, reported
 from .joint_candidate import Candidate, Side, compare, fuse, key_of, lay_out_again, set_columns, take_settings
 from .places import places_of
 from .tuned_kernel import FEATURES, read_tuned_kernel
+
+compiled = compiled_for(__file__)
 
 
 class JointDecomposition(FollowedDecomposition):
@@ -68,7 +69,7 @@ class JointDecomposition(FollowedDecomposition):
 def _functions(cursor_type: str, side_type: str) -> tuple[Function, Function, Function]:
     """Return the functions of a cursor."""
 
-    @COMPILER.callback(CHANGE)
+    @compiled.callback(CHANGE)
     def _set_parameters(address: int, columns: NDArray, values: NDArray, touched: NDArray) -> int:
         cursor, count = load(address, cursor_type), 0
         now, before = load(cursor.handles[0], side_type), load(cursor.handles[1], side_type)
@@ -87,7 +88,7 @@ def _functions(cursor_type: str, side_type: str) -> tuple[Function, Function, Fu
             count = report(place, key_of(place, cursor, now.made), cursor.keys, touched, count)
         return reported(count, touched)
 
-    @COMPILER.callback(DESCRIBE)
+    @compiled.callback(DESCRIBE)
     def _read_features(address: int, place: int, features: NDArray) -> None:
         cursor = load(address, cursor_type)
         made = load(cursor.handles[0], side_type).made

@@ -7,10 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbo_suite.compiled import compiled_for, handle, load, name_of_type
 from bbo_suite.parts.cursor import CHANGE, DESCRIBE, Cursor, Function
-from bbo_suite.parts.handles import handle, load, name_of_type
 
-from ..compiled import COMPILER, compiled
 from ..fusion.columns import Tally
 from ..fusion.decomposition import FEATURES, read_kernel
 from ..fusion.kernel_keys import row_key
@@ -23,6 +22,8 @@ from ..layout.layout_pass import LayoutPass
 from .compiled_layout import Compiled, new_compiled, same
 from .followed import FollowedDecomposition, key_reader, report, reported
 from .places import Places, number_places, places_of
+
+compiled = compiled_for(__file__)
 
 
 class _Cursor(NamedTuple):
@@ -80,7 +81,7 @@ class LayoutDecomposition(FollowedDecomposition):
 def _functions(cursor_type: str, compiled_type: str) -> tuple[Function, Function, Function]:
     """Return the functions of a cursor."""
 
-    @COMPILER.callback(CHANGE)
+    @compiled.callback(CHANGE)
     def _set_parameters(address: int, columns: NDArray, values: NDArray, touched: NDArray) -> int:
         cursor = load(address, cursor_type)
         for i in range(len(columns)):
@@ -93,7 +94,7 @@ def _functions(cursor_type: str, compiled_type: str) -> tuple[Function, Function
             _compile(cursor.layouts, cursor.source, cursor.plans, cursor.paper, cursor.places, before)
         return reported(_compare(before, cursor.keys, touched), touched)
 
-    @COMPILER.callback(DESCRIBE)
+    @compiled.callback(DESCRIBE)
     def _read_features(address: int, place: int, features: NDArray) -> None:
         cursor = load(address, cursor_type)
         now = load(cursor.handles[0], compiled_type)

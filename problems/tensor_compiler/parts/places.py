@@ -7,9 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from ..graph.graph import ProgramGraph
 from ..layout.copies import Plan
+
+compiled = compiled_for(__file__)
 
 
 class Places(NamedTuple):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from bbo_suite.compiled import compiled_for
+
 from ..fusion.kernel_choices import override
 from ..fusion.kernel_timing import estimated_cycles
 from ..fusion.state import FusionState
@@ -14,6 +15,8 @@ from ..hardware.kernel_settings import FLAG_SLOTS, SLOTS, TILE_SLOTS
 from ..hardware.machine import Rate
 from ..hardware.timing import kernel_cycles
 from ..layout.arrays import FusionGraph
+
+compiled = compiled_for(__file__)
 
 FEATURES = (*(column.name.lower() for column in Kernel), *SLOTS, "fits", "estimate")
 _TILES, _FLAGS = len(TILE_SLOTS), len(FLAG_SLOTS)

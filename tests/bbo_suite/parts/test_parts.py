@@ -8,10 +8,10 @@ import pytest
 
 import bbo_suite
 from bbo_suite import Evaluations, Parts, Problem, Space, Structure, UserError
+from bbo_suite.compiled import mix
 from bbo_suite.conformance.kit import problem_rules
 from bbo_suite.core.evaluation import evaluate
 from bbo_suite.parts.decomposition import Description
-from bbo_suite.parts.handles import mix
 from bbo_suite.parts.parts import concatenated
 from bbo_suite.parts.table import TableDecomposition
 

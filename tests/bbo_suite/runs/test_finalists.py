@@ -9,9 +9,9 @@ from bbo_suite import Evaluations, UserError
 from bbo_suite.runs.finalists import MEASUREMENTS, MOST
 from bbo_suite.store.folders import END, REMEASURED
 from bbo_suite.store.remeasured import ROUNDS, Pair, finalists, is_remeasured
+from bbo_suite.store.results import summarise
 from bbo_suite.store.rows import read_rows
 from bbo_suite.store.stored_run import open_run
-from bbo_suite.store.summary import summarise
 
 
 class Noisy(Toy):

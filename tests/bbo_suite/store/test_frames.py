@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from bbo_suite import Status, Study, UserError, load
 from bbo_suite.store import fast_rows
 from bbo_suite.store.fast_rows import pieces, rows
+from bbo_suite.store.results import summarise
 from bbo_suite.store.rows import HEADER, Row, read_rows
-from bbo_suite.store.summary import summarise
 
 ROWS = st.lists(
     st.builds(

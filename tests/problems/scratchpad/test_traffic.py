@@ -13,7 +13,7 @@ from bbo_problems.scratchpad.network.graph import Network, Role
 from bbo_problems.scratchpad.network.space import columns
 from bbo_problems.scratchpad.network.state import State, new_plan
 from bbo_problems.scratchpad.network.traffic import traffic
-from bbo_suite.parts.handles import handle
+from bbo_suite.compiled import handle
 
 
 class Loops(NamedTuple):

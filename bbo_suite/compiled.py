@@ -1,0 +1,202 @@
+"""Functions compiled by Numba: our settings, a cache that is renewed when any source changes, and handles of arrays.
+
+A module that has compiled functions begins with `compiled = compiled_for(__file__)`; `@compiled()` then compiles a
+function, and `@compiled.callback(signature)` one that other compiled code calls by its address. A handle is the address
+of a tuple of arrays, by which a compiled function with a plain signature finds its data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import cfunc, njit, typeof, types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from .files.cache import cache_folder
+
+_CONFIG: Any = numba.config
+_KEPT = 8
+"""Folders of compiled code that stay: those of the sources in use, and of a few others, such as other versions."""
+_ENGINE = Path(__file__), Path(__file__).parent / "parts"
+"""The sources of the engine's own compiled functions, which those of all families call."""
+
+
+def compiled_for(file: str) -> Compiler:
+    """Return the compiler of a module's functions, whose code is renewed when any source of its family changes.
+
+    Args:
+      file: the module's `__file__`.
+    """
+    return _compiler(family_of(Path(file)))
+
+
+def family_of(file: Path) -> Path:
+    """Return the folder of the family that a module belongs to: the one directly in the outermost package.
+
+    A module that is itself directly in the outermost package, or in none, is a family of its own.
+    """
+    while (file.parent.parent / "__init__.py").exists():
+        file = file.parent
+    return file
+
+
+def sources_hash(*places: Path) -> str:
+    """Return a hash of some Python files, and of all that are in some folders, subfolders included.
+
+    Numba checks only the file in which a function is defined, and would miss a change of what the function calls.
+    """
+    paths = [path for place in places for path in ([place] if place.is_file() else sorted(place.rglob("*.py")))]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:12]
+
+
+def prepare_folder(parent: Path, name: str) -> Path | None:
+    """Return the folder `compiled-<name>` after making it, or None if it cannot be made.
+
+    Of such folders in `parent` only those that were used last are kept.
+    """
+    folder = parent / f"compiled-{name}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        os.utime(folder)
+        by_use = sorted(parent.glob("compiled-*"), key=lambda path: path.stat().st_mtime)
+    except OSError:  # it is not writable, or another process removes a folder just now
+        return folder if os.access(folder, os.W_OK) else None
+    for old in by_use[:-_KEPT]:
+        shutil.rmtree(old, ignore_errors=True)
+    return folder
+
+
+class Compiler:
+    """Compiles functions of one family and keeps the code in the user's cache folder, or in $NUMBA_CACHE_DIR.
+
+    Args:
+      sources: the files and folders that the compiled code depends on.
+
+    Attributes:
+      folder: where the code is kept; None if there is no folder that can be written.
+    """
+
+    def __init__(self, *sources: Path) -> None:
+        self.folder = prepare_folder(Path(_CONFIG.CACHE_DIR or cache_folder()), sources_hash(*sources))
+
+    def __call__(self, runtime: bool = True, inline: bool = True) -> Callable[[Callable[..., Any]], Any]:
+        """Return a decorator for functions that Python and compiled code call.
+
+        Args:
+          runtime: False for code that allocates nothing. References to arrays are then not counted, which took a third
+            of the time of the hot loops, and the code is inlined, since passing the arrays of a graph took another
+            fifth.
+          inline: False for large functions that take handles, not arrays; each is then compiled once only.
+        """
+        settings: dict[str, Any] = {"nogil": True, "_nrt": runtime, "forceinline": inline and not runtime}
+        return lambda function: self._compiled(njit, settings, function)
+
+    def callback(self, signature: Any) -> Callable[[Callable[..., Any]], Any]:  # noqa: ANN401 - numba has no types
+        """Return a decorator for functions that compiled code calls by their address; they must not allocate."""
+        return lambda function: self._compiled(lambda **settings: cfunc(signature, **settings), {}, function)
+
+    def _compiled(self, decorator: Any, settings: dict[str, Any], function: Callable[..., Any]) -> Any:  # noqa: ANN401
+        with self._cache():
+            return decorator(cache=self.folder is not None, error_model="numpy", **settings)(function)
+
+    @contextmanager
+    def _cache(self) -> Iterator[None]:
+        before = _CONFIG.CACHE_DIR
+        _CONFIG.CACHE_DIR = str(self.folder or before)
+        try:
+            yield
+        finally:
+            _CONFIG.CACHE_DIR = before
+
+
+@cache
+def _compiler(family: Path) -> Compiler:
+    return Compiler(*_ENGINE) if family in _ENGINE else Compiler(family, *_ENGINE)
+
+
+_intrinsic: Any = intrinsic
+_njit: Any = njit
+_TYPES: dict[str, Any] = {}
+compiled = compiled_for(__file__)
+_uncached = _njit(_nrt=False)  # a cache would name the classes of the problems' tuples, which may be gone later
+
+
+def handle(value: tuple[Any, ...]) -> NDArray[np.uint8]:
+    """Return memory that holds a tuple of arrays as compiled code lays it out; its address is the handle.
+
+    The arrays must live as long as the handle is used.
+    """
+    memory = np.zeros(_size(value), np.uint8)
+    _write(memory.ctypes.data, value)
+    return memory
+
+
+def name_of_type(value: tuple[Any, ...]) -> str:
+    """Return a name of a tuple's numba type for `load`.
+
+    A compiled function that is made within another keeps what it takes from there as part of the name of its code in
+    the cache. Types change that name, since numba numbers them as they come; their own names do not.
+    """
+    kind = typeof(value)
+    _TYPES[kind.name] = kind
+    return kind.name
+
+
+@_intrinsic(prefer_literal=True)
+def load(context: Any, address: Any, kind: Any) -> Any:  # noqa: ANN401 - numba's own types
+    """Return the tuple of a handle; `kind` is its numba type or a name of it. For code that counts no references."""
+    value = _TYPES[kind.literal_value] if isinstance(kind, types.StringLiteral) else kind.instance_type
+
+    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
+        return builder.load(builder.inttoptr(arguments[0], target.get_value_type(value).as_pointer()))
+
+    return value(types.int64, kind), generate
+
+
+@_intrinsic
+def _size_of(context: Any, value: Any) -> Any:  # noqa: ANN401
+    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
+        return ir.Constant(ir.IntType(64), target.get_abi_sizeof(target.get_value_type(value)))
+
+    return types.int64(value), generate
+
+
+@_intrinsic
+def _store(context: Any, address: Any, value: Any) -> Any:  # noqa: ANN401
+    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
+        builder.store(arguments[1], builder.inttoptr(arguments[0], target.get_value_type(value).as_pointer()))
+        return target.get_dummy_value()
+
+    return types.void(types.int64, value), generate
+
+
+@_uncached
+def _size(value: Any) -> int:  # noqa: ANN401
+    return _size_of(value)
+
+
+@_uncached
+def _write(address: int, value: Any) -> None:  # noqa: ANN401
+    _store(address, value)
+
+
+@compiled(runtime=False)
+def mix(key: np.uint64, number: np.uint64) -> np.uint64:
+    """Return a hash of a hash and one more number (a step of MurmurHash3 with 64 bits, and its last steps)."""
+    scrambled = number * np.uint64(0x87C37B91114253D5)
+    scrambled = (scrambled << np.uint64(31)) | (scrambled >> np.uint64(33))
+    mixed = (key ^ (scrambled * np.uint64(0x4CF5AD432745937F))) + np.uint64(0x52DCE729)
+    mixed = (mixed ^ (mixed >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
+    mixed = (mixed ^ (mixed >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
+    return mixed ^ (mixed >> np.uint64(33))

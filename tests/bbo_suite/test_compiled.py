@@ -1,0 +1,60 @@
+import os
+from pathlib import Path
+
+import numba
+
+import bbo_problems.tensor_compiler.layout.groups as compiled_module
+import bbo_suite
+from bbo_suite.compiled import Compiler, family_of, prepare_folder, sources_hash
+
+ENGINE = Path(bbo_suite.__file__).parent
+
+
+def test_an_edit_in_a_subfolder_changes_the_folder(tmp_path):
+    source = tmp_path / "package" / "room" / "code.py"
+    source.parent.mkdir(parents=True)
+    source.write_text("VALUE = 1\n")
+    before = sources_hash(tmp_path / "package")
+    assert sources_hash(tmp_path / "package") == before == sources_hash(source)
+    source.write_text("VALUE = 2\n")
+    assert sources_hash(tmp_path / "package") != before
+
+
+def test_a_family_is_the_folder_in_the_outermost_package(tmp_path):
+    deep = tmp_path / "outermost" / "family" / "room" / "code.py"
+    for folder in deep.parents[:3]:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "__init__.py").touch()
+    assert family_of(deep) == tmp_path / "outermost" / "family"
+    for alone in (tmp_path / "outermost" / "code.py", tmp_path / "plugin.py"):
+        assert family_of(alone) == alone
+
+
+def test_the_folder_in_use_is_that_of_all_sources_of_the_family_and_of_the_engine():
+    family = Path(compiled_module.__file__).parents[1]
+    folder = compiled_module.compiled.folder
+    assert family.name == "tensor_compiler" and family not in folder.parents
+    assert folder.name == f"compiled-{sources_hash(family, ENGINE / 'compiled.py', ENGINE / 'parts')}"
+
+
+def test_only_the_folders_used_last_are_kept(tmp_path):
+    for number in range(20):
+        folder = prepare_folder(tmp_path, str(number))
+        (folder / "code.nbi").write_bytes(b"")
+        os.utime(folder, (number, number))
+    prepare_folder(tmp_path, "0")
+    assert {path.name for path in tmp_path.iterdir()} == {f"compiled-{i}" for i in (0, *range(13, 20))}
+
+
+def test_a_folder_that_cannot_be_made_turns_the_cache_off(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    assert prepare_folder(tmp_path / "file", "0") is None
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "file"))
+    compiler = Compiler(tmp_path)
+    assert compiler.folder is None and compiler()(lambda x: 2 * x)(3) == 6
+
+
+def test_the_folder_is_used_for_the_family_only(tmp_path):
+    compiler, before = Compiler(tmp_path), numba.config.CACHE_DIR
+    compiler()(sources_hash)
+    assert before == numba.config.CACHE_DIR
