@@ -123,10 +123,10 @@ def _drawn(
 
 
 def _lesson(problem: Problem, strategy: type[Strategy]) -> Lesson:
-    def told(configs: NDArray, with_parts: bool = False) -> Evaluations:
+    def evaluated(configs: NDArray, with_parts: bool = False) -> Evaluations:
         return evaluate(problem, problem.space.check(configs), with_parts)
 
     with error_boundary(f"problem {problem.id}", "structure"):
         task = problem.task(True, uses_parts=strategy.uses_parts)
-    parts = partial(told, with_parts=True) if strategy.uses_parts else None
-    return Lesson(task, default_value(problem), lambda configs: told(configs).values, parts)
+    parts = partial(evaluated, with_parts=True) if strategy.uses_parts else None
+    return Lesson(task, default_value(problem), lambda configs: evaluated(configs).values, parts)

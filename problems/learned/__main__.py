@@ -61,7 +61,7 @@ def data_xla_tpu(
     """Write a data set of the real XLA:TPU compiler's kernels with its own estimates; compilations are cached.
 
     Variants of a program have random barriers and random flags of fusion. The file holds what the compiler said, so
-    keep it to yourself.
+    do not publish it.
     """
     from ..tensor_compiler.calibration.worker import TOPOLOGIES
     from .dataset import save

@@ -47,7 +47,7 @@ class Settings:
     seconds: NDArray[np.float64]
 
     def take(self, kernels: NDArray[np.int64]) -> Self:
-        """Return those of some kernels, in a given order."""
+        """Return those of some kernels, in that order."""
         counts = np.diff(self.starts)[kernels]
         starts = np.concatenate([[0], np.cumsum(counts)])
         places = np.repeat(self.starts[kernels] - starts[:-1], counts) + np.arange(starts[-1])
@@ -98,7 +98,7 @@ class Kernels:
         return self.tiles if kind == "tiles" else self.flags
 
     def take(self, kernels: NDArray[np.int64]) -> Self:
-        """Return some of the kernels, in a given order."""
+        """Return some of the kernels, in that order."""
         columns = ("program", "rows", "chosen", "estimates", "seconds")
         parts: dict[str, Any] = {name: getattr(self, name)[kernels] for name in columns}
         parts |= {name: getattr(self, name).take(kernels) for name in ("graphs", "tiles", "flags")}

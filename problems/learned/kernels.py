@@ -71,7 +71,7 @@ class KernelGraphs:
         return len(self.node_starts) - 1
 
     def take(self, kernels: NDArray[np.int64]) -> Self:
-        """Return some of the kernels, in a given order."""
+        """Return some of the kernels, in that order."""
         node_starts, nodes = _rows(self.node_starts, kernels)
         edge_starts, edges = _rows(self.edge_starts, kernels)
         return type(self)(node_starts, self.opcodes[nodes], self.nodes[nodes], edge_starts, self.edges[edges])

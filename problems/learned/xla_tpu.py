@@ -51,22 +51,22 @@ class Report:
 
     Attributes:
       compiled, failed: compilations.
-      met: kernels with an estimate, repeated ones included.
+      found: kernels with an estimate, repeated ones included.
       large: those that were left out because they have more operations and operands than the networks take.
       contradicted: repetitions whose estimate is not that of the first, by more than `_NOISE`.
     """
 
     compiled: int = 0
     failed: int = 0
-    met: int = 0
+    found: int = 0
     large: int = 0
     contradicted: int = 0
 
     def __str__(self) -> str:
         """Return one line."""
         return (
-            f"{self.compiled:,} compilations, {self.failed:,} failed; {self.met:,} kernels met, of them {self.large:,}"
-            f" too large and {self.contradicted:,} with another estimate than an equal one"
+            f"{self.compiled:,} compilations, {self.failed:,} failed; {self.found:,} kernels found, of them"
+            f" {self.large:,} too large and {self.contradicted:,} with another estimate than an equal one"
         )
 
 
@@ -97,7 +97,7 @@ def generate(
     rows, cycles = list[NDArray[np.float64]](), list[float]()
     for number, name in enumerate(programs):
         before = len(rows)
-        for kernel in _met(name, variants, machine, text, report):
+        for kernel in _kernels(name, variants, machine, text, report):
             graph, (numbers, _) = graph_of(kernel), row(kernel)
             if graph.node_starts[-1] > MOST_NODES:
                 report.large += 1
@@ -117,7 +117,7 @@ def generate(
     return _data(machine, programs, owners, KernelGraphs.joined(graphs), np.array(rows), np.array(cycles)), report
 
 
-def _met(
+def _kernels(
     name: str, variants: int, machine: str, text: Callable[[str, str], str], report: Report
 ) -> Iterator[ScheduledKernel]:
     """Yield the kernels of a program's variants; if the program itself takes too long, so would its variants."""
@@ -132,7 +132,7 @@ def _met(
         report.compiled += 1
         for kernel in kernels(scheduled):
             if kernel.cycles > PLACEHOLDER * kernel.steps:
-                report.met += 1
+                report.found += 1
                 yield kernel
 
 

@@ -147,8 +147,8 @@ def imitate(
     ]
 
     def policy(observation: NDArray[np.float32]) -> NDArray[np.float64]:
-        given = jnp.clip((np.log1p(observation) - middle) / scale, -5, 5)
-        return np.asarray(_mixed(networks, given), np.float64)
+        x = jnp.clip((np.log1p(observation) - middle) / scale, -5, 5)
+        return np.asarray(_mixed(networks, x), np.float64)
 
     return policy
 

@@ -19,7 +19,7 @@ from .policy import GraphInputs, Numbers, Policy
 from .proposals import Proposals
 
 _SLACK = 32
-_ENTRIES = 8  # room for this many values per proposal; doubled until all fit
+_ENTRIES = 8  # entries of each proposal at first; doubled until all fit
 _BAD = 0.3  # reward of a loss of the usual size, negated: most changes lose, and finding those that gain matters more
 _LEAST = 5e-324  # a cost of 0 counts as the smallest number above it
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bbo_suite import Kind, Moves, Space, Task
 
 VALUES = 64
-"""The number of values of a parameter that are told apart; see `ParameterValues`."""
+"""The number of values of a parameter that are distinguished; see `ParameterValues`."""
 FACTS = 4
 """Numbers that describe a proposal as a whole; see `Proposals`."""
 _TOLERANCE = 2.0  # a group ends where preferences are this far below those of its first parameter

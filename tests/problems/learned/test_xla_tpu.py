@@ -60,7 +60,7 @@ def test_equal_kernels_count_once_and_contradictions_are_counted(tmp_path):
 
     data, report = generate(["gpt2~0", "rnn~0", "bert~0"], 2, "v5e", text, lambda name, count: None)
     assert len(data) == 2 and data.program.tolist() == [0, 0]
-    assert (report.compiled, report.failed, report.met, report.contradicted) == (3, 2, 6, 1)
+    assert (report.compiled, report.failed, report.found, report.contradicted) == (3, 2, 6, 1)
     assert (data.seconds * 1.5e9).round(-1).tolist() == pytest.approx([5000, 4000], rel=0.1)
     save(data, tmp_path / "data.npz")
     assert np.array_equal(load(tmp_path / "data.npz").seconds, data.seconds)
