@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+from bbo_strategies.annealing import Annealing
 from bbo_strategies.archive import Archive
 from bbo_strategies.published.best_found import BestFound
 from bbo_strategies.published.block_search import PetOptions, _blocks
@@ -106,10 +107,10 @@ def test_representatives_are_one_of_each_cluster():
     assert len(representatives(np.repeat(rows[:1], 9, axis=0), space, 9, 8, 2.5, 0)[0]) == 1
 
 
-def test_the_member_of_a_sampler_hears_of_all_that_it_proposed():
-    searches = start(strategy("chameleon-sampling"), Space(np.full(40, 2)), 200, member="annealing")
+def test_the_member_of_a_sampler_learns_a_cost_of_all_that_it_proposed(monkeypatch):
     told = []
-    searches._member.tell = lambda configs, values: told.append((len(configs), len(values)))
+    monkeypatch.setattr(Annealing, "tell", lambda _, configs, values: told.append((len(configs), len(values))))
+    searches = start(strategy("chameleon-sampling"), Space(np.full(40, 2)), 200, member="annealing")
     rows = searches.ask(8)
     searches.tell(rows, uneven(rows))
     assert 1 < len(rows) <= 8
