@@ -136,7 +136,7 @@ def test_a_compiler_that_dies_ends_the_episode_takes_back_its_reward_and_the_nex
         raise UserError("the process died of SIGABRT")
 
     with monkeypatch.context() as patched:
-        patched.setattr(LiveProblem, "ask", dying)
+        patched.setattr(LiveProblem, "query", dying)
         observation, reward, ended, _, info = act(env, "cse")
     assert gained > 0 and reward == pytest.approx(-gained) and ended and "SIGABRT" in info["failure"]
     assert observation in env.observation_space and np.isfinite(reward)
