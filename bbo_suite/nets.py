@@ -1,16 +1,25 @@
-"""Networks: layers, padding, compilation for one thread, and parameters as arrays of a file. Importing it loads JAX."""
+"""Networks: layers, padding, compilation for one thread, and parameters as arrays of a file.
+
+Importing this loads JAX and configures it, see `_configure`.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental.compilation_cache import compilation_cache
 from jaxtyping import Array
+from llvmlite import binding
 from numpy.typing import NDArray
+
+from .files.cache import cache_folder
 
 ONE_THREAD = {"xla_cpu_multi_thread_eigen": False}
 """With several threads sums are split differently on other machines, and a run would not repeat exactly."""
@@ -22,6 +31,36 @@ SEGMENT = 128
 """The number of places of a segment of `SegmentedAttention`."""
 _HEADS = 4
 _HIDDEN = 2  # width of a feed-forward layer, in widths of the embedding
+
+
+def _configure() -> None:
+    """Keep JAX on the CPU and its compiled code in the user's cache folder; the user's own settings take precedence.
+
+    JAX would reserve an accelerator, on which runs do not repeat exactly. Compiling the network takes up to a minute,
+    loading it a second.
+    """
+    if not jax.config.jax_platforms:  # type: ignore[attr-defined]
+        jax.config.update("jax_platforms", "cpu")
+    if not jax.config.jax_compilation_cache_dir and (folder := _writable_cache()):  # type: ignore[attr-defined]
+        jax.config.update("jax_compilation_cache_dir", str(folder))
+        compilation_cache.reset_cache()  # otherwise JAX uses no cache if it has compiled anything before
+
+
+def _writable_cache() -> Path | None:
+    """Return a folder for code compiled for this processor, or None if it cannot be made.
+
+    Code that was compiled for other instruction sets may crash, and its results differ in the last digits.
+    """
+    processor = f"{binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}"
+    folder = cache_folder(f"jax-{hashlib.sha256(processor.encode()).hexdigest()[:12]}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder
+
+
+_configure()
 
 
 def jit(function: Callable[..., Result], **options: Any) -> Callable[..., Result]:  # noqa: ANN401 - those of `jax.jit`

@@ -12,7 +12,6 @@ import typer
 
 from bbo_suite.errors import UserError
 from bbo_suite.files.pinned import content
-from bbo_suite.jax_settings import configure_jax
 
 from ..tensor_compiler.hardware.machine import DEFAULT_MACHINE
 
@@ -90,7 +89,6 @@ def train(
     seed: Seed = 0,
 ) -> None:
     """Train the three models of kernels on a data set."""
-    configure_jax()
     from .dataset import load
     from .model import save
     from .network import REDUCTIONS
@@ -109,7 +107,6 @@ def train(
 @app.command()
 def evaluate(model: Model, data: Data) -> None:
     """Print how well a model predicts the kernels of programs that it was not trained on, beside the compiler's own."""
-    configure_jax()
     from .dataset import load
     from .model import load as load_model
     from .report import lines

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from bbo_suite import UserError
 from bbo_suite.files.pinned import content
-from bbo_suite.jax_settings import configure_jax
 
 from ..tensor_compiler.hardware.kernel_settings import FLAG_SLOTS, compile_kernels, seconds_of_kernels
 from ..tensor_compiler.hardware.machine import Machine
@@ -29,7 +28,6 @@ def read_model(name: str, program: str, machine: str) -> CostModel:
     Raises:
       UserError: the file cannot be read or is no model, or the model was trained on the program or for another machine.
     """
-    configure_jax()
     try:
         path, data = content(str(SHIPPED) if name == "learned" else name)
     except UserError as error:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from bbo_suite import Kind, Space, Strategy, Task, UserError, option
 from bbo_suite.files.pinned import PinnedFile, content
-from bbo_suite.jax_settings import configure_jax
 
 if TYPE_CHECKING:  # JAX takes a second to import: only a run pays for it
     from bbo_suite.pretraining import Lesson, Progress
@@ -62,7 +61,6 @@ class OneShot(Strategy):
 
     def __init__(self, task: Task, budget: int, rng: Generator, options: OneShotOptions) -> None:
         super().__init__(task, budget, rng, options)
-        configure_jax()
         self._ranked = self._search(_model(task, options))
         self._next = 0
 
@@ -122,7 +120,6 @@ class OneShot(Strategy):
         progress: Progress,
     ) -> None:
         """Train a predictor on tasks of one family and write it to `out`."""
-        configure_jax()
         from .predictor import save
         from .training import collect, common_names, extended, train
 

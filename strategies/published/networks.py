@@ -12,7 +12,6 @@ import optax
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite.jax_settings import configure_jax
 from bbo_suite.nets import Weights, clipped_objective, jit, new_weights, perceptron
 
 _PPO_BATCH, _PPO_HIDDEN = 32, (64, 64)
@@ -44,7 +43,6 @@ class Ppo:
     """
 
     def __init__(self, width: int, parameters: int, settings: Any, seed: int) -> None:  # noqa: ANN401 - `Settings`
-        configure_jax()
         policy = new_weights((width, *_PPO_HIDDEN, _ACTIONS * parameters), seed)
         self._networks = policy, new_weights((width, *_PPO_HIDDEN, 1), seed + 1)
         self._settings, self._memory = settings, optax.adam(settings.rate).init(self._networks)
@@ -153,7 +151,6 @@ class QNetwork:
     """
 
     def __init__(self, width: int, actions: int, rate: float, discount: float, seed: int) -> None:
-        configure_jax()
         self._weights = new_weights((width, *_HIDDEN, actions), seed)
         self._rate, self._discount = rate, discount
 

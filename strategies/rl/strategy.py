@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from bbo_suite import Moves, Strategy, Task, UserError, option
 from bbo_suite.files.pinned import PinnedFile, content
-from bbo_suite.jax_settings import configure_jax
 
 from ..annealing import Annealing, AnnealingOptions
 from ..mutation import AdaptiveMutation
@@ -74,7 +73,6 @@ class ReinforcementLearning(Strategy):
 
     def __init__(self, task: Task, budget: int, rng: Generator, options: ReinforcementOptions) -> None:
         super().__init__(task, budget, rng, options)
-        configure_jax()
         moves = Moves(task.space)
         self._agent, neighbours = None, None
         if len(moves.movable):
@@ -129,7 +127,6 @@ class ReinforcementLearning(Strategy):
             raise UserError("rl learns a new policy from all problems at once; pretrain it without pretrained")
         if budget < 2 * len(lessons):
             raise UserError(f"rl needs 2 evaluations or more of each problem; raise --budget to {2 * len(lessons)}")
-        configure_jax()
         from .imitation import demonstrate, imitate
         from .policy import PRETRAINED_BOUND, Names, random_policy, save
 

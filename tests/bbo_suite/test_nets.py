@@ -1,6 +1,9 @@
 """Layers against their definitions, padding, and parameters that come from a file."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import equinox as eqx
@@ -13,7 +16,6 @@ import bbo_problems.learned
 import bbo_problems.pass_order
 import bbo_strategies
 from bbo_suite import nets
-from bbo_suite.jax_settings import configure_jax
 from bbo_suite.nets import (
     SEGMENT,
     MaxSage,
@@ -26,7 +28,6 @@ from bbo_suite.nets import (
     with_parameters,
 )
 
-configure_jax()
 KEY, WIDTH = jax.random.key(0), 16
 RNG = np.random.default_rng(0)
 
@@ -130,3 +131,16 @@ def test_parameters_of_another_model_are_refused(layer, shape, damage):
     arrays = {name: array for name, array in (parameters(layer) | damage).items() if array is not None}
     with pytest.raises(ValueError, match="array"):
         with_parameters(shape, arrays)
+
+
+def test_compiled_code_is_in_the_cache_of_the_user(tmp_path):
+    code = "import jax\nimport bbo_suite.nets\nprint(jax.config.jax_compilation_cache_dir, jax.config.jax_platforms)"
+
+    def settings(**more):
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("JAX_")}
+        own = environment | {"XDG_CACHE_HOME": str(tmp_path), **more}
+        return subprocess.run([sys.executable, "-c", code], env=own, capture_output=True, text=True).stdout.split()
+
+    folder, platform = settings()
+    assert Path(folder).is_dir() and Path(folder).is_relative_to(tmp_path / "bbo_suite") and platform == "cpu"
+    assert settings(JAX_COMPILATION_CACHE_DIR="/elsewhere")[0] == "/elsewhere"

@@ -32,7 +32,6 @@ from bbo_problems.tensor_compiler.layout.layout_pass import LayoutPass
 from bbo_problems.tensor_compiler.tasks.programs import program
 from bbo_suite.core.evaluation import default_value, evaluate
 from bbo_suite.core.task import Screen
-from bbo_suite.jax_settings import configure_jax
 from bbo_suite.registry import Registry
 
 HERE = Path(__file__).parent
@@ -44,7 +43,6 @@ CANDIDATES, KEEP, SEEDS, BUDGETS = 1000, 30, range(2), (1, 10, 30)
 
 def main(path: str) -> None:
     """Write a row for each way, task and seed."""
-    configure_jax()
     every = dataset.load(Path(path))
     data = every.of(set(every.programs) - set(VALIDATION))
     data = data.take(np.sort(np.random.default_rng(0).permutation(len(data))[:KERNELS]))

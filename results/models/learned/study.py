@@ -22,7 +22,6 @@ from bbo_problems.learned.model import load
 from bbo_problems.learned.network import REDUCTIONS
 from bbo_problems.learned.report import boosted, check_unseen, errors, network_of
 from bbo_problems.learned.training import GRAPH, RELATIVE, Recipe, scored, train
-from bbo_suite.jax_settings import configure_jax
 
 HERE = Path(__file__).parent
 SEED = {
@@ -45,7 +44,6 @@ def main(what: str, folder: Path = HERE) -> None:
     """Write one of the tables, or the figure of the first."""
     if what == "figure":
         return figure(pd.read_csv(HERE / "tables.csv"))
-    configure_jax()
     rows: list[dict[str, object]] = []
     for row in {"tables": tables, "ablation": ablation}[what](folder):
         rows.append(row)

@@ -13,7 +13,6 @@ from bbo_problems.learned.xla_tpu import ON_CHIP, compiler, generate, graph_of
 from bbo_problems.learned.xla_tpu_programs import FLAGS, SIZES, names, program, variant
 from bbo_problems.tensor_compiler.calibration.kernels import kernels
 from bbo_suite import UserError
-from bbo_suite.jax_settings import configure_jax
 
 LIBTPU = importlib.util.find_spec("libtpu") is not None
 
@@ -103,5 +102,4 @@ def test_the_compiler_gives_kernels(tmp_path, monkeypatch):
     data, report = generate(["normalise~0"], 2, "v5e", real.text, lambda name, count: None)
     real.close()
     assert report.compiled == 2 and len(data) > 2 and (data.seconds > 0).all()
-    configure_jax()
     assert train(data, Recipe(("graph",), "log_mae", epochs=1), np.random.default_rng(0), lambda *_: None)
