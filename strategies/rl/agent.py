@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from bbo_suite import Moves, Task
 
-from ..mutation import AdaptiveMutation
-from ..neighbours import CostDifferences, Neighbours
+from ..adaptive_moves import AdaptiveMutation
+from ..annealing import CostDifferences, Neighbours
 from .policy import Names, graph_inputs, observed
 from .ppo import Learner, Rewards, Rollout, RolloutBuffer
 from .proposals import GroupTests, ParameterValues, VisitedSet, draw, log_softmax, proposals_of

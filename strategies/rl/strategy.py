@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from bbo_suite import Moves, Strategy, Task, UserError, option
 from bbo_suite.files.pinned import PinnedFile, content
 
+from ..adaptive_moves import AdaptiveMutation
 from ..annealing import Annealing, AnnealingOptions
-from ..mutation import AdaptiveMutation
 
 if TYPE_CHECKING:  # JAX takes a second to import: only a run pays for it
     from bbo_suite.pretraining import Lesson, Progress
