@@ -49,7 +49,7 @@ class Ppo:
 
     def draw(self, states: NDArray[np.float32], rng: Generator) -> NDArray[np.int64]:
         """Return `(n, m)` actions in `(n, d)` states: 0, 1 or 2 for each parameter."""
-        logits = np.asarray(_logits(self._networks[0], states))
+        logits = np.asarray(_logits_of(self._networks[0], states))
         return (logits + rng.gumbel(size=logits.shape)).argmax(axis=2)
 
     def learn(
@@ -71,7 +71,7 @@ class Ppo:
           last: `(n, d)` the states in the end.
           rng: shuffles the steps.
         """
-        values = np.asarray(_values(self._networks[1], np.concatenate([states, last[None]])), np.float64)
+        values = np.asarray(_values_of(self._networks[1], np.concatenate([states, last[None]])), np.float64)
         advantages = _advantages(rewards, values, walking, self._settings)
         known = walking[:-1].ravel()
         wanted = (advantages + values[:-1]).ravel()
@@ -103,15 +103,16 @@ def _advantages(
     return advantages
 
 
-@jit
 def _logits(policy: Weights, states: jax.Array) -> jax.Array:
     """Return the `(n, m, 3)` logarithms of chances, up to a constant."""
     return perceptron(policy, states).reshape(len(states), -1, _ACTIONS)
 
 
-@jit
 def _values(value: Weights, states: jax.Array) -> jax.Array:
     return perceptron(value, states)[..., 0]
+
+
+_logits_of, _values_of = jit(_logits), jit(_values)
 
 
 @jit
