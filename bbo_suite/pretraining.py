@@ -15,6 +15,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from .core.evaluation import default_value, evaluate
+from .core.level import Level
 from .core.problem import Evaluations, Problem
 from .core.strategy import Strategy
 from .core.task import Task
@@ -127,6 +128,6 @@ def _lesson(problem: Problem, strategy: type[Strategy]) -> Lesson:
         return evaluate(problem, problem.space.check(configs), with_parts)
 
     with error_boundary(f"problem {problem.id}", "structure"):
-        task = problem.task(True, uses_parts=strategy.uses_parts)
-    parts = partial(evaluated, with_parts=True) if strategy.uses_parts else None
+        task = problem.task(max(strategy.level, Level.STRUCTURE))
+    parts = partial(evaluated, with_parts=True) if strategy.level >= Level.PARTS else None
     return Lesson(task, default_value(problem), lambda configs: evaluated(configs).values, parts)

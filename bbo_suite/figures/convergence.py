@@ -17,7 +17,7 @@ _COLUMNS = ["problem", "strategy", "seed", "value", "default"]
 
 
 def convergence_data(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the curves: problem, strategy, uses_structure, uses_parts, runs, evaluation, lower, median, upper.
+    """Return the curves: problem, strategy, level, runs, evaluation, lower, median, upper.
 
     A curve ends with its shortest run; a long one is thinned to 400 points that are even on a log scale.
     """

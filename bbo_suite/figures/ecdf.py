@@ -17,7 +17,7 @@ _COLUMNS = ["problem", "strategy", "seed", "value"]
 
 
 def ecdf_data(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the curves: strategy, uses_structure, uses_parts, runs, problems, evaluation, share.
+    """Return the curves: strategy, level, runs, problems, evaluation, share.
 
     The targets of a problem are 50 costs, evenly spaced from below the default's cost to the best cost of any run. The
     share of (run, target) pairs that were reached is averaged over the problems of `final_values.complete_means` on

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..core.knowledge import FLAGS
+from ..core.level import LEVEL
 from ..stats import complete_block
 from ..store.frames import REMEASURED
 from .style import short
@@ -36,7 +36,7 @@ def _kept_for_the_last_frame(
 
 @_kept_for_the_last_frame
 def final_values(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the last row of each run, sorted: problem, strategy, seed, uses_structure, uses_parts, budget, evaluation,
+    """Return the last row of each run, sorted: problem, strategy, seed, level, budget, evaluation,
     default, speedup, least (1 if the run began with the default, so that its speedup cannot be less; else 0).
 
     Speedups are those measured again on problems where those of all runs were.
@@ -62,12 +62,12 @@ def final_values(frame: pd.DataFrame) -> pd.DataFrame:
 
 def with_flags(frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
     """Return columns, and those that say what a strategy knows; frames of older tables lack one of these."""
-    return [*columns, *(flag for flag in FLAGS if flag in frame)]
+    return [*columns, *([LEVEL] if LEVEL in frame else [])]
 
 
-def first_flags(group: pd.DataFrame) -> dict[str, bool]:
-    """Return what the strategy of a group of rows knows, by `FLAGS`."""
-    return {flag: bool(group[flag].iloc[0]) for flag in with_flags(group, [])}
+def first_flags(group: pd.DataFrame) -> dict[str, str]:
+    """Return what the strategy of a group of rows knows."""
+    return {flag: str(group[flag].iloc[0]) for flag in with_flags(group, [])}
 
 
 def values_by_run(group: pd.DataFrame) -> list[NDArray[np.float64]]:

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from ..core.knowledge import Knowledge
+from ..core.level import Level
 from . import final_values, levels, style
 from .highlight import labels
 from .marks import tell
@@ -29,7 +29,7 @@ def heat_data(frame: pd.DataFrame) -> pd.DataFrame:
     means = final_values.mean_speedups(frame).T
     gains = means - 1
     sees = levels.knowledge(frame)
-    apart = pd.Series([sees[name] is Knowledge.PARTS for name in means.index], means.index)
+    apart = pd.Series([sees[name] is Level.PARTS for name in means.index], means.index)
     best = gains.groupby(apart).transform("max")
     shares = (gains / best.where(best >= MATTERS)).mask(np.isinf(gains), 1.0)
     mean = shares.clip(lower=0).mean(axis=1).fillna(0).sort_values(ascending=False, kind="stable")

@@ -18,14 +18,14 @@ _LEAST = 1e-9
 
 
 def overhead_data(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the seconds per candidate: problem, parameters, strategy, uses_structure, uses_parts, runs,
+    """Return the seconds per candidate: problem, parameters, strategy, level, runs,
     strategy_seconds, evaluation_seconds (medians over the runs).
     """
     columns = final_values.with_flags(frame, ["strategy_seconds", "evaluation_seconds", "parameters"])
     runs = frame.groupby(final_values.RUN, observed=True)[columns].mean().reset_index()
     by = runs.groupby(["problem", "parameters", "strategy"], observed=True)
     seconds = {name: (name, "median") for name in columns[:2]}
-    flags = {flag: (flag, "any") for flag in final_values.with_flags(runs, [])}
+    flags = {flag: (flag, "first") for flag in final_values.with_flags(runs, [])}
     data = by.agg(**flags, runs=("seed", "size"), **seconds).reset_index()
     return data.astype({"parameters": int, "problem": "str", "strategy": "str"})
 

@@ -22,7 +22,7 @@ MOST, BEST = 20, 12
 def speedup_data(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the bars.
 
-    Columns: problem, strategy, uses_structure, uses_parts, runs, budget, evaluations (of the shortest run), mean, low,
+    Columns: problem, strategy, level, runs, budget, evaluations (of the shortest run), mean, low,
     high (95 % interval of the mean).
     """
     bars = []

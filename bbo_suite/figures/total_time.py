@@ -21,7 +21,7 @@ _LEAST = 1e-6
 
 
 def total_time_data(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the curves: problem, strategy, uses_structure, uses_parts, runs, seconds, lower, median, upper (speedups),
+    """Return the curves: problem, strategy, level, runs, seconds, lower, median, upper (speedups),
     ended (the number of runs).
 
     A curve begins when all of its runs have a candidate and ends with the longest of them. A run that has ended keeps

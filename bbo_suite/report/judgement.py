@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..core.knowledge import Knowledge
+from ..core.level import Level
 from ..store.results import RunResult
 from . import leaderboard
 from .leaderboard import Leaderboard
@@ -26,7 +26,7 @@ class Group:
 BLACK_BOX = Group("costs\u00a0only", "black-box strategy", "black-box strategies")
 STRUCTURED = Group("structure", "strategy that uses the structure", "strategies that use the structure")
 HEARING = Group("parts", "strategy that sees costs of parts", "strategies that see costs of parts")
-GROUPS = dict(zip(Knowledge, (BLACK_BOX, STRUCTURED, HEARING), strict=True))
+GROUPS = dict(zip(Level, (BLACK_BOX, STRUCTURED, HEARING), strict=True))
 """The strategies of each level of knowledge are judged apart."""
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.knowledge import Knowledge
+from ..core.level import Level
 from ..stats import complete_block, mean_interval
 from ..store.results import RunResult
 
@@ -50,13 +50,13 @@ class Scores:
     compared: list[RunResult]
 
     @cached_property
-    def knowledge(self) -> dict[str, Knowledge]:
+    def knowledge(self) -> dict[str, Level]:
         """What each strategy knows."""
-        return {run.strategy: Knowledge.of(run.head) for run in self.runs}
+        return {run.strategy: Level.of(run.head) for run in self.runs}
 
     def comparable(self, first: str, second: str) -> bool:
         """Return False if just one of two strategies sees the costs of parts: such strategies are ranked apart."""
-        return (self.knowledge[first] is Knowledge.PARTS) == (self.knowledge[second] is Knowledge.PARTS)
+        return (self.knowledge[first] is Level.PARTS) == (self.knowledge[second] is Level.PARTS)
 
     @cached_property
     def remeasured(self) -> set[str]:
@@ -134,13 +134,13 @@ class Scores:
         """The largest mean speedup on each problem of strategies without and with costs of parts."""
         best: dict[tuple[str, bool], float] = {}
         for mean in self.means:
-            key = mean.problem, self.knowledge[mean.strategy] is Knowledge.PARTS
+            key = mean.problem, self.knowledge[mean.strategy] is Level.PARTS
             best[key] = max(mean.mean, best.get(key, -np.inf))
         return best
 
     def best_mean(self, problem: str, strategy: str) -> float:
         """Return the largest mean speedup on a problem among the strategies that one is comparable with."""
-        return self._best_means[problem, self.knowledge[strategy] is Knowledge.PARTS]
+        return self._best_means[problem, self.knowledge[strategy] is Level.PARTS]
 
 
 def _least(run: RunResult) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Decomposition, Task, UserError
+from bbo_suite import Decomposition, Task, Told, UserError
 from bbo_suite.files.arrays import ArrayFile
 from bbo_suite.files.pinned import content
 
@@ -94,7 +94,7 @@ def _measured(lesson: Lesson, strategy: Any, budget: int) -> tuple[NDArray[np.fl
     while budget > 0:
         configs = strategy.ask(min(_BATCH, budget))
         evaluations = lesson.parts(configs)
-        strategy.tell(configs, evaluations.values, evaluations.parts)
+        strategy.receive(Told(configs, evaluations.values, evaluations.parts))
         budget -= len(configs)
     features, logs = strategy.measured()
     if not len(logs):
