@@ -62,7 +62,7 @@ def data_xla_tpu(
     Variants of a program have random barriers and random flags of fusion. The file holds what the compiler said, so
     do not publish it.
     """
-    from ..tensor_compiler.calibration.worker import TOPOLOGIES
+    from ..tensor_compiler.calibration.compiler import TOPOLOGIES
     from .dataset import save
     from .xla_tpu import compiler, generate
     from .xla_tpu_programs import names

@@ -9,8 +9,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..tensor_compiler.fusion.fused_program import FusedProgram, spread
-from ..tensor_compiler.fusion.fusion_pass import Fusion
+from ..tensor_compiler.fusion.fusion_pass import FusedProgram, Fusion, spread
 from ..tensor_compiler.graph.graph import ProgramGraph
 from ..tensor_compiler.hardware.kernel_row import Kernel, ProductAxis
 from ..tensor_compiler.hardware.kernel_settings import SLOTS

@@ -12,7 +12,7 @@ from bbo_suite.files.pinned import content
 
 from ..tensor_compiler.hardware.kernel_settings import FLAG_SLOTS, compile_kernels, seconds_of_kernels
 from ..tensor_compiler.hardware.machine import Machine
-from ..tensor_compiler.tasks.on_paper import OnPaper
+from ..tensor_compiler.tasks.program_problem import CandidateKernels
 from .dataset import choose
 from .generate import SHIPPED
 from .kernels import SIZES, KernelGraphs, KernelReader, features
@@ -51,7 +51,7 @@ class LearnedScreen:
     """
 
     def __init__(
-        self, model: CostModel, machine: Machine, reader: KernelReader, compile: Callable[[NDArray], OnPaper]
+        self, model: CostModel, machine: Machine, reader: KernelReader, compile: Callable[[NDArray], CandidateKernels]
     ) -> None:
         self._times, self._reader, self._compile = PredictedTimes(model, machine), reader, compile
 
@@ -86,7 +86,7 @@ class PredictedTimes:
     """
 
     def __init__(self, model: CostModel, machine: Machine) -> None:
-        self._model, self._machine, self._analytical = model, machine, machine.on_paper().array()
+        self._model, self._machine, self._analytical = model, machine, machine.analytical_model().array()
         self._number: dict[bytes, int] = {}
         self._new: list[NDArray[np.float64]] = []
         self._rows, self._chosen = np.empty((0, 0)), np.empty((0, 0))

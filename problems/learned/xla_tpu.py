@@ -15,8 +15,16 @@ from bbo_suite.libraries import require
 
 from ..tensor_compiler.calibration.comparison import timed
 from ..tensor_compiler.calibration.compiler import Compiler
-from ..tensor_compiler.calibration.kernels import PLACEHOLDER, ScheduledKernel, kernels
-from ..tensor_compiler.calibration.rows import bytes_in_layout, extents_of, leaf, operations_of, row
+from ..tensor_compiler.calibration.kernels import (
+    PLACEHOLDER,
+    ScheduledKernel,
+    bytes_in_layout,
+    extents_of,
+    kernels,
+    leaf,
+    operations_of,
+    row,
+)
 from ..tensor_compiler.graph import shapes
 from ..tensor_compiler.graph.flatten import Operation
 from ..tensor_compiler.hardware.kernel_settings import SLOTS, compile_kernels
