@@ -10,8 +10,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from bbo_suite.core.versions import content
 from bbo_suite.errors import UserError
-from bbo_suite.files.pinned import content
 
 from ..tensor_compiler.hardware.machine import DEFAULT_MACHINE
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from bbo_suite.core.versions import content
 from bbo_suite.files.arrays import ArrayFile
-from bbo_suite.files.pinned import content
 
 from ..tensor_compiler.hardware.kernel_settings import SLOTS, compile_kernels, seconds_of_kernels
 from ..tensor_compiler.hardware.kernel_settings import Settings as Compiled

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import UserError
-from bbo_suite.files.pinned import content
+from bbo_suite.core.versions import content
 
 from ..tensor_compiler.hardware.kernel_settings import FLAG_SLOTS, compile_kernels, seconds_of_kernels
 from ..tensor_compiler.hardware.machine import Machine

@@ -12,8 +12,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bbo_suite import Decomposition, Task, Told, UserError
+from bbo_suite.core.versions import content
 from bbo_suite.files.arrays import ArrayFile
-from bbo_suite.files.pinned import content
 
 if TYPE_CHECKING:
     from bbo_suite.pretraining import Lesson, Progress

@@ -14,7 +14,7 @@ from bbo_strategies.graybox import GrayBox, GrayBoxOptions
 from bbo_strategies.graybox.pretraining import PartsOfOthers, load, save
 from bbo_suite import Evaluations, Task, UserError
 from bbo_suite.core.options import identifying
-from bbo_suite.files.pinned import PinnedFile
+from bbo_suite.core.versions import PinnedFile
 from bbo_suite.pretraining import Lesson
 
 from .test_search import Kernels

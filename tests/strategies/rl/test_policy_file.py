@@ -14,7 +14,7 @@ from bbo_strategies.rl.policy import FILE, PRETRAINED_BOUND, Names, load, policy
 from bbo_strategies.rl.strategy import ReinforcementOptions
 from bbo_suite import Graph, Space, Structure, Task, UserError
 from bbo_suite.core import options
-from bbo_suite.files.pinned import PinnedFile, content
+from bbo_suite.core.versions import PinnedFile, content
 
 NAMES = Names(tuple("abcde"), ("x", "y", "z"))
 OLD = Path(__file__).parents[3] / "results" / "transfer" / "policy.eqx"

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from bbo_suite import Problem, Space
-from bbo_suite.core.code_version import code_version, is_ours
-from bbo_suite.core.value_version import arguments_version, value_version
+from bbo_suite.core.versions import arguments_version, code_version, is_ours, value_version
 from bbo_suite.plugins import classes_of
 from bbo_suite.registry import Registry
 
