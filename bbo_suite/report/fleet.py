@@ -13,7 +13,7 @@ import pandas as pd
 from ..errors import UserError
 from ..files.writing import disk_errors, replacing
 from . import table
-from .interactive import Drawing
+from .drawings import Drawing
 from .page import render
 
 END, DAYS, PAGE, ORACLE = "end.json", "days.csv", "fleet.html", "oracle"
