@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 
@@ -22,6 +22,15 @@ def require(module: str, owner: str, install: str) -> None:
     """
     if find_spec(module) is None:
         raise UserError(f'{owner} needs {module}, which is not installed; run: pip install "{install}"')
+
+
+def refusal(check: Callable[[], object]) -> str:
+    """Return why a check refuses, such as `require`: the message of its `UserError`; empty if it does not."""
+    try:
+        check()
+    except UserError as error:
+        return str(error)
+    return ""
 
 
 @contextmanager

@@ -15,9 +15,7 @@ from typing import Any
 from .core.problem import Problem
 from .core.strategy import Strategy
 from .errors import UserError, one_line
-from .fleet.policy import Policy
 
-_KINDS: tuple[Any, ...] = (Strategy, Problem, Policy)
 _PREFIX = "bbo_plugin_"
 """Prefix of the module names of plugin files."""
 
@@ -28,10 +26,12 @@ def classes_of(path: Path, base: Any) -> list[Any]:  # noqa: ANN401 - Strategy, 
     Raises:
       UserError: the file cannot be read or run, defines none of these, or defines two of a kind.
     """
-    every = [c for kind in _KINDS for c in _defined(path, kind)]
+    module = _import(path)
+    every = [c for kind in _kinds() for c in _defined(module, kind)]
     found = [c for c in every if issubclass(c, base)]
     if not every:
-        raise UserError(f"plugin {path} defines no subclass of bbo_suite.Strategy or bbo_suite.Problem; add one")
+        kinds = "bbo_suite.Strategy, bbo_suite.Problem or bbo_suite.fleet.policy.Policy"
+        raise UserError(f"plugin {path} defines no subclass of {kinds}; add one")
     if len(found) > 1:
         names = " and ".join(c.__name__ for c in found)
         raise UserError(
@@ -45,8 +45,13 @@ def file_of(found: type) -> Path | None:
     return Path(str(sys.modules[found.__module__].__file__)) if found.__module__.startswith(_PREFIX) else None
 
 
-def _defined(path: Path, base: type) -> list[type]:
-    module = _import(path)
+def _kinds() -> tuple[Any, ...]:
+    """Return the contracts that a plugin file may fulfil."""
+    fleet = sys.modules.get("bbo_suite.fleet.policy")  # a file that defines a policy has imported it
+    return (Strategy, Problem) if fleet is None else (Strategy, Problem, fleet.Policy)
+
+
+def _defined(module: ModuleType, base: type) -> list[type]:
     classes = [c for c in vars(module).values() if inspect.isclass(c) and c.__module__ == module.__name__]
     return [c for c in classes if issubclass(c, base) and not inspect.isabstract(c)]
 

@@ -15,8 +15,6 @@ from .core.problem import Problem
 from .core.strategy import Strategy
 from .core.task_family import TaskFamily
 from .errors import UserError, did_you_mean, error_boundary, one_line
-from .fleet.library import KernelLibrary, Progress
-from .fleet.policy import Policy
 from .objects import Objects
 from .plugins import classes_of
 
@@ -38,15 +36,15 @@ class Registry:
 
     def strategies(self) -> dict[str, Callable[[], type[Strategy]]]:
         """Return the loader of each strategy by id."""
-        return self._known("bbo_suite.strategies", Strategy)
+        return self.known("bbo_suite.strategies", Strategy)
 
     def families(self) -> dict[str, Callable[[], type[Problem]]]:
         """Return the loader of each family of problems by name."""
-        return self._known("bbo_suite.problems", Problem)
+        return self.known("bbo_suite.problems", Problem)
 
     def task_families(self) -> dict[str, Callable[[], type[TaskFamily]]]:
         """Return the loader of each family of random tasks by name."""
-        return self._known("bbo_suite.task_families", TaskFamily)
+        return self.known("bbo_suite.task_families", TaskFamily)
 
     def task_family(self, family_id: str) -> TaskFamily:
         """Return the distribution of tasks `family/instance`.
@@ -61,38 +59,12 @@ class Registry:
         with error_boundary(f"family {family_id}", "loading"):
             return self.task_families()[name]()(instance)
 
-    def policies(self) -> dict[str, Callable[[], type[Policy]]]:
-        """Return the loader of each policy of a fleet by id."""
-        return self._known("bbo_suite.fleet_policies", Policy)
+    def known(self, group: str, base: Any) -> dict[str, Callable[[], Any]]:  # noqa: ANN401 - a contract
+        """Return the loaders of what entry points of a group, plugin files and objects define, by name.
 
-    def policy(self, name: str) -> type[Policy]:
-        """Return a policy's class by its id.
-
-        Raises:
-          UserError: there is no such policy, or it cannot be imported.
+        Args:
+          base: the contract that each fulfils.
         """
-        if name not in (known := self.policies()):
-            raise UserError(f"there is no policy {name!r}.{did_you_mean(name, known)}")
-        return known[name]()
-
-    def kernel_library(self, library_id: str, shown: Progress = lambda text: None) -> KernelLibrary:
-        """Return the kernels `library/instance` that fleets run.
-
-        Raises:
-          UserError: there is no such library, or it cannot be made.
-        """
-        libraries = self._known("bbo_suite.kernel_libraries", KernelLibrary)
-        name, _, instance = library_id.partition("/")
-        known = [f"{each}/{place}" for each, load in libraries.items() for place in load().instances]
-        if library_id not in known:
-            raise UserError(f"there is no library of kernels {library_id!r}.{did_you_mean(library_id, known)}")
-        with error_boundary(f"library {library_id}", "loading"):
-            made: Any = libraries[name]()  # its constructor takes more than that of the contract
-            library: KernelLibrary = made(instance, shown)
-        library.strategies = self
-        return library
-
-    def _known(self, group: str, base: Any) -> dict[str, Callable[[], Any]]:  # noqa: ANN401 - a contract
         known: dict[str, Callable[[], Any]] = {
             point.name: functools.partial(_load, point.load, point.name, base) for point in entry_points(group=group)
         }
@@ -142,18 +114,6 @@ class Registry:
     def load(self, problem_id: str) -> Problem:
         """Return the problem as `problem` does, but load it again."""
         return _load_problem(self, problem_id)
-
-
-@dataclass(frozen=True)
-class LibraryLoader:
-    """Loads a library of kernels in any process."""
-
-    registry: Registry
-    library_id: str
-
-    def __call__(self) -> KernelLibrary:
-        """Return the library."""
-        return self.registry.kernel_library(self.library_id)
 
 
 @functools.lru_cache(maxsize=16)

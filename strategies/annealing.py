@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bbo_suite import Moves, Strategy, Task, option
 
+from .adaptive_moves import AdaptiveMutation, MutationRate, relative_gains
 from .archive import Archive, is_small
-from .neighbours import Neighbours, RandomNeighbours, logarithms
 
 BATCH = 20
 """The largest batch: larger ones know less of earlier costs, smaller ones take more time per candidate."""
+LIKELY = 0.5
+"""A change is drawn only if the probability that it runs is larger."""
 _SURE = 0.9  # least probability that a merged state runs: if it fails, its whole batch is lost
-_SWEEPS = 10  # the full heat pays only if the budget allows this many turns of all parameters
+_SWEEPS = 10  # the full heat pays only if the budget allows this many sweeps over all parameters
+_ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
@@ -31,17 +35,16 @@ class AnnealingOptions:
 class Annealing(Strategy):
     """Simulated annealing (Kirkpatrick et al. 1983) on batches of at most 20.
 
-    Every candidate of a batch is a change of the same state (`AdaptiveMutation`), over all parameters in shuffled
-    turns, or several changes at random places (`Strength`). Each is accepted or not by the rule of Metropolis, and the
-    accepted ones that touch different parameters are merged into the next state, whose cost is measured with the next
-    batch. Where most changes cost nothing, changes without effect are not merged: one of them is taken if nothing else
-    is accepted. If the merged state is refused, half as many changes are merged next time; if it is accepted, twice as
-    many. With a batch of one this is plain annealing.
+    Every candidate of a batch changes the same state (`AdaptiveMutation`): at one parameter, in random sweeps over all,
+    or at several random places (`MutationRate`). Each is accepted or not by the rule of Metropolis, and the accepted
+    ones that touch different parameters are merged into the next state, whose cost is measured with the next batch.
+    Where most changes have no effect, these are not merged: one of them is taken if nothing else is accepted. If the
+    merged state is refused, half as many changes are merged next time; if it is accepted, twice as many. With a batch
+    of one this is plain annealing.
 
     The temperature falls geometrically over the budget, from a multiple of the median cost difference of the first
-    changes, without those that have no effect. If the budget allows fewer than 10 turns of all parameters, there is no
-    time to recover from bad changes: the temperature is multiplied by the square of the share of these turns that it
-    allows.
+    changes, without those that have no effect. If the budget allows fewer than 10 sweeps over all parameters, there is
+    no time to recover from bad changes: the temperature is multiplied by the square of the allowed share of the ten.
 
     If an early change multiplies the cost by a million, logarithms of costs take the place of costs: such costs stand
     for failures, and a temperature in their unit would accept everything else.
@@ -150,12 +153,205 @@ class Annealing(Strategy):
     def _accepts(self, values: NDArray[np.float64], cost: float) -> NDArray[np.bool_]:
         """Apply the rule of Metropolis to steps from a cost to `(k,)` others; between failures all are accepted."""
         with np.errstate(invalid="ignore"):
-            differences = logarithms(values) - logarithms(cost) if self._neighbours.logarithmic else values - cost
+            differences = self._neighbours.differences(cost, values)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             chance = np.exp(-differences / self._temperature) if self._temperature > 0 else differences <= 0
         return np.isnan(differences) | (differences <= 0) | (self.rng.random(len(differences)) < chance)
 
     def _cool(self) -> None:
-        turns = self.budget / max(1, self._parameters)
-        start = self.options.heat * min(1.0, turns / _SWEEPS) ** 2 * self._neighbours.scale
+        sweeps = self.budget / max(1, self._parameters)
+        start = self.options.heat * min(1.0, sweeps / _SWEEPS) ** 2 * self._neighbours.scale
         self._temperature = start * self.options.cooling ** -(self.told / self.budget)
+
+
+class Neighbours(ABC):
+    """A source of changes of a state that learns from what they cost."""
+
+    @property
+    @abstractmethod
+    def scale(self) -> float:
+        """The median cost difference of a change, in the unit of the costs; 0 until one is known."""
+
+    @property
+    def logarithmic(self) -> bool:
+        """True if costs differ by many orders of magnitude: their logarithms are compared, and `scale` is of these."""
+        return False
+
+    def differences(self, cost: float, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return by how much `(k,)` costs exceed another, in the unit of `scale`."""
+        return logarithms(values) - logarithms(cost) if self.logarithmic else values - cost
+
+    @property
+    def sparse(self) -> bool:
+        """False if it is known that most changes have an effect."""
+        return True
+
+    @abstractmethod
+    def draw(self, state: NDArray, n: int) -> NDArray:
+        """Return up to `n` changes of a `(d,)` state, `(k, d)`; they count as proposed."""
+
+    @abstractmethod
+    def learn(self, state: NDArray, cost: float, configs: NDArray, values: NDArray[np.float64]) -> None:
+        """Learn from the `(k,)` costs of the changes that were drawn last, given the cost of the state they change."""
+
+    def claim(self, config: NDArray) -> bool:
+        """Return whether a `(d,)` candidate may be proposed; if so it counts as proposed."""
+        return True
+
+    def exclude(self, configs: NDArray) -> None:  # noqa: B027 - not every source remembers what was proposed
+        """Count `(k, d)` candidates as proposed."""
+
+    def others(self, n: int) -> NDArray | None:
+        """Return up to `n` other candidates, `(k, d)`, for when no change is left; None if a change is always left."""
+        return None
+
+    def chances(self, state: NDArray, configs: NDArray) -> NDArray[np.float64]:
+        """Return the `(n,)` probabilities that `(n, d)` changes of a state run."""
+        return np.ones(len(configs))
+
+
+class RandomNeighbours(Neighbours):
+    """Random changes: single ones in random sweeps over all parameters, and several at once at random places.
+
+    A change that is more likely to fail than to run (`chances`) is not drawn.
+
+    Memory: one shuffled list of the parameters, and what the archive holds.
+
+    Args:
+      task: whose space is searched.
+      archive: the candidates that may not be proposed again; None if repeats are allowed.
+      rng: draws the changes.
+    """
+
+    def __init__(self, task: Task, archive: Archive | None, rng: Generator) -> None:
+        moves = Moves(task.space)
+        self.mutation, self.rate = AdaptiveMutation(moves, rng), MutationRate(len(moves.movable), rng)
+        self._movable, self._archive, self._rng = moves.movable, archive, rng
+        self._sweep = np.empty(0, np.int64)
+        self._operators = self._numbers = np.zeros(0, np.int64)
+        self._cost_differences = CostDifferences()
+
+    @property
+    def scale(self) -> float:
+        """The median cost difference of a change."""
+        return self._cost_differences.median
+
+    @property
+    def logarithmic(self) -> bool:
+        """True if a change has multiplied the cost by a million."""
+        return self._cost_differences.logarithmic
+
+    @property
+    def sparse(self) -> bool:
+        """True if at least half of the single changes have no effect, and until the cost of one is known."""
+        return self.rate.is_sparse
+
+    @property
+    def drawn(self) -> int:
+        """How many changes were drawn last."""
+        return len(self._operators)
+
+    def draw(self, state: NDArray, n: int) -> NDArray:
+        """Return up to `n` changes of a state; fewer where new ones are hard to find."""
+        changes, drawn = [state[None][:0]], [np.zeros((2, 0), np.int64)]
+        for _ in range(_ATTEMPTS if len(self._movable) else 0):
+            missing = n - sum(map(len, changes))
+            if not missing:
+                break
+            changed, how = self._changed(state, missing)
+            likely = np.flatnonzero(self.chances(state, changed) > LIKELY)
+            new = likely[self.claim_rows(changed[likely], missing)]
+            changes.append(changed[new])
+            drawn.append(how[:, new])
+        self._operators, self._numbers = np.concatenate(drawn, axis=1)
+        return np.concatenate(changes)
+
+    def _changed(self, state: NDArray, n: int) -> tuple[NDArray, NDArray[np.int64]]:
+        """Return `n` changes of a state, and the operator of each and how often it was used, `(2, n)`."""
+        changed = np.repeat(state[None], n, axis=0)
+        operators, numbers = self.mutation.draw(n), self.rate.draw(n)
+        rows = np.repeat(np.arange(n), numbers)
+        columns = self._movable[self._rng.integers(0, len(self._movable), len(rows))]  # not from the sweep
+        single = numbers[rows] == 1
+        columns[single] = self._columns(int(single.sum()))
+        self.mutation.apply(changed, rows, columns, operators[rows])
+        return changed, np.stack([operators, numbers])
+
+    def _columns(self, n: int) -> NDArray[np.int64]:
+        """Return the next parameters of the sweep: each comes once before any is repeated."""
+        while len(self._sweep) < n:
+            self._sweep = np.concatenate([self._sweep, self._rng.permutation(self._movable)])
+        columns, self._sweep = self._sweep[:n], self._sweep[n:]
+        return columns
+
+    def learn(self, state: NDArray, cost: float, configs: NDArray, values: NDArray[np.float64]) -> None:
+        """Learn which operators pay and how much changes differ in cost."""
+        if len(self._movable) and len(self._operators) == len(values):  # else these candidates are not changes
+            one = self._numbers == 1  # of several changes it is not known which one paid
+            self.mutation.learn(self._operators[one], values[one] < cost)
+            self.rate.learn(self._numbers, relative_gains(cost, values), np.isfinite(cost) & (values == cost))
+        self.compare(cost, values)
+
+    def compare(self, cost: float, values: NDArray[np.float64]) -> None:
+        """Learn how much the `(k,)` costs of changes differ from that of the state."""
+        self._cost_differences.learn(cost, values)
+
+    def claim(self, config: NDArray) -> bool:
+        """Return whether a candidate may be proposed; if so it counts as proposed."""
+        return len(self.claim_rows(config[None], 1)) > 0
+
+    def claim_rows(self, configs: NDArray, n: int) -> NDArray[np.int64]:
+        """Return the places of the first `n` rows that may be proposed; these count as proposed."""
+        return self._archive.claim(configs, n) if self._archive else np.arange(min(n, len(configs)))
+
+    def exclude(self, configs: NDArray) -> None:
+        """Count candidates as proposed."""
+        if self._archive:
+            self._archive.add(self._archive.digests(configs))
+
+    def others(self, n: int) -> NDArray | None:
+        """Return candidates that were never proposed, on a walk over the whole space."""
+        return self._archive.others(n) if self._archive else None
+
+
+class CostDifferences:
+    """Cost differences between a state and its changes, without zeros; only the first 200 or more are kept.
+
+    If one of these changes multiplies the cost by a million or more, differences are of logarithms from then on: some
+    costs then stand for failures, and their differences say nothing about others.
+
+    Attributes:
+      logarithmic: true if they are.
+    """
+
+    _ENOUGH, _FAR = 200, 1e6
+
+    def __init__(self) -> None:
+        self._known: list[NDArray[np.float64]] = []
+        self._logs: list[NDArray[np.float64]] = []
+        self.logarithmic = False
+
+    def learn(self, cost: float, values: NDArray[np.float64]) -> None:
+        """Add the `(k,)` costs of changes of a state, given its own cost, until there are enough."""
+        if sum(map(len, self._known)) < self._ENOUGH and np.isfinite(cost):
+            differences = np.abs(values - cost)
+            known = differences[np.isfinite(differences) & (differences > 0)]
+            if len(known):  # empty entries would pile up on a plateau and slow each call down
+                self._known.append(known)
+                self._learn_logs(cost, values[np.isfinite(differences) & (differences > 0)])
+
+    def _learn_logs(self, cost: float, values: NDArray[np.float64]) -> None:
+        if cost > 0 and values.min() > 0:
+            self.logarithmic |= bool(values.max() / cost >= self._FAR)
+            self._logs.append(np.abs(logarithms(values) - logarithms(cost)))
+
+    @property
+    def median(self) -> float:
+        """The median; 0 while there is none."""
+        known = np.concatenate([np.empty(0), *(self._logs if self.logarithmic else self._known)])
+        return float(np.median(known)) if len(known) else 0.0
+
+
+def logarithms(costs: ArrayLike) -> NDArray[np.float64]:
+    """Return the logarithms of costs; a cost of 0 counts as a tiny one."""
+    return np.log(np.maximum(costs, np.finfo(np.float64).tiny))

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from bbo_suite import Moves, Strategy, Task, option
 
+from .adaptive_moves import AdaptiveMutation, MutationRate, relative_gains
 from .archive import Archive, is_small
-from .mutation import AdaptiveMutation
-from .strength import Strength, relative_gains
 
 _BATCH, _ROUNDS = 20, 100  # larger batches know less of earlier costs, smaller ones take more time per candidate
 _RETRIES = 5
@@ -30,12 +29,12 @@ class EvolutionOptions:
 class Evolution(Strategy):
     """A (mu + lambda) evolutionary algorithm with batches of at most 20, or a hundredth of the budget.
 
-    Parents win a tournament of two. A child is a copy of one parent or a crossover of two: uniform, or a stretch of
+    Parents win a tournament of two. A child is a copy of one parent or a crossover of two: uniform, or a range of
     neighbouring parameters from one of them. Then an operator changes it (`AdaptiveMutation`), once or several times
-    (`Strength`). A child that was proposed before is changed further, up to five times; if it is still not new, it is
-    left out if the space has fewer candidates than 100 times
-    the budget. The mu best of parents and children survive; of equal ones the younger, so that the search moves on
-    plateaus. The first batch holds the default and changes of it.
+    (`MutationRate`). A child that was proposed before is changed further, up to five times. If it is still not new, it
+    is left out where the space has fewer candidates than 100 times the budget. The mu best of parents and children
+    survive; of equal ones the younger, so that the search moves on plateaus. The first batch holds the default and
+    changes of it.
 
     Memory: the population, a batch, and 16 characters for each proposed candidate.
     """
@@ -47,7 +46,7 @@ class Evolution(Strategy):
         super().__init__(task, budget, rng, options)
         self._moves = Moves(task.space)
         self._mutation = AdaptiveMutation(self._moves, rng)
-        self._strength = Strength(len(self._moves.movable), rng)
+        self._rate = MutationRate(len(self._moves.movable), rng)
         self._population: NDArray = task.default[None].astype(task.space.dtype)
         self._costs = np.array([np.inf])
         self._archive, self._begun = Archive(task.space, rng), False
@@ -100,9 +99,9 @@ class Evolution(Strategy):
         return self.rng.integers(0, len(self._population), (n, 2)).min(axis=1)
 
     def _crossed(self, mothers: NDArray, fathers: NDArray) -> NDArray:
-        stretch = self.rng.random(len(mothers)) < 0.5
+        grafted = self.rng.random(len(mothers)) < 0.5
         children = self._moves.cross(mothers, fathers, self.rng)
-        children[stretch] = self._moves.graft(mothers[stretch], fathers[stretch], self.rng)
+        children[grafted] = self._moves.graft(mothers[grafted], fathers[grafted], self.rng)
         return children
 
     def _changed(self, children: NDArray) -> tuple[NDArray, NDArray[np.int64]]:
@@ -110,7 +109,7 @@ class Evolution(Strategy):
         n, movable = len(children), self._moves.movable
         if not len(movable):
             return children, np.zeros((2, n), np.int64)
-        operators, numbers = self._mutation.draw(n), self._strength.draw(n)
+        operators, numbers = self._mutation.draw(n), self._rate.draw(n)
         rows = np.repeat(np.arange(n), numbers)
         columns = movable[self.rng.integers(0, len(movable), len(rows))]
         self._mutation.apply(children, rows, columns, operators[rows])
@@ -123,7 +122,7 @@ class Evolution(Strategy):
             one = numbers == 1
             self._mutation.learn(operators[one], values[one] < self._parents[one])
             idle = np.isfinite(values) & (values == self._parents)
-            self._strength.learn(numbers, relative_gains(self._parents, values), idle)
+            self._rate.learn(numbers, relative_gains(self._parents, values), idle)
         self._select(configs, values)
 
     def observe(self, configs: NDArray, values: NDArray[np.float64]) -> None:

@@ -13,7 +13,7 @@ from bbo_suite import Strategy, Task, UserError, option
 from bbo_suite.core.task import Strategies
 from bbo_suite.registry import Registry
 
-from .shares import Credit, probability_matching
+from .adaptive_moves import OperatorCredit, probability_matching
 
 _HALF_LIFE = 0.1
 """Share of the budget after which an improvement counts half."""
@@ -51,7 +51,7 @@ class Portfolio(Strategy):
         pairs = zip(classes, rng.spawn(len(classes)), strict=True)
         self._members = [member(task, budget, generator, member.Options()) for member, generator in pairs]
         self._open = np.ones(len(classes), bool)  # true if the member has something left to try
-        self._lag, self._credit = np.zeros(len(classes)), Credit(len(classes))
+        self._lag, self._credit = np.zeros(len(classes)), OperatorCredit(len(classes))
         self._best, self._asked = np.inf, 0
 
     @classmethod
@@ -77,7 +77,7 @@ class Portfolio(Strategy):
 
     def _settle(self, count: int, cost: float) -> None:
         improved = np.isfinite(self._best) and cost < self._best  # nobody gets credit for the first finite cost
-        self._credit.fade(0.5 ** (count / (_HALF_LIFE * self.budget)))
+        self._credit.decay(0.5 ** (count / (_HALF_LIFE * self.budget)))
         self._credit.learn(self._asked, self._best - cost if improved else 0.0, count)
         self._best = min(self._best, cost)
         self._lag += self.shares * count

@@ -2,9 +2,17 @@
 
 import os
 
+import pytest
+
 from bbo_suite.files.cache import cache_folder
 
 os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_folder()))
 # The models of tests are small: nearly all of their time is compilation.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache_folder("jax")))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
+
+
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    """An empty cache of results, so that a test neither reads nor writes the user's."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

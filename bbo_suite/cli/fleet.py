@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,8 +14,8 @@ from .app import AsLines, Plugins, Quiet, Results, app, count_option, json_line,
 
 if TYPE_CHECKING:
     from ..fleet.executors import Executor
+    from ..fleet.library import LibraryLoader
     from ..fleet.study import FleetStudy
-    from ..registry import LibraryLoader, Registry
 
 
 @app.command()
@@ -52,111 +52,53 @@ def fleet(
     quiet: Quiet = False,
 ) -> None:
     """Tune the kernels of a simulated fleet day by day, and compare policies. The same command again resumes."""
-    from ..registry import LibraryLoader, Registry
+    from ..core.options import parse
+    from ..fleet.library import LibraryLoader, load_library
+    from ..fleet.settings import FleetSettings
+    from ..fleet.study import FleetStudy, policies
+    from ..registry import Registry
+    from ..report import fleet as report
+    from ..runs.study_name import check_name
+    from .progress import counted
     from .tables import reserved
 
     registry = Registry(tuple(path.absolute() for path in plugin or ()))
-    with reserved(as_json), _progress(quiet) as shown:
-        seeds = range(seed, seed + repeats)
-        made = _study(kernels, policy, budget, days, seeds, option, study, results, registry, shown)
-        executor = _executor(made, LibraryLoader(registry, kernels), jobs, cluster)
-        try:
-            found = list(made.run(executor, shown))
-        finally:
-            executor.close()
+    found: list[dict[str, Any]] = []
+    with reserved(as_json):
+        settings = parse(FleetSettings, key_values(option or []), "the fleet")
+        chosen, budgets, seeds = policies(registry, policy), budget or [8640.0], list(range(seed, seed + repeats))
+        folder = results / (study or _name(kernels, settings, chosen, budgets, days, seeds))
+        check_name(folder.name)
+        with counted("fleet", len(chosen) * len(budgets) * len(seeds), quiet, "runs") as show:
+
+            def shown(text: str) -> None:
+                show(len(found), text)
+
+            library = load_library(registry, kernels, shown)
+            made = FleetStudy(folder, kernels, library, settings, chosen, budgets, days, seeds)
+            with closing(_executor(made, LibraryLoader(registry, kernels), jobs, cluster)) as executor:
+                for run in made.run(executor, shown):
+                    found.append(run)
     for run in found if as_json else ():
         print(json_line(run))
     if not as_json:
         _table(found)
-        print(_page(made.folder))
+        print(report.write(folder))
 
 
-def _study(
-    kernels: str,
-    policies: list[str] | None,
-    budgets: list[float] | None,
-    days: int,
-    seeds: range,
-    options: list[str] | None,
-    study: str | None,
-    results: Path,
-    registry: Registry,
-    shown: Any,  # noqa: ANN401 - a function
-) -> FleetStudy:
-    from ..core.options import parse
-    from ..fleet.settings import FleetSettings
-    from ..fleet.study import FleetStudy
-    from ..runs.study_name import check_name
-
-    settings = parse(FleetSettings, key_values(options or []), "the fleet")
-    known = sorted(
-        registry.policies(), key=lambda name: (name != "oracle", name)
-    )  # its savings give the regret of others
-    chosen = {name: registry.policy(name) for name in policies or known}
-    amounts = budgets or [8640.0]
-    if study is None:
-        text = json.dumps([kernels, str(settings), sorted(chosen), amounts, days, list(seeds)])
-        study = f"fleet-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
-    check_name(study)
-    library = registry.kernel_library(kernels, shown)
-    return FleetStudy(results / study, kernels, library, settings, chosen, amounts, days, list(seeds))
+def _name(*content: Any) -> str:  # noqa: ANN401 - all that makes the study differ from others
+    """Return the name of a study that was given none."""
+    kernels, settings, chosen, *rest = content
+    text = json.dumps([kernels, str(settings), sorted(chosen), *rest])
+    return f"fleet-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
 
 
 def _executor(study: FleetStudy, load: LibraryLoader, jobs: int, cluster: str | None) -> Executor:
-    from ..errors import UserError
-    from ..fleet.executors import InProcess, Processes
+    from ..fleet.executors import Cluster, InProcess, Processes
 
-    if jobs < 1:
-        raise UserError(f"jobs must be 1 or more, not {jobs}")
     if cluster:
-        from ..fleet.cluster import Cluster
-        from ..runs.cluster import check_address
-
-        check_address(cluster)
         return Cluster(load, study.settings, cluster)
-    return Processes(load, study.settings, jobs) if jobs > 1 else InProcess(study.library, study.settings)
-
-
-class _progress:
-    """Shows sentences on standard error: in one line of a terminal, or one every few seconds in a file."""
-
-    def __init__(self, quiet: bool) -> None:
-        self._quiet = quiet
-
-    def __enter__(self) -> Any:  # noqa: ANN401 - a function
-        from rich.console import Console
-
-        from .progress import is_live
-
-        if self._quiet:
-            return lambda text: None
-        self._status = Console(stderr=True).status("") if is_live() else None
-        if self._status is None:
-            return _Plain()
-        self._status.start()
-        return self._status.update
-
-    def __exit__(self, *error: object) -> None:
-        if not self._quiet and self._status is not None:
-            self._status.stop()
-
-
-class _Plain:
-    def __init__(self) -> None:
-        self._last = 0.0
-
-    def __call__(self, text: str) -> None:
-        import time
-
-        if time.monotonic() - self._last > 5:
-            self._last = time.monotonic()
-            print(text, file=sys.stderr, flush=True)
-
-
-def _page(folder: Path) -> Path:
-    from ..report import fleet
-
-    return fleet.write(folder)
+    return InProcess(study.library, study.settings) if jobs == 1 else Processes(load, study.settings, jobs)
 
 
 def _table(found: list[dict[str, Any]]) -> None:

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -87,6 +88,18 @@ class Problem(ABC):
     instances: ClassVar[Sequence[str]] = ()
     variant_marks: ClassVar[str] = "@#"
     """The characters that begin a variant of an instance, which the constructor interprets; empty if it has none."""
+    reads_files: ClassVar[bool] = False
+    """True if the constructor also takes the `Path` of a user's file, for ids `family:path`."""
+    decision: ClassVar[str] = ""
+    """What a candidate decides, in a few words. This and the next four are for tables of families."""
+    costs: ClassVar[str] = ""
+    """What the cost is, in a few words; empty: the unit says it."""
+    optimum_known: ClassVar[str] = "no"
+    """For which instances the optimum is known: `yes`, `no`, or which."""
+    time_per_candidate: ClassVar[str] = ""
+    """How long an evaluation takes, such as `10 to 50 ms`."""
+    extra: ClassVar[str] = ""
+    """The extra of this distribution that installs what the family needs, as in `pip install bbo_suite[halide]`."""
     unit: ClassVar[str] = "seconds"
     space: Space
     default: NDArray
@@ -104,6 +117,8 @@ class Problem(ABC):
     """The number of processes that a live compiler may use for a batch; costs do not depend on it."""
     constructed_with: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
     """The arguments of the constructor, from which another process builds the same problem."""
+    programs: Sequence[Problem] = ()
+    """The problems that each candidate is evaluated on, if this one combines several; `best --keep` asks for them."""
 
     def __init_subclass__(cls, **keywords: object) -> None:
         """Let the subclass's `evaluate` check its candidates first: compiled code would read past a short row."""
@@ -126,9 +141,16 @@ class Problem(ABC):
         Raises:
           UserError: the file cannot be read, or the family does not read files.
         """
+        if cls.reads_files:
+            return cls(Path(path))
         raise UserError(
             f"{cls.__name__} does not read files ({path}); use one of its instances: {', '.join(cls.instances)}"
         )
+
+    @classmethod
+    def available(cls) -> str:
+        """Return why the family cannot be used on this machine, such as a library that is missing; empty if it can."""
+        return ""
 
     @abstractmethod
     def evaluate(self, configs: NDArray) -> Evaluations:
@@ -198,7 +220,13 @@ class Problem(ABC):
     def why_unversioned(self) -> str:
         """Return why the fingerprint cannot detect a change of the problem, so that runs cannot be resumed; else ""."""
         made = type(self)
-        if is_ours(made) or made.fingerprint is not Problem.fingerprint:
+        if made.fingerprint is not Problem.fingerprint:
+            return ""
+        return self._why_code_is_unversioned()
+
+    def _why_code_is_unversioned(self) -> str:
+        made = type(self)
+        if is_ours(made):
             return ""
         if not code_version(made):
             return f"problem {self.id} has no source file"

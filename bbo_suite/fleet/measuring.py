@@ -1,17 +1,28 @@
-"""How a job is carried out: candidates are compiled, then timed, stage by stage; the best few are timed again."""
+"""How a job is carried out: candidates are compiled, then timed, stage by stage; the best few are timed again.
+
+Where a search strategy tunes a kernel, a search of the kernel's own task takes the place of the stages.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .jobs import LISTED, RANKED, Job, Method, Tuned
+from ..core.evaluation import evaluate
+from ..core.problem import Problem
+from ..core.strategy import Strategy, tell
+from ..core.task import Strategies
+from ..errors import UserError, error_boundary
+from .jobs import LISTED, RANKED, Job, Method, Tuned, digests, mixed, normal
 from .library import KernelLibrary
-from .noise import digests, mixed, normal
-from .search import searched
 from .settings import FleetSettings
+
+_BATCH = 16
+"""Candidates of one `ask` of a search strategy."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +133,7 @@ def _searched(library: KernelLibrary, job: Job, settings: FleetSettings) -> Meas
     state, n = begun(library, job), len(job.kernels)
     best, compiled, counts, finalists = state.best.copy(), np.zeros(n, np.int64), np.zeros(n, np.int64), []
     for place in range(n):
-        tried, seconds = searched(library, job, settings, place)
+        tried, seconds = _tried(library, job, settings, place)
         order = np.argsort(seconds, kind="stable")[: settings.finalists]
         finalists.append(tried[order[np.isfinite(seconds[order])]])
         compiled[place], counts[place] = len(tried), np.isfinite(seconds).sum()
@@ -147,3 +158,64 @@ def _times(
     kernels = job.kernels[owner]
     keys = mixed(job.seed, library.content[kernels], job.version, turn, digests(settings))
     return library.seconds(job.version, kernels, settings) * np.exp(noise * normal(keys))
+
+
+def check_tuned(library: KernelLibrary, job: Job, tuned: Tuned, settings: FleetSettings) -> None:
+    """Check the results of a worker: their form, their digests, and a sample of them by doing it again.
+
+    Raises:
+      UserError: they are not what the job gives.
+    """
+    wrong = f"a worker returned wrong results for job {job.number} ({job.method.word}), which were not stored:"
+    advice = "restart the workers with the same packages as here"
+    if not isinstance(tuned, Tuned) or len(tuned) != len(job.kernels):
+        raise UserError(f"{wrong} they are not results of {len(job.kernels)} kernels; {advice}")
+    if (digests(tuned.settings) != tuned.digest).any():
+        raise UserError(f"{wrong} a digest is not that of its settings; {advice}")
+    rng = np.random.default_rng([job.seed, job.number, 7])
+    places = np.sort(rng.permutation(len(tuned))[: max(1, math.ceil(settings.checked * len(tuned)))])
+    again = tune(library, job.of(places), settings)
+    same = (again.digest == tuned.digest[places]) & (again.gain == tuned.gain[places])
+    same &= (again.compiled == tuned.compiled[places]) & (again.measured == tuned.measured[places])
+    if not same.all():
+        raise UserError(f"{wrong} {int((~same).sum())} of {len(places)} that were measured again here differ; {advice}")
+
+
+def _tried(
+    library: KernelLibrary, job: Job, settings: FleetSettings, place: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the different `(n, w)` settings that a strategy tried on one kernel, and their `(n,)` measured seconds.
+
+    Raises:
+      UserError: there is no such strategy, or it raised an error.
+    """
+    kernel = int(job.kernels[place])
+    strategies: Strategies = library.strategies
+    made, problem = strategies.strategy(settings.search), library.problem(job.version, kernel)
+    seed = [job.seed, int(library.content[kernel]), job.version]
+    with error_boundary(f"strategy {settings.search}", "tuning a kernel"):
+        task = problem.task(made.uses_structure, strategies, made.uses_parts)
+        strategy = made(task, settings.evaluations, np.random.default_rng(seed), made.Options())
+        configs, seconds = _run(strategy, problem, seed, settings)
+    rows, first = np.unique(configs, axis=0, return_index=True)
+    return library.settings_of(job.version, kernel, rows), seconds[first]
+
+
+def _run(
+    strategy: Strategy, problem: Problem, seed: list[int], settings: FleetSettings
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Return all candidates, and their noisy seconds."""
+    tried, costs, left = [problem.default_row()[None][:0]], [np.zeros(0)], settings.evaluations
+    while left > 0:
+        configs = problem.space.check(strategy.ask(min(_BATCH, left)))[:left]
+        if not len(configs):
+            break
+        found = evaluate(problem, configs, with_parts=strategy.uses_parts)
+        keys = mixed(*seed, 2, *configs.T.astype(np.uint64))
+        noisy = found.values * np.exp(settings.noise * normal(keys))
+        tried.append(configs)
+        costs.append(noisy)
+        left -= len(configs)
+        if left > 0:
+            tell(strategy, configs, noisy, found.parts)
+    return np.concatenate(tried), np.concatenate(costs)

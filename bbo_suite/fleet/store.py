@@ -23,9 +23,8 @@ from ..errors import UserError
 from ..files.locks import acquired
 from ..files.reading import parse_json, read_json
 from ..files.writing import disk_errors, write_json
-from .jobs import Job, Tuned
+from .jobs import Job, Tuned, digests
 from .library import KernelLibrary
-from .noise import digests
 
 VERSION = 1
 """Raised whenever the meaning of a stored number changes."""

@@ -7,21 +7,39 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ..core.code_version import code_version, is_ours
-from ..errors import UserError, error_boundary
+from ..errors import UserError, did_you_mean, error_boundary
 from ..files.writing import disk_errors, replacing, write_json
+from ..registry import Registry
 from .executors import Executor
-from .ledger import DayResult, summary
 from .library import KernelLibrary, Progress
 from .policy import Policy
 from .settings import FleetSettings
-from .simulation import Fleet
+from .simulation import DayResult, Fleet
 from .store import ResultStore
 
 DAYS, END = "days.csv", "end.json"
 ORACLE = "oracle"
+WARM = 10
+"""Days that means leave out: a fleet begins without results."""
+_BEFORE, _RECOVERED = 5, 0.9
+"""Days before a release that its recovery is compared with, and the share of their savings that must be reached."""
+
+
+def policies(registry: Registry, names: Sequence[str] | None = None) -> dict[str, type[Policy]]:
+    """Return the classes of policies by id, by default of all that are known, an oracle first.
+
+    Raises:
+      UserError: there is no such policy, or it cannot be imported.
+    """
+    known = registry.known("bbo_suite.fleet_policies", Policy)
+    for name in names or ():
+        if name not in known:
+            raise UserError(f"there is no policy {name!r}.{did_you_mean(name, known)}")
+    return {name: known[name]() for name in names or sorted(known, key=lambda name: (name != ORACLE, name))}
 
 
 @dataclass(frozen=True)
@@ -111,3 +129,40 @@ def regret(found: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> dic
 def run_name(policy: str, budget: float, seed: int) -> str:
     """Return the name of a run's folder."""
     return f"{policy}-{budget:g}-{seed}".replace("/", "-").replace(":", "-")
+
+
+def summary(days: Sequence[DayResult], settings: FleetSettings, training: float) -> dict[str, Any]:
+    """Return the measures of a run.
+
+    Args:
+      training: chip-seconds a day for the training of a model, amortised.
+    """
+    late = days[WARM:] or days
+    saved, potential = (float(np.mean([getattr(day, name) for day in late])) for name in ("saved", "potential"))
+    cost = sum(day.cost for day in days) + training * len(days)
+    total = sum(day.saved for day in days) * settings.chip_seconds
+    return {
+        "days": len(days),
+        "saved": saved,
+        "potential": potential,
+        "saved_chip_seconds": total,
+        "cost": cost,
+        "training": training * len(days),
+        "savings_over_cost": total / cost if cost else None,
+        "kernels_a_day": float(np.mean([day.tuned for day in late])),
+        "revalidated_a_day": float(np.mean([day.revalidated for day in late])),
+        "lost": float(np.mean([day.lost for day in late])),
+        "days_to_recover": recovery(days, settings),
+        "live": days[-1].live,
+        "by_method": {name: float(np.mean([day.by_method[name] for day in late])) for name in days[-1].by_method},
+    }
+
+
+def recovery(days: Sequence[DayResult], settings: FleetSettings) -> int | None:
+    """Return the days after a release until nearly as much is saved as before; None if it is not reached."""
+    before = [day.saved for day in days if settings.release - _BEFORE <= day.day < settings.release]
+    if not settings.release or not before or np.mean(before) <= 0:
+        return None
+    after = (day.day for day in days if day.day >= settings.release and day.saved >= _RECOVERED * np.mean(before))
+    first = next(after, None)
+    return None if first is None else first - settings.release

@@ -18,6 +18,7 @@ from ..core.evaluation import default_value, evaluate
 from ..core.problem import Problem
 from ..core.space import Space
 from ..errors import UserError, did_you_mean
+from ..files.log import CheckedLog
 from ..files.reading import parse_json
 from ..files.writing import disk_errors
 from ..registry import Registry
@@ -137,38 +138,22 @@ def _measured(
     problem: Problem, configs: NDArray, part: Path, metadata: dict[str, Any], show: Progress
 ) -> list[Outcome]:
     """Return the outcome of each candidate; those in `part` are not measured again."""
-    outcomes = _known(part, metadata)
-    if not part.exists() or not part.stat().st_size:
-        _append(part, [metadata])
+    remedy = "if it is another recording, choose another --out, else remove it"
+    log = CheckedLog(part, f"{json.dumps(metadata)}\n", _outcome, checksums=False, remedy=remedy)
+    outcomes = list(log)
+    log.append([])
     while len(outcomes) < len(configs):
         show(len(outcomes), problem.id)
         new = list(_outcomes(problem, configs[len(outcomes) : len(outcomes) + BATCH]))
-        _append(part, new)
+        log.append(f"{json.dumps(outcome)}\n" for outcome in new)
         outcomes += new
     show(len(outcomes), problem.id)
     return outcomes
 
 
-def _append(part: Path, lines: Sequence[Any]) -> None:
-    with disk_errors(part), part.open("a", encoding="utf-8") as file:
-        file.writelines(f"{json.dumps(line)}\n" for line in lines)
-
-
-def _known(part: Path, metadata: dict[str, Any]) -> list[Outcome]:
-    """Return the outcomes of an interrupted recording of the same candidates; an incomplete last line is removed."""
-    if not part.exists():
-        return []
-    text = part.read_bytes()
-    complete = text[: text.rfind(b"\n") + 1]
-    try:
-        stored, *lines = [parse_json(line) for line in complete.splitlines()] or [metadata]
-    except ValueError:
-        stored, lines = None, []
-    if stored != json.loads(json.dumps(metadata)):
-        raise UserError(f"{part} belongs to another recording, or is damaged; remove it or choose another --out")
-    with part.open("rb+") as file:
-        file.truncate(len(complete))
-    return [(float(cost), int(status), str(reason)) for cost, status, reason in lines]
+def _outcome(line: str) -> Outcome:
+    cost, status, reason = parse_json(line)
+    return float(cost), int(status), str(reason)
 
 
 def _outcomes(problem: Problem, configs: NDArray) -> Iterator[Outcome]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,12 @@ import pandas as pd
 
 from ..errors import UserError
 from ..files.writing import disk_errors, replacing
+from ..fleet.study import DAYS, END, ORACLE, regret
 from . import table
-from .drawings import Drawing
+from .drawings import drawing
 from .page import render
 
-END, DAYS, PAGE, ORACLE = "end.json", "days.csv", "fleet.html", "oracle"
+PAGE = "fleet.html"
 
 
 def read(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -33,10 +33,7 @@ def read(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
         days.append(own.assign(**{key: run[key] for key in ("policy", "budget", "seed")}))
     if not runs:
         raise UserError(f"there is no finished run in {folder}; run `python -m bbo_suite fleet --study {folder.name}`")
-    found = pd.DataFrame(runs)
-    oracle = found[found["policy"] == ORACLE].set_index(["budget", "seed"])["saved"]
-    best = oracle.reindex(pd.MultiIndex.from_frame(found[["budget", "seed"]])).to_numpy()
-    return found.assign(regret=1 - found["saved"] / best), pd.concat(days, ignore_index=True)
+    return pd.DataFrame([run | regret(run, runs) for run in runs]), pd.concat(days, ignore_index=True)
 
 
 def write(folder: Path) -> Path:
@@ -44,7 +41,7 @@ def write(folder: Path) -> Path:
     from ..figures import fleet as figures
 
     runs, days = read(folder)
-    drawings = [_drawing(figures.days(days), "days"), _drawing(figures.budgets(runs), "budgets")]
+    drawings = [drawing(figures.days(days), "days."), drawing(figures.budgets(runs), "budgets.")]
     content = {"title": folder.name, "sentences": [*sentences(runs)], "table": _table(runs), "drawings": drawings}
     page = folder / PAGE
     with disk_errors(page), replacing(page) as unfinished:
@@ -100,18 +97,3 @@ def _table(runs: pd.DataFrame) -> table.Table:
     )
     titles = ["policy", "budget a day", *(title for title, _ in columns.values())]
     return table.Table("policies", "Policies", note, titles, rows)
-
-
-def _drawing(figure: Any, prefix: str) -> Drawing:  # noqa: ANN401 - of matplotlib
-    """Return a figure as SVG whose ids begin with a prefix."""
-    import matplotlib as mpl
-
-    from ..figures.style import SETTINGS
-
-    svg = StringIO()
-    with mpl.rc_context(SETTINGS | {"svg.hashsalt": prefix}):
-        figure.savefig(svg, format="svg", bbox_inches="tight", metadata={"Date": None})
-    text = svg.getvalue()
-    for mark in ('id="', 'href="#', "url(#"):
-        text = text.replace(mark, f"{mark}{prefix}-")
-    return Drawing(text)

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
-from ..store import fast_rows, frames
-from ..store.fast_rows import TEXTS
+from ..store import frames
 from ..store.folders import has_begun, has_runs, run_folders
 from ..store.plan import RunName, read_planned
 from ..store.results import COUNTED, RunResult, counted, result_of
+from ..store.rows import TEXTS, joined_runs
 from ..store.run_table import Published, last_rows, published, results_of
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _rows(heads: Heads, damaged: list[str]) -> tuple[list[Path], list[int], list
     rows: list[pd.DataFrame] = []
     numbers: list[dict[str, Any]] = []
     errors: list[UserError] = []
-    for part in fast_rows.parts(heads, texts, errors):
+    for part in joined_runs(heads, texts, errors):
         paths += part.paths
         lengths += part.lengths
         numbers += counted(part.frame, part.lengths)

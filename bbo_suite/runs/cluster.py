@@ -69,9 +69,10 @@ def run_on_cluster(address: str, study: StudyPlan, plan: list[PlannedRun], stop:
       UserError: the connection to the scheduler is lost, or its workers have another environment.
     """
     bare = dataclasses.replace(study, strategies={})  # workers may not be able to import their classes
-    with _connected(address) as client:
+    with connected(address) as client:
         from distributed import as_completed
 
+        _check_workers(client, address)
         here = Path.cwd()
         planned = {client.submit(_run_on_worker, bare, run, stop, here, pure=False): run for run in plan}
         for future in as_completed(planned, loop=client.loop):
@@ -79,13 +80,13 @@ def run_on_cluster(address: str, study: StudyPlan, plan: list[PlannedRun], stop:
 
 
 @contextmanager
-def _connected(address: str) -> Iterator[Client]:
+def connected(address: str) -> Iterator[Client]:
+    """Yield a client of a scheduler that answers."""
     from distributed import Client
 
     for name in _LOGS:  # everything important is reported as an error or an outcome
         logging.getLogger(name).setLevel(logging.CRITICAL)
     with Client(address, set_as_default=False) as client:
-        _check_workers(client, address)
         yield client
 
 
@@ -105,17 +106,26 @@ def _outcome(future: Future, planned: PlannedRun, address: str) -> Outcome:
 
     try:
         return future.result()
-    except UserError:
-        raise
     except KilledWorker:
         advice = "out of memory, or a crash in native code; stored rows are kept"
         return Outcome(planned.path, False, f"{planned.name.label}: every worker that tried it died ({advice})")
-    except CancelledError:
-        advice = "stored rows are kept: run the same command again"
-        raise UserError(f"the connection to the Dask scheduler at {address} was lost; {advice}") from None
     except Exception as error:
-        advice = "workers need the same Python and packages as this process, including bbo_suite"
-        raise UserError(f"a worker failed ({type(error).__name__}: {one_line(error)}); {advice}") from None
+        raise cluster_error(error, address) from None
+
+
+def cluster_error(error: Exception, address: str, job: str = "") -> UserError:
+    """Return what ended a task on a cluster as an error of one sentence.
+
+    Args:
+      job: what the worker did, such as " at job 3".
+    """
+    if isinstance(error, UserError):
+        return error
+    if isinstance(error, CancelledError):
+        advice = "stored rows are kept: run the same command again"
+        return UserError(f"the connection to the Dask scheduler at {address} was lost; {advice}")
+    advice = "workers need the same Python and packages as this process, including bbo_suite"
+    return UserError(f"a worker failed{job} ({type(error).__name__}: {one_line(error)}); {advice}")
 
 
 def _run_on_worker(study: StudyPlan, planned: PlannedRun, stop: Path, folder: Path) -> Outcome:

@@ -50,13 +50,15 @@ class Finalists:
           UserError: the default fails, the problem breaks its contract, or the stored pairs are damaged.
         """
         log = PairLog(folder)
+        known = {(pair.round, pair.evaluation) for pair in log}
+        log.append([])
         for number in range(1, ROUNDS + 1):
             for _, evaluation, config in self._best.values():
-                if (number, evaluation) in log.known:
+                if (number, evaluation) in known:
                     continue
                 if stopped():
                     return False
                 default, value, _ = measured_pair(problem, config)
-                log.append(Pair(number, evaluation, default, value, problem.space.pack(config)))
+                log.append([Pair(number, evaluation, default, value, problem.space.pack(config)).line()])
         log.sync()
         return True

@@ -74,7 +74,7 @@ def _loop(
     with error_boundary(f"problem {run.problem}", "structure"):
         task = problem.task(strategy_class.uses_structure, strategies, strategy_class.uses_parts)
     with_parts = strategy_class.uses_parts and problem.tells_parts
-    log, diagnostics = RunLog(problem, folder, keep_all, with_parts), Diagnostics(folder.path)
+    log, diagnostics = RunLog(problem, folder, keep_all, with_parts), Diagnostics(folder.path, owner)
     clock = time.perf_counter()
     with error_boundary(owner, "its constructor"):
         options = strategy_class.Options(**run.options)

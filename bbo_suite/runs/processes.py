@@ -57,13 +57,34 @@ def run_planned(study: StudyPlan, planned: PlannedRun, stopped: Callable[[], boo
         return Outcome(planned.path, False, str(error))
 
 
-def _run_in_worker(study: StudyPlan, planned: PlannedRun, stop: Path, parent: int) -> Outcome:
-    """Run one planned run in a worker process. Only the parent handles Ctrl-C and SIGTERM; the worker ends with it."""
+def in_processes(
+    function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], jobs: int, in_order: bool = False
+) -> Iterator[Any]:
+    """Call a function in `jobs` other processes, and yield each result as soon as it is known, or in the given order.
+
+    Raises:
+      UserError: a process died.
+    """
+    from joblib import Parallel, delayed
+
+    how = "generator" if in_order else "generator_unordered"
+    pool = Parallel(n_jobs=jobs, return_as=how, batch_size=1, pre_dispatch="all")
+    try:
+        with ignored():  # the signals would kill workers that are just starting; later they ignore them
+            results = pool(delayed(_call_in_worker)(os.getpid(), function, *each) for each in arguments)
+        yield from results
+    except BrokenProcessPool:
+        advice = "out of memory, or a crash in native code; stored rows are kept: run the same command again"
+        raise UserError(f"a worker process died ({advice}, with --jobs 1 to see which run it is)") from None
+
+
+def _call_in_worker(parent: int, function: Callable[..., Any], *arguments: Any) -> Any:  # noqa: ANN401 - of any function
+    """Call a function in a worker process. Only the parent handles Ctrl-C and SIGTERM; the worker ends with it."""
     _end_with(parent)
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
-    return run_planned(study, planned, stop.exists)
+    return function(*arguments)
 
 
 @cache
@@ -86,17 +107,12 @@ def run_all(study: StudyPlan, plan: list[PlannedRun], jobs: int, stop: Path) -> 
     if jobs == 1 or len(plan) <= 1:
         yield from (run_planned(study, planned, stop.exists) for planned in plan)
         return
-    from joblib import Parallel, delayed
-
-    pool = Parallel(n_jobs=min(jobs, len(plan)), return_as="generator_unordered", batch_size=1, pre_dispatch="all")
     bare = dataclasses.replace(study, strategies={})  # workers may not be able to import their classes
-    try:
-        with ignored():  # the signals would kill workers that are just starting; later they ignore them
-            outcomes = pool(delayed(_run_in_worker)(bare, planned, stop, os.getpid()) for planned in plan)
-        yield from outcomes
-    except BrokenProcessPool:
-        advice = "out of memory, or a crash in native code; stored rows are kept: run the same command again"
-        raise UserError(f"a worker process died ({advice}, with --jobs 1 to see which run it is)") from None
+    yield from in_processes(_run_until, [(bare, planned, stop) for planned in plan], min(jobs, len(plan)))
+
+
+def _run_until(study: StudyPlan, planned: PlannedRun, stop: Path) -> Outcome:
+    return run_planned(study, planned, stop.exists)
 
 
 def default_jobs(runs: int, timed: Sequence[str]) -> int:

@@ -39,6 +39,8 @@ class SeveralProblem(Problem):
 
     instances: ClassVar[tuple[str, ...]] = ()
     unit = "times the default's cost"
+    decision = "one candidate for several programs of these families"
+    time_per_candidate = "their sum"
     tells_parts = True
 
     def __init__(self, programs: Sequence[Problem]) -> None:
@@ -71,7 +73,7 @@ class SeveralProblem(Problem):
     def _defaults(self) -> NDArray[np.float64]:
         """The `(p,)` costs of the programs' defaults."""
         costs = np.array([default_value(program) for program in self.programs])
-        for program in np.flatnonzero(costs == 0):
+        for program in np.flatnonzero(costs == 0).tolist():
             raise UserError(f"the default of {self.programs[program].id} costs 0, so no ratio is defined; leave it out")
         return costs
 

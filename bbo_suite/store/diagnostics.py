@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UserError
-from ..files.writing import disk_errors
+from ..files.log import CheckedLog
 from .folders import DIAGNOSTICS, each_readable, study_path
 from .frames import printable
 from .identity import read_head
-from .rows import damaged
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _COLUMNS = ("evaluation", "name", "value")
-_HEADER = f"{','.join(_COLUMNS)}\n"
 
 
 class Diagnostics:
@@ -26,38 +23,47 @@ class Diagnostics:
 
     Args:
       folder: of the run, whose lock is held.
+      owner: the strategy, for errors.
 
     Raises:
       UserError: the file cannot be read or written, or is damaged.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._file, self._last = folder / DIAGNOSTICS, dict[str, float]()
-        self._known: set[tuple[int, str]] = set()
-        with disk_errors(folder):
-            if self._file.exists():
-                self._read()
-
-    def _read(self) -> None:
-        data = self._file.read_bytes()
-        whole = data[: data.rfind(b"\n") + 1]
-        os.truncate(self._file, len(whole))  # a crash may have cut the last line
-        for number, line in enumerate(whole.decode(errors="replace").splitlines()[1:], start=2):
-            try:
-                evaluation, name, _ = line.split(",")
-                self._known.add((int(evaluation), name))
-            except ValueError:
-                raise damaged(self._file, number, "it has other fields than evaluation, name and value") from None
+    def __init__(self, folder: Path, owner: str = "the strategy") -> None:
+        self._log, self._owner = _log(folder), owner
+        self._known = {(evaluation, name) for evaluation, name, _ in self._log}
+        self._last = dict[str, float]()
 
     def take(self, evaluation: int, numbers: Mapping[str, float]) -> None:
-        """Append the numbers known after so many evaluations, unless they are the same as before."""
+        """Append the numbers known after so many evaluations, unless they are the same as before.
+
+        Raises:
+          UserError: the file cannot be written, or a name has a comma or a line break.
+        """
         if numbers == self._last:
             return
+        for name in numbers:
+            if "," in name or "\n" in name:
+                raise UserError(
+                    f"{self._owner} broke its contract in diagnostics: remove the comma or line break from {name!r}"
+                )
         self._last = dict(numbers)
         new = [name for name in numbers if (evaluation, name) not in self._known]
-        lines = "".join(f"{evaluation},{name},{float(numbers[name])!r}\n" for name in new)
-        with disk_errors(self._file.parent), self._file.open("a", encoding="utf-8", newline="") as file:
-            file.write(lines if file.tell() else _HEADER + lines)
+        self._log.append(f"{evaluation},{name},{float(numbers[name])!r}\n" for name in new)
+
+
+def _log(folder: Path) -> CheckedLog[tuple[int, str, float]]:
+    return CheckedLog(folder / DIAGNOSTICS, f"{','.join(_COLUMNS)}\n", _parsed, checksums=False)
+
+
+def _parsed(line: str) -> tuple[int, str, float]:
+    """Return evaluation, name and value; older files have names with commas."""
+    try:
+        evaluation, rest = line.split(",", 1)
+        name, value = rest.rsplit(",", 1)
+        return int(evaluation), name, float(value)
+    except ValueError:
+        raise ValueError("it has other fields than evaluation, name and value") from None
 
 
 def load_diagnostics(study: str, results: Path | str = "results") -> pd.DataFrame:
@@ -78,11 +84,7 @@ def load_diagnostics(study: str, results: Path | str = "results") -> pd.DataFram
 def _frame(path: Path) -> pd.DataFrame:
     import pandas as pd
 
-    file = path / DIAGNOSTICS
-    try:
-        frame = pd.read_csv(file, dtype={"evaluation": int, "name": str, "value": float}, keep_default_na=False)
-    except ValueError as error:
-        raise UserError(f"{file} is damaged ({error}); restore it, or delete it") from None
+    columns = dict(zip(_COLUMNS, zip(*_log(path), strict=True), strict=False))
     head = read_head(path)
     names = {"problem": printable(head["problem"]), "strategy": printable(head["strategy"]), "seed": head["seed"]}
-    return frame.assign(**names)[[*names, *_COLUMNS]]
+    return pd.DataFrame(columns, columns=_COLUMNS).assign(**names)[[*names, *_COLUMNS]]

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from ..core.knowledge import FLAGS
 from ..errors import UserError
-from .fast_rows import parts
 from .folders import name_damaged, readable, run_folders
 from .identity import BASELINES, known_speedups, read_head
 from .remeasured import finalists
-from .rows import COLUMNS, open_log
+from .rows import COLUMNS, joined_runs, open_log
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +46,7 @@ def load(study: str, results: Path | str = "results", texts: Collection[str] = (
     paths = [path for path in run_folders(study, results) if path.match(only)]
     errors: list[UserError] = []
     heads = dict(readable(paths, lambda path: (path, read_checked(path)), errors))
-    read = list(parts(heads, texts, errors))
+    read = list(joined_runs(heads, texts, errors))
     name_damaged(errors, some=bool(read))
     descriptions = [described(path, heads[path]) for part in read for path in part.paths]
     return joined(descriptions, [length for part in read for length in part.lengths], [part.frame for part in read])

@@ -8,7 +8,6 @@ appear. `KEY*COUNT=COST` is a part that appears for the first time, `+NUMBER` on
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Iterator
 from itertools import pairwise
@@ -17,11 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import UserError
-from ..files.writing import disk_errors
+from ..files.log import CheckedLog, checksummed
 from ..parts.parts import Parts
 from .folders import PARTS, ROWS
-from .rows import damaged
-from .sealed import sealed, unsealed
 
 _HEADER = "evaluation,parts,check\n"
 _TOKEN = re.compile(r"([+-]\d+|[0-9a-f]{16})(?:\*([^=*]+))?(?:=([^=*]+))?")
@@ -39,13 +36,12 @@ class PartsLog:
     """
 
     def __init__(self, run: Path, exact: bool = False) -> None:
-        self._path, self._exact = run / PARTS, exact
+        self._log, self._exact = CheckedLog[str](run / PARTS, _HEADER), exact
         self._last: Told = {}
         self._known: Told = {}
         self._keys: list[int] = []
         self._numbers: dict[int, int] = {}
-        self._length = 0
-        self._stored = self._read()
+        self._stored = (self._apply(text) for text in self._log)
 
     def append(self, first: int, parts: Parts) -> None:
         """Write the parts of the candidates from evaluation `first` on; their rows must be written after them.
@@ -53,23 +49,18 @@ class PartsLog:
         Raises:
           ValueError: a part costs something else than before, though nothing is noisy.
         """
-        text = "".join(self._line(first + i, told) for i, told in enumerate(by_candidate(parts)))
-        with disk_errors(self._path), self._path.open("r+b" if self._path.exists() else "w+b") as file:
-            file.truncate(self._length)  # lines whose rows a crash has kept from being written
-            file.seek(self._length)
-            file.write((text if self._length else _HEADER + text).encode())
-            self._length = file.tell()
+        # lines that were not replayed are removed: a crash has kept their rows from being written
+        self._log.append([self._line(first + i, told) for i, told in enumerate(by_candidate(parts))])
 
     def sync(self) -> None:
         """Wait until everything is on disk."""
-        with disk_errors(self._path), self._path.open("rb") as file:
-            os.fsync(file.fileno())
+        self._log.sync()
 
     def _line(self, evaluation: int, told: Told) -> str:
         gone = [f"-{self._numbers[key]}" for key in self._last if key not in told]
         there = [self._token(evaluation, key, part) for key, part in told.items() if self._last.get(key) != part]
         self._last = told
-        return sealed(f"{evaluation},{' '.join(gone + there)},")
+        return checksummed(f"{evaluation},{' '.join(gone + there)},")
 
     def _token(self, evaluation: int, key: int, part: tuple[float, float]) -> str:
         count, cost = part
@@ -100,40 +91,24 @@ class PartsLog:
         """
         told = []
         for evaluation in range(first, first + count):
-            stored, self._length = next(self._stored, (None, self._length))
-            if stored != evaluation:
+            if next(self._stored, None) != evaluation:
                 remedy = (
                     f"delete line {evaluation + 1} of {ROWS} and all after it: these evaluations are then made again"
                 )
-                raise UserError(f"{self._path} lacks evaluation {evaluation}; nothing was changed: {remedy}")
+                raise UserError(f"{self._log.file} lacks evaluation {evaluation}; nothing was changed: {remedy}")
             told.append(self._last)
         return _parts(told)
 
-    def _read(self) -> Iterator[tuple[int, int]]:
-        """Yield the evaluation of each complete line and where the line ends, once it is applied to `_last`."""
-        if not self._path.exists():
-            return
-        end = 0
-        with self._path.open("rb") as lines:
-            for number, line in enumerate(lines, start=1):
-                end += len(line)
-                if not line.endswith(b"\n"):
-                    return
-                if number > 1:
-                    yield self._apply(line.decode(errors="replace"), number), end
-                elif line != _HEADER.encode():
-                    raise damaged(self._path, number, "this is not its header")
-
-    def _apply(self, line: str, number: int) -> int:
+    def _apply(self, text: str) -> int:
         """Bring `_last` to the evaluation of a line, and return the evaluation."""
         try:
-            evaluation, tokens, _ = unsealed(line).split(",")
+            evaluation, tokens, _ = text.split(",")
             self._last = dict(self._last)  # the dictionary before was given out
             for token in tokens.split():
                 self._take(token)
             return int(evaluation)
         except (ValueError, LookupError) as error:
-            raise damaged(self._path, number, str(error)) from None
+            raise self._log.damaged(str(error)) from None
 
     def _take(self, token: str) -> None:
         if not (fields := _TOKEN.fullmatch(token)):

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..files.log import CheckedLog
 from ..files.names import folder_name
 from ..files.reading import DamagedFile, parse_json, read_json
 from .folders import PLANNED, STUDY, runs_in
@@ -77,30 +78,25 @@ def stored_settings(study: Path) -> dict[str, Any]:
 
 def read_planned(study: Path) -> list[RunName]:
     """Return the runs listed in a study's folder, without a line that is still being written."""
-    return _parsed(_content(study))
+    return [run for run in _log(study) if run]
 
 
 def add_planned(study: Path, runs: Iterable[RunName]) -> None:
     """Append the runs that are not listed yet; the caller holds a lock against other writers."""
-    content = _content(study)
-    known = set(_parsed(content))
-    new = "".join(f"{json.dumps(run._asdict())}\n" for run in runs if run not in known)
+    log = _log(study)
+    known = set(log)
+    new = [f"{json.dumps(run._asdict())}\n" for run in runs if run not in known]
     if new:
-        with (study / PLANNED).open("ab") as file:
-            file.truncate(content.rfind(b"\n") + 1)  # a crash may have cut the last line
-            file.write(new.encode())
+        log.append(new)
 
 
-def _content(study: Path) -> bytes:
-    file = study / PLANNED
-    return file.read_bytes() if file.exists() else b""
+def _log(study: Path) -> CheckedLog[RunName | None]:
+    return CheckedLog(study / PLANNED, parse=_parsed, checksums=False)
 
 
-def _parsed(content: bytes) -> list[RunName]:
-    runs = []
-    for line in content[: content.rfind(b"\n") + 1].splitlines():
-        try:
-            runs.append(RunName(**parse_json(line)))
-        except (ValueError, TypeError):  # a foreign line: no result depends on the list
-            continue
-    return runs
+def _parsed(line: str) -> RunName | None:
+    """Return the run on a line; None on a foreign line: no result depends on the list."""
+    try:
+        return RunName(**parse_json(line))
+    except (ValueError, TypeError):
+        return None

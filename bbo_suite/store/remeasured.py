@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,15 +10,12 @@ from pathlib import Path
 from statistics import median
 from typing import Self
 
-from ..errors import UserError
-from ..files.writing import disk_errors
+from ..files.log import CheckedLog, checksummed
 from .folders import REMEASURED
-from .sealed import sealed, unsealed
 
 ROUNDS = 6
 """Pairs of each candidate: an even number, because one half chooses candidates and the other half judges the choice."""
 COLUMNS = ("round", "evaluation", "default", "value", "config", "check")
-_HEADER = f"{','.join(COLUMNS)}\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +44,16 @@ class Pair:
 
     def line(self) -> str:
         """Return the pair as a line of CSV that ends with a checksum of the text before it."""
-        return sealed(f"{self.round},{self.evaluation},{self.default!r},{self.value!r},{self.config},")
+        return checksummed(f"{self.round},{self.evaluation},{self.default!r},{self.value!r},{self.config},")
 
     @classmethod
-    def parse(cls, line: str) -> Self:
-        """Return the pair that a line holds.
+    def parse(cls, text: str) -> Self:
+        """Return the pair that a line holds, which is given without its checksum.
 
         Raises:
-          ValueError: the line is not one that `line` wrote.
+          ValueError: it holds none.
         """
-        number, evaluation, default, value, config, _ = unsealed(line).split(",")
+        number, evaluation, default, value, config, _ = text.split(",")
         return cls(int(number), int(evaluation), float(default), float(value), config)
 
 
@@ -81,42 +77,12 @@ class Finalist:
         return median(self.speedups)
 
 
-class PairLog:
-    """The writer of one run's `remeasured.csv`.
-
-    Args:
-      folder: of the run, whose lock is held.
-
-    Attributes:
-      known: round and evaluation of each pair that is stored.
-
-    Raises:
-      UserError: the file cannot be read or written, or is damaged.
-    """
+class PairLog(CheckedLog[Pair]):
+    """The log of one run's `remeasured.csv`."""
 
     def __init__(self, folder: Path) -> None:
-        self._file = folder / REMEASURED
-        with disk_errors(folder):
-            data = self._file.read_bytes() if self._file.exists() else b""
-            self.known = {(pair.round, pair.evaluation) for pair in _pairs(self._file, data)}
-            with self._file.open("ab") as file:
-                file.truncate(data.rfind(b"\n") + 1)  # a crash may have cut the last line
-            if b"\n" not in data:
-                self._write(_HEADER)
-
-    def append(self, pair: Pair) -> None:
-        """Write a pair; once this returns, no crash of the process loses it."""
-        self.known.add((pair.round, pair.evaluation))
-        self._write(pair.line())
-
-    def _write(self, text: str) -> None:
-        with disk_errors(self._file.parent), self._file.open("a", encoding="utf-8", newline="") as file:
-            file.write(text)
-
-    def sync(self) -> None:
-        """Return when all pairs are on disk."""
-        with disk_errors(self._file.parent), self._file.open("a") as file:
-            os.fsync(file.fileno())
+        remedy = "restore the file, or delete it and run the study again, which makes it anew"
+        super().__init__(folder / REMEASURED, f"{','.join(COLUMNS)}\n", Pair.parse, remedy=remedy)
 
 
 def finalists(folder: Path) -> list[Finalist]:
@@ -143,28 +109,7 @@ def final_speedup(finalists: Iterable[Finalist], evaluation: int) -> float | Non
 
 
 def _finalists(folder: Path) -> list[Finalist]:
-    file = folder / REMEASURED
-    try:
-        data = file.read_bytes() if file.exists() else b""
-    except OSError as error:
-        raise UserError(f"cannot read {file}: {error.strerror}") from None
     speedups: dict[tuple[int, str], list[float]] = defaultdict(list)
-    for pair in _pairs(file, data):
+    for pair in PairLog(folder):
         speedups[pair.evaluation, pair.config].append(pair.speedup)
     return [Finalist(evaluation, config, tuple(each)) for (evaluation, config), each in speedups.items()]
-
-
-def _pairs(file: Path, data: bytes) -> list[Pair]:
-    """Return the pairs on the complete lines of a file, in order."""
-    lines = data[: data.rfind(b"\n") + 1].decode(errors="replace").split("\n")[:-1]
-    pairs = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            if number > 1:
-                pairs.append(Pair.parse(f"{line}\n"))
-            elif f"{line}\n" != _HEADER:
-                raise ValueError("this is not its header")
-        except ValueError as error:
-            remedy = "restore the file, or delete it and run the study again, which makes it anew"
-            raise UserError(f"{file}, line {number} is damaged ({error}); nothing was changed: {remedy}") from None
-    return pairs

@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 from ..core.knowledge import FLAGS, Knowledge
 from ..core.problem import Status
 from ..errors import UserError
-from . import fast_rows
 from .ending import end_reason
 from .folders import ERROR
 from .identity import Run, read_head
 from .remeasured import Finalist, final_speedup, finalists
-from .rows import open_log
+from .rows import open_log, pieces
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -180,7 +179,7 @@ def summarise(path: Path) -> dict[str, Any]:
       UserError: a file is missing or damaged.
     """
     head, totals = read_head(path), _Totals()
-    for piece in fast_rows.pieces(path, COUNTED):
+    for piece in pieces(path, COUNTED):
         totals.add(*_Columns(piece).between(0, len(piece)))
     return result_of(path, head, totals.numbers()).facts(path)
 

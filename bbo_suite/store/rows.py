@@ -1,21 +1,26 @@
-"""A run's log `rows.csv`: one evaluation per line, each with a checksum. The columns and the exact reader.
+"""A run's log `rows.csv`: one evaluation per line, each with a checksum. Its columns, its writer's lines, its parser.
 
-`frames` reads the same columns fast, without the checksums. `tail` reads only the new lines of a growing log.
+`RowLog` checks every line and gives rows. `frame`, `pieces` and `joined_runs` give many rows fast as pandas frames and
+trust the checksums. `tail` looks at the new lines of a growing log.
 """
 
 from __future__ import annotations
 
 import io
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..core.problem import Status
 from ..errors import UserError
+from ..files.log import CheckedLog, checksummed
 from .folders import ROWS
-from .sealed import sealed, unsealed
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 COLUMNS = (
     *("evaluation", "digest", "value", "status", "strategy_seconds", "evaluation_seconds"),
@@ -23,7 +28,18 @@ COLUMNS = (
 )
 HEADER = f"{','.join(COLUMNS)}\n"
 STATUS = {status.word: status for status in Status}
-_CONFIG_AND_REASON = re.compile(r'("(?:[^"]|"")*"|[^,"]*),(.*),')
+TEXTS = ("digest", "config", "reason")
+"""The columns of text. They take most of the memory of a large frame, and few readers need them."""
+PIECE = 1 << 22
+"""Bytes that are parsed at a time: of one log, so that a long one needs little memory, or of several short ones."""
+_SECONDS = ("strategy_seconds", "evaluation_seconds")
+_TYPES: dict[str, Any] = {
+    **dict.fromkeys(TEXTS, "str"),
+    **{"evaluation": "int32", "value": "float64"},
+    **dict.fromkeys(_SECONDS, "float32"),
+}
+_LINES = 500
+"""Lines of which rows are made at a time: enough for speed, few enough for little memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,22 +70,7 @@ class Row:
         """Return the row as a line of CSV that ends with a checksum of the text before it."""
         times = f"{self.strategy_seconds:.6g},{self.evaluation_seconds:.6g}"
         start = f"{self.evaluation},{self.digest},{self.value!r},{self.status.word},{times}"
-        return sealed(f"{start},{_quote(self.config)},{_quote(self.reason)},")
-
-    @classmethod
-    def parse(cls, line: str) -> Self:
-        """Return the row that a line holds.
-
-        Raises:
-          ValueError: the line is not one that `line` wrote.
-        """
-        evaluation, digest, value, status, strategy_seconds, evaluation_seconds, rest = unsealed(line).split(",", 6)
-        fields = _CONFIG_AND_REASON.fullmatch(rest)
-        if not fields or status not in STATUS:
-            raise ValueError("its fields are not those of a row")
-        times = float(strategy_seconds), float(evaluation_seconds)
-        texts = map(_unquote, fields.groups())
-        return cls(int(evaluation), digest, float(value), STATUS[status], *times, *texts)
+        return checksummed(f"{start},{_quote(self.config)},{_quote(self.reason)},")
 
 
 def _quote(text: str) -> str:
@@ -79,86 +80,224 @@ def _quote(text: str) -> str:
     return '"' + flat.replace('"', '""') + '"' if "," in flat or '"' in flat else flat
 
 
-def _unquote(field: str) -> str:
-    return field[1:-1].replace('""', '"') if field.startswith('"') else field
+class RowLog(CheckedLog[str]):
+    """The log in a run's folder: the text of its lines, or its rows."""
+
+    def __init__(self, run: Path) -> None:
+        super().__init__(run / ROWS, HEADER)
+
+    def rows(self) -> Iterator[Row]:
+        """Yield all complete rows; few of them are held at a time.
+
+        Raises:
+          UserError: the file cannot be read, or holds a byte that this suite did not write; it is left as it is.
+        """
+        texts = self._in_order()
+        while some := list(islice(texts, _LINES)):
+            try:
+                yield from parse_rows(some)
+            except ValueError:
+                raise self._damaged_in(some) from None
+
+    def _in_order(self) -> Iterator[str]:
+        """Yield the text of the lines, whose evaluations are numbered from 1."""
+        for text in self:
+            if not text.startswith(f"{self.number - 1},"):
+                raise self.damaged(f"it is evaluation {text.partition(',')[0]}, not {self.number - 1}")
+            yield text
+
+    def _damaged_in(self, texts: Sequence[str]) -> UserError:
+        """Return the error for the last lines that were read, of which one is no row though its checksum matches."""
+        self.number -= len(texts)
+        for text in texts:
+            self.number += 1
+            try:
+                parse_rows([text])
+            except ValueError:
+                break
+        return self.damaged("its fields are not those of a row")
+
+    def check_unfinished(self, line: bytes) -> None:
+        """Check that the last line begins like the next evaluation."""
+        super().check_unfinished(line)
+        start = f"{self.number - 1},".encode()
+        if self.number > 1 and not (line.startswith(start) or start.startswith(line)):
+            raise self.damaged("the unfinished line is not the next evaluation")
 
 
-def open_log(path: Path) -> BinaryIO:
+def read_rows(run: Path) -> list[Row]:
+    """Return the complete rows of a run's folder.
+
+    Raises:
+      UserError: the file holds a byte that this suite did not write; the file is left as it is.
+    """
+    return list(RowLog(run).rows())
+
+
+def parse_rows(texts: Sequence[str]) -> list[Row]:
+    """Return the rows that lines hold, which are given without their checksums.
+
+    Raises:
+      ValueError: they hold none.
+    """
+    data = "".join([HEADER, *(f"{text}\n" for text in texts)]).encode()
+    parsed = _parsed(data, TEXTS, dict.fromkeys(_SECONDS, "float64"))
+    codes = parsed["status"].cat.codes.tolist()
+    if len(parsed) != len(texts) or -1 in codes:
+        raise ValueError("these are no rows")
+    statuses = list(STATUS.values())
+    columns = {name: parsed[name].tolist() for name in parsed} | {"status": [statuses[code] for code in codes]}
+    return list(map(Row, *(columns[name] for name in COLUMNS[:-1])))
+
+
+def _parsed(data: bytes, texts: Collection[str], types: dict[str, Any]) -> pd.DataFrame:
+    """Return lines, which follow the header, as a frame.
+
+    Args:
+      texts: which of the columns of text to read.
+      types: of columns that are not read as usual.
+
+    Raises:
+      ValueError: they are not lines of a log.
+    """
+    import pandas as pd
+
+    statuses = pd.CategoricalDtype(list(STATUS))  # the same for all runs, so cheap to join
+    usual = {name: _TYPES.get(name, statuses) for name in COLUMNS[:-1] if name not in TEXTS or name in texts}
+    how: dict[str, Any] = {"keep_default_na": False, "low_memory": False, **_exact()}
+    return pd.read_csv(io.BytesIO(data), usecols=list(usual), dtype=usual | types, **how)
+
+
+@cache
+def _exact() -> dict[str, Any]:
+    """Return the options with which pandas reads floats to the last digit, its default since 3.1."""
+    import pandas as pd
+
+    new = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
+    return {} if new else {"float_precision": "round_trip"}
+
+
+@dataclass(frozen=True)
+class JoinedRuns:
+    """The rows of some runs, one run after the other: `lengths[i]` rows of `paths[i]`."""
+
+    paths: Sequence[Path]
+    lengths: Sequence[int]
+    frame: pd.DataFrame
+
+
+def open_log(run: Path) -> BinaryIO:
     """Open the log in a run's folder; an empty one if it is missing.
 
     Raises:
       UserError: it cannot be read.
     """
     try:
-        return (path / ROWS).open("rb")
+        return (run / ROWS).open("rb")
     except FileNotFoundError:
         return io.BytesIO()
     except OSError as error:
-        raise UserError(f"cannot read {path / ROWS}: {error.strerror}") from None
+        raise UserError(f"cannot read {run / ROWS}: {error.strerror}") from None
 
 
-class RowReader:
-    """Iterates over the complete rows of a run's folder and holds one of them at a time.
+def frame(run: Path, texts: Collection[str] = TEXTS) -> pd.DataFrame:
+    """Return the complete rows of one run's folder, also while it is written; columns as in `rows.csv`.
 
-    Attributes:
-      evaluations: the number of rows so far.
-      length: of the part of the file that holds them, in bytes.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._file = path / ROWS
-        self.evaluations = self.length = 0
-
-    def __iter__(self) -> Iterator[Row]:
-        """Yield the rows.
-
-        Raises:
-          UserError: it cannot be read, or holds a byte that this suite did not write; the file is left as it is.
-        """
-        with open_log(self._file.parent) as lines:
-            yield from self._rows(lines)
-
-    def _rows(self, lines: Iterable[bytes]) -> Iterator[Row]:
-        for line in lines:
-            if not line.endswith(b"\n"):
-                self._check_torn(line.rstrip(b"\0"))  # a power loss may leave zeros where data was not on disk yet
-            elif self.length:
-                row = self._row(line.decode(errors="replace"))
-                self.evaluations += 1
-                self.length += len(line)
-                yield row
-            elif line == HEADER.encode():
-                self.length = len(line)
-            else:
-                raise damaged(self._file, 1, "this is not its header")
-
-    def _row(self, line: str) -> Row:
-        try:
-            row = Row.parse(line)
-            if row.evaluation != self.evaluations + 1:
-                raise ValueError(f"it is evaluation {row.evaluation}, not {self.evaluations + 1}")
-        except (ValueError, KeyError) as error:
-            raise damaged(self._file, self.evaluations + 2, str(error)) from None
-        return row
-
-    def _check_torn(self, line: bytes) -> None:
-        start = f"{self.evaluations + 1},".encode()
-        if not self.length and not HEADER.encode().startswith(line):
-            raise damaged(self._file, 1, "this is not its header")
-        if self.length and not (line.startswith(start) or start.startswith(line)):
-            raise damaged(self._file, self.evaluations + 2, "the unfinished line is not the next evaluation")
-
-
-def read_rows(path: Path) -> list[Row]:
-    """Return the complete rows of a run's folder.
+    Args:
+      texts: which of the columns of text to read.
 
     Raises:
-      UserError: the file holds a byte that this suite did not write; the file is left as it is.
+      UserError: the file is damaged.
     """
-    return list(RowReader(path))
+    import pandas as pd
+
+    frames = list(pieces(run, texts))
+    return _compact(pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0])
 
 
-def damaged(file: Path, line: int, why: str) -> UserError:
-    """Return the error for a log with a line that this suite did not write."""
-    remedy = f"restore the file, or delete line {line} and all after it: these evaluations are then made again"
-    return UserError(f"{file}, line {line} is damaged ({why}); nothing was changed: {remedy}")
+def pieces(path: Path, texts: Collection[str] = TEXTS) -> Iterator[pd.DataFrame]:
+    """Yield the complete rows of one run's folder in one or more frames, so that a long log needs little memory.
+
+    Raises:
+      UserError: the file is damaged.
+    """
+    with open_log(path) as log:
+        cut = log.readline()
+        header = cut if cut.endswith(b"\n") else HEADER.encode()
+        cut, first = b"", True
+        while (data := log.read(PIECE)) or first:
+            whole, _, cut = (cut + data).rpartition(b"\n")
+            try:
+                yield _parsed(header + whole, texts, {})
+            except ValueError as error:
+                remedy = "restore it, or run the study again, which names the line"
+                raise UserError(f"{path / ROWS} is damaged ({error}); {remedy}") from None
+            first = False
+
+
+def joined_runs(paths: Iterable[Path], texts: Collection[str], errors: list[UserError]) -> Iterator[JoinedRuns]:
+    """Yield the complete rows of runs, given by their folders, in their order.
+
+    Short logs are parsed together, because each call of the parser costs as much as thousands of rows.
+
+    Args:
+      errors: takes the error of each damaged run, which is left out.
+    """
+    for group in _groups(paths):
+        if joined := _together(group, texts):
+            yield joined
+        else:
+            yield from _singly(group, texts, errors)
+
+
+def _groups(paths: Iterable[Path]) -> Iterator[list[Path]]:
+    """Yield the runs in groups whose logs have the size of a piece together, or one whose log is longer."""
+    group: list[Path] = []
+    total = 0
+    for path in paths:
+        file = path / ROWS
+        size = file.stat().st_size if file.exists() else 0
+        if group and total + size > PIECE:
+            yield group
+            group, total = [], 0
+        group.append(path)
+        total += size
+    if group:
+        yield group
+
+
+def _together(paths: Sequence[Path], texts: Collection[str]) -> JoinedRuns | None:
+    """Return the rows of several runs; None if one of them has to be read alone, to say that it is damaged."""
+    try:
+        files = [_content(path) for path in paths]
+    except UserError:
+        return None
+    files = [data[: data.rfind(b"\n") + 1] or HEADER.encode() for data in files]
+    header = files[0][: files[0].find(b"\n") + 1]
+    lengths = [data.count(b"\n") - 1 for data in files]
+    if len(paths) == 1 or not all(data.startswith(header) for data in files):
+        return None
+    try:
+        joined = _parsed(header + b"".join(data[len(header) :] for data in files), texts, {})
+    except ValueError:
+        return None
+    return JoinedRuns(paths, lengths, _compact(joined)) if len(joined) == sum(lengths) else None
+
+
+def _content(path: Path) -> bytes:
+    with open_log(path) as log:
+        return log.read()
+
+
+def _singly(paths: Iterable[Path], texts: Collection[str], errors: list[UserError]) -> Iterator[JoinedRuns]:
+    for path in paths:
+        try:
+            rows = frame(path, texts)
+        except UserError as error:
+            errors.append(error)
+        else:
+            yield JoinedRuns([path], [len(rows)], rows)
+
+
+def _compact(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows.astype({name: "category" for name in ("config", "reason") if name in rows})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,13 +10,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from ..errors import UserError
 from ..files.locks import acquired
+from ..files.log import moved
 from ..files.writing import disk_errors, write_json
 from .ending import complete, end_reason
-from .folders import END, ERROR, LOCK, ROWS, RUN, STOPPED
+from .folders import END, ERROR, LOCK, RUN, STOPPED
 from .identity import CODE, check_identity, stored_head
-from .rows import HEADER, Row, RowReader
+from .rows import Row, RowLog
 
 SYNC_SECONDS = 5.0
 """Rows are on disk, safe from a power loss, after the first batch that ends so long after the last such batch."""
@@ -45,7 +44,7 @@ class RunFolder:
     """
 
     def __init__(self, path: Path, identity: Mapping[str, Any], facts: Mapping[str, Any], patience: float = 0) -> None:
-        self.path = path
+        self.path, self._log = path, RowLog(path)
         self._head = {**identity, **facts}
         self._identity = dict(identity)
         self._patience = patience
@@ -56,7 +55,7 @@ class RunFolder:
             try:
                 self.path.mkdir(exist_ok=True)
             except FileNotFoundError:
-                raise _moved(self.path.parent) from None
+                raise moved(self.path.parent) from None
             self._lock = acquired(self.path / LOCK, str(self.path), self._patience).lock
             try:
                 self._enter()
@@ -69,15 +68,14 @@ class RunFolder:
         check_identity(self.path, self._identity, self._head.get(CODE))
         for note in (ERROR, STOPPED):  # of an earlier attempt
             (self.path / note).unlink(missing_ok=True)
-        reader = RowReader(self.path)
-        self._seconds = sum(row.strategy_seconds + row.evaluation_seconds for row in reader)
-        self.stored, self._length = reader.evaluations, reader.length
+        self.stored, self._seconds = 0, 0.0
+        for row in self._log.rows():
+            self.stored, self._seconds = row.evaluation, self._seconds + row.strategy_seconds + row.evaluation_seconds
         self._identified = stored_head(self.path) is not None
         if not self.stored:
             self._identify()
-        self._file = os.open(self.path / ROWS, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-        self._status = os.fstat(self._file)
-        self._size, self._synced = self._status.st_size, time.monotonic()
+        self._log.open()
+        self._synced = time.monotonic()
 
     def _identify(self) -> None:
         if not self._identified:
@@ -85,7 +83,7 @@ class RunFolder:
             self._identified = True
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        os.close(self._file)
+        self._log.close()
         self._lock.release()
 
     @property
@@ -99,7 +97,7 @@ class RunFolder:
         Raises:
           UserError: the log is damaged.
         """
-        yield from RowReader(self.path)
+        yield from RowLog(self.path).rows()
 
     @property
     def ended(self) -> bool:
@@ -119,29 +117,13 @@ class RunFolder:
         """Write a batch; once this returns, no crash of the process loses it."""
         with disk_errors(self.path):
             self._identify()
-            self._check_place()
-            if self._size > self._length:  # remove a line that a crash left incomplete
-                os.ftruncate(self._file, self._length)
-            text = "".join(row.line() for row in rows)
-            self._write(text if self._length else HEADER + text)
+            self._log.append(row.line() for row in rows)
             if time.monotonic() - self._synced > SYNC_SECONDS:
                 self._sync()
 
-    def _check_place(self) -> None:
-        """Check that the log is still in its place and that nobody else writes it."""
-        try:
-            status = (self.path / ROWS).stat()
-        except FileNotFoundError:
-            raise _moved(self.path if self.path.parent.exists() else self.path.parent) from None
-        if not os.path.samestat(status, self._status):
-            raise _moved(self.path)
-        if status.st_size != self._size:
-            advice = "its file system has no locks across machines: let one machine at a time write it"
-            raise UserError(f"another process has written {self.path / ROWS}; {advice}")
-
     def _sync(self) -> None:
         self.sync_first()
-        os.fsync(self._file)
+        self._log.sync()
         self._synced = time.monotonic()
 
     def end(self, reason: str, evaluations: int, best: float = math.inf, seconds: float = 0.0) -> None:
@@ -170,14 +152,3 @@ class RunFolder:
         text = "".join(traceback.format_exception(error))
         with disk_errors(self.path):
             (self.path / ERROR).write_text(text, encoding="utf-8", errors="backslashreplace")
-
-    def _write(self, text: str) -> None:
-        data = memoryview(text.encode())
-        self._length = self._size = self._length + len(data)
-        while data:
-            data = data[os.write(self._file, data) :]
-
-
-def _moved(path: Path) -> UserError:
-    advice = "its rows are where it is now; put it back, and run the same command again"
-    return UserError(f"{path} was moved or deleted while it was written; {advice}")

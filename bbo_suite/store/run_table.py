@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from ..core.knowledge import FLAGS, Knowledge, flags_of
 from ..errors import UserError
 from ..files.writing import disk_errors, replacing
-from . import fast_rows
 from .folders import readable
 from .frames import REMEASURED, read_checked
 from .remeasured import ROUNDS, Finalist
 from .results import COUNTED, RunResult, counted, digest_of_rows, result_of
+from .rows import joined_runs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +51,7 @@ def stored_runs(folders: Iterable[Path], errors: list[UserError]) -> pd.DataFram
     """
     heads = dict(readable(folders, lambda path: (path, read_checked(path)), errors))
     rows = []
-    for part in fast_rows.parts(heads, COUNTED, errors):
+    for part in joined_runs(heads, COUNTED, errors):
         for path, numbers in zip(part.paths, counted(part.frame, part.lengths), strict=True):
             rows.append(row_of(result_of(path, heads[path], numbers), digest_of_rows(path, heads[path])))
     return table_of(rows).sort_values(["problem", "strategy", "seed"], kind="stable", ignore_index=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
-from . import fast_rows
+from . import rows
 from .ending import complete
 from .folders import ERROR, ROWS
 from .identity import IMPORTED, Run, read_head
@@ -54,8 +54,8 @@ class StoredRun:
         return read_rows(self.path)
 
     def frame(self) -> pd.DataFrame:
-        """Return all complete rows as `fast_rows.rows` reads them; they are not kept."""
-        return fast_rows.rows(self.path)
+        """Return all complete rows as `rows.frame` reads them; they are not kept."""
+        return rows.frame(self.path)
 
     @property
     def best(self) -> Row | None:

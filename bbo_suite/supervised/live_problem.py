@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -37,10 +38,33 @@ class LiveProblem(Problem):
     """
 
     tells_parts: bool = False
+    _digest: str = ""
 
     def _serve(self, service: Service, cache: Cache | None = None) -> None:
         """Set the service that answers requests. Give a cache only if a candidate always costs the same."""
         self._workers, self._cache = Workers(service), cache
+
+    def _identify(self, content: str | bytes, compiler: str = "") -> None:
+        """Set all that decides the costs, from which the fingerprint is made.
+
+        Args:
+          content: it includes the program, the parameters and the version of the compiler.
+          compiler: name and version, under which costs are cached; empty if they vary, so that they are not.
+        """
+        data = content.encode() if isinstance(content, str) else content
+        self._digest = hashlib.sha256(data).hexdigest()[:16]
+        if compiler:
+            self._cache = Cache(compiler, self._digest)
+
+    def fingerprint(self) -> str:
+        """Return a text that changes with what decides the costs, if the subclass has said that; see `Problem`."""
+        return self._digest or super().fingerprint()
+
+    def why_unversioned(self) -> str:
+        """Return why the fingerprint cannot detect a change of the problem, so that runs cannot be resumed; else ""."""
+        if self._digest or type(self).fingerprint is not LiveProblem.fingerprint:
+            return ""
+        return self._why_code_is_unversioned()
 
     def leave_cache(self) -> None:
         """Compile every candidate from now on: the cache is neither read nor written."""
@@ -105,7 +129,7 @@ class LiveProblem(Problem):
         value, rows = answer.value if with_parts and not answer.failure else (answer.value, ())
         return *_outcome(answer, value), packed(self.fingerprint(), rows) if rows else b""
 
-    def ask(self, request: Any) -> Any:  # noqa: ANN401 - whatever the handler knows
+    def query(self, request: Any) -> Any:  # noqa: ANN401 - whatever the handler knows
         """Return a child's answer to a request that is not a candidate.
 
         Raises:

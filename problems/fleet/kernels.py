@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import UserError
-from bbo_suite.fleet.kept import kept_arrays
-from bbo_suite.fleet.library import Groups, KernelLibrary, Progress
+from bbo_suite.fleet.library import Groups, KernelLibrary, Progress, cached_arrays
 
 from ..learned.programs import SHIPPED, TRAINING
 from ..tensor_compiler.hardware.machine import COST_MODEL, DEFAULT_MACHINE, MACHINES, Machine
@@ -165,7 +164,7 @@ def _stored(instance: str, shown: Progress) -> dict[str, NDArray]:
         raise UserError(f"there is no library tpu/{instance}; choose one of {', '.join(TpuKernels.instances)}")
     text = f"{_VERSION}|{COST_MODEL}|{instance}|{_MOST[instance]}|{_programs(instance)}|{MACHINES[DEFAULT_MACHINE]}"
     digest = hashlib.sha256(text.encode() + SHIPPED.read_bytes()).hexdigest()[:12]
-    return kept_arrays(f"library-{instance}-{digest}", lambda: _make(instance, shown))
+    return cached_arrays(f"library-{instance}-{digest}", lambda: _make(instance, shown))
 
 
 def _make(instance: str, shown: Progress) -> dict[str, NDArray]:

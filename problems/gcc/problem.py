@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import shlex
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import UserError, choice, product, scale
-from bbo_suite.supervised import Cache, LiveProblem, Service
+from bbo_suite.core.variants import split_variant
+from bbo_suite.libraries import refusal
+from bbo_suite.supervised import LiveProblem, Service
 
 from ..programs_c import SEEDS, large_names, names, source
 from .flags import installed_gcc
@@ -35,6 +36,10 @@ class GccProblem(LiveProblem):
     instances: ClassVar[tuple[str, ...]] = (*names(), *large_names())
     unit = "bytes"
     tells_parts = True
+    reads_files = True
+    decision = "flags of GCC"
+    costs = "bytes of code"
+    time_per_candidate = "0.1 s"
 
     def __init__(self, instance: str | Path) -> None:
         """Find the compiler and read the program.
@@ -45,7 +50,7 @@ class GccProblem(LiveProblem):
         Raises:
           UserError: the file cannot be read, there is no GCC, or no such variant.
         """
-        name, wide = _split(str(instance))
+        name, wide = split_variant(instance, ("wide",))
         file = Path(name).absolute() if isinstance(instance, Path) else source(name)
         self._gcc, self._source = installed_gcc(), str(file)
         valued = self._gcc.valued if wide else {}
@@ -56,24 +61,19 @@ class GccProblem(LiveProblem):
         self.space = product(*flags, *words, *parameters)
         places = [place for _, place in (*valued.values(), *self._parameters.values())]
         self.default = np.array([*self._gcc.flags.values(), *places], np.int64)
-        self._content = self._digest(_read(file))
         arguments = (self._gcc.path, self._source, SEEDS)
         service = Service(f"{__package__}.worker:serve", arguments, name="GCC", confined=True)
-        self._serve(service, Cache(f"gcc-{self._gcc.version}", self._content))
+        self._serve(service)
+        self._identify(self._content(_read(file)), f"gcc-{self._gcc.version}")
 
     @classmethod
-    def from_file(cls, path: str) -> Self:
-        """Return the task on a user's C file.
+    def available(cls) -> str:
+        """Return whether there is no GCC."""
+        return refusal(installed_gcc)
 
-        Raises:
-          UserError: it cannot be read, or there is no GCC.
-        """
-        return cls(Path(path))
-
-    def _digest(self, program: bytes) -> str:
+    def _content(self, program: bytes) -> bytes:
         parameters = ",".join([*self._gcc.flags, *self._parameters])
-        content = f"{_FORMAT}|{self._gcc.version}|{self.space.digest()}|{parameters}|".encode() + program
-        return hashlib.sha256(content).hexdigest()[:16]
+        return f"{_FORMAT}|{self._gcc.version}|{self.space.digest()}|{parameters}|".encode() + program
 
     def request(self, config: NDArray) -> tuple[str, ...]:
         """Return the flags by which a candidate differs from -Os."""
@@ -96,17 +96,13 @@ class GccProblem(LiveProblem):
             " In a build, put the flags from -Os on into CFLAGS and measure again: they were chosen for this file"
         )
 
-    def fingerprint(self) -> str:
-        """Return a text that changes with the program, the flags and the version of GCC."""
-        return self._content
-
     def baselines(self) -> dict[str, float]:
         """Return the sizes at other optimisation levels, as far as this GCC has them."""
-        return {level: float(size) for level, size in self.ask("facts")["sizes"].items() if size is not None}
+        return {level: float(size) for level, size in self.query("facts")["sizes"].items() if size is not None}
 
     def facts(self) -> dict[str, str]:
         """Return the compiler, the sizes at other optimisation levels, and whether results are compared."""
-        known: dict[str, Any] = self.ask("facts")
+        known: dict[str, Any] = self.query("facts")
         sizes = {
             f"bytes at {level}": "this GCC does not have it" if size is None else f"{size:,}"
             for level, size in known["sizes"].items()
@@ -114,15 +110,6 @@ class GccProblem(LiveProblem):
         why_not = known["why not run"]
         results = f"NOT run: {why_not}" if why_not else "run and compared with those of -O0"
         return {"compiler": f"GCC {self._gcc.version}", **sizes, "results": results}
-
-
-def _split(instance: str) -> tuple[str, bool]:
-    name, mark, variant = instance.rpartition("@")
-    if not mark:
-        return instance, False
-    if variant != "wide":
-        raise UserError(f"{instance!r} names an unknown variant; write @wide, or nothing")
-    return name, True
 
 
 def _read(source: Path) -> bytes:

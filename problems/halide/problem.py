@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from importlib.metadata import version
 from pathlib import Path
@@ -11,9 +10,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bbo_suite import UserError
 from bbo_suite.core.task import Structure
-from bbo_suite.libraries import require
+from bbo_suite.core.variants import split_variant
+from bbo_suite.libraries import refusal, require
 from bbo_suite.supervised import LiveProblem, Service
 
 from .knobs import default, space
@@ -56,13 +55,14 @@ class HalideProblem(LiveProblem):
     instances: ClassVar[tuple[str, ...]] = tuple(PIPELINES)
     unit = "times the default"
     noisy = timed = True
+    decision = "schedules of Halide pipelines"
+    costs = "measured time over the default's"
+    time_per_candidate = "1 to 7 s"
+    extra = "halide"
 
     def __init__(self, instance: str) -> None:
-        name, _, variant = instance.partition("@")
-        if variant not in ("", "parallel", "settled"):
-            known = f"write {name} for one thread, {name}@parallel, or {name}@settled"
-            raise UserError(f"{instance!r} names an unknown variant; {known}")
-        require("halide", f"halide/{name}", "bbo_suite[halide]")
+        name, variant = split_variant(instance, ("parallel", "settled"))
+        _require()
         target, width = _machine()
         is_parallel, until_settled = variant == "parallel", variant == "settled"
         self._threads = (os.cpu_count() or 1) if is_parallel else 1
@@ -75,9 +75,14 @@ class HalideProblem(LiveProblem):
         content = f"{self._compiler}|{self._threads}|{self.space.digest()}|{self._values()}|{start}|{name}|{algorithm}"
         content += "|least" if self._threads > 1 else ""  # several threads are timed in another way
         content += "|settled" if until_settled else ""
-        self._content = hashlib.sha256(content.encode()).hexdigest()[:16]
         arguments = (name, self._pipeline.extents, self._pipeline.output.name, start, self._threads, until_settled)
         self._serve(Service(f"{__package__}.worker:serve", arguments, memory=8 << 30, name=f"Halide on {name}"))
+        self._identify(content)
+
+    @classmethod
+    def available(cls) -> str:
+        """Return whether Halide is missing."""
+        return refusal(_require)
 
     def _values(self) -> str:
         return repr([(self.space.name(i), tuple(self.space.values(i))) for i in range(len(self.space))])
@@ -101,10 +106,6 @@ class HalideProblem(LiveProblem):
             f" {Path(__file__).with_name('algorithms.py')}"
         )
 
-    def fingerprint(self) -> str:
-        """Return a text that changes with the algorithms, the space, Halide, the processor and the threads."""
-        return self._content
-
     def baselines(self) -> dict[str, float]:
         """Return the costs of the schedules of Halide's autoschedulers, without one that takes minutes."""
         return {f"{name} autoscheduler": self.autoscheduled(name)[0] for name in AUTOSCHEDULERS if name != _SLOW}
@@ -116,7 +117,7 @@ class HalideProblem(LiveProblem):
         return {
             "compiler": self._compiler,
             "threads": f"{self._threads}",
-            "default takes": f"{1e3 * self.ask('seconds'):.3g} ms",
+            "default takes": f"{1e3 * self.query('seconds'):.3g} ms",
             **reached,
             "repeats differ by": f"{100 * np.std(repeats) / np.mean(repeats):.1f} % (standard deviation of {_REPEATS})",
             "results": "compared with those of the default",
@@ -138,6 +139,10 @@ class HalideProblem(LiveProblem):
     def _reached(self, autoscheduler: str) -> str:
         cost, reason = self.autoscheduled(autoscheduler)
         return f"{cost:.3g} {self.unit}" if np.isfinite(cost) else f"none: {reason}"
+
+
+def _require() -> None:
+    require("halide", "halide/...", "bbo_suite[halide]")
 
 
 def _machine() -> tuple[str, int]:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import shlex
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbo_suite import UserError, product, sequence
-from bbo_suite.supervised import Cache, Service
+from bbo_suite import product, sequence
+from bbo_suite.core.variants import split_variant
+from bbo_suite.libraries import refusal
+from bbo_suite.supervised import Service
 
 from ..packages import installed_version
 from ..pass_order.state import PassOrderProblem
@@ -44,6 +45,10 @@ class LlvmProblem(PassOrderProblem):
     actions: ClassVar[tuple[str, ...]] = ACTIONS
     slots: ClassVar[int] = SLOTS
     opcodes: ClassVar[tuple[str, ...]] = OPCODES
+    reads_files = True
+    decision = "order of LLVM's passes"
+    costs = "instructions, bytes or seconds"
+    time_per_candidate = "10 to 50 ms"
 
     def __init__(self, instance: str | Path) -> None:
         """Read the program and prepare the compiler.
@@ -54,7 +59,8 @@ class LlvmProblem(PassOrderProblem):
         Raises:
           UserError: the file cannot be read, or there is no such objective.
         """
-        name, objective = _split(str(instance))
+        name, variant = split_variant(instance, OBJECTIVES)
+        objective = variant or "instructions"
         text = read(Path(name)) if isinstance(instance, Path) else shipped(name)
         self.unit = OBJECTIVES[objective]  # type: ignore[misc]
         self.noisy = self.timed = objective == "time"
@@ -65,30 +71,25 @@ class LlvmProblem(PassOrderProblem):
         self.default[0] = self.actions.index(self._default_action())
         compiler = self._compiler()
         content = "|".join((str(_FORMAT), compiler, objective, self.space.digest(), ",".join(self.actions), text))
-        self._content = hashlib.sha256(content.encode()).hexdigest()[:16]
-        service = self._service((text, without_size(text), objective, SEEDS))
-        self._serve(service, None if objective == "time" else Cache(compiler, self._content))
+        self._serve(self._service((text, without_size(text), objective, SEEDS)))
+        self._identify(content, "" if self.noisy else compiler)
 
     def _default_action(self) -> str:
         return MODULE
 
+    @classmethod
+    def available(cls) -> str:
+        """Return whether llvmlite is missing or too old."""
+        return refusal(_llvmlite)
+
     def _compiler(self) -> str:
         """Return the name and version of the compiler."""
-        return f"llvmlite-{installed_version('llvmlite', OLDEST, 'llvm/...')}"
+        return f"llvmlite-{_llvmlite()}"
 
     def _service(self, arguments: tuple[str, str, str, tuple[int, ...]]) -> Service:
         seconds = 20 + 60 * len(arguments[0]) / (1 << 20)  # hundreds of times as long as the default takes
         name = f"LLVM on {self._name}"
         return Service(f"{__package__}.worker:serve", arguments, seconds, name=name, confined=True)
-
-    @classmethod
-    def from_file(cls, path: str) -> Self:
-        """Return the task on a user's module, in LLVM's text, plain or gzipped.
-
-        Raises:
-          UserError: it cannot be read.
-        """
-        return cls(Path(path))
 
     def request(self, config: NDArray) -> tuple[str, ...]:
         """Return the names of a candidate's actions, without those that do nothing."""
@@ -116,17 +117,13 @@ class LlvmProblem(PassOrderProblem):
             " `llc -filetype=obj` or `clang -c`"
         )
 
-    def fingerprint(self) -> str:
-        """Return a text that changes with the program, the objective, the actions and the version of LLVM."""
-        return self._content
-
     def baselines(self) -> dict[str, float]:
         """Return the number of instructions at -O3, if that is what counts."""
-        return {"-O3": float(self.ask("facts")["-O3"])} if self._objective == "instructions" else {}
+        return {"-O3": float(self.query("facts")["-O3"])} if self._objective == "instructions" else {}
 
     def facts(self) -> dict[str, str]:
         """Return the compiler, the program's size before and after -O3, and whether results are compared."""
-        known: dict[str, Any] = self.ask("facts")
+        known: dict[str, Any] = self.query("facts")
         executed = "run and compared with those of the unoptimised program"
         return {
             "compiler": f"LLVM through llvmlite {version('llvmlite')}",
@@ -137,14 +134,11 @@ class LlvmProblem(PassOrderProblem):
         }
 
 
+def _llvmlite() -> str:
+    return installed_version("llvmlite", OLDEST, "llvm/...")
+
+
 def _llvm() -> str:
     from llvmlite.binding import llvm_version_info
 
     return ".".join(map(str, llvm_version_info))
-
-
-def _split(instance: str) -> tuple[str, str]:
-    name, _, objective = instance.partition("@")
-    if (objective or "instructions") not in OBJECTIVES:
-        raise UserError(f"{instance!r} names an unknown objective; write one of @{', @'.join(OBJECTIVES)}")
-    return name, objective or "instructions"

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
+from bbo_suite.libraries import refusal
 from bbo_suite.supervised import Service
 
 from ..llvm.problem import LlvmProblem
@@ -30,6 +31,14 @@ class PipelineProblem(LlvmProblem):
     instances: ClassVar[tuple[str, ...]] = large_names()
     actions: ClassVar[tuple[str, ...]] = ACTIONS
     slots: ClassVar[int] = SLOTS
+    decision = "all passes of LLVM, nested, with parameters"
+    time_per_candidate = "20 to 500 ms"
+    extra = "pipelines"
+
+    @classmethod
+    def available(cls) -> str:
+        """Return whether llvmlite or libLLVM is missing or of another version."""
+        return super().available() or refusal(lambda: version(path()))
 
     def _default_action(self) -> str:
         return FAST if self._objective == "time" else SMALL

@@ -11,6 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bbo_suite import Evaluations, Problem, Status, product, sequence
+from bbo_suite.core.variants import split_draw
 
 ALLOWED = 0.4
 """Width of the band of symbols that may follow a symbol, on each side, as a share of all symbols."""
@@ -36,10 +37,14 @@ class EhrlichProblem(Problem):
     variant_marks: ClassVar[str] = "#"
     instances = tuple(shapes)
     unit = "loss (2 - value)"
+    decision = "sequences with hidden motifs"
+    costs = "2 - quality"
+    optimum_known = "yes"
+    time_per_candidate = "11 µs"
     optimum = 1.0
 
     def __init__(self, instance: str) -> None:
-        slots, symbols, motifs, elements = self.shapes[instance.partition("#")[0]]
+        slots, symbols, motifs, elements = self.shapes[split_draw(instance)]
         rng = np.random.default_rng(list(instance.encode()))
         self.follows = _draw_transitions(symbols, rng)
         chain = _draw_chain(self.follows, motifs * elements, elements, rng)

@@ -57,7 +57,7 @@ class PassOrderProblem(LiveProblem):
         Raises:
           UserError: the compiler failed, crashed or hung. The next call has a new process.
         """
-        return State(*self.ask((STATE, passes)))
+        return State(*self.query((STATE, passes)))
 
 
 def described(operations: Iterable[Operation]) -> tuple[dict[str, int], NDArray, NDArray, NDArray]:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,12 @@ class RecordedProblem(Problem):
         sorted(p.name.removesuffix(_SUFFIX) for p in FOLDER.glob(f"*{_SUFFIX}"))
     )
 
+    reads_files = True
+    decision = "as recorded"
+    costs = "as recorded"
+    optimum_known = "yes"
+    time_per_candidate = "2 µs"
+
     def __init__(self, instance: str | Path) -> None:
         """Read the measurements.
 
@@ -60,15 +66,6 @@ class RecordedProblem(Problem):
         self.default = recorded.rows[recorded.default]
         self.optimum = float(self._costs.min())
         self._recorded = recorded
-
-    @classmethod
-    def from_file(cls, path: str) -> Self:
-        """Return the task that a user's file records.
-
-        Raises:
-          UserError: it cannot be read, its format is unknown, or it is damaged.
-        """
-        return cls(Path(path))
 
     def evaluate(self, configs: NDArray) -> Evaluations:
         """Return the recorded costs of `(n, d)` configurations."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
 from numpy.typing import NDArray
 
@@ -30,6 +30,10 @@ class ScratchpadProblem(Problem):
 
     variant_marks: ClassVar[str] = ""
     instances: ClassVar[tuple[str, ...]] = INSTANCES
+    reads_files = True
+    decision = "schedule of a whole program under a small memory"
+    costs = "bytes or time units"
+    time_per_candidate = "5 to 60 µs"
 
     def __init__(self, instance: str | Path) -> None:
         """Load an instance.
@@ -43,15 +47,6 @@ class ScratchpadProblem(Problem):
         self._model = _model(instance)
         self.space, self.default, self.unit = self._model.space, self._model.default, self._model.unit  # type: ignore[misc]
         self.bound, self.published_in = self._model.bound, self._model.published_in
-
-    @classmethod
-    def from_file(cls, path: str) -> Self:
-        """Return the problem in a file of the contest.
-
-        Raises:
-          UserError: the file cannot be used.
-        """
-        return cls(Path(path))
 
     def evaluate(self, configs: NDArray) -> Evaluations:
         """Return the costs of `(n, d)` candidates; none fails."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Evaluations, Graph, Parts, Problem, Space, Status, Structure, UserError
 from bbo_suite.core.task import Capacity
+from bbo_suite.core.variants import split_variant
 
 from .graph import IMPOSSIBLE, ShardingGraph
 from .mesh import Mesh
@@ -52,6 +53,11 @@ class ShardingProblem(Problem):
     variant_marks: ClassVar[str] = "@"
     instances: ClassVar[tuple[str, ...]] = ("transformer", "resnet50", "rnn", "mobilenet")
     unit = "cost"
+    reads_files = True
+    decision = "which way each tensor lies on a mesh of devices"
+    costs = "nanoseconds, or as in a file"
+    optimum_known = "some"
+    time_per_candidate = "30 µs to 3 ms"
 
     def __init__(self, instance: str | Path) -> None:
         """Build or read the graph.
@@ -65,13 +71,15 @@ class ShardingProblem(Problem):
         """
         from .evaluation import Evaluator
 
-        marks = str(instance).split("@")[1:]
-        self._pays = PENALTY in marks
         self._program: ShardedProgram | None = None
         if isinstance(instance, Path):
-            self._read(Path(str(instance).removesuffix(f"@{PENALTY}")))
+            path, penalty = split_variant(instance, (PENALTY,))
+            self._pays = bool(penalty)
+            self._read(Path(path))
         else:
-            self._build(instance.partition("@")[0], [mark for mark in marks if mark != PENALTY])
+            name, *marks = instance.split("@")
+            self._pays = PENALTY in marks
+            self._build(name, [mark for mark in marks if mark != PENALTY])
         self._evaluator = Evaluator(self.graph)
         self.reference: Reference | None = REFERENCES.get(self.graph.digest)
         if self.reference:
@@ -98,15 +106,6 @@ class ShardingProblem(Problem):
         self.graph, self.unit = made.graph, "nanoseconds"  # type: ignore[misc]
         self.space = Space(self.graph.sizes, names=made.names, values=lambda i: [str(s) for s in made.strategies[i]])
         self.default = made.default.astype(self.space.dtype)
-
-    @classmethod
-    def from_file(cls, path: str) -> Self:
-        """Return the problem in a user's file.
-
-        Raises:
-          UserError: it cannot be read, its content is wrong, or no feasible candidate is found.
-        """
-        return cls(Path(path))
 
     def evaluate(self, configs: NDArray) -> Evaluations:
         """Return the costs of `(n, d)` candidates."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
 from importlib.metadata import version
 from pathlib import Path
 from typing import ClassVar
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import UserError, product, scale
-from bbo_suite.libraries import require
+from bbo_suite.libraries import refusal, require
 from bbo_suite.supervised import LiveProblem, Service
 
 from .spaces import TUNED
@@ -35,18 +34,26 @@ class TritonProblem(LiveProblem):
     instances: ClassVar[tuple[str, ...]] = tuple(TUNED)
     unit = "seconds"
     noisy = timed = True
+    decision = "tiles, warps, stages of GPU kernels"
+    costs = "measured seconds"
+    time_per_candidate = "not measured yet"
+    extra = "triton"
 
     def __init__(self, instance: str) -> None:
         self._tuned = TUNED[instance]
-        gpu = gpu_name()  # first: without a GPU it does not help to install the packages
-        for library in _NEEDED:
-            require(library, "triton/...", "bbo_suite[triton]")
-        self._environment = "|".join((gpu, *(f"{library} {version(library)}" for library in _NEEDED)))
+        self._environment = _environment()
         self.space = product(*(scale(name, values) for name, values in self._tuned.values.items()))
         places = [v.index(x) for v, x in zip(self._tuned.values.values(), self._tuned.default, strict=True)]
         self.default = np.array(places, np.int64)
         service = Service(f"{__package__}.worker:serve", (instance,), 60.0, _ADDRESSES, name="Triton")
         self._serve(service)
+        sources = "".join(Path(__file__).with_name(f"{name}.py").read_text() for name in ("kernels", "worker"))
+        self._identify(f"{sources}|{self._environment}|{self.space.digest()}")
+
+    @classmethod
+    def available(cls) -> str:
+        """Return whether a GPU or a library is missing."""
+        return refusal(_environment)
 
     def request(self, config: NDArray) -> tuple[int, ...]:
         """Return the value of each parameter of a candidate."""
@@ -63,14 +70,17 @@ class TritonProblem(LiveProblem):
         environment = ", ".join(self._environment.split("|"))
         return f"in `triton.autotune(configs=[...])` of a kernel with these tiles; measured with {environment}"
 
-    def fingerprint(self) -> str:
-        """Return a text that changes with the kernels, the GPU and the versions."""
-        content = "".join(Path(__file__).with_name(f"{name}.py").read_text() for name in ("kernels", "worker"))
-        return hashlib.sha256(f"{content}|{self._environment}|{self.space.digest()}".encode()).hexdigest()[:16]
-
     def facts(self) -> dict[str, str]:
         """Return the GPU and the versions."""
-        return self.ask("facts")
+        return self.query("facts")
+
+
+def _environment() -> str:
+    """Return the GPU and the versions of the libraries, separated by `|`."""
+    gpu = gpu_name()  # first: without a GPU it does not help to install the packages
+    for library in _NEEDED:
+        require(library, "triton/...", "bbo_suite[triton]")
+    return "|".join((gpu, *(f"{library} {version(library)}" for library in _NEEDED)))
 
 
 def gpu_name() -> str:

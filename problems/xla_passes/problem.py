@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from importlib.metadata import version
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbo_suite import UserError, product, sequence
-from bbo_suite.supervised import Cache, Service
+from bbo_suite import product, sequence
+from bbo_suite.core.variants import split_variant
+from bbo_suite.libraries import refusal
+from bbo_suite.supervised import Service
 
 from ..packages import installed_version
 from ..pass_order.state import PassOrderProblem
@@ -44,43 +45,42 @@ class XlaPassesProblem(PassOrderProblem):
     actions: ClassVar[tuple[str, ...]] = ACTIONS
     slots: ClassVar[int] = SLOTS
     opcodes: ClassVar[tuple[str, ...]] = OPCODES
+    reads_files = True
+    decision = "order of XLA's HLO passes"
+    costs = "operations, computations, kernels or bytes"
+    time_per_candidate = "2 ms to 1 s"
 
     def __init__(self, instance: str | Path) -> None:
         """Read the program and prepare the compiler.
 
         Args:
-          instance: one of `instances`, or the `Path` of a user's module; optionally with `@objective`.
+          instance: one of `instances`, or the `Path` of a user's module, in HLO or StableHLO text, plain or gzipped;
+            optionally with `@objective`.
 
         Raises:
           UserError: the file cannot be read, there is no such objective, or JAX is not installed or too old.
         """
-        name, _, objective = str(instance).partition("@")
-        if (objective := objective or OPERATIONS) not in OBJECTIVES:
-            raise UserError(f"{instance!r} names an unknown objective; write one of @{', @'.join(OBJECTIVES)}")
+        name, variant = split_variant(instance, OBJECTIVES)
+        objective = variant or OPERATIONS
         text = read_hlo_text(Path(name) if isinstance(instance, Path) else named(name))
         self.unit = OBJECTIVES[objective].unit  # type: ignore[misc]
         self.tells_parts = objective == OPERATIONS
         self.space = product(sequence("pass", SLOTS, ACTIONS))
         self.default = np.full(SLOTS, ACTIONS.index(NOTHING))
         self.default[0] = ACTIONS.index(PIPELINE)
-        installed_version("jax", OLDEST, "xla-passes/...")
-        compiler = f"jaxlib-{installed_version('jaxlib', OLDEST, 'xla-passes/...')}"
+        compiler = f"jaxlib-{_jaxlib()}"
         content = "|".join((str(_FORMAT), compiler, objective, self.space.digest(), ",".join((*ACTIONS, *EVERY)), text))
-        self._content = hashlib.sha256(content.encode()).hexdigest()[:16]
         seconds = 30 + 600 * len(text) / (1 << 20)  # tens of times as long as a long sequence takes
         service = Service(
             f"{__package__}.worker:serve", (text, objective), seconds, memory=MEMORY, name=f"XLA on {name}"
         )
-        self._serve(service, Cache(compiler, self._content))
+        self._serve(service)
+        self._identify(content, compiler)
 
     @classmethod
-    def from_file(cls, path: str) -> Self:
-        """Return the task on a user's module, in HLO or StableHLO text, plain or gzipped.
-
-        Raises:
-          UserError: it cannot be read.
-        """
-        return cls(Path(path))
+    def available(cls) -> str:
+        """Return whether JAX is missing or too old."""
+        return refusal(_jaxlib)
 
     def request(self, config: NDArray) -> tuple[str, ...]:
         """Return the names of a candidate's actions, without those that do nothing."""
@@ -99,10 +99,6 @@ class XlaPassesProblem(PassOrderProblem):
             f" {version('jaxlib')}. JAX has no option for the order of passes"
         )
 
-    def fingerprint(self) -> str:
-        """Return a text that changes with the program, the actions and the version of jaxlib."""
-        return self._content
-
     def baselines(self) -> dict[str, float]:
         """Return the cost without any pass."""
         return {"only lowered": self.state(()).cost}
@@ -118,3 +114,8 @@ class XlaPassesProblem(PassOrderProblem):
             f"{self.unit} if only lowered": f"{self.state(()).cost:,.0f}",
             "most operations by default": most,
         }
+
+
+def _jaxlib() -> str:
+    installed_version("jax", OLDEST, "xla-passes/...")
+    return installed_version("jaxlib", OLDEST, "xla-passes/...")

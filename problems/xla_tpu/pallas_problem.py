@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import ClassVar
 
 import numpy as np
@@ -10,7 +9,8 @@ from numpy.typing import NDArray
 
 from bbo_suite import choice, product, scale
 from bbo_suite.core.parameters import Parameter
-from bbo_suite.supervised import Cache, LiveProblem, Service
+from bbo_suite.libraries import refusal
+from bbo_suite.supervised import LiveProblem, Service
 
 from ..tensor_compiler.hardware.machine import split
 from .problem import MEMORY, libtpu_version
@@ -58,6 +58,10 @@ class PallasProblem(LiveProblem):
 
     instances: ClassVar[tuple[str, ...]] = tuple(_TILES)
     unit = "code bytes"
+    decision = "tiles of a TPU kernel"
+    costs = "code bytes times grid steps"
+    time_per_candidate = "0.4 to 4 s"
+    extra = "tpu"
 
     def __init__(self, instance: str) -> None:
         self._name, self._machine = split(instance)
@@ -67,13 +71,18 @@ class PallasProblem(LiveProblem):
         self.default = np.array([list(parameter.values).index(default) for parameter, default in tiles])
         compiler = f"xla-tpu-{self._libtpu}"
         content = f"{_FORMAT}|{compiler}|{instance}|{self._machine}|{tiles}"
-        self._content = hashlib.sha256(content.encode()).hexdigest()[:16]
         default_tiles = self.request(self.default)
         target = f"{__package__}.pallas_worker:serve"
         service = Service(
             target, (self._name, default_tiles, self._machine), memory=MEMORY, name=f"Pallas {self._name}"
         )
-        self._serve(service, Cache(compiler, self._content))
+        self._serve(service)
+        self._identify(content, compiler)
+
+    @classmethod
+    def available(cls) -> str:
+        """Return whether JAX or libtpu is missing, or too old."""
+        return refusal(libtpu_version)
 
     def request(self, config: NDArray) -> tuple[tuple[str, int | str], ...]:
         """Return the name and value of every parameter."""
@@ -85,10 +94,6 @@ class PallasProblem(LiveProblem):
             f"this Python code, for one core of {self._machine} with libtpu {self._libtpu}; costs are estimates, so"
             " measure it on the machine"
         )
-
-    def fingerprint(self) -> str:
-        """Return a text that changes with the kernel's parameters, the machine and the version of libtpu."""
-        return self._content
 
     def paste(self, config: NDArray) -> str:
         """Return Python code that makes the kernel with a candidate's tiles."""

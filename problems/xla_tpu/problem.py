@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 from importlib.metadata import version
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Structure, UserError
-from bbo_suite.libraries import require
-from bbo_suite.supervised import Cache, LiveProblem, Service
+from bbo_suite.libraries import refusal, require
+from bbo_suite.supervised import LiveProblem, Service
 
 from ..packages import installed_version
 from ..tensor_compiler.hardware.machine import split
@@ -50,6 +49,11 @@ class XlaTpuProblem(LiveProblem):
     instances: ClassVar[tuple[str, ...]] = ("transformer", "attention", "mlp", "conv", "lstm", "dlrm", "norm")
     unit = "cycles"
     tells_parts = True
+    reads_files = True
+    decision = "flags, layouts, barriers of XLA:TPU"
+    costs = "estimated cycles"
+    time_per_candidate = "0.2 to 2 s"
+    extra = "tpu"
     target: ClassVar[str] = f"{__package__}.worker:serve"
     """The function that the children serve."""
 
@@ -68,23 +72,18 @@ class XlaTpuProblem(LiveProblem):
         self._libtpu = libtpu_version()
         arguments = (str(self._path), self._name, self._machine)
         self._serve(Service(self.target, arguments, memory=MEMORY, start_seconds=600, name=f"XLA:TPU on {self._name}"))
-        self._description: Description = self.ask(DESCRIBE)
+        self._description: Description = self.query(DESCRIBE)
         decisions = decisions_of(self._description)
         self._decisions = [decision for decision in decisions if not only_flags or decision.kind == FLAG]
         self.space, self.default = space_of(self._decisions)
         compiler = f"xla-tpu-{self._libtpu}"
         content = f"{_FORMAT}|{compiler}|{self._machine}|{self._description.digest}|{self._decisions}"
-        self._content = hashlib.sha256(content.encode()).hexdigest()[:16]
-        self._cache = Cache(compiler, self._content)
+        self._identify(content, compiler)
 
     @classmethod
-    def from_file(cls, path: str) -> Self:
-        """Return the task on a user's function, `file.py:function` or `file.py:function@machine`.
-
-        Raises:
-          UserError: the file or the function is not there, JAX cannot trace it, or libtpu is not installed.
-        """
-        return cls(Path(path))
+    def available(cls) -> str:
+        """Return whether JAX or libtpu is missing, or too old."""
+        return refusal(libtpu_version)
 
     def request(self, config: NDArray) -> Decisions:
         """Return a candidate's decisions, without those that are the default."""
@@ -96,7 +95,7 @@ class XlaTpuProblem(LiveProblem):
         Raises:
           UserError: it does not compile.
         """
-        return self.ask((ESTIMATE, self.request(config)))
+        return self.query((ESTIMATE, self.request(config)))
 
     def structure(self) -> Structure:
         """Return which parameters interact: those of one value, and of values that flow into each other."""
@@ -110,10 +109,6 @@ class XlaTpuProblem(LiveProblem):
             f"this Python code, for one core of {self._machine} with libtpu {self._libtpu}; costs are the compiler's"
             " estimates, so measure it on the machine. Another libtpu may not know a flag"
         )
-
-    def fingerprint(self) -> str:
-        """Return a text that changes with the program, the machine, the parameters and the version of libtpu."""
-        return self._content
 
     def paste(self, config: NDArray) -> str:
         """Return Python code that compiles the function with a candidate's decisions."""

@@ -67,7 +67,7 @@ def noise(name: str) -> dict[str, Any]:
     costs, seconds = [], []
     for _ in range(3 * REPEATS):
         costs += problem.evaluate_again(problem.default_row(), 1).tolist()
-        seconds.append(float(problem.ask("seconds")))
+        seconds.append(float(problem.query("seconds")))
     told = {"problem": f"halide/{name}", "milliseconds": round(1e3 * float(np.median(seconds)), 3)}
     for word, values in (("cost", costs), ("seconds", seconds)):
         told |= {f"{word}_deviation": round(float(np.std(values) / np.mean(values)), 4)}

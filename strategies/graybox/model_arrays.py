@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bbo_suite.compiled import compiled_for
 
-from ..trees import trees_of
+from ..regressors import trees_of
 
 compiled = compiled_for(__file__)
 

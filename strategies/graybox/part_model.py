@@ -6,7 +6,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ..mbo import regressors
+from .. import regressors
 from .model_arrays import OF, arrays, predict_all
 
 _FOLDS, _SCORED, _FITTED = 3, 400, 3000

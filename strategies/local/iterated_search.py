@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from bbo_suite import Moves, Task
 
+from ..adaptive_moves import MutationRate
 from ..archive import Archive, is_small
-from ..strength import Strength
 from .catalogue import Catalogue
 from .cost_cache import CostCache
 from .descent import Asking, Costs, Descent
@@ -37,7 +37,7 @@ class IteratedSearch:
         self._is_fixed = not len(moves.movable)
         kicks, descent = Kicks(moves, near, options.kick), Descent(task.space, near, catalogue, rng)
         too_many = np.count_nonzero(catalogue.live(self._state.row)) > options.sweep * budget
-        strength = Strength(len(moves.movable), rng) if too_many else None
+        strength = MutationRate(len(moves.movable), rng) if too_many else None
         self._do = Operators(self._state, catalogue, self._pairs, kicks, descent, self._tolerance, strength, rng)
         self._operators: dict[str, Callable[[], Asking]] = {
             "alike": self._do.alike,

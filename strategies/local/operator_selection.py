@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.random import Generator
 
-from ..shares import Credit, probability_matching, proportions
+from ..adaptive_moves import OperatorCredit, probability_matching, proportions
 
 _LEAST, _MEMORY = 0.05, 0.8
 
@@ -21,7 +21,7 @@ class OperatorSelection:
 
     def __init__(self, operators: Sequence[str]) -> None:
         self._operators = list(operators)
-        self._credit = Credit(len(operators))
+        self._credit = OperatorCredit(len(operators))
 
     def choose(self, rng: Generator) -> str:
         """Return an operator."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ..strength import Strength
+from ..adaptive_moves import MutationRate
 from .catalogue import Catalogue
 from .descent import Asking, Descent
 from .kicks import Kicks
@@ -40,7 +40,7 @@ class Operators:
         kicks: Kicks,
         descent: Descent,
         tolerance: Callable[[], float],
-        strength: Strength | None,
+        strength: MutationRate | None,
         rng: Generator,
     ) -> None:
         self._state, self._catalogue, self._pairs, self._kicks = state, catalogue, pairs, kicks

@@ -25,7 +25,7 @@ class LocalSearch(Strategy):
       - `alike` makes a move on all alike parameters at once: programs repeat their layers, so what pays in one often
         pays in all.
       - `once` tries each move, the most promising first (see `Catalogue`). If the budget does not allow to try each
-        alone, several are tried at once (`Strength`): if together they cost nothing, none of them is tried again.
+        alone, several are tried at once (`MutationRate`): if together they cost nothing, none of them is tried again.
       - `pairs` tries each pair of moves of interacting parameters (see `Pairs`), if the budget is enough for all.
 
     Then half of the turns are a few batches of hot `annealing` that does not adopt what the other operators find. It

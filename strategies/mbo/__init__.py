@@ -1,5 +1,5 @@
 """Model-based optimization: regressors predict gains, an evolutionary search maximises an acquisition function."""
 
-from .strategy import ModelBasedOptimization, ModelOptions
+from .search import ModelBasedOptimization, ModelOptions
 
 __all__ = ["ModelBasedOptimization", "ModelOptions"]

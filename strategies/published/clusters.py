@@ -13,7 +13,7 @@ from bbo_suite import Space, Strategy, Task, UserError, option
 from bbo_suite.core.strategy import tell
 from bbo_suite.registry import Registry
 
-from ..mbo.regressors import one_thread
+from ..regressors import one_thread
 
 _ITERATIONS = 100
 

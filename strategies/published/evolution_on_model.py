@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Task, option
 
-from ..shares import proportions
+from ..adaptive_moves import proportions
 from .best_found import BestFound
 from .model_search import ModelSearch
 from .planned import fitness

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Task, option
 
-from ..shares import proportions
+from ..adaptive_moves import proportions
 from .planned import Planned, fitness
 
 _RETRIES, _FEWEST = 5, 3

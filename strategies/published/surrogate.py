@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from bbo_suite import Space
 from bbo_suite.compiled import compiled_for
 
-from ..mbo.regressors import one_thread
-from ..trees import Trees, trees_of
+from ..regressors import Trees, one_thread, trees_of
 
 compiled = compiled_for(__file__)
 

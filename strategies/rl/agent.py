@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Moves, Task
 
-from ..mutation import AdaptiveMutation
+from ..adaptive_moves import AdaptiveMutation
 from .group_tests import GroupTests
 from .inputs import Names, graph_inputs, observed
 from .learner import Learner

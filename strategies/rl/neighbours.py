@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..mutation import AdaptiveMutation
-from ..neighbours import CostDifferences, Neighbours
+from ..adaptive_moves import AdaptiveMutation
+from ..annealing import CostDifferences, Neighbours
 from .agent import Agent
 from .group_tests import GroupTests
 

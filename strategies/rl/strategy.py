@@ -15,8 +15,8 @@ from bbo_suite import Moves, Strategy, Task, UserError, option
 from bbo_suite.files.pinned import PinnedFile, content
 from bbo_suite.jax_settings import configure_jax
 
+from ..adaptive_moves import AdaptiveMutation
 from ..annealing import Annealing, AnnealingOptions
-from ..mutation import AdaptiveMutation
 
 if TYPE_CHECKING:  # JAX takes a second to import: only a run pays for it
     from bbo_suite.tuning.pretraining import Lesson, Progress

@@ -33,7 +33,7 @@ def test_two_strategies_on_each_problem_that_both_ran(runs):
     assert found.index.tolist() == ["p/a", "p/b", "p/c", "p/d"]
     assert found["ahead"].tolist() == [1, -1, 0, 0]
     assert found["p"].tolist()[:2] == [pytest.approx(2 / 252)] * 2  # exact, with ties too: one split of 252 each way
-    assert mannwhitneyu(GAINS["p/b", "x", 50], GAINS["p/b", "y", 50]).pvalue < 0.5 * found["p"]["p/b"]
+    assert mannwhitneyu(GAINS["p/b", "x", 50], GAINS["p/b", "y", 50]).pvalue < found["p"]["p/b"]
     assert np.isnan(found.loc["p/d", ["p", "holm"]].astype(float)).all()  # single runs are not tested
     assert found["holm"]["p/a"] == pytest.approx(3 * found["p"]["p/a"])
     assert found.loc["p/a", ["runs", "other_runs", "mean", "other_mean"]].tolist() == [5, 5, 2.2, 1.2]
@@ -62,5 +62,5 @@ def test_values_of_strategies_over_problems():
         ("q", "b"): [2],
     }
     assert values.complete.shape == (1, 2) and values.by_rank == ["a", "b"]
-    assert values.best_mean("p", "b") == 3 and [mean.low for mean in values.means][0] == 1.0
+    assert values.best_mean("p", "b") == 3 and next(mean.low for mean in values.means) == 1.0
     assert final_values(made) is values  # computed once for a frame

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from bbo_suite import Status, figures, load
-from bbo_suite.store.fast_rows import TEXTS
-from bbo_suite.store.rows import HEADER, Row
+from bbo_suite.store.rows import HEADER, TEXTS, Row
 
 STRATEGIES, PROBLEMS, SEEDS, BUDGET, PARAMETERS = 10, 10, 10, 10_000, 700
 

@@ -1,89 +1,85 @@
-"""Every registered problem keeps the contract."""
+"""Every registered problem keeps the contract. A new family needs no entry here: it says whether it is available."""
 
 from __future__ import annotations
 
-import shutil
-from contextlib import suppress
-from functools import partial
-from importlib.util import find_spec
+from collections.abc import Callable
+from functools import lru_cache, partial
 
 import numpy as np
 import pytest
 
-from bbo_problems.llvm_pipelines import library
 from bbo_problems.tensor_compiler.models import MODELS
-from bbo_suite import Problem, UserError
+from bbo_problems.tensor_compiler.tasks.program_problem import ProgramProblem
+from bbo_suite import Problem
 from bbo_suite.conformance.kit import problem_rules
 from bbo_suite.registry import Registry
 from bbo_suite.supervised import LiveProblem
 
 REGISTRY = Registry()
+FAMILIES = {name: load() for name, load in REGISTRY.families().items()}
+SLOW = ("joint/", "layout/", "scratchpad/", "sharding/resnet50", "sharding/transformer")
+"""Beginnings of ids whose compiled code or costs take long."""
 
 
-def has_libllvm() -> bool:
-    """True if whole pipelines can run."""
-    with suppress(UserError):
-        return bool(library.path())
-    return False
+def checked(name: str, family: type[Problem]) -> list[str]:
+    """Return the instances to check: all, but of a live compiler one, since for the rules its programs are alike.
+
+    Programs of the tensor compiler that have to be lowered first are checked with fusion only.
+    """
+    if issubclass(family, LiveProblem):
+        return [] if family.available() else list(family.instances[:1])
+    if issubclass(family, ProgramProblem) and name != "fusion":
+        return [instance for instance in family.instances if instance in MODELS]
+    return list(family.instances)
 
 
-LIVE = ("llvm/bits", "llvm-pipelines/script", "gcc/bits", "pallas/matmul", "xla-tpu/lstm")
-"""One small program for each live compiler; for the rules all its programs are alike."""
-NEEDS = {
-    "gcc": shutil.which("gcc"),
-    "llvm-pipelines": has_libllvm(),
-    "pallas": find_spec("libtpu"),
-    "xla-tpu": find_spec("libtpu"),
-}
-"""What must be installed for a family; falsy if it is not."""
-
-
-def is_checked(problem: str) -> bool:
-    """True for every family on the programs that ship, and for fusion on those that have to be lowered first."""
-    live = problem in LIVE and NEEDS.get(problem.partition("/")[0], True)
-    return ships(problem) or problem.startswith("fusion/") or bool(live)
-
-
-def ships(problem: str) -> bool:
-    """True if the problem's program is part of the package, or quickly drawn."""
-    family, _, instance = problem.partition("/")
-    return (instance in MODELS and family not in NEEDS) or family in ("ehrlich", "ordering", "recorded", "scratchpad")
-
-
-def is_quick(problem: str) -> bool:
+def is_quick(name: str, family: type[Problem], instance: str) -> bool:
     """True if all rules together take a second or two, and need no code that takes long to compile."""
-    large = problem.endswith("/mobilenet") or problem in ("sharding/resnet50", "sharding/transformer")
-    compiles = problem.startswith(("joint/", "layout/", "scratchpad/"))
-    return (ships(problem) and not large and not compiles) or problem == "llvm/bits"
+    if issubclass(family, LiveProblem):
+        return name == "llvm"
+    lowered = issubclass(family, ProgramProblem) and instance not in MODELS
+    return not lowered and instance != "mobilenet" and not f"{name}/{instance}".startswith(SLOW)
 
 
-def load(problem: str) -> Problem:
-    """Load a problem anew; a live compiler's without its cache, which would hide costs that differ."""
+def marked(name: str, instance: str, *values: str) -> object:
+    marks = () if is_quick(name, FAMILIES[name], instance) else pytest.mark.slow
+    return pytest.param(f"{name}/{instance}", *values, marks=marks)
+
+
+@lru_cache(maxsize=2)
+def rules(problem: str) -> dict[str, Callable[[], None]]:
+    """Return the rules for a problem by their names; they share what they load."""
+    return dict(problem_rules(partial(anew, problem)))
+
+
+def anew(problem: str) -> Problem:
+    """Load a problem; a live compiler's without its cache, which would hide costs that differ."""
     loaded = REGISTRY.load(problem)
-    if isinstance(loaded, LiveProblem):
-        loaded.leave_cache()
+    loaded.leave_cache()
     return loaded
 
 
 CASES = [
-    pytest.param(problem, marks=[] if is_quick(problem) else [pytest.mark.slow])
-    for problem in filter(is_checked, REGISTRY.instances())
+    marked(name, instance, rule)
+    for name, family in FAMILIES.items()
+    for instance in checked(name, family)
+    for rule in dict(problem_rules(REGISTRY.problem))
 ]
 
 
-@pytest.mark.parametrize("problem", CASES)
-def test_every_rule_holds(problem: str) -> None:
-    for _, rule in problem_rules(partial(load, problem)):
-        rule()
+@pytest.mark.parametrize(("problem", "rule"), CASES)
+def test_every_rule_holds(problem: str, rule: str) -> None:
+    rules(problem)[rule]()
 
 
-EACH_FAMILY = [
-    *(f"{family}/rnn" for family in ("fusion", "layout", "tile", "flags", "joint")),
-    *("ordering/small-a", "ordering/once-50-a", "ehrlich/32x32-a", "recorded/llvm-tree", "llvm/bits"),
+ONE_OF_EACH = [
+    marked(name, "rnn" if "rnn" in family.instances else checked(name, family)[0])
+    for name, family in FAMILIES.items()
+    if checked(name, family)
 ]
 
 
-@pytest.mark.parametrize("problem", EACH_FAMILY)
+@pytest.mark.parametrize("problem", ONE_OF_EACH)
 def test_a_direct_call_checks_width_type_and_range(problem: str) -> None:
     loaded = REGISTRY.problem(problem)
     row = loaded.default_row()[None]
@@ -93,6 +89,9 @@ def test_a_direct_call_checks_width_type_and_range(problem: str) -> None:
             loaded.evaluate(rows)
 
 
-def test_every_family_says_how_to_use_what_it_pastes() -> None:
-    silent = [name for name, family in REGISTRY.families().items() if family().usage is Problem.usage]
-    assert silent == []
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
+def test_every_family_describes_itself_and_how_to_use_what_it_pastes(family: type[Problem]) -> None:
+    assert family.usage is not Problem.usage
+    assert isinstance(family.available(), str)
+    if not issubclass(family, ProgramProblem):
+        assert family.decision and family.time_per_candidate and (family.costs or isinstance(family.unit, str))

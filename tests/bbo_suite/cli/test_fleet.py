@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bbo_suite.registry import Registry
+from bbo_suite.fleet import library
 
 CONFTEST = Path(__file__).parents[1] / "fleet" / "conftest.py"
 
@@ -18,7 +18,7 @@ def few(suite, monkeypatch, tmp_path):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(Registry, "kernel_library", lambda self, library_id, shown: module.ToyKernels())
+    monkeypatch.setattr(library, "load_library", lambda registry, library_id, shown: module.ToyKernels())
     settings = ("--option", "programs=20", "--option", "chips=0.01", "--option", "release=4", "--days", 8)
     return lambda *arguments: suite("fleet", *settings, "--study", "s", *arguments)
 

@@ -20,7 +20,7 @@ from bbo_suite.exchange.exporting import export
 from bbo_suite.exchange.stored_study import unpacked
 from bbo_suite.files.reading import read_json
 from bbo_suite.registry import Registry
-from bbo_suite.store.fast_rows import TEXTS
+from bbo_suite.store.rows import TEXTS
 from bbo_suite.store.stored_run import StoredRun
 
 PLUGIN = Path(__file__).with_name("hostile.py")

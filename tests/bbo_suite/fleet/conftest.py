@@ -11,6 +11,7 @@ from bbo_suite.fleet.library import Groups, KernelLibrary
 from bbo_suite.fleet.settings import FleetSettings
 from bbo_suite.fleet.simulation import Fleet
 from bbo_suite.fleet.store import ResultStore
+from bbo_suite.fleet.study import policies
 from bbo_suite.registry import Registry
 
 SIDE, KERNELS, PROGRAMS = 6, 120, 6
@@ -108,7 +109,7 @@ def fleet(tmp_path, library):
     """Return a function that runs a fleet and returns its days."""
 
     def run(policy="saving", days=12, budget=100.0, settings=SETTINGS, folder="store", executor=None, stop=None):
-        made = Registry().policy(policy)() if isinstance(policy, str) else policy
+        made = policies(Registry(), [policy])[policy]() if isinstance(policy, str) else policy
         with ResultStore(Path(tmp_path / folder), {"policy": str(policy), "settings": str(settings)}) as store:
             worker = executor or InProcess(library, settings)
             days = Fleet(library, settings, made, "mine", budget, 0, store, worker).run(days)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from bbo_suite.errors import UserError
-from bbo_suite.fleet import dispatch
-from bbo_suite.fleet.jobs import Job, Method
-from bbo_suite.fleet.ledger import DayResult, recovery, summary
+from bbo_suite.fleet import simulation
+from bbo_suite.fleet.jobs import Job, Method, normal
 from bbo_suite.fleet.measuring import tune
-from bbo_suite.fleet.noise import normal
 from bbo_suite.fleet.population import Population
+from bbo_suite.fleet.simulation import DayResult
+from bbo_suite.fleet.study import recovery, summary
 
 from .conftest import KERNELS, SETTINGS
 
@@ -121,7 +121,7 @@ def test_recovery_and_summary_of_a_known_course():
 def test_the_size_of_jobs_changes_nothing(fleet, monkeypatch, policy):
     """Kernels of a program that are measured together stay in one job, so they cost the same."""
     days = fleet(policy, folder="large")
-    monkeypatch.setattr(dispatch, "CHUNK", 4)
+    monkeypatch.setattr(simulation, "CHUNK", 4)
     for one, other in zip(days, fleet(policy, folder="small"), strict=True):
         assert (one.tuned, one.saved, one.slower) == (other.tuned, other.saved, other.slower)
         assert one.cost == pytest.approx(other.cost)

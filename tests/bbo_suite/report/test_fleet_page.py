@@ -42,7 +42,7 @@ def test_sentences_name_the_best_policy_its_regret_and_what_the_model_is_worth(f
 def test_a_page_has_figures_and_escapes_names(folder):
     page = fleet.write(folder).read_text()
     assert page.count("<svg") == 2 and "<title>&lt;s&gt;" in page and "of the fleet" in page
-    assert 'id="days-' in page and 'id="budgets-' in page
+    assert 'id="days.' in page and 'id="budgets.' in page
 
 
 def test_figures_show_every_policy_and_the_release(folder):

@@ -22,7 +22,7 @@ def measure_again(folder, speedups, spread=0.0):
     for number in range(1, ROUNDS + 1):
         for evaluation, speedup in speedups.items():
             shift = 1 + spread * ((number + 1) // 2 - 2)  # both halves have the same median
-            log.append(Pair(number, evaluation, DEFAULT, DEFAULT / (speedup * shift), "010"))
+            log.append([Pair(number, evaluation, DEFAULT, DEFAULT / (speedup * shift), "010").line()])
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_noise_alone_is_no_loss_by_selection(studies):
         log = PairLog(studies.path / "s" / f"p--a__x__{seed}")
         for number in range(1, ROUNDS + 1):
             for evaluation in range(1, 11):
-                log.append(Pair(number, evaluation, DEFAULT, 4 * rng.lognormal(0, 0.1), "010"))
+                log.append([Pair(number, evaluation, DEFAULT, 4 * rng.lognormal(0, 0.1), "010").line()])
     (runs,) = losses(studies.judgement().scores, "p/a").values()
     factors = np.log([run.selection for run in runs])
     assert abs(factors.mean()) < 2 * factors.std() / np.sqrt(60) < 0.03
@@ -123,7 +123,7 @@ def test_what_was_found_is_chosen_by_other_rounds_than_those_that_are_shown(stud
     for name, odd, even in (("lucky", 2.6, 1.5), ("steady", 2.0, 2.0)):
         log = PairLog(studies.folder("p/a", name))
         for number in range(1, ROUNDS + 1):
-            log.append(Pair(number, 1, DEFAULT, DEFAULT / (odd if number % 2 else even), "010"))
+            log.append([Pair(number, 1, DEFAULT, DEFAULT / (odd if number % 2 else even), "010").line()])
     (row,) = studies.page().findings.table.rows
     assert [cell.text for cell in row[3:5]] == ["1.5000", "lucky"]
     assert studies.page().findings.shown[0].cost == "8 → 4 seconds, speedup 1.5000 when measured again"

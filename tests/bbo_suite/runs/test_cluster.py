@@ -119,7 +119,7 @@ def holders(folder):
 def test_nothing_of_dasks_own_is_logged():
     dask = pytest.importorskip("dask.config")
     with dask.set({"distributed.comm.timeouts.connect": 1}), pytest.raises(OSError):
-        cluster._connected("tcp://127.0.0.1:9").__enter__()
+        cluster.connected("tcp://127.0.0.1:9").__enter__()
     logs = [name for name in logging.Logger.manager.loggerDict if name.startswith(("distributed", "tornado"))]
     assert logs and not [name for name in logs if logging.getLogger(name).isEnabledFor(logging.ERROR)]
 

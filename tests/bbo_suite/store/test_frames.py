@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bbo_suite import Status, Study, UserError, load
-from bbo_suite.store import fast_rows
-from bbo_suite.store.fast_rows import pieces, rows
+from bbo_suite.store import rows
 from bbo_suite.store.results import summarise
-from bbo_suite.store.rows import HEADER, Row, read_rows
+from bbo_suite.store.rows import HEADER, Row, joined_runs, pieces, read_rows
 
 ROWS = st.lists(
     st.builds(
@@ -36,7 +35,7 @@ def test_a_frame_holds_exactly_what_the_log_holds(tmp_path_factory, drawn):
     path = tmp_path_factory.mktemp("run")
     numbered = [Row(i + 1, *[getattr(row, name) for name in Row.__slots__[1:]]) for i, row in enumerate(drawn)]
     (path / "rows.csv").write_text(HEADER + "".join(row.line() for row in numbered), encoding="utf-8")
-    known, frame = read_rows(path), rows(path)
+    known, frame = read_rows(path), rows.frame(path)
     assert len(frame) == len(known)
     for column in ("evaluation", "digest", "value", "config", "reason"):
         assert frame[column].tolist() == [getattr(row, column) for row in known]
@@ -70,7 +69,7 @@ def test_a_frame_of_a_log_that_is_being_written(study):
     for cut in range(0, len(data), 37):
         log.write_bytes(data[:cut])
         whole = max(0, data[:cut].count(b"\n") - 1)
-        assert len(rows(log.parent)) == whole == summarise(log.parent)["evaluations"]
+        assert len(rows.frame(log.parent)) == whole == summarise(log.parent)["evaluations"]
     assert not summarise(log.parent)["complete"] and summarise(log.parent)["ended"] is None
     log.unlink()  # run.json is there, the first batch not yet
     assert load("s", study)["seed"].tolist() == [1] * 30
@@ -104,7 +103,7 @@ def test_types_of_a_frame(study):
     frame = load("s", study)
     assert frame["value"].dtype == np.float64 and frame["evaluation"].dtype == np.int32
     assert isinstance(frame["status"].dtype, pd.CategoricalDtype)
-    empty = rows(study)
+    empty = rows.frame(study)
     assert len(empty) == 0 and empty["value"].dtype == np.float64
 
 
@@ -131,9 +130,9 @@ def test_a_run_with_an_empty_or_cut_head_is_named_and_left_out(study, cut, capsy
 
 def test_a_frame_and_a_summary_of_several_pieces(study, monkeypatch):
     path = study / "s" / "run0"
-    whole, told = rows(path), summarise(path)
-    monkeypatch.setattr("bbo_suite.store.fast_rows.PIECE", 100)
-    pd.testing.assert_frame_equal(rows(path), whole)
+    whole, told = rows.frame(path), summarise(path)
+    monkeypatch.setattr("bbo_suite.store.rows.PIECE", 100)
+    pd.testing.assert_frame_equal(rows.frame(path), whole)
     assert len(list(pieces(path))) > 10 and summarise(path) == pytest.approx(told)
 
 
@@ -144,16 +143,13 @@ def test_an_unknown_study(study):
         load("t", study / "nowhere")
 
 
-def test_runs_are_parsed_together_and_a_damaged_one_is_named_alone(study, monkeypatch):
-    calls = []
-    parsed = fast_rows._parsed
-    monkeypatch.setattr(fast_rows, "_parsed", lambda *args: calls.append(1) or parsed(*args))
+def test_runs_are_parsed_together_and_a_damaged_one_is_named_alone(study):
     paths = [study / "s" / name for name in ("run0", "run1")]
-    (part,) = fast_rows.parts(paths, ["digest"], [])
-    assert len(calls) == 1 and (part.paths, part.lengths) == (paths, [30, 30])
-    single = pd.concat([rows(path, ["digest"]) for path in paths], ignore_index=True)
-    pd.testing.assert_frame_equal(part.frame, single)
+    (joined,) = joined_runs(paths, ["digest"], [])
+    assert (joined.paths, joined.lengths) == (paths, [30, 30])
+    single = pd.concat([rows.frame(path, ["digest"]) for path in paths], ignore_index=True)
+    pd.testing.assert_frame_equal(joined.frame, single)
     log, errors = paths[0] / "rows.csv", []
     log.write_bytes(log.read_bytes().replace(b",ok,", b',"ok,', 1))  # the quote would swallow lines of the next run
-    (part,) = fast_rows.parts(paths, ["digest"], errors)
-    assert part.paths == [paths[1]] and len(errors) == 1 and str(log) in str(errors[0])
+    (joined,) = joined_runs(paths, ["digest"], errors)
+    assert joined.paths == [paths[1]] and len(errors) == 1 and str(log) in str(errors[0])

@@ -302,7 +302,7 @@ def test_a_full_disk_in_the_middle_of_a_batch(tmp_path, monkeypatch, room):
 
 def test_resuming_holds_one_batch_of_rows_at_a_time(tmp_path):
     peaks = []
-    for budget in (200, 2_000):
+    for budget in (600, 2_400):
         path = tmp_path / str(budget)
         perform(path, budget=budget, batch=100)
         (path / "end.json").unlink()

@@ -176,6 +176,6 @@ def test_a_run_that_measures_its_best_candidates_again_is_not_silent(tmp_path):
     assert (view.state, view.pairs) == (RunState.SILENT, 0)
     log = PairLog(path)
     for number in (1, 2):
-        log.append(Pair(number, 3, 2.0, 1.0, "0"))
+        log.append([Pair(number, 3, 2.0, 1.0, "0").line()])
     view.refresh()
     assert (view.state, view.pairs) == (RunState.RUNNING, 2)

@@ -16,7 +16,8 @@ from bbo_toys import Climber, perform, rows_of
 from bbo_suite import Status, product, sequence
 from bbo_suite.core.evaluation import evaluate
 from bbo_suite.errors import UserError
-from bbo_suite.store.rows import Row, read_rows
+from bbo_suite.files.log import without_checksum
+from bbo_suite.store.rows import Row, parse_rows, read_rows
 from bbo_suite.supervised import Cache, LiveProblem, Service
 from bbo_suite.supervised.part_rows import packed, unpacked
 
@@ -259,4 +260,4 @@ def test_a_failed_row_can_be_read_back(tmp_path):
     row = Row(
         1, "d", float(evaluations.values[0]), Status(int(evaluations.status[0])), 0, 0, "30", evaluations.reasons[0]
     )
-    assert Row.parse(row.line()) == row
+    assert parse_rows([without_checksum(row.line())]) == [row]

@@ -6,8 +6,8 @@ import shutil
 import pytest
 
 import bbo_suite
+from bbo_suite.files.log import checksummed
 from bbo_suite.registry import Registry
-from bbo_suite.store.sealed import sealed
 from bbo_suite.verify.validate import Finding, validate
 
 PROBLEM = """
@@ -107,7 +107,7 @@ def test_parts_that_do_not_make_up_their_cost_are_named(copied, plugins):
     results, log = copied
     lines = log.read_text().splitlines(keepends=True)
     number, tokens, _ = lines[1].split(",")
-    lines[1] = sealed(f"{number},{tokens}1,")
+    lines[1] = checksummed(f"{number},{tokens}1,")
     log.write_text("".join(lines))
     found = verdict(results, plugins / "bags.py")
     assert found.log is Finding.BROKEN and re.match(r"the parts of evaluation \d+ make ", found.complaints[0])

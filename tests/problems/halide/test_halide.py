@@ -11,7 +11,10 @@ from bbo_problems.halide.schedule import source  # noqa: E402
 from bbo_problems.halide.stages import PIPELINES  # noqa: E402
 from bbo_suite import Status, UserError  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore:The floating-point value")
+pytestmark = [
+    pytest.mark.usefixtures("own_cache"),
+    pytest.mark.filterwarnings("ignore:The floating-point value"),
+]
 
 
 def drawn(*shapes):

@@ -18,6 +18,8 @@ from bbo_suite import Status, UserError
 from bbo_suite.core.evaluation import default_value, evaluate
 from bbo_suite.supervised import RUN, Workers
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 llvm.initialize_all_targets()
 llvm.initialize_all_asmprinters()
 
@@ -237,9 +239,7 @@ def test_objectives():
     assert evaluate(fast, fast.default_row()[None]).values[0] < 0.1
     assert fast._cache is None and fast.facts()["default is"] == "-O3"
     assert "minsize" not in str(optimiser("hash", "time")._passes.run(()))
-    with pytest.raises(
-        UserError, match=r"'hash@speed' names an unknown objective; write one of @instructions, @bytes, @time"
-    ):
+    with pytest.raises(UserError, match="'hash@speed' names an unknown variant; write one of @instructions, @bytes"):
         LlvmProblem("hash@speed")
 
 
@@ -247,7 +247,10 @@ def test_a_users_file_is_the_same_task_plain_or_gzipped(tmp_path):
     plain, packed = tmp_path / "a.ll", tmp_path / "b.ll.gz"
     plain.write_text(ir.shipped("hash"))
     packed.write_bytes(gzip.compress(ir.shipped("hash").encode()))
-    problems = [bbo_suite.problem(f"llvm:{path}") for path in (plain, packed)] + [LlvmProblem("hash")]
+    (tmp_path / "me@work").mkdir()
+    at = shutil.copy(plain, tmp_path / "me@work")
+    problems = [bbo_suite.problem(f"llvm:{path}") for path in (plain, packed, at)] + [LlvmProblem("hash")]
+    assert bbo_suite.problem(f"llvm:{at}@bytes").unit == "bytes"
     assert len({problem.fingerprint() for problem in problems}) == 1
     assert len({default_value(problem) for problem in problems}) == 1
 

@@ -14,6 +14,8 @@ from bbo_problems.llvm import textual
 from bbo_problems.llvm.actions import ACTIONS, FUNCTIONS, PASSES
 from bbo_problems.llvm.problem import LlvmProblem
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 RENAMED = {
     "lower-switch": "lowerswitch",
     "instcombine<no-verify-fixpoint>": "instcombine",

@@ -17,15 +17,11 @@ from bbo_suite import Status, UserError
 from bbo_suite.core.evaluation import evaluate
 from bbo_suite.supervised import Workers
 
-
-def found():
-    try:
-        return library.path()
-    except UserError:
-        return ""
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
-needs_llvm = pytest.mark.skipif(not found(), reason="libLLVM 22 is not installed")
+WHY_NOT = PipelineProblem.available()
+needs_llvm = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
 CLANG = {"compress": 719, "digest": 1062, "json": 1004, "matrices": 868, "script": 636, "store": 766}
 """What clang 22.1.8 writes for `-Oz -S -emit-llvm`, counted with `grep -cE '^  [^] ]'`."""
 LICM, ADCE, INLINE, GLOBAL = "licm<allowspeculation>", "adce", "inline", "globalopt"
@@ -174,7 +170,7 @@ def test_time_is_measured_against_o3_and_an_unknown_library_is_refused(monkeypat
     assert fast.request(fast.default_row()) == (FAST,) and not fast.tells_parts
     monkeypatch.setattr(library, "VERSION", 21)
     with pytest.raises(UserError, match=r"is LLVM 22; llvm-pipelines/\.\.\. needs LLVM 21"):
-        library.version(found())
+        library.version(library.path())
 
 
 @needs_llvm

@@ -21,6 +21,8 @@ from bbo_problems.xla_passes.actions import ACTIONS, PIPELINE, SLOTS  # noqa: E4
 from bbo_problems.xla_passes.opcodes import OPCODES  # noqa: E402
 from bbo_suite import UserError  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 HLO = """HloModule chain, entry_computation_layout={(f32[4]{0})->f32[4]{0}}
 
 half {

@@ -24,6 +24,8 @@ from bbo_suite.conformance.kit import problem_rules
 from bbo_suite.core.evaluation import default_value, evaluate
 from bbo_suite.registry import Registry
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 BROKEN = [
     ("rubbish", "cannot be read as HLO"),
     ("HloModule m\n\nENTRY main {\n  ROOT a = f32[2]{0} add(b, c)\n}\n", "cannot be read as HLO"),

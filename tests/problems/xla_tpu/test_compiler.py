@@ -8,6 +8,8 @@ from bbo_suite import Moves, Status
 from bbo_suite.core.evaluation import evaluate
 from bbo_suite.registry import Registry
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 pytest.importorskip("libtpu")
 
 MINE = """

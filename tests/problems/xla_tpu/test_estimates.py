@@ -7,6 +7,8 @@ import pytest
 from bbo_problems.tensor_compiler.hardware.machine import MACHINES, one_core
 from bbo_problems.xla_tpu.estimates import CHIP, estimates
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 MACHINE = one_core("v5e")
 
 

@@ -16,6 +16,8 @@ from bbo_problems.xla_tpu.programs import describe, load
 
 FILE = """
 import jax
+
+pytestmark = pytest.mark.usefixtures("own_cache")
 array = jax.ShapeDtypeStruct((8, 128), "float32")
 def good(): return (lambda x: x + 1), (array,)
 def takes(x): return x

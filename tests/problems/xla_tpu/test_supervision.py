@@ -11,6 +11,8 @@ from bbo_suite import Status, UserError, libraries
 from bbo_suite.core.evaluation import default_value, evaluate
 from bbo_suite.registry import Registry
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 
 class Fake(XlaTpuProblem):
     target = "fake_tpu_compiler:serve"

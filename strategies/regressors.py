@@ -1,4 +1,4 @@
-"""The candidate regressors, their score, and the rule that selects the good ones (Angermueller et al. 2020)."""
+"""Regressors of scikit-learn: candidates, their score, the selection of the good ones, and the nodes of their trees."""
 
 from __future__ import annotations
 
@@ -82,10 +82,10 @@ def light(fitted: Predictor) -> Predictor:
     """Return what predicts the same with less overhead."""
     from sklearn.ensemble import RandomForestRegressor
 
-    return _Trees([tree.tree_ for tree in fitted.estimators_]) if isinstance(fitted, RandomForestRegressor) else fitted
+    return _Forest([tree.tree_ for tree in fitted.estimators_]) if isinstance(fitted, RandomForestRegressor) else fitted
 
 
-class _Trees(NamedTuple):
+class _Forest(NamedTuple):
     """A forest without scikit-learn's checks and jobs, which take longer than a few trees on a few rows."""
 
     trees: list[Any]
@@ -100,8 +100,41 @@ class _Trees(NamedTuple):
 
 
 def select(scores: Mapping[str, float], threshold: float) -> list[str]:
-    """Return the names whose score reaches the threshold, or else the single best one."""
+    """Return the names whose score reaches the threshold, or else the single best one (Angermueller et al. 2020)."""
     return [name for name, value in scores.items() if value >= threshold] or [max(scores, key=lambda n: scores[n])]
+
+
+class Trees(NamedTuple):
+    """The nodes of several trees, one after another, for compiled code that walks them.
+
+    Attributes:
+      roots: `(t,)` the first node of each tree.
+      feature: `(m,)` the feature that a node compares; -1 for a leaf.
+      threshold: `(m,)` if the feature is at most this, the next node is the left one.
+      left, right: `(m,)` the next node.
+      value: `(m,)` what a leaf predicts.
+    """
+
+    roots: NDArray[np.int64]
+    feature: NDArray[np.int64]
+    threshold: NDArray[np.float64]
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    value: NDArray[np.float64]
+
+
+def trees_of(estimators: list[Any]) -> Trees:
+    """Return the nodes of fitted regression trees of scikit-learn."""
+    trees = [each.tree_ for each in estimators]
+    roots = np.cumsum([0, *(tree.node_count for tree in trees[:-1])])
+    return Trees(
+        roots=roots,
+        feature=np.concatenate([np.where(tree.children_left < 0, -1, tree.feature) for tree in trees]),
+        threshold=np.concatenate([tree.threshold for tree in trees]),
+        left=np.concatenate([tree.children_left + root for tree, root in zip(trees, roots, strict=True)]),
+        right=np.concatenate([tree.children_right + root for tree, root in zip(trees, roots, strict=True)]),
+        value=np.concatenate([tree.value[:, 0, 0] for tree in trees]),
+    )
 
 
 def one_thread() -> AbstractContextManager[Any]:

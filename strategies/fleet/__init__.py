@@ -1,1 +1,0 @@
-"""Policies of a fleet: what is tuned each day, and how."""
