@@ -23,21 +23,25 @@ if _STARTING and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
 from .api import load, problem, run
 from .core.constraint import Constraint
 from .core.enumeration import Enumeration
+from .core.level import Level
 from .core.moves import Moves
 from .core.multipass import Decisions, MultiPass
 from .core.options import option
 from .core.parameters import choice, permutation, product, scale, sequence
 from .core.problem import Evaluations, Problem, Status
 from .core.space import Kind, Space
-from .core.strategy import NoOptions, Strategy
+from .core.strategy import NoOptions, Strategy, Told
 from .core.task import Graph, Structure, Task
 from .core.task_family import TaskFamily
+from .embedding import Optimizer, optimizer
 from .errors import UserError
+from .loop import Batch, search
 from .parts.decomposition import Decomposition, Description
 from .parts.parts import Parts
 from .study import Study
 
 __all__ = [
+    "Batch",
     "Constraint",
     "Decisions",
     "Decomposition",
@@ -46,9 +50,11 @@ __all__ = [
     "Evaluations",
     "Graph",
     "Kind",
+    "Level",
     "Moves",
     "MultiPass",
     "NoOptions",
+    "Optimizer",
     "Parts",
     "Problem",
     "Space",
@@ -58,15 +64,18 @@ __all__ = [
     "Study",
     "Task",
     "TaskFamily",
+    "Told",
     "UserError",
     "choice",
     "load",
+    "optimizer",
     "option",
     "permutation",
     "problem",
     "product",
     "run",
     "scale",
+    "search",
     "sequence",
 ]
 

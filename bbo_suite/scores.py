@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .core.knowledge import FLAGS, Knowledge
+from .core.level import LEVEL, Level
 from .stats import (
     SMALLEST_GAIN,
     complete_block,
@@ -65,21 +65,20 @@ class Values:
     """The final speedups of some runs, and what follows for problems and strategies.
 
     Attributes:
-      frame: a row for each run, sorted: problem, strategy, seed, uses_structure, uses_parts, budget, evaluation,
+      frame: a row for each run, sorted: problem, strategy, seed, level, budget, evaluation,
         default, speedup, least and most (the speedups that are possible).
     """
 
     frame: pd.DataFrame
 
     @cached_property
-    def knowledge(self) -> dict[str, Knowledge]:
+    def knowledge(self) -> dict[str, Level]:
         """What each strategy knows."""
-        facts = self.frame[with_flags(self.frame, ["strategy"])].drop_duplicates("strategy", keep="last")
-        return {row["strategy"]: Knowledge.of(row) for row in facts.to_dict("records")}
+        return {name: Level.named(word) for name, word in zip(self.frame["strategy"], self.frame[LEVEL], strict=True)}
 
     def comparable(self, first: str, second: str) -> bool:
         """Return False if just one of two strategies sees the costs of parts: such strategies are ranked apart."""
-        return (self.knowledge[first] is Knowledge.PARTS) == (self.knowledge[second] is Knowledge.PARTS)
+        return (self.knowledge[first] is Level.PARTS) == (self.knowledge[second] is Level.PARTS)
 
     @cached_property
     def speedups(self) -> dict[tuple[str, str], NDArray[np.float64]]:
@@ -127,24 +126,19 @@ class Values:
         """The largest mean speedup on each problem of strategies without and with costs of parts."""
         best: dict[tuple[str, bool], float] = {}
         for mean in self.means:
-            key = mean.problem, self.knowledge[mean.strategy] is Knowledge.PARTS
+            key = mean.problem, self.knowledge[mean.strategy] is Level.PARTS
             best[key] = max(mean.mean, best.get(key, -np.inf))
         return best
 
     def best_mean(self, problem: str, strategy: str) -> float:
         """Return the largest mean speedup on a problem among the strategies that one is comparable with."""
-        return self._best_means[problem, self.knowledge[strategy] is Knowledge.PARTS]
+        return self._best_means[problem, self.knowledge[strategy] is Level.PARTS]
 
 
 def interval(runs: NDArray[np.float64], least: float = 0.0, most: float = np.inf) -> tuple[float, float, float]:
     """Return the mean speedup and its 95 % interval; an infinite speedup (cost 0) has no interval."""
     with np.errstate(invalid="ignore"):
         return mean_interval(runs, least=least, most=most)
-
-
-def with_flags(frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
-    """Return columns, and those that say what a strategy knows; frames of older tables lack one of these."""
-    return [*columns, *(flag for flag in FLAGS if flag in frame)]
 
 
 # --- of the results of runs
@@ -171,7 +165,7 @@ class Scores(Values):
     remeasured: set[str]
 
     @cached_property
-    def knowledge(self) -> dict[str, Knowledge]:
+    def knowledge(self) -> dict[str, Level]:
         """What each strategy knows."""
         return {run.strategy: run.knowledge for run in self.runs}
 
@@ -202,7 +196,7 @@ def scores(runs: Sequence[RunResult]) -> Scores:
     missing = {run.problem for run in compared if run.remeasured(cutoffs[run.problem]) is None}
     again = {run.problem for run in compared} - missing
     rows = [_value(run, cutoffs[run.problem], run.problem in again) for run in compared]
-    columns = [*RUN, *FLAGS, "budget", "evaluation", "default", "speedup", "least", "most"]
+    columns = [*RUN, LEVEL, "budget", "evaluation", "default", "speedup", "least", "most"]
     frame = pd.DataFrame(rows, columns=columns).sort_values(RUN, kind="stable", ignore_index=True)
     return Scores(frame, runs, cutoffs, compared, again)
 
@@ -211,7 +205,7 @@ def _value(run: RunResult, cutoff: int, again: bool) -> dict[str, Any]:
     """Return the row of a run in `Values.frame`. What was measured again can be anything."""
     speedup = _compared_speedup(run, cutoff, again)
     least, most = (0.0, np.inf) if again else (float(run.speedup(1) == 1), _most(run))
-    facts = {name: run.head[name] for name in ("seed", "budget", "default", *FLAGS)}
+    facts = {name: run.head[name] for name in ("seed", "budget", "default", LEVEL)}
     bounds = {"speedup": speedup, "least": least, "most": most}
     return {"problem": run.problem, "strategy": run.strategy, "evaluation": cutoff, **facts, **bounds}
 
@@ -251,7 +245,7 @@ def final_values(frame: pd.DataFrame) -> Values:
     with the default, so that its speedup cannot be less.
     """
     columns = ["budget", "evaluation", "default", "speedup", *({REMEASURED} & {*frame})]
-    last = frame.loc[_ends(frame), with_flags(frame, [*RUN, *columns])].drop_duplicates(RUN, keep="last")
+    last = frame.loc[_ends(frame), [*RUN, LEVEL, *columns]].drop_duplicates(RUN, keep="last")
     started = frame.loc[(frame["evaluation"] == 1) & (frame["speedup"] == 1), RUN]
     with_default = set(started.itertuples(index=False, name=None))
     last["least"] = [float(run in with_default) for run in last[RUN].itertuples(index=False, name=None)]
@@ -259,7 +253,7 @@ def final_values(frame: pd.DataFrame) -> Values:
         again = last.pop(REMEASURED)
         missing = again.isna().groupby(last["problem"], observed=True).transform("any")
         last["speedup"], last["least"] = last["speedup"].where(missing, again), last["least"].where(missing, 0.0)
-    last = last.assign(most=np.inf).astype({"problem": "str", "strategy": "str"})
+    last = last.assign(most=np.inf).astype({"problem": "str", "strategy": "str", LEVEL: "str"})
     return Values(last.sort_values(RUN, ignore_index=True))
 
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
 
-from .core.knowledge import Knowledge
+from .core.level import Level
 from .errors import UserError, did_you_mean
 from .registry import Registry
 from .store import frames, run_table
@@ -203,7 +203,7 @@ class Study(Sequence[dict[str, Any]]):
         for (problem, strategy), runs in groups.items():
             speedups = [run["speedup"] for run in runs if run["speedup"] is not None]
             median = f"{statistics.median(speedups):.4f}" if len(speedups) == len(runs) else "-"
-            yield problem, Knowledge.of(runs[0]).marked(strategy), f"{len(runs):,}", median
+            yield problem, Level.of(runs[0]).marked(strategy), f"{len(runs):,}", median
 
     def _place(self) -> str:
         """Return the folder as a user would type it: relative if it is inside the working directory."""

@@ -1,20 +1,21 @@
-"""Strategies run in memory, without a problem and without files."""
+"""Strategies run in memory, without a problem and without files: for tests of your own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from . import loop
+from .core.problem import Evaluations
 from .core.space import Space
-from .core.strategy import Strategy, tell
+from .core.strategy import Strategy
 from .core.task import Structure, Task
 from .parts.parts import Parts, checked_parts
 
 Cost = Callable[[NDArray], NDArray]
-"""Takes `(n, d)` candidates and returns their `(n,)` costs."""
+"""Takes `(n, d)` allowed candidates and returns their `(n,)` costs."""
 Tell = Callable[[NDArray], Parts]
 """Takes `(n, d)` allowed candidates and returns their parts."""
 
@@ -31,27 +32,22 @@ def start(
     """Return a strategy at the start of a run on a space.
 
     Args:
-      structure: what the task declares; the strategy sees of it what it uses.
+      structure: what the task declares; the strategy sees of it what its level allows.
       default: `(d,)` the default candidate; zeros if not given.
       options: fields of the strategy's `Options`.
     """
     row = np.zeros(len(space), space.dtype) if default is None else default
-    task = Task("testing/task", space, row, "seconds", _seen(strategy, structure))
-    return strategy(task, budget, np.random.default_rng(seed), strategy.Options(**options))
-
-
-def _seen(strategy: type[Strategy], structure: Structure | None) -> Structure | None:
-    if structure is None or strategy.uses_parts:
-        return structure
-    return replace(structure, parts=None) if strategy.uses_structure else None
+    task = Task("testing/task", space, row, "seconds", structure)
+    return loop.start(strategy, task, budget, seed, strategy.Options(**options))
 
 
 def play(
     strategy: Strategy, cost: Cost, batch: int = 100, parts: Tell | None = None
 ) -> Iterator[tuple[NDArray, NDArray[np.float64]]]:
-    """Run a strategy on a cost function until its budget is spent; yield each batch and its costs before `tell`.
+    """Run a strategy on a cost function until its budget is spent; yield each batch and its costs.
 
-    As in a stored run, forbidden candidates cost inf, `tell` is not called for the last batch, and no rows end it.
+    As in a stored run, forbidden candidates cost inf, the strategy does not learn from the last batch, and no rows end
+    it.
 
     Args:
       parts: of the costs, for a strategy that uses parts; None for a problem that tells none.
@@ -59,23 +55,20 @@ def play(
     Raises:
       ValueError: the strategy proposes something that is not a batch of the space, or the parts are malformed.
     """
-    left, space = strategy.budget, strategy.task.space
-    while left:
-        configs = space.check(strategy.ask(wanted := min(batch, left)))
-        if len(configs) > wanted:
-            raise ValueError(f"it returned {len(configs)} candidates when asked for {wanted}")
-        if not len(configs):
-            return
-        left -= len(configs)
-        values = np.where(space.allowed(configs), cost(configs), np.inf)
-        yield configs, values
-        if left:
-            tell(strategy, configs, values, _told(space, configs, parts) if strategy.uses_parts else None)
+    for step in loop.drive(strategy, answering(strategy.task.space, cost, parts), batch):
+        yield step.configs, step.values
 
 
-def _told(space: Space, configs: NDArray, parts: Tell | None) -> Parts | None:
-    """Return the parts as the engine tells them: in the order of keys, and none of forbidden candidates."""
-    places = np.flatnonzero(space.allowed(configs))
-    if parts is None or not len(places):
-        return None if parts is None else Parts.of_none(len(configs))
-    return checked_parts(parts(configs[places]), len(places)).merged().spread(places, len(configs))
+def answering(space: Space, cost: Cost, parts: Tell | None = None) -> loop.Answer:
+    """Return what evaluates candidates by a cost function, as `loop.drive` takes it; see `play`."""
+
+    def answer(configs: NDArray, _: float) -> Evaluations:
+        places, values = np.flatnonzero(space.allowed(configs)), np.full(len(configs), np.inf)
+        told = None if parts is None else Parts.of_none(len(configs))
+        if len(places):
+            values[places] = cost(configs[places])
+            if parts is not None:
+                told = checked_parts(parts(configs[places]), len(places)).merged().spread(places, len(configs))
+        return Evaluations(values, np.zeros(len(configs), np.int8), parts=told)
+
+    return answer

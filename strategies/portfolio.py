@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Strategy, Task, UserError, option
+from bbo_suite import Strategy, Task, Told, UserError, option
 from bbo_suite.core.task import Strategies
 from bbo_suite.registry import Registry
 
@@ -72,7 +72,7 @@ class Portfolio(Strategy):
     def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:
         """Let every member learn, and update credit and shares."""
         for i, member in enumerate(self._members):
-            (member.tell if i == self._asked else member.observe)(configs, values)
+            member.receive(Told(configs, values, own=i == self._asked))
         self._settle(len(values), float(values.min()))
 
     def _settle(self, count: int, cost: float) -> None:

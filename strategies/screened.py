@@ -12,8 +12,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Strategy, Task, UserError, option
-from bbo_suite.core.strategy import tell
+from bbo_suite import Level, Strategy, Task, Told, UserError, option
 from bbo_suite.core.task import Screen
 from bbo_suite.files.pinned import PinnedFile
 from bbo_suite.registry import Registry
@@ -54,7 +53,7 @@ class Screened(Strategy):
 
     Options: ClassVar[type] = ScreenedOptions
     options: ScreenedOptions
-    uses_structure = True
+    level: ClassVar[Level] = Level.STRUCTURE
     has_variants = True
     search: ClassVar[str] = ""
 
@@ -107,7 +106,7 @@ class Screened(Strategy):
                 break
             predicted = self._predicted(screen, configs)
             rows, costs = self._kept(np.concatenate([rows, configs]), np.concatenate([costs, predicted]))
-            tell(strategy, configs, predicted, None)
+            strategy.receive(Told(configs, predicted))
             done += len(configs)
         return rows, costs
 

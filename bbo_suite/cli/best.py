@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..core.knowledge import Knowledge
+from ..core.level import Level
 from ..errors import UserError
 from ..store.identity import known_speedups
 from .app import AsLines, Plugins, Results, StudyName, app, json_line
@@ -84,7 +84,7 @@ def _text(best: Best) -> str:
         runs = _many(best.runs, "run")
         return f"{best.problem}: no candidate succeeded in {best.evaluations:,} evaluations ({runs})\n"
     run, row = best.run.identity, best.row
-    who = Knowledge.of(best.run.head).marked(run.strategy)
+    who = Level.of(best.run.head).marked(run.strategy)
     budget = f"{row.evaluation:,} of {best.run.evaluations:,}"
     costs = f"{best.run.head['default']:.6g} -> {row.value:.6g} {best.run.head['unit']}"
     lines = [

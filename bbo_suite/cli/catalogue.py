@@ -11,7 +11,7 @@ from typing import Any
 
 from ..core import options
 from ..core.evaluation import default_value, working_baselines
-from ..core.knowledge import Knowledge, flags
+from ..core.level import LEVEL
 from ..core.space import Kind
 from ..core.strategy import Strategy
 from ..errors import UserError, did_you_mean
@@ -29,7 +29,7 @@ def strategies(registry: Registry) -> list[dict[str, str]]:
 
 
 def _sees(strategy: type[Strategy]) -> str:
-    return Knowledge.of(flags(strategy)).sees
+    return strategy.level.sees
 
 
 def problems(registry: Registry) -> list[dict[str, str]]:
@@ -81,7 +81,12 @@ def facts(registry: Registry, name: str) -> dict[str, Any]:
 def _strategy_facts(registry: Registry, name: str) -> dict[str, Any]:
     loaders = registry.strategies()
     found = loaders[name]() if name in loaders else registry.strategy(name)
-    known: dict[str, Any] = {"id": name, "what": inspect.getdoc(found) or "", "sees": _sees(found), **flags(found)}
+    known: dict[str, Any] = {
+        "id": name,
+        "what": inspect.getdoc(found) or "",
+        "sees": _sees(found),
+        LEVEL: found.level.word,
+    }
     if found.has_variants:
         return {**known, "names": [f"{name}:{variant}" for variant in found.variants()]}
     return {**known, "options": options.describe(found.Options)}

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
-from ..core.knowledge import FLAGS
+from ..core.level import LEVEL
 from ..core.space import count_text
 from ..store.identity import BASELINES, BOUND, PUBLISHED_IN
 from .tables import fitting_table, wide_console
@@ -88,7 +88,7 @@ def fact_table(facts: dict[str, Any]) -> None:
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     for name, fact in facts.items():
-        if name not in ("id", "what", "options", "log10_candidates", *FLAGS, *_COMPARED):  # some are for programs
+        if name not in ("id", "what", "options", "log10_candidates", LEVEL, *_COMPARED):  # some are for programs
             table.add_row(escape(name.replace("_", " ")), escape(_text(fact)))
     console.print(table)
     _baseline_table(facts, console)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..core.knowledge import Knowledge, explained
+from ..core.level import LEVEL, Level, explained
 from ..errors import UserError
 from .app import AsLines, app, json_line
 from .durations import duration
@@ -56,12 +56,12 @@ def _print(items: Sequence[Mapping[str, Any]], jobs: int) -> None:
     total = {
         "problem": "total",
         "strategy": "",
-        "uses_structure": False,
+        LEVEL: Level.COSTS.word,
         "parameters": None,
         **{key: sum(i[key] for i in items) for key in summed},
     }
     console, caption = wide_console(), "time: of all runs one after another, estimated; stored MB: at the full budget"
-    caption = "; ".join(filter(None, (caption, explained(set(map(Knowledge.of, items))))))
+    caption = "; ".join(filter(None, (caption, explained(set(map(Level.of, items))))))
     lines = [_cells(item) for item in (*items, total)]
     console.print(fitting_table(lines, ("parameters", "stored MB", "done", "evaluations"), console.width, caption))
     left = total["runs"] - total["done"]
@@ -75,5 +75,5 @@ def _cells(item: Mapping[str, Any]) -> dict[str, str]:
     counts = {
         key: "" if item[key] is None else f"{item[key]:,}" for key in ("runs", "done", "parameters", "evaluations")
     }
-    names = {"problem": item["problem"], "strategy": Knowledge.of(item).marked(item["strategy"])}
+    names = {"problem": item["problem"], "strategy": Level.of(item).marked(item["strategy"])}
     return {**names, **counts, "stored MB": f"{item['bytes'] / 1e6:,.1f}", "time": duration(item["seconds"])}

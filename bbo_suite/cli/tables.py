@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..core.knowledge import Knowledge, explained
+from ..core.level import Level, explained
 from ..store.remeasured import ROUNDS
 
 _SPARE = ("evaluation s", "strategy s", "failed", "unique", "default", "best", "evaluations", "seed")
@@ -48,7 +48,7 @@ def wide_console() -> Console:
 def summary_table(summaries: Sequence[dict[str, Any]]) -> None:
     """Print one line per run with its speedup, evaluations and time."""
     console, caption = wide_console(), "speedup: cost of the compiler's default / best cost found; higher is better"
-    if marks := explained({Knowledge.of(s) for s in summaries}):
+    if marks := explained({Level.of(s) for s in summaries}):
         caption += f"; {marks}"
     if any(s["remeasured"] for s in summaries):
         caption += f"; of noisy problems the median of {ROUNDS} pairs with the default, measured after the search"
@@ -63,7 +63,7 @@ def _cells(s: dict[str, Any]) -> dict[str, str]:
     return {
         **{
             "problem": s["problem"],
-            "strategy": Knowledge.of(s).marked(s["strategy"]),
+            "strategy": Level.of(s).marked(s["strategy"]),
             "seed": str(s["seed"]),
             **counts,
         },

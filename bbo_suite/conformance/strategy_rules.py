@@ -12,9 +12,13 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.level import Level
+from ..core.problem import Evaluations
 from ..core.strategy import Strategy
 from ..errors import UserError
-from .toy_tasks import COSTS, KINDS, Batches, play_parts, play_task, spaces, uneven
+from ..loop import drive
+from ..testing import answering
+from .toy_tasks import COSTS, KINDS, Batches, play_parts, play_task, spaces, started, uneven
 
 LONG = 200
 """Evaluations of one run on each kind of space: enough for a strategy to fit its models."""
@@ -102,7 +106,7 @@ def leaves_arrays(strategy: type[Strategy]) -> None:
 
 def without_structure(strategy: type[Strategy]) -> None:
     """Works with a problem that declares no structure, or says what it needs."""
-    if strategy.uses_structure or strategy.uses_parts:
+    if strategy.level >= Level.STRUCTURE:
         try:
             for name in ("booleans", "a sequence"):
                 _finish(name, play_task(strategy, spaces()[name], uneven, SHORT, 8, declared=False))
@@ -112,7 +116,7 @@ def without_structure(strategy: type[Strategy]) -> None:
 
 def hears_parts(strategy: type[Strategy]) -> None:
     """Works with problems that tell the costs of parts, described or not, some failing, and proposes the same again."""
-    for number, name in enumerate(_accepted(strategy, KINDS) if strategy.uses_parts else ()):
+    for number, name in enumerate(_accepted(strategy, KINDS) if strategy.level >= Level.PARTS else ()):
         for declared in (True, False):
             words, budget = f"{name}, parts{'' if declared else ' not'} described", LONG if number == 0 else SHORT
             task = functools.partial(play_parts, strategy, spaces()[name], budget, declared, failing=number == 1)
@@ -165,10 +169,17 @@ def _long_run(strategy: type[Strategy], kind: str, global_seed: int) -> LongRun:
     before = _global_states()
     arrays: list[NDArray] = []
     copies: list[NDArray] = []
+    evaluated = answering(spaces()[kind], uneven)
+
+    def answer(configs: NDArray, seconds: float) -> Evaluations:
+        found = evaluated(configs, seconds)
+        arrays.extend((configs, found.values))
+        copies.extend((configs.copy(), found.values.copy()))
+        return found
+
     try:
-        for batch in play_task(strategy, spaces()[kind], uneven, LONG):
-            arrays += batch
-            copies += [array.copy() for array in batch]
+        for _ in drive(started(strategy, spaces()[kind], LONG), answer, 15):
+            pass
         after = _global_states()
     finally:
         random.setstate(states[0])

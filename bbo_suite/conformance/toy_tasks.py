@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.constraint import Constraint
+from ..core.level import Level
 from ..core.parameters import choice, permutation, product, scale, sequence
 from ..core.space import Space
 from ..core.strategy import Strategy
@@ -134,11 +135,17 @@ COSTS: dict[str, Cost] = {
 def play_task(
     strategy: type[Strategy], space: Space, cost: Cost, budget: int = 60, batch: int = 15, declared: bool = True
 ) -> Batches:
-    """Run a strategy with its default options and yield each batch with its costs.
+    """Run a strategy with its default options and yield each batch with its costs; see `started`."""
+    return play(started(strategy, space, budget, declared), cost, batch)
+
+
+def started(strategy: type[Strategy], space: Space, budget: int, declared: bool = True) -> Strategy:
+    """Return a strategy with its default options at the start of a run.
 
     Args:
       declared: whether a strategy that uses structures, or parts, is given one, with a description of its parts.
     """
     default = space.sample(1, np.random.default_rng(1))[0]
-    structure = replace(chain(space), parts=described(space) if strategy.uses_parts else None) if declared else None
-    return play(start(strategy, space, budget, structure=structure, default=default), cost, batch)
+    seen = described(space) if strategy.level >= Level.PARTS else None  # describing them loads a compiler
+    structure = replace(chain(space), parts=seen) if declared else None
+    return start(strategy, space, budget, structure=structure, default=default)

@@ -7,7 +7,7 @@ import hashlib
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import UserError
 from ..parts.parts import Parts
 from .code_version import code_version, is_ours
+from .level import Level
 from .program import Change, Program
 from .space import Space
 from .task import Screen, Strategies, Structure, Task
@@ -283,17 +284,16 @@ class Problem(ABC):
         space = getattr(self, "space", None)  # missing if the constructor failed
         return f"{type(self).__name__}({self.id!r}, {space!r}, unit {self.unit!r})"
 
-    def task(self, uses_structure: bool = True, strategies: Strategies | None = None, uses_parts: bool = False) -> Task:
-        """Return the problem as a strategy sees it: only with what it uses of structure and parts.
+    def task(self, level: Level = Level.STRUCTURE, strategies: Strategies | None = None) -> Task:
+        """Return the problem as a strategy of a level sees it.
 
         Args:
           strategies: for a strategy that runs others.
         """
-        structure = self.structure() if uses_structure or uses_parts else None
-        if structure is not None and not uses_parts:
-            structure = replace(structure, parts=None)
-        screen = self.screen if uses_structure or uses_parts else None
-        return Task(self.id, self.space, self.default_row(), self.unit, structure, strategies, screen)
+        structure = self.structure() if level >= Level.STRUCTURE else None
+        screen = self.screen if level >= Level.STRUCTURE else None
+        task = Task(self.id, self.space, self.default_row(), self.unit, structure, strategies, screen)
+        return task.at(level)
 
 
 def _checking(evaluate: Callable[[Any, NDArray], Evaluations]) -> Callable[[Any, NDArray], Evaluations]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -198,6 +198,22 @@ class Space:
     def describe(self, config: NDArray) -> dict[str, Any]:
         """Return the value of every parameter by name."""
         return {self.name(i): self.values(i)[index] for i, index in enumerate(config.tolist())}
+
+    def row(self, values: Mapping[str, Any]) -> NDArray:
+        """Return the `(d,)` row that `describe` turns into these values.
+
+        Raises:
+          ValueError: a parameter is missing or unknown, or has no such value.
+        """
+        names = [self.name(i) for i in range(len(self))]
+        if odd := {*names} ^ {*values}:
+            raise ValueError(f"{sorted(odd, key=str)[0]!r} is {'missing' if odd & {*names} else 'no parameter'}")
+        row = np.zeros(len(self), self.dtype)
+        for i, name in enumerate(names):
+            if values[name] not in (known := list(self.values(i))):
+                raise ValueError(f"{name!r} has no value {values[name]!r}")
+            row[i] = known.index(values[name])
+        return row
 
     def digest(self) -> str:
         """Return a hash of the set of candidates, their kinds and their encoding."""

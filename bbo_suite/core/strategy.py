@@ -12,12 +12,31 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from ..parts.parts import Parts
+from .level import Level
 from .task import Task
 
 
 @dataclass(frozen=True)
 class NoOptions:
     """The options of a strategy that has none."""
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What a strategy is told of k evaluated candidates.
+
+    Attributes:
+      configs: `(k, d)` the candidates.
+      values: `(k,)` their costs; inf for candidates that failed.
+      parts: what each candidate consists of, with the cost of each part; None for a strategy of a lower level than
+        `Level.PARTS`, and where the problem does not know.
+      own: True for the batch that `ask` just returned; False for candidates of another strategy.
+    """
+
+    configs: NDArray
+    values: NDArray[np.float64]
+    parts: Parts | None = None
+    own: bool = True
 
 
 class Strategy(ABC):
@@ -30,15 +49,13 @@ class Strategy(ABC):
       options: an instance of the class's `Options`, a frozen dataclass.
 
     Attributes:
-      uses_structure: True if the strategy uses what the problem declares about its parameters.
-      uses_parts: True if the strategy uses the costs of parts. Then it sees the structure, too, with what the problem
-        declares of parts, and implements `tell(configs, values, parts=None)`.
+      level: what the strategy may know: costs only, also what the problem declares about its parameters, or also the
+        costs of parts.
       has_variants: True if the class represents several strategies, with ids `id:NAME`; see `variants` and `variant`.
     """
 
     Options: ClassVar[type] = NoOptions
-    uses_structure: ClassVar[bool] = False
-    uses_parts: ClassVar[bool] = False
+    level: ClassVar[Level] = Level.COSTS
     has_variants: ClassVar[bool] = False
     pretrain: ClassVar[Callable[..., None] | None] = None
     """A class method, if the strategy can be trained on some problems and used on others; see `pretraining.pretrain`.
@@ -57,11 +74,16 @@ class Strategy(ABC):
     def ask(self, n: int) -> NDArray:
         """Return a `(k, d)` batch of indices with 1 <= k <= n, or no rows when no candidate is left to try."""
 
-    def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:  # noqa: B027 - not every strategy learns
-        """Learn the `(k,)` costs of the last batch; inf for candidates that failed.
+    def receive(self, told: Told) -> None:
+        """Learn from evaluated candidates; the engine calls it after each batch but the last, as no proposal follows.
 
-        It is not called for the last batch of a run, because no proposal follows.
+        By default it passes the costs on to `tell`, or to `observe` if another strategy proposed the candidates. A
+        strategy that needs more overrides it.
         """
+        (self.tell if told.own else self.observe)(told.configs, told.values)
+
+    def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:  # noqa: B027 - not every strategy learns
+        """Learn the `(k,)` costs of the last batch; inf for candidates that failed."""
 
     def observe(self, configs: NDArray, values: NDArray[np.float64]) -> None:  # noqa: B027 - not every strategy learns
         """Learn the `(k,)` costs of candidates that another strategy proposed for the same task.
@@ -95,13 +117,3 @@ class Strategy(ABC):
         chose, over that of random changes.
         """
         return {}
-
-
-def tell(strategy: Strategy, configs: NDArray, values: NDArray[np.float64], parts: Parts | None) -> None:
-    """Tell a strategy the `(k,)` costs of the last batch, and those of its parts if it uses them.
-
-    Args:
-      parts: None for a problem that tells none.
-    """
-    with_parts: Any = strategy.tell
-    with_parts(configs, values, parts) if strategy.uses_parts else strategy.tell(configs, values)

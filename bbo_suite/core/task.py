@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..parts.decomposition import Decomposition
+from .level import Level
 from .multipass import MultiPass
 from .space import Space, row_text
 
@@ -136,6 +137,15 @@ class Task:
     structure: Structure | None = None
     strategies: Strategies | None = None
     screen: Callable[[str], Screen] | None = None
+
+    def at(self, level: Level) -> Task:
+        """Return the task with what a strategy of a level may know, if this one knows as much."""
+        structure, screen = self.structure, self.screen
+        if level < Level.STRUCTURE:
+            structure = screen = None
+        elif level < Level.PARTS and structure is not None:
+            structure = replace(structure, parts=None)
+        return replace(self, structure=structure, screen=screen)
 
     def __repr__(self) -> str:
         """Return the problem's id, the space, the default, the unit and the structure."""

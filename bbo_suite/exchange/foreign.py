@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ..core.knowledge import FLAGS
+from ..core.level import LEVEL, Level
 from ..core.problem import Status
 from ..store.rows import Row
 from .formats import ForeignRun
@@ -29,7 +29,7 @@ def checked_head(head: dict[str, Any], place: str) -> dict[str, Any]:
     """
     good = {key: isinstance(head[key], str) and head[key] != "" for key in _TEXTS}
     good |= {key: type(head[key]) is int and head[key] >= (key != "seed") for key in _COUNTS if key in head}
-    good |= {"options": isinstance(head["options"], dict), **{flag: isinstance(head[flag], bool) for flag in FLAGS}}
+    good |= {"options": isinstance(head["options"], dict), LEVEL: head[LEVEL] in {level.word for level in Level}}
     good |= {"default": _is_number(head["default"]) and 0 <= head["default"] < math.inf}
     good |= {"optimum": head["optimum"] is None or _is_number(head["optimum"])}
     for key, fits in good.items():

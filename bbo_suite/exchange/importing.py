@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.evaluation import default_value
-from ..core.knowledge import FLAGS
+from ..core.level import LEVEL, Level
 from ..errors import UserError
 from ..files.locks import acquired
 from ..files.names import folder_name
@@ -131,7 +131,7 @@ class Import:
                 raise UserError(f"{self.file} does not say which problem of this suite its runs solve; give --problem")
             head |= self._meaning(self.problem)
         head = {"strategy": self.path.name, "seed": 0, "options": {}, "batch": 1} | head
-        return checked_head({"optimum": None, **dict.fromkeys(FLAGS, False)} | head, foreign_run.place)
+        return checked_head({"optimum": None, LEVEL: Level.COSTS.word} | head, foreign_run.place)
 
     def _meaning(self, problem_id: str) -> dict[str, Any]:
         problem = self.registry.problem(problem_id)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..core.knowledge import FLAGS
 from ..recording.files import arrow, cells_of, reading
 from . import records
 from .formats import ForeignRun, Format
@@ -30,7 +29,6 @@ def _schema(pyarrow: Any) -> Any:  # noqa: ANN401 - a library that may be missin
     kinds = dict.fromkeys(("seed", "budget", "batch", "evaluation"), pyarrow.int64())
     kinds |= dict.fromkeys(("default", "optimum", "value"), pyarrow.float64())
     kinds |= dict.fromkeys(("strategy_seconds", "evaluation_seconds"), pyarrow.float32())
-    kinds |= dict.fromkeys(FLAGS, pyarrow.bool_())
     return pyarrow.schema([(column, kinds.get(column, pyarrow.string())) for column in records.COLUMNS])
 
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
 
-from ..core.knowledge import FLAGS
+from ..core.level import LEVEL, OLDER_FLAGS, Level
 from ..files.reading import parse_json
 from ..store.rows import STATUS, Row
 from ..store.stored_run import StoredRun
@@ -72,7 +72,10 @@ class _Rows:
 
 
 def _head(place: str, record: dict[str, Any]) -> dict[str, Any]:
-    head = {key: _fact(place, key, record[key]) for key in HEAD if record.get(key) not in (None, "")}
+    known = (*HEAD, *OLDER_FLAGS)
+    head = {key: _fact(place, key, record[key]) for key in known if record.get(key) not in (None, "")}
+    if {*OLDER_FLAGS} & {*head}:
+        head[LEVEL] = Level.of(head).word
     return {key: value for key, value in head.items() if value is not None}
 
 
@@ -83,7 +86,7 @@ def _fact(place: str, key: str, cell: Any) -> Any:  # noqa: ANN401 - a fact of a
             return int(cell)
         if key in ("default", "optimum"):
             return None if math.isnan(float(cell)) else float(cell)
-        if key in FLAGS:
+        if key in OLDER_FLAGS:
             return {"true": True, "false": False}[str(cell).lower()]
         return parse_json(cell) if key == "options" else str(cell)
     except (ValueError, KeyError, TypeError, OverflowError):

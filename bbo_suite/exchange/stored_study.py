@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.knowledge import FLAGS
+from ..core.level import LEVEL
 from ..errors import UserError
 from ..registry import Registry
 from ..store.folders import run_folders
@@ -22,7 +22,7 @@ from ..store.stored_run import StoredRun, open_run
 
 HEAD = (
     *("problem", "fingerprint", "strategy", "options", "seed", "budget", "batch"),
-    *("unit", "default", "optimum", *FLAGS),
+    *("unit", "default", "optimum", LEVEL),
 )
 """The facts of a run that files hold besides its rows: its identity and the meaning of its costs."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from ..core.knowledge import NOT_COUNTED, Knowledge
+from ..core.level import NOT_COUNTED, Level
 from ..scores import final_values
 from ..store.frames import REMEASURED
 from .style import short
@@ -80,7 +80,7 @@ def too_few(frame: pd.DataFrame, strategies: int, problems: int) -> str | None:
 
 def ranked_together(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of the strategies that are ranked together: those that see costs of parts only if all do."""
-    apart = [name for name, level in final_values(frame).knowledge.items() if level is Knowledge.PARTS]
+    apart = [name for name, level in final_values(frame).knowledge.items() if level is Level.PARTS]
     if not apart or set(apart) >= set(frame["strategy"]):
         return frame
     return frame[~frame["strategy"].isin(apart)]
@@ -92,7 +92,7 @@ def ranked_apart(frame: pd.DataFrame) -> str:
     return f" Ranked apart, because they see costs of parts: {', '.join(map(short, left))}." if left else ""
 
 
-def different_levels(levels: Collection[Knowledge]) -> str:
+def different_levels(levels: Collection[Level]) -> str:
     """Return what a caption must say if some strategies see costs of parts and others do not; else empty."""
-    both = Knowledge.PARTS in levels and len(set(levels)) > 1
+    both = Level.PARTS in levels and len(set(levels)) > 1
     return f" With costs of parts, compare measurements saved: {NOT_COUNTED}." if both else ""

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ..core.knowledge import flags_of
+from ..core.level import LEVEL
 from ..scores import final_values
 from ..stats import best_so_far, quartiles
 from . import baselines, captions, curves, style
@@ -19,7 +19,7 @@ _COLUMNS = ["problem", "strategy", "seed", "value", "default"]
 
 
 def convergence_data(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the curves: problem, strategy, uses_structure, uses_parts, runs, evaluation, lower, median, upper.
+    """Return the curves: problem, strategy, level, runs, evaluation, lower, median, upper.
 
     A curve ends with its shortest run; a long one is thinned to 400 points that are even on a log scale.
     """
@@ -31,7 +31,7 @@ def convergence_data(frame: pd.DataFrame) -> pd.DataFrame:
         best = np.array([best_so_far(run)[shown] for run in runs])
         with np.errstate(divide="ignore", invalid="ignore"):  # a cost of 0 is an infinite speedup
             lower, median, upper = quartiles(group["default"].iloc[0] / best)
-        fixed = {"problem": problem, "strategy": strategy, **flags_of(levels[str(strategy)])}
+        fixed = {"problem": problem, "strategy": strategy, LEVEL: levels[str(strategy)].word}
         numbers = {"evaluation": shown + 1, "lower": lower, "median": median, "upper": upper}
         made.append(pd.DataFrame({**fixed, "runs": len(runs), **numbers}))
     return pd.concat(made, ignore_index=True)

@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from ..core.knowledge import FLAGS, flags_of
+from ..core.level import LEVEL
 from ..scores import final_values
 from ..stats import SMALLEST_GAIN, SMALLEST_GAIN_TEXT, best_so_far, first_hits, runtime_ecdf
 from . import captions, curves, style
@@ -19,7 +19,7 @@ _COLUMNS = ["problem", "strategy", "seed", "value"]
 
 
 def ecdf_data(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the curves: strategy, uses_structure, uses_parts, runs, problems, evaluation, share.
+    """Return the curves: strategy, level, runs, problems, evaluation, share.
 
     The targets of a problem are 50 costs, evenly spaced from below the default's cost to the best cost of any run. The
     share of (run, target) pairs that were reached is averaged over the problems of `scores.Values.complete` on
@@ -34,11 +34,10 @@ def ecdf_data(frame: pd.DataFrame) -> pd.DataFrame:
     for (problem, strategy), group in part.groupby(["problem", "strategy"], observed=True):
         runs = [best_so_far(run) for run in curves.values_by_run(group)]
         hits = np.vstack([first_hits([run], targets[str(problem)]) for run in runs])
-        fixed = {"strategy": strategy, **flags_of(levels[str(strategy)]), "runs": len(runs)}
+        fixed = {"strategy": strategy, LEVEL: levels[str(strategy)].word, "runs": len(runs)}
         shares.append(pd.DataFrame({**fixed, "evaluation": grid, "share": runtime_ecdf(hits, grid)}))
     by = pd.concat(shares).groupby(["strategy", "evaluation"], observed=True)
-    flags = {flag: (flag, "first") for flag in FLAGS}
-    means = by.agg(**flags, runs=("runs", "sum"), share=("share", "mean"))
+    means = by.agg(level=(LEVEL, "first"), runs=("runs", "sum"), share=("share", "mean"))
     return means.reset_index().assign(problems=len(targets))
 
 

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from ..core.knowledge import Knowledge
+from ..core.level import Level
 from ..scores import final_values, normalised_gain
 from . import captions, style
 from .highlight import labels
@@ -28,7 +28,7 @@ def heat_data(frame: pd.DataFrame) -> pd.DataFrame:
     The share is nan on problems where no strategy gains `MATTERS`, and 1 for an infinite speedup.
     """
     values = final_values(frame)
-    apart = {name: level is Knowledge.PARTS for name, level in values.knowledge.items()}
+    apart = {name: level is Level.PARTS for name, level in values.knowledge.items()}
     best = {(mean.problem, mean.strategy): values.best_mean(mean.problem, mean.strategy) for mean in values.means}
     cells = pd.DataFrame(
         [(m.strategy, m.problem, m.mean, _share(m.mean, best[m.problem, m.strategy])) for m in values.means],

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.typing import DrawStyleType
 
-from ..core.knowledge import Knowledge
+from ..core.level import Level
 from ..scores import final_values
 from . import captions, style
 from .marks import mark
@@ -32,7 +32,7 @@ class Highlight:
 
     looks: dict[str, style.Look]
     labels: dict[str, str]
-    knowledge: dict[str, Knowledge]
+    knowledge: dict[str, Level]
 
     def look(self, strategy: str) -> style.Look:
         """Return the look of any strategy; grey if it is not highlighted."""
@@ -61,7 +61,7 @@ class Highlight:
         """The sentences of a caption about strategies that are not highlighted, and about levels of knowledge."""
         few, known = len(self.looks), len(self.labels)
         others = f" Highlighted: the {few} best of {known} strategies by mean rank." if few < known else ""
-        seen = [level for level in Knowledge if level in self.knowledge.values()]
+        seen = [level for level in Level if level in self.knowledge.values()]
         if len(seen) < 2:
             return others
         lines = ", ".join(f"{style.LINES[level][1]}: {level.sees}" for level in seen)

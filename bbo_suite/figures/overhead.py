@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from ..scores import RUN, with_flags
+from ..core.level import LEVEL
+from ..scores import RUN
 from . import captions, style
 from .highlight import Highlight, highlighted, labels, legend
 from .marks import mark
@@ -19,16 +20,15 @@ _LEAST = 1e-9
 
 
 def overhead_data(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the seconds per candidate: problem, parameters, strategy, uses_structure, uses_parts, runs,
+    """Return the seconds per candidate: problem, parameters, strategy, level, runs,
     strategy_seconds, evaluation_seconds (medians over the runs).
     """
-    columns = with_flags(frame, ["strategy_seconds", "evaluation_seconds", "parameters"])
-    runs = frame.groupby(RUN, observed=True)[columns].mean().reset_index()
+    columns = ["strategy_seconds", "evaluation_seconds", "parameters"]
+    runs = frame.groupby([*RUN, LEVEL], observed=True)[columns].mean().reset_index()
     by = runs.groupby(["problem", "parameters", "strategy"], observed=True)
     seconds = {name: (name, "median") for name in columns[:2]}
-    flags = {flag: (flag, "any") for flag in with_flags(runs, [])}
-    data = by.agg(**flags, runs=("seed", "size"), **seconds).reset_index()
-    return data.astype({"parameters": int, "problem": "str", "strategy": "str"})
+    data = by.agg(level=(LEVEL, "first"), runs=("seed", "size"), **seconds).reset_index()
+    return data.astype({"parameters": int, "problem": "str", "strategy": "str", LEVEL: "str"})
 
 
 @mpl.rc_context(style.SETTINGS)

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
-from ..core.knowledge import flags_of
+from ..core.level import LEVEL
 from ..scores import final_values
 from . import baselines, captions, style
 from .highlight import Highlight, highlighted
@@ -24,7 +24,7 @@ MOST, BEST = 20, 12
 def speedup_data(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the bars.
 
-    Columns: problem, strategy, uses_structure, uses_parts, runs, budget, evaluations (of the shortest run), mean, low,
+    Columns: problem, strategy, level, runs, budget, evaluations (of the shortest run), mean, low,
     high (95 % interval of the mean).
     """
     values = final_values(frame)
@@ -32,7 +32,7 @@ def speedup_data(frame: pd.DataFrame) -> pd.DataFrame:
     counts: Any = runs.agg(budget=("budget", "first"), evaluations=("evaluation", "min")).to_dict("index")
     bars = []
     for mean in values.means:
-        named = {"problem": mean.problem, "strategy": mean.strategy, **flags_of(values.knowledge[mean.strategy])}
+        named = {"problem": mean.problem, "strategy": mean.strategy, LEVEL: values.knowledge[mean.strategy].word}
         spent = counts[mean.problem, mean.strategy]
         bars.append({**named, "runs": mean.runs, **spent, "mean": mean.mean, "low": mean.low, "high": mean.high})
     return pd.DataFrame(bars)

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 from numpy.typing import NDArray
 
-from ..core.knowledge import Knowledge
+from ..core.level import Level
 from ..store.frames import printable
 from .marks import SECONDS
 
@@ -51,10 +51,10 @@ _COLOURS = (
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 1)), (0, (3, 1, 1, 1)))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _MORE_MARKERS = ("<", ">", "p", "h")
-LINES: dict[Knowledge, tuple[str, str]] = {
-    Knowledge.COSTS: ("-", "solid"),
-    Knowledge.STRUCTURE: ("--", "dashed"),
-    Knowledge.PARTS: (":", "dotted"),
+LINES: dict[Level, tuple[str, str]] = {
+    Level.COSTS: ("-", "solid"),
+    Level.STRUCTURE: ("--", "dashed"),
+    Level.PARTS: (":", "dotted"),
 }
 """The line style of each level of knowledge, and its name."""
 
@@ -76,7 +76,7 @@ def looks(strategies: Sequence[str]) -> dict[str, Look]:
     }
 
 
-def looks_by_knowledge(levels: Mapping[str, Knowledge]) -> dict[str, Look]:
+def looks_by_knowledge(levels: Mapping[str, Level]) -> dict[str, Look]:
     """Return a different look for each strategy, with a line style for each level of knowledge if there are several."""
     if len(set(levels.values())) < 2:
         return looks(list(levels))
@@ -87,7 +87,7 @@ def looks_by_knowledge(levels: Mapping[str, Knowledge]) -> dict[str, Look]:
     }
 
 
-def label(strategy: str, knowledge: Knowledge, most: int = 40) -> str:
+def label(strategy: str, knowledge: Level, most: int = 40) -> str:
     """Return a strategy's label; it says if the strategy knows more than costs."""
     return f"{short(strategy, most)} ({knowledge.label})" if knowledge.label else short(strategy, most)
 

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from ..core.knowledge import flags_of
+from ..core.level import LEVEL
 from ..scores import final_values
 from ..stats import quartiles
 from . import baselines, captions, curves, style
@@ -23,7 +23,7 @@ _LEAST = 1e-6
 
 
 def total_time_data(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the curves: problem, strategy, uses_structure, uses_parts, runs, seconds, lower, median, upper (speedups),
+    """Return the curves: problem, strategy, level, runs, seconds, lower, median, upper (speedups),
     ended (the number of runs).
 
     A curve begins when all of its runs have a candidate and ends with the longest of them. A run that has ended keeps
@@ -38,7 +38,7 @@ def total_time_data(frame: pd.DataFrame) -> pd.DataFrame:
         reached = [best[np.searchsorted(clock, seconds, side="right") - 1] for clock, best in runs]
         with np.errstate(invalid="ignore"):
             lower, median, upper = quartiles(reached)
-        fixed = {"problem": problem, "strategy": strategy, **flags_of(levels[str(strategy)])}
+        fixed = {"problem": problem, "strategy": strategy, LEVEL: levels[str(strategy)].word}
         ended = np.sum([seconds > clock[-1] for clock, _ in runs], axis=0)
         numbers = {"seconds": seconds, "lower": lower, "median": median, "upper": upper, "ended": ended}
         made.append(pd.DataFrame({**fixed, "runs": len(runs), **numbers})[_corners(lower, median, upper, ended)])

@@ -6,17 +6,18 @@ Where a search strategy tunes a kernel, a search of the kernel's own task takes 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.evaluation import evaluate
-from ..core.problem import Problem
-from ..core.strategy import Strategy, tell
+from ..core.level import Level
+from ..core.problem import Evaluations, Problem
 from ..core.task import Strategies
-from ..errors import UserError, error_boundary
+from ..errors import UserError
+from ..loop import Answer, search
 from .jobs import LISTED, RANKED, Job, Method, Tuned, digests, mixed, normal
 from .library import KernelLibrary
 from .settings import FleetSettings
@@ -193,29 +194,23 @@ def _tried(
     strategies: Strategies = library.strategies
     made, problem = strategies.strategy(settings.search), library.problem(job.version, kernel)
     seed = [job.seed, int(library.content[kernel]), job.version]
-    with error_boundary(f"strategy {settings.search}", "tuning a kernel"):
-        task = problem.task(made.uses_structure, strategies, made.uses_parts)
-        strategy = made(task, settings.evaluations, np.random.default_rng(seed), made.Options())
-        configs, seconds = _run(strategy, problem, seed, settings)
+    tried, costs = [problem.default_row()[None][:0]], [np.zeros(0)]
+    answer = _noisy(problem, made.level, seed, settings)
+    how: dict[str, Any] = {"batch": _BATCH, "registry": strategies, "answer": answer, "owner": settings.search}
+    for batch in search(made, problem, settings.evaluations, np.random.default_rng(seed), **how):
+        tried.append(batch.configs)
+        costs.append(batch.values)
+    configs, seconds = np.concatenate(tried), np.concatenate(costs)
     rows, first = np.unique(configs, axis=0, return_index=True)
     return library.settings_of(job.version, kernel, rows), seconds[first]
 
 
-def _run(
-    strategy: Strategy, problem: Problem, seed: list[int], settings: FleetSettings
-) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Return all candidates, and their noisy seconds."""
-    tried, costs, left = [problem.default_row()[None][:0]], [np.zeros(0)], settings.evaluations
-    while left > 0:
-        configs = problem.space.check(strategy.ask(min(_BATCH, left)))[:left]
-        if not len(configs):
-            break
-        found = evaluate(problem, configs, with_parts=strategy.uses_parts)
+def _noisy(problem: Problem, level: Level, seed: list[int], settings: FleetSettings) -> Answer:
+    """Return what measures candidates in a fleet: with noise."""
+
+    def answer(configs: NDArray, _: float) -> Evaluations:
+        found = evaluate(problem, configs, with_parts=level >= Level.PARTS)
         keys = mixed(*seed, 2, *configs.T.astype(np.uint64))
-        noisy = found.values * np.exp(settings.noise * normal(keys))
-        tried.append(configs)
-        costs.append(noisy)
-        left -= len(configs)
-        if left > 0:
-            tell(strategy, configs, noisy, found.parts)
-    return np.concatenate(tried), np.concatenate(costs)
+        return replace(found, values=found.values * np.exp(settings.noise * normal(keys)))
+
+    return answer

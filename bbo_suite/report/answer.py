@@ -6,15 +6,15 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from ..core.knowledge import Knowledge
+from ..core.level import Level
 from ..store.results import RunResult
 from . import formatting
 from .judgement import BLACK_BOX, STRUCTURED, Group, Judgement, Leaderboard
 
 _KINDS = {
-    Knowledge.COSTS: "Black-box strategies, which see only costs",
-    Knowledge.STRUCTURE: "Strategies that use the declared structure",
-    Knowledge.PARTS: "Strategies that see costs of parts",
+    Level.COSTS: "Black-box strategies, which see only costs",
+    Level.STRUCTURE: "Strategies that use the declared structure",
+    Level.PARTS: "Strategies that see costs of parts",
 }
 
 
@@ -25,7 +25,7 @@ def summary(runs: Sequence[RunResult]) -> str:
     problems = sorted({run.problem for run in runs})
     families = Counter(re.split("[/:]", problem)[0] for problem in problems)
     shown = problems if len(problems) < 4 else [f"{number} of {family}" for family, number in families.items()]
-    knowledge = {run.strategy: Knowledge.of(run.head) for run in runs}
+    knowledge = {run.strategy: Level.of(run.head) for run in runs}
     size = formatting.counted(len(knowledge), "strategy")
     tasks = f"{formatting.counted(len(problems), 'problem')} ({formatting.listed(shown)})"
     budgets = formatting.span([int(run.head["budget"]) for run in runs])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 
-from ..core.knowledge import Knowledge
+from ..core.level import Level
 from ..errors import UserError
 from ..registry import Registry
 from ..store.folders import has_begun
@@ -121,7 +121,7 @@ def _table(best: Sequence[RunResult], steps: bool) -> Table:
 def _row(run: RunResult) -> list[Cell]:
     default, cost = float(run.head["default"]), float(run.costs[-1])
     costs = [table.number(default, f"{default:.6g} {run.head['unit']}".strip()), table.number(cost, f"{cost:.6g}")]
-    found = [table.strategy(run.strategy, Knowledge.of(run.head)), table.count(run.seed)]
+    found = [table.strategy(run.strategy, Level.of(run.head)), table.count(run.seed)]
     return [table.text(run.problem), *costs, table.speedup(_speedup(run)), *found]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ..core.knowledge import Knowledge
+from ..core.level import Level
 from ..scores import ALPHA, Pair, Scores, pairs_on_problem, pairs_over_problems, scores
 from ..stats import bootstrap_interval, smallest_rank_sum_p, smallest_signed_rank_p
 from ..store.results import RunResult
@@ -162,7 +162,7 @@ class Group:
 BLACK_BOX = Group("costs\u00a0only", "black-box strategy", "black-box strategies")
 STRUCTURED = Group("structure", "strategy that uses the structure", "strategies that use the structure")
 HEARING = Group("parts", "strategy that sees costs of parts", "strategies that see costs of parts")
-GROUPS = dict(zip(Knowledge, (BLACK_BOX, STRUCTURED, HEARING), strict=True))
+GROUPS = dict(zip(Level, (BLACK_BOX, STRUCTURED, HEARING), strict=True))
 """The strategies of each level of knowledge are judged apart."""
 
 

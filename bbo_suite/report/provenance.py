@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..core.knowledge import Knowledge
+from ..core.level import Level
 from ..scores import Scores
 from ..store.results import RunResult
 from . import formatting, table
@@ -90,7 +90,7 @@ def settings(runs: Sequence[RunResult]) -> Table:
         rows.append(
             [
                 table.text(strategy),
-                table.text(Knowledge.of(own[0].head).sees),
+                table.text(Level.of(own[0].head).sees),
                 *map(table.text, sizes),
                 table.text(shown),
             ]

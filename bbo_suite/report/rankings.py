@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.random import Generator
 
-from ..core.knowledge import Knowledge
+from ..core.level import Level
 from ..scores import Pair, Scores, normalised_gain
 from ..stats import SMALLEST_GAIN_TEXT, Ranking, bootstrap_interval, interquartile_mean, ranking
 from . import formatting, table
@@ -93,7 +93,7 @@ def overviews(judgement: Judgement, rng: Generator) -> Iterator[Table]:
     if judgement.overall is None or len(judgement.problems) < 2 or len(scores.complete) < 2:
         return
     names = list(judgement.overall.means)
-    hearing = [name for name in names if scores.knowledge[name] is Knowledge.PARTS]
+    hearing = [name for name in names if scores.knowledge[name] is Level.PARTS]
     title = f"Over {formatting.counted(len(scores.complete), 'problem')}"
     for place, own in (("overall", [name for name in names if name not in hearing]), ("overall-parts", hearing)):
         if own:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..core.knowledge import Knowledge, explained
+from ..core.level import Level, explained
 from ..scores import Scores
 from . import formatting
 
@@ -22,7 +22,7 @@ class Cell:
 
     text: str
     number: float | None = None
-    knowledge: Knowledge | None = None
+    knowledge: Level | None = None
 
     @property
     def key(self) -> str:
@@ -61,7 +61,7 @@ def text(value: object) -> Cell:
     return Cell(str(value))
 
 
-def strategy(name: str, knowledge: Knowledge) -> Cell:
+def strategy(name: str, knowledge: Level) -> Cell:
     """Return a cell with a strategy, marked by what it knows."""
     return Cell(knowledge.marked(name), knowledge=knowledge)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.knowledge import NOT_COUNTED, Knowledge
+from ..core.level import NOT_COUNTED, Level
 from ..scores import Scores
 from ..stats import SMALLEST_GAIN, SMALLEST_GAIN_TEXT, expected_running_time, first_hits
 from ..store.results import RunResult
@@ -66,7 +66,7 @@ def _running_times(runs: Sequence[RunResult], targets: NDArray[np.float64]) -> I
 
 
 @dataclass(frozen=True)
-class Level:
+class Saving:
     """The best strategy of a level of knowledge on a problem.
 
     Attributes:
@@ -78,19 +78,19 @@ class Level:
 
     problem: str
     strategy: str
-    knowledge: Knowledge
+    knowledge: Level
     evaluations: float
     reached: int
     runs: int
     saved: float
 
 
-def levels(judgement: Judgement) -> list[Level]:
+def levels(judgement: Judgement) -> list[Saving]:
     """Return the levels on each problem that has several, costs only first, where that gains something."""
     return [level for problem in judgement.problems for level in _on_problem(judgement, problem)]
 
 
-def _on_problem(judgement: Judgement, problem: str) -> Iterator[Level]:
+def _on_problem(judgement: Judgement, problem: str) -> Iterator[Saving]:
     ranked = {group: judgement.problems[problem].ranked(names) for group, names in judgement.groups()}
     best = [names[0] for names in ranked.values() if names]
     if len(best) < 2 or not ranked[BLACK_BOX]:
@@ -103,7 +103,7 @@ def _on_problem(judgement: Judgement, problem: str) -> Iterator[Level]:
         needed = {name: _hits(some, target, cutoff) for name, some in runs.items()}
         for name, own in needed.items():
             counts, saved = (int(np.isfinite(own).sum()), len(own)), _median(needed[best[0]]) / _median(own)
-            yield Level(problem, name, scores.knowledge[name], _median(own), *counts, saved)
+            yield Saving(problem, name, scores.knowledge[name], _median(own), *counts, saved)
 
 
 def _hits(runs: Sequence[RunResult], target: float, cutoff: int) -> NDArray[np.float64]:
@@ -129,7 +129,7 @@ evaluations / these. A dash: the median run is never as good. Costs as the searc
 Problems on which only one level ran, or costs alone gain less than {SMALLEST_GAIN_TEXT}, are left out."""
 
 
-def _row(scores: Scores, level: Level) -> list[Cell]:
+def _row(scores: Scores, level: Saving) -> list[Cell]:
     known = np.isfinite(level.evaluations)
     count = f"{level.evaluations:,.0f}" if known else "–"
     return [
@@ -144,8 +144,8 @@ def _row(scores: Scores, level: Level) -> list[Cell]:
 def sentences(judgement: Judgement) -> Iterator[str]:
     """Yield what each level saves: on the only problem, or over problems."""
     found = levels(judgement)
-    references = [level for level in found if level.knowledge is Knowledge.COSTS]
-    for knowledge in (Knowledge.STRUCTURE, Knowledge.PARTS):
+    references = [level for level in found if level.knowledge is Level.COSTS]
+    for knowledge in (Level.STRUCTURE, Level.PARTS):
         own = [level for level in found if level.knowledge is knowledge]
         if len(own) == 1:
             yield _sentence(knowledge, _on_one(own[0], references))
@@ -153,11 +153,11 @@ def sentences(judgement: Judgement) -> Iterator[str]:
             yield _sentence(knowledge, _on_several(own))
 
 
-def _sentence(knowledge: Knowledge, what: str) -> str:
+def _sentence(knowledge: Level, what: str) -> str:
     return f"Measurements saved by {knowledge.sees}: {what}; {NOT_COUNTED}."
 
 
-def _on_one(level: Level, references: Sequence[Level]) -> str:
+def _on_one(level: Saving, references: Sequence[Saving]) -> str:
     other = next(each for each in references if each.problem == level.problem)
     then = f"as good as {other.strategy} (costs only) is after {other.evaluations:,.0f}"
     if not level.saved:
@@ -165,7 +165,7 @@ def _on_one(level: Level, references: Sequence[Level]) -> str:
     return f"{level.strategy} is after {level.evaluations:,.0f} evaluations {then}"
 
 
-def _on_several(own: Sequence[Level]) -> str:
+def _on_several(own: Sequence[Saving]) -> str:
     factors = np.log([level.saved for level in own if level.saved])
     what = "the best strategy becomes as good as the best one that sees only costs"
     took = (

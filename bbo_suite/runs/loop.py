@@ -1,18 +1,18 @@
-"""One run: ask, evaluate and tell until the budget is spent. Resuming is the same loop over stored rows."""
+"""A stored run: a search whose costs come first from the stored rows, then from the problem."""
 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
-from numpy.typing import NDArray
-
+from ..core.level import Level
 from ..core.problem import Problem
-from ..core.strategy import Strategy, tell
+from ..core.strategy import Strategy
 from ..core.task import Strategies
 from ..errors import UserError, error_boundary
+from ..loop import search
 from ..store.diagnostics import Diagnostics
 from ..store.identity import Run
 from ..store.remeasured import is_remeasured
@@ -62,56 +62,28 @@ def run_loop(
 def _loop(
     run: Run,
     problem: Problem,
-    strategy_class: type[Strategy],
+    strategy: type[Strategy],
     folder: RunFolder,
     stopped: Callable[[], bool],
     keep_all: bool,
     max_seconds: float,
-    strategies: Strategies | None,
+    registry: Strategies | None,
 ) -> bool:
     """Return True if the run is complete, False if it was stopped."""
+    if stopped():
+        return False
+    log = RunLog(problem, folder, keep_all, strategy.level >= Level.PARTS and problem.tells_parts)
     owner = f"strategy {run.strategy}"
-    with error_boundary(f"problem {run.problem}", "structure"):
-        task = problem.task(strategy_class.uses_structure, strategies, strategy_class.uses_parts)
-    with_parts = strategy_class.uses_parts and problem.tells_parts
-    log, diagnostics = RunLog(problem, folder, keep_all, with_parts), Diagnostics(folder.path, owner)
-    clock = time.perf_counter()
+    diagnostics = Diagnostics(folder.path, owner)
     with error_boundary(owner, "its constructor"):
-        options = strategy_class.Options(**run.options)
-        strategy = strategy_class(task, run.budget, run.generator(), options)
-    while log.done < run.budget:
+        options = strategy.Options(**run.options)
+    settings: dict[str, Any] = {"batch": run.batch, "options": options, "registry": registry, "owner": run.strategy}
+    for batch in search(strategy, problem, run.budget, run.generator(), answer=log.evaluations, **settings):
+        if log.done == run.budget:
+            return log.end("budget", stopped)
+        diagnostics.take(log.done, batch.diagnostics)
         if stopped():
             return False
         if log.new and log.seconds >= max_seconds:
             return log.end("time", stopped)
-        wanted = min(run.batch, run.budget - log.done)
-        with error_boundary(owner, "ask"):
-            proposed = strategy.ask(wanted)
-        strategy_seconds = time.perf_counter() - clock
-        configs = checked(problem, proposed, wanted, owner)
-        if not len(configs):
-            return log.end("covered", stopped)
-        values, parts = log.values(configs, strategy_seconds)
-        clock = time.perf_counter()
-        if log.done < run.budget:
-            with error_boundary(owner, "tell"):
-                tell(strategy, configs, values, parts)
-            with error_boundary(owner, "diagnostics"):
-                numbers = strategy.diagnostics()
-            diagnostics.take(log.done, numbers)
-    return log.end("budget", stopped)
-
-
-def checked(problem: Problem, proposed: object, wanted: int, owner: str) -> NDArray:
-    """Return a strategy's proposal as a batch of at most `wanted` rows of the space.
-
-    Raises:
-      UserError: it is not such a batch.
-    """
-    try:
-        configs = problem.space.check(proposed)
-        if len(configs) > wanted:
-            raise ValueError(f"it returned {len(configs)} candidates when asked for {wanted}")
-    except ValueError as error:
-        raise UserError(f"{owner} broke its contract in ask: {error}") from None
-    return configs
+    return log.end("covered", stopped)

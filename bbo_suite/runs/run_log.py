@@ -44,8 +44,8 @@ class RunLog:
         """True once all stored rows are replayed, so that the next batch is evaluated."""
         return self.done >= self._folder.stored
 
-    def values(self, configs: NDArray, strategy_seconds: float) -> tuple[NDArray[np.float64], Parts | None]:
-        """Return the `(n,)` costs of a batch, and its parts; what is not stored yet is evaluated and stored."""
+    def evaluations(self, configs: NDArray, strategy_seconds: float) -> Evaluations:
+        """Return the evaluations of a batch; what is not stored yet is evaluated and stored."""
         digests = self._problem.space.digests(configs)
         left = max(0, self._folder.stored - self.done)  # beyond them the file holds what was appended since
         known = list(islice(self._stored, min(left, len(configs))))
@@ -70,7 +70,8 @@ class RunLog:
             self._finalists.add(self.done, configs, digests, values)
         self.done += len(configs)
         self.seconds += sum(row.strategy_seconds + row.evaluation_seconds for row in (*known, *rows))
-        return values, concatenated(parts) if parts else None
+        status = np.array([row.status for row in (*known, *rows)], np.int8)
+        return Evaluations(values, status, parts=concatenated(parts) if parts else None)
 
     def _told(self, result: Evaluations) -> Parts:
         if result.parts is None:

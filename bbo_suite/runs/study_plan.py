@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.evaluation import default_value, working_baselines
-from ..core.knowledge import flags
+from ..core.level import LEVEL
 from ..core.options import identifying
 from ..core.problem import Problem
 from ..errors import UserError, error_boundary
@@ -199,7 +199,7 @@ class StudyPlan:
         noted |= ({UNVERSIONED: why} if why else {}) | ({NOISY: True} if problem.noisy else {})
         for name in runs:
             fields = identifying(self.strategies[name.strategy])
-            noted |= flags(self.registry.strategy(name.strategy))
+            noted[LEVEL] = self.registry.strategy(name.strategy).level.word
             run = Run(problem_id, fingerprint, name.strategy, fields, name.seed, self.budget, self.batch)
             yield PlannedRun(run, self.path / name.folder, noted | self._code[name.strategy])
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..core.evaluation import default_value, evaluate
-from ..core.problem import Problem
-from ..core.strategy import tell
-from ..errors import error_boundary
+from ..core.level import Level
+from ..core.problem import Evaluations, Problem
+from ..loop import search
 from .study_plan import StudyPlan
 
 ENOUGH_SECONDS, MOST_SECONDS, LEAST_BATCHES = 0.5, 15.0, 18
@@ -40,21 +42,20 @@ def strategy_seconds(study: StudyPlan, problem: Problem, name: str) -> float:
     """
     found, rng = study.registry.strategy(name), np.random.default_rng(0)
     default, times, done = default_value(problem), [0.0], [0]
-    with error_boundary(f"strategy {name}", "a trial"):
-        task = problem.task(found.uses_structure, study.registry, found.uses_parts)
-        clock = time.perf_counter()
-        strategy = found(task, study.budget, rng, study.strategies[name])
-        while done[-1] < study.budget and not _enough(times):
-            configs = strategy.ask(min(study.batch, study.budget - done[-1]))
-            if not len(configs):
-                return times[-1]
-            asked = time.perf_counter()
-            parts = evaluate(problem, configs, with_parts=True).parts if found.uses_parts else None
-            told = time.perf_counter()
-            tell(strategy, configs, default * rng.lognormal(0.0, 0.1, len(configs)), parts)
-            times.append(times[-1] + time.perf_counter() - told + asked - clock)
-            clock = time.perf_counter()
-            done.append(done[-1] + len(configs))
+
+    def drawn(configs: NDArray, _: float) -> Evaluations:
+        parts = evaluate(problem, configs, with_parts=True).parts if found.level >= Level.PARTS else None
+        values = default * rng.lognormal(0.0, 0.1, len(configs))
+        return Evaluations(values, np.zeros(len(configs), np.int8), parts=parts)
+
+    settings: dict[str, Any] = {"options": study.strategies[name], "registry": study.registry, "answer": drawn}
+    for batch in search(found, problem, study.budget, 0, batch=study.batch, owner=name, **settings):
+        times.append(times[-1] + batch.seconds)
+        done.append(done[-1] + len(batch.configs))
+        if _enough(times):
+            break
+    if done[-1] < study.budget and not _enough(times):  # the strategy had nothing left to try
+        return times[-1]
     late = 2 * (len(times) - 1) // 3
     pace = (times[-1] - times[late]) / (done[-1] - done[late])
     return times[-1] + pace * (study.budget - done[-1])

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..core.knowledge import FLAGS
+from ..core.level import LEVEL
 from ..store.folders import has_ended
 from ..store.run_view import RunView
 from .finalists import MEASUREMENTS
@@ -30,7 +30,7 @@ def workload(study: StudyPlan, plan: Sequence[PlannedRun]) -> Iterator[dict[str,
         yield {
             "problem": problem_id,
             "strategy": strategy,
-            **{flag: runs[0].facts[flag] for flag in FLAGS},
+            LEVEL: runs[0].facts[LEVEL],
             "runs": len(runs),
             "done": sum(has_ended(run.path) for run in runs),
             "parameters": len(problem.space),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..core.knowledge import Knowledge
+from ..core.level import Level
 from ..report import answer, formatting, judge, table
 from ..report.judgement import Judgement
 from ..report.study_data import Naming
@@ -77,7 +77,7 @@ def _table(family: str, budget: int, judgement: Judgement, known: dict[str, floa
     assert judgement.overall is not None
     kind = "geometric mean speedup (95 %)" if len(judgement.problems) > 1 else "mean speedup (95 %)"
     knowledge = judgement.scores.knowledge  # strategies that see costs of parts are ranked apart
-    apart = sorted(judgement.overall.means.items(), key=lambda item: knowledge[item[0]] is Knowledge.PARTS)
+    apart = sorted(judgement.overall.means.items(), key=lambda item: knowledge[item[0]] is Level.PARTS)
     rows = [list(_row(strategy, mean, judgement, known)) for strategy, mean in apart]
     title = f"{family} after {formatting.counted(budget, 'evaluation')}"
     return Table(f"{family}-{budget}", title, "", ["strategy", kind, "points", "problems", "runs"], rows)

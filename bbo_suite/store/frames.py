@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.knowledge import FLAGS
+from ..core.level import LEVEL
 from ..errors import UserError
 from .folders import name_damaged, readable, run_folders
 from .identity import BASELINES, known_speedups, read_head
@@ -20,7 +20,7 @@ from .rows import COLUMNS, joined_runs, open_log
 if TYPE_CHECKING:
     import pandas as pd
 
-_FIXED = ("problem", "strategy", "seed", "default", "budget", "unit", *FLAGS, "parameters")
+_FIXED = ("problem", "strategy", "seed", "default", "budget", "unit", LEVEL, "parameters")
 """Columns that are constant within a run."""
 REMEASURED = "remeasured"
 """The column of speedups that were measured again."""
@@ -31,7 +31,7 @@ def load(study: str, results: Path | str = "results", texts: Collection[str] = (
     """Return every evaluation of a study, one row each; damaged runs are left out and named on standard error.
 
     Columns: problem, strategy, seed, evaluation, value, status, speedup (the default's cost over the best cost so
-    far), strategy_seconds, evaluation_seconds, default, budget, unit, uses_structure, uses_parts, parameters (their
+    far), strategy_seconds, evaluation_seconds, default, budget, unit, level, parameters (their
     number), and the texts. If a run measured its best candidates again: remeasured, the speedup of the best candidate
     so far by these measurements, nan if it is not among them. `frame.attrs["baselines"]` has the speedups, by name,
     that each problem knows.

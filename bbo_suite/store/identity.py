@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.knowledge import FLAGS
+from ..core.level import LEVEL, Level
 from ..errors import UserError
 from ..files.reading import DamagedFile, read_json
 from .folders import RUN, has_begun, runs_in
@@ -35,7 +35,7 @@ BOUND, PUBLISHED_IN = "bound", "published_in"
 _KINDS: dict[str, Any] = {
     **dict.fromkeys(("problem", "fingerprint", "strategy", "unit"), str),
     **dict.fromkeys(("seed", "budget", "batch"), int),
-    **{"options": dict, "default": (int, float), **dict.fromkeys(FLAGS, bool)},
+    **{"options": dict, "default": (int, float), LEVEL: str},
 }
 """The required keys of `run.json` and their types; `read_head` adds what older runs lack."""
 
@@ -80,7 +80,11 @@ def read_head(path: Path) -> dict[str, Any]:
     Raises:
       UserError: it is missing or damaged, or lacks a required key.
     """
-    head = {"uses_parts": False} | read_json(path / RUN)
+    head = read_json(path / RUN)
+    try:
+        head[LEVEL] = Level.of(head).word
+    except ValueError as error:
+        raise UserError(f"{error} in {path / RUN}; restore it, or delete it and run the study again") from None
     for name, kind in _KINDS.items():
         if not isinstance(head.get(name), kind):
             what = "has the wrong type" if name in head else "is missing"

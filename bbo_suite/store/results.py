@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.knowledge import FLAGS, Knowledge
+from ..core.level import LEVEL, Level
 from ..core.problem import Status
 from ..errors import UserError
 from .ending import end_reason
@@ -73,9 +73,9 @@ class RunResult:
         return int(self.head["seed"])
 
     @property
-    def knowledge(self) -> Knowledge:
+    def knowledge(self) -> Level:
         """What the strategy knows of the problem."""
-        return Knowledge.of(self.head)
+        return Level.of(self.head)
 
     @property
     def status(self) -> str:
@@ -140,7 +140,7 @@ class RunResult:
             "optimum": self.head["optimum"],
             "strategy_seconds": self.strategy_seconds,
             "evaluation_seconds": self.evaluation_seconds,
-            **{flag: self.head[flag] for flag in FLAGS},
+            LEVEL: self.head[LEVEL],
             "complete": bool(self.ended),
             "ended": self.ended or None,
             "path": str(path),

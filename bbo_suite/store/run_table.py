@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.knowledge import FLAGS, Knowledge, flags_of
+from ..core.level import LEVEL, OLDER_FLAGS, Level
 from ..errors import UserError
 from ..files.writing import disk_errors, replacing
 from .folders import readable
@@ -25,8 +25,6 @@ from .rows import joined_runs
 if TYPE_CHECKING:
     import pandas as pd
 
-LEVELS = {level.name.lower(): level for level in Knowledge}
-"""The levels of knowledge by their word in tables."""
 _TYPES: dict[str, str] = {
     **dict.fromkeys(("problem", "strategy", "level"), "str"),
     **dict.fromkeys(("seed", "budget"), "int64"),
@@ -62,7 +60,7 @@ def row_of(run: RunResult, digest: str = "") -> dict[str, Any]:
     head, again = run.head, run.remeasured(run.evaluations) if run.finalists else None
     return {
         **{name: head[name] for name in ("problem", "strategy", "seed", "budget", "unit", "fingerprint")},
-        "level": run.knowledge.name.lower(),
+        LEVEL: run.knowledge.word,
         "default": head["default"],
         "best": run.best(run.evaluations),
         "speedup": run.final_speedup,
@@ -126,8 +124,8 @@ def read_runs(file: Path) -> pd.DataFrame:
 
 def _completed(frame: pd.DataFrame, file: Path) -> pd.DataFrame:
     """Return a table with the columns that it lacks."""
-    if "level" not in frame and FLAGS[0] in frame:
-        frame["level"] = _levels(frame)
+    if LEVEL in frame or OLDER_FLAGS[0] in frame:
+        frame[LEVEL] = [Level.of(row).word for row in frame.to_dict("records")]
     if "seconds" not in frame and "strategy_seconds" in frame:
         frame = frame.rename(columns={"strategy_seconds": "seconds"})
     if missing := [name for name in NEEDED if name not in frame]:
@@ -147,15 +145,6 @@ def _completed(frame: pd.DataFrame, file: Path) -> pd.DataFrame:
     return frame[[*first, *(name for name in frame if name not in first)]]
 
 
-def _levels(frame: pd.DataFrame) -> list[str]:
-    """Return the level of each row of an older table."""
-    flags = [flag for flag in FLAGS if flag in frame]
-    for flag in flags:
-        if frame[flag].dtype != bool:
-            raise ValueError(f"{flag} is neither True nor False")
-    return [Knowledge.of(dict(zip(flags, row, strict=True))).name.lower() for row in frame[flags].to_numpy()]
-
-
 def _speedups(runs: pd.DataFrame) -> NDArray[np.float64]:
     """Return the default's cost / the best cost of each run."""
     default, best = runs["default"].to_numpy(), runs["best"].to_numpy()
@@ -169,8 +158,6 @@ def _check(frame: pd.DataFrame) -> None:
     Raises:
       ValueError: says which.
     """
-    if unknown := sorted(set(frame["level"]) - set(LEVELS)):
-        raise ValueError(f"level {unknown[0]!r} is none of {', '.join(LEVELS)}")
     if not (abs(frame["default"]) < math.inf).all() or frame["best"].isna().any():
         raise ValueError("a default or a best cost is no number")
     if (frame[["evaluations", "budget"]] < 1).any(axis=None):
@@ -234,7 +221,7 @@ def results_of(runs: pd.DataFrame) -> list[RunResult]:
 
 def _result(row: Mapping[Any, Any]) -> RunResult:
     head = {name: row[name] for name in ("problem", "fingerprint", "strategy", "seed", "budget", "default", "unit")}
-    head |= flags_of(LEVELS[row["level"]]) | {"batch": None}
+    head |= {LEVEL: row[LEVEL], "batch": None}
     head["options"] = json.loads(row["options"]) if row["options"] else None
     head["optimum"] = None if math.isnan(row["optimum"]) else row["optimum"]
     found, again = bool(np.isfinite(row["best"])), not math.isnan(row["remeasured"])
@@ -259,13 +246,16 @@ def _result(row: Mapping[Any, Any]) -> RunResult:
 
 def last_rows(runs: pd.DataFrame) -> pd.DataFrame:
     """Return one row per run, its last evaluation, in the form of `bbo_suite.load`, for figures that need no more."""
-    levels = [flags_of(LEVELS[level]) for level in runs["level"]]
-    columns: dict[str, Any] = {flag: [known[flag] for known in levels] for flag in FLAGS}
-    columns |= {"evaluation": runs["budget"], "value": runs["best"], "status": "ok", "speedup": _speedups(runs)}
+    columns: dict[str, Any] = {
+        "evaluation": runs["budget"],
+        "value": runs["best"],
+        "status": "ok",
+        "speedup": _speedups(runs),
+    }
     columns |= {"strategy_seconds": runs["seconds"] / runs["evaluations"], "parameters": 0}
     columns |= {"evaluation_seconds": runs["evaluation_seconds"] / runs["evaluations"]}
     again = [REMEASURED] if runs["remeasured"].notna().any() else []
-    frame = runs[["problem", "strategy", "seed", "default", "budget", "unit", *again]].assign(**columns)
+    frame = runs[["problem", "strategy", "seed", "default", "budget", "unit", LEVEL, *again]].assign(**columns)
     return frame.astype({"problem": "category", "strategy": "category"})
 
 

@@ -14,6 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from ..core.evaluation import default_value, evaluate
+from ..core.level import Level
 from ..core.problem import Evaluations, Problem
 from ..core.strategy import Strategy
 from ..core.task import Task
@@ -108,6 +109,6 @@ def _lesson(problem: Problem, strategy: type[Strategy]) -> Lesson:
         return evaluate(problem, problem.space.check(configs), with_parts)
 
     with error_boundary(f"problem {problem.id}", "structure"):
-        task = problem.task(True, uses_parts=strategy.uses_parts)
-    parts = partial(told, with_parts=True) if strategy.uses_parts else None
+        task = problem.task(max(strategy.level, Level.STRUCTURE))
+    parts = partial(told, with_parts=True) if strategy.level >= Level.PARTS else None
     return Lesson(task, default_value(problem), lambda configs: told(configs).values, parts)

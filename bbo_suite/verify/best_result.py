@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..core.knowledge import FLAGS
+from ..core.level import LEVEL
 from ..core.problem import Problem
 from ..core.program import Change
 from ..store.identity import known_speedups
@@ -81,7 +81,7 @@ class Best:
             "default": self.run.head["default"],
             "value": self.row.value,
             "strategy": self.run.identity.strategy,
-            **{flag: self.run.head[flag] for flag in FLAGS},
+            LEVEL: self.run.head[LEVEL],
             "seed": self.run.identity.seed,
             "evaluation": self.row.evaluation,
             "measured_again": asdict(self.again) if self.again else None,

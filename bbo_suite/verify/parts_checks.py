@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ..core.level import Level
 from ..core.problem import Problem
 from ..errors import UserError, error_boundary
 from ..parts.parts import wrong_sums
@@ -25,7 +26,7 @@ def has_parts(run: StoredRun, problem: Problem | None) -> bool:
       problem: None if it is not available: then the log itself tells.
     """
     told = problem.tells_parts if problem else (run.path / PARTS).exists()
-    return bool(run.head["uses_parts"]) and told and not run.source
+    return Level.of(run.head) is Level.PARTS and told and not run.source
 
 
 def check_parts(run: StoredRun, problem: Problem | None) -> list[str]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.problem import Problem
-from ..core.strategy import Strategy, tell
+from ..core.level import Level
+from ..core.problem import Evaluations, Problem
+from ..core.strategy import Strategy
 from ..core.task import Strategies
 from ..errors import UserError, error_boundary
-from ..runs.loop import checked
+from ..loop import search
 from ..store.parts_log import PartsLog
 from ..store.stored_run import StoredRun
 
@@ -25,27 +28,28 @@ def replay(
     Raises:
       UserError: the strategy fails, or proposes other candidates than the stored ones.
     """
-    owner, own = f"strategy {run.identity.strategy}", run.identity
-    with error_boundary(f"problem {own.problem}", "structure"):
-        task = problem.task(strategy_class.uses_structure, strategies, strategy_class.uses_parts)
-    with error_boundary(owner, "its constructor"):
-        strategy = strategy_class(task, own.budget, own.generator(), strategy_class.Options(**own.options))
-    log = PartsLog(run.path) if strategy_class.uses_parts and problem.tells_parts else None
+    own = run.identity
+    log = PartsLog(run.path) if strategy_class.level >= Level.PARTS and problem.tells_parts else None
     done, batches = 0, [np.empty((0, len(problem.space)), problem.space.dtype)]
-    while done < min(most, len(run.rows)):
-        wanted = min(own.batch, own.budget - done)
-        with error_boundary(owner, "ask"):
-            proposed = strategy.ask(wanted)
-        configs = checked(problem, proposed, wanted, owner)
-        known = run.rows[done : done + len(configs)]
+
+    def stored(configs: NDArray, _: float) -> Evaluations:
         _compare(configs, run, problem, done)
+        known = run.rows[done : done + len(configs)]
         batches.append(configs[: len(known)])
-        done += len(configs)
-        if done < len(run.rows):  # otherwise the replay ends, and the last batch may be incomplete
-            parts = log.replay(known[0].evaluation, len(known)) if log else None
-            with error_boundary(owner, "tell"):
-                tell(strategy, configs, np.array([row.value for row in known]), parts)
-                strategy.diagnostics()
+        parts = log.replay(known[0].evaluation, len(known)) if log and len(known) == len(configs) else None
+        values = np.array([row.value for row in known] + [np.inf] * (len(configs) - len(known)))  # the last may be cut
+        return Evaluations(values, np.zeros(len(configs), np.int8), parts=parts)
+
+    settings: dict[str, Any] = {"batch": own.batch, "registry": strategies, "answer": stored, "owner": own.strategy}
+    with error_boundary(f"strategy {own.strategy}", "its constructor"):
+        options = strategy_class.Options(**own.options)
+    for batch in search(strategy_class, problem, own.budget, own.generator(), options=options, **settings):
+        done += len(batch.configs)
+        if done >= min(most, len(run.rows)):
+            break
+    else:
+        if done < min(most, len(run.rows)):
+            _compare(batches[0], run, problem, done)
     return np.concatenate(batches)
 
 

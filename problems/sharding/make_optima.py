@@ -11,7 +11,7 @@ import json
 
 import numpy as np
 
-from bbo_suite.core.exact import Minimum, PairCosts, minimise
+from bbo_suite.solvers import Minimum, PairCosts, minimise
 
 from .graph import IMPOSSIBLE, ShardingGraph
 from .optima import TABLE

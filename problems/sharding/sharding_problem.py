@@ -20,7 +20,7 @@ from .optima import Optimum, optima
 from .references import REFERENCES, SOURCE, Reference
 
 if TYPE_CHECKING:
-    from bbo_suite.parts.pairs import PairDecomposition
+    from bbo_suite.parts.table import PairDecomposition
 
     from .program import ShardedProgram
 
@@ -162,7 +162,7 @@ class ShardingProblem(Problem):
         )
 
     def _decomposition(self) -> PairDecomposition:
-        from bbo_suite.parts.pairs import PairDecomposition
+        from bbo_suite.parts.table import PairDecomposition
 
         graph = self.graph
         n, m = len(graph.sizes), len(graph.edges)

@@ -23,7 +23,7 @@ from scipy.stats import mannwhitneyu
 import bbo_suite
 from bbo_strategies.published.presets import PRESETS
 from bbo_suite import UserError
-from bbo_suite.core.knowledge import Knowledge, flags
+from bbo_suite.core.level import Level
 from bbo_suite.registry import Registry
 from bbo_suite.store import seed_columns
 from bbo_suite.testing import play, start
@@ -121,9 +121,9 @@ def make(seeds: int, budgets: list[int], searches: Iterable[str]) -> None:
         print(f"{task}  {search}  {budget}  {seed}: {row['gain']:.2f} %", flush=True)
 
 
-def knowledge(search: str) -> Knowledge:
+def knowledge(search: str) -> Level:
     """Return what a search knows."""
-    return Knowledge.of(flags(Registry().strategy(SEARCHES[search][0])))
+    return Registry().strategy(SEARCHES[search][0]).level
 
 
 def ranked(runs: pd.DataFrame, names: list[str]) -> pd.DataFrame:
@@ -154,7 +154,7 @@ def switched(runs: pd.DataFrame) -> pd.DataFrame:
     return found[found[["better", "worse", "level"]].any(axis=1)]
 
 
-def draw(runs: pd.DataFrame, names: list[str], levels: dict[str, Knowledge]) -> None:
+def draw(runs: pd.DataFrame, names: list[str], levels: dict[str, Level]) -> None:
     """Draw the mean gain of each search on each task at the largest budget of all, relative to the best one there."""
     import matplotlib.pyplot as plt
     from PIL import Image
@@ -193,9 +193,7 @@ def main(
     runs = seed_columns.read(FILE, KEY[:-1])
     levels = {name: knowledge(name) for name in SEARCHES}
     names = [name for name in SEARCHES if name not in {switch.without for switch in SWITCHES} - {"autotvm"}]
-    apart = [
-        ranked(runs, [name for name in names if levels[name] is level]).assign(sees=level.sees) for level in Knowledge
-    ]
+    apart = [ranked(runs, [name for name in names if levels[name] is level]).assign(sees=level.sees) for level in Level]
     pd.concat(apart).to_csv(HERE / "ranks.csv", index=False, float_format="%.3g")
     switched(runs).to_csv(HERE / "switches.csv", index=False)
     draw(runs, names, levels)

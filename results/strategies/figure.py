@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from PIL import Image
 from study import BUDGETS, ENTRIES
 
-from bbo_suite.core.knowledge import Knowledge, flags
+from bbo_suite.core.level import Level
 from bbo_suite.registry import Registry
 
 OURS = ("annealing", "evolution", "mbo")
@@ -18,12 +18,12 @@ PEERS = tuple(name for name in ENTRIES if name.startswith(("nevergrad", "pymoo")
 PINKS = ("#cc79a7", "#882255", "#ff7fbf", "#661100")
 COLOURS = {"annealing": "#0072b2", "evolution": "#56b4e9", "mbo": "#009e73", "local": "#d55e00", "graybox": "#000000"}
 COLOURS |= {"joint": "#e69f00", "random": "#999999", **dict(zip(PEERS, PINKS, strict=True))}
-DASHES = {Knowledge.COSTS: "-", Knowledge.STRUCTURE: "--", Knowledge.PARTS: ":"}
+DASHES = {Level.COSTS: "-", Level.STRUCTURE: "--", Level.PARTS: ":"}
 
 
-def level(name: str) -> Knowledge:
+def level(name: str) -> Level:
     """Return what a strategy of the study knows."""
-    return Knowledge.of(flags(Registry().strategy(ENTRIES[name].strategy)))
+    return Registry().strategy(ENTRIES[name].strategy).level
 
 
 def _lines(ax: Axes, table: pd.DataFrame, names: tuple[str, ...]) -> None:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 import bbo_suite
 from bbo_suite import UserError
-from bbo_suite.core.knowledge import flags
+from bbo_suite.core.level import LEVEL
 from bbo_suite.registry import Registry
 from bbo_suite.testing import play, start
 
@@ -85,7 +85,7 @@ def run(task_id: str, name: str, budget: int, seed: int) -> dict[str, object]:
         state.update(configs.astype("<i4").tobytes() + values.astype("<f8").tobytes())
         return values
 
-    parts = (lambda configs: problem.evaluate_parts(configs).parts) if found.uses_parts else None
+    parts = (lambda configs: problem.evaluate_parts(configs).parts) if found.level >= 2 else None
     default = float(problem.evaluate(problem.default[None]).values[0])
     if parts and parts(problem.default[None]) is None:
         raise UserError(f"{task_id} tells no costs of parts: {strategy} does not run")
@@ -93,7 +93,7 @@ def run(task_id: str, name: str, budget: int, seed: int) -> dict[str, object]:
     search = start(found, task.space, budget, seed, task.structure, task.default, **options)
     costs = np.concatenate([values for _, values in play(search, cost, BATCH, parts)])
     own = time.process_time() - begin - spent
-    row = {"problem": task_id, "strategy": name, "budget": budget, "seed": seed, **flags(found)}
+    row = {"problem": task_id, "strategy": name, "budget": budget, "seed": seed, LEVEL: found.level.word}
     row |= {"default": f"{default:.10g}", "best": f"{costs.min():.10g}", "evaluations": len(costs)}
     row |= {"strategy_seconds": f"{own:.3g}", "evaluation_seconds": f"{spent:.3g}", "digest": state.hexdigest()}
     if budget < BUDGETS[-1]:

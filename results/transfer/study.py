@@ -23,7 +23,6 @@ import bbo_suite
 from bbo_strategies.graybox import GrayBoxOptions
 from bbo_strategies.rl import ReinforcementOptions
 from bbo_suite.core.evaluation import Evaluations, evaluate
-from bbo_suite.core.knowledge import Knowledge, flags
 from bbo_suite.files.cache import cache_folder
 from bbo_suite.files.pinned import PinnedFile
 from bbo_suite.registry import Registry
@@ -191,7 +190,7 @@ def draw(runs: pd.DataFrame, wins: pd.DataFrame) -> None:
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 5.2), layout="constrained")
     for name in STRATEGIES["fusion"]:
-        level = Knowledge.of(flags(Registry().strategy(name.partition(",")[0])))
+        level = Registry().strategy(name.partition(",")[0]).level
         own = wins[(wins["tasks_of"] == "fusion") & (wins["strategy"] == name)]
         style = {"costs only": ":", "structure": "-", "costs of parts": "--"}[level.sees]
         left.plot(own["budget"], own["share"], style, marker="o", lw=3 if name == OURS else 1.5, label=name)

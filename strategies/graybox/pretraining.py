@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Task, UserError
+from bbo_suite import Task, Told, UserError
 
 if TYPE_CHECKING:
     from bbo_suite.tuning.pretraining import Lesson, Progress
@@ -87,7 +87,7 @@ def _measured(lesson: Lesson, strategy: Any, budget: int) -> tuple[NDArray[np.fl
     while budget > 0:
         configs = strategy.ask(min(_BATCH, budget))
         told = lesson.parts(configs)
-        strategy.tell(configs, told.values, told.parts)
+        strategy.receive(Told(configs, told.values, told.parts))
         budget -= len(configs)
     features, logs = strategy.measured()
     if not len(logs):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Decomposition, Parts, Strategy, Structure, Task, UserError
+from bbo_suite import Decomposition, Level, Strategy, Structure, Task, Told, UserError
 
 from ..annealing import Annealing, AnnealingOptions
 from .options import GrayBoxOptions
@@ -49,8 +49,7 @@ class GrayBox(Strategy):
 
     Options: ClassVar[type] = GrayBoxOptions
     options: GrayBoxOptions
-    uses_structure: ClassVar[bool] = True
-    uses_parts: ClassVar[bool] = True
+    level: ClassVar[Level] = Level.PARTS
 
     def __init__(self, task: Task, budget: int, rng: Generator, options: GrayBoxOptions) -> None:
         super().__init__(task, budget, rng, options)
@@ -63,7 +62,7 @@ class GrayBox(Strategy):
 
     def _described(self, declared: Structure) -> PartSearch | PairSearch:
         """Return the search for a task that says which parts a candidate has."""
-        from bbo_suite.parts.pairs import PairDecomposition
+        from bbo_suite.parts.table import PairDecomposition
 
         from ..pair_graph import PairSearch
         from .part_search import PartSearch
@@ -118,15 +117,17 @@ class GrayBox(Strategy):
         """Return at most 20 candidates: first the default, then the ends of virtual searches."""
         return self._search.ask(n)
 
-    def tell(self, configs: NDArray, values: NDArray[np.float64], parts: Parts | None = None) -> None:
+    def receive(self, told: Told) -> None:
         """Learn the costs of candidates and of their parts."""
-        if parts is None and not isinstance(self._search, Annealing):
+        if not told.own:
+            return
+        if told.parts is None and not isinstance(self._search, Annealing):
             self._search = Annealing(self.task, self.budget, self.rng, AnnealingOptions())
             self._search.ask(1)  # the default, as ours was
         if isinstance(self._search, Annealing):
-            self._search.tell(configs, values)
-        elif parts is not None:
-            self._search.tell(configs, values, parts)
+            self._search.tell(told.configs, told.values)
+        elif told.parts is not None:
+            self._search.tell(told.configs, told.values, told.parts)
 
     def diagnostics(self) -> dict[str, float]:
         """Return the scores of the regressors and the number of parts that were measured."""

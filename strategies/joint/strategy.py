@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Strategy, Task, option
+from bbo_suite import Level, Strategy, Task, option
 from bbo_suite.registry import Registry
 
 from . import schedule
@@ -47,7 +47,7 @@ class Joint(Strategy):
     """
 
     Options: ClassVar[type] = JointOptions
-    uses_structure: ClassVar[bool] = True
+    level: ClassVar[Level] = Level.STRUCTURE
     options: JointOptions
 
     def __init__(self, task: Task, budget: int, rng: Generator, options: JointOptions) -> None:

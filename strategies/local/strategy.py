@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bbo_suite import Strategy, Task
+from bbo_suite import Level, Strategy, Task
 
 from .descent import Costs
 from .iterated_search import IteratedSearch
@@ -44,7 +44,7 @@ class LocalSearch(Strategy):
     """
 
     Options: ClassVar[type] = LocalOptions
-    uses_structure: ClassVar[bool] = True
+    level: ClassVar[Level] = Level.STRUCTURE
     options: LocalOptions
 
     def __init__(self, task: Task, budget: int, rng: np.random.Generator, options: LocalOptions) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Kind, Space, Strategy, Task, UserError, option
+from bbo_suite import Kind, Level, Space, Strategy, Task, UserError, option
 from bbo_suite.files.pinned import PinnedFile, content
 from bbo_suite.jax_settings import configure_jax
 
@@ -59,7 +59,7 @@ class OneShot(Strategy):
 
     Options: ClassVar[type] = OneShotOptions
     options: OneShotOptions
-    uses_structure: ClassVar[bool] = True
+    level: ClassVar[Level] = Level.STRUCTURE
 
     def __init__(self, task: Task, budget: int, rng: Generator, options: OneShotOptions) -> None:
         super().__init__(task, budget, rng, options)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from bbo_suite import Parts
 from bbo_suite.compiled import compiled_for
 from bbo_suite.core.task import Capacity
-from bbo_suite.parts.pairs import PairDecomposition
+from bbo_suite.parts.table import PairDecomposition
 
 from .network import IMPOSSIBLE, Pairs
 

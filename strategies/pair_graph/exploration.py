@@ -7,7 +7,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bbo_suite.compiled import compiled_for
-from bbo_suite.parts.pairs import PairDecomposition
+from bbo_suite.parts.table import PairDecomposition
 
 compiled = compiled_for(__file__)
 

@@ -7,7 +7,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bbo_suite import Parts, Space, Structure
-from bbo_suite.parts.pairs import PairDecomposition
+from bbo_suite.parts.table import PairDecomposition
 
 from .cost_table import CostTable
 from .exploration import Exploration

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bbo_suite.core.exact import Minimum, PairCosts, minimise
 from bbo_suite.core.task import Capacity
+from bbo_suite.solvers import Minimum, PairCosts, minimise
 
 from .joining import joined
 from .network import IMPOSSIBLE, Network, Pairs, network

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Task, option
+from bbo_suite import Level, Task, option
 
 from .needs import graph_of
 from .planned import Planned
@@ -44,7 +44,7 @@ class Halide(Planned):
     """
 
     Options: ClassVar[type] = HalideOptions
-    uses_structure: ClassVar[bool] = True
+    level: ClassVar[Level] = Level.STRUCTURE
     options: HalideOptions
 
     def __init__(self, task: Task, budget: int, rng: Generator, options: HalideOptions) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Graph, Task, option
+from bbo_suite import Graph, Level, Task, option
 
 from .needs import graph_of
 from .planned import Planned
@@ -41,7 +41,7 @@ class Pet(Planned):
     """
 
     Options: ClassVar[type] = PetOptions
-    uses_structure: ClassVar[bool] = True
+    level: ClassVar[Level] = Level.STRUCTURE
     options: PetOptions
 
     def __init__(self, task: Task, budget: int, rng: Generator, options: PetOptions) -> None:

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Space, Strategy, Task, UserError, option
-from bbo_suite.core.strategy import tell
+from bbo_suite import Space, Strategy, Task, Told, UserError, option
 from bbo_suite.registry import Registry
 
 from ..regressors import one_thread
@@ -73,7 +72,7 @@ class ClusteredSampling(Strategy):
 
     def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:
         """Tell the member, for each of its proposals, the cost of the cluster's representative."""
-        tell(self._member, self._pool, values[self._cluster], None)
+        self._member.receive(Told(self._pool, values[self._cluster]))
 
     def observe(self, configs: NDArray, values: NDArray[np.float64]) -> None:
         """Let the member observe."""

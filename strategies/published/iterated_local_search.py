@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from bbo_suite import Structure, Task, option
+from bbo_suite import Level, Structure, Task, option
 
 from .needs import structure_of
 from .planned import Planned
@@ -45,7 +45,7 @@ class IlsPx(Planned):
     """
 
     Options: ClassVar[type] = IlsPxOptions
-    uses_structure: ClassVar[bool] = True
+    level: ClassVar[Level] = Level.STRUCTURE
     options: IlsPxOptions
 
     def __init__(self, task: Task, budget: int, rng: Generator, options: IlsPxOptions) -> None:

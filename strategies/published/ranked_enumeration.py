@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Parts, Task, option
+from bbo_suite import Level, Parts, Task, option
 
 from .best_found import BestFound
 from .needs import model_of
@@ -42,7 +42,7 @@ class DeepCuts(Planned):
     """
 
     Options: ClassVar[type] = DeepCutsOptions
-    uses_parts: ClassVar[bool] = True
+    level: ClassVar[Level] = Level.PARTS
     options: DeepCutsOptions
 
     def __init__(self, task: Task, budget: int, rng: Generator, options: DeepCutsOptions) -> None:
@@ -67,10 +67,6 @@ class DeepCuts(Planned):
         known = self._model.describe(configs)
         assert self._model.estimate is not None
         return Parts(known.starts, known.keys, known.counts, known.features[:, self._model.estimate]).sums()
-
-    def tell(self, configs: NDArray, values: NDArray[np.float64], parts: Parts | None = None) -> None:
-        """Learn the costs of candidates; those of parts are ignored."""
-        super().tell(configs, values)
 
     def learn(self, configs: NDArray, values: NDArray[np.float64]) -> None:
         """Go on from the best measured."""

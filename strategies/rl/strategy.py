@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Moves, Strategy, Task, UserError, option
+from bbo_suite import Level, Moves, Strategy, Task, UserError, option
 from bbo_suite.files.pinned import PinnedFile, content
 from bbo_suite.jax_settings import configure_jax
 
@@ -72,7 +72,7 @@ class ReinforcementLearning(Strategy):
 
     Options: ClassVar[type] = ReinforcementOptions
     options: ReinforcementOptions
-    uses_structure: ClassVar[bool] = True
+    level: ClassVar[Level] = Level.STRUCTURE
 
     def __init__(self, task: Task, budget: int, rng: Generator, options: ReinforcementOptions) -> None:
         super().__init__(task, budget, rng, options)

@@ -87,7 +87,7 @@ def perform(path, problem=None, strategy=Climber, stopped=lambda: False, keep_al
         return run_loop(run, problem, strategy, folder, stopped, keep_all, max_seconds)
 
 
-FACTS = {"default": 4.0, "optimum": None, "unit": "seconds", "uses_structure": False}
+FACTS = {"default": 4.0, "optimum": None, "unit": "seconds", "level": "costs"}
 
 
 def rows_of(path):
@@ -147,10 +147,8 @@ def frame(runs, budget=4, structured=(), hearing=(), seconds=(0.5, 0.25), config
         named = {"problem": printable(problem), "strategy": printable(strategy)}
         fixed = {**named, "seed": seed, "default": 8.0, "budget": budget}
         times = {"strategy_seconds": np.float32(seconds[0]), "evaluation_seconds": np.float32(seconds[1])}
-        part = part.assign(
-            **fixed, **times, unit="seconds", status="ok", uses_structure=strategy in (*structured, *hearing)
-        )
-        part = part.assign(**{"uses_parts": strategy in hearing} if hearing else {})  # older tables lack it
+        level = "parts" if strategy in hearing else "structure" if strategy in structured else "costs"
+        part = part.assign(**fixed, **times, unit="seconds", status="ok", level=level)
         part = part.assign(parameters=len(problem), config=configs)
         with np.errstate(divide="ignore"):
             part["speedup"] = 8.0 / part["value"].cummin()

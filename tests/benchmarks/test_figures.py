@@ -44,7 +44,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "default": 1.0,
             "optimum": None,
             "unit": "seconds",
-            "uses_structure": s == 0,
+            "level": "costs" if s else "structure",
             "batch": 100,
         }
         named = {"problem": f"family/program-{p}", "strategy": f"strategy-{s}", "seed": seed, "budget": BUDGET}

@@ -20,7 +20,7 @@ BUDGET = 200
 def own_milliseconds(name: str) -> float:
     """Return the CPU time of a candidate, without that of its evaluation."""
     problem = bbo_suite.problem(name)
-    strategy = GrayBox(problem.task(uses_parts=True), BUDGET, np.random.default_rng(0), GrayBoxOptions())
+    strategy = GrayBox(problem.task(bbo_suite.Level.PARTS), BUDGET, np.random.default_rng(0), GrayBoxOptions())
     used, seconds = 0, 0.0
     while used < BUDGET:
         started = time.process_time()

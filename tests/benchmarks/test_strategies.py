@@ -91,7 +91,7 @@ def run(name: str, d: int) -> dict[str, float]:
         graph = Graph(features, structure.feature_names, chain)
         structure = replace(structure, graph=graph, nodes=places.astype(np.int32))
     kinds = np.full(d, Kind.SCALE if name in ORDERED else Kind.CHOICE)
-    declared = structure if strategy.uses_structure else None
+    declared = structure
     task = Task("benchmark/ring", Space(np.full(d, 2), kinds), np.zeros(d, np.int8), "seconds", declared)
 
     def cost(configs: np.ndarray) -> np.ndarray:

@@ -96,7 +96,7 @@ def test_a_run_resumes_and_marks_what_it_knew(tmp_path):
         study = bbo_suite.run("screened:random", problem, budget=50, options=options, results=tmp_path, study="a")
     frame = study.frame()
     assert len(frame) == 4 and frame["value"].iloc[0] == frame["value"].min()
-    assert '"uses_structure": true' in next(tmp_path.rglob("run.json")).read_text()
+    assert '"level": "structure"' in next(tmp_path.rglob("run.json")).read_text()
     assert '"model": "good"' in next(tmp_path.rglob("run.json")).read_text()
 
 

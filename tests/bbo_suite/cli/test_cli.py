@@ -18,7 +18,7 @@ from bbo_suite.report import headlines
 
 FIELDS = {
     *("problem", "strategy", "seed", "budget", "batch", "evaluations", "unique", "failed", "default", "best"),
-    *("speedup", "optimum", "strategy_seconds", "evaluation_seconds", "uses_structure", "path"),
+    *("speedup", "optimum", "strategy_seconds", "evaluation_seconds", "level", "path"),
 }
 
 

@@ -9,7 +9,7 @@ from bbo_suite.cli.tables import fitting_table, reserved, summary_table, wide_co
 
 SUMMARY = {
     **{"problem": "fusion/resnet50", "strategy": "random", "seed": 0, "evaluations": 10_000, "unique": 9_999},
-    **{"failed": 1, "default": 0.00445, "best": 0.004, "speedup": 1.1125, "uses_structure": False, "remeasured": False},
+    **{"failed": 1, "default": 0.00445, "best": 0.004, "speedup": 1.1125, "level": "costs", "remeasured": False},
     **{"strategy_seconds": 1.5, "evaluation_seconds": 2.5, "ended": "budget"},
 }
 
@@ -54,7 +54,7 @@ def test_a_terminal_gets_what_fits(capsys, terminal, columns):
 
 
 def test_names_are_shown_as_they_are(capsys):
-    odd = {**SUMMARY, "problem": "x:[red]/[/red]", "strategy": "[bold]_$", "uses_structure": True}
+    odd = {**SUMMARY, "problem": "x:[red]/[/red]", "strategy": "[bold]_$", "level": "structure"}
     summary_table([odd, {**SUMMARY, "best": None, "speedup": None}])
     out = capsys.readouterr().out
     assert "x:[red]/[/red]" in out and "[bold]_$ *" in out

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import bbo_suite
 from bbo_suite import Evaluations, Problem, Space, Strategy, UserError
 from bbo_suite.conformance.kit import check_plugin, problem_rules, strategy_rules
 from bbo_suite.conformance.strategy_rules import deterministic
@@ -92,7 +93,7 @@ class Greedy(Sound):
 class Bold(Sound):
     """Assumes that a structure is declared."""
 
-    uses_structure = True
+    level = bbo_suite.Level.STRUCTURE
 
     def ask(self, n: int):
         assert len(self.task.structure.starts)

@@ -12,7 +12,7 @@ from bbo_suite.store.run_folder import RunFolder
 
 HEAD = {
     **{"problem": "toy/small", "fingerprint": "ab", "strategy": "pick", "options": {"rate": 0.5}, "seed": 0},
-    **{"budget": 9, "batch": 3, "default": 5.0, "optimum": None, "unit": "seconds", "uses_structure": False},
+    **{"budget": 9, "batch": 3, "default": 5.0, "optimum": None, "unit": "seconds", "level": "costs"},
 }
 
 

@@ -54,7 +54,7 @@ def test_convergence_data_by_hand(three):
     assert x["upper"].tolist() == [0.75, 1.5, 2.0]
     assert set(x["runs"]) == {3} and set(x["problem"]) == {"p/a"}
     y = data[data["strategy"] == "y"]
-    assert (y["median"].tolist(), y["runs"].tolist(), y["uses_structure"].tolist()) == ([1, 8], [1, 1], [True, True])
+    assert (y["median"].tolist(), y["runs"].tolist(), y["level"].tolist()) == ([1, 8], [1, 1], ["structure"] * 2)
 
 
 def test_speedup_data_by_hand(three):
@@ -64,7 +64,7 @@ def test_speedup_data_by_hand(three):
     assert (x["runs"], x["budget"], x["evaluations"]) == (3, 4, 3)
     assert (x["mean"], x["low"], x["high"]) == pytest.approx((8 / 3, 0, 8 / 3 + half), abs=1e-5)
     assert 8 / 3 - half < 0  # no speedup is negative
-    assert (y["mean"], y["runs"], y["uses_structure"], y["evaluations"]) == (8.0, 1, True, 2)
+    assert (y["mean"], y["runs"], y["level"], y["evaluations"]) == (8.0, 1, "structure", 2)
     assert np.isnan(y["low"]) and np.isnan(y["high"])
 
 

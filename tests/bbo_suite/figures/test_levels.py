@@ -3,9 +3,8 @@
 import pytest
 from bbo_toys import frame
 
-from bbo_suite.core.knowledge import Knowledge
+from bbo_suite.core.level import Level
 from bbo_suite.figures.captions import ranked_together
-from bbo_suite.figures.convergence import convergence_data
 from bbo_suite.figures.convergence import draw as draw_convergence
 from bbo_suite.figures.critical import critical_data
 from bbo_suite.figures.critical import draw as draw_critical
@@ -25,14 +24,14 @@ def three():
 
 def test_each_level_has_a_line_style_and_each_strategy_a_colour_and_a_marker():
     names = [f"s{number}" for number in range(12)]
-    levels = dict(zip(names, [*Knowledge] * 4, strict=True))
+    levels = dict(zip(names, [*Level] * 4, strict=True))
     made = looks_by_knowledge(levels)
     assert {(level, made[name].dash) for name, level in levels.items()} == {(k, line) for k, (line, _) in LINES.items()}
     assert len({look.marker for look in made.values()}) == len({look.colour for look in made.values()}) == 12
 
 
 def test_a_study_of_one_level_keeps_its_looks():
-    assert looks_by_knowledge(dict.fromkeys(("a", "b"), Knowledge.PARTS)) == looks(["a", "b"])
+    assert looks_by_knowledge(dict.fromkeys(("a", "b"), Level.PARTS)) == looks(["a", "b"])
 
 
 def test_curves_show_the_levels_and_the_caption_explains_them(three):
@@ -46,7 +45,7 @@ def test_curves_show_the_levels_and_the_caption_explains_them(three):
     ]
     text = figure.get_supxlabel().replace("\n", " ")
     assert "solid: costs only, dashed: structure, dotted: costs of parts" in text and "compiling is not counted" in text
-    assert data.groupby("strategy")["uses_parts"].first()["graybox"]
+    assert data.groupby("strategy")["level"].first()["graybox"] == "parts"
 
 
 def test_no_figure_ranks_a_strategy_that_sees_parts_with_others(three):
@@ -61,8 +60,8 @@ def test_no_figure_ranks_a_strategy_that_sees_parts_with_others(three):
     assert first.set_index("strategy")["share"][["local", "graybox"]].tolist() == [1, 1]
 
 
-def test_strategies_that_all_see_parts_are_ranked_and_older_frames_have_none(three):
-    every = three.assign(uses_parts=True)
+def test_strategies_that_all_see_parts_are_ranked(three):
+    every = three.assign(level="parts")
     assert ranked_together(every) is every
-    older = three.drop(columns="uses_parts")
-    assert ranked_together(older) is older and not convergence_data(older)["uses_parts"].any()
+    costs = three.assign(level="costs")
+    assert ranked_together(costs) is costs

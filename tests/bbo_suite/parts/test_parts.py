@@ -13,7 +13,7 @@ from bbo_suite.conformance.kit import problem_rules
 from bbo_suite.core.evaluation import evaluate
 from bbo_suite.parts.decomposition import Description
 from bbo_suite.parts.parts import concatenated
-from bbo_suite.parts.table import TableDecomposition
+from bbo_suite.parts.table import PairDecomposition, TableDecomposition
 
 
 class Knapsack(Problem):
@@ -249,7 +249,7 @@ def test_equal_parts_of_a_candidate_are_merged_and_sums_stay():
 def test_a_strategy_that_uses_the_structure_alone_sees_no_parts():
     problem = Knapsack()
     assert problem.task().structure.parts is None
-    assert problem.task(uses_parts=True).structure.parts is problem.parts
+    assert problem.task(bbo_suite.Level.PARTS).structure.parts is problem.parts
     assert evaluate(problem, np.ones((2, 6), np.int8)).parts is None
 
 
@@ -279,3 +279,12 @@ def test_keys_of_small_numbers_do_not_collide():
     small = np.arange(64, dtype=np.uint64)
     keys = {mix(np.uint64(mix(a, b)), c) for a in small[:32] for b in small[:32] for c in small[:16]}
     assert len(keys) == 32 * 32 * 16
+
+
+def test_keys_of_pairs_are_places_in_a_table_of_all_costs():
+    sizes, first, second, starts = (np.array(c) for c in ([2, 3], [0, 1, 0, 1], [-1, -1, 1, 0], [0, 2, 5, 11]))
+    pairs = PairDecomposition(sizes, first, second, starts, np.zeros((4, 1)), ("zero",))
+    described = pairs.describe(np.array([[1, 2], [0, 1]]))
+    assert described.keys.tolist() == [1, 4, 5 + 3 + 2, 11 + 4 + 1, 0, 3, 5 + 1, 11 + 2]
+    assert described.features[:3].tolist() == [[0, 1, -1], [0, 2, -1], [0, 1, 2]]
+    assert (pairs.length, pairs.cursor(np.array([1, 2])).part(2)[:2]) == (17, (10, 1.0))

@@ -36,8 +36,8 @@ class Studies:
                 "options": {"heat": 2},
                 "seed": seed,
             }
-            own = {"budget": size, "batch": 2, "default": DEFAULT, "uses_structure": strategy in structure}
-            own |= {"uses_parts": strategy in parts} if parts else {}  # older runs do not say it
+            level = "parts" if strategy in parts else "structure" if strategy in structure else "costs"
+            own = {"budget": size, "batch": 2, "default": DEFAULT, "level": level}
             (folder / "run.json").write_text(json.dumps({**identity, **own, **facts, **head}))
             if len(costs):
                 lines = (row(i, cost, seconds).line() for i, cost in enumerate(costs, start=1))

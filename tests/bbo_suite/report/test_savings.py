@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bbo_suite.core.knowledge import Knowledge
+from bbo_suite.core.level import Level
 from bbo_suite.report.judgement import BLACK_BOX, HEARING, STRUCTURED
 from bbo_suite.report.rankings import overviews, pairwise
 from bbo_suite.report.targets import levels, savings
@@ -50,7 +50,7 @@ def test_measurements_saved_are_counted_to_the_best_of_costs_alone(studies):
     found = {level.strategy: (level.evaluations, level.saved, level.reached) for level in levels(judged)}
     assert found == {"annealing": (16, 1, 3), "local": (10, 1.6, 3), "graybox": (2, 8, 3)}
     table = savings(judged)
-    assert [row[1].text for row in table.rows] == [level.sees for level in Knowledge]
+    assert [row[1].text for row in table.rows] == [level.sees for level in Level]
     assert "compiling is not counted" in table.note
     page = studies.page()
     assert "graybox is after 2 evaluations as good as annealing (costs only) is after 16" in " ".join(page.answers)

@@ -9,6 +9,7 @@ from bbo_toys import Climber, Toy, contents, environment, perform, rows_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import bbo_suite
 from bbo_suite import Evaluations, Problem, Space, Status, Strategy, UserError
 from bbo_suite.store.identity import Run
 from bbo_suite.store.rows import read_rows
@@ -238,7 +239,7 @@ def test_a_structure_that_raises_is_the_problems_fault(tmp_path):
         def structure(self):
             raise IndexError("no edge")
 
-    informed = type("Informed", (Climber,), {"uses_structure": True})
+    informed = type("Informed", (Climber,), {"level": bbo_suite.Level.STRUCTURE})
     with pytest.raises(UserError, match="problem toy/small raised IndexError in structure"):
         perform(tmp_path / "informed", Broken(), informed)
     assert perform(tmp_path / "blind", Broken(), Climber)  # which never asks for it
@@ -292,7 +293,7 @@ def test_the_time_of_the_strategy_and_of_the_problem_are_apart(tmp_path):
             time.sleep(0.05)
 
     class SlowStrategy(Climber):
-        uses_structure = True
+        level = bbo_suite.Level.STRUCTURE
 
         def ask(self, n):
             time.sleep(0.02)
@@ -311,7 +312,7 @@ def test_the_time_of_the_strategy_and_of_the_problem_are_apart(tmp_path):
         )
 
     strategy, problem = seconds(
-        tmp_path / "problem", SlowProblem(), type("Informed", (Climber,), {"uses_structure": True})
+        tmp_path / "problem", SlowProblem(), type("Informed", (Climber,), {"level": bbo_suite.Level.STRUCTURE})
     )
     assert min(problem) >= 0.01 and sum(strategy) < 0.04  # the structure is the problem's time
     strategy, problem = seconds(tmp_path / "strategy", Toy(), SlowStrategy)

@@ -301,7 +301,7 @@ def test_what_is_noted_with_a_run(registry, tmp_path):
     do(study)
     head = json.loads((study.path / "mine--a__climb__0" / "run.json").read_text())
     assert head["default"] == 1 and head["unit"] == "seconds" and head["optimum"] is None
-    assert head["options"] == {"changes": 1, "sizes": [3, 4]} and head["uses_structure"] is False
+    assert head["options"] == {"changes": 1, "sizes": [3, 4]} and head["level"] == "costs"
     assert head["versions"]["numpy"] and head["machine"]["cores"] == os.cpu_count()
     told = json.dumps(facts())
     assert os.uname().nodename not in told.replace(os.uname().release, "")

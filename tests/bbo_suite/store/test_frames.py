@@ -59,7 +59,7 @@ def test_load_joins_all_runs_and_adds_the_speedup(study):
         assert run["speedup"].to_numpy() == pytest.approx(expected)
         assert run["evaluation"].tolist() == list(range(1, 31))
     documented = "problem strategy seed evaluation value status speedup strategy_seconds evaluation_seconds default"
-    assert {*documented.split(), "budget", "unit", "uses_structure", "uses_parts", "parameters"} == set(frame)
+    assert {*documented.split(), "budget", "unit", "level", "parameters"} == set(frame)
     assert set(load("s", study, texts=["config"])) == {*frame, "config"}
 
 

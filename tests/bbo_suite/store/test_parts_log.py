@@ -38,14 +38,15 @@ class Bags(Problem):
 class Listener(Strategy):
     """Proposes what follows from all that it was told of parts."""
 
-    uses_parts = True
+    level = bbo_suite.Level.PARTS
     heard = 0.0
 
     def ask(self, n):
         rng = np.random.default_rng(int(self.heard * 64))
         return rng.integers(0, 4, (n, 4))
 
-    def tell(self, configs, values, parts=None):
+    def receive(self, told):
+        parts = told.parts
         costs = np.where(np.isinf(parts.costs), 100.0, parts.costs)
         self.heard += float((costs * parts.counts * (parts.keys + 1)).sum()) + len(parts.starts)
 
@@ -152,8 +153,8 @@ def test_a_strategy_that_uses_parts_hears_none_of_a_problem_without_them(tmp_pat
     heard = []
 
     class Hears(Listener):
-        def tell(self, configs, values, parts=None):
-            heard.append(parts)
+        def receive(self, told):
+            heard.append(told.parts)
 
     class Plain(Problem):
         instances = ("four",)

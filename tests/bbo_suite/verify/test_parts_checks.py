@@ -38,16 +38,17 @@ class Bags(Problem):
 """
 STRATEGY = """
 import numpy as np
-from bbo_suite import Strategy
+from bbo_suite import Level, Strategy
 
 class Listener(Strategy):
-    uses_parts = True
+    level = Level.PARTS
     heard = 0
 
     def ask(self, n):
         return np.random.default_rng(self.heard).integers(0, 4, (n, 4))
 
-    def tell(self, configs, values, parts=None):
+    def receive(self, told):
+        parts = told.parts
         self.heard += int(parts.keys.sum()) + int(parts.costs[np.isfinite(parts.costs)].sum())
 """
 

@@ -151,14 +151,14 @@ def test_a_schedule_can_be_given_on_the_command_line(tmp_path):
     run = {"strategies": "joint", "problems": "toy_compiler/abab", **arguments}
     texts = {"schedule": "layout+fusion: random; tile: exhaustive", "store": "no"}
     (summary,) = bbo_suite.run(**run, option_texts=texts)
-    assert summary["uses_structure"] and summary["evaluations"] == 60
+    assert summary["level"] == "structure" and summary["evaluations"] == 60
 
 
 def test_a_run_that_was_cut_resumes_to_the_same_candidates(tmp_path):
     def perform(name, stops_after):
         problem, options = ToyCompiler(LONG), {"schedule": "", "store": True, "stints": 3}
         run = Run(problem.id, problem.fingerprint(), "joint", options, 0, 400, 16)
-        facts = {"default": 1.0, "optimum": None, "unit": problem.unit, "uses_structure": True}
+        facts = {"default": 1.0, "optimum": None, "unit": problem.unit, "level": "structure"}
         answers = itertools.chain([False] * stops_after, itertools.repeat(True))
         with RunFolder(tmp_path / name, run.identity(), facts) as folder:
             run_loop(run, problem, Joint, folder, lambda: next(answers))

@@ -18,10 +18,9 @@ from bbo_strategies.pair_graph.network import IMPOSSIBLE, Pairs, active, network
 from bbo_strategies.pair_graph.prices import Prices, used
 from bbo_strategies.pair_graph.relaxation import Relaxation
 from bbo_strategies.pair_graph.remaining import Remaining
-from bbo_suite import Parts, Space, Structure, Task
-from bbo_suite.core.strategy import tell
+from bbo_suite import Parts, Space, Structure, Task, Told
 from bbo_suite.core.task import Capacity
-from bbo_suite.parts.pairs import PairDecomposition
+from bbo_suite.parts.table import PairDecomposition
 
 pytestmark = pytest.mark.slow  # twenty seconds of compiling
 EDGES = np.array([[0, 1], [1, 2], [2, 3], [0, 3], [1, 3], [4, 5], [2, 5]])
@@ -160,7 +159,7 @@ def test_graybox_finds_the_optimum_from_the_costs_of_parts(seed):
             np.ones(places.size),
             costs[places.ravel()],
         )
-        tell(search, rows, values, told)
+        search.receive(Told(rows, values, told))
         best, spent = min(best, values.min()), spent + len(rows)
     assert best == min(total(pairs, row) for row in every())
 

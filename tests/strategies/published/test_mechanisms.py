@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+import bbo_suite
 from bbo_strategies.archive import Archive
 from bbo_strategies.published.best_found import BestFound
 from bbo_strategies.published.block_search import PetOptions, _blocks
@@ -178,7 +179,7 @@ def test_block_search_finds_what_single_changes_do_not():
 @pytest.mark.slow
 def test_an_enumeration_is_ranked_by_the_estimate():
     problem = Registry().problem("fusion/rnn")
-    task = problem.task(uses_parts=True)
+    task = problem.task(bbo_suite.Level.PARTS)
     searches = strategy("deepcuts")(task, 100, np.random.default_rng(0), strategy("deepcuts").Options(enumerated=50))
     searches.tell(rows := searches.ask(20), problem.evaluate(rows).values)
     rows = searches.ask(20)

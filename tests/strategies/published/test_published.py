@@ -8,6 +8,7 @@ import inspect
 import numpy as np
 import pytest
 
+import bbo_suite
 from bbo_strategies.published import needs
 from bbo_strategies.published.presets import PRESETS
 from bbo_suite import Space, UserError, choice, product, scale
@@ -92,7 +93,7 @@ def test_the_families_that_a_refusal_names_declare_what_is_missing():
     for family, load in Registry().families().items():
         for instance in load().instances[:40:8]:
             try:
-                task = Registry().problem(f"{family}/{instance}").task(uses_parts=True)
+                task = Registry().problem(f"{family}/{instance}").task(bbo_suite.Level.PARTS)
             except UserError:  # it needs a library that is not installed
                 continue
             loaded.add(family)

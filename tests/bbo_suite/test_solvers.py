@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from bbo_suite.core.exact import PairCosts, minimise
 from bbo_suite.core.task import Capacity
+from bbo_suite.solvers import PairCosts, minimise
 
 SIZES = np.array([3, 2, 4, 1, 3])
 EDGES = np.array([[0, 1], [1, 2], [2, 0], [4, 2], [3, 4], [0, 1]])

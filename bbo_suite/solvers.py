@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, milp
 from scipy.sparse import csr_array
 
-from .task import Capacity
+from .core.task import Capacity
 
 _TOGETHER = 20
 """Steps above the limit that become constraints at once."""
 _SCALE = 1e6
 """The solver sees costs of about this size: it takes those that differ by 1e-6 for the same."""
-_ROOM = 1e-6
+_SLACK = 1e-6
 """The share of the limit by which the solver may exceed it."""
 
 
@@ -85,7 +85,7 @@ class _Program:
     def __init__(self, costs: PairCosts) -> None:
         d, count = len(costs.sizes), len(costs.nodes)
         owners = np.repeat(np.arange(d), costs.sizes)
-        rows, columns, signs, prices = [owners], [np.arange(count)], [np.ones(count)], [costs.nodes]
+        rows, columns, signs, objective = [owners], [np.arange(count)], [np.ones(count)], [costs.nodes]
         firsts, made, equal = np.cumsum(costs.sizes) - costs.sizes, count, d
         for a, b, start in zip(costs.first, costs.second, costs.starts, strict=True):
             shape = costs.sizes[a], costs.sizes[b]
@@ -97,33 +97,33 @@ class _Program:
             rows += [equal + left, equal + mine.ravel(), equal + len(table) + right, equal + len(table) + other.ravel()]
             columns += [variables, firsts[a] + np.arange(shape[0]), variables, firsts[b] + np.arange(shape[1])]
             signs += [np.ones(table.size), np.full(shape[0], -1.0), np.ones(table.size), np.full(shape[1], -1.0)]
-            prices.append(table.ravel())
+            objective.append(table.ravel())
             made, equal = made + table.size, equal + sum(table.shape)
         places = np.concatenate(rows), np.concatenate(columns)
         self._matrix = csr_array((np.concatenate(signs), places), shape=(equal, made))
         self._sums = np.concatenate([np.ones(d), np.zeros(equal - d)])
-        self._set_prices(np.concatenate(prices), np.concatenate([firsts, count + _begins(prices[1:])]))
+        self._set_objective(np.concatenate(objective), np.concatenate([firsts, count + _begins(objective[1:])]))
         self._is_value = (np.arange(made) < count).astype(int)
 
-    def _set_prices(self, prices: NDArray[np.float64], firsts: NDArray[np.int64]) -> None:
+    def _set_objective(self, objective: NDArray[np.float64], firsts: NDArray[np.int64]) -> None:
         """Take the least cost of each node and edge away, and scale the rest."""
-        self._possible = np.isfinite(prices)
-        lows = np.minimum.reduceat(prices, firsts)
+        self._possible = np.isfinite(objective)
+        lows = np.minimum.reduceat(objective, firsts)
         lows[~np.isfinite(lows)] = 0.0
         self.least = float(lows.sum())
-        rest = np.where(self._possible, prices - np.repeat(lows, np.diff(firsts, append=len(prices))), 0.0)
+        rest = np.where(self._possible, objective - np.repeat(lows, np.diff(firsts, append=len(objective))), 0.0)
         self.unit = max(1.0, abs(self.least), float(np.median(rest))) / _SCALE
-        self._prices = rest / self.unit
+        self._objective = rest / self.unit
 
     def solve(self, limit: _Limit | None, is_integral: bool, most_nodes: int | None) -> OptimizeResult:
         """Return the solver's result; the first of its variables are the values of the nodes."""
         constraints = [LinearConstraint(self._matrix, self._sums, self._sums)]
         if limit is not None and limit.rows:
-            constraints.append(LinearConstraint(limit.matrix(len(self._prices)), -np.inf, 1.0))
+            constraints.append(LinearConstraint(limit.matrix(len(self._objective)), -np.inf, 1.0))
         most = np.iinfo(np.int32).max if most_nodes is None else most_nodes
         is_value = self._is_value if is_integral else np.zeros_like(self._is_value)
         return milp(
-            self._prices,
+            self._objective,
             integrality=is_value,
             bounds=Bounds(0, self._possible.astype(float)),
             constraints=constraints,
@@ -157,7 +157,7 @@ class _Limit:
         np.add.at(change, capacity.ends[lives], -usages[lives])
         used = np.cumsum(change)
         is_peak = (used >= np.roll(used, 1)) & (used > np.append(used[1:], 0.0))
-        peaks = np.flatnonzero(is_peak & (used > capacity.limit * (1 + _ROOM)))
+        peaks = np.flatnonzero(is_peak & (used > capacity.limit * (1 + _SLACK)))
         new = [int(t) for t in peaks[np.argsort(-used[peaks])][:_TOGETHER] if int(t) not in self.rows]
         self.rows |= {t: self._row(t, len(chosen)) for t in new}
         return bool(new)

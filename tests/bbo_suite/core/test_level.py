@@ -9,7 +9,7 @@ import bbo_suite
 from bbo_suite import Evaluations, Parts, Problem, Space, Strategy, Structure
 from bbo_suite.conformance.kit import strategy_rules
 from bbo_suite.conformance.toy_tasks import chain, described, uneven_parts
-from bbo_suite.core.knowledge import FLAGS, Knowledge, explained, flags
+from bbo_suite.core.level import Level, explained
 from bbo_suite.store.identity import read_head
 from bbo_suite.testing import play, start
 
@@ -17,27 +17,28 @@ from bbo_suite.testing import play, start
 class Hears(Strategy):
     """Proposes what follows from the parts that it was told."""
 
-    uses_parts = True
+    level = bbo_suite.Level.PARTS
     told = ()
 
     def ask(self, n):
         return self.task.space.sample(n, np.random.default_rng(len(self.told)))
 
-    def tell(self, configs, values, parts="nothing"):
-        self.told = (*self.told, parts)
+    def receive(self, told):
+        self.told = (*self.told, told.parts)
         type(self).heard = self.told, self.task.structure
 
 
 class Overhears(Hears):
     """Would take parts, but does not say so."""
 
-    uses_parts = False
+    level = bbo_suite.Level.COSTS
 
 
 class Careless(Hears):
     """Expects that parts are described, and never fail."""
 
-    def tell(self, configs, values, parts=None):
+    def receive(self, told):
+        parts = told.parts
         assert parts is None or (self.task.structure.parts is not None and np.isfinite(parts.costs).all())
 
 
@@ -46,8 +47,8 @@ class Restless(Hears):
 
     count = 0
 
-    def tell(self, configs, values, parts=None):
-        Restless.count += parts is not None
+    def receive(self, told):
+        Restless.count += told.parts is not None
 
     def ask(self, n):
         return self.task.space.sample(n, np.random.default_rng(Restless.count))
@@ -84,43 +85,47 @@ def run(strategy, problem, results):
 
 def test_a_strategy_that_does_not_say_so_hears_no_parts_and_sees_no_decomposition(tmp_path):
     run(Overhears, Silent, tmp_path / "costs")
-    assert Overhears.heard == (("nothing",), None)
-    Seeing = type("Seeing", (Overhears,), {"uses_structure": True})
+    assert Overhears.heard == ((None,), None)
+    Seeing = type("Seeing", (Overhears,), {"level": bbo_suite.Level.STRUCTURE})
     path = run(Seeing, Silent, tmp_path / "structure")
-    assert Seeing.heard[0] == ("nothing",) and Seeing.heard[1].parts is None
-    assert Knowledge.of(read_head(path)) is Knowledge.STRUCTURE
+    assert Seeing.heard[0] == (None,) and Seeing.heard[1].parts is None
+    assert Level.of(read_head(path)) is Level.STRUCTURE
 
 
 def test_what_a_strategy_knows_is_stored_and_older_runs_saw_no_parts(tmp_path):
     path = run(Hears, Telling, tmp_path)
     head = read_head(path)
     assert isinstance(Hears.heard[0][0], Parts) and Hears.heard[1].parts is not None
-    assert [head[flag] for flag in FLAGS] == [True, True] and Knowledge.of(head) is Knowledge.PARTS
-    del head["uses_parts"]
-    (path / "run.json").write_text(json.dumps(head))
-    assert read_head(path)["uses_parts"] is False
+    assert head["level"] == "parts" and Level.of(head) is Level.PARTS
+    del head["level"]
+    (path / "run.json").write_text(json.dumps(head | {"uses_structure": True}))
+    assert Level.of(read_head(path)) is Level.STRUCTURE
+    (path / "run.json").write_text(json.dumps(head | {"uses_structure": True, "uses_parts": True}))
+    assert Level.of(read_head(path)) is Level.PARTS
     (path / "run.json").write_text(json.dumps(head | {"uses_parts": "yes"}))
-    with pytest.raises(bbo_suite.UserError, match="'uses_parts' has the wrong type"):
+    with pytest.raises(bbo_suite.UserError, match="uses_parts is neither true nor false"):
         read_head(path)
 
 
 def test_an_export_keeps_what_a_strategy_knows(tmp_path, suite):
     run(Hears, Telling, tmp_path / "results")
     assert suite("export", "s", "--to", "csv", "--out", "s.csv").code == 0
-    assert "uses_parts" in (tmp_path / "s.csv").read_text().splitlines()[0]
+    assert "level" in (tmp_path / "s.csv").read_text().splitlines()[0]
     assert suite("import", "s.csv", "--study", "again").code == 0
     again = next(tmp_path.glob("results/again/*/run.json")).parent
-    assert Knowledge.of(read_head(again)) is Knowledge.PARTS
-    old = "\n".join(line.replace("uses_parts", "other") for line in (tmp_path / "s.csv").read_text().splitlines())
+    assert Level.of(read_head(again)) is Level.PARTS
+    lines = (tmp_path / "s.csv").read_text().splitlines()
+    old = "\n".join(
+        [lines[0].replace("level", "uses_structure"), *(line.replace("parts", "true") for line in lines[1:])]
+    )
     (tmp_path / "old.csv").write_text(old)
     assert suite("import", "old.csv", "--study", "old").code == 0
-    assert not read_head(next(tmp_path.glob("results/old/*/run.json")).parent)["uses_parts"]
+    assert read_head(next(tmp_path.glob("results/old/*/run.json")).parent)["level"] == "structure"
 
 
 def test_marks():
-    assert [level.marked("x") for level in Knowledge] == ["x", "x *", "x **"]
-    assert flags(Hears) == {"uses_structure": True, "uses_parts": True}
-    assert explained({Knowledge.COSTS}) == "" and "not counted" in explained({*Knowledge})
+    assert [level.marked("x") for level in Level] == ["x", "x *", "x **"]
+    assert explained({Level.COSTS}) == "" and "not counted" in explained({*Level})
 
 
 def test_a_strategy_is_told_parts_in_memory():
@@ -135,7 +140,7 @@ def test_a_strategy_is_told_parts_in_memory():
     assert np.allclose(strategy.told[0].sums(), batches[0][1])
     blind = start(Overhears, space, 20, structure=chain(space))
     list(play(blind, lambda rows: parts(rows).sums(), 10, parts))
-    assert blind.told == ("nothing",) and blind.task.structure is None
+    assert blind.told == (None,) and blind.task.structure is None
 
 
 @pytest.mark.parametrize(("strategy", "broken"), [(Hears, False), (Careless, True), (Restless, True)])
