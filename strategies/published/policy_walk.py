@@ -58,7 +58,7 @@ class Chameleon(ModelSearch):
     def __init__(self, task: Task, budget: int, rng: Generator, options: ChameleonOptions) -> None:
         check_order(task, "published:chameleon")
         super().__init__(task, budget, rng, options)
-        from .ppo import Ppo  # it loads JAX
+        from .networks import Ppo  # it loads JAX
 
         self.surrogate = Surrogate(task.space, fitness, rng)
         self._steps = Steps(task.space)

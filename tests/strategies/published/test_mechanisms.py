@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import bbo_suite
+from bbo_strategies.annealing import Annealing
 from bbo_strategies.archive import Archive
 from bbo_strategies.published.clusters import representatives
 from bbo_strategies.published.enumeration import PetOptions, blocks
@@ -102,10 +103,10 @@ def test_representatives_are_one_of_each_cluster():
     assert len(representatives(np.repeat(rows[:1], 9, axis=0), space, 9, 8, 2.5, 0)[0]) == 1
 
 
-def test_the_member_of_a_sampler_hears_of_all_that_it_proposed():
-    searches = start(strategy("chameleon-sampling"), Space(np.full(40, 2)), 200, member="annealing")
+def test_the_member_of_a_sampler_learns_a_cost_of_all_that_it_proposed(monkeypatch):
     told = []
-    searches._member.tell = lambda configs, values: told.append((len(configs), len(values)))
+    monkeypatch.setattr(Annealing, "tell", lambda _, configs, values: told.append((len(configs), len(values))))
+    searches = start(strategy("chameleon-sampling"), Space(np.full(40, 2)), 200, member="annealing")
     rows = searches.ask(8)
     searches.tell(rows, uneven(rows))
     assert 1 < len(rows) <= 8
@@ -185,7 +186,7 @@ def test_an_enumeration_is_ranked_by_the_estimate():
 
 @pytest.mark.slow
 def test_a_q_network_learns_which_step_gains():
-    from bbo_strategies.published.q_network import QNetwork
+    from bbo_strategies.published.networks import QNetwork
 
     rng = np.random.default_rng(0)
     network = QNetwork(4, 6, 0.02, 0.0, 0)
@@ -198,8 +199,8 @@ def test_a_q_network_learns_which_step_gains():
 
 @pytest.mark.slow
 def test_a_policy_learns_to_take_the_steps_that_are_rewarded():
+    from bbo_strategies.published.networks import Ppo
     from bbo_strategies.published.policy_walk import ChameleonOptions
-    from bbo_strategies.published.ppo import Ppo
 
     rng, policy = np.random.default_rng(0), Ppo(5, 5, ChameleonOptions(rate=1e-2, entropy=0.0), 0)
     states, walking = np.zeros((4, 32, 5), np.float32), np.ones((5, 32), bool)
