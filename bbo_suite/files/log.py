@@ -126,10 +126,11 @@ class CheckedLog(Generic[Content]):
         if self.number == 1 and self.header and not self.header.encode().startswith(line):
             raise self.damaged("this is not its header")
 
-    def damaged(self, why: str) -> UserError:
-        """Return the error for the line that was read last."""
-        remedy = self._remedy.format(line=self.number)
-        return UserError(f"{self.file}, line {self.number} is damaged ({why}); nothing was changed: {remedy}")
+    def damaged(self, why: str, line: int | None = None) -> UserError:
+        """Return the error for a line, by default the one that was read last."""
+        line = line or self.number
+        remedy = self._remedy.format(line=line)
+        return UserError(f"{self.file}, line {line} is damaged ({why}); nothing was changed: {remedy}")
 
     def open(self) -> None:
         """Open the file for `append`; an empty one is made if it is missing. What was not read yet is checked first.

@@ -1,26 +1,24 @@
 """The result store of a fleet: an append-only log of what was measured, from which a fleet also resumes.
 
-Each job is a block: a line of JSON that says what follows, with a checksum, and the results as lines of CSV. A block
-that a crash left unfinished at the end of the log is removed; any other damage is refused.
+Each job is a block of lines: a head in JSON with a checksum, and a row for each kernel. A block that a crash left
+unfinished at the end of the log is removed; any other damage is refused.
 """
 
 from __future__ import annotations
 
-import io
 import json
-import os
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import UserError
 from ..files.locks import acquired
+from ..files.log import CheckedLog
 from ..files.reading import parse_json, read_json
 from ..files.writing import disk_errors, write_json
 from .jobs import Job, Tuned, digests
@@ -29,7 +27,7 @@ from .library import KernelLibrary
 VERSION = 1
 """Raised whenever the meaning of a stored number changes."""
 HEAD, LOG, LOCK = "fleet.json", "results.log", ".lock"
-COLUMNS = ("kernel", "gain", "compiled", "measured", "digest")
+_REMEDY = "restore the file, or delete line {line} and all after it: these results are then measured again"
 
 
 @dataclass(frozen=True)
@@ -55,6 +53,7 @@ class ResultStore:
 
     def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
         self.folder, self._identity = folder, {"version": VERSION, **identity}
+        self._log: CheckedLog[str] = CheckedLog(folder / LOG, checksums=False, remedy=_REMEDY)
 
     def __enter__(self) -> Self:
         with disk_errors(self.folder):
@@ -62,14 +61,13 @@ class ResultStore:
             self._lock = acquired(self.folder / LOCK, f"the fleet in {self.folder}").lock
             try:
                 self._check_identity()
-                self._file = os.open(self.folder / LOG, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
             except BaseException:
                 self._lock.release()
                 raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        os.close(self._file)
+        self._log.close()
         self._lock.release()
 
     def _check_identity(self) -> None:
@@ -87,65 +85,70 @@ class ResultStore:
                 )
 
     def blocks(self, library: KernelLibrary, width: int) -> Iterator[Block]:
-        """Yield the stored jobs, then remove what a crash left unfinished. Call it before anything is added."""
-        numbers = {int(content): place for place, content in enumerate(library.content.tolist())}
-        file, whole, clock = self.folder / LOG, 0, (0, 0)
-        with disk_errors(file), file.open("rb") as log:
-            while line := log.readline():
-                text = self._payload(log, line)
-                if text is None:
-                    break
-                head = json.loads(line)
-                if (head["day"], head["job"]) < clock or head["job"] != clock[1]:
-                    raise self._damaged(whole, f"day {head['day']}, job {head['job']} follows {clock}: a clock jumped")
-                yield Block(head["day"], head["job"], head["asked"], _parsed(text, numbers, width, file, whole))
-                clock, whole = (head["day"], head["job"] + 1), log.tell()
-            if os.fstat(self._file).st_size > whole:
-                os.ftruncate(self._file, whole)
+        """Yield the stored jobs. `append`, which may be called after the last, removes what a crash left unfinished.
 
-    def _payload(self, log: io.BufferedReader, line: bytes) -> str | None:
-        """Return the results behind a head; None if the block is the last one and unfinished."""
-        start = log.tell() - len(line)
-        try:
-            head = parse_json(line)
-            size, check = int(head["bytes"]), int(head["check"])
-        except (ValueError, KeyError, TypeError):
-            if log.read(1):
-                raise self._damaged(start, "its head is not one") from None
-            return None
-        data = log.read(size)
-        if len(data) < size or not line.endswith(b"\n"):
-            return None
-        if zlib.crc32(data, zlib.crc32(_sealed_head(head))) != check:
-            if log.read(1):
-                raise self._damaged(start, "its checksum does not match")
-            return None
-        return data.decode()
+        Raises:
+          UserError: a block is damaged, or its clock jumped.
+        """
+        kernels = {int(content): place for place, content in enumerate(library.content.tolist())}
+        length, line, clock, blocks = 0, 1, (0, 0), self._lines()
+        for head, *rows in blocks:
+            found = _checked_head(head, rows)
+            if not found:
+                if next(blocks, None):
+                    raise self._log.damaged("the checksum of its block does not match", line)
+                break
+            day, job = found["day"], found["job"]
+            if (day, job) < clock or job != clock[1]:
+                raise self._log.damaged(f"day {day}, job {job} follows {clock}: a clock jumped", line)
+            try:
+                tuned = _parsed(rows, kernels, width)
+            except (ValueError, IndexError) as error:
+                raise self._log.damaged(str(error), line) from None
+            yield Block(day, job, found["asked"], tuned)
+            length, line, clock = (
+                length + sum(len(text) + 1 for text in (head, *rows)),
+                line + 1 + len(rows),
+                (day, job + 1),
+            )
+        self._log.length = length
+
+    def _lines(self) -> Iterator[list[str]]:
+        """Yield the lines of each block; only a head begins with a brace."""
+        block: list[str] = []
+        for line in self._log:
+            if line.startswith("{") and block:
+                yield block
+                block = []
+            block.append(line)
+        if block:
+            yield block
 
     def append(self, day: int, job: Job, asked: str, library: KernelLibrary, tuned: Tuned) -> None:
         """Write a job's results; once this returns, no crash of the process loses them."""
-        text = _text(job, library, tuned).encode()
-        head = {"day": day, "job": job.number, "method": job.method.word, "compiler": job.version, "asked": asked}
-        head |= {"bytes": len(text)}
-        line = json.dumps(head | {"check": zlib.crc32(text, zlib.crc32(_sealed_head(head)))}).encode() + b"\n"
-        with disk_errors(self.folder / LOG):
-            data = memoryview(line + text)
-            while data:
-                data = data[os.write(self._file, data) :]
+        rows = _rows(job, library, tuned)
+        head: dict[str, Any] = {"day": day, "job": job.number, "method": job.method.word, "compiler": job.version}
+        head |= {"asked": asked, "bytes": sum(len(row) + 1 for row in rows)}
+        lines = (json.dumps(head | {"check": _checksum(head, rows)}), *rows)
+        self._log.append(f"{line}\n" for line in lines)
 
     def sync(self) -> None:
         """Bring everything to disk."""
-        with disk_errors(self.folder / LOG):
-            os.fsync(self._file)
-
-    def _damaged(self, place: int, why: str) -> UserError:
-        log = self.folder / LOG
-        remedy = f"restore the file, or cut it there (truncate -s {place} {log}): later results are then made again"
-        return UserError(f"{log} is damaged at byte {place} ({why}); nothing was changed: {remedy}")
+        self._log.sync()
 
 
-def _sealed_head(head: Mapping[str, Any]) -> bytes:
-    return json.dumps({key: value for key, value in head.items() if key != "check"}, sort_keys=True).encode()
+def _checksum(head: Mapping[str, Any], rows: Sequence[str]) -> int:
+    checked = json.dumps({key: value for key, value in head.items() if key != "check"}, sort_keys=True).encode()
+    return zlib.crc32("".join(f"{row}\n" for row in rows).encode(), zlib.crc32(checked))
+
+
+def _checked_head(line: str, rows: Sequence[str]) -> dict[str, Any]:
+    """Return the head of a block; it is empty if the checksum of the block does not match."""
+    try:
+        head: dict[str, Any] = parse_json(line)
+        return head if head["check"] == _checksum(head, rows) else {}
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return {}
 
 
 def _short(value: object) -> str:
@@ -153,27 +156,26 @@ def _short(value: object) -> str:
     return text if len(text) < 80 else f"{text[:77]}..."
 
 
-def _text(job: Job, library: KernelLibrary, tuned: Tuned) -> str:
+def _rows(job: Job, library: KernelLibrary, tuned: Tuned) -> list[str]:
     settings = [" ".join(map(repr, row)) for row in tuned.settings.tolist()]
     columns = (library.content[job.kernels], tuned.gain, tuned.compiled, tuned.measured, tuned.digest)
     rows = zip(*(column.tolist() for column in columns), settings, strict=True)
-    return "".join(f"{k:016x},{gain!r},{c},{m},{digest:016x},{row}\n" for k, gain, c, m, digest, row in rows)
+    return [f"{k:016x},{gain!r},{c},{m},{digest:016x},{row}" for k, gain, c, m, digest, row in rows]
 
 
-def _parsed(text: str, numbers: Mapping[int, int], width: int, file: Path, place: int) -> Tuned:
-    rows = [line.split(",") for line in text.splitlines()]
-    try:
-        if any(int(row[0], 16) not in numbers for row in rows):
-            raise ValueError("it has a kernel that the library has not")
-        settings = np.array([row[5].split(" ") for row in rows], np.float64).reshape(len(rows), width)
-        gain, (compiled, measured) = np.array([row[1] for row in rows], np.float64), _counts(rows)
-        digest = np.array([int(row[4], 16) for row in rows], np.uint64)
-        if (digest != digests(settings)).any():
-            raise ValueError("a digest is not that of its settings")
-    except (ValueError, IndexError) as error:
-        raise UserError(f"{file} is damaged at byte {place} ({error}); restore the file") from None
+def _parsed(lines: Sequence[str], kernels: Mapping[int, int], width: int) -> Tuned:
+    """Return the results in rows.
+
+    Raises:
+      ValueError, IndexError: they are none of this library.
+    """
+    rows = [line.split(",") for line in lines]
+    if any(int(row[0], 16) not in kernels for row in rows):
+        raise ValueError("it has a kernel that the library has not")
+    settings = np.array([row[5].split(" ") for row in rows], np.float64).reshape(len(rows), width)
+    gain = np.array([row[1] for row in rows], np.float64)
+    compiled, measured = np.array([row[2:4] for row in rows], np.int64).reshape(len(rows), 2).T
+    digest = np.array([int(row[4], 16) for row in rows], np.uint64)
+    if (digest != digests(settings)).any():
+        raise ValueError("a digest is not that of its settings")
     return Tuned(settings, gain, compiled, measured, digest)
-
-
-def _counts(rows: list[list[str]]) -> NDArray[np.int64]:
-    return np.array([[row[2], row[3]] for row in rows], np.int64).reshape(len(rows), 2).T

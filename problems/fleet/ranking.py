@@ -7,11 +7,8 @@ from numpy.typing import NDArray
 
 from bbo_suite.fleet.library import Progress
 
-from ..learned.batches import SIZES
-from ..learned.features import features
-from ..learned.kernels import KernelGraphs
-from ..learned.model_file import CostModel
-from ..learned.prediction import embeddings, scores
+from ..learned.kernels import SIZES, KernelGraphs, features
+from ..learned.model import CostModel, embeddings, scores
 from ..tensor_compiler.hardware.all_settings import fitting_settings, times
 from ..tensor_compiler.hardware.kernel_settings import FLAG_SLOTS, TILE_SLOTS
 from ..tensor_compiler.hardware.machine import Machine
@@ -74,6 +71,6 @@ class _Ranked:
         return settings[chosen].astype(np.float32), slope * (found[chosen[:, 0]] - own)
 
     def _scores(self, kind: str, owner: NDArray[np.int64], settings: NDArray[np.float64]) -> NDArray[np.float64]:
-        estimates = times(self._rows, owner, settings, self._machine.on_paper())
+        estimates = times(self._rows, owner, settings, self._machine.analytical_model())
         given = features(self._rows[owner], settings.astype(np.float32), estimates, self._model.machine)
         return scores(self._model.relative, kind, self._embedded[owner], given, estimates)

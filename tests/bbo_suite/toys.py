@@ -1,9 +1,14 @@
-"""A small problem and a small strategy, and functions that run them without a registry."""
+"""A small problem, a small strategy, functions that run them without a registry, and a cluster of processes."""
 
 import dataclasses
 import itertools
+import json
 import os
+import subprocess
+import sys
+import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -111,6 +116,52 @@ RULES = {
     "sparse": lambda rows: (rows > 0).sum(axis=1) <= 1,
     "equal": lambda rows: (rows == rows[:, :1]).all(axis=1),
 }
+
+
+PATIENCE = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"}
+"""A run is given up when it has brought down two workers; Dask's own default is four."""
+
+
+class Cluster:
+    """A scheduler and workers that run in a folder of their own."""
+
+    def __init__(self, folder: Path):
+        self.folder, self.processes = folder, []
+        self.file = folder / "scheduler.json"
+        self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--dashboard-address", ":0")
+
+    def _start(self, kind, *arguments, **more):
+        log = (self.folder / f"{kind}{len(self.processes)}.log").open("w")
+        command = [sys.executable, "-m", "dask", kind, "--scheduler-file", str(self.file), *arguments]
+        place = {"cwd": self.folder, "stdout": log, "stderr": log, "env": environment() | PATIENCE | more}
+        self.processes.append(subprocess.Popen(command, **place))
+        return self.processes[-1]
+
+    def worker(self, *arguments, threads="1", **more):
+        given = ("--nthreads", threads, "--no-nanny", "--no-dashboard", *arguments)
+        return self._start("worker", *given, **more)
+
+    def wait_for_workers(self, count):
+        logs = [self.folder / f"worker{number}.log" for number in range(1, count + 1)]
+        wait_for(lambda: all("Registered" in log.read_text() for log in logs))
+
+    @property
+    def address(self):
+        wait_for(self.file.exists)
+        time.sleep(0.2)
+        return json.loads(self.file.read_text())["address"]
+
+    def end(self):
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+
+def wait_for(true, seconds=60):
+    ends = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < ends, "it did not come"
+        time.sleep(0.05)
 
 
 @st.composite

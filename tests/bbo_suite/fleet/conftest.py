@@ -96,16 +96,18 @@ def library():
     return ToyKernels()
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+@pytest.fixture(scope="module")
+def own_cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 SETTINGS = FleetSettings(programs=30, chips=0.01, release=8, noise=0.01, margin=0.0)
 
 
 @pytest.fixture
-def fleet(tmp_path, library):
+def fleet(tmp_path, library, own_cache):
     """Return a function that runs a fleet and returns its days."""
 
     def run(policy="saving", days=12, budget=100.0, settings=SETTINGS, folder="store", executor=None, stop=None):

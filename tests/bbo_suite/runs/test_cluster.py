@@ -1,16 +1,14 @@
 """Runs on a real Dask scheduler and real workers, processes of their own, some of which are killed."""
 
 import importlib.util
-import json
 import logging
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
-from bbo_toys import environment, rows_of
+from bbo_toys import Cluster, environment, rows_of, wait_for
 
 from bbo_suite import UserError
 from bbo_suite.registry import Registry
@@ -43,53 +41,12 @@ def test_a_wrong_address_is_one_sentence_before_any_problem_is_loaded(suite, toy
     assert done.err.count("\n") == 1
 
 
-PATIENCE = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"}
-"""A run is given up when it has brought down two workers; Dask's own default is four."""
-
-
-class Cluster:
-    """A scheduler and workers that run in a folder of their own."""
-
-    def __init__(self, folder: Path):
-        self.folder, self.processes = folder, []
-        self.file = folder / "scheduler.json"
-        self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--dashboard-address", ":0")
-
-    def _start(self, kind, *arguments, **more):
-        log = (self.folder / f"{kind}{len(self.processes)}.log").open("w")
-        command = [sys.executable, "-m", "dask", kind, "--scheduler-file", str(self.file), *arguments]
-        place = {"cwd": self.folder, "stdout": log, "stderr": log, "env": environment() | PATIENCE | more}
-        self.processes.append(subprocess.Popen(command, **place))
-        return self.processes[-1]
-
-    def worker(self, threads="1", **more):
-        return self._start("worker", "--nthreads", threads, "--no-nanny", "--no-dashboard", **more)
-
-    @property
-    def address(self):
-        wait_for(self.file.exists)
-        time.sleep(0.2)
-        return json.loads(self.file.read_text())["address"]
-
-    def end(self):
-        for process in self.processes:
-            process.kill()
-            process.wait()
-
-
 @pytest.fixture
 def dask(tmp_path):
     (tmp_path / "dask").mkdir()
     made = Cluster(tmp_path / "dask")
     yield made
     made.end()
-
-
-def wait_for(true, seconds=60):
-    ends = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < ends, "it did not come"
-        time.sleep(0.05)
 
 
 def start(folder, toy, *arguments, repeats=4):
@@ -190,8 +147,8 @@ def test_a_run_that_brings_down_its_workers_is_one_error(tmp_path, toy, dask):
 @needs_dask
 @pytest.mark.slow
 def test_workers_that_have_threads(tmp_path, toy, dask):
-    dask.worker("2")
-    wait_for(lambda: "Registered" in (dask.folder / "worker1.log").read_text())
+    dask.worker(threads="2")
+    dask.wait_for_workers(1)
     code, _, err = finish(start(tmp_path, toy, "--cluster", dask.address))
     assert code == 1 and "has 2 threads, but each run needs a process: start workers by `dask worker tcp" in err
 

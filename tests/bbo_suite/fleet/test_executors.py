@@ -1,0 +1,101 @@
+"""The same numbers wherever jobs are carried out, also when a worker or the fleet itself is killed."""
+
+import importlib.util
+import subprocess
+import sys
+
+import pytest
+from bbo_toys import Cluster, environment, wait_for
+
+pytestmark = pytest.mark.slow
+needs_dask = pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="dask is not installed")
+POLICIES = [word for name in ("weight", "search", "transfer", "graybox-model", "oracle") for word in ("--policy", name)]
+SETTINGS = [word for text in ("release=4", "programs=100", "evaluations=16") for word in ("--option", text)]
+GIVEN = [*POLICIES, *SETTINGS, "--days", "8", "--budget", "10000", "--json", "--quiet", "--study", "s"]
+
+
+def fleet(folder, *more):
+    command = [sys.executable, "-m", "bbo_suite", "fleet", *GIVEN, *more]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, cwd=folder, env=environment(), **pipes)
+
+
+def ended(process):
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    return out
+
+
+def error_of(process):
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 1 and err.startswith("error: ") and err.count("\n") == 1, err
+    return err
+
+
+def logs(folder):
+    return {path.parent.name: path.read_bytes() for path in folder.rglob("results.log")}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """Return what a fleet prints that runs in one process, and its logs."""
+    folder = tmp_path_factory.mktemp("whole")
+    return ended(fleet(folder)), logs(folder)
+
+
+def test_processes(tmp_path, whole):
+    assert ended(fleet(tmp_path, "--jobs", "2")) == whole[0]
+
+
+def test_a_killed_fleet_resumes_with_the_same_numbers(tmp_path, whole):
+    total = sum(map(len, whole[1].values()))
+    for size in (1, total // 4, total // 2):
+        process = fleet(tmp_path)
+        wait_for(lambda size=size: sum(map(len, logs(tmp_path).values())) >= size)
+        process.kill()
+        process.communicate()
+    assert logs(tmp_path) != whole[1], "it had ended before it was killed"
+    assert ended(fleet(tmp_path)) == whole[0] and logs(tmp_path) == whole[1]
+
+
+@pytest.fixture
+def dask(tmp_path):
+    (tmp_path / "dask").mkdir()
+    made = Cluster(tmp_path / "dask")
+    yield made
+    made.end()
+
+
+@needs_dask
+def test_two_pools_of_which_workers_die(tmp_path, dask, whole):
+    compiling, chip, second = (dask.worker("--resources", f"{pool}=1") for pool in ("COMPILE", "CHIP", "CHIP"))
+    dask.wait_for_workers(3)
+    process = fleet(tmp_path, "--cluster", dask.address)
+    wait_for(lambda: logs(tmp_path))
+    chip.kill()
+    dask.worker("--resources", "COMPILE=1")
+    dask.wait_for_workers(4)
+    compiling.kill()
+    assert ended(process) == whole[0]
+    assert second.poll() is None
+
+
+@needs_dask
+def test_a_pool_without_workers_is_one_sentence(tmp_path, dask):
+    dask.worker("--resources", "COMPILE=1")
+    dask.wait_for_workers(1)
+    assert "has the resource CHIP; start some by `dask worker tcp" in error_of(
+        fleet(tmp_path, "--cluster", dask.address)
+    )
+
+
+@needs_dask
+def test_a_scheduler_that_dies_is_one_sentence_and_nothing_is_lost(tmp_path, dask, whole):
+    for pool in ("COMPILE", "CHIP"):
+        dask.worker("--resources", f"{pool}=1")
+    dask.wait_for_workers(2)
+    process = fleet(tmp_path, "--cluster", dask.address)
+    wait_for(lambda: logs(tmp_path))
+    dask.scheduler.kill()
+    assert "was lost; stored rows are kept" in error_of(process)
+    assert ended(fleet(tmp_path)) == whole[0]
