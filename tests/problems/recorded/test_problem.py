@@ -73,7 +73,7 @@ def test_the_simulator_still_gives_the_recorded_costs(instance):
 
 def test_a_pasted_row_is_a_result_of_t4(load, formats):
     problem = load(formats["kernel_tuner"])
-    best = min(problem._table.rows, key=lambda row: problem.evaluate(row[None]).values[0])
+    best = min(problem.space.components[0].rows, key=lambda row: problem.evaluate(row[None]).values[0])
     document = {"schema_version": "1.0.0", "results": [json.loads(problem.paste(best))]}
     again = t4.read(document)
     assert again.costs.tolist() == [problem.optimum] and again.unit == problem.unit
