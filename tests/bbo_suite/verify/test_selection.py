@@ -2,8 +2,6 @@
 
 import itertools
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -43,7 +41,7 @@ def study(tmp_path_factory):
     return results
 
 
-def test_kept_candidates_are_measured_again_and_serve_better_than_one(study):
+def test_selected_candidates_are_measured_again_and_serve_better_than_one(study):
     (found,) = selections(Registry(), "shared", study, [], 2, [TWO])
     (one,) = selections(Registry(), "shared", study, [], 1, [TWO])
     best = bbo_suite.load("shared", study).query("problem == @TWO")["value"].min()
@@ -54,10 +52,10 @@ def test_kept_candidates_are_measured_again_and_serve_better_than_one(study):
         list(selections(Registry(), "shared", study, [], 2, ["ordering/small-a"]))
 
 
-def test_best_prints_what_is_kept(study):
-    command = [sys.executable, "-m", "bbo_suite", "best", "shared", "--keep", "2", "--problem", TWO]
-    done = subprocess.run([*command, "--json", "--results", study], capture_output=True, text=True)
-    printed = json.loads(done.stdout)
-    assert len(printed["kept"]) == 2 and set(printed["uses"].values()) <= {0, 1} and done.returncode == 0
-    refused = subprocess.run([*command, "--minimal", "--results", study], capture_output=True, text=True)
-    assert refused.returncode == 1 and "--keep and --minimal do not go together" in refused.stderr
+def test_best_prints_the_selection_and_refuses_it_beside_minimal(study, suite):
+    command = ("best", "shared", "--keep", 2, "--problem", TWO, "--results", study)
+    done = suite(*command, "--json")
+    printed = json.loads(done.out)
+    assert len(printed["kept"]) == 2 and set(printed["uses"].values()) <= {0, 1} and done.code == 0
+    refused = suite(*command, "--minimal")
+    assert refused.code == 1 and "--keep and --minimal" in refused.err
