@@ -1,6 +1,7 @@
 """Every format gives the same space: parameters, seconds, statuses, noise, default."""
 
 import json
+from itertools import product
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ from bbo_suite.core.evaluation import default_value, evaluate
 
 
 def measured(problem):
-    """Return the rows of all configurations that were measured."""
-    return problem.space.components[0].rows
+    """Return the rows of all configurations that were measured; without a constraint, all of the space's."""
+    space = problem.space
+    return space.components[0].rows if space.components else np.array(list(product(*map(range, space.sizes))))
 
 
 def costs(problem):
