@@ -9,7 +9,6 @@ from . import plotting
 from . import best
 from . import validating
 from . import reporting
-from . import site
 from . import listing
 from . import recording
 from . import exchanging

@@ -1,4 +1,4 @@
-"""`plot`."""
+"""`plot`: the figures of a study or of a run, and what was found."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from .app import Plugins, Results, StudyName, app
 if TYPE_CHECKING:
     from ..figures.exploration import Names
     from ..registry import Registry
+    from ..verify.best_result import Best
 
 
 class Format(StrEnum):
@@ -69,8 +70,6 @@ def plot(
     for_paper = style is Style.PAPER
     formats = tuple(format_ or ([Format.PDF] if for_paper else [Format.SVG, Format.PNG]))
     if "program" in (figure or ()):
-        from .found import draw_found
-
         if for_paper or len(figure or ()) > 1:
             raise UserError("--figure program is drawn alone, for the screen; leave out --style and other figures")
         folder = None if run is None else _run_folder(study, results, run)
@@ -87,15 +86,19 @@ def _study(
     study: str, results: Path, names: Sequence[str], problems: Sequence[str], formats: Sequence[str], for_paper: bool
 ) -> Iterator[Path]:
     from .. import figures
-    from ..store import frames
-    from ..store.diagnostics import load_diagnostics
-    from ..store.folders import check_problems, study_path
+    from ..store.folders import check_problems
+    from ..study import Study
 
-    folder = _folder(study_path(study, results), for_paper)
-    frame, diagnostics = frames.load(study, results), load_diagnostics(study, results)
+    opened = Study(study, results)
+    frame, diagnostics = opened.drawable(), None if opened.only_results else opened.diagnostics()
     if problems:
         check_problems(problems, frame["problem"].unique(), study)
-        frame, diagnostics = (part[part["problem"].isin(problems)] for part in (frame, diagnostics))
+        frame = frame[frame["problem"].isin(problems)]
+        diagnostics = None if diagnostics is None else diagnostics[diagnostics["problem"].isin(problems)]
+    if opened.only_results:
+        names = names or [name for name, figure in figures.FIGURES.items() if figure.only_results]
+    folder = results / opened.figures.relative_to(results.absolute())
+    folder = folder / "paper" if for_paper else folder
     yield from figures.write(frame, folder, diagnostics, names, formats, for_paper)
     reasons = figures.left_out(frame, diagnostics, names)
     if reasons:
@@ -141,3 +144,67 @@ def _parameters(registry: Registry, problem_id: str, count: int) -> Names | None
     except UserError:
         return None
     return space.name if len(space) == count else None
+
+
+def draw_found(
+    registry: Registry,
+    study: str,
+    results: Path,
+    problems: Sequence[str] | None,
+    run: Path | None,
+    formats: Sequence[str],
+) -> Iterator[Path]:
+    """Draw the best candidate of each problem, or of a run's folder; what cannot be drawn is named on standard error.
+
+    Args:
+      problems: ids of those to draw (default: all).
+
+    Raises:
+      UserError: nothing can be drawn.
+    """
+    from ..figures import save
+    from ..files.names import folder_name
+    from ..store.folders import study_path
+
+    complaints: list[str] = []
+    paths, drawn = study_path(study, results) / "figures", False
+    for best, figure in _drawings(_bests(registry, study, results, problems, run, complaints), complaints):
+        yield from save([(f"program-{run.name if run else folder_name(best.problem)}", *figure)], paths, formats)
+        drawn = True
+    if not drawn:
+        raise UserError(complaints[0] if complaints else f"study {study!r} has no run that can be read")
+    for complaint in complaints:
+        print(f"not drawn: {complaint}", file=sys.stderr)
+
+
+def _bests(
+    registry: Registry,
+    study: str,
+    results: Path,
+    problems: Sequence[str] | None,
+    run: Path | None,
+    complaints: list[str],
+) -> Iterator[Best]:
+    from ..store.stored_run import open_run
+    from ..verify.best import best_of, best_of_run
+
+    if run is None:
+        yield from best_of(registry, study, results, complaints, simplify=True, problems=problems)
+    else:
+        yield best_of_run(registry, open_run(run), simplify=True)
+
+
+def _drawings(bests: Iterator[Best], complaints: list[str]) -> Iterator[tuple[Best, tuple]]:
+    from ..figures import found
+    from .tables import reserved
+
+    while True:
+        with reserved(True):  # problems may print
+            if (best := next(bests, None)) is None:
+                return
+            try:
+                figure = found.draw(best)
+            except UserError as error:
+                complaints.append(str(error))
+                continue
+        yield best, figure
