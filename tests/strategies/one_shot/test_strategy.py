@@ -54,7 +54,7 @@ def test_a_model_ships_for_tile_and_flags_together(problem):
 
 def test_a_task_that_the_model_does_not_know_is_refused(problems, model):
     pinned = PinnedFile(str(model[0]))
-    with pytest.raises(UserError, match=r"fusion/rnn; train one on .* pretrain --strategy one-shot --problem ID"):
+    with pytest.raises(UserError, match="no model of one-shot that ships"):
         started(bbo_suite.problem("fusion/rnn").task(Level.STRUCTURE), 5)
     with pytest.raises(UserError, match="does not fit fusion/rnn"):
         started(bbo_suite.problem("fusion/rnn").task(Level.STRUCTURE), 5, pretrained=pinned)
@@ -62,7 +62,7 @@ def test_a_task_that_the_model_does_not_know_is_refused(problems, model):
         started(problems[0].task(Level.COSTS), 5, pretrained=pinned)
     task = bbo_suite.problem("tile/rnn#0").task(Level.STRUCTURE)
     wide = replace(task, space=Space([2] * 4), default=np.zeros(4, np.int8), structure=joined(task.structure, 4))
-    with pytest.raises(UserError, match="4 parameters of tile/rnn#0 interact, but the model of one-shot takes at most"):
+    with pytest.raises(UserError, match="4 parameters"):
         started(wide, 5, pretrained=pinned)
 
 
@@ -79,7 +79,7 @@ def test_a_model_of_spaces_that_declare_nothing_serves_another_device(lesson_of,
     assert values[0] < np.quantile(every, 0.02) and values.min() < 1.05 * every.min()
     with pytest.raises(UserError, match="trained on 9 other features"):
         started(held.task(Level.STRUCTURE), 5, pretrained=pinned)
-    with pytest.raises(UserError, match=r"declare different features; train on one family, or on recorded spaces"):
+    with pytest.raises(UserError, match="different features"):
         OneShot.pretrain([lesson_of(spaces[0]), lessons[1]], 64, np.random.default_rng(1), options, out, print)
 
 
@@ -96,10 +96,10 @@ def test_only_tasks_with_one_group_teach(lessons, tmp_path):
     problem = bbo_suite.problem("tile/rnn")
     lesson = replace(lessons[0], task=problem.task(Level.STRUCTURE))
     arguments = 32, np.random.default_rng(0), OneShot.Options(steps=1), tmp_path / "x", lambda n, words: None
-    with pytest.raises(UserError, match="tile/rnn has 84 groups of parameters"):
+    with pytest.raises(UserError, match="84 groups"):
         OneShot.pretrain([lesson], *arguments)
     failing = replace(lessons[0], evaluate=lambda rows: np.full(len(rows), np.inf))
-    with pytest.raises(UserError, match="no training task has two candidates that work"):
+    with pytest.raises(UserError, match="two candidates that work"):
         OneShot.pretrain([failing], *arguments)
     assert not (tmp_path / "x").exists()
 
