@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Task, option
 
-from .needs import check_order
-from .planned import Planned
-from .steps import Steps
+from .planned import Planned, Steps, check_order
 
 _MEMORY, _POOL = 1000, 1000
 

@@ -11,13 +11,9 @@ from numpy.typing import NDArray
 
 from bbo_suite import Task, option
 
-from .best_found import BestFound
 from .clusters import representatives
-from .model_search import ModelSearch
-from .needs import check_order
-from .planned import fitness
-from .steps import Steps
-from .surrogate import Surrogate
+from .model_search import BestFound, ModelSearch, Surrogate
+from .planned import Steps, check_order, fitness
 
 _STILL = 0.75
 """A walk ends at the first step in which this share of the parameters stays, as in its code."""
