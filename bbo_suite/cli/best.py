@@ -18,7 +18,7 @@ from .app import AsLines, Plugins, Results, StudyName, app, json_line
 
 if TYPE_CHECKING:
     from ..registry import Registry
-    from ..verify.best_result import Best
+    from ..verify.best import Best
 
 
 @app.command()

@@ -10,8 +10,8 @@ import typer
 
 from .app import Plugins, Results, StudyName, app
 
-# the keys of exchange.MODULES; a test compares them
-To = Literal["ioh", "coco", "t4", "kernel-tuner", "parquet", "csv", "optuna", "digests"]
+# the keys of exchange.formats.FORMATS; a test compares them
+To = Literal["ioh", "t4", "kernel-tuner", "parquet", "csv", "optuna", "digests"]
 
 
 @app.command()
@@ -24,8 +24,8 @@ def export(
     results: Results = Path("results"),
     plugin: Plugins = None,
 ) -> None:
-    """Write a study in the format of another tool: IOHanalyzer, cocopp, Kernel Tuner, Optuna, pandas, ..."""
-    from ..exchange.exporting import export as write
+    """Write a study in the format of another tool: IOHanalyzer, Kernel Tuner, Optuna, pandas, ..."""
+    from ..exchange.formats import export as write
     from ..registry import Registry
 
     path, notes = write(study, to, out, results, Registry(tuple(plugin or ())))

@@ -11,7 +11,7 @@ from ..errors import UserError
 
 if TYPE_CHECKING:
     from ..registry import Registry
-    from ..verify.best_result import Best
+    from ..verify.best import Best
 
 
 def draw_found(
