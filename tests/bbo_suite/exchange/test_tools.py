@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import bbo_suite
 from bbo_suite import Space, UserError, load
-from bbo_suite.cli.exchanging import To
+from bbo_suite.cli.exchange import To
 from bbo_suite.exchange.formats import FORMATS, export
 from bbo_suite.exchange.stored_study import unpacked
 from bbo_suite.files.reading import read_json
