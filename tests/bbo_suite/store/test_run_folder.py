@@ -300,9 +300,10 @@ def test_a_full_disk_in_the_middle_of_a_batch(tmp_path, monkeypatch, room):
     assert rows_of(tmp_path / "cut") == rows_of(tmp_path / "whole")
 
 
-def test_resuming_holds_one_batch_of_rows_at_a_time(tmp_path):
+def test_resuming_holds_few_rows_at_a_time(tmp_path, monkeypatch):
+    monkeypatch.setattr("bbo_suite.store.rows._LINES", 100)
     peaks = []
-    for budget in (600, 2_400):
+    for budget in (200, 2_000):
         path = tmp_path / str(budget)
         perform(path, budget=budget, batch=100)
         (path / "end.json").unlink()
