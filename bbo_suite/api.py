@@ -11,8 +11,7 @@ from typing import Any
 from .core.problem import Problem
 from .core.strategy import Strategy
 from .errors import UserError
-from .given import Given, resolve
-from .registry import Registry
+from .registry import Registry, Resolved, resolve
 from .runs.display import Display
 from .runs.runner import run_study
 from .runs.strategy_options import chosen_options
@@ -83,7 +82,8 @@ def run(
     name = default_name(given.strategies, given.problems, chosen, budget, batch, seed) if study is None else study
     where, what = Path(results).absolute(), (given.registry, given.problems, chosen)
     plan = StudyPlan(name, where, *what, repeats, seed, budget, batch, keep_all, workers, max_seconds)
-    if jobs != 1:
+    runs = len(given.strategies) * len(given.problems) * repeats
+    if cluster is not None or (jobs != 1 and runs > 1):
         given.registry.objects.pickled()  # so that an error is raised now, not during the study
     outcome = run_study(plan, jobs, _display(quiet), cluster)
     if outcome.errors:
@@ -95,12 +95,14 @@ def run(
 
 def _whole(name: str, value: object) -> int:
     try:
+        if isinstance(value, bool):
+            raise TypeError
         return operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         raise UserError(f"{name} must be a whole number, not {value!r}") from None
 
 
-def _by_id(given: Given, options: object) -> dict[str, Mapping[str, Any]]:
+def _by_id(given: Resolved, options: object) -> dict[str, Mapping[str, Any]]:
     """Return the options by the ids of their strategies."""
     example = 'write options={"annealing": {"heat": 2.0}}'
     if not isinstance(options, Mapping):

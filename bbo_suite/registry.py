@@ -1,11 +1,12 @@
-"""The known strategies and problems: entry points of installed packages, plugin files, and objects."""
+"""The known strategies and problems: entry points of installed packages, plugin files, classes and objects."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -14,9 +15,10 @@ from typing import Any
 from .core.problem import Problem
 from .core.strategy import Strategy
 from .core.task_family import TaskFamily
+from .core.versions import code_version, is_ours
 from .errors import UserError, did_you_mean, error_boundary, one_line
-from .objects import Objects
-from .plugins import classes_of
+from .plugins import Objects, ProblemRecipe, classes_of, file_of, id_of_class
+from .store.identity import CODE, UNVERSIONED
 
 _FEW = 5
 """The most instances that an error message lists."""
@@ -28,7 +30,7 @@ class Registry:
 
     Attributes:
       plugins: files that define one strategy, one problem, or one of each; the file's stem is the id or the family.
-      objects: strategies and problems that were given as classes and objects.
+      objects: strategies and problems that were passed as classes and objects.
     """
 
     plugins: tuple[Path, ...] = ()
@@ -122,10 +124,10 @@ def _loaded(registry: Registry, problem_id: str) -> Problem:
 
 
 def _load_problem(registry: Registry, problem_id: str) -> Problem:
-    for given in registry.objects.problems:
-        if given.id == problem_id:
+    for recipe in registry.objects.problems:
+        if recipe.id == problem_id:
             with error_boundary(f"problem {problem_id}", "its constructor"):
-                problem = given.build()
+                problem = recipe.build()
             problem.id = problem_id
             return problem
     return _load_registered(registry, problem_id)
@@ -198,3 +200,134 @@ def _load(load: Callable[[], Any], name: str, base: type) -> Any:  # noqa: ANN40
     if not (inspect.isclass(found) and issubclass(found, base)):
         raise UserError(f"{word} {name} is not a subclass of bbo_suite.{base.__name__}; fix its package")
     return found
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """The strategies and problems that `run` was called with.
+
+    Attributes:
+      registry: knows the ids, plugins and objects included.
+      strategies, problems: their ids, without duplicates.
+    """
+
+    registry: Registry
+    strategies: tuple[str, ...]
+    problems: tuple[str, ...]
+
+
+def resolve(strategies: object, problems: object, plugins: Sequence[str | Path] | str | Path) -> Resolved:
+    """Return the ids of strategies and problems that are passed as ids, classes or objects.
+
+    Raises:
+      UserError: something else is passed, or an id is taken.
+    """
+    chosen, tasks = _listed(strategies, "strategy"), _listed(problems, "problem")
+    files = [Path(plugins)] if isinstance(plugins, str | Path) else [Path(path) for path in plugins]
+    found = [file_of(each if isinstance(each, type) else type(each)) for each in (*chosen, *tasks)]
+    known = dict.fromkeys(path.absolute() for path in [*files, *filter(None, found)])  # workers may change directory
+    registry = Registry(tuple(known))
+    names = [_strategy_id(registry, each) for each in chosen]
+    places = [_problem_id(registry, each) for each in tasks]
+    new = Objects(
+        tuple({each: None for each in names if not isinstance(each, str)}),
+        tuple({each: None for each in places if not isinstance(each, str)}),
+    )
+    _check_distinct([name for name, _ in new.strategies], "strategy classes")
+    _check_distinct([problem.id for problem in new.problems], "problems")
+    strategy_ids = dict.fromkeys(each if isinstance(each, str) else each[0] for each in names)
+    problem_ids = dict.fromkeys(each if isinstance(each, str) else each.id for each in places)
+    return Resolved(Registry(tuple(known), new), tuple(strategy_ids), tuple(problem_ids))
+
+
+def _listed(given: object, word: str) -> list[object]:
+    listed = [given] if isinstance(given, str | type | Strategy | Problem) or not isinstance(given, Iterable) else given
+    listed = list(listed)
+    if not listed:
+        raise UserError(f"no {word} is named; give at least one id, class or object")
+    return listed
+
+
+def _check_distinct(ids: Sequence[str], what: str) -> None:
+    for name in ids:
+        if ids.count(name) > 1:
+            raise UserError(f"two {what} would have the id {name!r}; rename a class, or give other arguments")
+
+
+def _strategy_id(registry: Registry, given: Any) -> str | tuple[str, type[Strategy]]:  # noqa: ANN401 - a user's mistake
+    """Return a strategy's id, with its class if the registry does not know it."""
+    if isinstance(given, str):
+        return given
+    if isinstance(given, Strategy):
+        name = type(given).__name__
+        raise UserError(f"{name} is given as an object; give the class {name} itself: every run makes its own object")
+    if not (isinstance(given, type) and issubclass(given, Strategy)):
+        raise UserError(f"{_shown(given)} is not a strategy; give an id or a subclass of bbo_suite.Strategy")
+    _check_concrete(given)
+    if registered := registry.id_of(given):
+        return registered
+    name = id_of_class(given)
+    if is_ours(given):
+        raise UserError(f"{given.__name__} is one of the suite's own classes; give a strategy's id instead")
+    if name in registry.strategies():
+        raise UserError(f"class {given.__name__} would have the id {name!r}, which another strategy has; rename it")
+    return name, given
+
+
+def _problem_id(registry: Registry, given: Any) -> str | ProblemRecipe:  # noqa: ANN401 - a user's mistake
+    """Return a problem's id, or how to build it if the registry does not know it."""
+    if isinstance(given, str):
+        return given
+    made = given if isinstance(given, type) else type(given)
+    if not issubclass(made, Problem):
+        raise UserError(f"{_shown(given)} is not a problem; give an id, a subclass of bbo_suite.Problem or an object")
+    _check_concrete(made)
+    family = registry.id_of(made)
+    if isinstance(given, Problem) and family and given.id:
+        return given.id
+    arguments, keywords = given.constructed_with if isinstance(given, Problem) else (_first(made), {})
+    if family and len(arguments) == 1 and isinstance(arguments[0], str) and not keywords:
+        return f"{family}/{arguments[0]}"
+    if family:
+        raise UserError(f"the problem of family {family!r} has no id; make it by bbo_suite.problem(id)")
+    if id_of_class(made) in registry.families():
+        raise UserError(f"class {made.__name__} has the name of a family of problems, {id_of_class(made)!r}; rename it")
+    return ProblemRecipe.of(made, arguments, keywords)
+
+
+def _first(made: type[Problem]) -> tuple[str]:
+    if not made.instances:
+        name = made.__name__
+        raise UserError(f"problem class {name} lists no instances; give an object instead, such as {name}(...)")
+    return (made.instances[0],)
+
+
+def _check_concrete(made: type) -> None:
+    if inspect.isabstract(made):
+        missing = ", ".join(sorted(getattr(made, "__abstractmethods__", ())))
+        raise UserError(f"class {made.__name__} is incomplete: it does not define {missing}")
+
+
+def _shown(given: object) -> str:
+    return f"{given.__name__ if isinstance(given, type) else repr(given)[:60]} ({type(given).__name__})"
+
+
+def code_facts(registry: Registry, name: str, options: Any) -> dict[str, str]:  # noqa: ANN401 - the strategy's own
+    """Return what `run.json` stores about the code of a strategy and its members; nothing for a built-in one.
+
+    It is not part of the identity, because the identity determines the random draws.
+    """
+    foreign = {owner: found for owner, found in _with_members(registry, name, options) if not is_ours(found)}
+    versions = {owner: code_version(found) for owner, found in foreign.items()}
+    without = [f"strategy {owner} has no source file" for owner, version in versions.items() if not version]
+    code = {CODE: " ".join(f"{owner}={version}" for owner, version in sorted(versions.items()))} if versions else {}
+    return code | ({UNVERSIONED: without[0]} if without else {})
+
+
+def _with_members(registry: Registry, name: str, options: Any) -> Iterator[tuple[str, type[Strategy]]]:  # noqa: ANN401
+    """Yield a strategy and the strategies that it runs, which have their default options, by their ids."""
+    strategy = registry.strategy(name)
+    yield name, strategy
+    for member in strategy.members(options):
+        with suppress(UserError):  # the strategy itself reports which member it cannot run
+            yield from () if member == name else _with_members(registry, member, registry.strategy(member).Options())

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Level, Strategy, Task, Told, UserError, option
 from bbo_suite.core.task import Screen
-from bbo_suite.files.pinned import PinnedFile
+from bbo_suite.core.versions import PinnedFile
 from bbo_suite.registry import Registry
 
 _BATCH = 100

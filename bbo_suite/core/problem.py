@@ -17,12 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import UserError
 from ..parts.parts import Parts
-from .code_version import code_version, is_ours
 from .level import Level
 from .program import Change, Program
 from .space import Space
 from .task import Screen, Strategies, Structure, Task
-from .value_version import arguments_version
+from .versions import arguments_version, code_version, is_ours
 
 NO_CHANGE = "# the default"
 """What `paste` returns for the default, if it writes only differences."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..core.code_version import code_version, is_ours
+from ..core.versions import code_version, is_ours
 from ..errors import UserError, did_you_mean, error_boundary
 from ..files.writing import disk_errors, replacing, write_json
 from ..registry import Registry

@@ -18,7 +18,7 @@ from ..core.problem import Problem
 from ..errors import UserError, error_boundary
 from ..files.locks import acquired
 from ..files.writing import disk_errors, write_json
-from ..registry import Registry
+from ..registry import Registry, code_facts
 from ..store.folders import STUDY, has_begun
 from ..store.identity import (
     BASELINES,
@@ -33,7 +33,6 @@ from ..store.identity import (
 )
 from ..store.plan import RunName, add_planned, read_settings, share, stored_settings
 from .machine import facts
-from .strategy_code import code_facts
 from .study_name import check_name
 
 CLAIM_LOCK, CLAIM_SECONDS = ".claim.lock", 60

@@ -74,6 +74,6 @@ class _Ranked:
         return settings[chosen].astype(np.float32), slope * (found[chosen[:, 0]] - own)
 
     def _scores(self, kind: str, owner: NDArray[np.int64], settings: NDArray[np.float64]) -> NDArray[np.float64]:
-        estimates = times(self._rows, owner, settings, self._machine.on_paper())
+        estimates = times(self._rows, owner, settings, self._machine.analytical_model())
         given = features(self._rows[owner], settings.astype(np.float32), estimates, self._model.machine)
         return scores(self._model.relative, kind, self._embedded[owner], given, estimates)

@@ -15,7 +15,7 @@ from ..learned.generate import MOST_NODES, plans
 from ..learned.kernels import KernelGraphs, KernelReader
 from ..tensor_compiler.graph.build import read_graph
 from ..tensor_compiler.hardware.machine import Machine
-from ..tensor_compiler.joint.passes import row_keys
+from ..tensor_compiler.passes import row_keys
 from ..tensor_compiler.tasks.programs import program as program_file
 
 _PLANS_AT_LEAST = 8

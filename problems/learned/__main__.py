@@ -10,8 +10,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from bbo_suite.core.versions import content
 from bbo_suite.errors import UserError
-from bbo_suite.files.pinned import content
 from bbo_suite.jax_settings import configure_jax
 
 from ..tensor_compiler.hardware.machine import DEFAULT_MACHINE
@@ -64,7 +64,7 @@ def data_xla_tpu(
     Variants of a program have random barriers and random flags of fusion. The file holds what the compiler said, so
     keep it to yourself.
     """
-    from ..tensor_compiler.calibration.worker import TOPOLOGIES
+    from ..tensor_compiler.calibration.compiler import TOPOLOGIES
     from .dataset import save
     from .xla_tpu.generate import compiler, generate
     from .xla_tpu.programs import names

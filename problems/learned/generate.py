@@ -14,8 +14,8 @@ from ..tensor_compiler.graph.build import read_graph
 from ..tensor_compiler.graph.graph import ProgramGraph
 from ..tensor_compiler.hardware.kernel_settings import FLAG_SLOTS, TILE_SLOTS
 from ..tensor_compiler.hardware.machine import MACHINES, Machine, Rate
-from ..tensor_compiler.joint.passes import row_keys
 from ..tensor_compiler.layout.layout_pass import LaidOutProgram, LayoutPass
+from ..tensor_compiler.passes import row_keys
 from ..tensor_compiler.tasks.programs import program as program_file
 from .dataset import Kernels
 from .kernels import KernelGraphs, KernelReader

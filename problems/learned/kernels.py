@@ -8,8 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..tensor_compiler.fusion.fused_program import FusedProgram, spread
-from ..tensor_compiler.fusion.fusion_pass import Fusion
+from ..tensor_compiler.fusion.fusion_pass import FusedProgram, Fusion, spread
 from ..tensor_compiler.graph.graph import ProgramGraph
 from ..tensor_compiler.hlo.opcodes import NAMED
 from ..tensor_compiler.layout.arrays import Node

@@ -24,7 +24,7 @@ class Prices:
     """
 
     def __init__(self, model: CostModel, machine: Machine) -> None:
-        self._model, self._machine, self._paper = model, machine, machine.on_paper().array()
+        self._model, self._machine, self._paper = model, machine, machine.analytical_model().array()
         self._number: dict[bytes, int] = {}
         self._new: list[NDArray[np.float64]] = []
         self._rows, self._chosen = np.empty((0, 0)), np.empty((0, 0))

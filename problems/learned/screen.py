@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import UserError
-from bbo_suite.files.pinned import content
+from bbo_suite.core.versions import content
 from bbo_suite.jax_settings import configure_jax
 
 from ..tensor_compiler.hardware.machine import Machine
-from ..tensor_compiler.tasks.on_paper import OnPaper
+from ..tensor_compiler.tasks.program_problem import CandidateKernels
 from .kernels import KernelGraphs, KernelReader
 from .model_file import CostModel, load
 from .prices import Prices
@@ -52,7 +52,7 @@ class LearnedScreen:
     """
 
     def __init__(
-        self, model: CostModel, machine: Machine, reader: KernelReader, compile: Callable[[NDArray], OnPaper]
+        self, model: CostModel, machine: Machine, reader: KernelReader, compile: Callable[[NDArray], CandidateKernels]
     ) -> None:
         self._prices, self._reader, self._compile = Prices(model, machine), reader, compile
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..tensor_compiler.hardware.kernel_settings import SLOTS, compile_kernels, seconds_of_kernels
 from ..tensor_compiler.hardware.kernel_settings import Settings as Compiled
 from ..tensor_compiler.hardware.machine import Machine, Rate
-from ..tensor_compiler.hardware.tile_choice import shrink_tile
+from ..tensor_compiler.hardware.timing import shrink_tile
 from .dataset import Settings
 
 
@@ -48,7 +48,7 @@ class Chosen:
 def choose(rows: NDArray[np.float64], seconds: NDArray[np.float64], machine: Machine) -> Chosen:
     """Return kernels with the settings that the compiler chooses, and its estimates."""
     made = compile_kernels(np.ascontiguousarray(rows), np.ones(len(rows)), machine)
-    paper, cycles = machine.on_paper().array(), made.planned.copy()
+    paper, cycles = machine.analytical_model().array(), made.planned.copy()
     for i in np.flatnonzero(~made.fits).tolist():
         tile, flags = made.chosen[i, :3].copy(), made.chosen[i, 3:].copy()
         cycles[i] = shrink_tile(paper, rows[i], tile, flags)
@@ -83,7 +83,7 @@ def settings_of(
     configs = np.array(list(itertools.product(*(range(len(choice)) for choice in choices))))
     seconds, estimates = (
         _seconds(configs, np.array(slots), values, rows, own, array)
-        for array in (machine.array(), machine.on_paper().array())
+        for array in (machine.array(), machine.analytical_model().array())
     )
     fit = np.flatnonzero(np.isfinite(seconds))
     settings = np.repeat(own, len(fit), axis=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..tensor_compiler.models.layered import LAYERED
+from ..tensor_compiler.models.catalogue import LAYERED
 from ..tensor_compiler.tasks.programs import program
 
 FOLDER = Path(__file__).parent / "programs"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from ..tensor_compiler.calibration.worker import ENVIRONMENT, TOPOLOGIES
+from ..tensor_compiler.calibration.compiler import ENVIRONMENT, TOPOLOGIES
 from ..tensor_compiler.hardware.machine import one_core
 from .estimates import Estimates
 from .worker import LEAST_SECONDS, Enter, cost_and_remark

@@ -10,7 +10,7 @@ from typing import Any
 
 from bbo_suite.supervised import PARTS, PartRow
 
-from ..tensor_compiler.calibration.worker import ENVIRONMENT, TOPOLOGIES
+from ..tensor_compiler.calibration.compiler import ENVIRONMENT, TOPOLOGIES
 from ..tensor_compiler.hardware.machine import one_core
 from .description import Decisions, Order
 from .estimates import Estimates, estimates

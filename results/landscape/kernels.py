@@ -15,10 +15,9 @@ import pandas as pd
 from rich.progress import track
 
 import bbo_suite
-from bbo_problems.tensor_compiler.calibration.catalogue import names, program
 from bbo_problems.tensor_compiler.calibration.compiler import Compiler
-from bbo_problems.tensor_compiler.calibration.kernels import kernels
-from bbo_problems.tensor_compiler.calibration.rows import row
+from bbo_problems.tensor_compiler.calibration.kernels import kernels, row
+from bbo_problems.tensor_compiler.calibration.programs import names, program
 from bbo_problems.tensor_compiler.hardware.timing import OPERATIONS
 from bbo_problems.tensor_compiler.models.lower import hlo_text
 

@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from bbo_problems.tensor_compiler.calibration.worker import ENVIRONMENT, TOPOLOGIES
+from bbo_problems.tensor_compiler.calibration.compiler import ENVIRONMENT, TOPOLOGIES
 
 os.environ |= ENVIRONMENT
 
@@ -30,8 +30,8 @@ from jax.experimental import topologies
 from jax.sharding import SingleDeviceSharding
 from rich.progress import track
 
-from bbo_problems.tensor_compiler.calibration.catalogue import program
 from bbo_problems.tensor_compiler.calibration.kernels import kernels
+from bbo_problems.tensor_compiler.calibration.programs import program
 from bbo_problems.tensor_compiler.models.lower import hlo_text
 from bbo_suite import Problem
 from bbo_suite.registry import Registry

@@ -23,8 +23,8 @@ import bbo_suite
 from bbo_strategies.graybox import GrayBoxOptions
 from bbo_strategies.rl import ReinforcementOptions
 from bbo_suite.core.evaluation import Evaluations, evaluate
+from bbo_suite.core.versions import PinnedFile
 from bbo_suite.files.cache import cache_folder
-from bbo_suite.files.pinned import PinnedFile
 from bbo_suite.registry import Registry
 from bbo_suite.store import seed_columns
 from bbo_suite.testing import play, start

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Decomposition, UserError
-from bbo_suite.files.pinned import content
+from bbo_suite.core.versions import content
 from bbo_suite.files.reading import parse_json
 
 from .pretraining import PartsOfOthers

@@ -13,7 +13,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bbo_suite import Kind, Level, Space, Strategy, Task, UserError, option
-from bbo_suite.files.pinned import PinnedFile, content
+from bbo_suite.core.versions import PinnedFile, content
 from bbo_suite.jax_settings import configure_jax
 
 if TYPE_CHECKING:  # JAX takes a second to import: only a run pays for it

@@ -12,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bbo_suite import Level, Moves, Strategy, Task, UserError, option
-from bbo_suite.files.pinned import PinnedFile, content
+from bbo_suite.core.versions import PinnedFile, content
 from bbo_suite.jax_settings import configure_jax
 
 from ..adaptive_moves import AdaptiveMutation

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import numba
 
-import bbo_problems.tensor_compiler.layout.groups as compiled_module
+import bbo_problems.tensor_compiler.layout.variables as compiled_module
 import bbo_suite
 from bbo_suite.compiled import Compiler, family_of, prepare_folder, sources_hash
 

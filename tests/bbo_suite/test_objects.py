@@ -11,7 +11,7 @@ from bbo_toys import rows_of
 
 import bbo_suite
 from bbo_suite import Evaluations, Problem, Strategy, UserError, choice, option, product, testing
-from bbo_suite.objects import GivenProblem, id_of_class
+from bbo_suite.plugins import ProblemRecipe, id_of_class
 from bbo_suite.registry import Registry
 
 SETTINGS = {"budget": 40, "batch": 10, "study": "s"}
@@ -156,6 +156,7 @@ class Endless(Problem):
         (HillClimb, Queens, {"options": {HillClimb: {"changes": 20}}}, "must be between 1 and 9"),
         ("random", Queens, {"budget": 1e3}, "budget must be a whole number, not 1000.0"),
         ("random", Queens, {"repeats": "2"}, "repeats must be a whole number, not '2'"),
+        ("random", Queens, {"budget": True}, "budget must be a whole number, not True"),
     ],
 )
 def test_mistakes_are_one_sentence(run, strategies, problems, settings, words):
@@ -171,7 +172,19 @@ def test_an_object_of_a_strategy_is_refused(run):
 
 def test_what_cannot_travel_is_refused_with_several_processes(run):
     with pytest.raises(UserError, match=r"Queens cannot be sent to another process \(.*generator.*\); run with jobs=1"):
-        run("random", Queens(6, weight=(i for i in ())), jobs=2)
+        run("random", Queens(6, weight=(i for i in ())), jobs=2, repeats=2)
+
+
+@pytest.mark.parametrize("jobs", [None, 2])
+def test_one_run_is_made_in_this_process_and_needs_no_pickling(run, jobs):
+    class Here(float):
+        """A weight that cannot be sent."""
+
+        def __reduce__(self):
+            raise TypeError("it stays here")
+
+    (summary,) = run("random", Queens(6, weight=Here(1.0)), jobs=jobs)
+    assert summary["evaluations"] == 40
 
 
 MODULE = """
@@ -246,7 +259,7 @@ def test_ids_of_classes(name, expected):
 
 def test_ids_of_problems():
     def named(*arguments, **keywords):
-        return GivenProblem.of(Queens, arguments, keywords).id
+        return ProblemRecipe.of(Queens, arguments, keywords).id
 
     assert named(8, "a b", x=1.5) == "queens/8-a_b-x=1.5" and named() == "queens/instance"
     assert named(np.arange(3)) == named(np.arange(3)) != named(np.arange(4)) and len(named("x" * 500)) < 30

@@ -7,8 +7,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from bbo_problems.tensor_compiler.fusion.columns import Counter, Known
 from bbo_problems.tensor_compiler.fusion.fusion_pass import Fusion
+from bbo_problems.tensor_compiler.fusion.state import Counter, Known
 from bbo_problems.tensor_compiler.graph.build import build, read_graph
 from bbo_problems.tensor_compiler.graph.graph import ProgramGraph
 from bbo_problems.tensor_compiler.hardware.machine import MACHINES

@@ -7,9 +7,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from bbo_problems.tensor_compiler.fusion.columns import Counter, Known
 from bbo_problems.tensor_compiler.fusion.fusion_pass import Fusion
-from bbo_problems.tensor_compiler.fusion.state import StateBuffer
+from bbo_problems.tensor_compiler.fusion.state import Counter, Known, StateBuffer
 from bbo_problems.tensor_compiler.graph.build import build
 from bbo_problems.tensor_compiler.hardware.machine import MACHINES
 from bbo_problems.tensor_compiler.hlo import reader as hlo

@@ -15,8 +15,7 @@ from bbo_suite.libraries import require
 
 from ...tensor_compiler.calibration.comparison import timed
 from ...tensor_compiler.calibration.compiler import Compiler
-from ...tensor_compiler.calibration.kernels import PLACEHOLDER, ScheduledKernel, kernels
-from ...tensor_compiler.calibration.rows import row
+from ...tensor_compiler.calibration.kernels import PLACEHOLDER, ScheduledKernel, kernels, row
 from ...tensor_compiler.hardware.kernel_settings import SLOTS, compile_kernels
 from ...tensor_compiler.hardware.machine import one_core
 from ..dataset import Kernels, Settings

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...tensor_compiler.calibration.kernels import ScheduledKernel
-from ...tensor_compiler.calibration.rows import bytes_in_layout, extents_of, leaf, operations_of
+from ...tensor_compiler.calibration.kernels import ScheduledKernel, bytes_in_layout, extents_of, leaf, operations_of
 from ...tensor_compiler.graph import shapes
 from ...tensor_compiler.graph.flatten import Operation
 from ...tensor_compiler.hlo.opcodes import bytes_of

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Container
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -61,22 +60,22 @@ _BARRIERS, _OFF = (0.0, 0.1, 0.3, 0.6), 0.2
 
 def names(count: int) -> list[str]:
     """Return the names of so many programs of each family."""
-    from ...tensor_compiler.calibration.generated import FAMILIES
+    from ...tensor_compiler.calibration.programs import FAMILIES
 
     return [f"{family}~{number}" for number in range(count) for family in (*SIZES, *FAMILIES)]
 
 
 def program(name: str) -> Program:
-    """Return the program `family~number`: a model, or operations of `calibration.generated`; imports JAX."""
-    from ...tensor_compiler.calibration import generated
-    from ...tensor_compiler.models import _build
+    """Return the program `family~number`: a model, or operations of `calibration.programs`; imports JAX."""
+    from ...tensor_compiler.calibration.programs import generated
+    from ...tensor_compiler.models import build_model
 
     family, _, number = name.partition("~")
     if family not in SIZES:
-        return generated.program(f"{family}-{_FIRST + int(number)}")
+        return generated(f"{family}-{_FIRST + int(number)}")
     rng = _rng(name)
     drawn = {size: values[rng.integers(len(values))] for size, values in SIZES[family].items()}
-    return partial(_build, family.partition("-")[0], **drawn)()
+    return build_model(family.partition("-")[0], **drawn)
 
 
 def variant(name: str, function: Any) -> tuple[Any, dict[str, str | bool]]:  # noqa: ANN401 - any JAX function

@@ -1,8 +1,8 @@
-"""The process that compiles programs to learn from (see `calibration.worker`)."""
+"""The process that compiles programs to learn from (see `calibration.compiler`)."""
 
 from __future__ import annotations
 
-from ...tensor_compiler.calibration.worker import answer, compiled
+from ...tensor_compiler.calibration.compiler import answer, compiled
 from .programs import program, variant
 
 

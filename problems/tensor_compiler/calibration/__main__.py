@@ -13,11 +13,10 @@ from rich.progress import track
 from bbo_suite.errors import UserError
 
 from ..hardware.machine import MACHINES
-from .analysis import counts
-from .catalogue import names
-from .comparison import compare
+from .comparison import compare, counts
 from .compiler import Compiler
 from .flops import ratios
+from .programs import names
 from .report import write
 
 

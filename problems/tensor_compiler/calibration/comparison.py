@@ -1,9 +1,12 @@
-"""The cycles of each kernel by the hardware model and by the real compiler, and how well they agree."""
+"""The kernels of the real compiler beside ours: cycles by both models, and counts of flops and bytes."""
 
 from __future__ import annotations
 
+import math
+import re
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,10 +15,17 @@ from numpy.typing import NDArray
 from ..hardware.kernel_row import Kernel
 from ..hardware.kernel_settings import compile_kernels
 from ..hardware.machine import Machine, one_core
-from ..hardware.tile_choice import shrink_tile
-from ..hardware.timing import kernel_cycles
-from .kernels import PLACEHOLDER, kernels
-from .rows import row
+from ..hardware.timing import kernel_cycles, shrink_tile
+from ..hlo.module import Shape
+from ..hlo.opcodes import bytes_of
+from . import flops
+from .kernels import DEFINITION, PLACEHOLDER, Buffer, ScheduledKernel, kernels, row
+
+_COMPUTATION = re.compile(r"^%([\w.\-]+) \(.*\{\n(?:.*\n)*?\}$", re.MULTILINE)
+_INSTRUCTION = re.compile(r"^\s*(?:ROOT )?%([\w.\-]+) = (.*? [\w\-]+\(([^)]*)\).*)$", re.MULTILINE)
+_NAME = re.compile(r"%([\w.\-]+)")
+_BETWEEN = re.compile(r', (?:metadata|control-predecessors)=\{(?:[^}"]|"[^"]*")*\}')
+"""Attributes that refer to instructions outside the kernel."""
 
 
 def half(program: str) -> str:
@@ -81,3 +91,78 @@ def scores(frame: pd.DataFrame, launch: float = 0.0) -> pd.DataFrame:
         lines.append((kind, len(group), *ranks, error.median(), error.quantile(0.9), same))
     columns = ["kind", "kernels", "spearman", "beyond launch", "median error", "90 % error", "same steps"]
     return pd.DataFrame(lines, columns=columns)
+
+
+def counts(machine: str, names: Iterable[str], text: Callable[[str, str], str]) -> pd.DataFrame:
+    """Return a row for each kernel: program, half, kind, flops and bytes by our count and by XLA's own.
+
+    Args:
+      machine, names, text: as `comparison.compare` takes them.
+    """
+    lines = []
+    for name in names:
+        try:
+            scheduled = text(name, machine)
+        except RuntimeError:
+            continue
+        found = [kernel for kernel in kernels(scheduled) if kernel.cycles > PLACEHOLDER * kernel.steps]
+        theirs = _analysed(alone(scheduled, {kernel.name for kernel in found}))
+        for kernel in found:
+            moved, kind = traffic(kernel)
+            lines.append((name, half(name), kind, flops.of_kernel(kernel), moved, *theirs[kernel.name]))
+    return pd.DataFrame(lines, columns=["program", "half", "kind", "flops", "bytes", "xla flops", "xla bytes"])
+
+
+def traffic(kernel: ScheduledKernel) -> tuple[float, str]:
+    """Return the bytes that a kernel would move without padding and with all arrays in memory, and its kind."""
+    entry = kernel.module.computations[kernel.module.entry]
+    taken = sorted((i for i in entry.instructions if i.opcode == "parameter"), key=lambda i: i.parameter_number or 0)
+    operands = tuple(buffer for i in taken for buffer in _plain(i.shape))
+    results = tuple(_plain(entry.instructions[entry.root].shape))
+    numbers, kind = row(replace(kernel, operands=operands, results=results))
+    return float(numbers[Kernel.READ : Kernel.WORK].sum() + numbers[Kernel.WRITTEN]), kind
+
+
+def _plain(shape: Shape) -> list[Buffer]:
+    if shape.dtype == "tuple":
+        return [buffer for part in shape.elements for buffer in _plain(part)]
+    return [Buffer(math.prod(shape.dims) * bytes_of(shape.dtype), False)]
+
+
+def alone(text: str, names: Collection[str]) -> dict[str, str]:
+    """Return for each named instruction of a scheduled program the text of a module that computes it alone."""
+    text = _BETWEEN.sub("", text)
+    shapes = dict(DEFINITION.findall(text))
+    bodies = {match[1]: match[0] for match in _COMPUTATION.finditer(text)}
+    modules = {}
+    for match in _INSTRUCTION.finditer(text):
+        name, definition, operands = match.groups()
+        if name in names:
+            called: dict[str, str] = {}
+            _collect(definition, bodies, called)
+            taken = enumerate(dict.fromkeys(_NAME.findall(operands)))
+            parameters = [f"  %{operand} = {shapes[operand]} parameter({i})" for i, operand in taken]
+            entry = ["ENTRY %alone {", *parameters, f"  ROOT %{name} = {definition}", "}\n"]
+            modules[name] = "\n".join(["HloModule alone\n", *called.values(), *entry])
+    return modules
+
+
+def _collect(text: str, bodies: dict[str, str], called: dict[str, str]) -> None:
+    """Add the computations that a text names, each after those that it names itself."""
+    for name in _NAME.findall(text):
+        if name in bodies and name not in called:
+            _collect(bodies[name].partition("\n")[2], bodies, called)
+            called[name] = bodies[name]
+
+
+def _analysed(modules: dict[str, str]) -> dict[str, tuple[float, float]]:
+    """Return flops and bytes of each module by XLA's analysis."""
+    from jax._src.lib import xla_client
+
+    client = xla_client.make_cpu_client()
+    found = {}
+    for name, text in modules.items():
+        parsed = xla_client.hlo.hlo_module_from_text(text)
+        totals = xla_client._xla.hlo_module_cost_analysis(client, parsed)
+        found[name] = (totals.get("flops", 0.0), totals.get("bytes accessed", 0.0))
+    return found

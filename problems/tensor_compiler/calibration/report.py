@@ -14,7 +14,7 @@ from bbo_suite.figures.style import SETTINGS, looks, title
 
 from ..hardware.machine import MACHINES
 from .comparison import half, scores
-from .rows import KINDS
+from .kernels import KINDS
 
 COMMAND = "python -m bbo_problems.tensor_compiler.calibration --out results/simulator_vs_xla"
 

@@ -9,14 +9,13 @@ from bbo_suite.compiled import compiled_for
 
 from ..hardware.machine import Rate
 from ..layout.arrays import FusionGraph
-from .columns import Counter, Known, Tally
-from .incremental import update
-from .kernel_timing import first_overflow, time_kernels
-from .kernel_totals import IncomingEdges
-from .state import FusionState
+from .incremental import IncomingEdges, update
+from .kernels import first_overflow, time_kernels
+from .state import Counter, FusionState, Known, Tally
 from .sweep import sweep
 
 compiled = compiled_for(__file__)
+
 
 FEW = 32
 """If more than one column in this many differs, a sweep is about as fast as an update."""
@@ -30,7 +29,7 @@ def evaluate(
     graph: FusionGraph,
     inputs: IncomingEdges,
     machine: NDArray,
-    paper: NDArray,
+    analytical: NDArray,
     state: FusionState,
     seconds: NDArray,
     overflowing: NDArray,
@@ -39,10 +38,10 @@ def evaluate(
 
     Args:
       configs: `(b, d)` int8.
-      settings: `(b, n, 9)` int8, set for the kernel of each node (see `kernel_choices.override`), or `(b, 0, 9)`
+      settings: `(b, n, 9)` int8, set for the kernel of each node (see `kernel_settings.override`), or `(b, 0, 9)`
         if the compiler sets everything.
       machine: `Machine.array()`, which times kernels; it must not change while `state` knows the last candidate.
-      paper: the machine for which tiles are chosen.
+      analytical: the machine for which tiles are chosen.
       state: of the last candidate, written.
       seconds: `(b,)`, filled with the program's run times; inf if the settings make the windows of a kernel overflow.
       overflowing: `(b,)`, filled with the first node of such a kernel, or -1.
@@ -51,20 +50,44 @@ def evaluate(
     for b in range(len(configs)):
         known = state.counter[Counter.KNOWN] == (Known.TUNED if tuned else Known.PLAIN)
         changes = _differences(configs[b], state.config, flips) if known else -1
-        whole = changes < 0 or not update(configs[b], flips[:changes], graph, inputs, state)
-        if whole:
-            state.config[:] = configs[b]
-            sweep(graph, state)
+        whole = not _fuse(configs[b], flips[: max(changes, 0)], changes >= 0, graph, inputs, state)
         if tuned:
             _take_settings(settings[b].reshape(-1), state)
-        time_kernels(whole, tuned, graph, machine, paper, state)
+        time_kernels(whole, tuned, graph, machine, analytical, state)
         state.counter[Counter.KNOWN] = Known.TUNED if tuned else Known.PLAIN
         seconds[b], overflowing[b] = state.sums[1] / machine[Rate.HERTZ], first_overflow(state)
 
 
 @compiled(runtime=False)
+def _fuse(
+    config: NDArray, columns: NDArray, known: bool, graph: FusionGraph, inputs: IncomingEdges, state: FusionState
+) -> bool:
+    """Fuse as a `(d,)` configuration says; return False if all kernels may have changed, and not only touched ones.
+
+    If the last candidate is known, `columns` are those in which it differs.
+    """
+    if known and update(config, columns, graph, inputs, state):
+        return True
+    for column in range(len(config)):
+        state.config[column] = config[column]
+    sweep(graph, state)
+    return False
+
+
+@compiled(runtime=False)
+def fuse_again(
+    columns: NDArray, proposed: NDArray, graph: FusionGraph, inputs: IncomingEdges, state: FusionState
+) -> bool:
+    """Fuse as `(d,)` proposed, where some columns are new; touch what changes, or return False if that may be all."""
+    known, few = state.counter[Counter.KNOWN] == Known.PLAIN, FEW * len(columns) <= len(proposed)
+    updated = _fuse(proposed, columns, known and few, graph, inputs, state)
+    state.counter[Counter.KNOWN] = Known.PLAIN
+    return updated
+
+
+@compiled(runtime=False)
 def _differences(new: NDArray, old: NDArray, found: NDArray) -> int:
-    """Write the places where two rows differ and return their number, or -1 if there is no room for all of them."""
+    """Write the places where two rows differ and return their number, or -1 if `found` is too short for all of them."""
     count, i = 0, _next_difference(new, old, 0)
     while i < len(new):
         if count == len(found):

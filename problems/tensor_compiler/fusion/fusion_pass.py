@@ -19,16 +19,13 @@ from bbo_suite.parts.parts import concatenated
 from ..hardware.kernel_row import KERNEL_WIDTH, Kernel
 from ..hardware.kernel_settings import SLOTS
 from ..hardware.machine import Machine, Rate
-from ..layout.arrays import Edge, Node
+from ..layout.arrays import Edge, FusionGraph, Node
 from ..layout.layout_pass import LaidOutProgram
-from .columns import Counter, Known, Tally
+from .default_fusion import choose, new_plan_memory
 from .evaluation import evaluate
-from .fused_program import FusedProgram, fused_program
-from .kernel_keys import kernel_keys
-from .kernel_timing import describe_kernels
-from .kernel_totals import NO_EDGES, IncomingEdges, inputs
-from .plans import choose, new_plans
-from .state import FusionState, StateBuffer
+from .incremental import NO_EDGES, IncomingEdges, inputs
+from .kernels import describe_kernels, kernel_keys
+from .state import Counter, FusionState, Known, Member, Span, StateBuffer, Tally
 
 
 @dataclass(frozen=True)
@@ -61,7 +58,7 @@ class Fusion:
       columns: `(d,)` those of the pass's columns that decide something in this layout, ascending; a configuration
         has a column for each.
       arrays: the graph of the program; its decisions are numbered as in `columns`.
-      paper: the machine of the data sheet, by which the compiler chooses.
+      analytical: the machine of the data sheet, by which the compiler chooses.
 
     Args:
       laid: the program.
@@ -77,7 +74,7 @@ class Fusion:
         edge[:, Edge.DECISION] = np.append(np.where(live, np.cumsum(live) - 1, -1), -1)[column]
         self.arrays = laid.arrays._replace(edge=edge)
         self._buffer = buffer or StateBuffer()
-        self._machine, self.paper = machine.array(), machine.on_paper().array()
+        self._machine, self.analytical = machine.array(), machine.analytical_model().array()
 
     @cached_property
     def inputs(self) -> IncomingEdges:
@@ -99,8 +96,8 @@ class Fusion:
         Args:
           configs: `(b, d)`.
           settings: `(b, n, 9)`, for the kernel of each node of the graph: 0 for the compiler's choice, i for the i-th
-            other value of a slot (see `kernel_choices`). They are ignored for a node that is not in memory, and for a
-            kernel that no tile fits.
+            other value of a slot (see `kernel_settings.override`). They are ignored for a node that is not in memory,
+            and for a kernel that no tile fits.
 
         Returns:
           `(b,)` seconds, inf if the settings make the windows of a kernel overflow; and `(b,)` the first node with
@@ -110,8 +107,8 @@ class Fusion:
 
     def seconds_of_parts(self, configs: NDArray) -> tuple[NDArray[np.float64], Parts]:
         """Return the `(n,)` run times of the program and the kernels of each configuration."""
-        told = [(self.seconds(config[None])[0], self.last_parts()) for config in configs]
-        return np.array([seconds for seconds, _ in told]), concatenated([parts for _, parts in told])
+        found = [(self.seconds(config[None])[0], self.last_parts()) for config in configs]
+        return np.array([seconds for seconds, _ in found]), concatenated([parts for _, parts in found])
 
     def last_parts(self, settings: NDArray | None = None) -> Parts:
         """Return the kernels of the configuration that was evaluated last, with its `(n, 9)` settings if it had any."""
@@ -136,9 +133,9 @@ class Fusion:
         return fused_program(self.arrays, self.state)
 
     def default(self) -> NDArray[np.int8]:
-        """Return the `(d,)` configuration that the compiler chooses on its own (see `plans.choose`)."""
-        plans = new_plans(len(self.arrays.kind), len(self.columns))
-        choose(self.arrays, self.paper, plans, self.state)
+        """Return the `(d,)` configuration that the compiler chooses on its own (see `default_fusion.choose`)."""
+        plans = new_plan_memory(len(self.arrays.kind), len(self.columns))
+        choose(self.arrays, self.analytical, plans, self.state)
         return plans.best
 
     def _evaluate(
@@ -151,6 +148,59 @@ class Fusion:
         seconds, overflowing = np.empty(b), np.empty(b, np.int64)
         state = self.state
         alone = b == 1 and state.counter.item(Counter.KNOWN) == Known.NOTHING  # a sweep, which ignores the inputs
-        given = NO_EDGES if alone else self.inputs
-        evaluate(rows, tuned, self.arrays, given, machine, self.paper, state, seconds, overflowing)
+        inputs = NO_EDGES if alone else self.inputs
+        evaluate(rows, tuned, self.arrays, inputs, machine, self.analytical, state, seconds, overflowing)
         return seconds, overflowing
+
+
+@dataclass(frozen=True)
+class FusedProgram:
+    """The kernels of one candidate, in the order in which they run.
+
+    Attributes:
+      result: `(k,)` the node that each kernel stores.
+      cycles: `(k,)` of all its runs.
+      starts, members: kernel i computes the nodes `members[starts[i]:starts[i + 1]]`, ascending.
+      edges: `(m, 2)` numbers of kernels: the second reads what the first stores.
+    """
+
+    result: NDArray[np.int64]
+    cycles: NDArray[np.float64]
+    starts: NDArray[np.int64]
+    members: NDArray[np.int64]
+    edges: NDArray[np.int64]
+
+
+def fused_program(graph: FusionGraph, state: FusionState) -> FusedProgram:
+    """Return the kernels of the last candidate that was evaluated."""
+    n = len(graph.kind)
+    result = np.flatnonzero(state.tally[:, Tally.FUSED])
+    place = np.full(n, -1)
+    place[result] = np.arange(len(result))
+    nodes, kernels = spread(np.arange(n), state.span[:n, Span.START], state.span[:n, Span.COUNT])
+    kernels = place[state.member[kernels, Member.KERNEL]]
+    order = np.lexsort((nodes, kernels))
+    starts = np.searchsorted(kernels[order], np.arange(len(result) + 1))
+    cycles = state.cycles[result] * graph.node[result, Node.RUNS]
+    return FusedProgram(result, cycles, starts, nodes[order], _edges(graph, nodes, kernels, place))
+
+
+def _edges(graph: FusionGraph, nodes: NDArray, kernels: NDArray, place: NDArray) -> NDArray[np.int64]:
+    """Return the pairs of kernels between which data goes through memory."""
+    n = len(graph.kind)
+    producers = np.repeat(np.arange(n), np.diff(graph.starts))
+    first = np.searchsorted(nodes, np.arange(n + 1))
+    users = graph.edge[:, Edge.CONSUMER]
+    producer, where = spread(producers, first[users], np.diff(first)[users])
+    reader = kernels[where]
+    inside = np.isin(producer * len(place) + reader, nodes * len(place) + kernels)
+    through = (place[producer] >= 0) & ~inside
+    return np.unique(np.column_stack([place[producer], reader])[through], axis=0)
+
+
+def spread(values: NDArray, starts: NDArray, counts: NDArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return each value as often as its count says, with the places `starts`, `starts + 1`, ... beside it."""
+    ends = np.cumsum(counts)
+    return np.repeat(values, counts), np.arange(ends[-1] if len(ends) else 0) + np.repeat(
+        starts - ends + counts, counts
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -11,15 +12,134 @@ from bbo_suite.compiled import compiled_for
 
 from ..hardware.kernel_row import DEFAULT_FLAGS, KERNEL_WIDTH, Kernel
 from ..hardware.kernel_settings import SLOTS
-from .columns import Amount, Counter, Known, Member, Span, Tally, Use
-from .queue import Queue, new_queue
 
 compiled = compiled_for(__file__)
+
 
 LARGEST_KERNEL = 256
 """Most operations in a kernel."""
 MOST_COPIES = 16
 """Most kernels that compute the same node."""
+
+
+class Span(IntEnum):
+    """Columns of `FusionState.span`."""
+
+    START = 0
+    COUNT = 1
+
+
+class Member(IntEnum):
+    """Columns of `FusionState.member`."""
+
+    KERNEL = 0
+    PLACE = 1
+
+
+class Use(IntEnum):
+    """Columns of `FusionState.use`."""
+
+    SEEN = 0  # when the row was last cleared, by the clock
+    REACHED = 1  # the rows seen, a list
+    COMPUTED = 2  # places where the node is to be computed
+    READ = 3  # places where it is read
+
+
+class Amount(IntEnum):
+    """Columns of `FusionState.amount`."""
+
+    MOVED = 0  # bytes of one reading
+    TIMES = 1
+
+
+class Tally(IntEnum):
+    """Columns of `FusionState.tally`."""
+
+    FUSED = 0  # operations
+    OPERANDS = 1
+    HEAVY = 2  # the heavy operation, or -1
+
+
+class Counter(IntEnum):
+    """Places in `FusionState.counter`."""
+
+    CLOCK = 0  # rows of `use` that were cleared earlier are stale
+    FILLED = 1  # rows of `member` in use
+    TOUCHED = 2  # kernels in `touched`
+    KNOWN = 3  # of `Known`
+
+
+class Known(IntEnum):
+    """What is known of the last candidate."""
+
+    NOTHING = 0
+    PLAIN = 1  # it set nothing for the kernels
+    TUNED = 2  # it had settings
+
+
+class Queue(NamedTuple):
+    """A binary heap.
+
+    Attributes:
+      heap: `(1 + n,)` the number of waiting nodes, then these nodes.
+      waiting: `(n,)` True if this node is in the heap.
+    """
+
+    heap: NDArray[np.int64]
+    waiting: NDArray[np.bool_]
+
+
+def new_queue(n: int) -> Queue:
+    """Return an empty queue for nodes 0 to n - 1."""
+    return Queue(np.zeros(1 + n, np.int64), np.zeros(n, np.bool_))
+
+
+@compiled(runtime=False)
+def is_empty(queue: Queue) -> bool:
+    """Return whether no node waits."""
+    return queue.heap[0] == 0
+
+
+@compiled(runtime=False)
+def push(queue: Queue, v: int) -> None:
+    """Add v, unless it waits already."""
+    heap = queue.heap
+    if queue.waiting[v]:
+        return
+    queue.waiting[v] = True
+    heap[0] += 1
+    at = heap[0]
+    while at > 1 and heap[at // 2] < v:
+        heap[at] = heap[at // 2]
+        at //= 2
+    heap[at] = v
+
+
+@compiled(runtime=False)
+def pop(queue: Queue) -> int:
+    """Remove and return the largest node."""
+    heap = queue.heap
+    first, last = heap[1], heap[heap[0]]
+    heap[0] -= 1
+    at, child = 1, 2
+    while child <= heap[0]:
+        if child < heap[0] and heap[child + 1] > heap[child]:
+            child += 1
+        if heap[child] <= last:
+            break
+        heap[at] = heap[child]
+        at, child = child, 2 * child
+    heap[at] = last
+    queue.waiting[first] = False
+    return first
+
+
+@compiled(runtime=False)
+def clear(queue: Queue) -> None:
+    """Remove all nodes."""
+    for at in range(1, queue.heap[0] + 1):
+        queue.waiting[queue.heap[at]] = False
+    queue.heap[0] = 0
 
 
 class FusionState(NamedTuple):
@@ -35,8 +155,8 @@ class FusionState(NamedTuple):
       load: `(n, 6)` by kernel: the columns READ to WORK_RIGHT of `Kernel`.
       cycles: `(n,)` of one run of each kernel, 0 for a node that is not in memory.
       sums: `(2 * size,)` cycles of all runs as a binary tree: leaf v at `size + v`, the parent of i at `i // 2`.
-      use: `(n, 4)` notes on how one node is used, by kernel, or on how one kernel uses nodes, by node.
-      amount: `(n, 2)` more of these notes.
+      use: `(n, 4)` how one node is used, by kernel, or how one kernel uses nodes, by node.
+      amount: `(n, 2)` bytes and times of these uses.
       counter: `(4,)`, see `Counter`.
       touched: `(3 * n,)` list of the kernels that have changed; some are in it more than once.
       changed: `(n,)` True if this kernel is in the list and its totals are not computed again yet.
@@ -68,13 +188,13 @@ class FusionState(NamedTuple):
 
 def new_state(n: int, d: int) -> FusionState:
     """Return the state before any candidate; the system provides the memory only as it is used."""
-    room = n * (MOST_COPIES + 1) + MOST_COPIES + 1
+    most = n * (MOST_COPIES + 1) + MOST_COPIES + 1
     return FusionState(
         config=np.zeros(d, np.int8),
         settings=np.zeros((n, len(SLOTS)), np.int8),
         span=np.zeros((n, len(Span)), np.int64),
-        member=np.zeros((room, len(Member)), np.int64),
-        times=np.zeros(room),
+        member=np.zeros((most, len(Member)), np.int64),
+        times=np.zeros(most),
         tally=np.zeros((n, len(Tally)), np.int64),
         load=np.zeros((n, Kernel.WRITTEN)),
         cycles=np.zeros(n),
@@ -120,7 +240,7 @@ def _part(state: FusionState, n: int, d: int) -> FusionState:
 
 @compiled(runtime=False)
 def first_kernels(n: int, state: FusionState) -> FusionState:
-    """Return the state of the first n nodes, for compiled code that was given room for more; see `_part`."""
+    """Return the state of the first n nodes, for compiled code whose state is for more; see `_part`."""
     leaves = 1
     while leaves < n:
         leaves *= 2

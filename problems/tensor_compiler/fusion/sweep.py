@@ -11,59 +11,38 @@ from numpy.typing import NDArray
 
 from bbo_suite.compiled import compiled_for
 
-from ..hardware.machine import Rate
+from ..hardware.kernel_row import PLACES, Kernel
 from ..hlo.opcodes import Kind
-from ..layout.arrays import Costs, Edge, FusionGraph, Node, Place
-from .columns import Amount, Counter, Known, Member, Span, Tally, Use
-from .notes import add, empty, fresh, is_heavy, note
-from .state import LARGEST_KERNEL, MOST_COPIES, FusionState
+from ..layout.arrays import Edge, Flow, FusionGraph, Node, Place
+from .state import LARGEST_KERNEL, MOST_COPIES, Amount, Counter, FusionState, Member, Span, Tally, Use
 
 compiled = compiled_for(__file__)
-
-
-@compiled()
-def decide(
-    config: NDArray, graph: FusionGraph, machine: NDArray, caution: float, costs: Costs, state: FusionState
-) -> None:
-    """Write the `(d,)` configuration that the compiler chooses, given the costs of its plan so far, as if swept.
-
-    `caution` is the largest ratio of bytes read to bytes made at which it copies a producer.
-    """
-    n = len(graph.kind)
-    _start(state)
-    state.counter[Counter.KNOWN] = Known.NOTHING
-    for v in range(n - 1, -1, -1):
-        reached = _open(v, config, True, graph, state)
-        fused = legal(v, reached, graph, state) and _pays(v, reached, graph, machine, caution, costs, state)
-        for e in range(graph.starts[v], graph.starts[v + 1]):
-            if graph.edge[e, Edge.DECISION] >= 0:
-                config[graph.edge[e, Edge.DECISION]] = fused
-        _close(v, reached, fused, graph, state)
 
 
 @compiled(runtime=False)
 def sweep(graph: FusionGraph, state: FusionState) -> None:
     """Decide where each node is computed and read under `state.config`; all kernels are touched."""
-    _start(state)
+    start_sweep(state)
     for v in range(len(graph.kind) - 1, -1, -1):
-        reached = _open(v, state.config, False, graph, state)
-        _close(v, reached, legal(v, reached, graph, state), graph, state)
+        reached = open_node(v, state.config, False, graph, state)
+        close_node(v, reached, legal(v, reached, graph, state), graph, state)
 
 
 @compiled(runtime=False)
-def _start(state: FusionState) -> None:
+def start_sweep(state: FusionState) -> None:
+    """Forget all memberships and touched kernels."""
     state.counter[Counter.FILLED], state.counter[Counter.TOUCHED] = 0, 0
 
 
 @compiled(runtime=False)
-def _open(v: int, config: NDArray, deciding: bool, graph: FusionGraph, state: FusionState) -> int:
+def open_node(v: int, config: NDArray, deciding: bool, graph: FusionGraph, state: FusionState) -> int:
     """Note the uses of a node that is visited for the first time; return the number of kernels that use it."""
-    empty(v, state)
+    empty_kernel(v, state)
     return uses(v, config, deciding, len(graph.kind), graph, state)
 
 
 @compiled(runtime=False)
-def _close(v: int, reached: int, fused: bool, graph: FusionGraph, state: FusionState) -> None:
+def close_node(v: int, reached: int, fused: bool, graph: FusionGraph, state: FusionState) -> None:
     """Write v's memberships and add it to the kernels that compute or read it; touch its own kernel."""
     heavy = is_heavy(v, graph)
     filled = state.counter[Counter.FILLED]
@@ -72,9 +51,11 @@ def _close(v: int, reached: int, fused: bool, graph: FusionGraph, state: FusionS
     for i in range(reached):
         k = state.use[i, Use.REACHED]
         use, amount = state.use[k], state.amount[k]
-        add(v, k, use[Use.COMPUTED], use[Use.READ], amount[Amount.TIMES], amount[Amount.MOVED], heavy, graph, state)
+        add_node(
+            v, k, use[Use.COMPUTED], use[Use.READ], amount[Amount.TIMES], amount[Amount.MOVED], heavy, graph, state
+        )
     if state.span[v, Span.COUNT] > 0 and state.member[state.counter[Counter.FILLED] - 1, Member.KERNEL] == v:
-        add(v, v, Place.LOOP | Place.ALIGNED, 0, 1.0, 0.0, heavy, graph, state)
+        add_node(v, v, Place.LOOP | Place.ALIGNED, 0, 1.0, 0.0, heavy, graph, state)
         state.touched[state.counter[Counter.TOUCHED]] = v
         state.counter[Counter.TOUCHED] += 1
 
@@ -91,10 +72,10 @@ def uses(v: int, config: NDArray, deciding: bool, most: int, graph: FusionGraph,
         asked = column >= 0 and (deciding or config[column] != 0)
         for j in range(state.span[c, Span.START], state.span[c, Span.START] + state.span[c, Span.COUNT]):
             k = member[j, Member.KERNEL]
-            if fresh(k, state):
+            if clear_if_old(k, state):
                 state.use[reached, Use.REACHED] = k
                 reached += 1
-            note(k, e, asked, member[j, Member.PLACE], state.times[j], graph, state)
+            record_use(k, e, asked, member[j, Member.PLACE], state.times[j], graph, state)
         if reached > most:
             break
     return reached
@@ -139,24 +120,69 @@ def join(v: int, reached: int, fused: bool, graph: FusionGraph, state: FusionSta
 
 
 @compiled(runtime=False)
-def _pays(
-    v: int, reached: int, graph: FusionGraph, machine: NDArray, caution: float, costs: Costs, state: FusionState
-) -> bool:
-    """True if a roofline model says that computing v in its consumers' kernels is cheaper than going through memory."""
-    if is_heavy(v, graph):
-        return True
-    stored, copies, work, size = graph.output[v], 0, 0.0, graph.node[v, Node.BYTES]
-    for i in range(reached):
-        k = state.use[i, Use.REACHED]
-        stored |= state.use[k, Use.READ] != 0
-        if state.use[k, Use.COMPUTED] != 0:
-            copies += 1
-            work += costs.operations[v] * state.amount[k, Amount.TIMES]
-    if copies + stored > 1 and costs.read[v] > caution * size:
+def clear_if_old(row: int, state: FusionState) -> bool:
+    """Clear the uses in a row that is older than the clock; return whether it was."""
+    use, amount = state.use, state.amount
+    if use[row, Use.SEEN] == state.counter[Counter.CLOCK]:
         return False
-    fused = copies * costs.read[v] / machine[Rate.MEMORY] + work / machine[Rate.VECTOR]
-    apart = copies * size / machine[Rate.MEMORY]
-    if not stored:
-        apart += (size + costs.read[v]) / machine[Rate.MEMORY]
-        apart += machine[Rate.LAUNCH] + costs.operations[v] / machine[Rate.VECTOR]
-    return fused < apart
+    use[row, Use.SEEN], use[row, Use.COMPUTED], use[row, Use.READ] = state.counter[Counter.CLOCK], 0, 0
+    amount[row, Amount.MOVED], amount[row, Amount.TIMES] = 0.0, 0.0
+    return True
+
+
+@compiled(runtime=False)
+def record_use(row: int, e: int, asked: bool, place: int, times: float, graph: FusionGraph, state: FusionState) -> None:
+    """Note in a row how edge e is used where its consumer is computed; `asked` if its producer shall be computed there.
+
+    The result does not depend on the order of the edges.
+    """
+    use, amount, edge = state.use, state.amount, graph.edge
+    where = edge[e, Edge.PLACE] if edge[e, Edge.PLACE] else place & ~Place.ALIGNED
+    if asked:
+        before = use[row, Use.COMPUTED]
+        aligned = edge[e, Edge.ALIGNED] & place & (before if before else Place.ALIGNED)  # all paths must be
+        use[row, Use.COMPUTED] = (before & ~Place.ALIGNED) | where | aligned
+        amount[row, Amount.TIMES] = max(amount[row, Amount.TIMES], times * graph.flow[e, Flow.REUSE])
+    else:
+        use[row, Use.READ] |= where
+    amount[row, Amount.MOVED] = max(amount[row, Amount.MOVED], graph.flow[e, Flow.READ] * min(times, 1.0))
+
+
+@compiled(runtime=False)
+def empty_kernel(k: int, state: FusionState) -> None:
+    """Make kernel k empty."""
+    state.tally[k, Tally.FUSED], state.tally[k, Tally.OPERANDS], state.tally[k, Tally.HEAVY] = 0, 0, -1
+    for column in range(Kernel.WRITTEN):
+        state.load[k, column] = 0.0
+
+
+@compiled(runtime=False)
+def add_node(
+    v: int,
+    k: int,
+    computed: int,
+    taken: int,
+    times: float,
+    moved: float,
+    heavy: bool,
+    graph: FusionGraph,
+    state: FusionState,
+) -> None:
+    """Add node v, computed and read at these places, to kernel k. Call in falling order: floats are summed."""
+    if computed != 0:
+        state.tally[k, Tally.FUSED] += 1
+        if heavy:
+            state.tally[k, Tally.HEAVY] = v
+    if taken != 0:
+        state.tally[k, Tally.OPERANDS] += 1
+    for place in range(PLACES):
+        if computed & (1 << place):
+            state.load[k, Kernel.WORK + place] += graph.node[v, Node.WORK] * times
+        if taken & (1 << place):
+            state.load[k, Kernel.READ + place] += moved
+
+
+@compiled(runtime=False)
+def is_heavy(v: int, graph: FusionGraph) -> bool:
+    """True if v is never computed twice."""
+    return graph.kind[v] == Kind.REDUCE or graph.kind[v] == Kind.MATRIX

@@ -1,23 +1,46 @@
-"""From HLO text to the graph that the passes work on."""
+"""From HLO text to the graph that the passes work on, and the tables of its signatures.
+
+Nodes with the same signature differ only in name and neighbours, and share their states.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bbo_suite import UserError
+from bbo_suite.compiled import compiled_for
 
+from ..hardware.kernel_row import KERNEL_WIDTH, PRODUCT_COLUMNS, Kernel
+from ..hardware.timing import candidate_tiles
 from ..hlo import reader as hlo
-from ..hlo.malformed import FAULTS, Malformed
-from ..hlo.module import Module
+from ..hlo.module import FAULTS, Malformed, Module, Shape
 from ..hlo.opcodes import Kind, bytes_of
 from . import shapes
 from .flatten import Flattener, Operation
-from .graph import ProgramGraph
-from .signatures import Signatures
-from .states import renames
+from .graph import ProgramGraph, Tables
+from .layouts import Layout, compact, extents, layouts, padded_bytes
+from .states import NodeState, is_tuned, options, renames, states
+
+compiled = compiled_for(__file__)
+
+
+_ATTRIBUTES = (
+    "dimensions",
+    "dim_labels",
+    "window",
+    "lhs_contracting_dims",
+    "rhs_contracting_dims",
+    "lhs_batch_dims",
+    "rhs_batch_dims",
+    "feature_group_count",
+    "batch_group_count",
+)
+_NO_PRODUCT = (0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 def read_graph(path: str | Path) -> ProgramGraph:
@@ -124,3 +147,140 @@ def _unique(names: list[str]) -> list[str]:
         if seen[name] > 1:
             names[i] = f"{name}~{seen[name]}"
     return names
+
+
+@dataclass
+class Signatures:
+    """Collects the signatures of nodes."""
+
+    _number: dict[tuple, int] = field(default_factory=dict)
+    _arrays: dict[Shape, int] = field(default_factory=dict)
+    _states: list[list[NodeState]] = field(default_factory=list)
+    _wanted: list[list[tuple[int, ...]]] = field(default_factory=list)
+    _texts: list[tuple[str, ...]] = field(default_factory=list)
+    _kinds: list[tuple[int, ...]] = field(default_factory=list)
+    _work: list[tuple[float, float, float, int]] = field(default_factory=list)
+    _bytes: list[float] = field(default_factory=list)
+    _loops: list[tuple[float, ...]] = field(default_factory=list)
+
+    def number(self, node: Operation) -> int:
+        """Return the number of a node's signature."""
+        texts = node.source.attributes if node.source else {}
+        key = (node.opcode, node.kind, node.shape, *node.inputs, *(texts.get(a) for a in _ATTRIBUTES))
+        if key not in self._number:
+            self._number[key] = len(self._states)
+            self._add(node)
+        return self._number[key]
+
+    def is_tuned(self, number: int, node: Operation) -> bool:
+        """True if a node of this signature has several states to choose from."""
+        return is_tuned(node) and len(self._states[number]) > 1
+
+    def wanted(self, number: int, place: int) -> tuple[int, ...]:
+        """Return the layouts that a node of this signature wants of an operand in each of its states."""
+        return self._wanted[number][place]
+
+    def choices(self) -> list[tuple[str, ...]]:
+        """Return for each signature its states in words: minor dimensions of the result and of the wanted operands."""
+        return self._texts
+
+    def _add(self, node: Operation) -> None:
+        found = options(node) if is_tuned(node) else states(node)
+        array = self._array(node.shape)
+        product = shapes.matrix(node)
+        own = self._row(node.shape, compact(node.shape), product) if any(product) else -1
+        for state in found:
+            walked, layout = state.walked
+            row = own if own >= 0 else self._array(walked) + layouts(walked).index(layout)
+            self._work.append((state.work, _written(node, state), _read(node, state), row))
+        several = len(layouts(node.shape))
+        same_minor = sum(size != 1 for size in node.shape.dims) - 1 if several > 1 else 0
+        tidy = layouts(node.shape).index(compact(node.shape))
+        self._kinds.append((array, several, same_minor, tidy, len(node.inputs)))
+        self._states.append(found)
+        self._texts.append(tuple(_text(node, state) for state in found) if is_tuned(node) else ())
+        self._wanted.append(list(zip(*(state.wanted for state in found), strict=True)))
+
+    def _array(self, shape: Shape) -> int:
+        """Return the row of an array in its first layout."""
+        if shape not in self._arrays:
+            self._arrays[shape] = len(self._bytes)
+            for layout in layouts(shape):
+                self._row(shape, layout, _NO_PRODUCT)
+        return self._arrays[shape]
+
+    def _row(self, shape: Shape, layout: Layout, product: tuple[float, ...]) -> int:
+        self._bytes.append(padded_bytes(shape, layout))
+        self._loops.append((*product, *extents(shape, layout)))
+        return len(self._bytes) - 1
+
+    def tables(self) -> Tables:
+        """Return all that was collected as arrays."""
+        kinds = np.ascontiguousarray(np.array(self._kinds, np.int64).reshape(-1, 5).T)
+        array, layout_counts, same_minor, compact_layouts, places = kinds
+        counts = np.array([len(found) for found in self._states], np.int64)
+        every = [state for found in self._states for state in found]
+        work, written, read, row = np.ascontiguousarray(np.array(self._work, np.float64).reshape(-1, 4).T)
+        wants = np.append(0, np.cumsum(counts * places))[:-1]
+        wanted = np.array([w for state in every for w in state.wanted], np.int64)
+        loops = np.array(self._loops).reshape(-1, 8)
+        return Tables(
+            first=np.append(0, np.cumsum(counts)),
+            result=np.array([state.result for state in every], np.int64),
+            work=work,
+            written=written,
+            read=read,
+            row=row.astype(np.int64),
+            wanted=wanted,
+            wants=wants,
+            places=places,
+            array=array,
+            layouts=layout_counts,
+            same_minor=same_minor,
+            compact=compact_layouts,
+            bytes=np.array(self._bytes),
+            loops=loops,
+            tiles=_tiles(loops),
+        )
+
+
+def _text(node: Operation, state: NodeState) -> str:
+    """Return minor and second-minor dimensions as in HLO, such as `{3,0} from {3,0} {1,0}`."""
+    wanted = [layouts(shape)[w] if w >= 0 else () for shape, w in zip(node.inputs, state.wanted, strict=True)]
+    texts = ["{" + ",".join(map(str, layout)) + "}" for layout in (layouts(node.shape)[state.result], *wanted)]
+    return f"{texts[0]} from {' '.join(texts[1:])}".replace("{}", "any")
+
+
+def _written(node: Operation, state: NodeState) -> float:
+    """Return the bytes that a node writes: an update in place writes only what is new."""
+    if node.opcode == "dynamic-update-slice" and len(node.inputs) > 1:
+        return _operand_bytes(node, state, 1)
+    return padded_bytes(node.shape, layouts(node.shape)[state.result])
+
+
+def _read(node: Operation, state: NodeState) -> float:
+    """Return the bytes that a node reads if its operands are in memory."""
+    taken = {shapes.Read.ALL: [], shapes.Read.RESULT: [_written(node, state)], shapes.Read.NOTHING: [0.0]}
+    every = range(len(node.inputs))
+    return sum(min(_operand_bytes(node, state, p), *taken[shapes.reads(node, p)], np.inf) for p in every)
+
+
+def _operand_bytes(node: Operation, state: NodeState, place: int) -> float:
+    """Return the bytes of an operand in the wanted layout, or in the compact one if any layout will do."""
+    operand, wanted = node.inputs[place], state.wanted[place]
+    return padded_bytes(operand, layouts(operand)[wanted] if wanted >= 0 else compact(operand))
+
+
+def _tiles(loops: NDArray[np.float64]) -> NDArray[np.float64]:
+    tiles = np.empty((len(loops), 4, 3))
+    _fill_tiles(loops, tiles)
+    return tiles
+
+
+@compiled()
+def _fill_tiles(loops: NDArray, tiles: NDArray) -> None:
+    kernel = np.zeros(KERNEL_WIDTH)
+    for v in range(len(loops)):
+        kernel[Kernel.GROUPS : Kernel.SUMS] = loops[v, :PRODUCT_COLUMNS]
+        kernel[Kernel.OUTER : Kernel.SIZE] = loops[v, PRODUCT_COLUMNS:]
+        candidate_tiles(kernel, tiles[v])

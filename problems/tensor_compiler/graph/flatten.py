@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from graphlib import TopologicalSorter
 from typing import Any
 
 from bbo_suite import UserError
 
-from ..hlo.malformed import FAULTS, Malformed
-from ..hlo.module import Computation, Instruction, Module, Shape
+from ..hlo.module import FAULTS, Computation, Instruction, Malformed, Module, Shape, computation_names
 from ..hlo.opcodes import Kind, kind_of
-from .bitcasts import unlaid
-from .calls import inlined, inlined_size
 
 LARGEST_GRAPH = 2_000_000
 _LARGEST_INLINED = 2 * LARGEST_GRAPH
@@ -26,6 +24,10 @@ Value = Any
 """The value of an instruction: the number of a node, or a list of values for a tuple."""
 
 _PASSED_ON = ("copy-start", "copy-done", "async-done", "async-update", "add-dependency", "domain", "copy")
+
+_INLINED = ("call", "fusion", "async-start")
+
+_KNOWN_TRIPS = re.compile(r'known_trip_count"?\s*:\s*\{\s*"?n"?\s*:\s*"?(\d+)')
 
 
 @dataclass(slots=True)
@@ -49,7 +51,7 @@ class Flattener:
 
     module: Module
     nodes: list[Operation] = field(default_factory=list)
-    _kept: list[int] = field(default_factory=list)
+    _outputs: list[int] = field(default_factory=list)
     _uses: int = 0
 
     def entry(self) -> tuple[list[Operation], list[int]]:
@@ -61,9 +63,9 @@ class Flattener:
         if inlined_size(self.module) > _LARGEST_INLINED:
             raise UserError(f"it has more than {_LARGEST_INLINED:,} instructions after inlining; take a part of it")
         computation = self.module.computations[self.module.entry]
-        given = self._walk(computation, None, 1.0, 0)
-        self._keep(given)
-        return self.nodes, [*leaves(given), *self._kept]
+        result = self._walk(computation, None, 1.0, 0)
+        self._mark_output(result)
+        return self.nodes, [*leaves(result), *self._outputs]
 
     def _walk(self, computation: Computation, arguments: Sequence[Value] | None, weight: float, depth: int) -> Value:
         if depth > DEEPEST_CALL:
@@ -93,7 +95,7 @@ class Flattener:
         if opcode == "bitcast":
             return self._bitcast(instruction, operands, weight)
         if opcode == "opt-barrier":  # its users read what was written before it; they are not fused with its operands
-            self._keep(operands[0])
+            self._mark_output(operands[0])
             return self._sources(instruction.name, "get-tuple-element", instruction.shape, leaves(operands[0]), weight)
         if (called := inlined(instruction)) is not None:
             return self._walk(self.module.computations[called], operands, weight, depth + 1)
@@ -115,7 +117,7 @@ class Flattener:
             return self._sources(instruction.name, instruction.opcode, shape, inputs, weight)
         # Several results: the operation writes them all, and each is read from memory.
         whole = self._add(instruction.name, instruction.opcode, Kind.OPAQUE, shape, inputs, weight, instruction)
-        self._keep(whole)
+        self._mark_output(whole)
         return self._sources(instruction.name, "get-tuple-element", shape, [whole], weight)
 
     def _bitcast(self, instruction: Instruction, operands: list[Value], weight: float) -> Value:
@@ -126,13 +128,13 @@ class Flattener:
         return operands[0] if known is None else self._operation(known, operands, weight)
 
     def _loop(self, instruction: Instruction, state: Value, weight: float, depth: int) -> Value:
-        self._keep(state)
+        self._mark_output(state)
         condition = self.module.computations[instruction.attributes["condition"]]
         body = self.module.computations[instruction.attributes["body"]]
         trips = weight * trip_count(instruction, condition)
         inside = self._sources(f"{instruction.name}.state", "parameter", instruction.shape, [], trips)
         # The condition runs on the scalar unit: it moves no data and costs nothing.
-        self._keep(self._walk(body, [inside], trips, depth + 1))
+        self._mark_output(self._walk(body, [inside], trips, depth + 1))
         return self._sources(instruction.name, "while", instruction.shape, leaves(state), weight)
 
     def _branches(self, instruction: Instruction, operands: list[Value], weight: float, depth: int) -> Value:
@@ -140,10 +142,10 @@ class Flattener:
         called = instruction.called_computations
         results: list[int] = []
         for operand in operands:
-            self._keep(operand)
+            self._mark_output(operand)
         for name, argument in zip(called, operands[1:], strict=False):
             result = self._walk(self.module.computations[name], [argument], weight / len(called), depth + 1)
-            self._keep(result)
+            self._mark_output(result)
             results += leaves(result)
         return self._sources(instruction.name, "conditional", instruction.shape, results, weight)
 
@@ -171,12 +173,12 @@ class Flattener:
         self.nodes.append(Operation(name, opcode, kind, shape, operands, inputs, weight, source))
         return len(self.nodes) - 1
 
-    def _keep(self, value: Value) -> None:
+    def _mark_output(self, value: Value) -> None:
         nodes = leaves(value)
         self._count(nodes)
         for node in nodes:
             self.nodes[node].output = True
-        self._kept += nodes
+        self._outputs += nodes
 
     def _count(self, uses: list[int]) -> None:
         self._uses += len(uses)
@@ -206,9 +208,6 @@ def leaves(value: Value) -> list[int]:
     return found
 
 
-_KNOWN_TRIPS = re.compile(r'known_trip_count"?\s*:\s*\{\s*"?n"?\s*:\s*"?(\d+)')
-
-
 def trip_count(loop: Instruction, condition: Computation) -> int:
     """Return how often a loop runs: the count noted on it, or the constant that its condition compares a counter with.
 
@@ -223,3 +222,51 @@ def trip_count(loop: Instruction, condition: Computation) -> int:
     bounds = [condition.instructions[i].literal for i in root.operands]
     numbers = [int(b) for b in bounds if b is not None and re.fullmatch(r"\d{1,9}", b)]
     return numbers[0] + (root.attributes["direction"] == "LE") if numbers else 1
+
+
+def unlaid(bitcast: Instruction, operand: Shape) -> Instruction | None:
+    """Return the transpose or reshape that a bitcast was before layouts were chosen; None if it changes nothing."""
+    order = _order(bitcast.shape, operand)
+    if order is None:
+        return None if bitcast.shape.dims == operand.dims else replace(bitcast, opcode="reshape")
+    if order == sorted(order):
+        return None
+    dimensions = ",".join(map(str, order))
+    return replace(bitcast, opcode="transpose", attributes=bitcast.attributes | {"dimensions": f"{{{dimensions}}}"})
+
+
+def _order(result: Shape, operand: Shape) -> list[int] | None:
+    """Return for each dimension of the result the same dimension of the operand; None if they are not the same ones."""
+    if result.layout is None or operand.layout is None or len(result.dims) != len(operand.dims):
+        return None
+    there = dict(zip(result.layout, operand.layout, strict=True))
+    order = [there[d] for d in range(len(result.dims))]
+    return order if tuple(operand.dims[d] for d in order) == result.dims else None
+
+
+def inlined(instruction: Instruction) -> str | None:
+    """Return the computation that an instruction stands for, if it only calls one."""
+    called = instruction.called_computations if instruction.opcode in _INLINED else ()
+    return called[0] if called else None
+
+
+def inlined_size(module: Module) -> int:
+    """Return the number of instructions after inlining, without inlining: it may double with every computation."""
+    entered = {
+        name: [called for instruction in computation.instructions for called in _entered(instruction)]
+        for name, computation in module.computations.items()
+    }
+    sizes: dict[str, int] = {}
+    for name in TopologicalSorter(entered).static_order():
+        sizes[name] = len(module.computations[name].instructions) + sum(sizes[called] for called in entered[name])
+    return sizes[module.entry]
+
+
+def _entered(instruction: Instruction) -> list[str]:
+    """Return the computations that become part of the graph; the function of a reduction does not."""
+    if instruction.opcode == "while":
+        return computation_names(instruction.attributes.get("body", ""))
+    if instruction.opcode == "conditional":
+        return list(instruction.called_computations)
+    name = inlined(instruction)
+    return [] if name is None else [name]

@@ -7,40 +7,34 @@ from numpy.typing import NDArray
 
 from bbo_suite.compiled import compiled_for
 
-from .kernel_row import DEFAULT_FLAGS, Kernel
-from .kernel_settings import FLAG_VALUES, OF_PRODUCTS, TILE_SLOTS
+from .kernel_row import DEFAULT_FLAGS
+from .kernel_settings import FLAG_SLOTS, FLAG_TABLE, TILE_SLOTS, number_of_choices, value_count
 from .machine import Machine, Rate
-from .tile_choice import shrink_tile
-from .tile_sizes import extent, legal_size, unit
-from .timing import kernel_cycles
+from .timing import extent, kernel_cycles, legal_size, nth_size, shrink_tile
 
 compiled = compiled_for(__file__)
 
+
 _MOST = 64
 """The most values of a slot."""
-_FLAGS = np.full((len(FLAG_VALUES), max(map(len, FLAG_VALUES.values()))), np.nan)
-for _flag, _values in FLAG_VALUES.items():
-    _FLAGS[_flag, : len(_values)] = _values
-_SIZES = np.array([len(values) for values in FLAG_VALUES.values()])
-_OF_PRODUCTS = np.isin(np.arange(len(FLAG_VALUES)), OF_PRODUCTS)
 
 
 def fitting_settings(
-    rows: NDArray[np.float64], given: NDArray[np.float64], slots: range, machine: Machine
+    rows: NDArray[np.float64], base: NDArray[np.float64], slots: range, machine: Machine
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return all settings of kernels that fit and differ from given ones only in the tile, or only in the flags.
+    """Return all settings of kernels that fit and differ from a base only in the tile, or only in the flags.
 
     Args:
       rows: `(k, KERNEL_WIDTH)` kernels.
-      given: `(k, 9)` settings, in the order of `SLOTS`.
+      base: `(k, 9)` settings, in the order of `SLOTS`.
       slots: `TILE_SLOTS` or `FLAG_SLOTS`.
 
     Returns:
       `(k + 1,)` starts and `(s, 9)` settings; those of kernel i are `starts[i]:starts[i + 1]`.
     """
     starts, tiles = np.zeros(len(rows) + 1, np.int64), slots == TILE_SLOTS
-    rows, given, numbers = np.ascontiguousarray(rows), np.ascontiguousarray(given), machine.array()
-    arguments = (rows, given, tiles, numbers, _FLAGS, _SIZES, _OF_PRODUCTS, starts)
+    rows, base, numbers = np.ascontiguousarray(rows), np.ascontiguousarray(base), machine.array()
+    arguments = (rows, base, tiles, numbers, starts)
     _list(*arguments, np.empty((0, 9)))
     settings = np.empty((starts[-1], 9))
     _list(*arguments, settings)
@@ -49,9 +43,8 @@ def fitting_settings(
 
 def setting_counts(rows: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return the `(k, 2)` numbers of tiles and of flags of kernels, whether they fit or not."""
-    counts = np.empty((len(rows), 2), np.int64)
-    _count(np.ascontiguousarray(rows), _FLAGS, _SIZES, _OF_PRODUCTS, counts)
-    return counts
+    counts = number_of_choices(np.ascontiguousarray(rows))
+    return np.column_stack([counts[:, slots].prod(axis=1) for slots in (list(TILE_SLOTS), list(FLAG_SLOTS))])
 
 
 def times(
@@ -100,55 +93,31 @@ def _time(rows: NDArray, owner: NDArray, settings: NDArray, machine: NDArray, se
 
 
 @compiled(runtime=False)
-def _choices(
-    kernel: NDArray,
-    given: NDArray,
-    tiles: bool,
-    flags: NDArray,
-    flag_sizes: NDArray,
-    of_products: NDArray,
-    values: NDArray,
-    sizes: NDArray,
-) -> int:
+def _choices(kernel: NDArray, base: NDArray, tiles: bool, values: NDArray, sizes: NDArray) -> int:
     """Write the values of each slot of a kernel, and how many there are; return the number of slots."""
     if tiles:
         for axis in range(3):
-            size, whole, n = unit(kernel, axis), extent(kernel, axis), 0
-            while size < whole:
-                values[axis, n] = size
-                size *= 2
-                n += 1
-            values[axis, n] = whole
-            sizes[axis] = n + 1
+            sizes[axis] = value_count(kernel, axis)
+            for i in range(sizes[axis]):
+                values[axis, i] = nth_size(kernel, axis, i)
         return 3
     for flag in range(6):
-        fixed = of_products[flag] and kernel[Kernel.GROUPS] == 0
-        sizes[flag] = 1 if fixed else flag_sizes[flag]
+        sizes[flag] = value_count(kernel, 3 + flag)
         for i in range(sizes[flag]):
-            values[flag, i] = given[3 + flag] if fixed else flags[flag, i]
+            values[flag, i] = FLAG_TABLE[flag, i] if sizes[flag] > 1 else base[3 + flag]
     return 6
 
 
 @compiled()
-def _list(
-    rows: NDArray,
-    given: NDArray,
-    tiles: bool,
-    machine: NDArray,
-    flags: NDArray,
-    flag_sizes: NDArray,
-    of_products: NDArray,
-    starts: NDArray,
-    settings: NDArray,
-) -> None:
-    """Write the starts, and the settings if there is room for them."""
+def _list(rows: NDArray, base: NDArray, tiles: bool, machine: NDArray, starts: NDArray, settings: NDArray) -> None:
+    """Write the starts, and the settings if `settings` is not empty."""
     values, sizes, place = np.empty((6, _MOST)), np.empty(6, np.int64), np.zeros(6, np.int64)
     setting, found = np.empty(9), 0
     for k in range(len(rows)):
         starts[k] = found
-        slots = _choices(rows[k], given[k], tiles, flags, flag_sizes, of_products, values, sizes)
+        slots = _choices(rows[k], base[k], tiles, values, sizes)
         first, total = (0 if tiles else 3), 1
-        setting[:] = given[k]
+        setting[:] = base[k]
         for slot in range(slots):
             total *= sizes[slot]
         for number in range(total):
@@ -163,14 +132,3 @@ def _list(
                     settings[found] = setting
                 found += 1
     starts[len(rows)] = found
-
-
-@compiled()
-def _count(rows: NDArray, flags: NDArray, flag_sizes: NDArray, of_products: NDArray, counts: NDArray) -> None:
-    values, sizes, given = np.empty((6, _MOST)), np.empty(6, np.int64), np.zeros(9)
-    for k in range(len(rows)):
-        for stage in range(2):
-            slots = _choices(rows[k], given, stage == 0, flags, flag_sizes, of_products, values, sizes)
-            counts[k, stage] = 1
-            for slot in range(slots):
-                counts[k, stage] *= sizes[slot]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,11 +12,20 @@ from bbo_suite.compiled import compiled_for
 
 from .kernel_row import DEFAULT_FLAGS, Flag, Kernel
 from .machine import Machine, Rate
-from .tile_choice import candidate_tiles, choose_tile, shrink_tile
-from .tile_sizes import legal_sizes
-from .timing import kernel_cycles
+from .timing import (
+    candidate_tiles,
+    choose_tile,
+    extent,
+    kernel_cycles,
+    legal_sizes,
+    nth_size,
+    shrink_tile,
+    size_count,
+    unit,
+)
 
 compiled = compiled_for(__file__)
+
 
 TILE_SLOTS, FLAG_SLOTS = range(3), range(3, 9)
 SLOTS = ("tile 0", "tile 1", "tile 2", "buffers", "unroll", "prefetch", "order", "partials", "vectors")
@@ -30,6 +40,10 @@ FLAG_VALUES = {
     Flag.VECTORS: (1.0, 2.0, 4.0),
 }
 OF_PRODUCTS = (Flag.ORDER, Flag.PARTIALS)  # flags without effect on a kernel without a matrix product
+
+FLAG_COUNTS = np.array([len(values) for values in FLAG_VALUES.values()])
+FLAG_TABLE = np.array([[values[min(i, len(values) - 1)] for i in range(4)] for values in FLAG_VALUES.values()])
+ONLY_OF_PRODUCTS = np.isin(np.arange(len(FLAG_COUNTS)), OF_PRODUCTS)
 
 
 @dataclass(frozen=True)
@@ -64,7 +78,9 @@ def compile_kernels(kernels: NDArray[np.float64], runs: NDArray[np.float64], mac
     """Return the compiler's settings for `(k, KERNEL_WIDTH)` kernels, by its analytical model."""
     k = len(kernels)
     chosen, planned, fits = np.empty((k, len(SLOTS))), np.empty(k), np.empty(k, bool)
-    _compile(kernels, machine.array(), machine.on_paper().array(), np.array(DEFAULT_FLAGS), chosen, planned, fits)
+    _compile(
+        kernels, machine.array(), machine.analytical_model().array(), np.array(DEFAULT_FLAGS), chosen, planned, fits
+    )
     return Settings(kernels, runs, chosen, planned, fits)
 
 
@@ -72,7 +88,7 @@ def compile_kernels(kernels: NDArray[np.float64], runs: NDArray[np.float64], mac
 def _compile(
     kernels: NDArray,
     machine: NDArray,
-    paper: NDArray,
+    analytical: NDArray,
     flags: NDArray,
     chosen: NDArray,
     planned: NDArray,
@@ -82,11 +98,11 @@ def _compile(
     for k in range(len(kernels)):
         chosen[k, 3:] = flags
         candidate_tiles(kernels[k], tiles)
-        choose_tile(paper, kernels[k], tiles, chosen[k, :3], chosen[k, 3:])
+        choose_tile(analytical, kernels[k], tiles, chosen[k, :3], chosen[k, 3:])
         if kernel_cycles(machine, kernels[k], chosen[k, :3], chosen[k, 3:]) == np.inf:
             shrink_tile(machine, kernels[k], chosen[k, :3], chosen[k, 3:])
         fits[k] = kernel_cycles(machine, kernels[k], chosen[k, :3], chosen[k, 3:]) < np.inf
-        planned[k] = kernel_cycles(paper, kernels[k], chosen[k, :3], chosen[k, 3:]) if fits[k] else 0.0
+        planned[k] = kernel_cycles(analytical, kernels[k], chosen[k, :3], chosen[k, 3:]) if fits[k] else 0.0
 
 
 @compiled()
@@ -156,9 +172,77 @@ def _tuned_cycles(
     machine: NDArray,
     setting: NDArray,
 ) -> float:
-    """Return the cycles of kernel k; `setting` is room for its settings."""
+    """Return the cycles of kernel k; `setting` is memory for its settings."""
     for slot in range(9):
         setting[slot] = chosen[k, slot]
     for column in range(starts[k], starts[k + 1]):
         setting[slots[column]] = values[column, config[column]]
     return kernel_cycles(machine, kernels[k], setting[:3], setting[3:])
+
+
+def number_of_choices(kernels: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return `(k, 9)`: the number of values of each slot of `(k, KERNEL_WIDTH)` kernels, in the order of `SLOTS`."""
+    counts = np.empty((len(kernels), len(SLOTS)), np.int64)
+    _count(kernels, counts)
+    return counts
+
+
+@compiled(runtime=False)
+def _count(kernels: NDArray, counts: NDArray) -> None:
+    for k in range(len(kernels)):
+        for slot in range(counts.shape[1]):
+            counts[k, slot] = value_count(kernels[k], slot)
+
+
+@compiled(runtime=False)
+def value_count(kernel: NDArray, slot: int) -> int:
+    """Return the number of values of a slot."""
+    if slot < 3:
+        return size_count(kernel, slot)
+    no_effect = ONLY_OF_PRODUCTS[slot - 3] and kernel[Kernel.GROUPS] == 0
+    return 1 if no_effect else FLAG_COUNTS[slot - 3]
+
+
+@compiled(runtime=False)
+def effect(numbers: NDArray, kernel: NDArray) -> int:
+    """Return a number that is equal for settings that do the same to a kernel, and 0 if they leave it as it is.
+
+    Args:
+      numbers: `(9,)` int8, as in `override`.
+      kernel: `(KERNEL_WIDTH,)`.
+    """
+    found = 0
+    for slot in range(len(numbers)):
+        found = 128 * found + (min(numbers[slot], value_count(kernel, slot) - 1) if numbers[slot] > 0 else 0)
+    return found
+
+
+@compiled(runtime=False)
+def override(numbers: NDArray, kernel: NDArray, tile: NDArray, flags: NDArray) -> None:
+    """Replace the compiler's choice by the settings of a kernel.
+
+    Args:
+      numbers: `(9,)` in the order of `SLOTS`; a larger number than the last value's means the last value.
+      kernel: `(KERNEL_WIDTH,)`.
+      tile: `(3,)` the compiler's, written.
+      flags: `(6,)` the compiler's, written.
+    """
+    for axis in range(3):
+        count = size_count(kernel, axis)
+        if numbers[axis] > 0 and count > 1:
+            largest = tile[axis] >= extent(kernel, axis)
+            chosen = count - 1 if largest else round(math.log2(tile[axis] / unit(kernel, axis)))
+            tile[axis] = nth_size(kernel, axis, _place(numbers[axis], chosen, count))
+    for flag in range(6):
+        if numbers[3 + flag] > 0 and not (ONLY_OF_PRODUCTS[flag] and kernel[Kernel.GROUPS] == 0):
+            chosen = 0
+            while FLAG_TABLE[flag, chosen] != flags[flag]:
+                chosen += 1
+            flags[flag] = FLAG_TABLE[flag, _place(numbers[3 + flag], chosen, FLAG_COUNTS[flag])]
+
+
+@compiled(runtime=False)
+def _place(number: int, chosen: int, count: int) -> int:
+    """Return the place among all values of the `number`-th value that is not the chosen one."""
+    number = min(number, count - 1)
+    return number - 1 if number - 1 < chosen else number

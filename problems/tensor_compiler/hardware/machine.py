@@ -67,7 +67,7 @@ class Machine:
         """Return the attributes in the order of `Rate`, for compiled code."""
         return _array(self)
 
-    def on_paper(self) -> Machine:
+    def analytical_model(self) -> Machine:
         """Return the machine of the data sheet, for which the compiler plans: peak rates, no second-order effects."""
         return replace(self, stream=1.0, stage=0.0, code=0.0, loss=0.0, chunk=0.0, spill=0.0, loop=0.0, sums=0.0)
 

@@ -1,28 +1,35 @@
 """The hardware model: how many cycles one kernel takes, for a tile and flags of code generation.
 
 A kernel walks over tiles: while one tile is computed, the next is fetched and the previous one is written. The
-compiler's own analytical model is the same walk on the machine of the data sheet (`Machine.on_paper`), without
-second-order effects. A kernel is a row with the columns of `Kernel`, a machine is `Machine.array()`.
+compiler's own analytical model (`Machine.analytical_model`) is the same walk at the peak rates of the data sheet,
+without second-order effects; by it the compiler chooses a tile among a few. A kernel is a row with the columns of
+`Kernel`, a machine is `Machine.array()`.
 """
 
 from __future__ import annotations
 
 import math
 
+import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite.compiled import compiled_for
 
-from .kernel_row import Flag, Kernel, LoopAxis, ProductAxis
+from .kernel_row import PLACES, Flag, Kernel, LoopAxis, ProductAxis
 from .machine import Rate
-from .tile_sizes import extent, matrix_blocks
 
 compiled = compiled_for(__file__)
+
 
 _PRIME = 200.0  # cycles to set up one more window
 
 REGISTERS = 32.0
 """Values that a kernel's body keeps in registers; further ones go through the scratchpad."""
+
+_DEEP = 32.0
+"""Taps lie side by side in the depth of the matrix unit if each is at least this deep; otherwise they take turns."""
+
+_SMALLEST, _GROWTH = 2.0**17, 2.0  # elements of the tiles of a loop that the compiler tries
 
 
 @compiled(runtime=False)
@@ -145,3 +152,158 @@ def _matrix_cycles(
     dense = 2 * pushed * blocks * side * side / machine[Rate.MATRIX]
     dense += machine[Rate.SUMS] * (kernel[Kernel.TAPS] - 1) * kernel[Kernel.SUMS] / 4 / machine[Rate.VECTOR]
     return dense
+
+
+@compiled(runtime=False)
+def extent(kernel: NDArray, axis: int) -> float:
+    """Return the size of an axis that a tile cuts, a `LoopAxis` or a `ProductAxis`.
+
+    Narrow groups of a product share the matrix unit, which works on whole blocks of 128 x 128.
+    """
+    if kernel[Kernel.GROUPS] == 0:
+        return kernel[Kernel.OUTER + axis]
+    if axis == ProductAxis.ROWS:
+        return max(1.0, kernel[Kernel.ROWS])
+    packed = min(kernel[Kernel.GROUPS], max(1.0, math.floor(128 / max(1.0, kernel[Kernel.COLUMNS]))))
+    return matrix_blocks(kernel, axis, packed, 128.0) * 128
+
+
+@compiled(runtime=False)
+def matrix_blocks(kernel: NDArray, axis: int, packed: float, side: float) -> float:
+    """Return how many blocks of the matrix unit the columns or the depth of a product take."""
+    size, taps = (
+        max(1.0, kernel[Kernel.ROWS + axis] * packed),
+        kernel[Kernel.TAPS] if axis == ProductAxis.DEPTH else 1.0,
+    )
+    if kernel[Kernel.GROUPS] > 1 or size < _DEEP:
+        return math.ceil(size / side) * taps
+    return math.ceil(size * taps / side)
+
+
+@compiled(runtime=False)
+def unit(kernel: NDArray, axis: int) -> float:
+    """Return the smallest piece that an axis is cut into."""
+    if kernel[Kernel.GROUPS] == 0:
+        return 128.0 if axis == LoopAxis.WIDTH else 8.0 if axis == LoopAxis.HEIGHT else 1.0
+    return 8.0 if axis == ProductAxis.ROWS else 128.0
+
+
+@compiled(runtime=False)
+def legal_size(kernel: NDArray, axis: int, limit: float) -> float:
+    """Return the largest tile size up to `limit`: the whole extent, or a power of two of units, at least one unit."""
+    whole, smallest = extent(kernel, axis), unit(kernel, axis)
+    if limit >= whole or whole <= smallest:
+        return whole
+    return smallest * 2.0 ** math.floor(math.log2(max(1.0, limit / smallest)))
+
+
+@compiled(runtime=False)
+def size_count(kernel: NDArray, axis: int) -> int:
+    """Return the number of sizes that an axis can be cut to: powers of two of units, and the whole extent."""
+    whole, smallest = extent(kernel, axis), unit(kernel, axis)
+    return 1 if whole <= smallest else math.ceil(math.log2(whole / smallest)) + 1
+
+
+@compiled(runtime=False)
+def nth_size(kernel: NDArray, axis: int, number: int) -> float:
+    """Return one of the sizes that an axis can be cut to, from small to large."""
+    return min(unit(kernel, axis) * 2.0**number, extent(kernel, axis))
+
+
+def legal_sizes(kernel: NDArray, axis: int) -> NDArray[np.float64]:
+    """Return the sizes that an axis can be cut to, ascending; the last is the whole extent."""
+    return np.array([nth_size(kernel, axis, number) for number in range(size_count(kernel, axis))])
+
+
+@compiled(runtime=False)
+def candidate_tiles(kernel: NDArray, tiles: NDArray) -> None:
+    """Write the `(4, 3)` tiles that the compiler chooses among, from small to large."""
+    for choice in range(4):
+        tile = tiles[choice]
+        if kernel[Kernel.GROUPS] > 0:
+            rows, columns = 1024.0 if choice % 2 == 0 else 4096.0, 256.0 if choice < 2 else 1024.0
+            tile[ProductAxis.ROWS] = legal_size(kernel, ProductAxis.ROWS, rows)
+            tile[ProductAxis.COLUMNS] = legal_size(kernel, ProductAxis.COLUMNS, columns)
+            tile[ProductAxis.DEPTH] = extent(kernel, ProductAxis.DEPTH)
+        else:
+            wanted = _SMALLEST * _GROWTH**choice
+            tile[LoopAxis.WIDTH] = legal_size(kernel, LoopAxis.WIDTH, wanted)
+            wanted /= tile[LoopAxis.WIDTH]
+            tile[LoopAxis.HEIGHT] = legal_size(kernel, LoopAxis.HEIGHT, wanted)
+            tile[LoopAxis.OUTER] = legal_size(kernel, LoopAxis.OUTER, wanted / tile[LoopAxis.HEIGHT])
+
+
+@compiled(runtime=False)
+def choose_tile(analytical: NDArray, kernel: NDArray, tiles: NDArray, tile: NDArray, flags: NDArray) -> None:
+    """Write the tile and the order that are best of a few by the analytical model; the other flags stay.
+
+    A tile that does not fit has to be shrunk.
+
+    Args:
+      analytical: the machine of the analytical model.
+      kernel: `(KERNEL_WIDTH,)`.
+      tiles: `(4, 3)` from `candidate_tiles`.
+      tile: `(3,)`, written.
+      flags: `(6,)`, its order written.
+    """
+    chosen = (
+        _for_product(analytical, kernel, tiles, flags) if kernel[Kernel.GROUPS] > 0 else _for_loop(analytical, kernel)
+    )
+    for axis in range(3):
+        tile[axis] = tiles[chosen, axis]
+
+
+@compiled(runtime=False)
+def _for_loop(analytical: NDArray, kernel: NDArray) -> int:
+    """Return the number of the largest tile whose windows surely fit, since each step waits for memory."""
+    elements = kernel[Kernel.OUTER] * kernel[Kernel.HEIGHT] * kernel[Kernel.WIDTH]
+    steps = 2 * (kernel[Kernel.READ] + kernel[Kernel.WRITTEN] + staged_bytes(kernel)) / analytical[Rate.SCRATCHPAD]
+    choice, size = 3, _SMALLEST * _GROWTH**3
+    while choice > 0 and size * steps > elements:
+        size /= _GROWTH
+        choice -= 1
+    return choice
+
+
+@compiled(runtime=False)
+def _for_product(analytical: NDArray, kernel: NDArray, tiles: NDArray, flags: NDArray) -> int:
+    """Return the number of the best tile and write its order: the operand that costs more to read again stays."""
+    best, chosen, order = math.inf, 0, 0.0
+    left, right = kernel[Kernel.READ_LEFT], kernel[Kernel.READ_RIGHT]
+    for choice in range(4):
+        down = kernel[Kernel.ROWS] / tiles[choice, ProductAxis.ROWS]
+        across = kernel[Kernel.COLUMNS] / tiles[choice, ProductAxis.COLUMNS]
+        flags[Flag.ORDER] = 1.0 if left * (across - 1) > right * (down - 1) else 0.0
+        cycles = kernel_cycles(analytical, kernel, tiles[choice], flags)
+        if cycles < best:
+            best, chosen, order = cycles, choice, flags[Flag.ORDER]
+    flags[Flag.ORDER] = order
+    return chosen
+
+
+@compiled(runtime=False)
+def shrink_tile(machine: NDArray, kernel: NDArray, tile: NDArray, flags: NDArray) -> float:
+    """Halve a tile that does not fit until it does, the last axis first, and return the cycles.
+
+    If the smallest tile does not fit either (a small result of large operands), nothing is pipelined.
+    """
+    for axis in (2, 1, 0):
+        while tile[axis] > unit(kernel, axis):
+            tile[axis] = legal_size(kernel, axis, tile[axis] / 2)
+            cycles = kernel_cycles(machine, kernel, tile, flags)
+            if cycles < math.inf:
+                return cycles
+    return _without_pipelining(machine, kernel)
+
+
+@compiled(runtime=False)
+def _without_pipelining(machine: NDArray, kernel: NDArray) -> float:
+    """Return the cycles of a kernel that moves everything, then computes everything."""
+    moved, work = kernel[Kernel.WRITTEN], 0.0
+    for place in range(PLACES):
+        moved += kernel[Kernel.READ + place]
+        work += kernel[Kernel.WORK + place]
+    rows, columns = kernel[Kernel.ROWS], kernel[Kernel.COLUMNS]
+    multiplied = 2 * kernel[Kernel.GROUPS] * rows * columns * kernel[Kernel.DEPTH] * kernel[Kernel.TAPS]
+    dense = multiplied / machine[Rate.MATRIX]
+    return machine[Rate.LAUNCH] + moved / machine[Rate.MEMORY] + work / machine[Rate.VECTOR] + dense

@@ -18,6 +18,9 @@ COMPUTATION_ATTRIBUTES = (
     "scatter",
 )
 
+FAULTS = (KeyError, IndexError, ValueError, TypeError, AttributeError)
+"""The exceptions raised when an operand, an attribute or a dimension is missing."""
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:
@@ -70,6 +73,13 @@ class Module:
     name: str
     computations: dict[str, Computation]
     entry: str
+
+
+class Malformed(Exception):
+    """Says which instruction is not well-formed, and why."""
+
+    def __init__(self, name: str, opcode: str, error: Exception) -> None:
+        super().__init__(f"instruction {name!r} ({opcode}) is not well-formed ({error!r})")
 
 
 def computation_names(value: str) -> list[str]:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from enum import IntEnum
+
+from .module import Module, Shape
 
 
 class Kind(IntEnum):
@@ -90,3 +94,27 @@ def is_type(dtype: str) -> bool:
 def kind_of(opcode: str) -> Kind:
     """Return the kind of an opcode; an unknown one is opaque."""
     return KINDS.get(opcode, Kind.OPAQUE)
+
+
+def unknown(module: Module) -> dict[str, str]:
+    """Return facts about the unknown operations and types of a module; empty if all are known."""
+    instructions = [i for computation in module.computations.values() for i in computation.instructions]
+    opcodes = Counter(i.opcode for i in instructions if i.opcode not in NAMED)
+    types = Counter(t for i in instructions for t in _types(i.shape) if not is_type(t))
+    facts = {}
+    if opcodes:
+        facts["operations of unknown kind"] = f"{_listed(opcodes)}; each is taken for a kernel of its own"
+    if types:
+        facts["results of unknown type"] = f"{_listed(types)}; taken to have 32 bits an element"
+    return facts
+
+
+def _types(shape: Shape) -> Iterator[str]:
+    if shape.dtype != "tuple":
+        yield shape.dtype
+    for part in shape.elements:
+        yield from _types(part)
+
+
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{count:,} {name}" for name, count in sorted(counts.items()))

@@ -1,4 +1,4 @@
-"""A laid-out program as the few packed arrays that the fusion pass reads, and what it costs to compute its nodes."""
+"""A program before and after the layout pass as the few packed arrays that compiled code reads."""
 
 from __future__ import annotations
 
@@ -8,11 +8,37 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bbo_suite.compiled import compiled_for
+from ..graph.graph import ProgramGraph
 
-from ..hlo.opcodes import Kind
 
-compiled = compiled_for(__file__)
+class GraphEdge(IntEnum):
+    """Columns of `GraphArrays.edge`."""
+
+    CONSUMER = 0
+    PLACE = 1  # at which the consumer takes the producer
+    READ = 2  # of `Read`
+
+
+class GraphArrays(NamedTuple):
+    """The arrays of a `ProgramGraph`.
+
+    Attributes:
+      edge: `(m, 3)` with the columns of `GraphEdge`.
+    """
+
+    kind: NDArray[np.int64]
+    signature: NDArray[np.int64]
+    renamed: NDArray[np.int64]
+    output: NDArray[np.bool_]
+    starts: NDArray[np.int64]
+    edge: NDArray[np.int64]
+
+
+def graph_arrays(graph: ProgramGraph) -> GraphArrays:
+    """Return the arrays of a graph."""
+    kind, signature, renamed = (array.astype(np.int64) for array in (graph.kind, graph.signature, graph.renamed))
+    edge = np.column_stack([graph.users, graph.operand, graph.read]).astype(np.int64)
+    return GraphArrays(kind, signature, renamed, graph.output, graph.user_starts, edge)
 
 
 class Place(IntEnum):
@@ -76,33 +102,3 @@ class FusionGraph(NamedTuple):
     starts: NDArray[np.int64]
     edge: NDArray[np.int64]
     flow: NDArray[np.float64]
-
-
-class Costs(NamedTuple):
-    """What it takes to compute a node once under a plan, with everything that is fused in front of it.
-
-    Attributes:
-      read: `(n,)` bytes from memory.
-      operations: `(n,)` vector operations.
-    """
-
-    read: NDArray[np.float64]
-    operations: NDArray[np.float64]
-
-
-@compiled(runtime=False)
-def effective_costs(config: NDArray, graph: FusionGraph, costs: Costs) -> None:
-    """Write what it takes to compute each node under a `(d,)` plan, with everything that is fused in front of it."""
-    read, operations = costs.read, costs.operations
-    for v in range(len(graph.kind)):
-        read[v], operations[v] = 0.0, graph.node[v, Node.WORK]
-    for v in range(len(graph.kind)):
-        if graph.kind[v] == Kind.FREE:
-            continue
-        for e in range(graph.starts[v], graph.starts[v + 1]):
-            c, column = graph.edge[e, Edge.CONSUMER], graph.edge[e, Edge.DECISION]
-            if graph.kind[v] not in (Kind.REDUCE, Kind.MATRIX) and column >= 0 and config[column] != 0:
-                read[c] += read[v] * min(graph.flow[e, Flow.REUSE], 1.0)
-                operations[c] += operations[v] * graph.flow[e, Flow.REUSE]
-            else:
-                read[c] += graph.flow[e, Flow.READ]

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..graph.graph import ProgramGraph
+from bbo_suite.compiled import compiled_for
+
+from ..graph.graph import ProgramGraph, Tables
 from ..hardware.machine import Machine
 from ..hlo.opcodes import Kind
-from .arrays import Edge, Flow, FusionGraph, Node, Place
-from .copies import number_nodes
-from .fill import Fixed, fill
-from .graph_arrays import graph_arrays
-from .in_place import Source, new_plan
-from .propagation import propagate
-from .variables import variables
+from .arrays import Edge, Flow, FusionGraph, GraphArrays, Node, Place, graph_arrays
+from .laid_out import Fixed, Plan, fill, number_nodes
+from .propagation import UNPINNED, Rates, spread
+from .variables import Variables, variables
+
+compiled = compiled_for(__file__)
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,45 @@ class LaidOutProgram:
         return self.graph.opcodes[v] if v >= 0 else "copy"
 
 
+class Source(NamedTuple):
+    """What the pass reads.
+
+    Attributes:
+      nodes: `(p,)` the operations whose layouts are decided.
+      variables, program, fixed, tables: of the program.
+    """
+
+    nodes: NDArray[np.int64]
+    variables: Variables
+    program: GraphArrays
+    fixed: Fixed
+    tables: Tables
+
+
+class Target(NamedTuple):
+    """What the pass writes, and the memory that it works on.
+
+    Attributes:
+      pins, chosen: `(k,)` given and chosen states of variables.
+      rates: of propagation.
+      state: `(n,)` of the nodes.
+      seen, owner: `(2, most)` for the layouts of a node.
+      filled: a number for each node.
+      plan: of the laid-out program.
+      arrays: the laid-out program; of its first axes only what is filled counts.
+    """
+
+    pins: NDArray[np.int64]
+    chosen: NDArray[np.int64]
+    rates: Rates
+    state: NDArray[np.int64]
+    seen: NDArray[np.int64]
+    owner: NDArray[np.int64]
+    filled: NDArray[np.int64]
+    plan: Plan
+    arrays: FusionGraph
+
+
 class LayoutPass:
     """The pass on one graph and machine.
 
@@ -51,6 +93,7 @@ class LayoutPass:
       nodes: `(p,)` the operations whose layouts a configuration decides, in order of its columns.
       options: `(p,)` the number of layouts of each.
       variables: those that propagation decides.
+      source: what compiled code needs of the pass to lay the program out in place.
       fused: `(f,)` the edges of the graph that the fusion pass decides in some layout: its first f columns.
       copied: `(c,)` the nodes that the fusion pass may fuse into their copies: its next c columns.
     """
@@ -61,9 +104,14 @@ class LayoutPass:
         counts = np.diff(tables.first)
         self.options = counts[graph.signature[self.nodes]]
         self.fused, self.copied = _fusible_edges(graph), _may_be_copied(graph)
-        self._program, self._fixed = graph_arrays(graph), _fixed(graph, self.fused, self.copied)
-        self.variables = variables(graph, self._program, machine)
-        self._plan = new_plan(graph)  # kept, because fresh memory costs more than writing to it
+        program = graph_arrays(graph)
+        self.variables = variables(graph, program, machine)
+        self.source = Source(self.nodes, self.variables, program, _fixed(graph, self.fused, self.copied), tables)
+
+    @cached_property
+    def _target(self) -> Target:
+        """Memory for the program in any layout, used again because fresh memory costs more than writing to it."""
+        return new_target(self.graph, self.source)
 
     def fusion_name(self, column: int) -> str:
         """Return the name of a decision of the fusion pass."""
@@ -75,38 +123,31 @@ class LayoutPass:
 
     def default(self) -> NDArray[np.int8]:
         """Return the `(p,)` configuration that the compiler chooses on its own."""
-        free = np.full(len(self.variables.firsts) - 1, -1)
-        return self._states(free)[self.nodes].astype(np.int8)
-
-    @property
-    def source(self) -> Source:
-        """What compiled code needs of the pass to lay the program out in place."""
-        return Source(self.nodes, self.variables, self._program, self._fixed, self.graph.tables)
+        self._lay_out(np.full(len(self.nodes), UNPINNED))
+        return self._target.state[self.nodes].astype(np.int8)
 
     def states(self, config: NDArray) -> NDArray[np.int64]:
         """Return the `(n,)` states that nodes are in under a `(p,)` configuration."""
-        pins = np.full(len(self.variables.firsts) - 1, -1)
-        pins[self.variables.of[self.nodes]] = config
-        return self._states(pins)
-
-    def _states(self, pins: NDArray[np.int64]) -> NDArray[np.int64]:
-        chosen = np.empty_like(pins)
-        propagate(pins, self.variables, self.graph.tables.layouts.max(), chosen)
-        return chosen[self.variables.of]
+        self._lay_out(config)
+        return self._target.state.copy()
 
     def apply(self, config: NDArray) -> LaidOutProgram:
         """Return the program laid out under a `(p,)` configuration."""
-        state, tables = self.states(config), self.graph.tables
-        plan = self._plan
-        seen, owner = np.full((2, tables.layouts.max()), -1)
-        n = number_nodes(state, self._program, tables, seen, owner, plan)
-        m = plan.starts[n]
-        kind, node, row = np.empty(n, np.int64), np.empty((n, len(Node))), np.empty(n, np.int64)
-        edge, flow = np.empty((m, len(Edge)), np.int64), np.empty((m, len(Flow)))
-        starts, output = plan.starts[: n + 1].copy(), plan.output[:n].copy()
-        arrays = FusionGraph(kind, output, node, row, tables.loops, tables.tiles, starts, edge, flow)
-        fill(state, self._program, self._fixed, tables, plan, np.empty(n, np.int64), arrays)
-        return LaidOutProgram(arrays, plan.origin[:n].copy(), self.graph)
+        n, arrays = self._lay_out(config), self._target.arrays
+        m = arrays.starts[n]
+        laid = arrays._replace(
+            kind=arrays.kind[:n].copy(),
+            output=arrays.output[:n].copy(),
+            node=arrays.node[:n].copy(),
+            row=arrays.row[:n].copy(),
+            starts=arrays.starts[: n + 1].copy(),
+            edge=arrays.edge[:m].copy(),
+            flow=arrays.flow[:m].copy(),
+        )
+        return LaidOutProgram(laid, self._target.plan.origin[:n].copy(), self.graph)
+
+    def _lay_out(self, config: NDArray) -> int:
+        return lay_out(np.require(config, np.int64, ["C", "W"]), self.source, self._target)
 
 
 def _fixed(graph: ProgramGraph, fused: NDArray, copied: NDArray) -> Fixed:
@@ -149,3 +190,61 @@ def _aligned(graph: ProgramGraph) -> NDArray[np.int64]:
     """Return `Place.ALIGNED` for edges whose element-wise consumer has as many elements, 0 for others."""
     same = graph.elements[graph.users] == graph.elements[graph.producers]
     return np.where((graph.kind[graph.users] == Kind.ELEMENTWISE) & same, Place.ALIGNED, 0)
+
+
+def new_target(graph: ProgramGraph, source: Source) -> Target:
+    """Return memory for the program in any layout; the system provides it only as it is used."""
+    n, k, tables, plan = len(graph), len(source.variables.firsts) - 1, graph.tables, new_plan(graph)
+    nodes, edges, most = len(plan.whole), len(plan.whole) + len(graph.users), int(tables.layouts.max())
+    kind, row, filled = (np.empty(nodes, np.int64) for _ in range(3))
+    node, flow = np.empty((nodes, len(Node))), np.empty((edges, len(Flow)))
+    edge = np.empty((edges, len(Edge)), np.int64)
+    rates = Rates(np.empty_like(source.variables.costs), np.empty(most, np.int64), np.empty(most), np.empty(most + 1))
+    pins, chosen, state = np.empty(k, np.int64), np.empty(k, np.int64), np.empty(n, np.int64)
+    arrays = FusionGraph(kind, plan.output, node, row, tables.loops, tables.tiles, plan.starts, edge, flow)
+    return Target(pins, chosen, rates, state, np.empty(most, np.int64), np.empty(most, np.int64), filled, plan, arrays)
+
+
+def new_plan(graph: ProgramGraph) -> Plan:
+    """Return memory for a plan with all possible copies: one for each edge and output."""
+    n, m = len(graph), len(graph.users)
+    most = 2 * n + m
+    numbers, taken, whole = np.empty(n, np.int64), np.empty(m, np.int64), np.empty(most)
+    origin, layout, source = (np.empty(most, np.int64) for _ in range(3))
+    return Plan(numbers, taken, whole, origin, layout, source, np.empty(most, bool), np.empty(most + 1, np.int64))
+
+
+@compiled()
+def lay_out(config: NDArray, source: Source, target: Target) -> int:
+    """Lay a program out and return the number of nodes that `target.arrays` then has.
+
+    Args:
+      config: `(p,)` the choices; `UNPINNED` leaves one to propagation.
+      source, target: what is read and written.
+    """
+    target.pins[:] = UNPINNED
+    for i in range(len(source.nodes)):
+        target.pins[source.variables.of[source.nodes[i]]] = config[i]
+    spread(target.pins, source.variables, target.rates, target.chosen)
+    for v in range(len(target.state)):
+        target.state[v] = target.chosen[source.variables.of[v]]
+    target.seen[:] = -1
+    n = number_nodes(target.state, source.program, source.tables, target.seen, target.owner, target.plan)
+    fill(n, target.state, source.program, source.fixed, source.tables, target.plan, target.filled, target.arrays)
+    return n
+
+
+@compiled(runtime=False)
+def first_nodes(n: int, arrays: FusionGraph) -> FusionGraph:
+    """Return the graph of the first n nodes."""
+    return FusionGraph(
+        arrays.kind[:n],
+        arrays.output,
+        arrays.node,
+        arrays.row,
+        arrays.loops,
+        arrays.tiles,
+        arrays.starts,
+        arrays.edge,
+        arrays.flow,
+    )

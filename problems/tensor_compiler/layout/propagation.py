@@ -15,9 +15,13 @@ from numpy.typing import NDArray
 
 from bbo_suite.compiled import compiled_for
 
-from .variables import Incoming, Shift, VariableEdge, VariableNode, Variables, copy_price
+from .variables import Incoming, Shift, VariableEdge, VariableNode, Variables, copy_cost
 
 compiled = compiled_for(__file__)
+
+
+UNPINNED = -1
+"""Stands for the state of a variable that propagation chooses."""
 
 
 class Rates(NamedTuple):
@@ -36,23 +40,16 @@ class Rates(NamedTuple):
     arriving: NDArray[np.float64]
 
 
-@compiled()
-def propagate(pins: NDArray, variables: Variables, most: int, chosen: NDArray) -> None:
+@compiled(runtime=False)
+def spread(pins: NDArray, variables: Variables, rates: Rates, chosen: NDArray) -> None:
     """Write the states of the variables.
 
     Args:
-      pins: `(k,)` the states that are given, -1 for others.
+      pins: `(k,)` the states that are given, `UNPINNED` for others.
       variables: of the program.
-      most: layouts that any array has.
+      rates: memory.
       chosen: `(k,)`, written.
     """
-    costs, asked = np.empty_like(variables.costs), np.empty(most, np.int64)
-    spread(pins, variables, Rates(costs, asked, np.empty(most), np.empty(most + 1)), chosen)
-
-
-@compiled(runtime=False)
-def spread(pins: NDArray, variables: Variables, rates: Rates, chosen: NDArray) -> None:
-    """Write the states of the variables as `propagate` does, without allocating memory."""
     costs, asked, k = rates.costs, rates.asked, len(pins)
     for at in range(len(costs)):
         costs[at] = variables.costs[at]
@@ -107,26 +104,26 @@ def _arrive(
 ) -> None:
     """Write the least cost of a node of variable x in each layout, and last in any layout."""
     layouts, same_minor = variables.node[q, VariableNode.LAYOUTS], variables.node[q, VariableNode.SAME_MINOR]
-    price, first, result = (
-        variables.node[q, VariableNode.PRICE],
+    move_cost, first, result = (
+        variables.node[q, VariableNode.MOVE_COST],
         variables.firsts[x],
         variables.node[q, VariableNode.RESULT],
     )
     for layout in range(layouts):
         cheapest[layout] = np.inf
-    anywhere = np.inf  # the price of a copy depends on the two arrays and on whether the minor dimension changes
+    anywhere = np.inf  # the cost of a copy depends on the two arrays and on whether the minor dimension changes
     for s in range(variables.firsts[x + 1] - first):
         layout, cost = variables.result[result + s], costs[first + s] / users
         cheapest[layout] = min(cheapest[layout], cost)
-        anywhere = min(anywhere, cost + variables.price[price + layout])
+        anywhere = min(anywhere, cost + variables.move_cost[move_cost + layout])
     arriving[layouts] = np.inf
     for minor in range(0, layouts, same_minor):
         alike = np.inf
         for layout in range(minor, minor + same_minor):
-            alike = min(alike, cheapest[layout] + variables.price[price + layout])
+            alike = min(alike, cheapest[layout] + variables.move_cost[move_cost + layout])
         copied = min(alike + variables.shift[q, Shift.RESTACK], anywhere + variables.shift[q, Shift.RELAYOUT])
         for wanted in range(minor, minor + same_minor):
-            arriving[wanted] = min(cheapest[wanted], copied + variables.price[price + wanted])
+            arriving[wanted] = min(cheapest[wanted], copied + variables.move_cost[move_cost + wanted])
             arriving[layouts] = min(arriving[layouts], arriving[wanted])
 
 
@@ -175,7 +172,7 @@ def _weigh_again(x: int, costs: NDArray, variables: Variables, chosen: NDArray) 
             layout = variables.result[variables.node[q, VariableNode.RESULT] + chosen[p]]
             at_wanted, stride = variables.edge[e, VariableEdge.WANTED], variables.edge[e, VariableEdge.STRIDE]
             for at in range(first, last):
-                costs[at] += copy_price(q, layout, variables.wanted[at_wanted], variables)
+                costs[at] += copy_cost(q, layout, variables.wanted[at_wanted], variables)
                 at_wanted += stride
 
 
@@ -194,7 +191,7 @@ def _choose_state(x: int, stamp: int, costs: NDArray, variables: Variables, aske
             if wanted >= 0 and asked[wanted] != stamp:
                 asked[wanted] = stamp
                 for s in range(last - first):
-                    costs[first + s] += copy_price(q, variables.result[result + s], wanted, variables)
+                    costs[first + s] += copy_cost(q, variables.result[result + s], wanted, variables)
     best = np.inf
     for s in range(last - first):
         if costs[first + s] < best * (1 - 1e-12):

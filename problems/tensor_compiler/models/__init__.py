@@ -11,19 +11,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import Any
+
+SHIPPED = Path(__file__).resolve().parents[1] / "programs"
+"""The folder of the programs that ship."""
 
 Program = tuple[Callable[..., Any], tuple[Any, ...]]  # a function and the abstract arguments it is lowered for
 
 
-def _build(module: str, **sizes: Any) -> Program:  # noqa: ANN401
-    """The program that the named module builds at these sizes."""
+def build_model(module: str, **sizes: Any) -> Program:  # noqa: ANN401
+    """Return the program that the named module builds at these sizes."""
     return import_module(f"{__name__}.{module}").build(**sizes)
 
 
 MODELS: dict[str, Callable[..., Program]] = {
-    "resnet50": partial(_build, "resnet"),
-    "transformer": partial(_build, "transformer"),
-    "mobilenet": partial(_build, "mobilenet"),
-    "rnn": partial(_build, "rnn"),
+    "resnet50": partial(build_model, "resnet"),
+    "transformer": partial(build_model, "transformer"),
+    "mobilenet": partial(build_model, "mobilenet"),
+    "rnn": partial(build_model, "rnn"),
 }

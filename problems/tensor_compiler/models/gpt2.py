@@ -14,17 +14,7 @@ import jax.numpy as jnp
 
 from . import Program
 from .layers import Tree, abstract, dense
-from .sequence import (
-    Adam,
-    abstract_as,
-    abstract_cache,
-    attended,
-    attention_scores,
-    clipped,
-    layer_norm,
-    masked,
-    stored,
-)
+from .sequence import Adam, abstract_as, abstract_cache, attended, attention_scores, clipped, layer_norm, masked, stored
 from .transformer import attention_inputs, dense_network, feed_forward, logits, next_token_loss, states
 
 ADAM = Adam(rate=6e-4, second_decay=0.95, decay=0.1)

@@ -14,12 +14,11 @@ import jax
 import typer
 from jax._src.lib import xla_client
 
-from . import MODELS, Program, catalogue
-from .layered import LAYERED
+from . import MODELS, SHIPPED, Program
+from .catalogue import LAYERED, PROGRAMS
 
-PROGRAMS = Path(__file__).resolve().parents[1] / "programs"
 VERSIONS = "VERSIONS"
-_KNOWN = catalogue.PROGRAMS | LAYERED
+_KNOWN = PROGRAMS | LAYERED
 
 
 def hlo_text(program: Program) -> str:
@@ -47,7 +46,7 @@ def write_program(folder: Path, name: str) -> Path:
 
 def main(
     names: Annotated[list[str] | None, typer.Argument(help="Programs to lower (default: all that ship).")] = None,
-    out: Annotated[Path, typer.Option(help="Folder to write the programs to.")] = PROGRAMS,
+    out: Annotated[Path, typer.Option(help="Folder to write the programs to.")] = SHIPPED,
 ) -> None:
     """Write NAME.hlo.gz for every named program."""
     if unknown := sorted(set(names or ()) - set(_KNOWN)):

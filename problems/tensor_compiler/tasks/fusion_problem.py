@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +12,7 @@ from numpy.typing import NDArray
 from bbo_suite import Evaluations, Space, Structure, UserError
 from bbo_suite.core.program import Program
 
-from .program_problem import ProgramProblem
-
-if TYPE_CHECKING:
-    from .on_paper import OnPaper
+from .program_problem import CandidateKernels, ProgramProblem, candidate_kernels, program_picture
 
 
 class FusionProblem(ProgramProblem):
@@ -49,19 +45,17 @@ class FusionProblem(ProgramProblem):
         """Return the run times in seconds of the program under `(n, d)` fusion decisions."""
         return Evaluations.of(self._fusion.seconds(configs))
 
-    def _on_paper(self) -> Callable[[NDArray], OnPaper]:
+    def _analytical_compiler(self) -> Callable[[NDArray], CandidateKernels]:
         from ..fusion.fusion_pass import Fusion
-        from .on_paper import on_paper
 
-        fusion = Fusion(self._laid, self._machine.on_paper())
-        return lambda config: on_paper(self._laid, fusion, config)
+        fusion = Fusion(self._laid, self._machine.analytical_model())
+        return lambda config: candidate_kernels(self._laid, fusion, config)
 
     def picture(self, config: NDArray) -> Program:
         """Return the kernels that a `(d,)` row makes."""
-        from .picture import picture
 
         self._fusion.seconds(config[None])
-        return picture(self._laid, self._fusion, self._machine, {})
+        return program_picture(self._laid, self._fusion, self._machine, {})
 
     def evaluate_parts(self, configs: NDArray) -> Evaluations:
         """Return the run times with the seconds of each kernel."""
@@ -70,12 +64,12 @@ class FusionProblem(ProgramProblem):
 
     def structure(self) -> Structure:
         """Return which decisions interact, the features of each, and the graph whose edges they decide."""
-        from ..fusion.decomposition import FusionDecomposition
         from ..fusion.fusion_pass import Fusion
-        from ..fusion.structure import declare
+        from ..structure.declare import declare_fusion
+        from ..structure.fusion import FusionDecomposition
 
         parts = FusionDecomposition(Fusion(self._laid, self._machine))  # with a memory of its own
-        return replace(declare(self._fusion.arrays, len(self.space)), parts=parts)
+        return replace(declare_fusion(self._fusion.arrays, len(self.space)), parts=parts)
 
     def facts(self) -> dict[str, str]:
         """Return the size of the program and of its default."""

@@ -14,11 +14,10 @@ from bbo_suite import Evaluations, Space, Status, Structure
 from bbo_suite.core.program import Change, Program
 from bbo_suite.parts.parts import concatenated
 
-from .program_problem import ProgramProblem
+from .program_problem import CandidateKernels, ProgramProblem, candidate_kernels, program_picture
 
 if TYPE_CHECKING:
-    from ..joint.passes import LayoutResult
-    from .on_paper import OnPaper
+    from ..passes import LayoutResult
 
 
 class JointProblem(ProgramProblem):
@@ -32,7 +31,7 @@ class JointProblem(ProgramProblem):
     """
 
     def _prepare(self, path: Path) -> None:
-        from ..joint.passes import Passes
+        from ..passes import Passes
 
         self._passes = Passes(self._graph, self._machine)
         self.space = Space(self._passes.flat.sizes, names=self._passes.flat.name, values=self._passes.flat.values)
@@ -61,17 +60,16 @@ class JointProblem(ProgramProblem):
             batches.append(graph.fusion.last_parts(passes.flat.settings(graph.laid, config[None])[0]))
         return replace(result, parts=concatenated(batches))
 
-    def _on_paper(self) -> Callable[[NDArray], OnPaper]:
+    def _analytical_compiler(self) -> Callable[[NDArray], CandidateKernels]:
         from ..fusion.fusion_pass import Fusion
         from ..fusion.state import StateBuffer
-        from ..joint.passes import tuned_settings
-        from .on_paper import on_paper
+        from ..passes import tuned_settings
 
-        passes, machine, buffer = self._passes, self._machine.on_paper(), StateBuffer()
+        passes, machine, buffer = self._passes, self._machine.analytical_model(), StateBuffer()
 
-        def compiled(config: NDArray) -> OnPaper:
+        def compiled(config: NDArray) -> CandidateKernels:
             graph = passes.apply("layout", self._graph, config)
-            found = on_paper(graph.laid, Fusion(graph.laid, machine, buffer), config[graph.decisions.columns])
+            found = candidate_kernels(graph.laid, Fusion(graph.laid, machine, buffer), config[graph.decisions.columns])
             numbers = passes.flat.settings(graph.laid, config[None])[0][found.result]
             return found._replace(values=tuned_settings(found.rows, found.runs, numbers, self._machine))
 
@@ -93,7 +91,6 @@ class JointProblem(ProgramProblem):
 
     def picture(self, config: NDArray) -> Program:
         """Return the kernels that a `(d,)` row makes, with its layouts, and the tile and flags of each kernel."""
-        from .picture import picture
 
         passes, flat = self._passes, self._passes.flat
         graph = passes.apply("layout", self._graph, config)
@@ -105,16 +102,16 @@ class JointProblem(ProgramProblem):
             node, name = flat.setting(i)
             chosen.setdefault(node, {})[name] = f"{value:g}"
         passes.seconds(graph, config[None])
-        return picture(graph.laid, graph.fusion, self._machine, chosen)
+        return program_picture(graph.laid, graph.fusion, self._machine, chosen)
 
     def structure(self) -> Structure:
         """Return which decisions interact, the features of each, the graph, and the passes."""
-        from ..joint.structure import declare
-        from ..parts.joint_decomposition import JointDecomposition
+        from ..structure.declare import declare_joint
+        from ..structure.joint import JointDecomposition
 
         passes = self._passes
         parts = JointDecomposition(passes.layout, passes.flat, self._machine)
-        return replace(declare(passes, passes.apply("layout", self._graph, self.default_row())), parts=parts)
+        return replace(declare_joint(passes, passes.apply("layout", self._graph, self.default_row())), parts=parts)
 
     def facts(self) -> dict[str, str]:
         """Return how many decisions each pass takes."""

@@ -14,12 +14,11 @@ from bbo_suite import Evaluations, Space, Structure, UserError
 from bbo_suite.core.program import Program
 from bbo_suite.parts.parts import concatenated
 
-from .program_problem import ProgramProblem
+from .program_problem import CandidateKernels, ProgramProblem, candidate_kernels, program_picture
 
 if TYPE_CHECKING:
     from ..fusion.fusion_pass import Fusion
     from ..layout.layout_pass import LaidOutProgram
-    from .on_paper import OnPaper
 
 
 class LayoutProblem(ProgramProblem):
@@ -66,40 +65,38 @@ class LayoutProblem(ProgramProblem):
         seconds, batches = [], []
         for config in configs:
             fusion, _ = self._fused(self._pass.apply(config))
-            told, parts = fusion.seconds_of_parts(fusion.state.config[None].copy())
-            seconds.append(told[0])
+            total, parts = fusion.seconds_of_parts(fusion.state.config[None].copy())
+            seconds.append(total[0])
             batches.append(parts)
         return replace(Evaluations.of(np.array(seconds)), parts=concatenated(batches))
 
-    def _on_paper(self) -> Callable[[NDArray], OnPaper]:
+    def _analytical_compiler(self) -> Callable[[NDArray], CandidateKernels]:
         from ..fusion.fusion_pass import Fusion
         from ..fusion.state import StateBuffer
-        from .on_paper import on_paper
 
-        machine, buffer = self._machine.on_paper(), StateBuffer()
+        machine, buffer = self._machine.analytical_model(), StateBuffer()
 
-        def compiled(config: NDArray) -> OnPaper:
+        def compiled(config: NDArray) -> CandidateKernels:
             laid = self._pass.apply(config)
             fusion = Fusion(laid, machine, buffer)
-            return on_paper(laid, fusion, fusion.default())
+            return candidate_kernels(laid, fusion, fusion.default())
 
         return compiled
 
     def picture(self, config: NDArray) -> Program:
         """Return the kernels of the default fusion under a `(d,)` row, with the layouts that the row decides."""
-        from .picture import picture
 
         laid = self._pass.apply(config)
         layouts = [{f"layout of {self._name(i)}": self._values(i)[choice]} for i, choice in enumerate(config.tolist())]
         chosen = dict(zip(self._pass.nodes.tolist(), layouts, strict=True))
-        return picture(laid, self._fused(laid)[0], self._machine, chosen)
+        return program_picture(laid, self._fused(laid)[0], self._machine, chosen)
 
     def structure(self) -> Structure:
         """Return which choices interact, the features of each, and the program in its default layouts."""
-        from ..layout.structure import declare
-        from ..parts.layout_decomposition import LayoutDecomposition
+        from ..structure.declare import declare_layout
+        from ..structure.layout import LayoutDecomposition
 
-        return replace(declare(self._pass), parts=LayoutDecomposition(self._pass, self._machine))
+        return replace(declare_layout(self._pass), parts=LayoutDecomposition(self._pass, self._machine))
 
     def facts(self) -> dict[str, str]:
         """Return the size of the program and of its default."""

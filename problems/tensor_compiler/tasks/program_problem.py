@@ -1,25 +1,32 @@
-"""The base of all tasks on programs: names, machine, and loading."""
+"""The base of all tasks on programs: names, machine, loading, and the kernels of a candidate."""
 
 from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
+import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Problem
 from bbo_suite.core.problem import ESTIMATE, NO_CHANGE
+from bbo_suite.core.program import Kernel, Program
 from bbo_suite.core.task import Screen
 
-from ..hardware.machine import COST_MODEL, MACHINES, Machine, split
+from ..hardware.machine import COST_MODEL, MACHINES, Machine, Rate, split
 from .programs import names, program
 
 if TYPE_CHECKING:
+    from ..fusion.fusion_pass import Fusion
     from ..graph.graph import ProgramGraph
-    from .on_paper import OnPaper
+    from ..layout.layout_pass import LaidOutProgram
+
+Settings = Mapping[int, Mapping[str, str]]
+"""What is chosen for nodes of the first graph, by name."""
 
 
 class ProgramProblem(Problem):
@@ -39,7 +46,7 @@ class ProgramProblem(Problem):
         """
         from ..graph.build import build  # it imports numba, which is slow: only when a program is loaded
         from ..hlo import reader as hlo
-        from ..hlo.unknown import unknown
+        from ..hlo.opcodes import unknown
 
         name, self._machine_name = split(str(instance))
         name = self._without_kernel(name)
@@ -80,14 +87,14 @@ class ProgramProblem(Problem):
         from ...learned.screen import LearnedScreen, read_model
 
         read = read_model(model, self._catalogued, self._machine_name)
-        return LearnedScreen(read, self._machine, KernelReader(self._graph), self._on_paper())
+        return LearnedScreen(read, self._machine, KernelReader(self._graph), self._analytical_compiler())
 
     def _estimate(self) -> Screen:
         return super().screen(ESTIMATE)
 
     @abstractmethod
-    def _on_paper(self) -> Callable[[NDArray], OnPaper]:
-        """Return a function that compiles a `(d,)` candidate for the machine on paper."""
+    def _analytical_compiler(self) -> Callable[[NDArray], CandidateKernels]:
+        """Return a function that compiles a `(d,)` candidate for the machine of the analytical model."""
 
     def paste(self, config: NDArray) -> str:
         """Return a line `decision = label` for each difference from the compiler's choice, by operation."""
@@ -123,3 +130,58 @@ def place(name: str) -> tuple[str, str]:
         if found:
             return start, f"{what}{rest}"
     return operation, "layout"
+
+
+class CandidateKernels(NamedTuple):
+    """The k kernels of a candidate.
+
+    Attributes:
+      laid: the program.
+      fusion: the fusion pass, for the machine of the analytical model; it has seen the candidate last.
+      rows: `(k, KERNEL_WIDTH)` with the columns of `Kernel`.
+      result, runs: `(k,)` the node that each kernel computes, and how often it runs.
+      values: `(k, 9)` settings, in the order of `SLOTS`; None for the compiler's own.
+    """
+
+    laid: LaidOutProgram
+    fusion: Fusion
+    rows: NDArray[np.float64]
+    result: NDArray[np.int64]
+    runs: NDArray[np.float64]
+    values: NDArray[np.float64] | None = None
+
+
+def candidate_kernels(laid: LaidOutProgram, fusion: Fusion, config: NDArray) -> CandidateKernels:
+    """Return the kernels that `(d,)` fusion decisions make, with the compiler's own settings."""
+    kernels = fusion.kernels(config)
+    return CandidateKernels(laid, fusion, kernels.rows, kernels.result, kernels.runs)
+
+
+def program_picture(laid: LaidOutProgram, fusion: Fusion, machine: Machine, settings: Settings) -> Program:
+    """Return the program that a fusion pass has evaluated last.
+
+    Args:
+      laid: the program that the pass has fused.
+      fusion: the pass.
+      machine: what it runs on.
+      settings: what is chosen for nodes; a kernel has those of all nodes that it computes.
+    """
+    fused, hertz = fusion.last_program(), float(machine.array()[Rate.HERTZ])
+    names, kernels = _names(laid), []
+    for i, (result, cycles) in enumerate(zip(fused.result.tolist(), fused.cycles.tolist(), strict=True)):
+        nodes = fused.members[fused.starts[i] : fused.starts[i + 1]].tolist()
+        chosen = {name: text for v in nodes for name, text in settings.get(int(laid.origin[v]), {}).items()}
+        members = tuple(names[v] for v in nodes)
+        kernels.append(Kernel(names[result], cycles / hertz, members, chosen))
+    return Program(tuple(kernels), fused.edges)
+
+
+def _names(laid: LaidOutProgram) -> list[str]:
+    """Return a different name for each node, with the opcode where the name does not begin with it."""
+    names: dict[str, None] = {}
+    for node in range(len(laid.origin)):
+        name, opcode = laid.name(node), laid.opcode(node)
+        shown = name if name.startswith(opcode) else f"{name} ({opcode})"
+        copies = (shown if number == 1 else f"{name}~{number} ({opcode})" for number in count(1))
+        names[next(copy for copy in copies if copy not in names)] = None
+    return list(names)

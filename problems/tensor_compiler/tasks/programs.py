@@ -14,11 +14,10 @@ from bbo_suite.files.cache import cache_folder
 from bbo_suite.files.writing import replacing
 from bbo_suite.supervised.temporary import TemporaryFolder
 
-from ..models.catalogue import PROGRAMS
-from ..models.layered import LAYERED
+from ..models import SHIPPED
+from ..models.catalogue import LAYERED, PROGRAMS
 
 _COMPILER = __package__.rpartition(".")[0]
-SHIPPED = Path(__file__).parents[1] / "programs"
 
 
 def names() -> tuple[str, ...]:
@@ -37,16 +36,16 @@ def program(name: str) -> Path:
         raise UserError(f"there is no program {name!r}.{did_you_mean(name, known)}")
     if (shipped := SHIPPED / f"{name}.hlo.gz").exists():
         return shipped
-    if (kept := cache_folder(f"programs-jax-{version('jax')}") / f"{name}.hlo.gz").exists():
-        return kept
+    if (cached := cache_folder(f"programs-jax-{version('jax')}") / f"{name}.hlo.gz").exists():
+        return cached
     try:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        _lower(name, kept)
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        _lower(name, cached)
     except OSError as error:
         raise UserError(
-            f"cannot store the program {name} in {kept.parent}: {error.strerror}; set XDG_CACHE_HOME"
+            f"cannot store the program {name} in {cached.parent}: {error.strerror}; set XDG_CACHE_HOME"
         ) from None
-    return kept
+    return cached
 
 
 def _lower(name: str, target: Path) -> None:

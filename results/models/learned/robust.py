@@ -110,7 +110,7 @@ def screened(problem, networks: list[Network]) -> Callable[[str], Screen]:  # no
             CostModel("v5e", (), "mean", network, network, np.zeros(2)),
             problem._machine,
             KernelReader(problem._graph),
-            problem._on_paper(),
+            problem._analytical_compiler(),
         )
         for network in networks
     ]

@@ -16,7 +16,7 @@ from study import HERE, picks, row, shipped, tasks
 from bbo_problems.tensor_compiler.tasks.kernel_families import SettingsFamily
 from bbo_strategies.one_shot import OneShot
 from bbo_suite.core.evaluation import default_value
-from bbo_suite.files.pinned import PinnedFile
+from bbo_suite.core.versions import PinnedFile
 from bbo_suite.tuning.pretraining import Lesson
 
 TASKS, EVALUATIONS, STEPS, SEEDS = 200, 20_000, 600, 5

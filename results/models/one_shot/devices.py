@@ -19,7 +19,7 @@ from study import COUNTS, HEADROOM, UNSEEN
 import bbo_suite
 from bbo_strategies.one_shot import OneShot
 from bbo_suite import Enumeration, Problem, Task, UserError
-from bbo_suite.files.pinned import PinnedFile
+from bbo_suite.core.versions import PinnedFile
 from bbo_suite.tuning.pretraining import Lesson
 
 HERE = Path(__file__).parent

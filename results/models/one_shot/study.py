@@ -21,8 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bbo_problems.tensor_compiler.hardware.machine import DEFAULT_MACHINE, MACHINES
-from bbo_problems.tensor_compiler.tasks.kernel_corpus import CORPUS, kernels
-from bbo_problems.tensor_compiler.tasks.kernel_families import OneKernel
+from bbo_problems.tensor_compiler.tasks.kernel_families import CORPUS, OneKernel, kernels
 from bbo_problems.tensor_compiler.tasks.kernel_problem import SettingsProblem
 from bbo_strategies.one_shot import OneShot
 from bbo_suite import Enumeration, Strategy
@@ -76,7 +75,7 @@ def tasks() -> dict[str, list[Held]]:
         problem = OneKernel(kernel, SettingsProblem.slots)
         if not problem.fits or not 1 < problem.space.cardinality <= LARGEST or len(drawn["headroom"]) == TASKS:
             continue
-        held = known(problem, OneKernel(kernel, SettingsProblem.slots, MACHINES[DEFAULT_MACHINE].on_paper()))
+        held = known(problem, OneKernel(kernel, SettingsProblem.slots, MACHINES[DEFAULT_MACHINE].analytical_model()))
         name = "all" if len(drawn["all"]) < TASKS else "headroom"
         if name == "all" or held.default >= HEADROOM * held.best:
             drawn[name].append(held)

@@ -15,7 +15,7 @@ from bbo_strategies.graybox.parts_file import VERSION, load, save
 from bbo_strategies.graybox.pretraining import PartsOfOthers
 from bbo_suite import Evaluations, Task, UserError
 from bbo_suite.core.options import identifying
-from bbo_suite.files.pinned import PinnedFile
+from bbo_suite.core.versions import PinnedFile
 from bbo_suite.tuning.pretraining import Lesson
 
 from .test_search import Kernels

@@ -12,7 +12,7 @@ from bbo_strategies.one_shot import OneShot
 from bbo_strategies.one_shot.samples import FAILED, labels
 from bbo_strategies.one_shot.search import ranked
 from bbo_suite import Enumeration, Space, UserError
-from bbo_suite.files.pinned import PinnedFile
+from bbo_suite.core.versions import PinnedFile
 
 
 def started(task, budget, **options):

@@ -17,7 +17,7 @@ from bbo_strategies.rl.serialization import load, save
 from bbo_strategies.rl.strategy import ReinforcementOptions
 from bbo_suite import Graph, Space, Structure, Task, UserError
 from bbo_suite.core import options
-from bbo_suite.files.pinned import PinnedFile, content
+from bbo_suite.core.versions import PinnedFile, content
 
 NAMES = Names(tuple("abcde"), ("x", "y", "z"))
 

@@ -10,7 +10,7 @@ import pytest
 
 from bbo_strategies.rl import ReinforcementLearning, ReinforcementOptions
 from bbo_suite import Graph, Space, Structure, Task, UserError
-from bbo_suite.files.pinned import PinnedFile
+from bbo_suite.core.versions import PinnedFile
 from bbo_suite.testing import play
 from bbo_suite.tuning.pretraining import Lesson
 

@@ -11,19 +11,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bbo_suite
+from bbo_problems.tensor_compiler.fusion.fusion_pass import Fusion
+from bbo_problems.tensor_compiler.graph.build import read_graph
 from bbo_problems.tensor_compiler.hardware.kernel_settings import FLAG_SLOTS, SLOTS, TILE_SLOTS, compile_kernels
 from bbo_problems.tensor_compiler.hardware.machine import MACHINES
-from bbo_problems.tensor_compiler.tasks.fusion_problem import FusionProblem
+from bbo_problems.tensor_compiler.layout.layout_pass import LayoutPass
+from bbo_problems.tensor_compiler.tasks.programs import program
 
 
 @cache
 def rnn() -> SimpleNamespace:
     """Return the fusion of a program with its kernels, loaded by the first test and not while tests are collected."""
-    problem = FusionProblem("rnn")
-    fusion, default = problem._fusion, problem.default
+    layout = LayoutPass(read_graph(program("rnn")), MACHINES["v5e"])
+    laid = layout.apply(layout.default())
+    fusion = Fusion(laid, MACHINES["v5e"])
+    default = fusion.default()
     kernels = fusion.kernels(default)
     return SimpleNamespace(
-        problem=problem,
+        laid=laid,
         fusion=fusion,
         default=default,
         nodes=len(fusion.arrays.kind),
@@ -53,14 +58,14 @@ def test_costs_are_those_of_the_task_that_tunes_kernels_alone(family: str, seed:
     rng = np.random.default_rng(seed)
     row = np.where(rng.random(len(alone.space)) < 0.03, alone.space.sample(1, rng)[0], alone.default)
     rows = np.zeros((rnn().nodes, len(SLOTS)), np.int8)
-    rows[np.ix_(alone._results, slots)] = number(row, alone.default).reshape(len(alone._results), -1)
+    rows[np.ix_(alone.results, slots)] = number(row, alone.default).reshape(len(alone.results), -1)
     seconds, overflowing = cost(rows)
     found = alone.evaluate(row[None])
     untuned = rnn().plain - alone.evaluate(alone.default[None]).values[0]  # kernels that no tile fits
     assert seconds == pytest.approx(found.values[0] + untuned, rel=1e-12)
     assert (overflowing >= 0) == bool(found.status[0])
     if overflowing >= 0:
-        assert rnn().problem._laid.name(overflowing) in found.reasons[0]
+        assert rnn().laid.name(overflowing) in found.reasons[0]
 
 
 def test_without_settings_the_cost_is_that_of_the_compilers_choice() -> None:

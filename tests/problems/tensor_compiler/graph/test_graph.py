@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-from pathlib import Path
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,11 +15,8 @@ from bbo_problems.tensor_compiler.hardware.machine import MACHINES
 from bbo_problems.tensor_compiler.hlo import reader as hlo
 from bbo_problems.tensor_compiler.hlo.opcodes import KINDS, VECTOR_OPERATIONS, Kind
 from bbo_problems.tensor_compiler.layout.layout_pass import LayoutPass
-from bbo_problems.tensor_compiler.tasks.fusion_problem import FusionProblem
 from bbo_problems.tensor_compiler.tasks.programs import program
 from bbo_suite import UserError
-
-DATA = Path(__file__).parents[5] / "shared" / "data" / "hlo"
 
 
 def text_of(function, *arguments) -> str:
@@ -229,13 +223,6 @@ def test_an_inconsistent_program_gives_one_sentence(text: str, words: str) -> No
         build(hlo.parse(text), "test")
 
 
-def test_a_program_with_nothing_to_fuse_gives_one_sentence(tmp_path: Path) -> None:
-    file = tmp_path / "one.hlo.gz"
-    file.write_bytes(gzip.compress(text_of(jnp.dot, ones(64, 32), ones(32, 48)).encode()))
-    with pytest.raises(UserError, match="nothing to tune"):
-        FusionProblem.from_file(str(file))
-
-
 def doubling_calls(first: str) -> str:
     """Return a program whose computations call one another twice, forty deep."""
     calls = [f"HloModule bomb\nc0 {{\n  p = f32[8] parameter(0)\n  ROOT r = f32[8] {first}(p)\n}}"]
@@ -286,17 +273,3 @@ def test_tuples_and_calls_that_are_deep_and_small_are_read() -> None:
     tuples = "".join(f"  t{i} = (f32[]) tuple(t{i - 1})\n" for i in range(1, 3000))
     text = f"HloModule m\nENTRY e {{\n  t0 = f32[8] parameter(0)\n{tuples}  ROOT r = f32[8] custom-call(t2999)\n}}"
     assert build(hlo.parse(text), "test").opcodes == ["parameter", "custom-call"]
-
-
-@pytest.mark.skipif(not DATA.exists(), reason="the shared programs are not here")
-@pytest.mark.parametrize("path", sorted(DATA.glob("*.hlo.gz")), ids=lambda path: path.name.split(".")[0])
-def test_real_programs_load_and_tune(path: Path) -> None:
-    problem = FusionProblem.from_file(str(path))
-    default = problem.evaluate(problem.default[None]).values[0]
-    trials = np.repeat(problem.default[None], 400, axis=0)
-    flips = np.random.default_rng(0).choice(len(problem.space), 400, replace=False)
-    trials[np.arange(400), flips] ^= 1
-    values = problem.evaluate(trials).values
-    assert np.isfinite(values).all()
-    assert (values != default).any()
-    assert problem.evaluate(problem.space.sample(20, np.random.default_rng(0))).values.min() > default

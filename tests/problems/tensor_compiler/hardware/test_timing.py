@@ -7,16 +7,17 @@ import itertools
 import numpy as np
 import pytest
 
-import bbo_suite
+from bbo_problems.tensor_compiler.fusion.fusion_pass import Fusion
+from bbo_problems.tensor_compiler.graph.build import read_graph
 from bbo_problems.tensor_compiler.hardware.kernel_row import DEFAULT_FLAGS, KERNEL_WIDTH, Flag, Kernel
 from bbo_problems.tensor_compiler.hardware.kernel_settings import compile_kernels
 from bbo_problems.tensor_compiler.hardware.machine import MACHINES
-from bbo_problems.tensor_compiler.hardware.tile_choice import shrink_tile
-from bbo_problems.tensor_compiler.hardware.tile_sizes import legal_sizes
-from bbo_problems.tensor_compiler.hardware.timing import kernel_cycles
+from bbo_problems.tensor_compiler.hardware.timing import kernel_cycles, legal_sizes, shrink_tile
+from bbo_problems.tensor_compiler.layout.layout_pass import LayoutPass
+from bbo_problems.tensor_compiler.tasks.programs import program
 
 MACHINE = MACHINES["v5e"]
-HARDWARE, PAPER = MACHINE.array(), MACHINE.on_paper().array()
+HARDWARE, ANALYTICAL = MACHINE.array(), MACHINE.analytical_model().array()
 FLAGS = np.array(DEFAULT_FLAGS)
 
 
@@ -61,12 +62,12 @@ def test_a_large_matrix_product_takes_its_operations_over_the_peak() -> None:
 
 
 @pytest.mark.parametrize("kernel", [loop(8, 512, 1024, 3), product(4096, 1024, 2048)], ids=["loop", "product"])
-def test_no_tile_beats_the_roofline_and_the_machine_on_paper_is_never_slower(kernel: np.ndarray) -> None:
+def test_no_tile_beats_the_roofline_and_the_analytical_model_is_never_slower(kernel: np.ndarray) -> None:
     moved = kernel[Kernel.READ : Kernel.WORK].sum() + kernel[Kernel.WRITTEN]
     dense = 2 * kernel[Kernel.GROUPS : Kernel.SUMS].prod()
     for tile in tiles(kernel):
-        real, paper = (kernel_cycles(m, kernel, tile, FLAGS) for m in (HARDWARE, PAPER))
-        assert paper <= real
+        real, analytical = (kernel_cycles(m, kernel, tile, FLAGS) for m in (HARDWARE, ANALYTICAL))
+        assert analytical <= real
         assert real >= max(moved / MACHINE.memory, dense / MACHINE.matrix)
 
 
@@ -87,17 +88,18 @@ def test_overlap_needs_two_buffers() -> None:
 
 @pytest.mark.parametrize("instance", ["resnet50", "transformer"])
 def test_the_default_tile_is_legal_and_near_the_best_that_the_analytical_model_knows(instance: str) -> None:
-    problem = bbo_suite.problem(f"fusion/{instance}")
-    found = problem._fusion.kernels(problem.default)
-    settings = compile_kernels(found.rows, problem._graph.weight[found.result], MACHINE)
+    layout = LayoutPass(read_graph(program(instance)), MACHINE)
+    fusion = Fusion(layout.apply(layout.default()), MACHINE)
+    found = fusion.kernels(fusion.default())
+    settings = compile_kernels(found.rows, found.runs, MACHINE)
     chosen = best = 0.0
     for kernel, runs, chose in zip(settings.kernels, settings.runs, settings.chosen, strict=True):
         assert all(chose[axis] in legal_sizes(kernel, axis) for axis in range(3))
         flags = chose[3:].copy()
-        chosen += runs * kernel_cycles(PAPER, kernel, chose[:3], flags)
+        chosen += runs * kernel_cycles(ANALYTICAL, kernel, chose[:3], flags)
         costs = []
         for flags[Flag.ORDER] in (0.0, 1.0):
-            costs += [kernel_cycles(PAPER, kernel, tile, flags) for tile in tiles(kernel)]
+            costs += [kernel_cycles(ANALYTICAL, kernel, tile, flags) for tile in tiles(kernel)]
         best += runs * min(costs)
     assert best <= chosen < 1.15 * best
 

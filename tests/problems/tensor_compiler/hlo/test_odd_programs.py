@@ -9,8 +9,7 @@ from bbo_problems.tensor_compiler.fusion.fusion_pass import Fusion
 from bbo_problems.tensor_compiler.graph.build import build, read_graph
 from bbo_problems.tensor_compiler.hardware.machine import MACHINES
 from bbo_problems.tensor_compiler.hlo import reader as hlo
-from bbo_problems.tensor_compiler.hlo.opcodes import Kind
-from bbo_problems.tensor_compiler.hlo.unknown import unknown
+from bbo_problems.tensor_compiler.hlo.opcodes import Kind, unknown
 from bbo_problems.tensor_compiler.layout.layout_pass import LayoutPass
 from bbo_problems.tensor_compiler.tasks.programs import program
 from bbo_suite import UserError

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import bbo_suite
 from bbo_problems.tensor_compiler.fusion.fusion_pass import Fusion
 from bbo_problems.tensor_compiler.graph.build import build, read_graph
 from bbo_problems.tensor_compiler.hardware.machine import MACHINES
@@ -18,9 +17,7 @@ from bbo_problems.tensor_compiler.hlo import reader as hlo
 from bbo_problems.tensor_compiler.hlo.opcodes import Kind
 from bbo_problems.tensor_compiler.layout.arrays import Edge
 from bbo_problems.tensor_compiler.layout.layout_pass import LaidOutProgram, LayoutPass
-from bbo_problems.tensor_compiler.tasks.layout_problem import LayoutProblem
 from bbo_problems.tensor_compiler.tasks.programs import program
-from bbo_suite import UserError
 
 V5E = MACHINES["v5e"]
 SHIPPED = ("mobilenet", "resnet50", "rnn", "transformer")
@@ -149,26 +146,6 @@ def test_the_decision_about_an_edge_stays_if_its_producer_becomes_a_no_op() -> N
     assert len(Fusion(turned, V5E).columns) == 1
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_the_default_layout_is_hard_to_beat(name: str) -> None:
-    problem = bbo_suite.problem(f"layout/{name}")
-    default = problem.evaluate(problem.default[None]).values[0]
-    rng = np.random.default_rng(0)
-    trials = np.repeat(problem.default[None], 60, axis=0)
-    columns = rng.integers(0, len(problem.space), len(trials))
-    trials[np.arange(len(trials)), columns] = rng.integers(0, problem.space.sizes[columns])
-    values = problem.evaluate(trials).values
-    assert (values < default * (1 - 1e-9)).mean() < 0.2
-    assert (values > default * (1 + 1e-9)).any()
-    assert (problem.evaluate(problem.space.sample(20, rng)).values > default).all()
-
-
-def test_the_default_layout_gives_the_program_of_the_fusion_task() -> None:
-    layout, fusion = (bbo_suite.problem(f"{family}/rnn") for family in ("layout", "fusion"))
-    costs = [problem.evaluate(problem.default[None]).values[0] for problem in (layout, fusion)]
-    assert costs[0] == costs[1]
-
-
 def branches(rng: np.random.Generator) -> LayoutPass:
     """Return a program of two branches of products, its text in some order."""
     shape, dot = "f32[256,512]{1,0}", "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
@@ -201,17 +178,3 @@ def test_the_cost_does_not_depend_on_the_order_of_the_text(order: int, choice: i
         )
         costs.append(fusion.seconds(fusion.default()[None])[0])
     assert costs[0] == pytest.approx(costs[1], rel=1e-9)
-
-
-def test_a_program_without_choices_gives_one_sentence(tmp_path) -> None:
-    file = tmp_path / "plain.hlo"
-    file.write_text(
-        "HloModule m\n\nENTRY e {\n  p = f32[8,128]{1,0} parameter(0)\n  ROOT n = f32[8,128]{1,0} negate(p)\n}\n"
-    )
-    with pytest.raises(UserError, match="nothing to tune"):
-        LayoutProblem.from_file(str(file))
-
-
-def test_tasks_on_different_machines_have_different_fingerprints() -> None:
-    fingerprints = {bbo_suite.problem(f"layout/rnn{suffix}").fingerprint() for suffix in ("", "@v4")}
-    assert len(fingerprints) == 2

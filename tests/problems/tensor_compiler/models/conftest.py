@@ -1,8 +1,17 @@
-"""What the tests of all models share."""
+"""What the tests of all models share; `tiny.py` is importable as `tiny_models`, without a folder on the path."""
+
+import importlib.util
+import sys
+from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
+
+spec = importlib.util.spec_from_file_location("tiny_models", Path(__file__).with_name("tiny.py"))
+module = importlib.util.module_from_spec(spec)
+sys.modules["tiny_models"] = module
+spec.loader.exec_module(module)
 
 
 @pytest.fixture(scope="session")

@@ -82,12 +82,6 @@ def result(name):
     return value
 
 
-def count(tree, *names):
-    """The number of elements of all arrays of these names; of all arrays if there are none."""
-    leaves = jax.tree_util.tree_leaves_with_path(tree)
-    return sum(leaf.size for path, leaf in leaves if not names or path[-1].key in names)
-
-
 @pytest.mark.parametrize("name", TRAINED)
 def test_training_lowers_the_loss_and_keeps_every_shape(name, train, monkeypatch):
     for module, rate in HASTE.items():
@@ -187,49 +181,3 @@ def test_adam_moves_at_first_by_its_rate():
     moved, state = vision.adam(weights, state | {"time": jnp.zeros(())}, gradients, 0.1)
     np.testing.assert_allclose(moved["kernel"], [0.9, 1.1], rtol=1e-4)
     assert state["time"] == 1
-
-
-@pytest.mark.parametrize(
-    ("depths", "bottleneck", "parameters"),
-    [
-        ((2, 2, 2, 2), False, 11_689_512),
-        ((3, 4, 6, 3), False, 21_797_672),
-        ((3, 4, 6, 3), True, 25_557_032),
-        ((3, 4, 23, 3), True, 44_549_160),
-        ((3, 8, 36, 3), True, 60_192_808),
-    ],
-)
-def test_resnet_has_the_published_parameters(depths, bottleneck, parameters):
-    # torchvision's resnet18, 34, 50, 101 and 152.
-    _, (weights, _, statistics, *_) = resnet.build(depths=depths, bottleneck=bottleneck, training=True)
-    assert count(weights) == parameters
-    assert count(statistics) == count(weights, "scale", "offset")
-
-
-@pytest.mark.parametrize(
-    ("depths", "trained", "biases", "statistics"),
-    [
-        ((3, 4, 6, 3), 25_568_360, 19_008, 45_440),
-        ((3, 4, 23, 3), 44_577_896, 36_416, 97_664),
-        ((3, 8, 36, 3), 60_236_904, 51_776, 143_744),
-    ],
-)
-def test_resnet_v2_has_the_published_parameters(depths, trained, biases, statistics):
-    # Keras's ResNet50V2, 101V2 and 152V2, less the biases that they give the stem and each block's last convolution
-    # and shortcut.
-    _, (weights, *_) = resnet_v2.build(depths=depths, training=False)
-    assert count(weights, "mean", "variance") == statistics
-    assert count(weights) == trained - biases + statistics
-
-
-def test_ssd_has_the_published_parameters():
-    # torchvision's ssd300_vgg16, whose classes are 91.
-    _, (weights, *_) = ssd.build(backbone="vgg16", classes=91)
-    assert count(weights) == 35_641_826
-
-
-@pytest.mark.parametrize(("image", "multiples", "millions"), [(32, (1, 2, 2, 2), 35.7), (256, (1, 1, 2, 2, 4, 4), 114)])
-def test_unet_has_the_published_parameters(image, multiples, millions):
-    # Appendix B of the paper: 35.7 million for CIFAR-10, 114 million for LSUN and CelebA-HQ.
-    _, (weights, *_) = unet.build(image=image, multiples=multiples)
-    assert count(weights) / 1e6 == pytest.approx(millions, rel=5e-3)

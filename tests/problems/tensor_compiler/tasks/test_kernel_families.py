@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from bbo_problems.tensor_compiler.hardware.kernel_row import Kernel
-from bbo_problems.tensor_compiler.tasks.kernel_families import FlagsFamily, SettingsFamily, TileFamily
+from bbo_problems.tensor_compiler.tasks.kernel_families import FlagsFamily, Prior, SettingsFamily, TileFamily
 from bbo_problems.tensor_compiler.tasks.kernel_problem import TileProblem
-from bbo_problems.tensor_compiler.tasks.kernel_shapes import Prior
 from bbo_suite import UserError
 from bbo_suite.registry import Registry
 

@@ -48,12 +48,12 @@ def test_layouts_and_tiles_are_given_by_their_labels():
 
 def test_the_joint_task_leaves_out_decisions_without_effect_and_names_real_tiles():
     problem = bbo_suite.problem("joint/rnn")
-    row = problem.default_row()
-    tiles = problem._passes.columns("tile")
+    row, passes = problem.default_row(), problem.structure().passes
+    tiles = passes.columns("tile")
     row[tiles] = np.minimum(1, problem.space.sizes[tiles] - 1)
     lines = problem.paste(row).splitlines()
     settings = [line for line in lines if line.startswith("  tile ")]
     assert 0 < len(settings) < (problem.space.sizes[tiles] > 1).sum()  # most operations get no kernel of their own
     assert all(float(line.split(" = ")[1]) >= 1 for line in settings)
-    kernels = problem._passes.apply("fusion", problem._passes.apply("layout", problem._graph, row), row)
+    kernels = passes.apply("fusion", passes.apply("layout", passes.source, row), row)
     assert len(settings) == len(kernels.decisions["tile"].columns)

@@ -53,7 +53,7 @@ def test_costs_of_kernels_add_up_to_that_of_the_candidate(family):
     rng = np.random.default_rng(3)
     for config in (problem.default_row(), problem.space.sample(1, rng)[0]):
         if family == "joint":
-            config[problem._passes.columns("tile")] = 0  # a random tile overflows
+            config[problem.structure().passes.columns("tile")] = 0  # a random tile overflows
         program = problem.picture(config)
         assert sum(kernel.cost for kernel in program.kernels) == pytest.approx(problem.evaluate(config[None]).values[0])
         assert all(kernel.members for kernel in program.kernels)
@@ -64,7 +64,8 @@ def test_costs_of_kernels_add_up_to_that_of_the_candidate(family):
 def test_kernels_show_what_is_chosen_for_them():
     problem = bbo_suite.problem("joint/rnn")
     config = problem.default_row()
-    live = problem._passes.apply("fusion", problem._passes.apply("layout", problem._graph, config), config)
+    passes = problem.structure().passes
+    live = passes.apply("fusion", passes.apply("layout", passes.source, config), config)
     config[live.decisions["flags"].columns[0]] = 1
     before, after = (problem.picture(row).kernels for row in (problem.default_row(), config))
     (changed,) = [i for i, pair in enumerate(zip(before, after, strict=True)) if pair[0].settings != pair[1].settings]

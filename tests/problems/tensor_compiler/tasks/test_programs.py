@@ -8,7 +8,7 @@ import pytest
 
 import bbo_suite
 from bbo_problems.tensor_compiler.graph.build import read_graph
-from bbo_problems.tensor_compiler.models import MODELS
+from bbo_problems.tensor_compiler.models import MODELS, SHIPPED
 from bbo_problems.tensor_compiler.models.catalogue import PROGRAMS
 from bbo_problems.tensor_compiler.tasks import programs
 from bbo_suite import UserError
@@ -37,7 +37,7 @@ def test_a_program_is_lowered_once(cache: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_program_that_ships_needs_no_cache(cache: Path) -> None:
-    assert programs.program("resnet50").parent == programs.SHIPPED
+    assert programs.program("resnet50").parent == SHIPPED
     assert list(cache.iterdir()) == []
 
 

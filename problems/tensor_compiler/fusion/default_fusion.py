@@ -1,0 +1,164 @@
+"""The compiler's own choice of the fusion: the best of a few plans."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbo_suite.compiled import compiled_for
+
+from ..hardware.machine import Rate
+from ..hlo.opcodes import Kind
+from ..layout.arrays import Edge, Flow, FusionGraph, Node
+from .kernels import time_kernels
+from .state import Amount, Counter, FusionState, Known, Use
+from .sweep import close_node, is_heavy, legal, open_node, start_sweep, sweep
+
+compiled = compiled_for(__file__)
+
+
+_CAUTIOUS, _BOLD = 0.6, np.inf
+_REVISIONS = 8
+
+
+class Costs(NamedTuple):
+    """What it takes to compute a node once under a plan, with everything that is fused in front of it.
+
+    Attributes:
+      read: `(n,)` bytes from memory.
+      operations: `(n,)` vector operations.
+    """
+
+    read: NDArray[np.float64]
+    operations: NDArray[np.float64]
+
+
+class PlanMemory(NamedTuple):
+    """Memory for the plans of a graph of n nodes and d decisions.
+
+    Attributes:
+      best: `(d,)` the best plan so far.
+      last: `(d,)` the plan made last.
+      before: `(d,)` the one before.
+      costs: of the nodes under a plan.
+    """
+
+    best: NDArray[np.int8]
+    last: NDArray[np.int8]
+    before: NDArray[np.int8]
+    costs: Costs
+
+
+def new_plan_memory(n: int, d: int) -> PlanMemory:
+    """Return memory for plans."""
+    best, last, before = np.zeros((3, d), np.int8)
+    return PlanMemory(best, last, before, Costs(np.empty(n), np.empty(n)))
+
+
+@compiled()
+def choose(graph: FusionGraph, analytical: NDArray, plans: PlanMemory, state: FusionState) -> None:
+    """Write the configuration that the compiler chooses on its own to `plans.best`, and sweep the graph with it.
+
+    The compiler walks from the outputs to the inputs, as XLA's instruction fusion does, and fuses a producer into all
+    its consumers if a roofline model predicts a gain. Its first plan copies a producer only if that reads few bytes.
+    It then revises the plan with the costs of each producer under it, until nothing changes. The best plan by the
+    machine of the data sheet wins; second-order effects are not used.
+    """
+    plans.last[:] = 0
+    effective_costs(plans.last, graph, plans.costs)
+    plans.best[:] = 1  # if little is computed twice, fusing everything is hard to beat
+    state.config[:] = 1
+    sweep(graph, state)
+    best = _seconds(graph, analytical, state)
+    for revision in range(1 + _REVISIONS):
+        plans.before[:] = plans.last
+        decide(plans.last, graph, analytical, _BOLD if revision else _CAUTIOUS, plans.costs, state)
+        if revision and _equal(plans.last, plans.before):
+            break
+        seconds = _seconds(graph, analytical, state)
+        if seconds < best:
+            best = seconds
+            plans.best[:] = plans.last
+        effective_costs(plans.last, graph, plans.costs)
+    state.config[:] = plans.best
+    if not _equal(plans.best, plans.last):
+        sweep(graph, state)
+    state.counter[Counter.KNOWN] = Known.NOTHING  # kernels were timed by the analytical model
+
+
+@compiled(runtime=False)
+def _seconds(graph: FusionGraph, analytical: NDArray, state: FusionState) -> float:
+    time_kernels(True, False, graph, analytical, analytical, state)
+    return state.sums[1] / analytical[Rate.HERTZ]
+
+
+@compiled(runtime=False)
+def _equal(a: NDArray, b: NDArray) -> bool:
+    different = np.int8(0)
+    for i in range(len(a)):
+        different |= a[i] ^ b[i]
+    return different == 0
+
+
+@compiled()
+def decide(
+    config: NDArray, graph: FusionGraph, machine: NDArray, caution: float, costs: Costs, state: FusionState
+) -> None:
+    """Write the `(d,)` configuration that the compiler chooses, given the costs of its plan so far, as if swept.
+
+    `caution` is the largest ratio of bytes read to bytes made at which it copies a producer.
+    """
+    n = len(graph.kind)
+    start_sweep(state)
+    state.counter[Counter.KNOWN] = Known.NOTHING
+    for v in range(n - 1, -1, -1):
+        reached = open_node(v, config, True, graph, state)
+        fused = legal(v, reached, graph, state) and _pays(v, reached, graph, machine, caution, costs, state)
+        for e in range(graph.starts[v], graph.starts[v + 1]):
+            if graph.edge[e, Edge.DECISION] >= 0:
+                config[graph.edge[e, Edge.DECISION]] = fused
+        close_node(v, reached, fused, graph, state)
+
+
+@compiled(runtime=False)
+def _pays(
+    v: int, reached: int, graph: FusionGraph, machine: NDArray, caution: float, costs: Costs, state: FusionState
+) -> bool:
+    """True if a roofline model says that computing v in its consumers' kernels is cheaper than going through memory."""
+    if is_heavy(v, graph):
+        return True
+    stored, copies, work, size = graph.output[v], 0, 0.0, graph.node[v, Node.BYTES]
+    for i in range(reached):
+        k = state.use[i, Use.REACHED]
+        stored |= state.use[k, Use.READ] != 0
+        if state.use[k, Use.COMPUTED] != 0:
+            copies += 1
+            work += costs.operations[v] * state.amount[k, Amount.TIMES]
+    if copies + stored > 1 and costs.read[v] > caution * size:
+        return False
+    fused = copies * costs.read[v] / machine[Rate.MEMORY] + work / machine[Rate.VECTOR]
+    apart = copies * size / machine[Rate.MEMORY]
+    if not stored:
+        apart += (size + costs.read[v]) / machine[Rate.MEMORY]
+        apart += machine[Rate.LAUNCH] + costs.operations[v] / machine[Rate.VECTOR]
+    return fused < apart
+
+
+@compiled(runtime=False)
+def effective_costs(config: NDArray, graph: FusionGraph, costs: Costs) -> None:
+    """Write what it takes to compute each node under a `(d,)` plan, with everything that is fused in front of it."""
+    read, operations = costs.read, costs.operations
+    for v in range(len(graph.kind)):
+        read[v], operations[v] = 0.0, graph.node[v, Node.WORK]
+    for v in range(len(graph.kind)):
+        if graph.kind[v] == Kind.FREE:
+            continue
+        for e in range(graph.starts[v], graph.starts[v + 1]):
+            c, column = graph.edge[e, Edge.CONSUMER], graph.edge[e, Edge.DECISION]
+            if graph.kind[v] not in (Kind.REDUCE, Kind.MATRIX) and column >= 0 and config[column] != 0:
+                read[c] += read[v] * min(graph.flow[e, Flow.REUSE], 1.0)
+                operations[c] += operations[v] * graph.flow[e, Flow.REUSE]
+            else:
+                read[c] += graph.flow[e, Flow.READ]

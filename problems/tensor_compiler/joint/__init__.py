@@ -1,1 +1,0 @@
-"""All passes as one chain."""
