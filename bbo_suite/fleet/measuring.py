@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.evaluation import evaluate
 from ..core.level import Level
-from ..core.problem import Evaluations, Problem
-from ..core.task import Strategies
+from ..core.problem import Evaluations
 from ..errors import UserError
-from ..loop import Answer, search
+from ..loop import search
 from .jobs import LISTED, RANKED, Job, Method, Tuned, digests, mixed, normal
 from .library import KernelLibrary
 from .settings import FleetSettings
@@ -191,26 +189,27 @@ def _tried(
       UserError: there is no such strategy, or it raised an error.
     """
     kernel = int(job.kernels[place])
-    strategies: Strategies = library.strategies
-    made, problem = strategies.strategy(settings.search), library.problem(job.version, kernel)
+    problem, strategy = library.problem(job.version, kernel), library.strategies.strategy(settings.search)
     seed = [job.seed, int(library.content[kernel]), job.version]
-    tried, costs = [problem.default_row()[None][:0]], [np.zeros(0)]
-    answer = _noisy(problem, made.level, seed, settings)
-    how: dict[str, Any] = {"batch": _BATCH, "registry": strategies, "answer": answer, "owner": settings.search}
-    for batch in search(made, problem, settings.evaluations, np.random.default_rng(seed), **how):
-        tried.append(batch.configs)
-        costs.append(batch.values)
-    configs, seconds = np.concatenate(tried), np.concatenate(costs)
+
+    def measured(configs: NDArray, _: float) -> Evaluations:
+        found = evaluate(problem, configs, strategy.level >= Level.PARTS)
+        noise = settings.noise * normal(mixed(*seed, 2, *configs.T.astype(np.uint64)))
+        return replace(found, values=found.values * np.exp(noise))
+
+    batches = list(
+        search(
+            strategy,
+            problem,
+            settings.evaluations,
+            np.random.default_rng(seed),
+            batch=_BATCH,
+            registry=library.strategies,
+            answer=measured,
+            owner=settings.search,
+        )
+    )
+    configs = np.concatenate([problem.default_row()[None][:0], *(batch.configs for batch in batches)])
+    seconds = np.concatenate([np.zeros(0), *(batch.values for batch in batches)])
     rows, first = np.unique(configs, axis=0, return_index=True)
     return library.settings_of(job.version, kernel, rows), seconds[first]
-
-
-def _noisy(problem: Problem, level: Level, seed: list[int], settings: FleetSettings) -> Answer:
-    """Return what measures candidates in a fleet: with noise."""
-
-    def answer(configs: NDArray, _: float) -> Evaluations:
-        found = evaluate(problem, configs, with_parts=level >= Level.PARTS)
-        keys = mixed(*seed, 2, *configs.T.astype(np.uint64))
-        return replace(found, values=found.values * np.exp(settings.noise * normal(keys)))
-
-    return answer
