@@ -88,11 +88,11 @@ def measure_stage(
     owner = np.repeat(np.arange(len(counts)), counts)
     times = _times(library, job, owner, candidates.settings, settings.noise, 0)
     order = np.lexsort((times, owner))
-    kept = order[np.arange(len(owner)) - candidates.starts[owner] < settings.finalists]
+    few = order[np.arange(len(owner)) - candidates.starts[owner] < settings.finalists]
     starts = np.concatenate([[0], np.cumsum(np.minimum(counts, settings.finalists))])
     best, some = before.best.copy(), counts > 0
-    best[some] = candidates.settings[kept[starts[:-1][some]]]
-    finalists = Candidates(starts, candidates.settings[kept], np.diff(starts))
+    best[some] = candidates.settings[few[starts[:-1][some]]]
+    finalists = Candidates(starts, candidates.settings[few], np.diff(starts))
     return Measured(best, finalists, before.compiled + candidates.tried, before.measured + counts)
 
 
@@ -109,8 +109,8 @@ def finished(library: KernelLibrary, job: Job, settings: FleetSettings, before: 
     gain, chosen = np.zeros(n), default.copy()
     gain[some] = 1 - times[first] / usual[some]
     chosen[some] = finalists.settings[first]
-    kept = gain > settings.margin
-    chosen, gain = np.where(kept[:, None], chosen, default), np.where(kept, gain, 0.0)
+    better = gain > settings.margin
+    chosen, gain = np.where(better[:, None], chosen, default), np.where(better, gain, 0.0)
     measured = before.measured + counts + 1
     return Tuned(chosen, gain, before.compiled, measured, digests(chosen))
 
@@ -136,9 +136,9 @@ def _searched(library: KernelLibrary, job: Job, settings: FleetSettings) -> Meas
         order = np.argsort(seconds, kind="stable")[: settings.finalists]
         finalists.append(tried[order[np.isfinite(seconds[order])]])
         compiled[place], counts[place] = len(tried), np.isfinite(seconds).sum()
-    kept = np.array([len(own) for own in finalists])
-    starts = np.concatenate([[0], np.cumsum(kept)])
-    return Measured(best, Candidates(starts, np.concatenate(finalists), kept), compiled, counts)
+    few = np.array([len(own) for own in finalists])
+    starts = np.concatenate([[0], np.cumsum(few)])
+    return Measured(best, Candidates(starts, np.concatenate(finalists), few), compiled, counts)
 
 
 def _known(library: KernelLibrary, job: Job) -> Tuned:
