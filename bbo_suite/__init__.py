@@ -32,13 +32,13 @@ from .core.problem import Evaluations, Problem, Status
 from .core.space import Kind, Space
 from .core.strategy import NoOptions, Strategy, Told
 from .core.task import Graph, Structure, Task
-from .core.task_family import TaskFamily
 from .embedding import Optimizer, optimizer
 from .errors import UserError
 from .loop import Batch, search
 from .parts.decomposition import Decomposition, Description
 from .parts.parts import Parts
 from .plan import Plan, Search
+from .pretraining import TaskFamily
 from .study import Study
 
 __all__ = [

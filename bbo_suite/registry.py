@@ -14,10 +14,10 @@ from typing import Any
 
 from .core.problem import Problem
 from .core.strategy import Strategy
-from .core.task_family import TaskFamily
 from .core.versions import code_version, is_ours
 from .errors import UserError, did_you_mean, error_boundary, one_line
 from .plugins import Objects, ProblemRecipe, classes_of, file_of, id_of_class
+from .pretraining import TaskFamily
 from .store.identity import CODE, UNVERSIONED
 
 _FEW = 5

@@ -37,9 +37,9 @@ def pretrain(
     quiet: Quiet = False,
 ) -> None:
     """Train a strategy on some problems, so that it starts from what it learned on others."""
+    from .. import pretraining
     from ..registry import Registry
     from ..runs.strategy_options import chosen_options
-    from ..tuning import pretraining
     from . import progress
     from .tables import reserved
 

@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from ..core.level import LEVEL
+from ..scores import final_values
 from ..stats import best_so_far, quartiles
-from . import baselines, curves, final_values, style
+from . import baselines, captions, curves, style
 from .highlight import highlighted
 
 _COLUMNS = ["problem", "strategy", "seed", "value", "default"]
@@ -22,15 +24,14 @@ def convergence_data(frame: pd.DataFrame) -> pd.DataFrame:
     A curve ends with its shortest run; a long one is thinned to 400 points that are even on a log scale.
     """
     made = []
-    for (problem, strategy), group in frame[final_values.with_flags(frame, _COLUMNS)].groupby(
-        ["problem", "strategy"], observed=True, sort=True
-    ):
-        runs = final_values.values_by_run(group)
+    levels = final_values(frame).knowledge
+    for (problem, strategy), group in frame[_COLUMNS].groupby(["problem", "strategy"], observed=True, sort=True):
+        runs = curves.values_by_run(group)
         shown = _thinned(min(map(len, runs)))
         best = np.array([best_so_far(run)[shown] for run in runs])
         with np.errstate(divide="ignore", invalid="ignore"):  # a cost of 0 is an infinite speedup
             lower, median, upper = quartiles(group["default"].iloc[0] / best)
-        fixed = {"problem": problem, "strategy": strategy, **final_values.first_flags(group)}
+        fixed = {"problem": problem, "strategy": strategy, LEVEL: levels[str(strategy)].word}
         numbers = {"evaluation": shown + 1, "lower": lower, "median": median, "upper": upper}
         made.append(pd.DataFrame({**fixed, "runs": len(runs), **numbers}))
     return pd.concat(made, ignore_index=True)
@@ -51,6 +52,6 @@ def draw(frame: pd.DataFrame, problems: Sequence[str] | None = None) -> tuple[Fi
     data = convergence_data(shown)
     figure = curves.draw(data, highlight, "evaluation", style.evaluations, baselines.all_known(frame))
     x_text = "One evaluation is one candidate; log scale."
-    captions = baselines.caption(shown) + final_values.noisy_text(shown, curves=True) + final_values.cut_text(shown)
-    style.caption(figure, curves.caption(data, highlight, x_text) + captions)
+    notes = baselines.caption(shown) + captions.noisy_costs(shown, curves=True) + captions.short_runs(shown)
+    style.caption(figure, curves.caption(data, highlight, x_text) + notes)
     return figure, data

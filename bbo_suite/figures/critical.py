@@ -10,8 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from ..scores import final_values
 from ..stats import ranking
-from . import final_values, levels, style
+from . import captions, style
 from .highlight import labels
 
 
@@ -22,9 +23,9 @@ def critical_data(frame: pd.DataFrame) -> pd.DataFrame:
     it: a bar joins strategies whose mean ranks differ by less than `difference` (see `stats.Ranking`).
 
     Args:
-      frame: of a study; the strategies and problems of `final_values.complete_means` are used.
+      frame: of a study; the strategies and problems of `scores.Values.complete` are used.
     """
-    means = final_values.complete_means(frame)
+    means = final_values(frame).complete
     found = ranking(means.to_numpy())
     order = np.argsort(found.ranks, kind="stable")
     ranks = found.ranks[order]
@@ -47,7 +48,7 @@ def _bars(ranks: NDArray[np.float64], difference: float) -> list[tuple[int, int]
 @mpl.rc_context(style.SETTINGS)
 def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     """Draw the critical-difference diagram (Demsar 2006); return the figure and its data (`critical_data`)."""
-    unranked, frame = levels.unranked_text(frame), levels.ranked(frame)
+    unranked, frame = captions.ranked_apart(frame), captions.ranked_together(frame)
     data = critical_data(frame)
     bars = sorted({group for groups in data["groups"] for group in groups})
     height = 0.13 * len(bars) + 0.26 * ((len(data) + 1) // 2)
@@ -61,7 +62,7 @@ def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
         ax.plot([ranks.min() - 0.03, ranks.max() + 0.03], [-0.13 * (place + 1)] * 2, color="0.1", lw=3.2,
                 solid_capstyle="butt", clip_on=False)  # fmt: skip
     _names(ax, data, labels(frame), -0.13 * len(bars))
-    left_out = final_values.left_out_text(frame) + final_values.cut_text(frame) + unranked
+    left_out = captions.strategies_left_out(frame) + captions.short_runs(frame) + unranked
     style.caption(figure, _caption(frame, data) + left_out)
     return figure, data
 
@@ -93,8 +94,8 @@ def _names(ax: Axes, data: pd.DataFrame, names: dict[str, str], start: float) ->
 
 
 def _caption(frame: pd.DataFrame, data: pd.DataFrame) -> str:
-    used = final_values.problems_text(frame, int(data["problems"].iloc[0]))
-    runs = final_values.runs_text(final_values.final_values(frame).groupby(["problem", "strategy"]).size())
+    used = captions.problems_used(frame, int(data["problems"].iloc[0]))
+    runs = captions.runs_of(frame)
     p = data["friedman"].iloc[0]
     friedman = f" Difference between any of them: p = {p:.2g} (Friedman)." if np.isfinite(p) else ""
     return (
@@ -105,4 +106,4 @@ def _caption(frame: pd.DataFrame, data: pd.DataFrame) -> str:
 
 def missing(frame: pd.DataFrame) -> str | None:
     """Return why a study does not support the figure: with fewer problems no pair can differ significantly."""
-    return final_values.too_few(levels.ranked(frame), strategies=3, problems=4)
+    return captions.too_few(captions.ranked_together(frame), strategies=3, problems=4)

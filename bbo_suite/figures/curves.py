@@ -9,13 +9,21 @@ import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
-from . import baselines, final_values, style
+from . import baselines, captions, style
 from .highlight import Highlight, legend
 from .marks import mark
 
 POINTS = 200
 """Points of a curve, at most."""
+
+
+def values_by_run(group: pd.DataFrame) -> list[NDArray[np.float64]]:
+    """Return the costs of each run of a strategy on a problem, by seed; a `groupby` takes as long as a short run."""
+    seeds, values = group["seed"].to_numpy(), group["value"].to_numpy()
+    order = np.argsort(seeds, kind="stable")
+    return np.split(values[order], np.flatnonzero(np.diff(seeds[order])) + 1)
 
 
 def draw(
@@ -94,5 +102,5 @@ def caption(data: pd.DataFrame, highlight: Highlight, x_text: str) -> str:
     counts = data["runs"]
     band = "median and interquartile band" if counts.max() > 1 else "single runs, without a band"
     text = f"Best speedup so far over the compiler's default, higher is better; {band}"
-    text = f"{text}, {final_values.runs_text(counts)} runs per strategy."
+    text = f"{text}, {captions.number_of_runs(counts)} runs per strategy."
     return f"{text}{highlight.caption} Speedup: default's cost / candidate's cost. {x_text}"

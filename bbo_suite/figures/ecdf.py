@@ -8,8 +8,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from ..core.level import LEVEL
+from ..scores import final_values
 from ..stats import SMALLEST_GAIN, SMALLEST_GAIN_TEXT, best_so_far, first_hits, runtime_ecdf
-from . import final_values, style
+from . import captions, curves, style
 from .highlight import draw_shares, highlighted, legend
 
 TARGETS = 50
@@ -20,29 +22,28 @@ def ecdf_data(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the curves: strategy, level, runs, problems, evaluation, share.
 
     The targets of a problem are 50 costs, evenly spaced from below the default's cost to the best cost of any run. The
-    share of (run, target) pairs that were reached is averaged over the problems of `final_values.complete_means` on
+    share of (run, target) pairs that were reached is averaged over the problems of `scores.Values.complete` on
     which a run beats the default by `SMALLEST_GAIN` (Hansen et al. 2021, COCO; the targets are ours).
     """
     targets = _targets(frame)
     grid = np.unique(np.geomspace(1, frame["evaluation"].max(), 300).astype(int))
-    together = frame["strategy"].isin(final_values.complete_means(frame).columns)
-    columns = final_values.with_flags(frame, _COLUMNS)
-    part = frame.loc[together & frame["problem"].isin(list(targets)), columns]
+    together = frame["strategy"].isin(final_values(frame).complete.columns)
+    part = frame.loc[together & frame["problem"].isin(list(targets)), _COLUMNS]
+    levels = final_values(frame).knowledge
     shares = []
     for (problem, strategy), group in part.groupby(["problem", "strategy"], observed=True):
-        runs = [best_so_far(run) for run in final_values.values_by_run(group)]
+        runs = [best_so_far(run) for run in curves.values_by_run(group)]
         hits = np.vstack([first_hits([run], targets[str(problem)]) for run in runs])
-        fixed = {"strategy": strategy, **final_values.first_flags(group), "runs": len(runs)}
+        fixed = {"strategy": strategy, LEVEL: levels[str(strategy)].word, "runs": len(runs)}
         shares.append(pd.DataFrame({**fixed, "evaluation": grid, "share": runtime_ecdf(hits, grid)}))
     by = pd.concat(shares).groupby(["strategy", "evaluation"], observed=True)
-    flags = {flag: (flag, "first") for flag in final_values.with_flags(part, [])}
-    curves = by.agg(**flags, runs=("runs", "sum"), share=("share", "mean"))
-    return curves.reset_index().assign(problems=len(targets))
+    means = by.agg(level=(LEVEL, "first"), runs=("runs", "sum"), share=("share", "mean"))
+    return means.reset_index().assign(problems=len(targets))
 
 
 def _targets(frame: pd.DataFrame) -> dict[str, NDArray[np.float64]]:
     """Return the target costs of each problem on which a run beats the default."""
-    problems = set(final_values.complete_means(frame).index)
+    problems = set(final_values(frame).complete.index)
     part = frame[frame["problem"].isin(problems)].groupby("problem", observed=True)
     default, best = part["default"].first(), part["value"].min()
     steps = np.arange(1, TARGETS) / TARGETS
@@ -63,20 +64,20 @@ def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     legend(figure, highlight.legend, right=True)
     style.caption(
         figure,
-        _caption(frame, data) + highlight.caption + final_values.left_out_text(frame) + final_values.cut_text(frame),
+        _caption(frame, data) + highlight.caption + captions.strategies_left_out(frame) + captions.short_runs(frame),
     )
     return figure, data
 
 
 def _caption(frame: pd.DataFrame, data: pd.DataFrame) -> str:
-    used, common = int(data["problems"].iloc[0]), len(final_values.complete_means(frame))
-    over = final_values.problems_text(frame, common)
+    used, common = int(data["problems"].iloc[0]), len(final_values(frame).complete)
+    over = captions.problems_used(frame, common)
     if used < common:
         over = f"{used} of {over}, those on which a run beats the default by {SMALLEST_GAIN_TEXT} or more"
     last = data.groupby("strategy", observed=True)["runs"].first()
     return (
         f"Share of all (run, target) pairs that were reached within a number of evaluations, higher is better; mean "
-        f"over {over}, {final_values.runs_text(last)} runs per strategy in total. Targets: {TARGETS} costs per "
+        f"over {over}, {captions.number_of_runs(last)} runs per strategy in total. Targets: {TARGETS} costs per "
         f"problem, evenly spaced from the default's cost to the best cost found in this study."
     )
 
@@ -84,4 +85,4 @@ def _caption(frame: pd.DataFrame, data: pd.DataFrame) -> str:
 def missing(frame: pd.DataFrame) -> str | None:
     """Return why a study does not support the figure, or None."""
     none = f"needs a run that beats the default by {SMALLEST_GAIN_TEXT} or more"
-    return final_values.too_few(frame, 1, 1) or (None if _targets(frame) else none)
+    return captions.too_few(frame, 1, 1) or (None if _targets(frame) else none)

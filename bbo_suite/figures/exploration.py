@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ..core.space import DIGITS
-from . import final_values, style
+from ..scores import final_values
+from . import style
 
 SHOWN = 20
 ROWS = 2000
@@ -130,7 +131,7 @@ def _caption(run: pd.DataFrame, data: pd.DataFrame) -> str:
 
 def missing(frame: pd.DataFrame) -> str | None:
     """Return why a frame does not support the figure, or None."""
-    if len(final_values.final_values(frame)) > 1 or "config" not in frame:
+    if len(final_values(frame).frame) > 1 or "config" not in frame:
         return "shows one run; name it by --run PROBLEM/STRATEGY/SEED"
     if not (frame["config"].astype(str) != "").any():
         return "needs a candidate that was stored in full"

@@ -11,7 +11,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from . import final_values, levels, style
+from ..scores import final_values
+from . import captions, style
 from .highlight import labels
 from .marks import tell
 from .speedup import speedup_data
@@ -27,7 +28,7 @@ def gains_data(frame: pd.DataFrame) -> pd.DataFrame:
     The best six strategies by mean rank, the best first; for each, the problems by falling gain, those of more than 40
     problems by family first.
     """
-    order = final_values.by_mean_rank(final_values.mean_speedups(frame))[:PANELS]
+    order = final_values(frame).by_rank[:PANELS]
     data = speedup_data(frame)
     data = data[data["strategy"].isin(order)].assign(gain=lambda d: d["mean"] - 1)
     data[["low", "high"]] -= 1
@@ -57,8 +58,8 @@ def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     _heights(axes.flat[0], data)
     for ax in axes[:, 0]:
         ax.set_ylabel("gain over the default")
-    parts = levels.parts_text(levels.knowledge(frame).values())
-    style.caption(figure, _caption(frame, data) + final_values.cut_text(frame) + parts)
+    parts = captions.different_levels(final_values(frame).knowledge.values())
+    style.caption(figure, _caption(frame, data) + captions.short_runs(frame) + parts)
     return figure, data
 
 
@@ -108,7 +109,7 @@ def _caption(frame: pd.DataFrame, data: pd.DataFrame) -> str:
     shown = f" Shown: the best {PANELS} of {known} strategies by mean rank." if known > PANELS else ""
     return (
         f"Gain over the compiler's default (mean speedup minus 1) on each problem, sorted, higher is better, with 95 % "
-        f"intervals (Student's t); {final_values.runs_text(data['runs'])} runs.{shown}"
+        f"intervals (Student's t); {captions.number_of_runs(data['runs'])} runs.{shown}"
     )
 
 

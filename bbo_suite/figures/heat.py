@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from ..core.level import Level
-from . import final_values, levels, style
+from ..scores import final_values, normalised_gain
+from . import captions, style
 from .highlight import labels
 from .marks import tell
 
@@ -26,16 +27,22 @@ def heat_data(frame: pd.DataFrame) -> pd.DataFrame:
 
     The share is nan on problems where no strategy gains `MATTERS`, and 1 for an infinite speedup.
     """
-    means = final_values.mean_speedups(frame).T
-    gains = means - 1
-    sees = levels.knowledge(frame)
-    apart = pd.Series([sees[name] is Level.PARTS for name in means.index], means.index)
-    best = gains.groupby(apart).transform("max")
-    shares = (gains / best.where(best >= MATTERS)).mask(np.isinf(gains), 1.0)
-    mean = shares.clip(lower=0).mean(axis=1).fillna(0).sort_values(ascending=False, kind="stable")
-    order = sorted(mean.index, key=lambda name: bool(apart[name]))
-    cells = pd.DataFrame({"speedup": means.loc[order].stack(), "share": shares.loc[order].stack(future_stack=True)})
-    return cells.dropna(subset="speedup").rename_axis(["strategy", "problem"]).reset_index()
+    values = final_values(frame)
+    apart = {name: level is Level.PARTS for name, level in values.knowledge.items()}
+    best = {(mean.problem, mean.strategy): values.best_mean(mean.problem, mean.strategy) for mean in values.means}
+    cells = pd.DataFrame(
+        [(m.strategy, m.problem, m.mean, _share(m.mean, best[m.problem, m.strategy])) for m in values.means],
+        columns=["strategy", "problem", "speedup", "share"],
+    ).dropna(subset="speedup")
+    shares = cells["share"].clip(lower=0).groupby(cells["strategy"]).mean().fillna(0)
+    order = sorted(shares.sort_values(ascending=False, kind="stable").index, key=apart.__getitem__)
+    place = cells["strategy"].map({name: number for number, name in enumerate(order)})
+    return cells.assign(place=place).sort_values(["place", "problem"], ignore_index=True).drop(columns="place")
+
+
+def _share(mean: float, best: float) -> float:
+    """Return the normalised gain; 1 for an infinite speedup."""
+    return float(np.isinf(mean)) if np.isinf(best) else normalised_gain(mean, best, MATTERS)
 
 
 @mpl.rc_context(style.SETTINGS)
@@ -62,7 +69,7 @@ def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     ax.tick_params(length=0)
     ax.grid(visible=False)
     ax.spines[:].set_visible(False)
-    more = final_values.cut_text(frame) + final_values.noisy_text(frame) + _apart_text(frame)
+    more = captions.short_runs(frame) + captions.noisy_costs(frame) + _apart_text(frame)
     style.caption(figure, _caption(frame, len(best)) + more)
     return figure, data
 
@@ -83,7 +90,7 @@ def gain_text(gain: float) -> str:
 
 
 def _caption(frame: pd.DataFrame, known: int) -> str:
-    runs = final_values.runs_text(final_values.final_values(frame).groupby(["problem", "strategy"]).size())
+    runs = captions.runs_of(frame)
     shown = f" Shown: the {COLUMNS} of {known} problems with the largest gain." if known > COLUMNS else ""
     return (
         f"Number: gain over the compiler's default in percent (mean speedup of {runs} runs, minus 1), higher is "
@@ -94,11 +101,11 @@ def _caption(frame: pd.DataFrame, known: int) -> str:
 
 
 def _apart_text(frame: pd.DataFrame) -> str:
-    text = levels.parts_text(levels.knowledge(frame).values())
+    text = captions.different_levels(final_values(frame).knowledge.values())
     return f" Strategies that see parts: below the others, with shares of their own best.{text}" if text else ""
 
 
 def missing(frame: pd.DataFrame) -> str | None:
     """Return why a study does not support the figure, or None."""
-    enough = min(final_values.mean_speedups(frame).shape) > 1
+    enough = min(final_values(frame).table.shape) > 1
     return None if enough else "needs two strategies and two problems or more"

@@ -12,7 +12,8 @@ from matplotlib.lines import Line2D
 from matplotlib.typing import DrawStyleType
 
 from ..core.level import Level
-from . import final_values, levels, style
+from ..scores import final_values
+from . import captions, style
 from .marks import mark
 
 _ALL, _BEST = 12, 8
@@ -64,21 +65,20 @@ class Highlight:
         if len(seen) < 2:
             return others
         lines = ", ".join(f"{style.LINES[level][1]}: {level.sees}" for level in seen)
-        return f"{others} What a strategy sees: {lines}.{levels.parts_text(seen)}"
+        return f"{others} What a strategy sees: {lines}.{captions.different_levels(seen)}"
 
 
 def highlighted(frame: pd.DataFrame) -> Highlight:
     """Return which strategies the figures of a study highlight, and how they look."""
-    means = final_values.mean_speedups(frame)
-    names = sorted(means.columns)
-    named = names if len(names) <= _ALL else sorted(final_values.by_mean_rank(means)[:_BEST])
-    sees = levels.knowledge(frame)
+    values = final_values(frame)
+    names, sees = sorted(values.table.columns), values.knowledge
+    named = names if len(names) <= _ALL else sorted(values.by_rank[:_BEST])
     return Highlight(style.looks_by_knowledge({name: sees[name] for name in named}), labels(frame), sees)
 
 
 def labels(frame: pd.DataFrame) -> dict[str, str]:
     """Return each strategy's label, shortened as far as labels stay different."""
-    sees = levels.knowledge(frame)
+    sees = final_values(frame).knowledge
     most = next((m for m in (40, 50, 60) if len({style.short(name, m) for name in sees}) == len(sees)), 200)
     return {name: style.label(name, own, most) for name, own in sees.items()}
 

@@ -9,7 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from . import final_values, style
+from ..core.level import LEVEL
+from ..scores import RUN
+from . import captions, style
 from .highlight import Highlight, highlighted, labels, legend
 from .marks import mark
 
@@ -21,13 +23,12 @@ def overhead_data(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the seconds per candidate: problem, parameters, strategy, level, runs,
     strategy_seconds, evaluation_seconds (medians over the runs).
     """
-    columns = final_values.with_flags(frame, ["strategy_seconds", "evaluation_seconds", "parameters"])
-    runs = frame.groupby(final_values.RUN, observed=True)[columns].mean().reset_index()
+    columns = ["strategy_seconds", "evaluation_seconds", "parameters"]
+    runs = frame.groupby([*RUN, LEVEL], observed=True)[columns].mean().reset_index()
     by = runs.groupby(["problem", "parameters", "strategy"], observed=True)
     seconds = {name: (name, "median") for name in columns[:2]}
-    flags = {flag: (flag, "first") for flag in final_values.with_flags(runs, [])}
-    data = by.agg(**flags, runs=("seed", "size"), **seconds).reset_index()
-    return data.astype({"parameters": int, "problem": "str", "strategy": "str"})
+    data = by.agg(level=(LEVEL, "first"), runs=("seed", "size"), **seconds).reset_index()
+    return data.astype({"parameters": int, "problem": "str", "strategy": "str", LEVEL: "str"})
 
 
 @mpl.rc_context(style.SETTINGS)
@@ -38,13 +39,13 @@ def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     """
     data = overhead_data(frame)
     figure = _lines(data, highlighted(frame)) if data["parameters"].nunique() > 1 else _dots(data, labels(frame))
-    runs = final_values.runs_text(data["runs"])
+    runs = captions.number_of_runs(data["runs"])
     named = highlighted(frame).caption if data["parameters"].nunique() > 1 else ""
     style.caption(
         figure,
         f"The strategy's own time per candidate, on a log scale, lower is better; median of {runs} runs, as measured "
         f"in each.{named} Thick grey line: the time of an evaluation, which is not included."
-        f"{final_values.cut_text(frame)}",
+        f"{captions.short_runs(frame)}",
     )
     return figure, data
 

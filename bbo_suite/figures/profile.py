@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from ..scores import final_values
 from ..stats import performance_profile
-from . import final_values, levels, style
+from . import captions, style
 from .highlight import draw_shares, highlighted, legend
 
 
@@ -17,7 +18,7 @@ def profile_data(frame: pd.DataFrame) -> pd.DataFrame:
 
     A strategy's cost on a problem is the default's cost divided by its mean speedup (Dolan and More 2002).
     """
-    means = final_values.complete_means(frame)
+    means = final_values(frame).complete
     with np.errstate(divide="ignore"):
         costs = 1 / means.to_numpy()
     factors = np.linspace(1, _widest(costs), 300)
@@ -37,7 +38,7 @@ def _widest(costs: np.ndarray) -> float:
 @mpl.rc_context(style.SETTINGS)
 def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     """Draw each strategy's performance profile; return the figure and its data (`profile_data`)."""
-    every, frame = frame, levels.ranked(frame)
+    every, frame = frame, captions.ranked_together(frame)
     data = profile_data(frame)
     highlight = highlighted(every).only(data["strategy"])
     figure, axes = style.panels(1, 9.4, 3.6, 0.6)
@@ -45,18 +46,18 @@ def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     draw_shares(ax, data, highlight, "factor", drawstyle="steps-post")
     ax.set(ylim=(-0.02, 1.02), ylabel="share of problems", xlabel="cost / cost of the best strategy")
     legend(figure, highlight.legend, right=True)
-    used = final_values.problems_text(frame, int(data["problems"].iloc[0]))
-    runs = final_values.runs_text(final_values.final_values(frame).groupby(["problem", "strategy"]).size())
+    used = captions.problems_used(frame, int(data["problems"].iloc[0]))
+    runs = captions.runs_of(frame)
     style.caption(
         figure,
         f"Share of problems on which a strategy's cost is within a factor of the lowest cost, higher is better; at "
         f"factor 1 the strategy is the best. Over {used}; cost: that of the default / mean speedup of {runs} runs."
         f"{highlight.caption}"
-        f"{final_values.left_out_text(frame)}{final_values.cut_text(frame)}{levels.unranked_text(every)}",
+        f"{captions.strategies_left_out(frame)}{captions.short_runs(frame)}{captions.ranked_apart(every)}",
     )
     return figure, data
 
 
 def missing(frame: pd.DataFrame) -> str | None:
     """Return why a study does not support the figure, or None."""
-    return final_values.too_few(levels.ranked(frame), strategies=2, problems=3)
+    return captions.too_few(captions.ranked_together(frame), strategies=2, problems=3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -11,8 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
-from ..stats import mean_interval
-from . import baselines, final_values, levels, style
+from ..core.level import LEVEL
+from ..scores import final_values
+from . import baselines, captions, style
 from .highlight import Highlight, highlighted
 from .marks import mark
 
@@ -25,13 +27,14 @@ def speedup_data(frame: pd.DataFrame) -> pd.DataFrame:
     Columns: problem, strategy, level, runs, budget, evaluations (of the shortest run), mean, low,
     high (95 % interval of the mean).
     """
+    values = final_values(frame)
+    runs = values.frame.groupby(["problem", "strategy"])
+    counts: Any = runs.agg(budget=("budget", "first"), evaluations=("evaluation", "min")).to_dict("index")
     bars = []
-    for (problem, strategy), group in final_values.final_values(frame).groupby(["problem", "strategy"], sort=True):
-        with np.errstate(invalid="ignore"):  # a cost of 0 is an infinite speedup, without an interval
-            mean, low, high = mean_interval(group["speedup"], least=group["least"].min())
-        fixed = {"problem": problem, "strategy": strategy, **final_values.first_flags(group)}
-        counts = {"budget": int(group["budget"].iloc[0]), "evaluations": int(group["evaluation"].min())}
-        bars.append({**fixed, "runs": len(group), **counts, "mean": mean, "low": low, "high": high})
+    for mean in values.means:
+        named = {"problem": mean.problem, "strategy": mean.strategy, LEVEL: values.knowledge[mean.strategy].word}
+        spent = counts[mean.problem, mean.strategy]
+        bars.append({**named, "runs": mean.runs, **spent, "mean": mean.mean, "low": mean.low, "high": mean.high})
     return pd.DataFrame(bars)
 
 
@@ -60,15 +63,15 @@ def draw(frame: pd.DataFrame, problems: Sequence[str] | None = None) -> tuple[Fi
     known = len(highlight.labels)
     few = "" if known == len(names) else f" Shown: the best {BEST} of {known} strategies by mean rank."
     gaps = " No number: no run." if len(data) < len(strategies) * len(problems) else ""
-    captions = baselines.caption(shown) + final_values.cut_text(shown) + final_values.noisy_text(shown)
-    captions += levels.parts_text(highlight.knowledge.values())
-    style.caption(figure, _caption(data) + gaps + few + captions)
+    notes = baselines.caption(shown) + captions.short_runs(shown) + captions.noisy_costs(shown)
+    notes += captions.different_levels(highlight.knowledge.values())
+    style.caption(figure, _caption(data) + gaps + few + notes)
     return figure, data
 
 
 def _shown(frame: pd.DataFrame) -> list[str]:
     """Return the strategies that have a bar: all if there are at most 20, else the best 12 by mean rank."""
-    order = final_values.by_mean_rank(final_values.mean_speedups(frame))
+    order = final_values(frame).by_rank
     return sorted(order if len(order) <= MOST else order[:BEST])
 
 
@@ -116,7 +119,7 @@ def _caption(data: pd.DataFrame) -> str:
     counts, budget, fewest = data["runs"], data["budget"].max(), data["evaluations"].min()
     bars = "with 95 % intervals (Student's t)" if counts.max() > 1 else "of single runs, without intervals"
     spent = f"{budget:,} evaluations each"
-    runs = f"{final_values.runs_text(counts)} runs"
+    runs = f"{captions.number_of_runs(counts)} runs"
     if fewest < budget:
         spent = f"at most {budget:,} evaluations each (fewest so far: {fewest:,})"
     text = f"Mean speedup over the compiler's default {bars}, higher is better; {runs} of {spent}."

@@ -11,8 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from ..core.level import LEVEL
+from ..scores import final_values
 from ..stats import quartiles
-from . import baselines, curves, final_values, style
+from . import baselines, captions, curves, style
 from .highlight import highlighted
 
 _COLUMNS = ["problem", "strategy", "seed", "speedup", "strategy_seconds", "evaluation_seconds"]
@@ -28,16 +30,15 @@ def total_time_data(frame: pd.DataFrame) -> pd.DataFrame:
     its best.
     """
     made = []
-    for (problem, strategy), group in frame[final_values.with_flags(frame, _COLUMNS)].groupby(
-        ["problem", "strategy"], observed=True, sort=True
-    ):
+    levels = final_values(frame).knowledge
+    for (problem, strategy), group in frame[_COLUMNS].groupby(["problem", "strategy"], observed=True, sort=True):
         runs = [_run(run) for _, run in group.groupby("seed")]
         start, stop = max(clock[0] for clock, _ in runs), max(clock[-1] for clock, _ in runs)
         seconds = np.geomspace(start, max(start, stop), curves.POINTS if stop > start else 1)
         reached = [best[np.searchsorted(clock, seconds, side="right") - 1] for clock, best in runs]
         with np.errstate(invalid="ignore"):
             lower, median, upper = quartiles(reached)
-        fixed = {"problem": problem, "strategy": strategy, **final_values.first_flags(group)}
+        fixed = {"problem": problem, "strategy": strategy, LEVEL: levels[str(strategy)].word}
         ended = np.sum([seconds > clock[-1] for clock, _ in runs], axis=0)
         numbers = {"seconds": seconds, "lower": lower, "median": median, "upper": upper, "ended": ended}
         made.append(pd.DataFrame({**fixed, "runs": len(runs), **numbers})[_corners(lower, median, upper, ended)])
@@ -68,8 +69,8 @@ def draw(frame: pd.DataFrame, problems: Sequence[str] | None = None) -> tuple[Fi
     x_text = "Time of the strategy plus time of the evaluations, as measured in each run, on a log scale."
     if (data["ended"] > 0).any():
         x_text += " A cross: the first run of the strategy ends here, and keeps its best while the others go on."
-    captions = baselines.caption(shown) + final_values.noisy_text(shown, curves=True) + final_values.cut_text(shown)
-    style.caption(figure, curves.caption(data, highlight, x_text) + captions)
+    notes = baselines.caption(shown) + captions.noisy_costs(shown, curves=True) + captions.short_runs(shown)
+    style.caption(figure, curves.caption(data, highlight, x_text) + notes)
     return figure, data
 
 

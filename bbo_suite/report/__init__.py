@@ -11,29 +11,16 @@ from .. import figures
 from ..errors import UserError
 from ..files.writing import disk_errors, replacing
 from ..registry import Registry
+from ..scores import Scores
 from ..store.folders import has_runs
-from . import (
-    answer,
-    baselines,
-    evaluations,
-    limits,
-    optimum,
-    over_problems,
-    per_problem,
-    power,
-    provenance,
-    savings,
-    targets,
-)
-from .compare_text import comparison
+from . import answer, limits, optimum, provenance, rankings, targets
+from .compare import comparison
+from .drawings import Drawing, Picture, compared_rows, drawing, pictures
 from .findings import Findings, findings
-from .interactive import Drawing
 from .judgement import Judgement, judge
 from .limits import Limit
 from .loss import loss_table
 from .page import Page, html
-from .pictures import Picture, compared_rows, drawing, pictures
-from .scores import Scores
 from .study_data import StudyData, read_study
 from .table import Table
 
@@ -57,7 +44,7 @@ def write(
     data = read_study(study, results)
     other = _other(compare, results) if compare else None
     text = html(page(data, other, Registry(tuple(plugins))))
-    path = out or results / study / "report.html"
+    path = out or data.report or results / study / "report.html"
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as unfinished:
@@ -91,17 +78,17 @@ def page(study: StudyData, other: StudyData | None = None, registry: Registry | 
     rng = np.random.default_rng(0)
     judgement = judge(study.runs, rng)
     scores = judgement.scores
-    results = list(_results(judgement, rng))
+    found_tables = list(_rankings(judgement, rng))
     optima, unknown = optimum.optima(scores, registry or Registry())
-    times = [] if study.only_results else [savings.savings(judgement), targets.running_times(scores)]
-    tables = [*results, baselines.baselines(scores), optima, *times, evaluations.spending(scores)]
+    times = [] if study.only_results else [targets.savings(judgement), targets.running_times(scores)]
+    tables = [*found_tables, optimum.baselines(scores), optima, *times, provenance.spending(scores)]
     found = findings(study, registry or Registry())
     return Page(
         title=study.name,
         summary=answer.summary(study.runs),
         findings=found,
         lead=_lead(study, found) if judgement.problems else None,
-        answers=[*answer.sentences(judgement), *([] if study.only_results else savings.sentences(judgement))],
+        answers=[*answer.sentences(judgement), *([] if study.only_results else targets.sentences(judgement))],
         limits=[*_limits(study, judgement), *provenance.limits(study.runs), *unknown],
         compared=compared,
         tables=_filled(tables),
@@ -110,11 +97,11 @@ def page(study: StudyData, other: StudyData | None = None, registry: Registry | 
     )
 
 
-def _results(judgement: Judgement, rng: np.random.Generator) -> Iterator[Table]:
-    yield from over_problems.overviews(judgement, rng)
-    yield per_problem.winners(judgement)
-    yield per_problem.speedups(judgement.scores)
-    yield from filter(None, [over_problems.pairwise(judgement)])
+def _rankings(judgement: Judgement, rng: np.random.Generator) -> Iterator[Table]:
+    yield from rankings.overviews(judgement, rng)
+    yield rankings.winners(judgement)
+    yield rankings.speedups(judgement.scores)
+    yield from filter(None, [rankings.pairwise(judgement)])
     yield loss_table(judgement.scores)
 
 
@@ -143,16 +130,16 @@ def _limits(study: StudyData, judgement: Judgement) -> Iterator[Limit]:
         yield from limits.missing(study.runs)
         yield from limits.unfinished(study.runs)
         if not judgement.all_failed:
-            yield from power.sizes(judgement)
-            yield from power.tests(judgement)
+            yield from limits.sizes(judgement)
+            yield from limits.tests(judgement)
         yield from limits.budgets(judgement.scores)
         yield from limits.hopeless(judgement.scores)
         yield from limits.noise(judgement.scores)
 
 
 def _provenance(study: StudyData, judgement: Judgement) -> Iterator[Table]:
-    yield evaluations.failures(judgement.scores)
-    yield evaluations.reasons(judgement.scores)
+    yield provenance.failures(judgement.scores)
+    yield provenance.reasons(judgement.scores)
     yield provenance.settings(study.runs)
     yield provenance.problems(study.runs)
     yield provenance.places(study.runs)

@@ -15,8 +15,7 @@ from ..store.plan import RunName
 from ..store.results import RunResult
 from ..store.stored_run import StoredRun, open_run
 from . import formatting, table
-from .interactive import Drawing
-from .pictures import drawing
+from .drawings import Drawing, drawing
 from .study_data import StudyData
 from .table import Cell, Table
 

@@ -13,8 +13,8 @@ from ..errors import UserError
 from ..files.writing import disk_errors, replacing
 from ..fleet.study import DAYS, END, ORACLE, regret
 from . import table
+from .drawings import drawing
 from .page import render
-from .pictures import drawing
 
 PAGE = "fleet.html"
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .pairs import Pair
+    from ..scores import Pair
 
 
 def speedup(value: float) -> str:

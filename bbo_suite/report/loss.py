@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..scores import Scores
 from ..store.remeasured import ROUNDS, Finalist
 from ..store.results import RunResult
 from . import formatting, table
-from .per_problem import marked
-from .scores import Scores
-from .table import Cell, Table
+from .table import Cell, Table, marked
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .drawings import Drawing, Picture, script, template
 from .findings import Findings
-from .interactive import Drawing, script, template
 from .limits import Limit
-from .pictures import Picture
 from .table import Table
 
 

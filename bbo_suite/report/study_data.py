@@ -36,6 +36,7 @@ class StudyData:
       planned, waiting: the number of planned runs, and those that have not started.
       only_results: True if only the last row of each run is known.
       folder: where its runs are stored; None if they are not.
+      report: the file that its report is written to by default; None if it is in the folder.
     """
 
     name: str
@@ -46,6 +47,7 @@ class StudyData:
     waiting: Sequence[RunName] = ()
     only_results: bool = False
     folder: Path | None = None
+    report: Path | None = None
 
 
 def read_study(study: str, results: Path) -> StudyData:
@@ -57,7 +59,8 @@ def read_study(study: str, results: Path) -> StudyData:
     import pandas as pd
 
     if not has_runs(results / study) and (tables := published(study, results)):
-        return study_of_table(study, only_one(study, tables).runs)
+        one = only_one(study, tables)
+        return replace(study_of_table(study, one.runs), report=one.folder / f"report{one.suffix}.html")
     damaged: list[str] = []
     heads = _heads(run_folders(study, results), damaged)
     paths, lengths, parts, numbers = _rows(heads, damaged)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..core.level import Level, explained
+from ..scores import Scores
 from . import formatting
 
 
@@ -63,6 +64,11 @@ def text(value: object) -> Cell:
 def strategy(name: str, knowledge: Level) -> Cell:
     """Return a cell with a strategy, marked by what it knows."""
     return Cell(knowledge.marked(name), knowledge=knowledge)
+
+
+def marked(scores: Scores, name: str) -> Cell:
+    """Return a cell with a strategy of a study, marked by what it knows."""
+    return strategy(name, scores.knowledge[name])
 
 
 def count(value: int) -> Cell:

@@ -1,18 +1,20 @@
-"""The expected number of evaluations to reach targets."""
+"""Evaluations to reach targets, and the measurements that each level of knowledge saves."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.level import NOT_COUNTED, Level
+from ..scores import Scores
 from ..stats import SMALLEST_GAIN, SMALLEST_GAIN_TEXT, expected_running_time, first_hits
 from ..store.results import RunResult
 from . import table
-from .per_problem import marked
-from .scores import Scores
-from .table import Cell, Table
+from .judgement import BLACK_BOX, Judgement
+from .table import Cell, Table, marked
 
 SHARES = (0.5, 0.9, 0.99)
 """Targets, as fractions of the largest gain of any run."""
@@ -61,3 +63,114 @@ def _running_times(runs: Sequence[RunResult], targets: NDArray[np.float64]) -> I
     for time, number in zip(expected, np.isfinite(reached).sum(axis=0), strict=True):
         text = f"{time:,.0f} ({number}/{len(runs)})" if np.isfinite(time) else f"– (0/{len(runs)})"
         yield table.number(time, text)
+
+
+@dataclass(frozen=True)
+class Saving:
+    """The best strategy of a level of knowledge on a problem.
+
+    Attributes:
+      evaluations: until its median run is as good as the median run of the best strategy that sees only costs is at the
+        end; inf if it is not.
+      reached, runs: how many of its runs are, and how many there are.
+      saved: the evaluations which that strategy needed itself / `evaluations`; 1 for itself.
+    """
+
+    problem: str
+    strategy: str
+    knowledge: Level
+    evaluations: float
+    reached: int
+    runs: int
+    saved: float
+
+
+def levels(judgement: Judgement) -> list[Saving]:
+    """Return the levels on each problem that has several, costs only first, where that gains something."""
+    return [level for problem in judgement.problems for level in _on_problem(judgement, problem)]
+
+
+def _on_problem(judgement: Judgement, problem: str) -> Iterator[Saving]:
+    ranked = {group: judgement.problems[problem].ranked(names) for group, names in judgement.groups()}
+    best = [names[0] for names in ranked.values() if names]
+    if len(best) < 2 or not ranked[BLACK_BOX]:
+        return
+    scores, cutoff = judgement.scores, judgement.scores.cutoffs[problem]
+    runs = {name: [run for run in scores.compared if (run.problem, run.strategy) == (problem, name)] for name in best}
+    target = _median(np.array([run.best(cutoff) for run in runs[best[0]]]))
+    default = float(runs[best[0]][0].head["default"])
+    if target > 0 and default / target - 1 >= SMALLEST_GAIN:
+        needed = {name: _hits(some, target, cutoff) for name, some in runs.items()}
+        for name, own in needed.items():
+            counts, saved = (int(np.isfinite(own).sum()), len(own)), _median(needed[best[0]]) / _median(own)
+            yield Saving(problem, name, scores.knowledge[name], _median(own), *counts, saved)
+
+
+def _hits(runs: Sequence[RunResult], target: float, cutoff: int) -> NDArray[np.float64]:
+    found = hits(runs, np.array([target]))[:, 0]
+    return np.where(found <= cutoff, found, np.inf)
+
+
+def _median(values: NDArray[np.float64]) -> float:
+    """Return the median, of an even number the upper one: the median run is a run."""
+    return float(np.quantile(values, 0.5, method="higher"))
+
+
+def savings(judgement: Judgement) -> Table:
+    """Return what each level of knowledge saves, one row for each problem and level."""
+    rows = [_row(judgement.scores, level) for level in levels(judgement)]
+    columns = ["problem", "sees", "best strategy", "evaluations", "measurements saved"]
+    return Table("savings", "Measurements that knowledge saves", _NOTE, columns, rows)
+
+
+_NOTE = f"""Evaluations until the median run of the best strategy of each level of knowledge is as good as the median
+run of the best strategy that sees only costs is at the end; in brackets how many runs are. Saved: that strategy's own
+evaluations / these. A dash: the median run is never as good. Costs as the search measured them; {NOT_COUNTED}.
+Problems on which only one level ran, or costs alone gain less than {SMALLEST_GAIN_TEXT}, are left out."""
+
+
+def _row(scores: Scores, level: Saving) -> list[Cell]:
+    known = np.isfinite(level.evaluations)
+    count = f"{level.evaluations:,.0f}" if known else "–"
+    return [
+        table.text(level.problem),
+        table.text(level.knowledge.sees),
+        marked(scores, level.strategy),
+        table.number(level.evaluations, f"{count} ({level.reached}/{level.runs})"),
+        table.number(level.saved, f"{level.saved:.3g} ×" if known else "–"),
+    ]
+
+
+def sentences(judgement: Judgement) -> Iterator[str]:
+    """Yield what each level saves: on the only problem, or over problems."""
+    found = levels(judgement)
+    references = [level for level in found if level.knowledge is Level.COSTS]
+    for knowledge in (Level.STRUCTURE, Level.PARTS):
+        own = [level for level in found if level.knowledge is knowledge]
+        if len(own) == 1:
+            yield _sentence(knowledge, _on_one(own[0], references))
+        elif own:
+            yield _sentence(knowledge, _on_several(own))
+
+
+def _sentence(knowledge: Level, what: str) -> str:
+    return f"Measurements saved by {knowledge.sees}: {what}; {NOT_COUNTED}."
+
+
+def _on_one(level: Saving, references: Sequence[Saving]) -> str:
+    other = next(each for each in references if each.problem == level.problem)
+    then = f"as good as {other.strategy} (costs only) is after {other.evaluations:,.0f}"
+    if not level.saved:
+        return f"{level.strategy} never becomes {then}"
+    return f"{level.strategy} is after {level.evaluations:,.0f} evaluations {then}"
+
+
+def _on_several(own: Sequence[Saving]) -> str:
+    factors = np.log([level.saved for level in own if level.saved])
+    what = "the best strategy becomes as good as the best one that sees only costs"
+    took = (
+        f", which needs {np.exp(factors.mean()):.2g} times the evaluations there (geometric mean)"
+        if len(factors)
+        else ""
+    )
+    return f"on {len(factors)} of {len(own)} problems {what}{took}"

@@ -13,9 +13,8 @@ import numpy as np
 from ..core.level import Level
 from ..report import answer, formatting, judge, table
 from ..report.judgement import Judgement
-from ..report.per_problem import marked
 from ..report.study_data import Naming
-from ..report.table import Cell, Table
+from ..report.table import Cell, Table, marked
 from ..store.results import RunResult
 from .numbers import cost, points, task
 from .studies import Entry

@@ -209,6 +209,11 @@ class Published(NamedTuple):
     folder: Path
     runs: pd.DataFrame
 
+    @property
+    def suffix(self) -> str:
+        """What the names of its files have, because a folder may hold several: "-200" for a budget."""
+        return self.name.removeprefix(self.folder.name)
+
 
 def published(study: str, results: Path) -> list[Published]:
     """Return the published studies of a name: all of a folder's tables, or the one of exactly that name.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bbo_suite import UserError
 from bbo_suite.fleet.library import Groups, KernelLibrary, Progress, cached_arrays
 
-from ..learned.programs import SHIPPED, TRAINING
+from ..learned.generate import SHIPPED, TRAINING
 from ..tensor_compiler.hardware.machine import COST_MODEL, DEFAULT_MACHINE, MACHINES, Machine
 from ..tensor_compiler.tasks.kernel_families import OneKernel
 

@@ -7,11 +7,8 @@ from numpy.typing import NDArray
 
 from bbo_suite.fleet.library import Progress
 
-from ..learned.batches import SIZES
-from ..learned.features import features
-from ..learned.kernels import KernelGraphs
-from ..learned.model_file import CostModel
-from ..learned.prediction import embeddings, scores
+from ..learned.kernels import SIZES, KernelGraphs, features
+from ..learned.model import CostModel, embeddings, scores
 from ..tensor_compiler.hardware.all_settings import fitting_settings, times
 from ..tensor_compiler.hardware.kernel_settings import FLAG_SLOTS, TILE_SLOTS
 from ..tensor_compiler.hardware.machine import Machine

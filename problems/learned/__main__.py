@@ -12,10 +12,8 @@ import typer
 
 from bbo_suite.core.versions import content
 from bbo_suite.errors import UserError
-from bbo_suite.jax_settings import configure_jax
 
 from ..tensor_compiler.hardware.machine import DEFAULT_MACHINE
-from .programs import HELD_OUT, TRAINING
 
 app = typer.Typer(help=__doc__, no_args_is_help=True, pretty_exceptions_enable=False)
 Seed = Annotated[int, typer.Option(help="Seed of the random generator.")]
@@ -41,7 +39,7 @@ def data(
     """Write a data set of kernels with random layouts, fusions, tiles and flags."""
     from ..tensor_compiler.hardware.machine import MACHINES
     from .dataset import save
-    from .generate import generate
+    from .generate import HELD_OUT, TRAINING, generate
 
     if machine not in MACHINES:
         raise UserError(f"there is no machine {machine!r}; choose one of {', '.join(MACHINES)}")
@@ -62,12 +60,12 @@ def data_xla_tpu(
     """Write a data set of the real XLA:TPU compiler's kernels with its own estimates; compilations are cached.
 
     Variants of a program have random barriers and random flags of fusion. The file holds what the compiler said, so
-    keep it to yourself.
+    do not publish it.
     """
     from ..tensor_compiler.calibration.compiler import TOPOLOGIES
     from .dataset import save
-    from .xla_tpu.generate import compiler, generate
-    from .xla_tpu.programs import names
+    from .xla_tpu import compiler, generate
+    from .xla_tpu_programs import names
 
     if machine not in TOPOLOGIES:
         raise UserError(f"XLA:TPU does not compile for {machine!r} here; choose one of {', '.join(TOPOLOGIES)}")
@@ -82,18 +80,19 @@ def train(
     data: Data,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The file to write.")],
     epochs: Annotated[int, typer.Option(help="Times that each kernel is seen.", min=1)] = 30,
-    reduction: Annotated[str, typer.Option(help="How operations become a kernel: see `layers`.")] = "mean",
+    reduction: Annotated[
+        str, typer.Option(help="How nodes become a kernel: mean, max, sum, lstm, transformer.")
+    ] = "mean",
     unlike: Annotated[
         Path | None, typer.Option(metavar="DATA", help="Held-out data: kernels that it has, too, are not learned.")
     ] = None,
     seed: Seed = 0,
 ) -> None:
     """Train the three models of kernels on a data set."""
-    configure_jax()
     from .dataset import load
-    from .fitting import fit
-    from .layers import REDUCTIONS
-    from .model_file import save
+    from .model import save
+    from .network import REDUCTIONS
+    from .training import fit
 
     if reduction not in REDUCTIONS:
         raise UserError(f"there is no reduction {reduction!r}; choose one of {', '.join(REDUCTIONS)}")
@@ -108,9 +107,8 @@ def train(
 @app.command()
 def evaluate(model: Model, data: Data) -> None:
     """Print how well a model predicts the kernels of programs that it was not trained on, beside the compiler's own."""
-    configure_jax()
     from .dataset import load
-    from .model_file import load as load_model
+    from .model import load as load_model
     from .report import lines
 
     for line in lines(load_model(content(str(model))[1], str(model)), load(data)):

@@ -1,29 +1,33 @@
-"""Data sets of kernels with their run times, in files without pickles."""
+"""Data sets of kernels: their settings with run times, how these are drawn, and files of them."""
 
 from __future__ import annotations
 
-import io
-import json
-import zipfile
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import UserError
 from bbo_suite.core.versions import content
-from bbo_suite.files.reading import parse_json
+from bbo_suite.files.arrays import ArrayFile
 
-from ..tensor_compiler.hardware.machine import COST_MODEL
+from ..tensor_compiler.hardware.kernel_settings import SLOTS, compile_kernels, seconds_of_kernels
+from ..tensor_compiler.hardware.kernel_settings import Settings as Compiled
+from ..tensor_compiler.hardware.machine import COST_MODEL, Machine, Rate
+from ..tensor_compiler.hardware.timing import shrink_tile
 from .kernels import OPCODES, KernelGraphs
 
-VERSION = 1
-"""Version of the files: raised whenever the meaning of an array changes."""
-LARGEST = 1 << 30
-"""Most bytes that the arrays of a file may unpack to."""
+_FILE = ArrayFile(
+    "data set of kernels",
+    1,
+    "make one with `python -m bbo_problems.learned data`",
+    {"cost model": COST_MODEL, "opcodes": len(OPCODES)},
+    1 << 30,
+)
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,7 @@ class Settings:
     seconds: NDArray[np.float64]
 
     def take(self, kernels: NDArray[np.int64]) -> Self:
-        """Return those of some kernels, in a given order."""
+        """Return those of some kernels, in that order."""
         counts = np.diff(self.starts)[kernels]
         starts = np.concatenate([[0], np.cumsum(counts)])
         places = np.repeat(self.starts[kernels] - starts[:-1], counts) + np.arange(starts[-1])
@@ -87,8 +91,14 @@ class Kernels:
         """Return the number of kernels."""
         return len(self.seconds)
 
+    def settings(self, kind: str) -> Settings:
+        """Return the settings of a kind: `tiles`, `flags`, or for `graph` the compiler's own of each kernel."""
+        if kind == "graph":
+            return Settings(np.arange(len(self) + 1), self.chosen, self.estimates, self.seconds)
+        return self.tiles if kind == "tiles" else self.flags
+
     def take(self, kernels: NDArray[np.int64]) -> Self:
-        """Return some of the kernels, in a given order."""
+        """Return some of the kernels, in that order."""
         columns = ("program", "rows", "chosen", "estimates", "seconds")
         parts: dict[str, Any] = {name: getattr(self, name)[kernels] for name in columns}
         parts |= {name: getattr(self, name).take(kernels) for name in ("graphs", "tiles", "flags")}
@@ -110,12 +120,7 @@ def save(kernels: Kernels, path: Path) -> None:
     Raises:
       UserError: the file cannot be written.
     """
-    header = {**_needs(), "machine": kernels.machine, "programs": kernels.programs}
-    try:
-        with path.open("wb") as file:
-            np.savez_compressed(file, header=np.array(json.dumps(header)), **_arrays(kernels))  # type: ignore[arg-type]
-    except OSError as error:
-        raise UserError(f"data {path} cannot be written: {error.strerror}") from None
+    _FILE.save(path, {"machine": kernels.machine, "programs": kernels.programs}, _arrays(kernels))
 
 
 def load(path: Path) -> Kernels:
@@ -124,51 +129,11 @@ def load(path: Path) -> Kernels:
     Raises:
       UserError: the file cannot be read, is not a data set, or is of another version.
     """
-    arrays = read_arrays(str(path), content(str(path))[1])
-    header = read_header(arrays, str(path), "a data set; make one with `python -m bbo_problems.learned data`")
-    for key, value in _needs().items():
-        if header.get(key) != value:
-            raise UserError(f"data {path} has {key} {header.get(key)}, but {value} is needed; make it again")
+    header, arrays = _FILE.load(content(str(path))[1], str(path))
     try:
-        kernels = _kernels(header, arrays)
+        return _kernels(header, arrays)
     except (KeyError, ValueError, TypeError):
-        raise UserError(f"data {path} lacks arrays or has damaged ones; make it again") from None
-    return kernels
-
-
-def read_arrays(name: str, data: bytes) -> dict[str, NDArray]:
-    """Return the arrays of an npz file; one with Python objects, which could run code, is refused.
-
-    Raises:
-      UserError: it is no such file, or unpacks to too much.
-    """
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as packed:
-            if sum(entry.file_size for entry in packed.infolist()) > LARGEST:
-                raise ValueError(f"it unpacks to more than {LARGEST >> 20:,} MiB")
-        with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            return {key: file[key] for key in file.files}
-    except Exception as error:  # whatever a file that somebody wrote by hand makes zipfile and numpy raise
-        raise UserError(f"{name} is not a file of arrays ({error})") from None
-
-
-def read_header(arrays: Mapping[str, NDArray], name: str, wanted: str) -> dict[str, Any]:
-    """Return the JSON object that the array `header` holds.
-
-    Raises:
-      UserError: there is none, so the file is not what is `wanted`.
-    """
-    try:
-        header = parse_json(str(arrays["header"].item()))
-    except (KeyError, ValueError):
-        header = None
-    if not isinstance(header, dict):
-        raise UserError(f"{name} is not {wanted}")
-    return header
-
-
-def _needs() -> dict[str, Any]:
-    return {"version": VERSION, "cost model": COST_MODEL, "opcodes": len(OPCODES)}
+        raise _FILE.damaged(str(path)) from None
 
 
 def _arrays(kernels: Kernels) -> dict[str, NDArray]:
@@ -187,3 +152,85 @@ def _kernels(header: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Kernel
     }
     own: dict[str, Any] = {name: arrays[name] for name in ("program", "rows", "chosen", "estimates", "seconds")}
     return Kernels(header["machine"], tuple(header["programs"]), **own, **parts)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Kernels with the compiler's own settings.
+
+    Attributes:
+      rows: `(k, KERNEL_WIDTH)` with the columns of `Kernel`.
+      values: `(k, 9)` the settings.
+      estimates: `(k,)` seconds by the analytical model.
+      seconds: `(k,)` the labels.
+      fits: `(k,)` False for a kernel that no tile fits; it is not tuned.
+    """
+
+    rows: NDArray[np.float64]
+    values: NDArray[np.float32]
+    estimates: NDArray[np.float64]
+    seconds: NDArray[np.float64]
+    fits: NDArray[np.bool_]
+
+    def take(self, kernels: NDArray[np.int64]) -> Self:
+        """Return some of the kernels."""
+        return type(self)(*(getattr(self, field.name)[kernels] for field in fields(self)))
+
+    @classmethod
+    def joined(cls, parts: list[Chosen]) -> Self:
+        """Return the kernels of one or more lists, one list after another."""
+        return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
+
+
+def choose(rows: NDArray[np.float64], seconds: NDArray[np.float64], machine: Machine) -> Chosen:
+    """Return kernels with the settings that the compiler chooses, and its estimates."""
+    made = compile_kernels(np.ascontiguousarray(rows), np.ones(len(rows)), machine)
+    analytical, cycles = machine.analytical_model().array(), made.planned.copy()
+    for i in np.flatnonzero(~made.fits).tolist():
+        tile, flags = made.chosen[i, :3].copy(), made.chosen[i, 3:].copy()
+        cycles[i] = shrink_tile(analytical, rows[i], tile, flags)
+    estimates = cycles / analytical[Rate.HERTZ]
+    return Chosen(rows, made.chosen.astype(np.float32), estimates, seconds, made.fits)
+
+
+def sampled(chosen: Chosen, machine: Machine, slots: range, most: int, rng: Generator) -> Settings:
+    """Return up to `most` random settings of each kernel that differ in some slots and fit into the scratchpad."""
+    counts, found = [], []
+    for i in range(len(chosen.seconds)):
+        own = settings_of(chosen, i, machine, slots)
+        some = np.sort(rng.permutation(len(own[0]))[:most])
+        counts.append(len(some))
+        found.append([array[some] for array in own])
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    return Settings(starts, *(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
+
+
+def settings_of(
+    chosen: Chosen, kernel: int, machine: Machine, slots: range
+) -> tuple[NDArray[np.float32], NDArray[np.float64], NDArray[np.float64]]:
+    """Return all settings of a kernel that differ in some slots and fit, with estimates and seconds."""
+    rows, own = chosen.rows[[kernel]], chosen.values[[kernel]].astype(np.float64)
+    if not chosen.fits[kernel]:
+        return np.empty((0, len(SLOTS)), np.float32), np.empty(0), np.empty(0)
+    compiled = Compiled(rows, np.ones(1), own, np.ones(1), np.ones(1, bool))
+    choices = [compiled.values(0, slot) for slot in slots]
+    values = np.zeros((len(slots), max(map(len, choices))))
+    for column, choice in enumerate(choices):
+        values[column, : len(choice)] = choice
+    configs = np.array(list(itertools.product(*(range(len(choice)) for choice in choices))))
+    seconds, estimates = (
+        _seconds(configs, np.array(slots), values, rows, own, array)
+        for array in (machine.array(), machine.analytical_model().array())
+    )
+    fit = np.flatnonzero(np.isfinite(seconds))
+    settings = np.repeat(own, len(fit), axis=0)
+    settings[:, list(slots)] = values[np.arange(len(slots)), configs[fit]]
+    return settings.astype(np.float32), estimates[fit], seconds[fit]
+
+
+def _seconds(
+    configs: NDArray, slots: NDArray, values: NDArray, rows: NDArray, own: NDArray, machine: NDArray
+) -> NDArray[np.float64]:
+    seconds = np.empty((len(configs), 1))
+    seconds_of_kernels(configs, slots, values, np.array([0, len(slots)]), rows, own, machine, seconds)
+    return seconds[:, 0]

@@ -9,10 +9,9 @@ import numpy as np
 from jaxtyping import Array
 from numpy.typing import NDArray
 
-from .batches import Batch
-from .features import KERNEL_FEATURES
-from .kernels import NODE_FEATURES, OPCODES
-from .layers import Reduction, SageLayer, averages, dense
+from bbo_suite.nets import MeanSage, averages, dense, linear_layers
+
+from .kernels import KERNEL_FEATURES, NODE_FEATURES, OPCODES, Batch
 
 WIDTH = 48
 _OPCODE_WIDTH = 16
@@ -20,6 +19,54 @@ _LAYERS = 3
 _HIDDEN = 64
 RANKED = 10.0
 """What a score that is only ranked starts from: this many times the log of a time."""
+REDUCTIONS = ("mean", "max", "sum", "lstm", "transformer")
+"""How the embeddings of a kernel's operations become one of the kernel."""
+GRAPH_KINDS, SETTING_KINDS = ("graph",), ("tiles", "flags")
+"""What a network may predict: times of whole kernels, or of their tiles and flags, in an order within each kernel."""
+_HEADS = 4
+_TYPICAL = 8.0  # operations; sums are divided by it
+
+
+class Reduction(eqx.Module):
+    """One of `REDUCTIONS`; nodes are in topological order, which only the LSTM sees."""
+
+    kind: str = eqx.field(static=True)
+    cell: eqx.nn.LSTMCell | None
+    attention: eqx.nn.MultiheadAttention | None
+
+    def __init__(self, kind: str, width: int, key: Array) -> None:
+        self.kind = kind
+        self.cell = eqx.nn.LSTMCell(width, width, key=key) if kind == "lstm" else None
+        self.attention = eqx.nn.MultiheadAttention(_HEADS, width, key=key) if kind == "transformer" else None
+
+    def __call__(self, h: Array, real: Array) -> Array:
+        """Return `(b, width)` embeddings of kernels from `(b, n, width)` of their nodes, of which `(b, n)` are real."""
+        if self.cell is not None:
+            return jax.vmap(self._last)(h, real)
+        if self.attention is not None:
+            h = h + jax.vmap(self._attend)(h, real)
+        shown = jnp.where(real[:, :, None], h, 0.0)
+        if self.kind == "max":
+            return jnp.where(real[:, :, None], h, -1e9).max(axis=1, initial=-10.0)
+        total = shown.sum(axis=1)
+        return total / _TYPICAL if self.kind == "sum" else total / jnp.maximum(real.sum(axis=1, keepdims=True), 1)
+
+    def _attend(self, h: Array, real: Array) -> Array:
+        assert self.attention is not None
+        mask = jnp.broadcast_to(real[None, :] | ~real.any(), (len(h), len(h)))
+        return self.attention(h, h, h, mask=mask)
+
+    def _last(self, h: Array, real: Array) -> Array:
+        """Return the state of the LSTM after the last real node."""
+
+        def step(state: tuple[Array, Array], row: tuple[Array, Array]) -> tuple[tuple[Array, Array], None]:
+            assert self.cell is not None
+            value, is_real = row
+            new = self.cell(value, state)
+            return (jnp.where(is_real, new[0], state[0]), jnp.where(is_real, new[1], state[1])), None
+
+        start = (jnp.zeros(h.shape[1]), jnp.zeros(h.shape[1]))
+        return jax.lax.scan(step, start, (h, real))[0][0]
 
 
 class Encoder(eqx.Module):
@@ -27,14 +74,14 @@ class Encoder(eqx.Module):
 
     opcode: Array
     first: eqx.nn.Linear
-    layers: list[SageLayer]
+    layers: list[MeanSage]
     reduction: Reduction
 
     def __init__(self, reduction: str, key: Array) -> None:
         keys = jax.random.split(key, _LAYERS + 3)
         self.opcode = 0.1 * jax.random.normal(keys[0], (len(OPCODES), _OPCODE_WIDTH))
         self.first = eqx.nn.Linear(_OPCODE_WIDTH + len(NODE_FEATURES), WIDTH, key=keys[1])
-        self.layers = [SageLayer(WIDTH, k) for k in keys[3:]]
+        self.layers = [MeanSage(WIDTH, k) for k in keys[3:]]
         self.reduction = Reduction(reduction, WIDTH, keys[2])
 
     def __call__(self, opcodes: Array, nodes: Array, real: Array, edges: Array) -> Array:
@@ -49,13 +96,11 @@ class Encoder(eqx.Module):
 class Head(eqx.Module):
     """Adds to the log of the analytical model's estimate what it gets wrong."""
 
-    layers: list[eqx.nn.Linear]
+    layers: tuple[eqx.nn.Linear, ...]
     scale: Array
 
     def __init__(self, scale: float, key: Array) -> None:
-        keys = jax.random.split(key, 3)
-        widths = (WIDTH + len(KERNEL_FEATURES), _HIDDEN, _HIDDEN, 1)
-        self.layers = [eqx.nn.Linear(a, b, key=k) for a, b, k in zip(widths, widths[1:], keys, strict=False)]
+        self.layers = linear_layers((WIDTH + len(KERNEL_FEATURES), _HIDDEN, _HIDDEN, 1), key)
         self.scale = jnp.log(jnp.array(scale))
 
     def __call__(self, embedding: Array, features: Array, logs: Array) -> Array:
@@ -85,7 +130,7 @@ class Standard(eqx.Module):
 
 
 class Network(eqx.Module):
-    """An encoder and the heads that share it, by what they predict: `graph`, or `tiles` and `flags`."""
+    """An encoder and the heads that share it, by what they predict: `GRAPH_KINDS`, or `SETTING_KINDS`."""
 
     nodes: Standard
     kernels: Standard

@@ -1,9 +1,9 @@
-"""Training of the networks by gradient descent, in batches of similar kernels."""
+"""Training of the networks by gradient descent, in batches of similar kernels; and the three models that ship."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import equinox as eqx
@@ -16,18 +16,22 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bbo_suite import UserError
+from bbo_suite.nets import filter_jit, padded
 
-from . import losses
-from .batches import Batch, batched, filled, pad
-from .dataset import Kernels, Settings
-from .features import features
-from .network import RANKED, Network, Standard
+from .dataset import Kernels
+from .kernels import Batch, batched, features, pad
+from .model import CostModel, embeddings, scores
+from .network import GRAPH_KINDS, RANKED, SETTING_KINDS, Network, Standard
 
 _RATE = 2e-3
 _HIDDEN_OPCODES = 0.02
 """Share of the operations that are shown as unknown, so that the network knows what to do with those it never saw."""
 _HIDE = 1e30
 """The deviation of a feature that is to be the same for all kernels."""
+_MOST = 4000
+"""Kernels from which the meaning of a score is found."""
+_NEAR = 1.5
+"""Only settings that take at most this many times as long as the fastest matter for it: a search stays near these."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +39,9 @@ class Recipe:
     """How a network is trained.
 
     Attributes:
-      kinds: what it predicts: `("graph",)` or `("tiles", "flags")`.
-      loss: of `losses.LOSSES`.
-      reduction: of `layers.REDUCTIONS`.
+      kinds: what it predicts: `GRAPH_KINDS` or `SETTING_KINDS`.
+      loss: of `LOSSES`.
+      reduction: of `network.REDUCTIONS`.
       epochs: times that each kernel is seen.
       see_graph, see_features: False hides the operations, or the features of whole kernels, for ablations.
     """
@@ -50,8 +54,8 @@ class Recipe:
     see_features: bool = True
 
 
-GRAPH = Recipe(("graph",), "log_mse")
-RELATIVE = Recipe(("tiles", "flags"), "rank")
+GRAPH = Recipe(GRAPH_KINDS, "log_mse")
+RELATIVE = Recipe(SETTING_KINDS, "rank")
 
 
 class Lesson(NamedTuple):
@@ -88,7 +92,7 @@ def train(data: Kernels, recipe: Recipe, rng: Generator, shown: Callable[[int, f
     rate = optax.cosine_decay_schedule(_RATE, recipe.epochs * len(lessons))
     optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(rate))
     state = optimizer.init(eqx.filter(network, eqx.is_inexact_array))
-    step = eqx.filter_jit(_step)
+    step = filter_jit(_step)
     for epoch in range(1, recipe.epochs + 1):
         total = 0.0
         for i in rng.permutation(len(lessons)).tolist():
@@ -113,7 +117,7 @@ def _step(
         scores = network.score(
             kind, network.embed(lesson.batch), jnp.asarray(lesson.features), jnp.asarray(lesson.estimates)
         )
-        return getattr(losses, loss)(scores, lesson.logs, lesson.real)
+        return LOSSES[loss](scores, lesson.logs, lesson.real)
 
     value, gradient = eqx.filter_value_and_grad(error)(network)
     updates, state = optimizer.update(gradient, state)
@@ -129,19 +133,12 @@ def _new(data: Kernels, recipe: Recipe, key: Array) -> Network:
 
 def _features(data: Kernels, kind: str) -> NDArray[np.float32]:
     """Return `(s, f)` features of all settings of a kind."""
-    own = settings(data, kind)
+    own = data.settings(kind)
     return features(np.repeat(data.rows, np.diff(own.starts), axis=0), own.values, own.estimates, data.machine)
 
 
-def settings(data: Kernels, kind: str) -> Settings:
-    """Return the settings of a kind: `tiles`, `flags`, or for `graph` the compiler's own of each kernel."""
-    if kind == "graph":
-        return Settings(np.arange(len(data) + 1), data.chosen, data.estimates, data.seconds)
-    return data.tiles if kind == "tiles" else data.flags
-
-
 def _lessons(data: Kernels, kind: str, recipe: Recipe, rng: Generator) -> list[Lesson]:
-    own, every = settings(data, kind), _features(data, kind)
+    own, every = data.settings(kind), _features(data, kind)
     counts = np.diff(own.starts)
     useful = rng.permutation(np.flatnonzero(counts > (kind != "graph")))
     widest = int(counts.max(initial=0))
@@ -153,7 +150,7 @@ def _lessons(data: Kernels, kind: str, recipe: Recipe, rng: Generator) -> list[L
         place = np.where(real, place, own.starts[kernels][:, None])
         b = len(batch.opcodes)
         arrays = (every[place], np.log(own.estimates)[place], np.log(own.seconds)[place], real)
-        rows, estimates, logs, mask = (filled(array, b) for array in arrays)
+        rows, estimates, logs, mask = (padded(array, b) for array in arrays)
         lessons.append(Lesson(batch, rows, estimates.astype(np.float32), logs.astype(np.float32), mask))
     return lessons
 
@@ -164,3 +161,75 @@ def hidden(batch: Batch, recipe: Recipe, rng: Generator) -> Batch:
         return batch._replace(opcodes=0 * batch.opcodes, nodes=0 * batch.nodes)
     unknown = rng.random(batch.opcodes.shape) < _HIDDEN_OPCODES
     return batch._replace(opcodes=np.where(unknown, 0, batch.opcodes).astype(np.int16))
+
+
+def log_mse(scores: Array, logs: Array, real: Array) -> Array:
+    """Return the mean squared error of `(b, c)` scores as logs of seconds."""
+    return jnp.where(real, (scores - logs) ** 2, 0.0).sum() / jnp.maximum(real.sum(), 1)
+
+
+def log_mae(scores: Array, logs: Array, real: Array) -> Array:
+    """Return the mean absolute error of `(b, c)` scores as logs of seconds: estimates that are exact may stay so."""
+    return jnp.where(real, jnp.abs(scores - logs), 0.0).sum() / jnp.maximum(real.sum(), 1)
+
+
+def rank(scores: Array, logs: Array, real: Array) -> Array:
+    """Return the logistic loss of all pairs of settings of a kernel with different times (Kaufman et al. 2021).
+
+    A pair counts as often as any other; those that differ by less than a thousandth are not ordered.
+    """
+    slower = (logs[:, :, None] - logs[:, None, :] > 1e-3) & real[:, :, None] & real[:, None, :]
+    margins = scores[:, :, None] - scores[:, None, :]
+    return jnp.where(slower, jax.nn.softplus(-margins), 0.0).sum() / jnp.maximum(slower.sum(), 1)
+
+
+LOSSES: dict[str, Callable[..., Array]] = {"log_mse": log_mse, "log_mae": log_mae, "rank": rank}
+"""Squared and absolute errors of logs, for absolute times; pairs within a kernel, for relative ones."""
+
+
+def fit(
+    data: Kernels, epochs: int, reduction: str, rng: Generator, shown: Callable[[str, int, float], None]
+) -> CostModel:
+    """Return the models.
+
+    Args:
+      shown: called with what is trained, the epoch, and its mean loss.
+
+    Raises:
+      UserError: there is nothing to learn from, or a loss is no longer a number.
+    """
+
+    def fitted(name: str, recipe: Recipe) -> Network:
+        own = replace(recipe, epochs=epochs, reduction=reduction)
+        return train(data, own, rng, lambda epoch, loss: shown(name, epoch, loss))
+
+    absolute, relative = fitted("fusions and layouts", GRAPH), fitted("tiles and flags", RELATIVE)
+    few = data.take(np.sort(rng.permutation(len(data))[:_MOST]))
+    slopes = np.array([_slope(relative, kind, few) for kind in RELATIVE.kinds])
+    return CostModel(data.machine, data.programs, reduction, absolute, relative, slopes)
+
+
+def scored(network: Network, kind: str, data: Kernels) -> NDArray[np.float64]:
+    """Return the scores of all settings of a kind (see `Kernels.settings`)."""
+    own = data.settings(kind)
+    kernel = np.repeat(np.arange(len(data)), np.diff(own.starts))
+    rows = features(data.rows[kernel], own.values, own.estimates, data.machine)
+    return scores(network, kind, embeddings(network, data.graphs)[kernel], rows, own.estimates)
+
+
+def _slope(network: Network, kind: str, data: Kernels) -> float:
+    """Return how the log of the time grows with the score among good settings of a kernel, by least squares."""
+    own = data.settings(kind)
+    kernel = np.repeat(np.arange(len(data)), np.diff(own.starts))
+    fastest = np.full(len(data), np.inf)
+    np.minimum.at(fastest, kernel, own.seconds)
+    near = np.flatnonzero(own.seconds <= _NEAR * fastest[kernel])
+    values = (scored(network, kind, data), np.log(own.seconds))
+    score, logs = (_centred(array[near], kernel[near]) for array in values)
+    square = float(score @ score)
+    return float(score @ logs) / square if square > 0 else 0.0
+
+
+def _centred(values: NDArray[np.float64], kernel: NDArray[np.int64]) -> NDArray[np.float64]:
+    means = np.bincount(kernel, values) / np.maximum(np.bincount(kernel), 1)
+    return values - means[kernel]

@@ -1,1 +1,1 @@
-"""What all problems of the order of a compiler's passes share, and their Gymnasium environment."""
+"""What all problems of the order of a compiler's passes share, their Gymnasium environment, and policies for it."""

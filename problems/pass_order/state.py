@@ -44,7 +44,7 @@ class PassOrderProblem(LiveProblem):
     Attributes:
       actions: the values of a slot; the first does nothing.
       slots: the length of a sequence.
-      opcodes: the kinds of operations that are told apart.
+      opcodes: the kinds of operations that are distinguished.
     """
 
     actions: ClassVar[tuple[str, ...]]

@@ -24,9 +24,9 @@ import bbo_suite
 from bbo_strategies.graybox import GrayBox, GrayBoxOptions, part_model
 from bbo_strategies.graybox.pretraining import PartsOfOthers
 from bbo_suite.core.versions import PinnedFile
+from bbo_suite.pretraining import pretrain
 from bbo_suite.registry import Registry
 from bbo_suite.testing import play, start
-from bbo_suite.tuning.pretraining import pretrain
 
 FILE = Path(__file__).with_name("pretraining.csv")
 TRAINING = (

@@ -18,10 +18,7 @@ import pandas as pd
 
 from bbo_problems.llvm.ir import names
 from bbo_problems.pass_order.gym_env import ID
-from bbo_strategies.pass_policy.beam import beam, greedy
-from bbo_strategies.pass_policy.demonstrations import demonstrated, exchanged, pruned
-from bbo_strategies.pass_policy.episodes import play
-from bbo_strategies.pass_policy.policy import imitate
+from bbo_problems.pass_order.policies import beam, demonstrated, exchanged, greedy, imitate, play, pruned
 
 HERE = Path(__file__).parent
 PIPELINES = {"compress", "digest", "json", "matrices", "script", "store"}

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.stats import mannwhitneyu
 
 import bbo_suite
-from bbo_strategies.published.presets import PRESETS
+from bbo_strategies.published import PRESETS
 from bbo_suite import UserError
 from bbo_suite.core.level import Level
 from bbo_suite.registry import Registry

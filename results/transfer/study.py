@@ -25,10 +25,10 @@ from bbo_strategies.rl import ReinforcementOptions
 from bbo_suite.core.evaluation import Evaluations, evaluate
 from bbo_suite.core.versions import PinnedFile
 from bbo_suite.files.cache import cache_folder
+from bbo_suite.pretraining import pretrain
 from bbo_suite.registry import Registry
 from bbo_suite.store import seed_columns
 from bbo_suite.testing import play, start
-from bbo_suite.tuning.pretraining import pretrain
 
 HERE = Path(__file__).parent
 TRAINING = {

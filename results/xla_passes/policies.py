@@ -20,13 +20,10 @@ import pandas as pd
 import typer
 
 from bbo_problems.pass_order.gym_env import ID
+from bbo_problems.pass_order.policies import Policy, beam, demonstrated, exchanged, greedy, imitate, play, pruned
 from bbo_problems.tensor_compiler.tasks.programs import program as program_file
 from bbo_problems.xla_passes.actions import ACTIONS, PIPELINE, SLOTS
 from bbo_problems.xla_passes.programs import names
-from bbo_strategies.pass_policy.beam import beam, greedy
-from bbo_strategies.pass_policy.demonstrations import demonstrated, exchanged, pruned
-from bbo_strategies.pass_policy.episodes import play
-from bbo_strategies.pass_policy.policy import Policy, imitate
 
 HERE = Path(__file__).parent
 TRAIN = [f"{model}-l1{kind}" for model in ("gpt2", "moe", "resnet", "rnn", "dlrm") for kind in ("-infer", "")]

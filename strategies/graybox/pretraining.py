@@ -1,23 +1,30 @@
-"""Parts of other programs, from which the models know something before the first measurement."""
+"""Parts of other programs, from which the models know something before the first measurement, and files of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Task, Told, UserError
+from bbo_suite import Decomposition, Task, Told, UserError
+from bbo_suite.core.versions import content
+from bbo_suite.files.arrays import ArrayFile
 
 if TYPE_CHECKING:
-    from bbo_suite.tuning.pretraining import Lesson, Progress
+    from bbo_suite.pretraining import Lesson, Progress
 
-_KEPT = 2000
+_MOST = 2000
 """Most parts in a file: a run fits its models to all of them each time."""
 _BATCH = 20
+_FILE = ArrayFile(
+    "file of parts for graybox", 1, "make one with `python -m bbo_suite pretrain --strategy graybox`", old_key="graybox"
+)
+"""The version is raised whenever the meaning of a file changes."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +66,7 @@ def collect(
 
     Args:
       start: returns a `GrayBox` for a task and a number of evaluations.
-      rng: draws the parts that are kept if there are too many.
+      rng: draws the parts that are chosen if there are too many.
     """
     each = max(1, budget // len(lessons))
     kinds = {_kind(lesson) for lesson in lessons}
@@ -70,8 +77,8 @@ def collect(
         found.append(_measured(lesson, start(lesson.task, each), each))
         progress(each * (number + 1), f"{sum(len(logs) for _, logs in found):,} parts")
     features, logs = (np.concatenate(column) for column in zip(*found, strict=True))
-    kept = np.sort(rng.permutation(len(logs))[:_KEPT])
-    return PartsOfOthers(*kinds.pop(), features[kept], logs[kept])
+    chosen = np.sort(rng.permutation(len(logs))[:_MOST])
+    return PartsOfOthers(*kinds.pop(), features[chosen], logs[chosen])
 
 
 def _kind(lesson: Lesson) -> tuple[tuple[str, ...], int | None]:
@@ -86,10 +93,41 @@ def _measured(lesson: Lesson, strategy: Any, budget: int) -> tuple[NDArray[np.fl
     assert lesson.parts is not None  # `graybox` uses parts
     while budget > 0:
         configs = strategy.ask(min(_BATCH, budget))
-        told = lesson.parts(configs)
-        strategy.receive(Told(configs, told.values, told.parts))
+        evaluations = lesson.parts(configs)
+        strategy.receive(Told(configs, evaluations.values, evaluations.parts))
         budget -= len(configs)
     features, logs = strategy.measured()
     if not len(logs):
         raise UserError(f"graybox learns no model of the parts of {lesson.task.problem}; pretrain on other problems")
     return features, logs
+
+
+def save(parts: PartsOfOthers, path: Path) -> None:
+    """Write parts.
+
+    Raises:
+      UserError: the file cannot be written.
+    """
+    header = {"features": parts.names, "estimate": parts.estimate}
+    _FILE.save(path, header, {"features": parts.features, "logs": parts.logs})
+
+
+def load(file: str, declared: Decomposition, task: str) -> PartsOfOthers:
+    """Return the parts in a file, for a task that declares such parts.
+
+    Raises:
+      UserError: the file holds no parts, is of another version, or has other features than the task.
+    """
+    path, data = content(file)
+    header, arrays = _FILE.load(data, path)
+    names = tuple(declared.feature_names)
+    if header.get("features") != list(names) or header.get("estimate") != declared.estimate:
+        raise UserError(f"{path} does not fit {task}: its parts have other features; pretrain on tasks of its family")
+    try:
+        features, logs = (arrays[name].astype(np.float64) for name in ("features", "logs"))
+    except (KeyError, ValueError):
+        raise _FILE.damaged(path) from None
+    fits = logs.ndim == 1 and len(logs) and features.shape == (len(logs), len(names))
+    if not fits or not (np.isfinite(features).all() and np.isfinite(logs).all()):
+        raise _FILE.damaged(path)
+    return PartsOfOthers(declared.feature_names, declared.estimate, features, logs)

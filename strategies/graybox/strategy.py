@@ -16,7 +16,7 @@ from ..annealing import Annealing, AnnealingOptions
 from .options import GrayBoxOptions
 
 if TYPE_CHECKING:  # Numba takes half a second to import: only a run pays for it
-    from bbo_suite.tuning.pretraining import Lesson, Progress
+    from bbo_suite.pretraining import Lesson, Progress
 
     from ..pair_graph import PairSearch
     from .credit_search import CreditSearch
@@ -84,7 +84,7 @@ class GrayBox(Strategy):
           UserError: the file does not fit the task, or no model is used for it.
         """
         from .part_search import PartSearch
-        from .parts_file import load
+        from .pretraining import load
 
         declared = self.task.structure and self.task.structure.parts
         if not declared or not isinstance(self._search, PartSearch):
@@ -102,8 +102,7 @@ class GrayBox(Strategy):
         progress: Progress,
     ) -> None:
         """Search on each lesson, and write the parts that were measured to `out`."""
-        from .parts_file import save
-        from .pretraining import collect
+        from .pretraining import collect, save
 
         save(collect(lessons, budget, lambda task, n: cls(task, n, rng, options), rng, progress), out)
 

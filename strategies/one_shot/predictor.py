@@ -1,9 +1,10 @@
-"""The two predictors: self-attention over the task and the values of its parameters, and a plain network."""
+"""The two predictors of costs, self-attention over values of parameters and a plain network, and their files."""
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Literal, Self
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Self
 
 import equinox as eqx
 import jax
@@ -12,18 +13,25 @@ import numpy as np
 from jaxtyping import Array
 from numpy.typing import NDArray
 
-from .description import NUMBERS, Group
+from bbo_suite.files.arrays import ArrayFile
+from bbo_suite.nets import EncoderLayer, jit, linear_layers, parameters, with_parameters
+
+from .groups import NUMBERS, Group
 
 Architecture = Literal["attention", "plain"]
 
-ONE_THREAD = {"xla_cpu_multi_thread_eigen": False}  # with one thread a run repeats exactly
 _BATCH = 1024
 _FAR = 4.0
 """Features further from the mean than this many standard deviations count as that far."""
 FAILED = 3.0
 """The label of a candidate that failed: it costs e^3 times the median of its task; those of others are no larger."""
-_PLAIN, _ATTENTION, _HEADS, _LAYERS = 128, 64, 4, 3
+_PLAIN, _ATTENTION, _LAYERS = 128, 64, 3
 _MEMBERS = 3
+_MANY = 1000
+FILE = ArrayFile(
+    "model of one-shot", 1, "make one with `python -m bbo_suite pretrain --strategy one-shot`", old_key="one-shot"
+)
+"""The version is raised whenever a network, or the meaning of its inputs, changes."""
 
 
 class Plain(eqx.Module):
@@ -32,10 +40,7 @@ class Plain(eqx.Module):
     layers: tuple[eqx.nn.Linear, ...]
 
     def __init__(self, width: int, places: int, key: Array, hidden: int = _PLAIN) -> None:
-        sizes = (width + places * (NUMBERS + 1), hidden, hidden, hidden, 2)
-        keys = jax.random.split(key, len(sizes) - 1)
-        ends = zip(sizes, sizes[1:], keys, strict=False)
-        self.layers = tuple(eqx.nn.Linear(before, after, key=k) for before, after, k in ends)
+        self.layers = linear_layers((width + places * (NUMBERS + 1), hidden, hidden, hidden, 2), key)
 
     def __call__(self, features: Array, values: Array) -> Array:
         """Return `(2,)` outputs from `(f,)` features of the task and `(places, NUMBERS + 1)` of the values."""
@@ -45,40 +50,13 @@ class Plain(eqx.Module):
         return self.layers[-1](h)
 
 
-class AttentionLayer(eqx.Module):
-    """A layer of a Transformer encoder, normalised before each part."""
-
-    mixed: eqx.nn.Linear
-    merge: eqx.nn.Linear
-    inner: eqx.nn.Linear
-    outer: eqx.nn.Linear
-    norms: tuple[eqx.nn.LayerNorm, eqx.nn.LayerNorm]
-
-    def __init__(self, width: int, key: Array) -> None:
-        k = jax.random.split(key, 4)
-        self.mixed, self.merge = eqx.nn.Linear(width, 3 * width, key=k[0]), eqx.nn.Linear(width, width, key=k[1])
-        self.inner, self.outer = eqx.nn.Linear(width, 2 * width, key=k[2]), eqx.nn.Linear(2 * width, width, key=k[3])
-        self.norms = (eqx.nn.LayerNorm(width), eqx.nn.LayerNorm(width))
-
-    def __call__(self, h: Array) -> Array:
-        """Return `(tokens, width)` embeddings."""
-        h = h + self._attend(jax.vmap(self.norms[0])(h))
-        return h + jax.vmap(lambda row: self.outer(jax.nn.gelu(self.inner(self.norms[1](row)))))(h)
-
-    def _attend(self, h: Array) -> Array:
-        queries, keys, values = jnp.split(jax.vmap(self.mixed)(h).reshape(len(h), _HEADS, -1), 3, axis=2)
-        scores = jnp.einsum("qhc,khc->hqk", queries, keys) / jnp.sqrt(queries.shape[2])
-        attended = jnp.einsum("hqk,khc->qhc", jax.nn.softmax(scores, axis=2), values)
-        return jax.vmap(self.merge)(attended.reshape(len(h), -1))
-
-
 class Attention(eqx.Module):
     """A Transformer encoder with a token for the task and one for the value of each parameter."""
 
     task: eqx.nn.Linear
     value: Array
     place: Array
-    layers: tuple[AttentionLayer, ...]
+    layers: tuple[EncoderLayer, ...]
     out: eqx.nn.Linear
 
     def __init__(self, width: int, places: int, key: Array) -> None:
@@ -86,7 +64,7 @@ class Attention(eqx.Module):
         self.task = eqx.nn.Linear(width, _ATTENTION, key=k[0])
         self.value = jax.random.normal(k[1], (places, NUMBERS + 1, _ATTENTION)) / np.sqrt(NUMBERS)
         self.place = jax.random.normal(k[2], (places, _ATTENTION)) / 4
-        self.layers = tuple(AttentionLayer(_ATTENTION, key) for key in k[4:])
+        self.layers = tuple(EncoderLayer(_ATTENTION, key) for key in k[4:])
         self.out = eqx.nn.Linear(_ATTENTION, 2, key=k[3])
 
     def __call__(self, features: Array, values: Array) -> Array:
@@ -138,8 +116,8 @@ class Predictor(eqx.Module):
         real = values[:, -1:]
         scaled = (values[:, :-1] - self.value_scale[0]) / self.value_scale[1]
         features = jnp.clip((features - self.feature_scale[0]) / self.feature_scale[1], -_FAR, _FAR)
-        given = jnp.concatenate([scaled * real, real], axis=1)
-        return eqx.filter_vmap(lambda network: network(features, given))(self.networks)
+        known = jnp.concatenate([scaled * real, real], axis=1)
+        return eqx.filter_vmap(lambda network: network(features, known))(self.networks)
 
 
 def costs(outputs: Array, groups: Array | float = 1.0) -> Array:
@@ -154,9 +132,9 @@ def costs(outputs: Array, groups: Array | float = 1.0) -> Array:
 def table(group: Group, places: int) -> NDArray[np.float32]:
     """Return the `(places, v, NUMBERS + 1)` numbers of a group's values, padded to shapes that groups share."""
     p, widest, _ = group.values.shape
-    padded = np.zeros((places, max(16, 1 << (widest - 1).bit_length()), NUMBERS + 1), np.float32)
-    padded[:p, :widest, :-1], padded[:p, :, -1] = group.values, 1.0
-    return padded
+    numbers = np.zeros((places, max(16, 1 << (widest - 1).bit_length()), NUMBERS + 1), np.float32)
+    numbers[:p, :widest, :-1], numbers[:p, :, -1] = group.values, 1.0
+    return numbers
 
 
 def predict(predictor: Predictor, group: Group, rows: NDArray, groups: int = 1) -> NDArray[np.float32]:
@@ -165,13 +143,61 @@ def predict(predictor: Predictor, group: Group, rows: NDArray, groups: int = 1) 
     Of the networks, the one that expects the worst counts: a search finds what one of them takes for fast by mistake.
     """
     values, n = table(group, predictor.places), len(rows)
-    padded = np.zeros((-(-n // _BATCH) * _BATCH, len(values)), np.int32)
-    padded[:n, : rows.shape[1]] = rows
-    batches = padded.reshape(-1, _BATCH, len(values))
+    settings = np.zeros((-(-n // _BATCH) * _BATCH, len(values)), np.int32)
+    settings[:n, : rows.shape[1]] = rows
+    batches = settings.reshape(-1, _BATCH, len(values))
     return np.concatenate([_predict(predictor, group.features, values, batch, float(groups)) for batch in batches])[:n]
 
 
-@partial(jax.jit, compiler_options=ONE_THREAD)
+@jit
 def _predict(predictor: Predictor, features: Array, values: Array, rows: Array, groups: float) -> Array:
     chosen = values[jnp.arange(len(values)), rows]
     return costs(jax.vmap(predictor, (None, 0))(features, chosen).max(axis=1), groups)
+
+
+@dataclass(frozen=True)
+class Model:
+    """A predictor and what it was trained on.
+
+    Attributes:
+      names: the features that a task must declare.
+      places: the most parameters of a group.
+    """
+
+    predictor: Predictor
+    names: tuple[str, ...]
+    places: int
+
+
+def save(predictor: Predictor, architecture: str, names: tuple[str, ...], path: Path) -> None:
+    """Write a predictor, with weights of 16 bits.
+
+    Raises:
+      UserError: the file cannot be written.
+    """
+    header = {"architecture": architecture, "features": names, "places": predictor.places}
+    FILE.save(path, header, parameters(predictor, _stored_type))
+
+
+def _stored_type(leaf: Any) -> type:  # noqa: ANN401 - an array of JAX
+    """Return 16 bits for matrices of weights; scales of inputs may need more range."""
+    return np.float16 if leaf.ndim > 1 and leaf.shape[0] > 2 else np.float32
+
+
+def load(content: bytes, path: str) -> Model:
+    """Return the model that a file holds, after checking its header and all arrays.
+
+    Raises:
+      UserError: the file is no model, is of another version, or is damaged.
+    """
+    header, arrays = FILE.load(content, path)
+    names: Any = header.get("features")
+    places, architecture = header.get("places"), header.get("architecture")
+    named = isinstance(names, list) and all(isinstance(name, str) for name in names) and 0 < len(names) < _MANY
+    if not named or not isinstance(places, int) or not 0 < places < _MANY or architecture not in NETWORKS:
+        raise FILE.damaged(path, "its header")
+    shape = eqx.filter_eval_shape(Predictor.random, architecture, len(names), places, jax.random.key(0))
+    try:
+        return Model(with_parameters(shape, arrays, _stored_type), tuple(names), places)
+    except ValueError as error:
+        raise FILE.damaged(path, error) from None

@@ -14,14 +14,12 @@ from numpy.typing import NDArray
 
 from bbo_suite import Kind, Level, Space, Strategy, Task, UserError, option
 from bbo_suite.core.versions import PinnedFile, content
-from bbo_suite.jax_settings import configure_jax
 
 if TYPE_CHECKING:  # JAX takes a second to import: only a run pays for it
-    from bbo_suite.tuning.pretraining import Lesson, Progress
+    from bbo_suite.pretraining import Lesson, Progress
 
-    from .description import Group
-    from .model_file import Model
-    from .search import Score
+    from .groups import Group, Score
+    from .predictor import Model
 
 SHIPPED = Path(__file__).parent / "models"
 """The models that ship, each for the tasks whose features it was trained on."""
@@ -48,7 +46,7 @@ class OneShot(Strategy):
     the i-th best of every group.
 
     The predictor sees what the task declares: the features of the parameters of a group, and numbers that describe each
-    value (`description._numbers`). It cannot know what is not declared: the model that ships was trained on the
+    value (`groups._numbers`). It cannot know what is not declared: the model that ships was trained on the
     simulated machine v5e, and answers for every machine as for that one. For kernels of a kind that they never saw they
     extrapolate, and do not say so. A task with other features, or with more parameters in a group, is refused.
 
@@ -63,7 +61,6 @@ class OneShot(Strategy):
 
     def __init__(self, task: Task, budget: int, rng: Generator, options: OneShotOptions) -> None:
         super().__init__(task, budget, rng, options)
-        configure_jax()
         self._ranked = self._search(_model(task, options))
         self._next = 0
 
@@ -90,7 +87,7 @@ class OneShot(Strategy):
 
     def _order(self, group: Group, model: Model) -> NDArray:
         """Return the settings of a group in the order of their predicted costs."""
-        from .search import ranked
+        from .groups import ranked
 
         space = _subspace(self.task.space, group.columns)
         start = self.task.default[group.columns].astype(space.dtype)
@@ -123,10 +120,8 @@ class OneShot(Strategy):
         progress: Progress,
     ) -> None:
         """Train a predictor on tasks of one family and write it to `out`."""
-        configure_jax()
-        from .model_file import save
-        from .samples import collect, common_names, extended
-        from .training import train
+        from .predictor import save
+        from .training import collect, common_names, extended, train
 
         names, each = common_names(lessons), max(16, budget // len(lessons))
         learn = partial(train, architecture=options.network, rank=options.rank, rng=rng)
@@ -140,7 +135,7 @@ class OneShot(Strategy):
 
 
 def _subspace(space: Space, columns: NDArray[np.int64]) -> Space:
-    """Return the space of a group; its constraints are kept if it is the whole space, else `allowed` holds them."""
+    """Return the space of a group; with its constraints if it is the whole space, else `allowed` holds them."""
     if len(columns) == len(space):
         return space
     kinds = space.kinds[columns]
@@ -149,8 +144,8 @@ def _subspace(space: Space, columns: NDArray[np.int64]) -> Space:
 
 def _model(task: Task, options: OneShotOptions) -> Model:
     """Return the model that the options name, or the one that ships for tasks with these features."""
-    from .description import feature_names
-    from .model_file import load
+    from .groups import feature_names
+    from .predictor import load
 
     if options.pretrained:
         path, data = content(options.pretrained)
@@ -168,7 +163,7 @@ def _model(task: Task, options: OneShotOptions) -> Model:
 
 def _groups(task: Task, model: Model) -> list[Group]:
     """Return the groups of a task that a model can describe."""
-    from .description import feature_names, groups
+    from .groups import feature_names, groups
 
     if feature_names(task) != model.names:
         raise UserError(

@@ -1,5 +1,54 @@
-"""The searches of published compilers and tuners: eight mechanisms, one a file, and the systems as presets."""
+"""The searches of published compilers and tuners by name, each a mechanism with the settings of its public code."""
 
-from .presets import Published
+from __future__ import annotations
 
-__all__ = ["Published"]
+import functools
+import importlib
+from collections.abc import Mapping
+from typing import ClassVar
+
+from numpy.typing import NDArray
+
+from bbo_suite import Strategy
+
+PRESETS: Mapping[str, str] = {
+    "adatune": "annealing_on_model:AdaTune",
+    "ansor": "genetic:Ansor",
+    "autotvm": "annealing_on_model:AutoTvm",
+    "chameleon": "policy_walk:Chameleon",
+    "chameleon-sampling": "clusters:ClusteredSampling",
+    "deepcuts": "enumeration:DeepCuts",
+    "flextensor": "learned_direction:FlexTensor",
+    "halide": "enumeration:Halide",
+    "ils-px": "iterated_local_search:IlsPx",
+    "pet": "enumeration:Pet",
+    "taso": "enumeration:Taso",
+    "tensor-comprehensions": "genetic:TensorComprehensions",
+}
+"""By name: the module and the class."""
+
+
+class Published(Strategy):
+    """The searches of published compilers and tuners, in the style of each: its proposal rule on our spaces.
+
+    The spaces, the code generators and the features of the original systems are not reproduced. `show published:NAME`
+    says what is, and where each default comes from.
+    """
+
+    has_variants: ClassVar[bool] = True
+
+    @classmethod
+    def variants(cls) -> tuple[str, ...]:
+        """Return the names of the systems."""
+        return tuple(PRESETS)
+
+    @classmethod
+    @functools.cache
+    def variant(cls, name: str) -> type[Strategy]:
+        """Return the search of one system."""
+        module, _, found = PRESETS[name].partition(":")
+        return getattr(importlib.import_module(f".{module}", __name__), found)
+
+    def ask(self, n: int) -> NDArray:
+        """Raise: each variant has its own."""
+        raise NotImplementedError

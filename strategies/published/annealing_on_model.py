@@ -1,4 +1,4 @@
-"""Simulated annealing on a surrogate."""
+"""Simulated annealing on a surrogate: AutoTVM, and AdaTune, whose surrogate knows how uncertain it is."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from bbo_suite import Moves, Space, Task, option
 
-from .best_found import BestFound
-from .model_search import ModelSearch
-from .surrogate import Surrogate, ranks
+from .model_search import BestFound, ForestSurrogate, ModelSearch, Surrogate, ranks
+from .planned import fitness
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ class AutoTvm(ModelSearch):
         self._spent, self._moved = 0, np.empty(0, np.int64)
 
     def new_surrogate(self) -> Surrogate:
-        """Return the surrogate before it is told anything."""
+        """Return the surrogate before it learns anything."""
         return Surrogate(self.task.space, ranks, self.rng, self.options.model)
 
     def plan(self) -> NDArray:
@@ -115,3 +114,42 @@ class AutoTvm(ModelSearch):
         if len(self._moved) == len(values):
             scores = ranks(self.surrogate.costs)[-len(values) :]
             self._chains.accept(configs, scores, self._moved, max(0.0, 1 - self._spent / self.budget))
+
+
+@dataclass(frozen=True)
+class AdaTuneOptions(AutoTvmOptions):
+    """Options of `published:adatune`."""
+
+    plan: int = option(32, "candidates that are measured before the surrogate is fitted (its code)", low=1, high=10_000)
+    random: float = option(0.05, "share of random candidates, unless it adapts (its code)", low=0, high=1)
+    chains: int = option(64, "annealing chains on the surrogate (its code: twice the plan)", low=1, high=10_000)
+    adaptive: bool = option(True, "set that share to the forest's mean uncertainty, relative to the best (its code)")
+
+
+class AdaTune(AutoTvm):
+    """Annealing on a surrogate that knows its uncertainty, in the style of AdaTune (Li et al. 2020).
+
+    Reproduced, from its public code: a random forest; the expected improvement over the best as the score; AutoTVM's
+    chains; a share of random candidates that follows the mean disagreement of the trees on 20 random candidates.
+
+    Different here: trees see the indices of parameters, not features of loops; the default comes first.
+
+    Not reproduced: its main contribution, which ends repeated measurements when their mean is settled. That belongs to
+    the measuring, which no strategy here controls; `halide/blur@settled` and the other pipelines of Halide offer it.
+    """
+
+    Options: ClassVar[type] = AdaTuneOptions
+    options: AdaTuneOptions
+    surrogate: ForestSurrogate
+    _PROBES = 20
+
+    def new_surrogate(self) -> Surrogate:
+        """Return the surrogate before it learns anything."""
+        return ForestSurrogate(self.task.space, fitness, self.rng, self.options.model)
+
+    def share(self) -> float:
+        """Return the mean standard deviation of the trees; the best candidate has a fitness of 1."""
+        if not self.options.adaptive:
+            return self.options.random
+        probes = self.task.space.sample(self._PROBES, self.rng)
+        return min(1.0, float(self.surrogate.moments(probes)[1].mean()))

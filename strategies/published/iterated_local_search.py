@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from bbo_suite import Level, Structure, Task, option
+from bbo_suite import Level, Structure, Task, UserError, option
 
-from .needs import structure_of
-from .planned import Planned
-from .single_changes import SingleChanges
+from .planned import Planned, SingleChanges
 
 Measured = tuple[NDArray, NDArray[np.float64]]
 Search = Steps[NDArray, Measured, Measured]
@@ -49,7 +47,12 @@ class IlsPx(Planned):
     options: IlsPxOptions
 
     def __init__(self, task: Task, budget: int, rng: Generator, options: IlsPxOptions) -> None:
-        self._structure = structure_of(task, "published:ils-px")
+        if task.structure is None:
+            raise UserError(
+                f"published:ils-px needs the declared interactions of parameters, and {task.problem} declares none;"
+                " use it on a problem for which `show` counts some"
+            )
+        self._structure = task.structure
         super().__init__(task, budget, rng, options)
         self._changes = SingleChanges(task.space)
         self._search: Steps[NDArray, Measured, None] | None = None
@@ -74,7 +77,7 @@ class IlsPx(Planned):
         while len(kicked := self._kicked(best[0])):
             state = yield kicked
             found = yield from self._climb(state, self._near(np.flatnonzero(state[0][0] != best[0][0])))
-            best = yield from self._cross(best, found)
+            best = yield from self.cross(best, found)
 
     def _kicked(self, row: NDArray) -> NDArray:
         """Return one new candidate with several random changes."""
@@ -104,7 +107,7 @@ class IlsPx(Planned):
         near = np.concatenate([columns, *(others[starts[i] : starts[i + 1]] for i in columns)])
         return np.intersect1d(near, self.moves.movable)
 
-    def _cross(self, best: Measured, found: Measured) -> Search:
+    def cross(self, best: Measured, found: Measured) -> Search:
         """Measure each component of the new optimum in the old one, then all that gain together."""
         masks = components(self._structure, best[0][0] != found[0][0])
         winner = _best(best, found)

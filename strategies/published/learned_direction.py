@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Task, option
 
-from .needs import check_order
-from .planned import Planned
-from .steps import Steps
+from .planned import Planned, Steps, check_order
 
 _MEMORY, _POOL = 1000, 1000
 
@@ -58,7 +56,7 @@ class FlexTensor(Planned):
     def __init__(self, task: Task, budget: int, rng: Generator, options: FlexTensorOptions) -> None:
         check_order(task, "published:flextensor")
         super().__init__(task, budget, rng, options)
-        from .q_network import QNetwork  # it loads JAX
+        from .networks import QNetwork  # it loads JAX
 
         self._steps = Steps(task.space)
         width, outputs = len(task.space), 2 * len(self._steps.columns)
@@ -128,9 +126,9 @@ class FlexTensor(Planned):
             self._best, self._cost = configs[place][None].copy(), float(values[place])
         if np.isfinite(self._cost):
             worse = (values - self._cost) / (abs(self._cost) + np.finfo(float).tiny)
-            kept = np.isfinite(values) & (self.rng.random(len(values)) <= np.exp(-0.5 * worse))
-            self._pool = np.concatenate([self._pool, configs[kept]])
-            self._costs = np.append(self._costs, values[kept])
+            starts = np.isfinite(values) & (self.rng.random(len(values)) <= np.exp(-0.5 * worse))
+            self._pool = np.concatenate([self._pool, configs[starts]])
+            self._costs = np.append(self._costs, values[starts])
             order = np.argsort(self._costs, kind="stable")[:_POOL]
             self._pool, self._costs = self._pool[order], self._costs[order]
 

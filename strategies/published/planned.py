@@ -1,4 +1,4 @@
-"""The base class of searches that propose candidates in plans, each measured whole before the next is made."""
+"""The base class of searches that plan many candidates at once, and the systematic changes that they plan."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Moves, Strategy, Task
+from bbo_suite import Kind, Moves, Space, Strategy, Task, UserError
 
 from ..archive import Archive
 
@@ -26,7 +26,7 @@ class Planned(Strategy):
         super().__init__(task, budget, rng, options)
         self.archive, self.moves = Archive(task.space, rng), Moves(task.space)
         self._left = self.new(np.concatenate([task.default[None].astype(task.space.dtype), self.begin()]))
-        self._told: list[tuple[NDArray, NDArray[np.float64]]] = []
+        self._batches: list[tuple[NDArray, NDArray[np.float64]]] = []
 
     def ask(self, n: int) -> NDArray:
         """Return the next of the plan's candidates; no rows when a plan is empty."""
@@ -37,14 +37,14 @@ class Planned(Strategy):
 
     def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:
         """Learn the costs if they complete the plan."""
-        self._told.append((configs, values))
+        self._batches.append((configs, values))
         if not len(self._left):
-            rows, costs = (np.concatenate(arrays) for arrays in zip(*self._told, strict=True))
-            self._told = []
+            rows, costs = (np.concatenate(arrays) for arrays in zip(*self._batches, strict=True))
+            self._batches = []
             self.learn(rows, costs)
 
     def observe(self, configs: NDArray, values: NDArray[np.float64]) -> None:
-        """Do not propose what another strategy has proposed."""
+        """Exclude what another strategy has proposed."""
         self.archive.add(self.archive.digests(configs))
 
     def new(self, configs: NDArray, most: int | None = None) -> NDArray:
@@ -76,3 +76,86 @@ def fitness(costs: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.zeros(len(costs))
     unit = abs(best) or 1.0
     return unit / (costs - best + unit)
+
+
+class SingleChanges:
+    """The single changes of any candidate of a space, numbered from 0, those of a parameter one after another.
+
+    Attributes:
+      starts: `(d + 1,)` the changes of parameter i are `starts[i]` to `starts[i + 1]`, that one excluded.
+    """
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+        self._last = np.arange(len(space))  # in a permutation its last slot, else the parameter itself
+        for group in space.permutations:
+            start, stop = space.slots[group]
+            self._last[start:stop] = stop - 1
+        self._swaps = np.isin(space.groups, sorted(space.permutations)) & (space.groups >= 0)
+        counts = np.where(self._swaps, self._last - np.arange(len(space)), space.sizes - 1)
+        self.starts = np.concatenate([[0], np.cumsum(counts)])
+
+    def __len__(self) -> int:
+        """Return the number of changes."""
+        return int(self.starts[-1])
+
+    def rows(self, config: NDArray, changes: NDArray[np.int64]) -> NDArray:
+        """Return the `(k, d)` changed candidates, without those that the constraints forbid."""
+        columns = np.searchsorted(self.starts, changes, side="right") - 1
+        steps = 1 + changes - self.starts[columns]
+        rows, k = np.repeat(config[None], len(changes), axis=0), np.arange(len(changes))
+        swapped = self._swaps[columns]
+        rows[k, columns] = (config[columns] + steps) % self._space.sizes[columns]
+        others = columns[swapped] + steps[swapped]
+        rows[k[swapped], columns[swapped]], rows[k[swapped], others] = config[others], config[columns[swapped]]
+        return rows[self._space.allowed(rows)]
+
+    def of(self, config: NDArray, columns: NDArray[np.int64]) -> NDArray:
+        """Return the `(k, d)` candidates with a change of one of some parameters."""
+        ranges = [np.arange(self.starts[i], self.starts[i + 1]) for i in columns]
+        return self.rows(config, np.concatenate([np.empty(0, np.int64), *ranges]))
+
+
+class Steps:
+    """Steps of the parameters that can change alone; those of permutations stay. Choices are stepped by index, too.
+
+    Attributes:
+      columns: `(m,)` the parameters that are stepped.
+    """
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+        movable = Moves(space).movable
+        permuted = np.isin(space.groups, sorted(space.permutations)) & (space.groups >= 0)
+        self.columns: NDArray[np.int64] = movable[~permuted[movable]]
+        self._most = np.maximum(space.sizes - 1, 1)
+
+    def scaled(self, configs: NDArray) -> NDArray[np.float32]:
+        """Return `(n, d)` indices as numbers in [0, 1]."""
+        return (configs / self._most).astype(np.float32)
+
+    def taken(self, configs: NDArray, directions: NDArray) -> NDArray:
+        """Return `(n, d)` candidates after `(n, m)` steps of -1, 0 or 1; a step beyond the ends is not taken.
+
+        Of parameters that a constraint ties together, no step is taken if it forbids the result.
+        """
+        moved = configs.copy()
+        stepped = configs[:, self.columns].astype(np.int64) + directions
+        moved[:, self.columns] = np.clip(stepped, 0, self._space.sizes[self.columns] - 1)
+        for component in self._space.components:
+            rows = np.flatnonzero(~component.allows(moved))
+            moved[np.ix_(rows, component.columns)] = configs[np.ix_(rows, component.columns)]
+        return moved
+
+
+def check_order(task: Task, owner: str) -> None:
+    """Check that the task has ordered parameters that can change.
+
+    Raises:
+      UserError: it has none.
+    """
+    if not (task.space.kinds[Moves(task.space).movable] == Kind.SCALE).any():
+        raise UserError(
+            f"{owner} steps along ordered parameters, and {task.problem} has none;"
+            " use it on a problem with parameters of kind scale, which `show` counts"
+        )

@@ -11,13 +11,9 @@ from numpy.typing import NDArray
 
 from bbo_suite import Task, option
 
-from .best_found import BestFound
 from .clusters import representatives
-from .model_search import ModelSearch
-from .needs import check_order
-from .planned import fitness
-from .steps import Steps
-from .surrogate import Surrogate
+from .model_search import BestFound, ModelSearch, Surrogate
+from .planned import Steps, check_order, fitness
 
 _STILL = 0.75
 """A walk ends at the first step in which this share of the parameters stays, as in its code."""
@@ -62,7 +58,7 @@ class Chameleon(ModelSearch):
     def __init__(self, task: Task, budget: int, rng: Generator, options: ChameleonOptions) -> None:
         check_order(task, "published:chameleon")
         super().__init__(task, budget, rng, options)
-        from .ppo import Ppo  # it loads JAX
+        from .networks import Ppo  # it loads JAX
 
         self.surrogate = Surrogate(task.space, fitness, rng)
         self._steps = Steps(task.space)

@@ -11,17 +11,15 @@ from numpy.typing import NDArray
 from bbo_suite import Moves, Task
 
 from ..adaptive_moves import AdaptiveMutation
-from .group_tests import GroupTests
-from .inputs import Names, graph_inputs, observed
-from .learner import Learner
-from .parameter_values import ParameterValues
-from .ppo import Rollout
-from .proposals import VisitedSet, draw, log_softmax, proposals_of
-from .rollout import Rewards, RolloutBuffer
+from ..annealing import CostDifferences, Neighbours
+from .policy import Names, graph_inputs, observed
+from .ppo import Learner, Rewards, Rollout, RolloutBuffer
+from .proposals import GroupTests, ParameterValues, VisitedSet, draw, log_softmax, proposals_of
 
 _PROPOSED = 12  # proposals for each candidate
 _FORGETTING = 0.98  # factor for what is known of each value, after each rollout
-_KEPT = 2  # number of rollouts that are learned from repeatedly
+_ROLLOUTS = 2  # number of rollouts that are learned from repeatedly
+_TOGETHER = 4  # groups that are tested at once: more would know less of earlier ones
 
 
 class Agent:
@@ -57,7 +55,7 @@ class Agent:
         self._graph = graph_inputs(task, self._values, names)
         self._tries, self._mean_reward = np.zeros(len(self._values)), np.zeros(len(self._values))
         self._rewards, self._visited = Rewards(), VisitedSet(len(task.space), rng)
-        self._rollouts: deque[tuple[NDArray, Rollout]] = deque(maxlen=_KEPT)
+        self._rollouts: deque[tuple[NDArray, Rollout]] = deque(maxlen=_ROLLOUTS)
         self._buffer = RolloutBuffer()
         self.mean, self.spread = 0.0, 0.0
 
@@ -102,7 +100,7 @@ class Agent:
         self._buffer.reward(self._rewards(values, cost))
         if self._buffer.count < self._size:
             return
-        data = self._buffer.padded(self._size)
+        data = self._buffer.rollout(self._size)
         self.mean = float(np.concatenate(self._buffer.rewards).mean())
         self._remember(self._buffer)
         self._buffer = RolloutBuffer()
@@ -121,3 +119,48 @@ class Agent:
         mean = (self._tries * self._mean_reward + total) / np.maximum(self._tries + tries, 1e-9)
         self._mean_reward = np.where(tries > 0, mean, self._mean_reward)
         self._tries += tries
+
+
+class ChosenNeighbours(Neighbours):
+    """Changes that an agent chooses among random ones; before that, groups of changes, if there are any to test.
+
+    Args:
+      agent: chooses, and learns from costs.
+      mutation: draws what the agent chooses among.
+      tests: groups of changes that come first.
+    """
+
+    def __init__(self, agent: Agent, mutation: AdaptiveMutation, tests: GroupTests | None) -> None:
+        self._agent, self._mutation, self._tests = agent, mutation, tests
+        self._operators = np.zeros(0, np.int64)
+        self._differences = CostDifferences()
+
+    @property
+    def scale(self) -> float:
+        """The median cost difference of a change."""
+        return self._differences.median
+
+    @property
+    def logarithmic(self) -> bool:
+        """True if a change has multiplied the cost by a million."""
+        return self._differences.logarithmic
+
+    def draw(self, state: NDArray, n: int) -> NDArray:
+        """Return `n` changes of a state; fewer while groups are tested."""
+        self._operators = np.zeros(0, np.int64)
+        if not n:
+            return state[None][:0]
+        if self._tests is not None and len(groups := self._tests.draw(state, min(n, _TOGETHER))):
+            return groups
+        self._tests = None
+        configs, self._operators = self._agent.choose(state, n)
+        return configs
+
+    def learn(self, state: NDArray, cost: float, configs: NDArray, values: NDArray[np.float64]) -> None:
+        """Learn which groups pay; else, the agent which changes pay, which operators, and how much costs differ."""
+        if self._tests is not None:  # no temperature is taken from their costs: only groups that pay are accepted
+            self._tests.learn(cost, values)
+        elif len(values):
+            self._agent.learn(values, cost)
+            self._mutation.learn(self._operators, values < cost)
+            self._differences.learn(cost, values)

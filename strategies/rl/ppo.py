@@ -1,19 +1,27 @@
-"""Proximal policy optimization (Schulman et al. 2017) of a policy that chooses among proposals."""
+"""Proximal policy optimization (Schulman et al. 2017) of a policy that chooses among proposals, and its rollouts."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
+from jax.typing import ArrayLike
 from jaxtyping import Array
+from numpy.typing import NDArray
+
+from bbo_suite.nets import clipped_objective, jit, padded
 
 from .policy import GraphInputs, Numbers, Policy
+from .proposals import Proposals
 
-ONE_THREAD = {"xla_cpu_multi_thread_eigen": False}  # with one thread a run repeats exactly
+_SLACK = 32
+_ENTRIES = 8  # entries of each proposal at first; doubled until all fit
+_BAD = 0.3  # reward of a loss of the usual size, negated: most changes lose, and finding those that gain matters more
+_LEAST = 5e-324  # a cost of 0 counts as the smallest number above it
 
 
 class Rollout(NamedTuple):
@@ -71,21 +79,19 @@ def objective(scores: Array, data: Rollout, settings: Settings) -> Array:
     The clipped surrogate (equation 7), mean over choices, with an entropy bonus (equation 9), mean over batches.
     """
     logs = log_chances(scores, data)
-    ratio = jnp.exp(logs[data.chosen] - data.logs)
-    clipped = jnp.clip(ratio, 1 - settings.clip, 1 + settings.clip)
-    surrogate = data.weight * jnp.minimum(ratio * data.advantage, clipped * data.advantage)
+    surrogate = data.weight * clipped_objective(logs[data.chosen], data.logs, data.advantage, settings.clip)
     chances = jnp.where(data.open, jnp.exp(logs), 0)
     entropy = -(chances * logs).sum() / jnp.maximum(chances.sum(), 1)
     return -surrogate.sum() / jnp.maximum(data.weight.sum(), 1) - settings.entropy * entropy
 
 
-@partial(jax.jit, compiler_options=ONE_THREAD)
+@jit
 def decide(policy: Policy, graph: GraphInputs, state: Array) -> Array:
     """Return the `(c,)` preferences of the policy in a state; see `Policy.__call__`."""
     return policy(graph, state)
 
 
-@partial(jax.jit, compiler_options=ONE_THREAD)
+@jit
 def improve(
     policy: Policy,
     optimizer_state: optax.OptState,
@@ -107,3 +113,125 @@ def improve(
 def optimizer() -> optax.GradientTransformation:
     """Return Adam on clipped gradients, without a learning rate; the caller applies it."""
     return optax.flatten(optax.chain(optax.clip_by_global_norm(0.5), optax.scale_by_adam()))
+
+
+class Learner:
+    """Trains a policy by PPO; several searches may share it, one after the other.
+
+    Args:
+      policy: the policy to start from.
+      settings: settings of the objective.
+      rate: the learning rate; 0: the policy does not change.
+    """
+
+    def __init__(self, policy: Policy, settings: Settings, rate: float) -> None:
+        self.policy = policy
+        self._optimizer_state: optax.OptState = optimizer().init(policy)
+        self._settings, self._rate = settings, np.float32(rate)
+
+    def decide(self, graph: GraphInputs, state: ArrayLike) -> tuple[NDArray, NDArray]:
+        """Return the `(c,)` preferences for the values and the `(FACTS,)` weights of the facts."""
+        return np.asarray(decide(self.policy, graph, state)), np.asarray(self.policy.facts)
+
+    def learn(self, graph: GraphInputs, state: ArrayLike, data: Rollout) -> None:
+        """Improve the policy by one rollout, given the state that the policy saw."""
+        if self._rate:
+            arguments = (graph, state, data, self._settings, self._rate)
+            self.policy, self._optimizer_state = improve(self.policy, self._optimizer_state, *arguments)
+
+
+class RolloutBuffer:
+    """The proposals, choices and rewards since the policy last learned."""
+
+    def __init__(self) -> None:
+        self._proposals: list[Proposals] = []
+        self._chosen: list[NDArray[np.int64]] = []
+        self._logs: list[NDArray[np.float64]] = []
+        self.rewards: list[NDArray[np.float64]] = []
+        self.count = 0
+
+    def add(self, proposals: Proposals, chosen: NDArray[np.int64], logs: NDArray[np.float64]) -> None:
+        """Add the proposals of a batch, the `(n,)` chosen ones, and their log-probabilities."""
+        self._proposals.append(proposals)
+        self._chosen.append(chosen)
+        self._logs.append(logs)
+
+    def reward(self, rewards: NDArray[np.float64]) -> None:
+        """Add the `(n,)` rewards of the last batch."""
+        self.rewards.append(rewards)
+        self.count += len(rewards)
+
+    def shares(self) -> tuple[NDArray, NDArray, NDArray]:
+        """Return for all values that were tried: place, reward of the proposal, and 1 / how many values it set."""
+        parts = []
+        for proposals, chosen, rewards in zip(self._proposals, self._chosen, self.rewards, strict=True):
+            k = len(proposals.open)
+            lengths = np.maximum(np.bincount(proposals.proposal, minlength=k), 1)
+            reward = np.full(k, np.nan)
+            reward[chosen] = rewards
+            tried = ~np.isnan(reward[proposals.proposal])
+            of = proposals.proposal[tried]
+            parts.append((proposals.new[tried], reward[of], 1 / lengths[of]))
+        new, reward, share = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return new, reward, share
+
+    def rollout(self, size: int) -> Rollout:
+        """Return the rollout; its advantages have mean 0 and variance 1, or are all 0."""
+        counts = [len(p.open) for p in self._proposals]
+        starts = np.cumsum([0, *counts[:-1]])
+        n = size + _SLACK
+        p = n * max(1, round(sum(counts) / max(1, self.count))) + 1
+        shifted = ((q.proposal + s, q.new, q.old) for q, s in zip(self._proposals, starts, strict=True))
+        entries = [np.concatenate(parts) for parts in zip(*shifted, strict=True)]
+        e = p * _ENTRIES
+        while e < len(entries[0]):
+            e *= 2
+        reward = np.concatenate(self.rewards)
+        advantage = (reward - reward.mean()) / (reward.std() or 1.0)
+        chosen = np.concatenate([c + s for c, s in zip(self._chosen, starts, strict=True)])
+        return Rollout(
+            padded(entries[0], e, p - 1),
+            padded(entries[1], e, 0),
+            padded(entries[2], e, 0),
+            padded(np.concatenate([q.facts for q in self._proposals]), p, 0),
+            padded(np.concatenate([q.open for q in self._proposals]), p, False),
+            padded(np.repeat(np.arange(len(counts)), counts), p, n),
+            padded(chosen, n, p - 1),
+            padded(np.ones(len(chosen), np.float32), n, 0),
+            padded(np.concatenate(self._logs), n, 0).astype(np.float32),
+            padded(advantage, n, 0).astype(np.float32),
+        )
+
+
+class Rewards:
+    """Turns costs into rewards: logarithms of speedups over the state, in units of their running medians.
+
+    Gains and losses have separate units, and losses count less: most changes lose, and a policy that is rewarded for
+    avoiding the worst learns to change nothing that matters. For the same reason a candidate with exactly the cost of
+    the state counts as a usual loss. The inverse hyperbolic sine compresses large rewards, so that neither outliers
+    nor units matter. A failure is a large loss.
+    """
+
+    def __init__(self) -> None:
+        self._gain = self._loss = 0.0
+
+    def __call__(self, values: NDArray[np.float64], state: float) -> NDArray[np.float64]:
+        """Return `(n,)` rewards of the costs of changes of a state, given its own cost."""
+        good = np.isfinite(values)
+        if not np.isfinite(state):
+            return np.where(good, 1.0, -1.0)
+        known = np.where(good, values, state)
+        gains = np.log(max(state, _LEAST)) - np.log(np.maximum(known, _LEAST))
+        self._gain = _running(self._gain, gains[gains > 0])
+        self._loss = _running(self._loss, -gains[gains < 0])
+        losses = np.where(gains == 0, 1.0, -gains / (self._loss or 1.0))
+        losses = np.where(good, np.minimum(np.arcsinh(losses), 3.0), 3.0)
+        return np.where(gains > 0, 1 + np.arcsinh(gains / (self._gain or 1.0)), -_BAD * losses)
+
+
+def _running(scale: float, sizes: NDArray[np.float64]) -> float:
+    """Return the running median of positive sizes."""
+    if not len(sizes):
+        return scale
+    now = float(np.median(sizes))
+    return 0.8 * scale + 0.2 * now if scale else now

@@ -13,18 +13,15 @@ from numpy.typing import NDArray
 
 from bbo_suite import Level, Moves, Strategy, Task, UserError, option
 from bbo_suite.core.versions import PinnedFile, content
-from bbo_suite.jax_settings import configure_jax
 
 from ..adaptive_moves import AdaptiveMutation
 from ..annealing import Annealing, AnnealingOptions
 
 if TYPE_CHECKING:  # JAX takes a second to import: only a run pays for it
-    from bbo_suite.tuning.pretraining import Lesson, Progress
+    from bbo_suite.pretraining import Lesson, Progress
 
-    from .agent import Agent
-    from .inputs import Names
-    from .neighbours import ChosenNeighbours
-    from .policy import Policy
+    from .agent import Agent, ChosenNeighbours
+    from .policy import Names, Policy
 
 
 _PATIENCE = 0.25  # group tests end after failures in a row for this share of the budget
@@ -76,7 +73,6 @@ class ReinforcementLearning(Strategy):
 
     def __init__(self, task: Task, budget: int, rng: Generator, options: ReinforcementOptions) -> None:
         super().__init__(task, budget, rng, options)
-        configure_jax()
         moves = Moves(task.space)
         self._agent, neighbours = None, None
         if len(moves.movable):
@@ -87,8 +83,7 @@ class ReinforcementLearning(Strategy):
 
     def _new_agent(self, mutation: AdaptiveMutation) -> Agent:
         from .agent import Agent
-        from .learner import Learner
-        from .ppo import Settings
+        from .ppo import Learner, Settings
 
         size, options = int(np.clip(self.budget // 20, 10, 100)), self.options
         policy, names = policy_of(self.task, options, self.rng)
@@ -132,13 +127,8 @@ class ReinforcementLearning(Strategy):
             raise UserError("rl learns a new policy from all problems at once; pretrain it without pretrained")
         if budget < 2 * len(lessons):
             raise UserError(f"rl needs 2 evaluations or more of each problem; raise --budget to {2 * len(lessons)}")
-        configure_jax()
-        from .demonstrations import demonstrate
-        from .imitation import imitate
-        from .inputs import Names
-        from .learner import random_policy
-        from .policy import PRETRAINED_BOUND
-        from .serialization import save
+        from .imitation import demonstrate, imitate
+        from .policy import PRETRAINED_BOUND, Names, random_policy, save
 
         names, each = Names.of(lesson.task for lesson in lessons), budget // len(lessons)
         shown = []
@@ -154,9 +144,7 @@ class ReinforcementLearning(Strategy):
 
 def policy_of(task: Task, options: ReinforcementOptions, rng: Generator) -> tuple[Policy, Names]:
     """Return a policy for a task and the names of its features: from a file, or else a random one."""
-    from .inputs import Names
-    from .learner import random_policy
-    from .serialization import load
+    from .policy import Names, load, random_policy
 
     if options.pretrained:
         path, data = content(options.pretrained)
@@ -166,6 +154,6 @@ def policy_of(task: Task, options: ReinforcementOptions, rng: Generator) -> tupl
 
 
 def _chosen_by(agent: Agent, mutation: AdaptiveMutation, patience: int) -> ChosenNeighbours:
-    from .neighbours import ChosenNeighbours
+    from .agent import ChosenNeighbours
 
     return ChosenNeighbours(agent, mutation, agent.group_tests(patience) if patience else None)

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bbo_strategies.published.presets import PRESETS
+from bbo_strategies.published import PRESETS
 from bbo_suite import Graph, Kind, Space, Structure, Task, UserError
 from bbo_suite.registry import Registry
 

@@ -15,8 +15,8 @@ from bbo_suite import Task, option
 from bbo_suite.conformance.kit import strategy_rules
 from bbo_suite.conformance.toy_tasks import chain, spaces, uneven
 from bbo_suite.core.versions import PinnedFile
+from bbo_suite.pretraining import Lesson
 from bbo_suite.registry import Registry
-from bbo_suite.tuning.pretraining import Lesson
 
 STRATEGIES = {name: load() for name, load in sorted(Registry().strategies().items()) if not load().has_variants}
 """By id; the adapters' tests check the strategies that are variants."""

@@ -16,11 +16,9 @@ import pandas as pd
 from scipy.stats import kendalltau
 
 from bbo_problems.learned import dataset
-from bbo_problems.learned.batches import SIZES
-from bbo_problems.learned.features import features
-from bbo_problems.learned.kernels import KernelReader
+from bbo_problems.learned.kernels import SIZES, KernelReader, features
+from bbo_problems.learned.model import embeddings, scores
 from bbo_problems.learned.network import Network
-from bbo_problems.learned.prediction import embeddings, scores
 from bbo_problems.learned.training import Recipe, train
 from bbo_problems.tensor_compiler.calibration.comparison import timed
 from bbo_problems.tensor_compiler.fusion.fusion_pass import Fusion
@@ -37,7 +35,6 @@ from bbo_problems.xla_tpu.marks import rewritten
 from bbo_problems.xla_tpu.problem import XlaTpuProblem
 from bbo_suite.core.evaluation import default_value, evaluate
 from bbo_suite.core.strategy import tell
-from bbo_suite.jax_settings import configure_jax
 from bbo_suite.registry import Registry
 
 HERE = Path(__file__).parent
@@ -89,7 +86,6 @@ def barriers(path: str) -> Iterator[dict[str, object]]:
     A model of kernels needs a candidate's kernels, which the compiler tells only after it has compiled it. So it is
     given those of the simulated compiler, which is run on the traced program with the barriers.
     """
-    configure_jax()
     data = dataset.load(Path(path))
     network = train(data, RECIPE, np.random.default_rng(0), lambda *_: None)
     for task in FEW:

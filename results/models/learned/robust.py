@@ -17,14 +17,12 @@ import numpy as np
 import pandas as pd
 
 from bbo_problems.learned import dataset
-from bbo_problems.learned.dataset import Kernels
-from bbo_problems.learned.generate import MOST_NODES
+from bbo_problems.learned.dataset import Chosen, Kernels, choose
+from bbo_problems.learned.generate import MOST_NODES, VALIDATION
 from bbo_problems.learned.kernels import KernelGraphs, KernelReader
-from bbo_problems.learned.model_file import CostModel
+from bbo_problems.learned.model import CostModel
 from bbo_problems.learned.network import Network
-from bbo_problems.learned.programs import VALIDATION
 from bbo_problems.learned.screen import LearnedScreen
-from bbo_problems.learned.settings import Chosen, choose
 from bbo_problems.learned.training import Recipe, train
 from bbo_problems.tensor_compiler.fusion.fusion_pass import Fusion
 from bbo_problems.tensor_compiler.fusion.state import StateBuffer
@@ -34,7 +32,6 @@ from bbo_problems.tensor_compiler.layout.layout_pass import LayoutPass
 from bbo_problems.tensor_compiler.tasks.programs import program
 from bbo_suite.core.evaluation import default_value, evaluate
 from bbo_suite.core.task import Screen
-from bbo_suite.jax_settings import configure_jax
 from bbo_suite.registry import Registry
 
 HERE = Path(__file__).parent
@@ -46,7 +43,6 @@ CANDIDATES, KEEP, SEEDS, BUDGETS = 1000, 30, range(2), (1, 10, 30)
 
 def main(path: str) -> None:
     """Write a row for each way, task and seed."""
-    configure_jax()
     every = dataset.load(Path(path))
     data = every.of(set(every.programs) - set(VALIDATION))
     data = data.take(np.sort(np.random.default_rng(0).permutation(len(data))[:KERNELS]))

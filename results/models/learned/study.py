@@ -15,16 +15,13 @@ import jax
 import numpy as np
 import pandas as pd
 
-from bbo_problems.learned import dataset, model_file
-from bbo_problems.learned.boosting import boosted
+from bbo_problems.learned import dataset
 from bbo_problems.learned.dataset import Kernels
-from bbo_problems.learned.fitting import scored
-from bbo_problems.learned.generate import generate
-from bbo_problems.learned.layers import REDUCTIONS
-from bbo_problems.learned.programs import HELD_OUT, VALIDATION
-from bbo_problems.learned.report import check_unseen, errors, network_of
-from bbo_problems.learned.training import GRAPH, RELATIVE, Recipe, settings, train
-from bbo_suite.jax_settings import configure_jax
+from bbo_problems.learned.generate import HELD_OUT, VALIDATION, generate
+from bbo_problems.learned.model import load
+from bbo_problems.learned.network import REDUCTIONS
+from bbo_problems.learned.report import boosted, check_unseen, errors, network_of
+from bbo_problems.learned.training import GRAPH, RELATIVE, Recipe, scored, train
 
 HERE = Path(__file__).parent
 SEED = {
@@ -47,7 +44,6 @@ def main(what: str, folder: Path = HERE) -> None:
     """Write one of the tables, or the figure of the first."""
     if what == "figure":
         return figure(pd.read_csv(HERE / "tables.csv"))
-    configure_jax()
     rows: list[dict[str, object]] = []
     for row in {"tables": tables, "ablation": ablation}[what](folder):
         rows.append(row)
@@ -78,7 +74,7 @@ def tables(folder: Path) -> Iterator[dict[str, object]]:
     """Yield a row for each program and kind of decision: the errors of all models."""
     training, test = dataset.load(folder / "train.npz"), dataset.load(folder / "test.npz")
     training = training.without(test)
-    model = model_file.load((folder / "model.npz").read_bytes(), "model.npz")
+    model = load((folder / "model.npz").read_bytes(), "model.npz")
     for title, name in HELD_OUT.items():
         every = generate([name], "v5e", 10**6, 10**6, np.random.default_rng(0), lambda *_: None, only_default=True)
         check_unseen(model, every)
@@ -88,7 +84,7 @@ def tables(folder: Path) -> Iterator[dict[str, object]]:
             predicted = {
                 "learned": scored(network_of(model, told), told, data),
                 "boosting": boosted(training, told, data),
-                "analytical": np.log(settings(data, told).estimates),
+                "analytical": np.log(data.settings(told).estimates),
             }
             found = {which: errors(scores, told, data)[name] for which, scores in predicted.items()}
             if kind in ("tiles", "flags"):
@@ -105,7 +101,7 @@ def _long(data: Kernels) -> Kernels:
 
 def _chosen(data: Kernels, kind: str) -> float:
     """Return the absolute percentage error of the settings that the compiler chose."""
-    own = settings(data, kind)
+    own = data.settings(kind)
     useful = np.flatnonzero(np.diff(own.starts) > 1)
     least = np.array([own.seconds[own.starts[k] : own.starts[k + 1]].min() for k in useful])
     return float(100 * (data.seconds[useful] - least).sum() / least.sum())

@@ -18,14 +18,12 @@ from scipy.optimize import least_squares
 from scipy.stats import kendalltau
 
 from bbo_problems.learned import dataset
-from bbo_problems.learned.boosting import boosted
 from bbo_problems.learned.dataset import Kernels
-from bbo_problems.learned.fitting import scored
 from bbo_problems.learned.kernels import OPCODES
-from bbo_problems.learned.training import GRAPH, Recipe, train
-from bbo_problems.learned.xla_tpu.programs import SIZES
+from bbo_problems.learned.report import boosted
+from bbo_problems.learned.training import GRAPH, Recipe, scored, train
+from bbo_problems.learned.xla_tpu_programs import SIZES
 from bbo_problems.tensor_compiler.hardware.kernel_row import Kernel
-from bbo_suite.jax_settings import configure_jax
 
 HERE = Path(__file__).parent
 FAMILIES = {
@@ -50,7 +48,6 @@ def main(path: str, what: str = "tables") -> None:
     """Write the table, draw the figure, or print the errors on validation programs."""
     if path == "figure":
         return figure(pd.read_csv(HERE / "xla_tpu.csv"))
-    configure_jax()
     data = dataset.load(Path(path))
     rows = []
     for row in tried(data) if what == "try" else tables(data):

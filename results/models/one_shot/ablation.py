@@ -17,7 +17,7 @@ from bbo_problems.tensor_compiler.tasks.kernel_families import SettingsFamily
 from bbo_strategies.one_shot import OneShot
 from bbo_suite.core.evaluation import default_value
 from bbo_suite.core.versions import PinnedFile
-from bbo_suite.tuning.pretraining import Lesson
+from bbo_suite.pretraining import Lesson
 
 TASKS, EVALUATIONS, STEPS, SEEDS = 200, 20_000, 600, 5
 VARIANTS: dict[str, tuple[str, dict[str, object]]] = {

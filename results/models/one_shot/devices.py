@@ -20,7 +20,7 @@ import bbo_suite
 from bbo_strategies.one_shot import OneShot
 from bbo_suite import Enumeration, Problem, Task, UserError
 from bbo_suite.core.versions import PinnedFile
-from bbo_suite.tuning.pretraining import Lesson
+from bbo_suite.pretraining import Lesson
 
 HERE = Path(__file__).parent
 DEVICES, HELD = ("v2", "v3", "v4", "v5e", "v5p"), "v6e"

@@ -13,9 +13,9 @@ from matplotlib.text import Text
 from bbo_suite import UserError, figures
 from bbo_suite.figures import FIGURES, paper
 from bbo_suite.figures.critical import critical_data
+from bbo_suite.figures.curves import values_by_run
 from bbo_suite.figures.ecdf import TARGETS, ecdf_data
 from bbo_suite.figures.exploration import exploration_data
-from bbo_suite.figures.final_values import final_values, values_by_run
 from bbo_suite.figures.gains import gains_data
 from bbo_suite.figures.heat import gain_text, heat_data
 from bbo_suite.figures.highlight import highlighted, labels
@@ -23,7 +23,8 @@ from bbo_suite.figures.overhead import overhead_data
 from bbo_suite.figures.profile import profile_data
 from bbo_suite.figures.style import duration
 from bbo_suite.figures.total_time import total_time_data
-from bbo_suite.report.pictures import pictures
+from bbo_suite.report.drawings import pictures
+from bbo_suite.scores import final_values
 
 NAMES = list(figures.FIGURES)
 
@@ -126,7 +127,7 @@ def test_ends_of_runs_that_are_interleaved():
     made = frame({("p", "a", 0): [4.0, 2.0], ("p", "a", 1): [8.0], ("p", "b", 0): [16.0, 8.0]})
     mixed = made.iloc[[0, 2, 3, 1, 4]]
     for rows in (made, mixed):
-        assert final_values(rows)[["strategy", "seed", "speedup"]].to_numpy().tolist() == [
+        assert final_values(rows).frame[["strategy", "seed", "speedup"]].to_numpy().tolist() == [
             ["a", 0, 4],
             ["a", 1, 1],
             ["b", 0, 1],
@@ -194,7 +195,7 @@ def test_critical_differences_against_scikit_posthocs():
     rng = np.random.default_rng(0)
     made = frame(study(lambda p, s, r: [8.0 - s * 0.3 - rng.random()], problems=12, strategies=7, seeds=1))
     data = critical_data(made)
-    table = final_values(made).pivot(index="problem", columns="strategy", values="speedup")
+    table = final_values(made).frame.pivot(index="problem", columns="strategy", values="speedup")
     p = posthocs.posthoc_nemenyi_friedman(table).loc[data["strategy"], data["strategy"]].to_numpy()
     groups = [set(group) for group in data["groups"]]
     joined = np.array([[bool(a & b) or i == j for j, b in enumerate(groups)] for i, a in enumerate(groups)])

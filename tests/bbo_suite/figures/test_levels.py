@@ -4,12 +4,12 @@ import pytest
 from bbo_toys import frame
 
 from bbo_suite.core.level import Level
+from bbo_suite.figures.captions import ranked_together
 from bbo_suite.figures.convergence import draw as draw_convergence
 from bbo_suite.figures.critical import critical_data
 from bbo_suite.figures.critical import draw as draw_critical
 from bbo_suite.figures.heat import heat_data
 from bbo_suite.figures.highlight import highlighted
-from bbo_suite.figures.levels import ranked
 from bbo_suite.figures.profile import draw as draw_profile
 from bbo_suite.figures.style import LINES, looks, looks_by_knowledge
 
@@ -49,7 +49,7 @@ def test_curves_show_the_levels_and_the_caption_explains_them(three):
 
 
 def test_no_figure_ranks_a_strategy_that_sees_parts_with_others(three):
-    assert set(critical_data(ranked(three))["strategy"]) == {*COSTS} - {"graybox"}
+    assert set(critical_data(ranked_together(three))["strategy"]) == {*COSTS} - {"graybox"}
     for draw in (draw_critical, draw_profile):
         figure, data = draw(three)
         assert "graybox" not in set(data["strategy"])
@@ -62,6 +62,6 @@ def test_no_figure_ranks_a_strategy_that_sees_parts_with_others(three):
 
 def test_strategies_that_all_see_parts_are_ranked(three):
     every = three.assign(level="parts")
-    assert ranked(every) is every
+    assert ranked_together(every) is every
     costs = three.assign(level="costs")
-    assert ranked(costs) is costs
+    assert ranked_together(costs) is costs

@@ -9,7 +9,8 @@ import pytest
 
 from bbo_suite import Study, UserError
 from bbo_suite.core.program import Change, Kernel, Program
-from bbo_suite.figures import changes, marks, program
+from bbo_suite.figures import marks, program
+from bbo_suite.figures.found import draw_changes
 from bbo_suite.figures.regions import alike, neighbours, regions
 
 
@@ -98,13 +99,13 @@ def test_a_kernel_with_other_settings_is_a_region():
 
 def test_changes_are_a_table_with_gains():
     listed = [(Change(0, "-fgcse", "-fgcse", "-fno-gcse"), math.inf), (Change(3, "inline", "10", "20"), 0.0125)]
-    figure, data = changes.draw(listed, "gcc/sort")
+    figure, data = draw_changes(listed, "gcc/sort")
     assert {"-fgcse", "-fgcse → -fno-gcse", "fails", "1.250 %"} <= set(written(figure))
     assert data["gain"].tolist() == [math.inf, 0.0125]
     assert "inline: 10 → 20\ngain: 1.250 %" in titles(figure)
-    figure, _ = changes.draw(listed * 50, "many")
+    figure, _ = draw_changes(listed * 50, "many")
     assert figure.get_figheight() < 12
-    changes.draw([], "none")
+    draw_changes([], "none")
 
 
 OTHER = """
@@ -120,7 +121,7 @@ class Others(Problem):
 
 
 def test_names_with_control_characters_do_not_break_the_file():
-    figure, _ = changes.draw([(Change(0, "a\x00b\x1bc\nd", "\ud800", "$x$"), 0.5)], "title\x07")
+    figure, _ = draw_changes([(Change(0, "a\x00b\x1bc\nd", "\ud800", "$x$"), 0.5)], "title\x07")
     assert "a\ufffdb\ufffdc d" in written(figure)
     assert titles(figure) == ["a\ufffdb\ufffdc\nd: \ufffd → $x$\ngain: 50.000 %"]
 

@@ -8,7 +8,7 @@ import pytest
 
 from bbo_suite import Status, figures
 from bbo_suite.files.names import folder_name
-from bbo_suite.report import judge, leaderboard, over_problems, page, read_study
+from bbo_suite.report import judge, judgement, page, rankings, read_study
 from bbo_suite.report.page import html
 from bbo_suite.store.rows import HEADER, Row
 
@@ -93,5 +93,5 @@ def quick(monkeypatch, request):
     """Draw few bootstrap samples, and no figure, which takes seconds, unless a test says so."""
     if "drawn" not in request.fixturenames:
         monkeypatch.setattr(figures, "FIGURES", {})
-    for module in (leaderboard, over_problems):
+    for module in (judgement, rankings):
         monkeypatch.setattr(module, "_SAMPLES", 100)

@@ -5,7 +5,7 @@ import pytest
 
 from bbo_suite.report.answer import sentences
 from bbo_suite.report.judgement import BLACK_BOX, STRUCTURED
-from bbo_suite.report.per_problem import winners
+from bbo_suite.report.rankings import winners
 
 
 def verdicts(board, judgement):

@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 import pytest
 
-from bbo_suite.report import power
+from bbo_suite.report.limits import enough_repeats
 from bbo_suite.store.plan import RunName, add_planned
 
 
@@ -48,7 +48,7 @@ def test_one_repeat_on_several_problems(studies):
 
 @pytest.mark.parametrize(("pairs", "repeats"), [(1, 4), (3, 5), (45, 7)])
 def test_how_many_repeats_are_enough(pairs, repeats):
-    assert power.enough_repeats(pairs) == repeats
+    assert enough_repeats(pairs) == repeats
 
 
 def test_too_few_repeats_for_a_test(studies):

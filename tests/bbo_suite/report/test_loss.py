@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from bbo_suite import load
-from bbo_suite.figures.final_values import final_values, noisy_text
+from bbo_suite.figures.captions import noisy_costs
 from bbo_suite.report.loss import loss_table, losses
+from bbo_suite.scores import final_values
 from bbo_suite.site.numbers import best_known, cost, points
 from bbo_suite.store.folders import REMEASURED
 from bbo_suite.store.remeasured import ROUNDS, Pair, PairLog
@@ -34,7 +35,7 @@ def noisy(studies):
 
 def test_the_headline_and_the_tables_compare_what_was_measured_again(noisy):
     judgement = noisy.judgement()
-    assert set(judgement.scores.bounds.values()) == {(0.0, np.inf)}
+    assert judgement.scores.frame[["least", "most"]].to_numpy().tolist() == [[0, np.inf]] * 2
     assert {key: runs.tolist() for key, runs in judgement.scores.speedups.items()} == {
         ("p/a", "x"): [pytest.approx(1.5)],
         ("p/a", "y"): [pytest.approx(1.6)],
@@ -91,14 +92,14 @@ def test_frames_and_figures_take_what_was_measured_again(noisy):
     frame = load("s", noisy.path)
     np.testing.assert_allclose(frame["remeasured"], [1.8, 1.5, 1.5, 1.0, np.nan, 1.6])
     assert frame["speedup"].tolist()[:3] == [DEFAULT / 5, 2.0, 2.0]
-    np.testing.assert_allclose(final_values(frame)["speedup"], [1.5, 1.6])
-    assert noisy_text(frame) == " Noisy costs: measured again after the search."
-    assert (final_values(frame)["least"] == 0).all()
+    np.testing.assert_allclose(final_values(frame).frame["speedup"], [1.5, 1.6])
+    assert noisy_costs(frame) == " Noisy costs: measured again after the search."
+    assert (final_values(frame).frame["least"] == 0).all()
     (noisy.folder("p/a", "y") / REMEASURED).unlink()
-    assert final_values(load("s", noisy.path))["speedup"].tolist() == [2.0, DEFAULT / 4.4]
+    assert final_values(load("s", noisy.path)).frame["speedup"].tolist() == [2.0, DEFAULT / 4.4]
     (noisy.folder("p/a", "x") / REMEASURED).unlink()
     frame = load("s", noisy.path)
-    assert "remeasured" not in frame and noisy_text(frame) == ""
+    assert "remeasured" not in frame and noisy_costs(frame) == ""
 
 
 def test_points_of_a_site_follow_from_what_was_measured_again(noisy):

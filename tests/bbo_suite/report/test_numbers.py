@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bbo_suite.figures import final_values
 from bbo_suite.figures.heat import heat_data
-from bbo_suite.report import evaluations, per_problem, targets
+from bbo_suite.report import provenance, rankings, targets
 from bbo_suite.report.compare import rows_of
-from bbo_suite.report.over_problems import overviews, pairwise
-from bbo_suite.report.pictures import compared_rows
-from bbo_suite.report.scores import scores
+from bbo_suite.report.drawings import compared_rows
+from bbo_suite.report.rankings import overviews, pairwise
+from bbo_suite.scores import final_values, scores
 from bbo_suite.stats import difference_interval, rank_sum_p, smallest_rank_sum_p, smallest_signed_rank_p
 
 
@@ -153,7 +152,7 @@ def test_the_same_runs_in_another_order_are_a_tie(studies):
     }
     studies.add(studies.finals("p/a", **orders))
     assert len({mean.mean for mean in studies.judgement().scores.means}) == 1
-    assert final_values.mean_speedups(studies.data().frame).nunique(axis=1).tolist() == [1]
+    assert final_values(studies.data().frame).table.nunique(axis=1).tolist() == [1]
 
 
 def test_the_table_over_problems_leaves_no_gaps(studies):
@@ -180,7 +179,7 @@ def test_expected_running_times_by_hand(studies):
 def test_a_gain_that_is_next_to_nothing_has_no_shares(studies):
     studies.add(studies.finals("p/a", x=[8 / (1 + 2e-7), 8], y=[8, 8]) | studies.finals("p/b", x=[6, 6], y=[4, 4]))
     judged = studies.judgement()
-    rows = per_problem.speedups(judged.scores).rows
+    rows = rankings.speedups(judged.scores).rows
     assert [row[-1].text for row in rows] == ["–", "–", "33 %", "100 %"]
     middles = {row[0].text: row[2].text for row in next(overviews(judged, np.random.default_rng(0))).rows}
     assert middles == {"x": "0.33 (0.33 to 0.33)", "y": "1.00 (1.00 to 1.00)"}
@@ -209,7 +208,7 @@ def test_the_page_draws_no_more_than_the_tables_judge(studies, monkeypatch):
 
 def test_candidates_and_seconds_by_hand(studies):
     studies.add({("p/a", "x", 0): [8, 4, 4, np.inf], ("p/a", "x", 1): [8, 7]}, structure=("x",))
-    (row,) = evaluations.spending(studies.judgement().scores).rows
+    (row,) = provenance.spending(studies.judgement().scores).rows
     assert [cell.text for cell in row] == ["p/a", "x *", "2", "6", "83.3 %", "16.7 %", "1.5", "0.75", "500"]
 
 

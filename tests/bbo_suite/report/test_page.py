@@ -16,7 +16,7 @@ from bbo_suite.figures.marks import svg
 from bbo_suite.files.writing import replacing
 from bbo_suite.report import write
 from bbo_suite.report.compare import changed_settings, changes, p_values, rows_of
-from bbo_suite.report.interactive import template
+from bbo_suite.report.drawings import template
 
 VOID = {"meta", "link", "input", "img"}
 LIBRARY = "https://github.com/timmywil/panzoom"

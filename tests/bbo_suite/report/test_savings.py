@@ -5,8 +5,8 @@ import pytest
 
 from bbo_suite.core.level import Level
 from bbo_suite.report.judgement import BLACK_BOX, HEARING, STRUCTURED
-from bbo_suite.report.over_problems import overviews, pairwise
-from bbo_suite.report.savings import levels, savings
+from bbo_suite.report.rankings import overviews, pairwise
+from bbo_suite.report.targets import levels, savings
 
 SEES = {"structure": ("local",), "parts": ("graybox",)}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bbo_suite.report import leaderboard, over_problems, page
+from bbo_suite.report import judgement, page, rankings
 
 EXPECTED = Path(__file__).parent / "expected"
 
@@ -27,7 +27,7 @@ def content(tmp_path_factory, studies_in):
     studies.add({("p/0", "evolution", 0): [8, np.inf]}, budget=3, ended="")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("bbo_suite.report.pictures", lambda frame, *_: [])
-        for module in (leaderboard, over_problems):
+        for module in (judgement, rankings):
             patch.setattr(module, "_SAMPLES", 100)
         return page(studies.data(), studies.data("t"))
 

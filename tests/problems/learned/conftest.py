@@ -2,10 +2,8 @@ import numpy as np
 import pytest
 
 from bbo_problems.learned.generate import generate
-from bbo_suite.jax_settings import configure_jax
 
 
 @pytest.fixture(scope="session")
 def kernels():
-    configure_jax()
     return generate(["rnn"], "v5e", 60, 6, np.random.default_rng(0), lambda name, count: None)

@@ -3,9 +3,17 @@
 import numpy as np
 import pytest
 
-from bbo_problems.learned.batches import BATCH_NODES, batched, pad
-from bbo_problems.learned.features import KERNEL_FEATURES, features
-from bbo_problems.learned.kernels import NODE_FEATURES, OPCODES, KernelGraphs, KernelReader
+from bbo_problems.learned.kernels import (
+    BATCH_NODES,
+    KERNEL_FEATURES,
+    NODE_FEATURES,
+    OPCODES,
+    KernelGraphs,
+    KernelReader,
+    batched,
+    features,
+    pad,
+)
 from bbo_problems.tensor_compiler.fusion.fusion_pass import Fusion
 from bbo_problems.tensor_compiler.graph.build import build
 from bbo_problems.tensor_compiler.hardware.machine import MACHINES

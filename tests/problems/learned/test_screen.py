@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from bbo_problems.learned import model_file
+from bbo_problems.learned import model
+from bbo_problems.learned.generate import SHIPPED
 from bbo_problems.learned.kernels import KernelGraphs
-from bbo_problems.learned.screen import SHIPPED, read_model
+from bbo_problems.learned.screen import read_model
 from bbo_suite import Moves, UserError
 from bbo_suite.registry import Registry
 
@@ -44,7 +45,7 @@ def test_the_model_that_ships_predicts_costs_and_failures(family):
 
 def test_the_model_that_ships_is_small_and_of_this_version():
     assert SHIPPED.stat().st_size < 1_000_000
-    assert model_file.load(SHIPPED.read_bytes(), "learned").machine == "v5e"
+    assert model.load(SHIPPED.read_bytes(), "learned").machine == "v5e"
 
 
 def test_a_model_is_not_used_on_what_it_was_trained_on():

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,8 +19,9 @@ from bbo_problems.llvm.ir import shipped  # noqa: E402
 from bbo_problems.pass_order.gym_env import ID  # noqa: E402
 from bbo_problems.pass_order.state import NEIGHBOURHOODS, STATE, State, described, neighbourhoods  # noqa: E402
 from bbo_problems.xla_passes.actions import ACTIONS, PIPELINE, SLOTS  # noqa: E402
-from bbo_problems.xla_passes.opcodes import OPCODES  # noqa: E402
+from bbo_problems.xla_passes.census import OPCODES  # noqa: E402
 from bbo_suite import UserError  # noqa: E402
+from bbo_suite.supervised import LiveProblem  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -80,14 +82,14 @@ def test_the_rewards_of_an_episode_add_up_to_its_savings(env):
 
 
 def test_the_observation_has_kinds_surroundings_passes_cost_and_slots_left(env):
-    before, _ = env.reset()
+    before, info = env.reset()
     after, *_ = act(env, "call-inliner")
     assert before[OPCODES.index("call")] == pytest.approx(2 / 9) and after[OPCODES.index("call")] == 0
     kinds, rest = np.split(before, [len(OPCODES) + 1])
     assert kinds.sum() == pytest.approx(1) and rest[:NEIGHBOURHOODS].sum() == pytest.approx(2)
     ran = after[len(OPCODES) + 1 + NEIGHBOURHOODS : -2]
     assert {ACTIONS[1 + i]: share for i, share in enumerate(ran) if share} == {"call-inliner": 1 / SLOTS}
-    assert after[-2:] == pytest.approx([7 / env.unwrapped._default, 1 - 1 / SLOTS])
+    assert after[-2:] == pytest.approx([7 / info["default"], 1 - 1 / SLOTS])
     assert env.reset()[0].tolist() == before.tolist()
 
 
@@ -129,19 +131,17 @@ def test_it_runs_vectorised(xla):
 def test_a_compiler_that_dies_ends_the_episode_takes_back_its_reward_and_the_next_one_runs(env, monkeypatch):
     env.reset()
     _, gained, *_ = act(env, PIPELINE)
-    problem = env.unwrapped._problem
-    ask = problem.ask
 
-    def dying(request):
+    def dying(self, request):
         raise UserError("the process died of SIGABRT")
 
-    monkeypatch.setattr(problem, "ask", dying)
-    observation, reward, ended, _, info = act(env, "cse")
+    with monkeypatch.context() as patched:
+        patched.setattr(LiveProblem, "query", dying)
+        observation, reward, ended, _, info = act(env, "cse")
     assert gained > 0 and reward == pytest.approx(-gained) and ended and "SIGABRT" in info["failure"]
     assert observation in env.observation_space and np.isfinite(reward)
-    monkeypatch.setattr(problem, "ask", ask)
-    for child in problem._workers._children:
-        os.killpg(child._process.pid, signal.SIGKILL)
+    for child in Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split():
+        os.kill(int(child), signal.SIGKILL)
     env.reset()
     assert act(env, PIPELINE)[1] == gained
 

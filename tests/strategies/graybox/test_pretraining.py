@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 
 from bbo_strategies.graybox import GrayBox, GrayBoxOptions
-from bbo_strategies.graybox.parts_file import VERSION, load, save
-from bbo_strategies.graybox.pretraining import PartsOfOthers
+from bbo_strategies.graybox.pretraining import PartsOfOthers, load, save
 from bbo_suite import Evaluations, Task, UserError
 from bbo_suite.core.options import identifying
 from bbo_suite.core.versions import PinnedFile
-from bbo_suite.tuning.pretraining import Lesson
+from bbo_suite.pretraining import Lesson
 
 from .test_search import Kernels
 
@@ -83,13 +82,13 @@ def changed(file: Path, out: Path, header: dict, arrays: dict) -> Path:
 @pytest.mark.parametrize(
     ("header", "arrays", "complaint"),
     [
-        ({"graybox": 99}, {}, f"has version 99, but version {VERSION} is needed; pretrain it again"),
-        ({"features": ["x"]}, {}, "does not fit toy/kernels: its parts have other features; pretrain on tasks of its"),
+        ({"version": 99}, {}, "has version 99"),
+        ({"features": ["x"]}, {}, "does not fit toy/kernels"),
         ({"estimate": 0}, {}, "does not fit toy/kernels"),
-        ({}, {"logs": np.zeros(3)}, "is damaged; make one with"),
-        ({}, {"logs": np.array([{}], object)}, "holds no parts for graybox; make one with `python -m bbo_suite pretr"),
-        ({}, {"features": np.zeros(3)}, "holds no parts for graybox"),
-        ({}, {"header": np.zeros(3, np.uint8)}, "holds no parts for graybox"),
+        ({}, {"logs": np.zeros(3)}, "is damaged"),
+        ({}, {"logs": np.array([{}], object)}, "is not a file of parts for graybox"),
+        ({}, {"features": np.zeros(3)}, "is damaged"),
+        ({}, {"header": np.zeros(3, np.uint8)}, "is not a file of parts for graybox"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_one_sentence(file, tmp_path, header, arrays, complaint):
@@ -99,7 +98,7 @@ def test_a_file_that_cannot_be_used_is_one_sentence(file, tmp_path, header, arra
 
 def test_other_files_and_tasks_without_models_are_refused(file, tmp_path):
     (tmp_path / "p.npz").write_bytes(b"PK")
-    with pytest.raises(UserError, match="holds no parts for graybox"):
+    with pytest.raises(UserError, match="is not a file of parts for graybox"):
         started(tmp_path / "p.npz")
     toy = Kernels()
     bare = replace(toy.task, structure=replace(toy.task.structure, parts=None))

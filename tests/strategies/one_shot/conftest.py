@@ -8,10 +8,7 @@ import pytest
 from bbo_problems.tensor_compiler.tasks.kernel_families import TileFamily
 from bbo_strategies.one_shot import OneShot
 from bbo_suite.core.evaluation import default_value
-from bbo_suite.jax_settings import configure_jax
-from bbo_suite.tuning.pretraining import Lesson
-
-configure_jax()
+from bbo_suite.pretraining import Lesson
 
 
 def lesson(problem, declares=True):

@@ -9,8 +9,9 @@ import pytest
 
 import bbo_suite
 from bbo_strategies.one_shot import OneShot
-from bbo_strategies.one_shot.samples import FAILED, labels
-from bbo_strategies.one_shot.search import ranked
+from bbo_strategies.one_shot.groups import ranked
+from bbo_strategies.one_shot.predictor import FAILED
+from bbo_strategies.one_shot.training import labels
 from bbo_suite import Enumeration, Space, UserError
 from bbo_suite.core.versions import PinnedFile
 

@@ -41,7 +41,7 @@ def test_crossover_takes_the_better_of_each_component():
     best, found = np.zeros((1, 12), np.int64), np.zeros((1, 12), np.int64)
     found[0, [0, 1, 4, 8, 9]] = 1
     weights = np.array([-3, 1, 0, 0, 5, 0, 0, 0, -1, 0, 0, 0])
-    crossing = strategy._cross((best, best @ weights * 1.0), (found, found @ weights * 1.0))
+    crossing = strategy.cross((best, best @ weights * 1.0), (found, found @ weights * 1.0))
     rows = next(crossing)
     while True:
         try:

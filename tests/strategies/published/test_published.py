@@ -8,9 +8,7 @@ import inspect
 import numpy as np
 import pytest
 
-import bbo_suite
-from bbo_strategies.published import needs
-from bbo_strategies.published.presets import PRESETS
+from bbo_strategies.published import PRESETS
 from bbo_suite import Space, UserError, choice, product, scale
 from bbo_suite.conformance.kit import strategy_rules
 from bbo_suite.conformance.toy_tasks import chain, described, spaces, uneven
@@ -54,62 +52,26 @@ def test_show_says_what_is_reproduced_and_where_each_default_comes_from(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "missing"),
     [
-        ("flextensor", "steps along ordered parameters, and testing/task has none; use it on tasks of tile, flags, "),
-        ("chameleon", "steps along ordered parameters, and testing/task has none; use it on tasks of tile, flags, "),
-        ("halide", "needs the computation graph that parameters decide on, and testing/task declares none; use it on "),
-        ("pet", "needs the computation graph that parameters decide on, and testing/task declares none; use it on "),
-        (
-            "ils-px",
-            "the declared interactions of parameters, and testing/task declares none; use it on tasks of fusion, ",
-        ),
-        ("deepcuts", "estimate of their parts, and testing/task declares none; use it on tasks of fusion, layout or "),
+        ("flextensor", "ordered parameters"),
+        ("chameleon", "ordered parameters"),
+        ("halide", "computation graph"),
+        ("pet", "computation graph"),
+        ("ils-px", "interactions of parameters"),
+        ("deepcuts", "estimate of their parts"),
     ],
 )
-def test_what_a_task_does_not_declare_is_said_in_one_sentence(name, words):
+def test_what_a_task_does_not_declare_is_said(name, missing):
     space = product(*(choice(f"c{i}", "abc") for i in range(5)))
-    with pytest.raises(UserError) as refusal:
+    with pytest.raises(UserError, match=f"^published:{name} .*{missing}.* testing/task .*; use it on "):
         start(Registry().strategy(f"published:{name}"), space, 100)
-    assert str(refusal.value).startswith(f"published:{name} ") and words in str(refusal.value)
 
 
 def test_a_sampler_of_itself_is_refused():
     sampling = Registry().strategy("published:chameleon-sampling")
     with pytest.raises(UserError, match="must be another strategy"):
         start(sampling, spaces()["booleans"], 100, member="published:chameleon-sampling")
-
-
-@pytest.mark.slow
-def test_the_families_that_a_refusal_names_declare_what_is_missing():
-    checks = {
-        "order": needs.check_order,
-        "structure": needs.structure_of,
-        "graph": needs.graph_of,
-        "model": needs.model_of,
-    }
-    declaring: dict[str, set[str]] = {what: set() for what in checks}
-    loaded = set()
-    for family, load in Registry().families().items():
-        for instance in load().instances[:40:8]:
-            try:
-                task = Registry().problem(f"{family}/{instance}").task(bbo_suite.Level.PARTS)
-            except UserError:  # it needs a library that is not installed
-                continue
-            loaded.add(family)
-            for what, check in checks.items():
-                try:
-                    check(task, "it")
-                except UserError:
-                    continue
-                declaring[what].add(family)
-    told = {
-        "order": needs.ORDERED,
-        "structure": needs.WITH_STRUCTURE,
-        "graph": needs.WITH_GRAPH,
-        "model": needs.WITH_MODEL,
-    }
-    assert declaring == {what: set(families) & loaded for what, families in told.items()}
 
 
 @pytest.mark.slow

@@ -4,14 +4,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bbo_strategies.rl.demonstrations import Demonstration, demonstrate
-from bbo_strategies.rl.imitation import imitate, regret
-from bbo_strategies.rl.inputs import Names
-from bbo_strategies.rl.learner import random_policy
-from bbo_strategies.rl.policy import PRETRAINED_BOUND
+from bbo_strategies.rl.imitation import Demonstration, demonstrate, imitate, regret
+from bbo_strategies.rl.policy import PRETRAINED_BOUND, Names, random_policy
 from bbo_strategies.rl.ppo import decide
 from bbo_suite import Space, Structure, Task
-from bbo_suite.tuning.pretraining import Lesson
+from bbo_suite.pretraining import Lesson
 
 RNG = np.random.default_rng(0)
 

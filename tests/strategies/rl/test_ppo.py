@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 
-from bbo_strategies.rl.parameter_values import ParameterValues
 from bbo_strategies.rl.policy import BOUND
-from bbo_strategies.rl.ppo import Settings, objective, scores
-from bbo_strategies.rl.proposals import draw, log_softmax, proposals_of
-from bbo_strategies.rl.rollout import RolloutBuffer
+from bbo_strategies.rl.ppo import Rewards, RolloutBuffer, Settings, objective, scores
+from bbo_strategies.rl.proposals import ParameterValues, draw, log_softmax, proposals_of
 from bbo_suite import Space
 
 RNG = np.random.default_rng(0)
@@ -44,7 +42,7 @@ def test_the_loss_is_the_clipped_surrogate_of_every_choice_in_its_batch():
         surrogate.extend(np.minimum(ratio * advantages, np.clip(ratio, 1 - clip, 1 + clip) * advantages))
         entropy.append(-(np.exp(logs) * np.where(proposals.open, logs, 0)).sum())
     wanted = -np.mean(surrogate) - 0.01 * np.mean(entropy)
-    data = buffer.padded(8)
+    data = buffer.rollout(8)
     loss = objective(scores(new, WEIGHTS, BOUND, data), data, Settings(clip, 0.01))
     assert loss == pytest.approx(wanted, rel=1e-3)
 
@@ -53,7 +51,7 @@ def test_scores_do_not_depend_on_padding():
     worth = RNG.normal(size=36).astype(np.float32)
     buffer, batches = played(worth)
     wanted = np.concatenate([proposals.scores(worth, WEIGHTS, BOUND) for proposals, *_ in batches])
-    assert np.allclose(scores(worth, WEIGHTS, BOUND, buffer.padded(8))[: len(wanted)], wanted, atol=1e-5)
+    assert np.allclose(scores(worth, WEIGHTS, BOUND, buffer.rollout(8))[: len(wanted)], wanted, atol=1e-5)
 
 
 def test_each_value_gets_its_share_of_the_reward_of_its_candidate():
@@ -61,3 +59,17 @@ def test_each_value_gets_its_share_of_the_reward_of_its_candidate():
     _, reward, weight = buffer.shares()
     assert weight.sum() == pytest.approx(8)
     assert (reward * weight).sum() == pytest.approx(sum(rewards.sum() for *_, rewards in batches))
+
+
+def test_rewards_keep_the_order_of_costs_and_penalise_failures_and_equal_costs():
+    values = np.array([0.9, 0.99, 1.0, 1.001, 1.5, np.inf])
+    rewards = Rewards()(values, 1.0)
+    assert rewards[0] > rewards[1] > 1 > 0 > rewards[3] > rewards[4] > rewards[5]
+    assert 0 > rewards[2] > rewards[5]
+    assert np.allclose(Rewards()(values * 1e-300, 1e-300)[:5], rewards[:5], rtol=1e-3)
+
+
+@pytest.mark.parametrize("values", [[np.inf, np.inf], [0.0, 0.0], [1e308, 1e-308], [0.0, np.inf]])
+@pytest.mark.parametrize("state", [0.0, 1.0, np.inf])
+def test_rewards_are_finite(values, state):
+    assert np.isfinite(Rewards()(np.array(values), state)).all()

@@ -11,8 +11,8 @@ import pytest
 from bbo_strategies.rl import ReinforcementLearning, ReinforcementOptions
 from bbo_suite import Graph, Space, Structure, Task, UserError
 from bbo_suite.core.versions import PinnedFile
+from bbo_suite.pretraining import Lesson
 from bbo_suite.testing import play
-from bbo_suite.tuning.pretraining import Lesson
 
 TOYS = Path(__file__).parents[2] / "bbo_suite" / "plugins"
 
@@ -134,21 +134,3 @@ def test_a_step_on_a_graph_of_100_000_nodes():
         rows = player.ask(8)
         player.tell(rows, 1.0 + rows[:, :1000].sum(axis=1))
     assert len(player.ask(8)) == 8
-
-
-def test_compiled_code_is_kept_in_the_cache_of_the_user(tmp_path):
-    code = (
-        "import jax\n"
-        "from bbo_suite.jax_settings import configure_jax\n"
-        "configure_jax()\n"
-        "print(jax.config.jax_compilation_cache_dir, jax.config.jax_platforms)"
-    )
-
-    def settings(**more):
-        environment = {key: value for key, value in os.environ.items() if not key.startswith("JAX_")}
-        given = environment | {"XDG_CACHE_HOME": str(tmp_path), **more}
-        return subprocess.run([sys.executable, "-c", code], env=given, capture_output=True, text=True).stdout.split()
-
-    folder, platform = settings()
-    assert Path(folder).is_dir() and Path(folder).is_relative_to(tmp_path / "bbo_suite") and platform == "cpu"
-    assert settings(JAX_COMPILATION_CACHE_DIR="/elsewhere")[0] == "/elsewhere"
