@@ -1,0 +1,139 @@
+"""One candidate for several programs: costs, parts, and what fits together."""
+
+import numpy as np
+import pytest
+
+from bbo_problems.several import SeveralProblem
+from bbo_suite import Evaluations, Problem, Space, Status, Structure, UserError, choice, product
+from bbo_suite.conformance.kit import problem_rules
+from bbo_suite.core.constraint import Constraint, listed
+from bbo_suite.core.evaluation import evaluate
+from bbo_suite.registry import Registry
+
+TWO = "several:ordering/train-40-a+ordering/train-40-b"
+
+
+class Weighted(Problem):
+    """The weighted sum of three digits; it fails where the first is 2, if it is strict."""
+
+    def __init__(self, name, weights=(1.0, 1.0, 1.0), strict=False, space=None, noisy=False):
+        self.id, self.weights, self.strict, self.noisy = name, np.array(weights), strict, noisy
+        self.space = space or product(*(choice(f"digit {i}", (0, 1, 2)) for i in range(3)))
+        self.default = self.space.components[0].rows[0] if self.space.components else np.zeros(3, int)
+
+    def evaluate(self, configs):
+        values = 2 + configs @ self.weights
+        failed = self.strict & (configs[:, 0] == 2)
+        status = np.where(failed, Status.COMPILE_ERROR, Status.OK).astype(np.int8)
+        return Evaluations(np.where(failed, np.inf, values), status, dict.fromkeys(np.flatnonzero(failed), "no 2"))
+
+
+def test_the_cost_is_the_geometric_mean_over_the_defaults_and_the_parts_are_the_programs():
+    problem = SeveralProblem([Weighted("a"), Weighted("b", (4.0, 0.0, 1.0))])
+    problem.id = "several:a+b"
+    configs = np.array([[0, 0, 0], [1, 0, 0], [0, 2, 1]], np.int8)
+    result = evaluate(problem, configs, with_parts=True)
+    assert np.allclose(result.values, [1, np.sqrt(1.5 * 3), np.sqrt(2.5 * 1.5)], rtol=1e-15)
+    assert np.array_equal(result.values, evaluate(problem, configs).values)
+    assert sorted(result.parts.costs[2:4]) == [1.5, 3.0] and result.parts.starts.tolist() == [0, 2, 4, 6]
+    assert len(set(result.parts.keys.tolist())) == 6
+
+
+def test_a_candidate_that_fails_on_one_program_fails_and_the_reason_names_it():
+    problem = SeveralProblem([Weighted("a"), Weighted("b", strict=True)])
+    problem.id = "several:a+b"
+    result = evaluate(problem, np.array([[2, 0, 0], [1, 0, 0]], np.int8), with_parts=True)
+    assert result.status.tolist() == [Status.COMPILE_ERROR, Status.OK] and result.reasons == {0: "b: no 2"}
+    assert sorted(result.parts.costs[:2]) == [2.0, np.inf]
+
+
+def declared(neighbours, sizes=(1.0, 2.0, 3.0), names=("size", "depth")):
+    starts = np.cumsum([0, *map(len, neighbours)])
+    features = np.column_stack([sizes, np.ones(3)]).astype(np.float32)
+    return Structure(starts, np.array([i for row in neighbours for i in row], np.int32), features, names)
+
+
+PAIR, CHAIN = [[1], [0], []], [[1], [0, 2], [1]]
+
+
+@pytest.mark.parametrize(
+    ("declarations", "features"),
+    [
+        ((declared(PAIR), declared(PAIR)), ("size", "depth")),
+        ((declared(PAIR), declared(PAIR, sizes=(1.0, 2.0, 4.0))), ("depth",)),  # numbers of one program
+        ((declared(PAIR), declared(PAIR, names=("size", "width"))), ("size",)),
+        ((declared(PAIR), declared(CHAIN)), None),
+        ((declared(PAIR), None), None),
+        ((None, None), None),
+    ],
+)
+def test_interactions_and_features_that_all_programs_have_are_passed_on(declarations, features):
+    programs = [Weighted("a"), Weighted("b")]
+    for program, declaration in zip(programs, declarations, strict=True):
+        program.structure = lambda declaration=declaration: declaration
+    structure = SeveralProblem(programs).structure()
+    assert (structure and structure.feature_names) == features
+    if structure is not None:
+        assert structure.starts.tolist() == [0, 1, 2, 2] and structure.neighbours.tolist() == [1, 0]
+        assert structure.features.shape == (3, len(features)) and structure.parts is None
+
+
+def test_it_follows_the_rules():
+    for _, rule in problem_rules(lambda: Registry().load(TWO)):
+        rule()
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("several:ordering/small-a", r"needs two programs or more; write several:llvm/tree\+llvm/lexer"),
+        ("several:ordering/small-a+ordering/small-a", "names ordering/small-a twice"),
+        (
+            "several:ordering/small-a+ordering/once-50-a",
+            r"once-50-a has not the parameters of .*small-a \(50 instead of 12",
+        ),
+        ("several:ordering/small-a+ordering/small-z", "there is no problem 'ordering/small-z'"),
+        ("several:+", "no name before or after a "),
+        ("several:ordering/small-a+", "no name before or after a "),
+        ("several:nix/*", "there is no family 'nix'"),
+        ("several:llvm/zz*", r"'llvm/zz\*' names no program; `list llvm` names them"),
+        ("several:llvm/bits+llvm/hash@time", "costs of llvm/hash@time differ from time to time"),
+    ],
+)
+def test_programs_that_do_not_fit_give_one_sentence(name, words):
+    with pytest.raises(UserError, match=words):
+        Registry().load(name)
+
+
+def test_a_star_names_the_programs_of_a_family_and_keeps_their_variant():
+    problem = Registry().load("several:llvm/b*@bytes")
+    assert [program.id for program in problem.programs] == [f"llvm/{n}@bytes" for n in ("base64", "bigint", "bits")]
+    assert problem.space.digest() == problem.programs[0].space.digest()
+    assert problem.fingerprint() != Registry().load("several:llvm/b*").fingerprint()
+
+
+def listing(rows):
+    return Space([3, 3, 3], constraints=[listed(np.array(rows))], names=["x", "y", "z"])
+
+
+def test_candidates_that_were_not_recorded_for_all_programs_are_forbidden():
+    first, second = ([0, 0, 0], [0, 1, 2], [1, 1, 1]), ([0, 0, 0], [1, 1, 1], [2, 2, 2])
+    problem = SeveralProblem([Weighted("a", space=listing(first)), Weighted("b", space=listing(second))])
+    assert problem.space.cardinality == 2 and problem.space.name(1) == "y"
+    with pytest.raises(UserError, match=r"the default of c is no candidate of the others; name another program first"):
+        SeveralProblem([Weighted("c", space=listing(first)), Weighted("d", space=listing(second[1:]))])
+    with pytest.raises(UserError, match="no candidate is known for all of c, d"):
+        SeveralProblem([Weighted("c", space=listing(first[:2])), Weighted("d", space=listing(second[1:]))])
+    even = Constraint((0, 1), lambda rows: rows.sum(axis=1) % 2 == 0)
+    tied = Space([3, 3, 3], constraints=[even], names=["x", "y", "z"])
+    with pytest.raises(UserError, match="the constraints of d are not those of the others"):
+        SeveralProblem([Weighted("c", space=listing(first)), Weighted("d", space=tied)])
+
+
+def test_noise_and_a_default_without_cost_are_refused():
+    with pytest.raises(UserError, match="costs of b differ from time to time; several:"):
+        SeveralProblem([Weighted("a"), Weighted("b", noisy=True)])
+    free = Weighted("b")
+    free.evaluate = lambda configs: Evaluations.of(configs.sum(axis=1))
+    with pytest.raises(UserError, match="the default of b costs 0, so no ratio is defined; leave it out"):
+        SeveralProblem([Weighted("a"), free]).evaluate(np.zeros((1, 3), np.int8))
