@@ -61,13 +61,13 @@ def _found(
     keep: int | None,
     problems: list[str] | None,
 ) -> Iterator[Any]:
-    from ..several.kept import kept_of
     from ..verify.best import best_of
+    from ..verify.selection import selections
 
     if keep and minimal:
         raise UserError("--keep and --minimal do not go together; leave one out")
     if keep:
-        return kept_of(registry, study, results, complaints, keep, problems)
+        return selections(registry, study, results, complaints, keep, problems)
     return best_of(registry, study, results, complaints, minimal, problems)
 
 

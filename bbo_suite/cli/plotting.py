@@ -16,6 +16,7 @@ from .app import Plugins, Results, StudyName, app
 if TYPE_CHECKING:
     from ..figures.exploration import Names
     from ..registry import Registry
+    from ..verify.best_result import Best
 
 
 class Format(StrEnum):
@@ -69,12 +70,10 @@ def plot(
     for_paper = style is Style.PAPER
     formats = tuple(format_ or ([Format.PDF] if for_paper else [Format.SVG, Format.PNG]))
     if "program" in (figure or ()):
-        from .found import draw_found
-
         if for_paper or len(figure or ()) > 1:
             raise UserError("--figure program is drawn alone, for the screen; leave out --style and other figures")
         folder = None if run is None else _run_folder(study, results, run)
-        paths = draw_found(Registry(tuple(plugin or ())), study, results, problem, folder, formats)
+        paths = _found(Registry(tuple(plugin or ())), study, results, problem, folder, formats)
     elif run is not None:
         paths = _run(study, results, run, formats, for_paper, Registry(tuple(plugin or ())))
     else:
@@ -118,6 +117,70 @@ def _run(
     drawn = figures.FIGURES["exploration"](frame, names=names)
     folder = _folder(results / study, for_paper)
     yield from figures.save([(f"exploration-{name}", *drawn)], folder, formats, for_paper)
+
+
+def _found(
+    registry: Registry,
+    study: str,
+    results: Path,
+    problems: Sequence[str] | None,
+    run: Path | None,
+    formats: Sequence[str],
+) -> Iterator[Path]:
+    """Draw the best candidate of each problem, or of a run's folder; what cannot be drawn is named on standard error.
+
+    Args:
+      problems: ids of those to draw (default: all).
+
+    Raises:
+      UserError: nothing can be drawn.
+    """
+    from ..figures import save
+    from ..files.names import folder_name
+    from ..store.folders import study_path
+
+    complaints: list[str] = []
+    folder, drawn = _folder(study_path(study, results), for_paper=False), False
+    for best, figure in _drawings(_bests(registry, study, results, problems, run, complaints), complaints):
+        yield from save([(f"program-{run.name if run else folder_name(best.problem)}", *figure)], folder, formats)
+        drawn = True
+    if not drawn:
+        raise UserError(complaints[0] if complaints else f"study {study!r} has no run that can be read")
+    for complaint in complaints:
+        print(f"not drawn: {complaint}", file=sys.stderr)
+
+
+def _bests(
+    registry: Registry,
+    study: str,
+    results: Path,
+    problems: Sequence[str] | None,
+    run: Path | None,
+    complaints: list[str],
+) -> Iterator[Best]:
+    from ..store.stored_run import open_run
+    from ..verify.best import best_of, best_of_run
+
+    if run is None:
+        yield from best_of(registry, study, results, complaints, simplify=True, problems=problems)
+    else:
+        yield best_of_run(registry, open_run(run), simplify=True)
+
+
+def _drawings(bests: Iterator[Best], complaints: list[str]) -> Iterator[tuple[Best, tuple]]:
+    from ..figures import found
+    from .tables import reserved
+
+    while True:
+        with reserved(True):  # problems may print
+            if (best := next(bests, None)) is None:
+                return
+            try:
+                figure = found.draw(best)
+            except UserError as error:
+                complaints.append(str(error))
+                continue
+        yield best, figure
 
 
 def _run_folder(study: str, results: Path, run: str) -> Path:

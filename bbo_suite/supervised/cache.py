@@ -1,4 +1,4 @@
-"""Results of compilers on disk: what one run has compiled, no other run compiles again."""
+"""Results of compilers on disk, and parts as bytes: what one run has compiled, no other run compiles again."""
 
 from __future__ import annotations
 
@@ -11,12 +11,19 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..core.problem import Status
 from ..files.cache import cache_folder
-from .part_rows import is_packed
+from ..parts.parts import Parts
 
 Outcome = tuple[float, int, str]
 """Cost, status and reason."""
+PARTS = "parts"
+"""A request `(PARTS, request)` asks for a pair: the answer to the request, and the rows of its parts."""
+PartRow = tuple[str, bytes, float, float]
+"""One component that a child reports: its name, its content as far as it is known, its count, and its cost."""
+_ROW = np.dtype([("key", "<u8"), ("count", "<f8"), ("cost", "<f8")])
 _BYTES = 1 << 30
 _OPEN = """
 PRAGMA trusted_schema = OFF;
@@ -122,3 +129,34 @@ def _checked(row: tuple[Any, ...] | None) -> Outcome | None:
     if row is None or not isinstance(row[0], float) or row[1] not in _STATUSES or not isinstance(row[2], str):
         return None
     return row[0], row[1], row[2]
+
+
+def packed(program: str, rows: Iterable[PartRow]) -> bytes:
+    """Return the parts of a candidate as bytes.
+
+    The first 16 bits of a key are a hash of the program and of the part's name, so that a strategy can tell which parts
+    of two candidates were made of the same function. The others are a hash of its content and cost, too.
+
+    Args:
+      program: text that differs for every problem.
+    """
+    return np.array([(_key(program, *row), row[2], row[3]) for row in rows], _ROW).tobytes()
+
+
+def _key(program: str, name: str, content: bytes, count: float, cost: float) -> int:
+    named = hashlib.blake2b(f"{program}|{name}".encode(), digest_size=2).digest()
+    whole = hashlib.blake2b(f"{program}|{name}|{cost!r}|".encode() + content, digest_size=6).digest()
+    return int.from_bytes(named + whole)
+
+
+def unpacked(candidates: Sequence[bytes]) -> Parts:
+    """Return the parts of candidates from their bytes, which are empty where there are none."""
+    rows = np.frombuffer(b"".join(candidates), _ROW)
+    starts = np.cumsum([0, *(len(candidate) // _ROW.itemsize for candidate in candidates)])
+    fields = (rows[name].astype(kind) for name, kind in (("key", np.uint64), ("count", float), ("cost", float)))
+    return Parts(starts, *fields)
+
+
+def is_packed(candidate: object) -> bool:
+    """True for what `packed` may have returned."""
+    return isinstance(candidate, bytes) and len(candidate) % _ROW.itemsize == 0

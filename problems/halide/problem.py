@@ -15,10 +15,8 @@ from bbo_suite.core.variants import split_variant
 from bbo_suite.libraries import refusal, require
 from bbo_suite.supervised import LiveProblem, Service
 
-from .knobs import default, space
-from .schedule import source
+from .schedules import default, source, space, structure
 from .stages import PIPELINES
-from .structure import structure
 
 AUTOSCHEDULERS: dict[str, tuple[tuple[str, str], ...]] = {
     "Mullapudi2016": (),

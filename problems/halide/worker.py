@@ -1,8 +1,13 @@
-"""The child process that runs Halide: it takes a schedule and returns its time divided by the default's."""
+"""The child process that runs Halide: it takes a schedule and returns its time divided by the default's.
+
+The two are timed in turns. A machine's speed may drift by more than half within minutes, because of clock rates, other
+programs and caches. Two calls in a row see the same machine, so their ratio drifts far less than either time.
+"""
 
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -12,8 +17,69 @@ from typing import Any
 import halide as hl
 import numpy as np
 
-from . import timing
 from .algorithms import ALGORITHMS
+
+_SECONDS = 0.1
+"""Time limit of all pairs of one measurement, on one thread."""
+_THREADED_SECONDS = 1.0
+"""The same on several threads."""
+FEWEST, _MOST = 3, 31
+"""Least and largest number of pairs; a very slow candidate gets few."""
+
+_SETTLED = 0.01
+
+Run = Callable[[], object]
+Clock = Callable[[], float]
+
+
+def clock(threads: int) -> Clock:
+    """Return the clock: wall time for several threads, processor time for one, which other programs do not affect."""
+    return time.thread_time if threads == 1 else time.perf_counter
+
+
+def seconds(run: Run, now: Clock) -> float:
+    """Return the seconds of one call."""
+    started = now()
+    run()
+    return now() - started
+
+
+def ratio(candidate: Run, reference: Run, now: Clock, until_settled: bool = False) -> float:
+    """Return the median of the candidate's time divided by the reference's, over pairs of calls in turns.
+
+    Args:
+      until_settled: end before all pairs are made if the mean of the ratios is settled (AdaTune, Li et al. 2020).
+    """
+    first = _pair(candidate, reference, now)
+    wanted = int(np.clip(_SECONDS / sum(first), FEWEST, _MOST))
+    ratios = [first[0] / first[1]]
+    while len(ratios) < wanted and not (until_settled and _is_settled(ratios)):
+        ours, theirs = _pair(candidate, reference, now)
+        ratios.append(ours / theirs)
+    return float(np.median(ratios))
+
+
+def _is_settled(ratios: list[float]) -> bool:
+    """True if the standard error of the mean is at most 1 % of it."""
+    count = len(ratios)
+    return count >= FEWEST and float(np.std(ratios, ddof=1)) <= _SETTLED * np.sqrt(count) * float(np.mean(ratios))
+
+
+def least_ratio(candidate: Run, reference: Run, now: Clock) -> float:
+    """Return the candidate's least time divided by the reference's, over pairs of calls in turns.
+
+    This is for several threads: if one of them has to wait for a busy core, a call takes twenty times as long.
+    """
+    pairs: list[tuple[float, float]] = []
+    while len(pairs) < FEWEST or (len(pairs) < _MOST and np.sum(pairs) < _THREADED_SECONDS):
+        pairs.append(_pair(candidate, reference, now))
+    ours, theirs = np.min(pairs, axis=0)
+    return float(ours / theirs)
+
+
+def _pair(candidate: Run, reference: Run, now: Clock) -> tuple[float, float]:
+    return seconds(candidate, now), seconds(reference, now)
+
 
 _RUN = "run the result"
 _COMPILE_SECONDS = 60.0
@@ -52,8 +118,8 @@ class Timed:
         self, name: str, extents: tuple[int, ...], output: str, default: str, threads: int, until_settled: bool = False
     ) -> None:
         self._name, self._output, self._threads = name, output, threads
-        self._ratio = partial(timing.ratio, until_settled=until_settled) if threads == 1 else timing.least_ratio
-        self._now = timing.clock(threads)
+        self._ratio = partial(ratio, until_settled=until_settled) if threads == 1 else least_ratio
+        self._now = clock(threads)
         self._target = hl.get_host_target()
         self._buffer = hl.Buffer(hl.Float(32), list(extents))
         self._result = np.asarray(self._buffer)
@@ -64,17 +130,17 @@ class Timed:
 
     def _least(self) -> float:
         """Return the least seconds of ten runs of the default."""
-        return min(timing.seconds(self._reference, self._now) for _ in range(10))
+        return min(seconds(self._reference, self._now) for _ in range(10))
 
     def _algorithm(self) -> dict[str, Any]:
         return ALGORITHMS[self._name](np.random.default_rng(0))
 
-    def _compiled(self, schedule: str) -> timing.Run:
+    def _compiled(self, schedule: str) -> Run:
         names = self._algorithm()
         exec(schedule, {"hl": hl, **names})  # the suite wrote this text; users paste the same one
         return self._callable(names)
 
-    def _callable(self, names: Mapping[str, Any]) -> timing.Run:
+    def _callable(self, names: Mapping[str, Any]) -> Run:
         compiled = names[self._output].compile_to_callable([], self._target)
         return lambda: compiled(self._buffer)
 
@@ -96,17 +162,17 @@ class Timed:
         enter(_RUN, _RUN_SECONDS + _SLOWEST * self._seconds)
         if wrong := self._wrong(candidate):
             return "wrong_result", wrong
-        enter(_RUN, _RUN_SECONDS + timing.FEWEST * _SLOWEST * self._seconds)
+        enter(_RUN, _RUN_SECONDS + FEWEST * _SLOWEST * self._seconds)
         return self._ratio(candidate, self._reference, self._now)
 
-    def _wrong(self, candidate: timing.Run) -> str:
+    def _wrong(self, candidate: Run) -> str:
         """Run once and return a text that says how wrong the result is; empty if it is correct."""
         self._result[:] = np.nan
         candidate()
         error = float(np.abs(self._result - self._correct).max() / np.abs(self._correct).max())
         return "" if error <= _TOLERANCE else f"differs from the default's result by {error:.2g} of the largest number"
 
-    def _autoscheduled(self, name: str, settings: tuple[tuple[str, str], ...], enter: Enter) -> timing.Run:
+    def _autoscheduled(self, name: str, settings: tuple[tuple[str, str], ...], enter: Enter) -> Run:
         enter(f"autoschedule with {name}", _AUTOSCHEDULE_SECONDS)
         hl.load_plugin(str(next(Path(hl.__file__).parent.rglob(f"libautoschedule_{name.lower()}.*"))))
         names = self._algorithm()

@@ -1,13 +1,18 @@
-"""The machine code of a module: its size, and its results and time when it runs in this process."""
+"""A module after its passes: its size, its functions as parts, and its results and time when it runs here."""
 
 from __future__ import annotations
 
 import ctypes
+import hashlib
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 
 import llvmlite.binding as llvm
+import numpy as np
+
+from ..pass_order.state import Operation
 
 _SAMPLES = 30
 _SAMPLE_SECONDS = 5e-4
@@ -103,3 +108,66 @@ def runnable(module: llvm.ModuleRef) -> bool:
     outside = [f.name for f in functions.values() if f.is_declaration and not f.name.startswith("llvm.")]
     outside += [v.name for v in module.global_variables if v.is_declaration and not v.name.startswith("llvm.")]
     return all(hasattr(ctypes.CDLL(None), name) for name in outside)
+
+
+OPCODES = tuple(
+    re.findall(
+        r"\S+",
+        """
+    add alloca and ashr atomicrmw bitcast br call cmpxchg extractelement extractvalue fadd fcmp fdiv fence fmul fneg
+    fpext fptosi fptoui fptrunc freeze frem fsub getelementptr icmp insertelement insertvalue inttoptr load lshr mul or
+    phi ptrtoint ret sdiv select sext shl shufflevector sitofp srem store sub switch trunc udiv uitofp unreachable urem
+    xor zext
+    """,
+    )
+)
+"""The kinds of instructions that an observation counts separately."""
+Row = tuple[str, bytes, float, float]
+"""Name, digest of the content, count, and cost."""
+_DEFINED = re.compile(r"^define [^@]*@([^(]+)\(.*?^\}", re.MULTILINE | re.DOTALL)
+_INSTRUCTION = re.compile(r"^  (?:(%\S+) = )?(?:tail |musttail |notail )?((?!uselistorder)[a-z]+)(.*)", re.MULTILINE)
+_LOCAL = re.compile(r"%[\w.$-]+")
+_SYMBOL = np.dtype(
+    [("name", "<u4"), ("kind", "u1"), ("other", "u1"), ("section", "<u2"), ("start", "<u8"), ("size", "<u8")]
+)
+"""An entry of the symbol table of a 64-bit ELF file."""
+_FUNCTION = 2
+
+
+def text_functions(text: str) -> list[Row]:
+    """Return the functions of a module's text with their instructions."""
+    found = ((define[1], define[0]) for define in _DEFINED.finditer(text))
+    return [(name, _digest(body.encode()), 1.0, float(instructions(body))) for name, body in found]
+
+
+def graph(text: str) -> Iterator[Operation]:
+    """Yield the instructions of a module's text with their operands, for the description of a state."""
+    for number, define in enumerate(_DEFINED.finditer(text)):
+        for place, (name, kind, rest) in enumerate(_INSTRUCTION.findall(define[0])):
+            yield (number, name or place), kind, [(number, operand) for operand in _LOCAL.findall(rest)]
+
+
+def code_functions(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> list[Row]:
+    """Return the functions of a module with the bytes of their code, and a part of no name: what lies between them.
+
+    An object in another format than 64-bit ELF is one part of no name.
+    """
+    made = {
+        section.name(): (section.size(), section.is_text(), section.data()) for section in sections(module, machine)
+    }
+    rows = list(_symbols(*(made[name][2] if name in made else b"" for name in (b".symtab", b".strtab"))))
+    rest = sum(size for size, is_text, _ in made.values() if is_text) - sum(row[-1] for row in rows)
+    return [*rows, ("", b"", 1.0, float(rest))] if rest else rows
+
+
+def _symbols(table: bytes, names: bytes) -> Iterator[Row]:
+    symbols = np.frombuffer(table, _SYMBOL)
+    defined = symbols[(symbols["kind"] & 15 == _FUNCTION) & (symbols["section"] > 0)]
+    _, first = np.unique(defined[["section", "start"]], return_index=True)  # an alias is no function of its own
+    for symbol in defined[first]:
+        name = names[symbol["name"] : names.index(b"\0", symbol["name"])].decode()
+        yield name, b"", 1.0, float(symbol["size"])
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=16).digest()

@@ -18,10 +18,9 @@ from bbo_suite.supervised import Service
 from ..packages import installed_version
 from ..pass_order.state import PassOrderProblem
 from ..programs_c import SEEDS
-from .actions import ACTIONS, MODULE, NOTHING, SLOTS
-from .functions import OPCODES
+from .actions import ACTIONS, MODULE, NOTHING, SLOTS, command
 from .ir import FOLDER, names, read, shipped, without_size
-from .textual import command
+from .machine_code import OPCODES
 
 OBJECTIVES = {"instructions": "instructions", "bytes": "bytes", "time": "seconds"}
 """Each objective and its unit."""

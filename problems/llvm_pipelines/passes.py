@@ -2,12 +2,14 @@
 
 They are those of `opt --print-passes`, with their documented parameters. Left out are passes that print, verify,
 instrument, strip, only prepare code generation (on GPUs, too), or serve another language; and newgvn, because
-`newgvn,dse,newgvn` miscompiles 12 of 27 programs.
+`newgvn,dse,newgvn` miscompiles 12 of 27 programs. `pipelines` turns a sequence into pipelines of nested pass managers,
+in the language of `opt -passes`.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 NOTHING = "nothing"
 CLOSE = "close"
@@ -79,3 +81,56 @@ LEVELS = {
 """The manager that runs each pass."""
 ACTIONS = (NOTHING, CLOSE, *PIPELINES, *LEVELS)
 SLOTS = 32
+
+
+_OUTER = {"module": "", "cgscc": "module", "function": "cgscc", "loop": "function", "loop-mssa": "function"}
+"""The manager in which each manager may lie; one of functions also lies directly in the module."""
+
+
+def pipelines(actions: Sequence[str]) -> list[str]:
+    """Return the pipelines to run one after another: each of LLVM's own is one, and so is what lies between them.
+
+    A pass is run by the innermost open manager that can hold it or its manager; managers inside that one are closed.
+    So neighbours of one kind share a manager, functions after `inline` are simplified in the order of the call graph,
+    and loops lie in functions.
+    """
+    made: list[str] = []
+    waiting: list[str] = []
+    for action in actions:
+        if action in PIPELINES:
+            made += [*_nested(waiting), action]
+            waiting = []
+        else:
+            waiting.append(action)
+    return [*made, *_nested(waiting)]
+
+
+def _nested(actions: Sequence[str]) -> list[str]:
+    text, open_managers = "", list[str]()
+    for action in actions:
+        wanted = [] if action == CLOSE else _managers(LEVELS[action], open_managers)
+        shared = 0
+        while shared < min(len(wanted), len(open_managers)) and wanted[shared] == open_managers[shared]:
+            shared += 1
+        text += ")" * (len(open_managers) - shared)
+        for manager in wanted[shared:]:
+            text += _comma(text) + manager + "("
+        open_managers = wanted
+        if action != CLOSE:
+            text += _comma(text) + action
+    return [text + ")" * len(open_managers)] if text else []
+
+
+def _managers(level: str, open_managers: Sequence[str]) -> list[str]:
+    """Return the managers that a pass of a level lies in, from the outermost on, without the module's."""
+    wanted: list[str] = []
+    while level != "module":
+        wanted.insert(0, level)
+        level = _OUTER[level]
+        if level == "cgscc" and "cgscc" not in open_managers:
+            break
+    return wanted
+
+
+def _comma(text: str) -> str:
+    return "," if text and text[-1] != "(" else ""

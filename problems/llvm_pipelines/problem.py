@@ -14,8 +14,7 @@ from bbo_suite.supervised import Service
 from ..llvm.problem import LlvmProblem
 from ..programs_c import large_names
 from .library import path, version
-from .nesting import pipelines
-from .passes import ACTIONS, FAST, SLOTS, SMALL
+from .passes import ACTIONS, FAST, SLOTS, SMALL, pipelines
 
 
 class PipelineProblem(LlvmProblem):

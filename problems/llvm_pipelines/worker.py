@@ -10,8 +10,7 @@ import llvmlite.binding as llvm
 
 from ..llvm.worker import Enter, Optimiser, forbid_processes, prepare
 from .library import Pipelines
-from .nesting import pipelines
-from .passes import PIPELINES
+from .passes import PIPELINES, pipelines
 
 _KEPT = 256
 State = tuple[bytes, tuple[str, ...]]

@@ -47,9 +47,11 @@ class OrderingProblem(Problem):
     optima: ClassVar[dict[str, float]] = {"small-a": 7334.0}
 
     def __init__(self, instance: str) -> None:
-        from .pipeline import pipeline  # it imports numba, which is slow: only when a problem is made
-        from .program import draw_program
-        from .rewrites import draw_rewrites
+        from .compiler import (
+            draw_program,
+            draw_rewrites,
+            pipeline,  # it imports numba, which is slow: only when a problem is made
+        )
 
         slots, passes, sites = SHAPES[split_draw(instance)]
         rng = np.random.default_rng(list(instance.encode()))

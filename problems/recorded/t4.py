@@ -49,8 +49,8 @@ def read(document: dict[str, Any]) -> Recording:
 def _provenance(metadata: Mapping[str, Any]) -> dict[str, str]:
     facts = metadata.get("facts", {})
     known = ("problem", "fingerprint", "sample", "made by")
-    told = {key: metadata[key] for key in known if metadata.get(key)} | (facts if isinstance(facts, dict) else {})
-    return {f"recorded {key}": str(value)[:200] for key, value in told.items()}
+    listed = {key: metadata[key] for key in known if metadata.get(key)} | (facts if isinstance(facts, dict) else {})
+    return {f"recorded {key}": str(value)[:200] for key, value in listed.items()}
 
 
 def _unit(unit: str, metadata: Mapping[str, Any]) -> tuple[float, str]:

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Status
 
-from .columns import Codes
-from .table import Outcomes, Recording, recording, with_default
+from .table import Codes, Outcomes, Recording, recording, with_default
 
 _TILE = [f"{part} {i}" for part in ("kernel", "output", "input") for i in (*range(6), "sum", "product")]
 

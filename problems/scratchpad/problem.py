@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Evaluations, Problem, Structure
 
-from .network.instances import INSTANCES
+from .network.networks import INSTANCES
 
 if TYPE_CHECKING:
     from .model import Model

@@ -14,7 +14,7 @@ import numpy as np
 from bbo_suite.solvers import Minimum, PairCosts, minimise
 
 from .graph import IMPOSSIBLE, ShardingGraph
-from .optima import TABLE
+from .known import TABLE
 from .sharding_problem import ShardingProblem
 
 MESHES = ("", "@4x8")
@@ -50,11 +50,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--nodes", type=int)
-    given = parser.parse_args()
+    options = parser.parse_args()
     table = json.loads(TABLE.read_text(encoding="utf-8")) if TABLE.exists() else {}
-    for name in given.names or [program + mesh for program in ShardingProblem.instances for mesh in MESHES]:
+    for name in options.names or [program + mesh for program in ShardingProblem.instances for mesh in MESHES]:
         problem = ShardingProblem(name)
-        table[problem.graph.digest] = made = row(name, problem, solved(problem, given.nodes))
+        table[problem.graph.digest] = made = row(name, problem, solved(problem, options.nodes))
         TABLE.write_text(json.dumps(table, indent=1, sort_keys=True) + "\n", encoding="utf-8")
         print(name, made["bound"], made.get("cost"), flush=True)
 

@@ -15,9 +15,8 @@ from bbo_suite.core.task import Capacity
 from bbo_suite.core.variants import split_variant
 
 from .graph import IMPOSSIBLE, ShardingGraph
+from .known import REFERENCES, SOURCE, Optimum, Reference, optima
 from .mesh import Mesh
-from .optima import Optimum, optima
-from .references import REFERENCES, SOURCE, Reference
 
 if TYPE_CHECKING:
     from bbo_suite.parts.table import PairDecomposition
@@ -90,7 +89,7 @@ class ShardingProblem(Problem):
 
     def _read(self, path: Path) -> None:
         from .contest_file import read
-        from .default import feasible
+        from .evaluation import feasible
 
         self.graph: ShardingGraph = read(path)
         self.space = Space(self.graph.sizes, names="node {}".format)
@@ -124,16 +123,16 @@ class ShardingProblem(Problem):
 
     def evaluate_parts(self, configs: NDArray) -> Evaluations:
         """Return the costs of candidates, and those of their nodes and edges; an impossible one is infinite."""
-        told = self.evaluate(configs)
+        found = self.evaluate(configs)
         if self._pays:
-            return told
+            return found
         places = self.graph.places(configs)
         n, p = places.shape
         costs = self.graph.tables[places.ravel()].astype(np.float64)
         costs[costs >= IMPOSSIBLE] = np.inf
         keys = places.ravel().astype(np.uint64)
         parts = Parts(np.arange(0, n * p + 1, p), keys, np.ones(n * p), costs)
-        return Evaluations(told.values, told.status, told.reasons, parts=parts)
+        return Evaluations(found.values, found.status, found.reasons, parts=parts)
 
     @property
     def tells_parts(self) -> bool:

@@ -18,8 +18,7 @@ from ..packages import installed_version
 from ..pass_order.state import PassOrderProblem
 from ..tensor_compiler.hlo.reader import read_hlo_text
 from .actions import ACTIONS, EVERY, MEMORY, NOTHING, PIPELINE, SLOTS
-from .objectives import OBJECTIVES, OPERATIONS
-from .opcodes import OPCODES
+from .census import OBJECTIVES, OPCODES, OPERATIONS
 from .programs import named, names
 
 OLDEST = "0.10"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -12,16 +14,147 @@ import jax
 
 from ..pass_order.state import STATE, described
 from .actions import LOWERINGS, PASSES, PIPELINE, PREPARATION
-from .census import computations, graph
+from .census import OBJECTIVES, OPERATIONS, census, computations, graph
 from .compiler import Compiler
-from .needs import has_work
-from .objectives import OBJECTIVES, OPERATIONS
-from .states import States
+
+_DOT = r" dot\("
+_LOOP = r" while\("
+_BRANCH = r" conditional\("
+_GATHER = r" gather\("
+_SCATTER = r" scatter\("
+_NEEDS = {
+    "zero_sized_hlo_elimination": r"\[(?:\d+,)*0[,\]]",
+    "conditional-to-select": _BRANCH,
+    "map-inline": r" map\(",
+    "call-inliner": r" call\(",
+    "batch-dot-simplification": _DOT,
+    "simplify-sorts": r" sort\(",
+    "while-loop-invariant-code-motion": _LOOP,
+    "tuple-simplifier": r" get-tuple-element\(",
+    "while-loop-constant-sinking": _LOOP,
+    "simplify-while-loops": _LOOP,
+    "simplify-conditional": _BRANCH,
+    "transpose-folding": r" transpose\(",
+    "dot_decomposer": _DOT,
+    "float-normalization-bf16": r"\bbf16\[",
+    "convolution-canonicalization": r" convolution\(",
+    "gather_expander": _GATHER,
+    "gather_simplifier": _GATHER,
+    "select_and_scatter_expander": r" select-and-scatter\(",
+    "scatter_expander": _SCATTER,
+    "scatter_simplifier": _SCATTER,
+    "gemv-rewriter": _DOT,
+}
+_PATTERNS = {name: re.compile(pattern) for name, pattern in _NEEDS.items()}
+
+
+def has_work(name: str, text: str) -> bool:
+    """True if a pass may change a module in HLO text."""
+    return name not in _PATTERNS or bool(_PATTERNS[name].search(text))
+
+
+_TEXT_CHARACTERS = 1 << 28
+"""Characters of texts that are held; a text that was dropped is computed again when it is needed."""
+_STEPS = 1 << 20
+"""Steps that are remembered."""
+
+Step = Callable[[str, str], str]
+
+
+class States:
+    """Applies sequences of actions to one module, and remembers the result of each action.
+
+    Sequences with the same beginning share its results. So do sequences that reach the same module in different ways,
+    for example because a pass changed nothing or two passes commute.
+
+    Args:
+      root: the module that every sequence starts from, in canonical text.
+      step: takes a text and an action, and returns the new text or raises RuntimeError.
+    """
+
+    def __init__(self, root: str, step: Step) -> None:
+        self._step, self._root = step, root
+        self._forget()
+
+    def _forget(self) -> None:
+        self._texts: OrderedDict[bytes, str] = OrderedDict()
+        self._size = 0
+        self._counts: dict[bytes, Counter[str]] = {}
+        self._next: dict[tuple[bytes, str], bytes | RuntimeError] = {}
+        self._start = self._keep(self._root)
+
+    def after(self, actions: Sequence[str]) -> Counter[str]:
+        """Return the number of operations of each kind in the module after a sequence.
+
+        Raises:
+          RuntimeError: an action fails.
+        """
+        return self._counts[self.key(actions)]
+
+    def key(self, actions: Sequence[str]) -> bytes:
+        """Return the digest of the module after a sequence.
+
+        Raises:
+          RuntimeError: an action fails.
+        """
+        if len(self._next) > _STEPS:
+            self._forget()
+        place, known = self._start, [self._start]
+        for action in actions:
+            follower = self._next.get((place, action))
+            if follower is None:
+                return self._walk(known, actions)
+            if isinstance(follower, RuntimeError):
+                raise follower
+            place = follower
+            known.append(place)
+        return place
+
+    def module(self, actions: Sequence[str]) -> str:
+        """Return the text of the module after a sequence."""
+        return self._texts[self._walk([self._start], actions)]
+
+    def _walk(self, known: Sequence[bytes], actions: Sequence[str]) -> bytes:
+        """Continue from the last known module whose text is kept, or from the root, whose text is always there."""
+        start = next((i for i in range(len(known) - 1, 0, -1) if known[i] in self._texts), 0)
+        place = known[start]
+        text = self._texts[place] if start else self._root
+        for action in actions[start:]:
+            follower = self._next.get((place, action))
+            if isinstance(follower, RuntimeError):
+                raise follower
+            if follower is None or follower not in self._texts:
+                follower = self._run_action(place, text, action)
+            place, text = follower, self._texts[follower]
+            self._texts.move_to_end(place)
+        return place
+
+    def _run_action(self, place: bytes, text: str, action: str) -> bytes:
+        try:
+            follower = self._keep(self._step(text, action))
+        except RuntimeError as error:
+            self._next[place, action] = RuntimeError(*error.args)  # without its traceback, which holds the text
+            raise
+        self._next[place, action] = follower
+        return follower
+
+    def _keep(self, text: str) -> bytes:
+        digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
+        if digest not in self._counts:
+            self._counts[digest] = census(text)
+        if digest not in self._texts:
+            self._texts[digest] = text
+            self._size += len(text)
+        self._texts.move_to_end(digest)
+        while self._size > _TEXT_CHARACTERS and len(self._texts) > 1:
+            self._size -= len(self._texts.popitem(last=False)[1])
+        return digest
+
 
 _PARTS = "parts"
 _ROUNDS = 16
 """Most repetitions of XLA's pipeline."""
-_CHARACTERS = 1 << 26
+_ROUND_CHARACTERS = 1 << 26
 """Of the modules before such a repetition; the modules after it and those in StableHLO are about as long."""
 Enter = Callable[[str, float], None]
 
@@ -41,7 +174,7 @@ class Optimiser:
     """One program, and the modules that passes have made from it."""
 
     def __init__(self, text: str, objective: str = OPERATIONS) -> None:
-        remembered = min(64, max(1, _CHARACTERS // len(text)))
+        remembered = min(64, max(1, _ROUND_CHARACTERS // len(text)))
         self._compiler, self._objective = Compiler(remembered), OBJECTIVES[objective]
         self._round = lru_cache(remembered)(lambda module: self._compiler.run(module, (*PASSES, *LOWERINGS)))
         self._costs: dict[bytes, float] = {}

@@ -1,4 +1,15 @@
-"""The parameters of a problem: flags, orders of dimensions, barriers; and the decisions of a candidate."""
+"""What can be decided about a program: flags, orders of dimensions, barriers; and what a candidate decides.
+
+About seventy publicly documented flags for performance were tried. Those that change the estimate of small programs are
+here, and some that only change the code. Flags that choose the compiler's cost model are left out, because they change
+what is measured. Values are around the published ones. The compiler's own value is the first, or in its place on a
+scale.
+
+Where a flag is documented:
+O  https://openxla.org/xla/flags_guidance
+M  MaxText, the flags that it lists as autotuned and those of its run scripts, https://github.com/AI-Hypercomputer/maxtext
+S  the flags of serving in Saxml, https://github.com/google/saxml
+"""
 
 from __future__ import annotations
 
@@ -11,8 +22,109 @@ from numpy.typing import NDArray
 from bbo_suite import Space, choice, product, scale
 from bbo_suite.core.parameters import Parameter
 
-from .description import Decisions, Description, Order, Value
-from .flags import DEFAULT, FLAGS, Flag
+DEFAULT = "default"
+"""The value of a flag that is not set."""
+
+
+@dataclass(frozen=True)
+class Flag:
+    """A flag; its `values` are texts, those of an ordered flag from small to large."""
+
+    name: str
+    values: tuple[str, ...]
+    ordered: bool = False
+
+
+def _off(name: str) -> Flag:
+    return Flag(name, (DEFAULT, "false"))
+
+
+def _on(name: str) -> Flag:
+    return Flag(name, (DEFAULT, "true"))
+
+
+def _scale(name: str, *values: str) -> Flag:
+    return Flag(name, values, ordered=True)
+
+
+FLAGS = (
+    _scale(
+        "xla_tpu_scoped_vmem_limit_kib", "4096", "8192", "12288", DEFAULT, "24576", "32768", "65536", "98304"
+    ),  # O M S
+    _off("xla_tpu_dot_dot_fusion"),  # O M S
+    _on("xla_tpu_dot_dot_fusion_duplicated"),  # M S
+    _on("xla_tpu_dot_dot_fusion_separable_convs_only"),  # M
+    _off("xla_jf_enable_multi_output_fusion"),  # O M
+    _off("xla_tpu_rwb_fusion"),  # O M S
+    _off("xla_jf_conv_input_fusion"),  # M
+    _off("xla_jf_conv_output_fusion"),  # M S
+    _scale("xla_tpu_copy_fusion_pad_unpad_ratio", "0", "5.7", DEFAULT, "183"),  # M S
+    _scale("xla_tpu_async_copy_bandwidth_scaling_factor", "0.05", "0.3", "0.7", DEFAULT, "1.5", "3"),  # O M S
+    _on("xla_tpu_enforce_prefetch_fifo_order"),  # M S
+    _scale("xla_tpu_prefetch_interval_picker_size_override", DEFAULT, "20000", "100000", "963616", "405728676"),  # M S
+    _scale("xla_vf_vmem_max_outstanding_prefetches", "1", "4", "11", DEFAULT, "143"),  # S
+    _scale("xla_vf_vmem_min_overlap_to_async_copy_ratio", "0.1", "0.19", "0.5", DEFAULT, "1.5"),  # S
+    _scale("xla_vf_vmem_preferred_overlap_to_async_copy_ratio", "0.002", DEFAULT, "3.3", "8.3"),  # S
+    _scale("xla_vf_vmem_max_overlap_to_mem_size_async_copy_ratio", "0.0047", "0.1", DEFAULT, "16"),  # S
+    _on("xla_tpu_scavenge_vmem_for_fusions"),  # M
+    Flag("xla_memory_scheduler", (DEFAULT, "list", "dfs", "post_order")),  # O
+    _off("xla_tpu_order_dot_after_layout"),  # M S
+    _on("xla_tpu_enable_aggressive_broadcast_priority_update"),  # M S
+    _scale("xla_tpu_vector_load_fusion_window", "64", "555", DEFAULT, "2246"),  # M S
+    _on("xla_tpu_use_lp_llo_scheduler_for_dot_dot_fusions"),  # M
+    _on("xla_tpu_prefer_latch_optimized_rhs_layouts"),  # M
+)
+
+
+Order = tuple[int, ...]
+"""The dimensions of an array in memory, major to minor."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """An array: its name, shape and dtype, and the source line that makes it."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    where: str = ""
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a search can decide about a program.
+
+    Attributes:
+      arguments, results: its arguments and results, in order.
+      marks: values inside it.
+      flows: pairs (from, to) of these that flow into each other, numbered arguments first, then marks, then results.
+      digest: changes with the program.
+    """
+
+    arguments: tuple[Value, ...]
+    results: tuple[Value, ...]
+    marks: tuple[Value, ...]
+    flows: tuple[tuple[int, int], ...]
+    digest: str
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """What a candidate changes.
+
+    Attributes:
+      flags: names and values of flags.
+      arguments, results: numbers of arguments and results, and their orders.
+      layouts: names of values inside, and their orders.
+      barriers: names of values that are not fused into their users.
+    """
+
+    flags: tuple[tuple[str, str], ...] = ()
+    arguments: tuple[tuple[int, Order], ...] = ()
+    results: tuple[tuple[int, Order], ...] = ()
+    layouts: tuple[tuple[str, Order], ...] = ()
+    barriers: tuple[str, ...] = ()
+
 
 FLAG, ARGUMENT, RESULT, LAYOUT, BARRIER = (field.name for field in fields(Decisions))
 """What a parameter decides: a field of `Decisions`."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .description import Decisions, Description, Value
+from .decisions import Decisions, Description, Value
 
 _SNIPPET = """\
 # {head}

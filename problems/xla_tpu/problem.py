@@ -15,8 +15,7 @@ from bbo_suite.supervised import LiveProblem, Service
 
 from ..packages import installed_version
 from ..tensor_compiler.hardware.machine import split
-from .decisions import FLAG, decisions_of, decisions_of_row, space_of
-from .description import Decisions, Description
+from .decisions import FLAG, Decisions, Description, decisions_of, decisions_of_row, space_of
 from .estimates import Estimates
 from .paste import paste
 from .worker import DESCRIBE, ESTIMATE

@@ -9,8 +9,7 @@ import numpy as np
 from bbo_suite import Graph, Structure
 
 from ..tensor_compiler.graph.interactions import interactions
-from .decisions import ARGUMENT, BARRIER, FLAG, LAYOUT, RESULT, Decision
-from .description import Description, Value
+from .decisions import ARGUMENT, BARRIER, FLAG, LAYOUT, RESULT, Decision, Description, Value
 
 _KINDS = (FLAG, ARGUMENT, RESULT, LAYOUT, BARRIER)
 _NODE = ("is argument", "is inside", "is result", "log elements", "rank", "inputs", "users")

@@ -12,7 +12,7 @@ from bbo_suite.supervised import PARTS, PartRow
 
 from ..tensor_compiler.calibration.compiler import ENVIRONMENT, TOPOLOGIES
 from ..tensor_compiler.hardware.machine import one_core
-from .description import Decisions, Order
+from .decisions import Decisions, Order
 from .estimates import Estimates, estimates
 
 DESCRIBE, ESTIMATE = "describe", "estimate"
@@ -58,8 +58,8 @@ class Compiler:
         """Return the answer to a request; for decisions the cost and a remark, or a status and a reason."""
         if request == DESCRIBE:
             return self._description
-        told = isinstance(request, tuple) and request[0] == PARTS
-        decisions = request[1] if told else request
+        with_parts = isinstance(request, tuple) and request[0] == PARTS
+        decisions = request[1] if with_parts else request
         if isinstance(decisions, tuple):
             enter("compile", 10 * LEAST_SECONDS)
             return self.estimate(decisions[1])
@@ -68,7 +68,7 @@ class Compiler:
         enter("compile", max(LEAST_SECONDS, TIMES * seconds))
         found = self.estimate(decisions) if decisions != Decisions() else default
         outcome = cost_and_remark(found, default)
-        return (outcome, parts_of(found, outcome[0])) if told else outcome
+        return (outcome, parts_of(found, outcome[0])) if with_parts else outcome
 
     @cached_property
     def _default(self) -> tuple[Estimates, float]:

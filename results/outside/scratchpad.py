@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from joblib import Parallel, delayed
 
-from bbo_problems.scratchpad.network.instances import INSTANCES
+from bbo_problems.scratchpad.network.networks import INSTANCES
 from bbo_problems.scratchpad.problem import ScratchpadProblem
 from bbo_suite import Problem
 from bbo_suite.registry import Registry

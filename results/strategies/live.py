@@ -21,7 +21,7 @@ import bbo_suite
 from bbo_suite.registry import Registry
 from bbo_suite.stats import holm
 from bbo_suite.stats.intervals import mean_interval
-from bbo_suite.supervised.live_problem import LiveProblem
+from bbo_suite.supervised import LiveProblem
 
 HERE = Path(__file__).parent
 FILE = HERE / "live.csv"

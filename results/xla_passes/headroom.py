@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from bbo_problems.tensor_compiler.hlo.reader import read_hlo_text
 from bbo_problems.xla_passes.actions import PIPELINE
-from bbo_problems.xla_passes.objectives import OBJECTIVES
+from bbo_problems.xla_passes.census import OBJECTIVES
 from bbo_problems.xla_passes.problem import XlaPassesProblem
 from bbo_problems.xla_passes.programs import named
 from bbo_problems.xla_passes.worker import Optimiser, to_lower

@@ -8,13 +8,10 @@ from numpy.typing import NDArray
 
 from bbo_suite.compiled import compiled_for, load
 
-from .arrays import DIMS
-from .banks import lay, waiting
-from .groups import LONGEST, joins, open_group, serve, stream, tile
-from .memory import buffer, measure, needed
+from .groups import LONGEST, joins, live, merge, open_group, serve, store, stream, tile
+from .memory import buffer, lay, measure, needed, traffic, waiting
+from .space import DIMS
 from .state import STATE
-from .tensors import live, merge, store
-from .traffic import traffic
 
 compiled = compiled_for(__file__)
 

@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 
 from bbo_suite.compiled import compiled_for, load, mix
 
-from .arrays import AXES, DIMS
 from .decode import decode
-from .groups import NORMAL, RESIDENT, SLICE
+from .groups import INPUT, NORMAL, RESIDENT, SLICE, WEIGHT
+from .memory import traffic, whole
+from .space import AXES, DIMS
 from .state import STATE
-from .tensors import INPUT, WEIGHT
-from .traffic import traffic, whole
 
 compiled = compiled_for(__file__)
 
@@ -74,7 +73,7 @@ def evaluate(configs: NDArray, values: NDArray, at: int) -> None:
 
 
 @compiled(runtime=False, inline=False)
-def parts(configs: NDArray, starts: NDArray, keys: NDArray, costs: NDArray, features: NDArray, at: int) -> None:
+def write_groups(configs: NDArray, starts: NDArray, keys: NDArray, costs: NDArray, features: NDArray, at: int) -> None:
     """Write the groups of `(n, d)` candidates, in the order in which they run."""
     state: Any = load(at, STATE)
     net, plan = state.net, state.plan

@@ -8,10 +8,9 @@ import sys
 import numpy as np
 
 from .compile import Compiler
-from .instances import INSTANCES, split
-from .machine import Machine
 from .model import DEFAULTS
-from .networks import NETWORKS
+from .networks import INSTANCES, NETWORKS, split
+from .state import Machine
 
 
 def compiled(instance: str) -> dict[str, object]:

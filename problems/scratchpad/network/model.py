@@ -1,4 +1,4 @@
-"""A network of ours at a capacity, as a search problem."""
+"""A network of ours at a capacity, as a search problem, and which of its decisions interact."""
 
 from __future__ import annotations
 
@@ -9,17 +9,70 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbo_suite import Evaluations, Parts, Status, Structure
+from bbo_suite import Decomposition, Graph, Structure
 from bbo_suite.core.problem import NO_CHANGE
 
-from ..model import Model
+from ..model import Groups, Model, interactions
 from .decode import decode
-from .decomposition import NetworkDecomposition
-from .evaluation import evaluate
-from .instances import split
-from .machine import GRANULE, Machine
-from .networks import NETWORKS
-from .structure import structure
+from .evaluation import FEATURES, evaluate, write_groups
+from .networks import NETWORKS, Role, split
+from .state import GRANULE, Machine
+
+_WHAT = ("tile", "order", "level", "eliminate", "link", "stream", "blocks", "resident", "storage")
+_BANKS = "across the banks"
+_NODE = ("log work", "log bytes", "moves")
+
+
+def structure(machine: Machine, parts: Decomposition) -> Structure:
+    """Return the structure of the space."""
+    names = [machine.space.name(i) for i in range(len(machine.space))]
+    starts, neighbours = interactions(_members(machine), len(names))
+    nodes = _nodes(machine)
+    what_for = (*_WHAT, *((_BANKS,) if machine.banks else ()))
+    kinds = [next(i for i, what in enumerate(what_for) if f": {what}" in name) for name in names]
+    return Structure(
+        starts=starts,
+        neighbours=neighbours,
+        features=np.hstack([np.eye(len(what_for), dtype=np.float32)[kinds], nodes[machine.owners]]),
+        feature_names=(*what_for, *_NODE),
+        graph=Graph(nodes, _NODE, _edges(machine)),
+        nodes=np.array(machine.owners, np.int32),
+        parts=parts,
+    )
+
+
+def _members(machine: Machine) -> list[set[int]]:
+    """Return sets of columns that interact: of each operator with its tensors, and of links with what they join."""
+    columns = machine.columns
+    members: list[set[int]] = []
+    for op in range(machine.ops):
+        own = {column for column, owner in enumerate(machine.owners) if owner == op}
+        used = machine.net.tensors[op][machine.net.tensors[op] >= 0]
+        tensors = {int(c) for t in used for c in (columns.resident[t], columns.store[t], columns.bank[t]) if c >= 0}
+        members.append(own | tensors)
+        if columns.link[op] >= 0:
+            before = [columns.link[op - 1], *columns.stream[op - 1], *columns.block[op - 1]]
+            members.append({int(columns.link[op]), *(int(c) for c in before if c >= 0)})
+    return members
+
+
+def _edges(machine: Machine) -> np.ndarray:
+    made = {op.operands[-1].tensor: o for o, op in enumerate(machine.network.operators)}
+    pairs = [
+        (made[x.tensor], o)
+        for o, op in enumerate(machine.network.operators)
+        for x in op.operands[:-1]
+        if machine.network.tensors[x.tensor].role in (Role.INTERMEDIATE, Role.OUTPUT)
+    ]
+    return np.array(pairs, np.int32).reshape(-1, 2)
+
+
+def _nodes(machine: Machine) -> np.ndarray:
+    work = machine.net.extents.astype(float).prod(axis=1)
+    elements = machine.net.sizes.astype(float).prod(axis=1) * machine.net.bytes
+    moved = np.where(machine.net.tensors >= 0, elements[machine.net.tensors], 0).sum(axis=1)
+    return np.column_stack([np.log1p(work), np.log1p(moved), machine.net.moves]).astype(np.float32)
+
 
 DEFAULTS = Path(__file__).with_name("defaults.json")
 """For each instance, what the passes of `compile` reach: made by `make_defaults`, since it takes minutes."""
@@ -38,22 +91,19 @@ class NetworkModel(Model):
         self._known: dict[str, Any] = json.loads(DEFAULTS.read_text(encoding="utf-8"))[instance]
         self.default = self.space.unpack(self._known["default"])
         self.content = f"{_VERSION}|{instance}|{self._machine.network}"
-        self._parts = NetworkDecomposition(self._machine)
+        self.groups = Groups(FEATURES, self._machine.ops, self._write_groups)
         self.bound = float(self._machine.network.compulsory(GRANULE))
 
-    def evaluate(self, configs: NDArray, with_parts: bool) -> Evaluations:
-        """Return the bytes of each candidate, and of each of its groups."""
-        if with_parts:
-            description, costs = self._parts.evaluated(configs)
-            parts = Parts(description.starts, description.keys, description.counts, costs)
-            return Evaluations(parts.sums(), np.full(len(configs), Status.OK, np.int8), parts=parts)
-        values = np.empty(len(configs))
-        evaluate(configs.astype(np.int64), values, self._machine.at)
-        return Evaluations.of(values)
+    def write_costs(self, configs: NDArray[np.int64], values: NDArray[np.float64]) -> None:
+        """Write the bytes that each candidate moves."""
+        evaluate(configs, values, self._machine.at)
+
+    def _write_groups(self, configs: NDArray[np.int64], *arrays: NDArray) -> None:
+        write_groups(configs, *arrays, self._machine.at)
 
     def structure(self) -> Structure:
         """Return which decisions interact."""
-        return structure(self._machine, self._parts)
+        return structure(self._machine, self.groups)
 
     def paste(self, config: NDArray) -> str:
         """Return a line for each group: its operators, its blocks, and the tiles and levels of each."""

@@ -1,4 +1,4 @@
-"""A workload and the columns of its space as arrays, for compiled code."""
+"""A workload and the columns of its space as arrays, for compiled code, and which of its decisions interact."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbo_suite import Decomposition, Graph, Structure
+
+from ..model import interactions
 from .workload import Workload
 
 ORDERS = ("nothing stays", "rows", "rows, snake", "columns", "columns, snake")
@@ -112,3 +115,53 @@ def tile_sizes(extent: int) -> list[int]:
     """Return the sizes that divide an extent into 1, 2, 3, 4, 6, 8, 12, 16, ... tiles."""
     counts = [many << i for i in range(extent.bit_length()) for many in (2, 3) if many << i < 2 * extent]
     return sorted({-(-extent // count) for count in (1, *counts)})
+
+
+_WHAT = ("width", "height", "depth", "order", "keep", "take in")
+_NODE = ("log width", "log height", "log depth", "log cost")
+
+
+def structure(graph: Arrays, owners: list[int], parts: Decomposition) -> Structure:
+    """Return the structure of the space.
+
+    Args:
+      owners: the operation that each column belongs to.
+    """
+    edges, deciders = _edges(graph)
+    d = len(owners)
+    members: list[set[int]] = [set() for _ in graph.outputs]
+    for column, op in enumerate(owners):
+        members[op].add(column)
+    for (producer, _), column in zip(edges, deciders, strict=True):
+        members[producer].add(column)
+    starts, neighbours = interactions(members, d)
+    nodes = _nodes(graph)
+    what, edge = np.zeros((d, len(_WHAT)), np.float32), np.full(d, -1, np.int32)
+    for kind in range(5):
+        chosen = graph.columns[:, kind]
+        what[chosen[chosen >= 0], kind] = 1
+    what[deciders, 5], edge[deciders] = 1, np.arange(len(deciders))
+    return Structure(
+        starts=starts,
+        neighbours=neighbours,
+        features=np.hstack([what, nodes[owners]]),
+        feature_names=(*_WHAT, *_NODE),
+        graph=Graph(nodes, _NODE, np.array(edges, np.int32).reshape(-1, 2)),
+        edges=edge,
+        nodes=np.where(edge < 0, np.array(owners), -1).astype(np.int32),
+        parts=parts,
+    )
+
+
+def _edges(graph: Arrays) -> tuple[list[tuple[int, int]], list[int]]:
+    """Return producer and consumer of each edge, and the column that decides it."""
+    consumers = np.repeat(np.arange(len(graph.outputs)), np.diff(graph.starts))
+    inside = np.flatnonzero(graph.fuse >= 0)
+    producers = graph.producers[graph.inputs[inside]]
+    pairs = [(int(a), int(b)) for a, b in zip(producers, consumers[inside], strict=True)]
+    return pairs, graph.fuse[inside].tolist()
+
+
+def _nodes(graph: Arrays) -> NDArray[np.float32]:
+    sizes = graph.sizes[graph.outputs]
+    return np.log1p(np.column_stack([sizes, graph.depths, graph.costs])).astype(np.float32)

@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 from bbo_suite.compiled import compiled_for
 
 from .arrays import ORDERS, Arrays, Column
-from .group import MOST, Group, gather
-from .latency import key, latency
-from .tile import fit_tile, set_tile, working_set
+from .group import MOST, Group, fit_tile, gather, key, latency, set_tile, working_set
 
 compiled = compiled_for(__file__)
 
@@ -38,16 +36,16 @@ class Schedule(NamedTuple):
       needed: whether there is such a group.
       readers: the only group that loads the result, -1 if none does, -2 if several do.
       sizes: how many operations each group may have.
-      kept: the tensor that is in fast memory in full before the group runs, or -1.
-      keeps: whether the group leaves its result there.
+      retained: the tensor that is in fast memory in full before the group runs, or -1.
+      retains: whether the group leaves its result there.
       times: the time of each group.
     """
 
     needed: NDArray[np.bool_]
     readers: NDArray[np.int64]
     sizes: NDArray[np.int64]
-    kept: NDArray[np.int64]
-    keeps: NDArray[np.bool_]
+    retained: NDArray[np.int64]
+    retains: NDArray[np.bool_]
     times: NDArray[np.float64]
 
 
@@ -77,7 +75,7 @@ def _add_group(root: int, config: NDArray, graph: Arrays, schedule: Schedule, gr
         if made >= 0 and schedule.readers[made] != root:
             schedule.needed[made] = True
             schedule.readers[made] = root if schedule.readers[made] == -1 else -2
-    schedule.kept[root], schedule.keeps[root] = -1, False
+    schedule.retained[root], schedule.retains[root] = -1, False
     schedule.times[root] = latency(graph, group, -1, False)
 
 
@@ -89,9 +87,9 @@ def _try_to_keep(root: int, after: int, config: NDArray, graph: Arrays, schedule
         return
     own = latency(graph, group, -1, True)
     build(after, config, graph, schedule, group)
-    if working_set(graph, group, tensor, schedule.keeps[after]) <= graph.hardware[0]:
-        schedule.kept[after], schedule.keeps[root], schedule.times[root] = tensor, True, own
-        schedule.times[after] = latency(graph, group, tensor, schedule.keeps[after])
+    if working_set(graph, group, tensor, schedule.retains[after]) <= graph.hardware[0]:
+        schedule.retained[after], schedule.retains[root], schedule.times[root] = tensor, True, own
+        schedule.times[after] = latency(graph, group, tensor, schedule.retains[after])
     build(root, config, graph, schedule, group)
 
 
@@ -122,7 +120,7 @@ def evaluate(configs: NDArray, graph: Arrays, schedule: Schedule, group: Group, 
 
 
 @compiled()
-def parts(
+def write_groups(
     configs: NDArray,
     graph: Arrays,
     schedule: Schedule,
@@ -139,15 +137,15 @@ def parts(
         for op in range(len(graph.outputs)):
             if schedule.needed[op]:
                 build(op, configs[i], graph, schedule, group)
-                keys[count] = key(graph, group, schedule.kept[op], schedule.keeps[op])
+                keys[count] = key(graph, group, schedule.retained[op], schedule.retains[op])
                 costs[count] = schedule.times[op]
-                _describe(graph, group, schedule.kept[op], schedule.keeps[op], features[count])
+                _describe(graph, group, schedule.retained[op], schedule.retains[op], features[count])
                 count += 1
         starts[i + 1] = count
 
 
 @compiled()
-def _describe(graph: Arrays, group: Group, kept: int, keeps: bool, features: NDArray) -> None:
+def _describe(graph: Arrays, group: Group, retained: int, retains: bool, features: NDArray) -> None:
     result, work = graph.outputs[group.ops[0]], 0.0
     for place in range(group.counts[0]):
         work += graph.costs[group.ops[place]]
@@ -155,8 +153,8 @@ def _describe(graph: Arrays, group: Group, kept: int, keeps: bool, features: NDA
     for i in range(4):
         features[2 + i] = group.tile[i]
     features[6] = float(graph.sizes[result, 0]) * graph.sizes[result, 1]
-    features[7] = working_set(graph, group, kept, keeps)
-    features[8], features[9], features[10] = work, kept >= 0, keeps
+    features[7] = working_set(graph, group, retained, retains)
+    features[8], features[9], features[10] = work, retained >= 0, retains
 
 
 @compiled()

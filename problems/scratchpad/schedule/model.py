@@ -8,16 +8,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bbo_suite import Evaluations, Parts, Space, Status, Structure
+from bbo_suite import Space, Structure
 
-from ..model import Model
-from .arrays import ORDERS, arrays
-from .decomposition import ScheduleDecomposition
-from .evaluation import build, choose_alone, decode, evaluate, new_schedule
+from ..model import Groups, Model
+from .arrays import ORDERS, arrays, structure
+from .evaluation import FEATURES, build, choose_alone, decode, evaluate, new_schedule, write_groups
 from .group import new_group
-from .published import PUBLISHED, SOURCE
-from .structure import structure
-from .workload import read
+from .workload import PUBLISHED, SOURCE, read
 
 _VERSION = "1"
 _MOST_TILES = 1 << 16
@@ -50,31 +47,28 @@ class ScheduleModel(Model):
         self.content = f"{_VERSION}|{self._workload.digest()}"
         self._published = PUBLISHED.get(self._workload.digest(), {})
         self.published_in = SOURCE if self._published else ""
-        self._parts = ScheduleDecomposition(self._graph, self._schedule, self._group)
+        self.groups = Groups(FEATURES, len(self._graph.outputs), self._write_groups)
 
-    def evaluate(self, configs: NDArray, with_parts: bool) -> Evaluations:
-        """Return the time of each schedule, and of each of its groups."""
-        if with_parts:
-            description, costs = self._parts.evaluated(configs)
-            parts = Parts(description.starts, description.keys, description.counts, costs)
-            return Evaluations(parts.sums(), np.full(len(configs), Status.OK, np.int8), parts=parts)
-        values = np.empty(len(configs))
-        evaluate(configs.astype(np.int64), self._graph, self._schedule, self._group, values)
-        return Evaluations.of(values)
+    def write_costs(self, configs: NDArray[np.int64], values: NDArray[np.float64]) -> None:
+        """Write the time of each schedule."""
+        evaluate(configs, self._graph, self._schedule, self._group, values)
+
+    def _write_groups(self, configs: NDArray[np.int64], *arrays: NDArray) -> None:
+        write_groups(configs, self._graph, self._schedule, self._group, *arrays)
 
     def structure(self) -> Structure:
         """Return that decisions about one operation interact, and about two of which one reads the other."""
-        return structure(self._graph, self._owners, self._parts)
+        return structure(self._graph, self._owners, self.groups)
 
     def paste(self, config: NDArray) -> str:
         """Return the schedule as the contest wants it; an order of too many tiles is left out."""
         rows: dict[str, list[object]] = {}
-        for group in self.groups(config):
+        for group in self.schedule(config):
             for name, value in group.items():
                 rows.setdefault(name, []).append(value)
         return json.dumps(rows)
 
-    def groups(self, config: NDArray) -> list[dict[str, object]]:
+    def schedule(self, config: NDArray) -> list[dict[str, object]]:
         """Return the groups of a candidate, as the contest writes them."""
         graph, schedule, group = self._graph, self._schedule, self._group
         config = config.astype(np.int64)
@@ -90,7 +84,7 @@ class ScheduleModel(Model):
                 {
                     "subgraphs": [self._workload.order[op] for op in members],
                     "granularities": [width, height, depth],
-                    "tensors_to_retain": [result] if schedule.keeps[root] else [],
+                    "tensors_to_retain": [result] if schedule.retains[root] else [],
                     "traversal_orders": _traversal(order, across, down),
                     "subgraph_latencies": float(schedule.times[root]),
                 }

@@ -64,12 +64,12 @@ time.sleep(60)
 
 
 def leaving(confined, seconds, dropped=()):
-    """Start a process whose child leaves two sleeping processes; return it and the id of the child's keeper."""
+    """Start a process whose child leaves two sleeping processes; return it and the id of the child's supervisor."""
     code = LEAVES.format(here=str(HERE), confined=confined, seconds=seconds, dropped=dropped)
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    keeper = int(process.stdout.readline())
+    supervisor = int(process.stdout.readline())
     assert running(seconds) == 2
-    return process, keeper
+    return process, supervisor
 
 
 @linux
@@ -95,13 +95,13 @@ def test_no_process_is_left_when_the_suite_is_killed(confined):
 
 @linux
 @pytest.mark.parametrize("dropped", [(), (_SYSTEM_ADMINISTRATOR,)])
-def test_a_namespace_ends_even_with_its_keeper(dropped):
+def test_a_namespace_ends_even_with_its_supervisor(dropped):
     """Without the capability of an administrator it lies inside a namespace of users, as for a user who is not root."""
     if not shutil.which("unshare") or subprocess.run(["unshare", "-Urpf", "true"], capture_output=True).returncode:
         pytest.skip("the kernel offers users no namespaces")
     seconds = f"63.{os.getpid()}{len(dropped)}"
-    process, keeper = leaving(True, seconds, dropped)
-    os.kill(keeper, signal.SIGKILL)
+    process, supervisor = leaving(True, seconds, dropped)
+    os.kill(supervisor, signal.SIGKILL)
     assert none_running(seconds)
     process.kill()
     process.wait()

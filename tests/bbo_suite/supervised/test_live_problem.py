@@ -19,7 +19,7 @@ from bbo_suite.errors import UserError
 from bbo_suite.files.log import without_checksum
 from bbo_suite.store.rows import Row, parse_rows, read_rows
 from bbo_suite.supervised import Cache, LiveProblem, Service
-from bbo_suite.supervised.part_rows import packed, unpacked
+from bbo_suite.supervised.cache import packed, unpacked
 
 HERE = Path(__file__).parent
 REQUESTS = [0, 1, 2, ("exit", 0), ("die in stage", 0), ("raise", "no"), ("sleep", 60), ("wrong", 0)]
@@ -76,6 +76,22 @@ def test_costs_are_cached_by_content_and_crashes_are_not(tmp_path):
     for other in (Cache("toy-2", "program", tmp_path), Cache("toy-1", "other", tmp_path)):
         assert other.get([(1, 2)]) == [None]
     assert Cache("toy-1", "program", tmp_path).get([(1, 2), (3, 0), (5, 0)]) == [(3.0, 0, ""), None, None]
+
+
+class Identified(Live):
+    def __init__(self, content, compiler="", target="live_targets:add"):
+        super().__init__(target=target)
+        self._identify(content, compiler)
+
+
+def test_the_content_is_the_identity_and_costs_are_cached_only_for_a_named_compiler(own_cache):
+    row = np.array([[1, 2]], np.int8)
+    prints = [Identified(*given).fingerprint() for given in (("a",), (b"a",), ("a", "toy-1"), ("b",))]
+    assert len(set(prints[:3])) == 1 and prints[3] != prints[0]
+    assert not Identified("a").why_unversioned() and Live().fingerprint() not in prints
+    assert Identified("a", "toy-1").evaluate(row).values[0] == 3.0
+    for content, compiler, cost in (("a", "toy-1", 3.0), ("b", "toy-1", np.inf), ("a", "", np.inf)):
+        assert Identified(content, compiler, "live_targets:useless").evaluate(row).values[0] == cost
 
 
 class Telling(Live):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import bbo_suite
-from bbo_problems.gcc import commands, flags, worker
+from bbo_problems.gcc import flags, worker
 from bbo_problems.gcc.problem import GccProblem
 from bbo_problems.programs_c import FOLDER, SEEDS
 from bbo_suite import Status, UserError
@@ -41,6 +41,8 @@ PARAMS = """The following options control parameters:
   --param=case-values-threshold=        5
   --param=lazy-modules=                 [available in C++]
   --param=ggc-min-expand=               100
+  --param=asan-stack=<0,1>              1
+  --param=sink-frequency-threshold=<0,100>  75
 """
 
 
@@ -64,27 +66,23 @@ def fake_gcc(tmp_path, monkeypatch):
     flags.installed_gcc.cache_clear()
 
 
-def test_flags_that_keep_the_meaning_are_offered_and_no_others():
-    assert dict(flags._flags(OPTIMIZERS)) == {"-faggressive-loop-optimizations": True, "-fgcse": False}
-
-
-def test_parameters_are_tried_around_their_default_and_within_their_range():
-    assert dict(flags._parameters(PARAMS)) == {
+def test_flags_that_keep_the_meaning_are_offered_and_parameters_tried_around_their_default(fake_gcc, tmp_path):
+    (tmp_path / "optimizers").write_text(OPTIMIZERS)
+    (tmp_path / "params").write_text(PARAMS)
+    fake_gcc(f'case "$2" in --help=*) cat {tmp_path}/${{2#--help=}};; *) echo 14;; esac')
+    found = flags.installed_gcc()
+    assert found.version == "14-14"
+    assert found.flags == {"-faggressive-loop-optimizations": True, "-fgcse": False}
+    assert found.parameters == {
         "max-combine-insns": ((2, 4), 1),
         "min-crossjump-insns": ((1, 2, 4), 0),
         "max-inline-insns-size": ((0, 4, 16, 64), 0),
         "case-values-threshold": ((1, 2, 5, 10, 20), 2),
     }
-
-
-def test_a_wide_search_has_more_parameters_and_values_and_flags_with_words():
-    wide = dict(
-        flags._wide(PARAMS + "  --param=asan-stack=<0,1>    1\n  --param=sink-frequency-threshold=<0,100>  75\n")
-    )
-    assert wide["case-values-threshold"] == ((0, 1, 2, 5, 10, 20, 80), 3)
-    assert wide["sink-frequency-threshold"][0] == (0, 4, 18, 37, 75, 100)
-    assert "asan-stack" not in wide and "ggc-min-expand" not in wide
-    assert dict(flags._valued(OPTIMIZERS)) == {"-fira-region": (("one", "all", "mixed"), 0)}
+    assert found.wide["case-values-threshold"] == ((0, 1, 2, 5, 10, 20, 80), 3)
+    assert found.wide["sink-frequency-threshold"][0] == (0, 4, 18, 37, 75, 100)
+    assert "asan-stack" not in found.wide and "ggc-min-expand" not in found.wide
+    assert found.valued == {"-fira-region": (("one", "all", "mixed"), 0)}
 
 
 @needs_gcc
@@ -270,7 +268,7 @@ def test_a_program_may_start_no_process(tmp_path):
         subprocess.run([GCC, tmp_path / "main.c", "-o", f"{folder}/main"], check=True)
         Path(folder).chmod(0o755)
         user = None if os.geteuid() else 65534  # the kernel does not limit root
-        done = subprocess.run([f"{folder}/main"], preexec_fn=commands._confine, user=user, group=user, extra_groups=[])
+        done = subprocess.run([f"{folder}/main"], preexec_fn=worker._confine, user=user, group=user, extra_groups=[])
     assert done.returncode == 42
 
 
@@ -305,31 +303,11 @@ def test_a_full_disk_is_not_the_candidates_fault(fake_gcc, tmp_path):
 
 
 @needs_gcc
-def test_a_size_that_cannot_be_read_is_no_size(tmp_path):
-    program = worker.Program(GCC, str(FOLDER / "bits.c"), tmp_path, SEEDS)
-    program._object.unlink()
-    with pytest.raises(OSError, match="size ended with exit code 1"):
-        program._bytes()
-
-
-@needs_gcc
 def test_another_version_is_another_problem(monkeypatch):
-    import dataclasses
-
     here = GccProblem("hash").fingerprint()
     other = dataclasses.replace(flags.installed_gcc(), version="99")
     monkeypatch.setattr("bbo_problems.gcc.problem.installed_gcc", lambda: other)
     assert GccProblem("hash").fingerprint() != here
-
-
-@needs_gcc
-def test_no_temporary_file_remains():
-    problem = GccProblem("bits")
-    default_value(problem)
-    folder = problem._workers._children[0]._folder.path
-    assert list(folder.iterdir())
-    problem._workers.close()
-    assert not folder.exists()
 
 
 @needs_gcc

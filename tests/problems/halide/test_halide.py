@@ -5,9 +5,9 @@ import pytest
 
 hl = pytest.importorskip("halide")
 
-from bbo_problems.halide import knobs, timing, worker  # noqa: E402
+from bbo_problems.halide import schedules, worker  # noqa: E402
 from bbo_problems.halide.problem import AUTOSCHEDULERS, HalideProblem  # noqa: E402
-from bbo_problems.halide.schedule import source  # noqa: E402
+from bbo_problems.halide.schedules import source  # noqa: E402
 from bbo_problems.halide.stages import PIPELINES  # noqa: E402
 from bbo_suite import Status, UserError  # noqa: E402
 
@@ -101,8 +101,8 @@ RIGHT = {function.__name__: function for function in (blur, unsharp, harris, mat
 
 def timed(name, threads=1):
     pipeline = PIPELINES[name]
-    space = knobs.space(pipeline, False)
-    default = source(pipeline, space.describe(knobs.default(pipeline, False, 8)))
+    space = schedules.space(pipeline, False)
+    default = source(pipeline, space.describe(schedules.default(pipeline, False, 8)))
     return worker.Timed(name, pipeline.extents, pipeline.output.name, default, threads), default
 
 
@@ -135,7 +135,7 @@ def test_schedules_and_autoschedulers_are_timed_and_compared():
 def test_random_schedules_give_the_right_result():
     timer, _ = timed("matmul")
     pipeline = PIPELINES["matmul"]
-    space = knobs.space(pipeline, False)
+    space = schedules.space(pipeline, False)
     for row in space.sample(6, np.random.default_rng(3)):
         assert timer.answer(source(pipeline, space.describe(row)), entered) > 0
 
@@ -176,10 +176,10 @@ def test_measuring_ends_when_the_mean_is_settled():
 
     def pairs(noise, until_settled):
         calls.clear()
-        assert timing.ratio(takes(0.001, noise), takes(0.002, 0), lambda: now[0], until_settled) < 1
+        assert worker.ratio(takes(0.001, noise), takes(0.002, 0), lambda: now[0], until_settled) < 1
         return len(calls) // 2
 
-    assert pairs(0, True) == timing.FEWEST
+    assert pairs(0, True) == worker.FEWEST
     assert pairs(0, False) == pairs(0.3, True) == pairs(0.3, False) == 31
     assert HalideProblem("blur@settled").fingerprint() != HalideProblem("blur").fingerprint()
     with pytest.raises(UserError, match="write blur for one thread, blur@parallel, or blur@settled"):
@@ -196,6 +196,6 @@ def test_a_thread_that_waits_for_its_core_does_not_change_the_ratio_of_the_short
 
         return run
 
-    assert timing.least_ratio(takes(0.004), takes(0.002), lambda: now[0]) == pytest.approx(2)
-    assert 2 * timing.FEWEST <= len(calls) <= 62
-    assert timing.least_ratio(takes(2.0), takes(0.5), lambda: now[0]) == pytest.approx(4)
+    assert worker.least_ratio(takes(0.004), takes(0.002), lambda: now[0]) == pytest.approx(2)
+    assert 2 * worker.FEWEST <= len(calls) <= 62
+    assert worker.least_ratio(takes(2.0), takes(0.5), lambda: now[0]) == pytest.approx(4)

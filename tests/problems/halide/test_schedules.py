@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from bbo_problems.halide import knobs
+from bbo_problems.halide import schedules
 from bbo_problems.halide.problem import HalideProblem
-from bbo_problems.halide.schedule import source
+from bbo_problems.halide.schedules import source, structure
 from bbo_problems.halide.stages import PIPELINES
-from bbo_problems.halide.structure import structure
 from bbo_suite import UserError, libraries
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -17,8 +16,8 @@ LOOPS = {"root": 0, "tile": 1, "slide": 2, "row": 2}
 
 def settings(name, width=8, **changed):
     pipeline = PIPELINES[name]
-    space = knobs.space(pipeline, False)
-    row = knobs.default(pipeline, False, width)
+    space = schedules.space(pipeline, False)
+    row = schedules.default(pipeline, False, width)
     names = [space.name(i) for i in range(len(space))]
     for key, value in changed.items():
         i = names.index(key.replace("__", "."))
@@ -35,8 +34,8 @@ def text(name, **changed):
 @pytest.mark.parametrize("name", PIPELINES)
 def test_the_default_is_allowed_on_every_machine(name, threads):
     for width in (4, 8, 16):
-        space = knobs.space(PIPELINES[name], threads)
-        assert space.allowed(knobs.default(PIPELINES[name], threads, width)[None])[0]
+        space = schedules.space(PIPELINES[name], threads)
+        assert space.allowed(schedules.default(PIPELINES[name], threads, width)[None])[0]
 
 
 def test_a_schedule_is_python_to_paste_after_the_algorithm():
@@ -64,7 +63,7 @@ def test_settings_without_effect_are_not_in_the_schedule():
 def test_no_stage_is_computed_deeper_than_its_users_and_blocks_divide_tiles(name):
     """Compare with a recursive check, for sampled rows and for random rows that may break the rule."""
     stages = {stage.name: stage for stage in PIPELINES[name].stages}
-    space = knobs.space(PIPELINES[name], False)
+    space = schedules.space(PIPELINES[name], False)
 
     def around(stage, chosen):
         """The deepest loop that encloses all uses."""
@@ -98,7 +97,7 @@ def test_no_stage_is_computed_deeper_than_its_users_and_blocks_divide_tiles(name
 
 @pytest.mark.parametrize("name", PIPELINES)
 def test_the_declared_structure_is_symmetric_and_distinguishes_stages(name):
-    space = knobs.space(PIPELINES[name], False)
+    space = schedules.space(PIPELINES[name], False)
     declared = structure(PIPELINES[name], space)
     rows = np.repeat(np.arange(len(space)), np.diff(declared.starts))
     pairs = set(zip(rows.tolist(), declared.neighbours.tolist(), strict=True))

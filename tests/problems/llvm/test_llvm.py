@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bbo_suite
-from bbo_problems.llvm import functions, ir, machine_code, passes, worker
+from bbo_problems.llvm import ir, machine_code, worker
 from bbo_problems.llvm.actions import ACTIONS, MODULE, PASSES, SLOTS
 from bbo_problems.llvm.problem import LlvmProblem
 from bbo_problems.programs_c import SEEDS
@@ -116,19 +116,9 @@ def test_shared_states_change_no_cost(name):
     assert counts == GOLDEN[name]
 
 
-def test_pipelines_are_shared_by_their_input_and_change_no_cost():
-    shares, runs_all = optimiser("lexer"), optimiser("lexer")
-    runs_all._passes._shared = None
-    for row in np.random.default_rng(5).integers(0, len(ACTIONS), (5, SLOTS)):
-        rest = tuple(ACTIONS[i] for i in row if i)
-        for sequence in ((*rest, MODULE), ("constant_merge", *rest, MODULE)):
-            assert shares.answer(sequence, entered) == runs_all.answer(sequence, entered)
-    assert 0 < len(shares._passes._shared) < runs_all._passes._after.cache_info().misses
-
-
 def test_the_order_of_uses_is_in_the_text_and_does_not_count():
-    assert passes.text_is_whole()
-    module = llvm.parse_assembly(passes._SWAPPED)
+    assert worker.text_is_whole()
+    module = llvm.parse_assembly(worker._SWAPPED)
     assert "uselistorder" in str(module) and machine_code.instructions(str(module)) == 3
     assert str(module) != str(llvm.parse_bitcode(module.as_bitcode()))
 
@@ -158,7 +148,7 @@ def test_functions_are_parts_and_add_up(objective):
 def test_the_bytes_of_a_function_are_those_of_its_code():
     module = optimiser("bits", "bytes")._passes.run((MODULE,))
     machine = llvm.Target.from_triple(module.triple).create_target_machine(opt=2, reloc="pic", codemodel="default")
-    sizes = {name: size for name, _, _, size in functions.code_functions(module, machine)}
+    sizes = {name: size for name, _, _, size in machine_code.code_functions(module, machine)}
     listed = [line.split() for line in machine.emit_assembly(module).splitlines()]
     assert set(sizes) - {""} == {line[1].split(",")[0] for line in listed if line and line[0].startswith(".type")}
 

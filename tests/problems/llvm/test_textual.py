@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from llvmlite.binding import llvm_version_info
 
-from bbo_problems.llvm import textual
-from bbo_problems.llvm.actions import ACTIONS, FUNCTIONS, PASSES
+from bbo_problems.llvm.actions import ACTIONS, FUNCTIONS, NAMES, PASSES, function_pipeline
 from bbo_problems.llvm.problem import LlvmProblem
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -25,7 +24,7 @@ RENAMED = {
 
 
 def test_every_pass_has_a_name():
-    assert set(textual.NAMES) == set(PASSES)
+    assert set(NAMES) == set(PASSES)
 
 
 def test_the_default_is_the_default_pipeline():
@@ -60,7 +59,7 @@ def test_a_candidate_keeps_its_order_and_leaves_out_what_does_nothing():
 
 @pytest.mark.parametrize("level, words", [(2, "<no-nontrivial;trivial>"), (3, "<nontrivial;trivial>")])
 def test_function_passes_are_nested_in_the_pipeline(level, words):
-    text = textual.function_pipeline(level)
+    text = function_pipeline(level)
     assert words in text
     assert not re.search("[A-Z]{2,}", text)
     assert text.count("(") == text.count(")") and text.count("<") == text.count(">")
@@ -69,7 +68,7 @@ def test_function_passes_are_nested_in_the_pipeline(level, words):
 @pytest.mark.skipif(not shutil.which("opt"), reason="LLVM's opt is not installed")
 def test_opt_accepts_every_pass(tmp_path):
     (tmp_path / "bits.ll").write_text("define i64 @run(i64 %x) {\n  ret i64 %x\n}\n")
-    for action, name in textual.NAMES.items():
+    for action, name in NAMES.items():
         for new, old in [("", ""), *RENAMED.items()]:  # by its present name, or by the one it had
             done = subprocess.run(
                 ["opt", "-S", f"-passes={name.replace(new, old) if new else name}", "bits.ll"],

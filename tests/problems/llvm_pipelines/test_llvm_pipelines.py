@@ -9,8 +9,7 @@ from llvmlite.binding import llvm_version_info
 from bbo_problems.llvm import ir
 from bbo_problems.llvm.machine_code import instructions
 from bbo_problems.llvm_pipelines import library
-from bbo_problems.llvm_pipelines.nesting import pipelines
-from bbo_problems.llvm_pipelines.passes import ACTIONS, CLOSE, FAST, LEVELS, PIPELINES, SLOTS, SMALL
+from bbo_problems.llvm_pipelines.passes import ACTIONS, CLOSE, FAST, LEVELS, PIPELINES, SLOTS, SMALL, pipelines
 from bbo_problems.llvm_pipelines.problem import PipelineProblem
 from bbo_problems.programs_c import LARGE, large_names
 from bbo_suite import Status, UserError

@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 
+from bbo_problems.scratchpad.problem import ScratchpadProblem
 from bbo_suite import UserError
 
 CASES = {
@@ -84,8 +85,6 @@ def test_a_cut_file_is_refused(load, text, message):
 
 
 def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path, load):
-    from bbo_problems.scratchpad.problem import ScratchpadProblem
-
     for path, message in ((tmp_path / "none", "cannot read"), (tmp_path, "cannot read")):
         with pytest.raises(UserError, match=message):
             ScratchpadProblem(path)
@@ -95,8 +94,6 @@ def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path, load):
 
 
 def test_a_packed_file_is_read(tmp_path, load, contents):
-    from bbo_problems.scratchpad.problem import ScratchpadProblem
-
     plain = load(contents["chain"])
     (tmp_path / "packed").write_bytes(gzip.compress(json.dumps(contents["chain"]).encode()))
     assert ScratchpadProblem(tmp_path / "packed").fingerprint() == plain.fingerprint()

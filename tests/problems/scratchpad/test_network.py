@@ -8,13 +8,11 @@ import pytest
 from bbo_problems.scratchpad.network.compile import Compiler
 from bbo_problems.scratchpad.network.decode import decode
 from bbo_problems.scratchpad.network.evaluation import evaluate, group_bytes
-from bbo_problems.scratchpad.network.graph import Network, Role
-from bbo_problems.scratchpad.network.instances import INSTANCES
-from bbo_problems.scratchpad.network.machine import GRANULE, Machine
 from bbo_problems.scratchpad.network.make_defaults import compiled
-from bbo_problems.scratchpad.network.memory import needed
+from bbo_problems.scratchpad.network.memory import needed, whole
 from bbo_problems.scratchpad.network.model import DEFAULTS
-from bbo_problems.scratchpad.network.traffic import whole
+from bbo_problems.scratchpad.network.networks import INSTANCES, Network, Role
+from bbo_problems.scratchpad.network.state import GRANULE, Machine
 from bbo_problems.scratchpad.problem import ScratchpadProblem
 
 pytestmark = pytest.mark.slow  # half a minute of compiling

@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from bbo_problems.scratchpad.network.arrays import AXES, DIMS, arrays
-from bbo_problems.scratchpad.network.banks import waiting
-from bbo_problems.scratchpad.network.graph import Network, Role
-from bbo_problems.scratchpad.network.space import columns
+from bbo_problems.scratchpad.network.memory import traffic, waiting
+from bbo_problems.scratchpad.network.networks import Network, Role
+from bbo_problems.scratchpad.network.space import AXES, DIMS, arrays, columns
 from bbo_problems.scratchpad.network.state import State, new_plan
-from bbo_problems.scratchpad.network.traffic import traffic
 from bbo_suite.compiled import handle
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from bbo_problems.sharding.known import optima
 from bbo_problems.sharding.make_optima import MESHES, row, solved
-from bbo_problems.sharding.optima import optima
 from bbo_problems.sharding.sharding_problem import ShardingProblem
 
 NAMES = sorted(known.name for known in optima().values())

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from bbo_problems.sharding.loops import loops
 from bbo_problems.sharding.mesh import BYTES_PER_NANOSECOND, LATENCY, Mesh
-from bbo_problems.sharding.program import strategies
+from bbo_problems.sharding.program import loops, strategies
 from bbo_problems.tensor_compiler.graph.build import in_order
 from bbo_problems.tensor_compiler.graph.flatten import Flattener
 from bbo_problems.tensor_compiler.hlo.reader import parse

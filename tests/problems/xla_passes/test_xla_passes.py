@@ -14,11 +14,9 @@ import bbo_suite
 from bbo_problems.pass_order.state import STATE
 from bbo_problems.xla_passes import worker
 from bbo_problems.xla_passes.actions import ACTIONS, EVERY, LOWERINGS, NOTHING, PASSES, PIPELINE, SLOTS
-from bbo_problems.xla_passes.census import census
-from bbo_problems.xla_passes.needs import _PATTERNS, has_work
-from bbo_problems.xla_passes.objectives import OBJECTIVES, kernels, moved_bytes
+from bbo_problems.xla_passes.census import OBJECTIVES, census, kernels, moved_bytes
 from bbo_problems.xla_passes.programs import named
-from bbo_problems.xla_passes.states import States
+from bbo_problems.xla_passes.worker import _PATTERNS, States, has_work
 from bbo_suite import Status, UserError
 from bbo_suite.conformance.kit import problem_rules
 from bbo_suite.core.evaluation import default_value, evaluate
@@ -193,7 +191,7 @@ def test_equal_prefixes_and_equal_modules_are_shared():
 
 
 def test_texts_that_were_dropped_are_computed_again(monkeypatch):
-    monkeypatch.setattr("bbo_problems.xla_passes.states._CHARACTERS", 3)
+    monkeypatch.setattr("bbo_problems.xla_passes.worker._TEXT_CHARACTERS", 3)
     counting.steps = 0
     states = States("m\n", counting)
     assert states.module("abc") == "m\nabc" == states.module("bca")
@@ -202,7 +200,7 @@ def test_texts_that_were_dropped_are_computed_again(monkeypatch):
 
 
 def test_the_number_of_remembered_steps_is_bounded(monkeypatch):
-    monkeypatch.setattr("bbo_problems.xla_passes.states._STEPS", 3)
+    monkeypatch.setattr("bbo_problems.xla_passes.worker._STEPS", 3)
     states = States("m\n", counting)
     for letters in ("abcd", "bcda", "dcba"):
         assert states.module(letters) == "m\nabcd"

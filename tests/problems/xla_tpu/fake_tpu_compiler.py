@@ -3,7 +3,7 @@
 import os
 import time
 
-from bbo_problems.xla_tpu.description import Decisions, Description, Value
+from bbo_problems.xla_tpu.decisions import Decisions, Description, Value
 from bbo_problems.xla_tpu.estimates import Estimates
 from bbo_problems.xla_tpu.worker import DESCRIBE, ESTIMATE, cost_and_remark, parts_of
 from bbo_suite.supervised import PARTS

@@ -7,17 +7,24 @@ import pytest
 from jax.ad_checkpoint import checkpoint_name
 
 from bbo_problems.xla_tpu import blocks
-from bbo_problems.xla_tpu.decisions import _orders, decisions_of, decisions_of_row, space_of
-from bbo_problems.xla_tpu.description import Decisions, Value
-from bbo_problems.xla_tpu.flags import DEFAULT, FLAGS
+from bbo_problems.xla_tpu.decisions import (
+    DEFAULT,
+    FLAGS,
+    Decisions,
+    Value,
+    _orders,
+    decisions_of,
+    decisions_of_row,
+    space_of,
+)
 from bbo_problems.xla_tpu.marks import rewritten
 from bbo_problems.xla_tpu.problem import XlaTpuProblem
 from bbo_problems.xla_tpu.programs import describe, load
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 FILE = """
 import jax
-
-pytestmark = pytest.mark.usefixtures("own_cache")
 array = jax.ShapeDtypeStruct((8, 128), "float32")
 def good(): return (lambda x: x + 1), (array,)
 def takes(x): return x

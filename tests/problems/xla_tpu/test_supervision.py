@@ -67,15 +67,6 @@ def test_kernels_are_parts_and_what_a_contradicted_candidate_costs_beyond_them_i
     assert sorted(zip(result.parts.counts, result.parts.costs, strict=True)) == [(1, 100), (1, 700), (2, 200)]
 
 
-def test_estimates_are_cached_on_disk_and_crashes_are_not(fake):
-    rows = np.stack([changed(fake), changed(fake, "xla_tpu_enforce_prefetch_fifo_order")])
-    first = evaluate(fake, rows)
-    again = Fake("mlp")
-    found = again._cache.get([again.request(row) for row in rows])
-    again._workers.close()
-    assert found == [(first.values[0], 0, first.reasons[0]), None]
-
-
 def test_a_program_that_kills_its_process_gives_one_sentence(fake):
     with pytest.raises(UserError, match="XLA:TPU on gone cannot start: its process died of SIGABRT"):
         Fake.from_file(f"{__file__}:gone")

@@ -13,14 +13,12 @@ from numpy.typing import NDArray
 
 from ..core.problem import Evaluations, Problem, Status
 from ..errors import UserError
-from .cache import Cache, Outcome
-from .part_rows import PARTS, packed, unpacked
-from .process import Service
-from .workers import Answer, Workers
+from .cache import PARTS, Cache, Outcome, packed, unpacked
+from .workers import Answer, Service, Workers
 
 RUN = "run the result"
 """The stage in which the death of a child is a runtime error."""
-_Told = tuple[float, int, str, bytes]
+_Result = tuple[float, int, str, bytes]
 """Cost, status, reason, and packed parts: none if they were not asked for."""
 _STATUS = {status.word: status for status in Status}
 
@@ -34,7 +32,7 @@ class LiveProblem(Problem):
     child, unless it has entered the stage `run the result`: then it is a runtime error.
 
     If `tells_parts` is set, the handler also answers `(PARTS, request)`, with a pair: the answer to the request, and
-    rows of parts, see `part_rows.PartRow`.
+    rows of parts, see `PartRow`.
     """
 
     tells_parts: bool = False
@@ -99,7 +97,7 @@ class LiveProblem(Problem):
         shares = own[chosen] + 1e-9
         return Evaluations(values, status, reasons, shares / shares.sum() * (time.perf_counter() - started), parts)
 
-    def _outcomes(self, requests: Sequence[Any], with_parts: bool = False) -> tuple[list[_Told], NDArray[np.float64]]:
+    def _outcomes(self, requests: Sequence[Any], with_parts: bool = False) -> tuple[list[_Result], NDArray[np.float64]]:
         """Return the outcome of each request, and the seconds that a child took: zero if the cache had it."""
         found = self._cached(requests, with_parts)
         missing = [i for i, outcome in enumerate(found) if outcome is None]
@@ -107,7 +105,7 @@ class LiveProblem(Problem):
         answers = self._workers.map(asked, self.workers)
         seconds = np.zeros(len(requests))
         seconds[missing] = [answer.seconds for answer in answers]
-        new = [self._told(answer, with_parts) for answer in answers]
+        new = [self._evaluation(answer, with_parts) for answer in answers]
         for i, outcome in zip(missing, new, strict=True):
             found[i] = outcome
         if self._cache:  # failures are not stored: a crash or a delay may be the machine's fault
@@ -125,7 +123,7 @@ class LiveProblem(Problem):
         pairs = zip(outcomes, parts, strict=True)
         return [None if outcome is None or packs is None else (*outcome, packs) for outcome, packs in pairs]
 
-    def _told(self, answer: Answer, with_parts: bool) -> _Told:
+    def _evaluation(self, answer: Answer, with_parts: bool) -> _Result:
         value, rows = answer.value if with_parts and not answer.failure else (answer.value, ())
         return *_outcome(answer, value), packed(self.fingerprint(), rows) if rows else b""
 

@@ -1,4 +1,4 @@
-"""The space of a pipeline's schedules."""
+"""The schedules of a pipeline: their space, what is declared about it, and each as Python."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbo_suite import Space, choice, product, scale
+from bbo_suite import Kind, Space, choice, product, scale
 from bbo_suite.core.constraint import Constraint
 from bbo_suite.core.parameters import Parameter
+from bbo_suite.core.task import Graph, Structure
 
-from .stages import LEVELS, NATIVE, ROW, Pipeline, Stage
+from .stages import INLINE, LEVELS, NATIVE, ROOT, ROW, SLIDE, TILE, Pipeline, Stage
 
 WIDTHS = (1, 4, 8, 16, 32)
 UNROLLS = (1, 2, 4)
@@ -126,3 +127,108 @@ def default(pipeline: Pipeline, threads: bool, width: int) -> NDArray[np.int64]:
         value = defaults.get(parameter.name, parameter.values[0])
         rows.append(list(parameter.values).index(width if value == NATIVE and "vector" in parameter.name else value))
     return np.array(rows)
+
+
+_KINDS = ("place", "tile", "order", "vector", "unroll", "storage", "parallel")
+
+
+def structure(pipeline: Pipeline, space: Space) -> Structure:
+    """Return the structure: parameters interact within a stage, and places of stages that use each other.
+
+    The output's parameters set the loops that all stages are computed in, so they interact with all places.
+    """
+    names = [stage.name for stage in pipeline.stages]
+    owners = np.array([names.index(space.name(i).partition(".")[0]) for i in range(len(space))])
+    whats = [space.name(i).partition(".")[2].partition("_")[0] for i in range(len(space))]
+    edges = np.array([(i, names.index(c)) for i, s in enumerate(pipeline.stages) for c in s.consumers], np.int32)
+    starts, neighbours = _sparse(_interacting(owners, np.array([what == "place" for what in whats]), edges))
+    features = np.column_stack([[what == known for what in whats] for known in _KINDS] + [space.kinds == Kind.SCALE])
+    return Structure(
+        starts, neighbours, features.astype(np.float32), (*_KINDS, "ordered"), _graph(pipeline, edges), nodes=owners
+    )
+
+
+def _interacting(owners: NDArray, is_place: NDArray, edges: NDArray) -> NDArray[np.bool_]:
+    """Return `(d, d)` booleans, symmetric: whether two parameters interact."""
+    linked = np.eye(owners.max() + 1, dtype=bool)
+    linked[edges[:, 0], edges[:, 1]] = linked[edges[:, 1], edges[:, 0]] = True
+    places = is_place[:, None] & is_place & linked[owners][:, owners]
+    with_output = (owners == 0)[:, None] & is_place
+    together = (owners[:, None] == owners) | places | with_output | with_output.T
+    return together & ~np.eye(len(owners), dtype=bool)
+
+
+def _sparse(matrix: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    starts = np.concatenate([[0], np.cumsum(matrix.sum(axis=1))])
+    return starts.astype(np.int64), np.nonzero(matrix)[1].astype(np.int32)
+
+
+def _graph(pipeline: Pipeline, edges: NDArray[np.int32]) -> Graph:
+    rows = [(not s.places, s.has_update, len(s.axes), len(s.consumers)) for s in pipeline.stages]
+    return Graph(np.array(rows, np.float32), ("output", "reduction", "axes", "consumers"), edges)
+
+
+Settings = Mapping[str, Any]
+"""The value of each parameter by name, `stage.what`."""
+
+
+def source(pipeline: Pipeline, settings: Settings) -> str:
+    """Return the schedule as Python, one line per stage.
+
+    Settings without effect, such as the vector width of an inlined stage, are left out.
+    """
+    own = {stage.name: _own(stage, settings) for stage in pipeline.stages}
+    lines = [*_output(pipeline.output, own[pipeline.output.name])]
+    levels = _levels(pipeline.output, own[pipeline.output.name])
+    for stage in pipeline.stages[1:]:
+        lines += _stage(stage, own[stage.name], levels)
+    return "\n".join(lines)
+
+
+def _own(stage: Stage, settings: Settings) -> dict[str, Any]:
+    start = f"{stage.name}."
+    return {name.removeprefix(start): value for name, value in settings.items() if name.startswith(start)}
+
+
+def _output(stage: Stage, own: Settings) -> Iterator[str]:
+    a, b = stage.axes[:2]
+    loops = [f"{a}o", f"{b}o", f"{a}i", f"{b}i"]
+    yield f"{', '.join(loops)} = (hl.Var(name) for name in {' '.join(loops)!r}.split())"
+    tiles = f".tile({a}, {b}, {', '.join(loops)}, {own[f'tile_{a}']}, {own[f'tile_{b}']})"
+    order = own["order"].split()
+    threads = f".parallel({order[-1]})" if own.get("parallel") else ""
+    yield f"{stage.name}{tiles}.reorder({', '.join(order)}){_inner(stage, own, loops[2])}{threads}"
+
+
+def _levels(output: Stage, own: Settings) -> dict[str, str]:
+    """Return, for each place, the calls that compute a stage there."""
+    tile = next(loop for loop in own["order"].split() if loop.endswith("o"))
+    rows = f"compute_at({output.name}, {output.axes[1]}i)"
+    at_tile = f"({output.name}, {tile})"
+    return {
+        ROOT: ".compute_root()",
+        TILE: f".compute_at{at_tile}",
+        ROW: f".{rows}",
+        SLIDE: f".store_at{at_tile}.{rows}",
+    }
+
+
+def _stage(stage: Stage, own: Settings, levels: Mapping[str, str]) -> Iterator[str]:
+    if own["place"] == INLINE:
+        return
+    storage = own.get("storage", stage.storage[0] if stage.storage else "")
+    stored = f".reorder_storage({storage.replace(' ', ', ')})" if storage and storage != stage.storage[0] else ""
+    threads = f".parallel({stage.axes[-1]})" if own.get("parallel") and own["place"] == ROOT else ""
+    yield f"{stage.name}{levels[own['place']]}{stored}{_inner(stage, own, stage.axes[0], stage.axes)}{threads}"
+    if stage.has_update:
+        order = own["order"].replace(" ", ", ")
+        yield f"{stage.name}.update().reorder({order}){_inner(stage, own, stage.axes[0])}{threads}"
+
+
+def _inner(stage: Stage, own: Settings, first: str, among: tuple[str, ...] = ()) -> str:
+    """Return the calls that vectorise and unroll the innermost loops; only loops in `among`, if given."""
+    calls = f".vectorize({first}, {own['vector']})" if own["vector"] > 1 else ""
+    for loop in stage.unrolled:
+        if own[f"unroll_{loop}"] > 1 and (not among or loop in among):
+            calls += f".unroll({loop}, {own[f'unroll_{loop}']})"
+    return calls

@@ -1,23 +1,14 @@
-"""One candidate for several programs: costs, parts, what fits together, and the few candidates to keep."""
-
-import itertools
-import json
-import subprocess
-import sys
+"""One candidate for several programs: costs, parts, and what fits together."""
 
 import numpy as np
 import pytest
 
-import bbo_suite
+from bbo_problems.several import SeveralProblem
 from bbo_suite import Evaluations, Problem, Space, Status, Structure, UserError, choice, product
 from bbo_suite.conformance.kit import problem_rules
 from bbo_suite.core.constraint import Constraint, listed
 from bbo_suite.core.evaluation import evaluate
 from bbo_suite.registry import Registry
-from bbo_suite.several import keep as keeping
-from bbo_suite.several.keep import keep, shared_ratio
-from bbo_suite.several.kept import kept_of
-from bbo_suite.several.problem import SeveralProblem
 
 TWO = "several:ordering/train-40-a+ordering/train-40-b"
 
@@ -46,7 +37,6 @@ def test_the_cost_is_the_geometric_mean_over_the_defaults_and_the_parts_are_the_
     assert np.array_equal(result.values, evaluate(problem, configs).values)
     assert sorted(result.parts.costs[2:4]) == [1.5, 3.0] and result.parts.starts.tolist() == [0, 2, 4, 6]
     assert len(set(result.parts.keys.tolist())) == 6
-    assert np.allclose(problem.ratios(configs), [[1, 1], [1.5, 3], [2.5, 1.5]])
 
 
 def test_a_candidate_that_fails_on_one_program_fails_and_the_reason_names_it():
@@ -88,9 +78,9 @@ def test_interactions_and_features_that_all_programs_have_are_passed_on(declarat
         assert structure.features.shape == (3, len(features)) and structure.parts is None
 
 
-@pytest.mark.parametrize("rule", problem_rules(lambda: Registry().load(TWO)), ids=lambda rule: rule[0])
-def test_it_follows_the_rules(rule):
-    rule[1]()
+def test_it_follows_the_rules():
+    for _, rule in problem_rules(lambda: Registry().load(TWO)):
+        rule()
 
 
 @pytest.mark.parametrize(
@@ -147,52 +137,3 @@ def test_noise_and_a_default_without_cost_are_refused():
     free.evaluate = lambda configs: Evaluations.of(configs.sum(axis=1))
     with pytest.raises(UserError, match="the default of b costs 0, so no ratio is defined; leave it out"):
         SeveralProblem([Weighted("a"), free]).evaluate(np.zeros((1, 3), np.int8))
-
-
-# The candidates to keep
-
-
-def least(ratios, k):
-    return min(shared_ratio(ratios[list(rows)]) for rows in itertools.combinations(range(len(ratios)), k))
-
-
-@pytest.mark.parametrize("k", [1, 2, 3])
-def test_the_best_set_is_found_by_trying_all_and_nearly_always_by_exchange(k, monkeypatch):
-    rng, gaps = np.random.default_rng(k), []
-    for _ in range(20):
-        ratios = rng.lognormal(size=(12, 6))
-        ratios[0, 3] = np.inf
-        assert shared_ratio(ratios[keep(ratios, k)]) == pytest.approx(least(ratios, k))
-        monkeypatch.setattr(keeping, "_EXHAUSTIVE", 0)
-        gaps.append(shared_ratio(ratios[keep(ratios, k)]) / least(ratios, k))
-        monkeypatch.undo()
-    assert max(gaps) < 1.2 and np.median(gaps) == pytest.approx(1.0)
-    assert keep(np.ones((2, 3)), 5) == [0, 1]
-
-
-@pytest.fixture(scope="module")
-def study(tmp_path_factory):
-    results = tmp_path_factory.mktemp("results")
-    settings = {"budget": 60, "batch": 20, "jobs": 1, "results": results, "study": "shared", "keep_all": True}
-    bbo_suite.run("random", [TWO, "ordering/small-a"], quiet=True, **settings)
-    return results
-
-
-def test_kept_candidates_are_measured_again_and_serve_better_than_one(study):
-    (found,) = kept_of(Registry(), "shared", study, [], 2, [TWO])
-    (one,) = kept_of(Registry(), "shared", study, [], 1, [TWO])
-    best = bbo_suite.load("shared", study).query("problem == @TWO")["value"].min()
-    assert found.candidates == 60 and found.programs == ("ordering/train-40-a", "ordering/train-40-b")
-    assert 1 / one.speedup == pytest.approx(best) and found.alone == pytest.approx(best)
-    assert found.speedup >= one.speedup and found.facts()["speedup"] == found.speedup
-    with pytest.raises(UserError, match="ordering/small-a is one program; --keep needs several"):
-        list(kept_of(Registry(), "shared", study, [], 2, ["ordering/small-a"]))
-
-
-def test_best_prints_what_is_kept(study):
-    command = [sys.executable, "-m", "bbo_suite", "best", "shared", "--keep", "2", "--problem", TWO]
-    done = subprocess.run([*command, "--json", "--results", study], capture_output=True, text=True)
-    printed = json.loads(done.stdout)
-    assert len(printed["kept"]) == 2 and set(printed["uses"].values()) <= {0, 1} and done.returncode == 0
-    refused = subprocess.run([*command, "--minimal", "--results", study], capture_output=True, text=True)
-    assert refused.returncode == 1 and "--keep and --minimal do not go together" in refused.stderr

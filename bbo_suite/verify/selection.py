@@ -1,27 +1,31 @@
-"""The K candidates of a study's runs that serve several programs best, for `best --keep K`."""
+"""The K candidates of a study's runs that serve several programs best, if each may use the best of them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.evaluation import default_value, evaluate
 from ..errors import UserError
 from ..registry import Registry
 from ..store.folders import check_problems, run_folders
 from ..store.stored_run import readable
-from ..verify.remeasure import fresh
-from .keep import keep, shared_ratio
-from .problem import SeveralProblem
+from .remeasure import fresh
+
+_EXHAUSTIVE = 200_000
+"""The most sets of candidates that are all tried."""
 
 
 @dataclass(frozen=True)
-class Kept:
-    """The candidates that were kept.
+class Selection:
+    """The candidates that were selected for a problem.
 
     Attributes:
       problem: its id.
@@ -41,7 +45,7 @@ class Kept:
 
     @property
     def speedup(self) -> float:
-        """The speedup over the defaults if each program uses the best candidate that was kept."""
+        """The speedup over the defaults if each program uses the best selected candidate."""
         return 1 / shared_ratio(self.ratios)
 
     def facts(self) -> dict[str, Any]:
@@ -71,9 +75,9 @@ class Kept:
         return "\n".join([*lines, ""])
 
 
-def kept_of(
+def selections(
     registry: Registry, study: str, results: Path | str, complaints: list[str], k: int, problems: Collection[str] | None
-) -> Iterator[Kept]:
+) -> Iterator[Selection]:
     """Yield the k candidates that serve best, for each `several:...` of a study; every candidate is measured again.
 
     Args:
@@ -90,19 +94,70 @@ def kept_of(
     check_problems(problems or (), [problem for problem, _ in rows], study)
     for (name, fingerprint), configs in rows.items():
         if problems is None or name in problems:
-            yield _kept(registry, name, fingerprint, sorted(configs), k)
+            yield _selected(registry, name, fingerprint, sorted(configs), k)
 
 
-def _kept(registry: Registry, name: str, fingerprint: str, configs: list[str], k: int) -> Kept:
+def _selected(registry: Registry, name: str, fingerprint: str, configs: list[str], k: int) -> Selection:
     problem = fresh(registry, name, fingerprint)
-    if not isinstance(problem, SeveralProblem):
+    if not problem.programs:
         raise UserError(f"{name} is one program; --keep needs several, as in --problem several:llvm/tree+llvm/lexer")
     if not configs:
         raise UserError(f"no candidate of {name} is stored in full")
     unpacked = np.stack([problem.space.unpack(config) for config in configs])
-    ratios = problem.ratios(unpacked)
-    chosen = keep(ratios, k)
-    alone = shared_ratio(ratios[keep(ratios, 1)])
+    ratios = np.stack([evaluate(each, unpacked).values / default_value(each) for each in problem.programs], axis=1)
+    chosen = best_rows(ratios, k)
+    alone = shared_ratio(ratios[best_rows(ratios, 1)])
     pastes = tuple(problem.programs[0].paste(unpacked[i]) for i in chosen)
     programs = tuple(program.id for program in problem.programs)
-    return Kept(name, len(configs), programs, ratios[chosen], alone, pastes)
+    return Selection(name, len(configs), programs, ratios[chosen], alone, pastes)
+
+
+def best_rows(ratios: NDArray[np.float64], k: int) -> list[int]:
+    """Return k rows of `(n, p)` costs so that the geometric mean of the least cost of each column is lowest.
+
+    All sets are tried if they are few; otherwise rows are added one by one, and exchanged while that helps.
+
+    Args:
+      ratios: costs of candidates over those of the defaults, more than 0; inf where one fails.
+    """
+    with np.errstate(divide="ignore"):
+        logs = np.log(np.minimum(ratios, 1e300))
+    k = min(k, len(logs))
+    if math.comb(len(logs), k) <= _EXHAUSTIVE:
+        return list(min(combinations(range(len(logs)), k), key=lambda rows: _cost(logs[list(rows)])))
+    chosen = _greedy(logs, k)
+    return sorted(_exchanged(logs, chosen))
+
+
+def shared_ratio(ratios: NDArray[np.float64]) -> float:
+    """Return the geometric mean, over the columns, of the least of each."""
+    return float(np.exp(np.log(ratios.min(axis=0)).mean()))
+
+
+def _cost(logs: NDArray[np.float64]) -> float:
+    return float(logs.min(axis=0).sum())
+
+
+def _greedy(logs: NDArray[np.float64], k: int) -> list[int]:
+    chosen: list[int] = []
+    for _ in range(k):
+        base = logs[chosen].min(axis=0) if chosen else np.full(logs.shape[1], np.inf)
+        totals = np.minimum(logs, base).sum(axis=1)
+        totals[chosen] = np.inf
+        chosen.append(int(totals.argmin()))
+    return chosen
+
+
+def _exchanged(logs: NDArray[np.float64], chosen: list[int]) -> list[int]:
+    """Replace one row by another that lowers the cost, until none does."""
+    cost, improved = _cost(logs[chosen]), True
+    while improved:
+        improved = False
+        for place in range(len(chosen)):
+            rest = chosen[:place] + chosen[place + 1 :]
+            base = logs[rest].min(axis=0) if rest else np.full(logs.shape[1], np.inf)
+            totals = np.minimum(logs, base).sum(axis=1)
+            best = int(totals.argmin())
+            if totals[best] < cost - 1e-12:
+                chosen[place], cost, improved = best, float(totals[best]), True
+    return chosen
