@@ -12,7 +12,7 @@ import pytest
 
 from bbo_strategies.graybox import GrayBox, GrayBoxOptions
 from bbo_strategies.graybox.pretraining import PartsOfOthers, load, save
-from bbo_suite import Evaluations, Task, UserError
+from bbo_suite import Evaluations, Task, Told, UserError
 from bbo_suite.core.options import identifying
 from bbo_suite.core.versions import PinnedFile
 from bbo_suite.pretraining import Lesson
@@ -52,10 +52,10 @@ def test_it_predicts_before_it_measures(file):
     for _ in range(2):
         configs = strategy.ask(20)
         parts = toy.parts_of(configs)
-        strategy.tell(configs, parts.sums(), parts)
+        strategy.receive(Told(configs, parts.sums(), parts))
     alone = GrayBox(toy.task, 50, np.random.default_rng(0), GrayBoxOptions())
     first = alone.ask(20)
-    alone.tell(first, toy.parts_of(first).sums(), toy.parts_of(first))
+    alone.receive(Told(first, toy.parts_of(first).sums(), toy.parts_of(first)))
     assert parts.sums().min() < toy.parts_of(alone.ask(20)).sums().min()
 
 

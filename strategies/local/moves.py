@@ -1,4 +1,4 @@
-"""The catalogue of moves: which of them are still to be tried, and what moves of each kind have gained."""
+"""The moves that are still to be tried, single ones and pairs, and what moves of each kind have gained."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 
 from bbo_suite import Moves, Space
 
-from .neighbourhood import Neighbourhood
+from .interactions import Neighbourhood
 
 _MOST_VALUES, _MOST_AT_A_PLACE = 32, 64
 _ANY = -1  # value of a move that sets a random value
 _SHORTEST, _SHARE = 64, 32
 
 
-class Catalogue:
+class MoveList:
     """All moves `set these parameters to this value`: of single parameters, and of all parameters of one node.
 
     A move is tried once, and again only when a parameter that interacts with it has changed: the don't-look bits of
@@ -57,8 +57,8 @@ class Catalogue:
 
     def _number_kinds(self, alike: NDArray[np.int64], rng: Generator) -> NDArray[np.int64]:
         """Number the kinds: two moves are of one kind if they set alike parameters, in any order, to the same value."""
-        marks = rng.integers(0, 1 << 40, alike.max() + 1)
-        sums = np.add.reduceat(marks[alike[self.columns]], self.starts[:-1]) if len(self.values) else self.values
+        codes = rng.integers(0, 1 << 40, alike.max() + 1)
+        sums = np.add.reduceat(codes[alike[self.columns]], self.starts[:-1]) if len(self.values) else self.values
         keys = np.column_stack([self.sorts, self.values, np.diff(self.starts), sums])
         return np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
 
@@ -184,3 +184,85 @@ def _settings(
         value = np.where(size <= _MOST_VALUES, v, v * (size - 1) // (_MOST_VALUES - 1))
         parts.append((columns[np.repeat(selected, lengths)], lengths[selected], value[selected]))
     return parts
+
+
+_MOST_PAIRS = 100_000
+
+
+class Pairs:
+    """All pairs of single moves of interacting parameters; each is tried once, and again when a parameter has changed.
+
+    A pair ranks higher in a sensitive neighbourhood, where single moves change the cost most on average, and if one of
+    its moves alone costs little, because the other may pay after it. Of more than 100,000 pairs a random selection
+    of that many is used.
+
+    Args:
+      move_list: the moves.
+      near: which parameters interact.
+      rng: draws the selection.
+    """
+
+    def __init__(self, move_list: MoveList, near: Neighbourhood, rng: Generator) -> None:
+        self._move_list, self._near = move_list, near
+        d = len(near.starts) - 1
+        self._rows = np.repeat(np.arange(d), np.diff(near.starts))
+        moves, firsts = move_list.settings(d)
+        counts = np.diff(firsts)
+        edges = np.flatnonzero(self._rows < near.neighbours)
+        left, right = self._rows[edges], near.neighbours[edges].astype(np.int64)
+        products = counts[left] * counts[right]
+        selected = rng.permutation(len(products))
+        selected = np.sort(selected[np.cumsum(products[selected]) <= _MOST_PAIRS])
+        left, right, products = left[selected], right[selected], products[selected]
+        k = np.repeat(np.arange(len(products)), products)
+        i, j = np.divmod(np.arange(len(k)) - np.repeat(np.cumsum(products) - products, products), counts[right][k])
+        self._pairs = np.column_stack([moves[firsts[left][k] + i], moves[firsts[right][k] + j]])
+        self._columns = np.column_stack([left[k], right[k]])
+        self._waiting = np.ones(len(self._pairs), bool)
+        self._queue = np.empty(0, np.int64)
+
+    def __len__(self) -> int:
+        """Return the number of pairs."""
+        return len(self._pairs)
+
+    def count(self, state: NDArray) -> int:
+        """Return how many pairs wait and would change both of their parameters."""
+        waiting = np.flatnonzero(self._waiting)
+        return int(np.count_nonzero(self._live(waiting, state)))
+
+    def wake(self, columns: NDArray[np.int64]) -> None:
+        """Mark all pairs with one of these parameters as still to be tried."""
+        changed = np.zeros(len(self._near.starts) - 1, bool)
+        changed[columns] = True
+        self._waiting |= changed[self._columns].any(axis=1)
+
+    def next(self, n: int, state: NDArray) -> NDArray:
+        """Return up to `n` copies of the state with a waiting pair of moves each; these no longer wait."""
+        self._queue = self._queue[self._live(self._queue, state)]
+        if len(self._queue) < n and self._waiting.any():
+            self._queue = self._rank(state)
+        chosen, self._queue = self._queue[:n], self._queue[n:]
+        self._waiting[chosen] = False
+        rows = np.repeat(state[None], len(chosen), axis=0)
+        rows[np.arange(len(chosen))[:, None], self._columns[chosen]] = self._move_list.values[self._pairs[chosen]]
+        return rows
+
+    def _live(self, pairs: NDArray[np.int64], state: NDArray) -> NDArray[np.bool_]:
+        """Return booleans: true for pairs that wait and of which both moves change something."""
+        changes = state[self._columns[pairs]] != self._move_list.values[self._pairs[pairs]]
+        return self._waiting[pairs] & changes.all(axis=1)
+
+    def _rank(self, state: NDArray) -> NDArray[np.int64]:
+        waiting = np.flatnonzero(self._waiting)
+        waiting = waiting[self._live(waiting, state)]
+        differences = self._move_list.differences
+        score = self._sensitivity()[self._columns[waiting]].mean(axis=1)
+        score -= np.maximum(0.0, differences[self._pairs[waiting]].min(axis=1))
+        return waiting[np.argsort(-score, kind="stable")[: max(_SHORTEST, len(waiting) // _SHARE)]]
+
+    def _sensitivity(self) -> NDArray[np.float64]:
+        """Return the `(d,)` mean change of the cost by moves of a parameter and of those that interact with it."""
+        sensitivity, near = self._move_list.sensitivity(), self._near
+        d = len(sensitivity)
+        around = np.bincount(self._rows, sensitivity[near.neighbours], d)
+        return (sensitivity + around) / (1 + np.diff(near.starts))

@@ -1,4 +1,4 @@
-"""Programs unlike neural networks: no product, disconnected, scalar, empty, huge; and the same program renumbered."""
+"""Programs unlike neural networks: no product, disconnected, scalar, empty, huge, unknown or not well-formed."""
 
 from __future__ import annotations
 
@@ -38,13 +38,8 @@ def fusion(shape: str, lines: list[str]) -> Fusion:
     body = "\n".join(f"  {line}".replace("S ", f"{shape} ").replace("(S,", f"({shape},") for line in lines)
     body = body.replace(", S)", f", {shape})")
     text = f"HloModule m\n\nENTRY main {{\n  p = {shape} parameter(0)\n{body}\n}}\n"
-    return fused(text)[1]
-
-
-def fused(text: str) -> tuple[LayoutPass, Fusion]:
-    """Return both passes on a program, the second under the default of the first."""
     layout = LayoutPass(build(hlo.parse(text), "test"), MACHINES["v5e"])
-    return layout, Fusion(layout.apply(layout.default()), MACHINES["v5e"])
+    return Fusion(layout.apply(layout.default()), MACHINES["v5e"])
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -55,34 +50,6 @@ def test_odd_programs_have_finite_costs_whatever_is_fused(case: str) -> None:
     costs = made.seconds(np.vstack([rows, np.zeros((1, d), np.int8), np.ones((1, d), np.int8), made.default()[None]]))
     assert np.isfinite(costs).all()
     assert (costs > 0).all()
-
-
-def chain(order: np.random.Generator) -> tuple[str, list[str]]:
-    """Return a program of independent branches in some order of its text, and its edges by name."""
-    shape = "f32[256,512]{1,0}"
-    branches = []
-    for i in range(4):
-        steps = [f"a{i} = {shape} exponential(p{i})", f"b{i} = {shape} tanh(a{i})", f"c{i} = {shape} add(a{i}, b{i})"]
-        branches.append([f"p{i} = {shape} parameter({i})", *steps])
-    lines = []
-    while any(branches):
-        lines.append(branches[order.choice([i for i, b in enumerate(branches) if b])].pop(0))
-    lines.append(f"x = {shape} add(c0, c1)")
-    lines.append(f"y = {shape} add(c2, c3)")
-    lines.append(f"ROOT r = {shape} multiply(x, y)")
-    return "HloModule m\n\nENTRY main {\n  " + "\n  ".join(lines) + "\n}\n", lines
-
-
-def test_the_cost_does_not_depend_on_the_order_of_the_text() -> None:
-    rng = np.random.default_rng(0)
-    wanted: dict[str, int] = {}
-    costs = set()
-    for seed in range(6):
-        layout, made = fused(chain(np.random.default_rng(seed))[0])
-        edges = [layout.fusion_name(column) for column in made.columns]
-        wanted = wanted or dict(zip(sorted(edges), rng.integers(0, 2, len(edges)).tolist(), strict=True))
-        costs.add(round(float(made.seconds(np.array([[wanted[e] for e in edges]], np.int8))[0]), 15))
-    assert len(costs) == 1
 
 
 def test_every_output_is_computed_whatever_is_fused() -> None:
@@ -124,11 +91,12 @@ def test_the_shipped_programs_have_no_unknown_opcode(name: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "name"),
     [
+        ("add(d, d)", "while(d)", "'r' .while."),
         ("lhs_contracting_dims={1}", "lhs_contracting_dims={7}", r"'d' \(dot\)"),
         ("add(d, d)", "transpose(d), dimensions={5,6}", r"'r' \(transpose\)"),
         ("add(d, d)", "dynamic-slice()", r"'r' \(dynamic-slice\)"),
     ],
 )
 def test_an_instruction_that_is_not_well_formed_is_named(old: str, new: str, name: str) -> None:
-    with pytest.raises(UserError, match=rf"^test: instruction {name} is not well-formed \(IndexError"):
+    with pytest.raises(UserError, match=rf"^test: instruction {name} is not well-formed"):
         build(hlo.parse(ODD.replace(old, new)), "test")
