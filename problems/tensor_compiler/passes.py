@@ -72,7 +72,7 @@ class FlatRow:
         self.roots = np.flatnonzero(graph.kind >= Kind.ELEMENTWISE)
         self._place = np.full(len(graph) + 1, -1)  # the last one: a copy
         self._place[self.roots] = np.arange(len(self.roots))
-        most, booleans = most_choices(graph), len(layout.fused) + len(layout.copied)
+        most, booleans = _most_choices(graph), len(layout.fused) + len(layout.copied)
         own = [np.tile(most[list(slots)], len(self.roots)) for slots in SETTINGS.values()]
         sizes = [layout.options, np.full(booleans, 2), *own]
         ends = np.cumsum([0, *map(len, sizes)]).tolist()
@@ -289,7 +289,7 @@ def row_keys(rows: NDArray[np.float64]) -> NDArray[np.uint64]:
     return keys * np.uint64(16)
 
 
-def most_choices(graph: ProgramGraph) -> NDArray[np.int64]:
+def _most_choices(graph: ProgramGraph) -> NDArray[np.int64]:
     """Return `(9,)`: the largest number of values of each slot, over all kernels that a program can have."""
     kernels = np.zeros((len(graph.tables.loops), KERNEL_WIDTH))
     kernels[:, Kernel.GROUPS : Kernel.SUMS] = graph.tables.loops[:, :PRODUCT_COLUMNS]

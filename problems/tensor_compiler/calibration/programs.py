@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..models import Program
+from ..models import Program, build_model
 
 Array = jax.Array
 
@@ -65,14 +65,11 @@ _MODELS: dict[str, tuple[str, dict[str, Any]]] = {
 
 def names() -> list[str]:
     """Return the names of all programs."""
-
     return [*_MODELS, *(f"{family}-{number}" for number in range(_COPIES) for family in FAMILIES)]
 
 
 def program(name: str) -> Program:
     """Return a program by its name; imports JAX."""
-    from ..models import build_model
-
     if name in _MODELS:
         module, sizes = _MODELS[name]
         return build_model(module, **sizes)

@@ -13,7 +13,7 @@ from ..hardware.machine import Rate
 from ..hlo.opcodes import Kind
 from ..layout.arrays import Edge, Flow, FusionGraph, Node
 from .kernels import time_kernels
-from .state import Amount, Counter, FusionState, Known, Use
+from .state import Amount, Counter, FusionState, Known, Use, same
 from .sweep import close_node, is_heavy, legal, open_node, start_sweep, sweep
 
 compiled = compiled_for(__file__)
@@ -75,7 +75,7 @@ def choose(graph: FusionGraph, analytical: NDArray, plans: PlanMemory, state: Fu
     for revision in range(1 + _REVISIONS):
         plans.before[:] = plans.last
         decide(plans.last, graph, analytical, _BOLD if revision else _CAUTIOUS, plans.costs, state)
-        if revision and _equal(plans.last, plans.before):
+        if revision and same(plans.last, plans.before):
             break
         seconds = _seconds(graph, analytical, state)
         if seconds < best:
@@ -83,7 +83,7 @@ def choose(graph: FusionGraph, analytical: NDArray, plans: PlanMemory, state: Fu
             plans.best[:] = plans.last
         effective_costs(plans.last, graph, plans.costs)
     state.config[:] = plans.best
-    if not _equal(plans.best, plans.last):
+    if not same(plans.best, plans.last):
         sweep(graph, state)
     state.counter[Counter.KNOWN] = Known.NOTHING  # kernels were timed by the analytical model
 
@@ -92,14 +92,6 @@ def choose(graph: FusionGraph, analytical: NDArray, plans: PlanMemory, state: Fu
 def _seconds(graph: FusionGraph, analytical: NDArray, state: FusionState) -> float:
     time_kernels(True, False, graph, analytical, analytical, state)
     return state.sums[1] / analytical[Rate.HERTZ]
-
-
-@compiled(runtime=False)
-def _equal(a: NDArray, b: NDArray) -> bool:
-    different = np.int8(0)
-    for i in range(len(a)):
-        different |= a[i] ^ b[i]
-    return different == 0
 
 
 @compiled()

@@ -70,14 +70,14 @@ def _visit(graph: FusionGraph, inputs: IncomingEdges, state: FusionState) -> boo
         if state.counter[Counter.FILLED] + MOST_COPIES + 1 > len(state.member):
             return False
         reached = uses(v, state.config, False, MOST_COPIES, graph, state)
-        if _meets_full_kernel(v, reached, state):
+        if _reaches_full_kernel(v, reached, state):
             return False
         _move(v, join(v, reached, legal(v, reached, graph, state), graph, state), graph, inputs, state)
     return True
 
 
 @compiled(runtime=False)
-def _meets_full_kernel(v: int, reached: int, state: FusionState) -> bool:
+def _reaches_full_kernel(v: int, reached: int, state: FusionState) -> bool:
     """True if v may enter or leave a kernel of the largest size."""
     for i in range(reached):
         if state.tally[state.use[i, Use.REACHED], Tally.FUSED] >= LARGEST_KERNEL:

@@ -267,6 +267,15 @@ def first_kernels(n: int, state: FusionState) -> FusionState:
     )
 
 
+@compiled(runtime=False)
+def same(a: NDArray, b: NDArray) -> bool:
+    """True if two rows are equal."""
+    different = np.int64(0)
+    for i in range(len(a)):
+        different |= a[i] ^ b[i]
+    return different == 0
+
+
 def _leaves(n: int) -> int:
     """Return the leaves of the tree of sums: a power of two."""
     return 1 << max(0, n - 1).bit_length()

@@ -168,19 +168,19 @@ class Flattener:
     ) -> int:
         if len(self.nodes) >= LARGEST_GRAPH:
             raise UserError(f"it has more than {LARGEST_GRAPH:,} operations after inlining; take a part of it")
-        self._count(operands)
+        self._count_uses(operands)
         inputs = [self.nodes[operand].shape for operand in operands]
         self.nodes.append(Operation(name, opcode, kind, shape, operands, inputs, weight, source))
         return len(self.nodes) - 1
 
     def _mark_output(self, value: Value) -> None:
         nodes = leaves(value)
-        self._count(nodes)
+        self._count_uses(nodes)
         for node in nodes:
             self.nodes[node].output = True
         self._outputs += nodes
 
-    def _count(self, uses: list[int]) -> None:
+    def _count_uses(self, uses: list[int]) -> None:
         self._uses += len(uses)
         if self._uses > _MOST_USES:
             raise UserError(f"its operations have more than {_MOST_USES:,} operands; take a part of it")

@@ -1,4 +1,4 @@
-"""The laid-out program: a copy where two layouts meet, and no node for an operation that only renames.
+"""The laid-out program: a copy where two layouts differ, and no node for an operation that only renames.
 
 A plan numbers the nodes and copies; the arrays are then filled in from it.
 """

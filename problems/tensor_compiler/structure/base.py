@@ -131,15 +131,6 @@ def new_compiled(layout: LayoutPass, places: Places, d: int) -> Compiled:
     return Compiled(np.full(len(layout.nodes), -1), target, new_state(most, d), new_numbering(places, most))
 
 
-@compiled(runtime=False)
-def same(a: NDArray, b: NDArray) -> bool:
-    """True if two rows are equal."""
-    different = np.int64(0)
-    for i in range(len(a)):
-        different |= a[i] ^ b[i]
-    return different == 0
-
-
 @compiled()
 def _read(describe: Any, handle: int, places: NDArray, features: NDArray) -> None:  # noqa: ANN401
     for i in range(len(places)):

@@ -87,7 +87,7 @@ def declare_layout(layout: LayoutPass) -> Structure:
     decided = place[layout.nodes]
     known = np.where(decided[:, None] >= 0, nodes[decided], 0.0)
     producers = np.repeat(np.arange(len(nodes)), np.diff(arrays.starts))
-    starts, neighbours = interactions(*_meetings(layout), d)
+    starts, neighbours = interactions(*_shared_places(layout), d)
     return Structure(
         starts=starts,
         neighbours=neighbours,
@@ -100,7 +100,7 @@ def declare_layout(layout: LayoutPass) -> Structure:
     )
 
 
-def _meetings(layout: LayoutPass) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _shared_places(layout: LayoutPass) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return places and their decisions: regions without a decision, and edges between two decisions."""
     k = len(layout.variables.firsts) - 1
     decision = np.full(k, -1)

@@ -13,7 +13,7 @@ from bbo_suite.parts.cursor import CHANGE, DESCRIBE, Cursor, Function
 from ..fusion.evaluation import fuse_again
 from ..fusion.incremental import IncomingEdges, connect, new_inputs
 from ..fusion.kernels import describe_kernel, estimated_cycles, tuned_key
-from ..fusion.state import Counter, FusionState, Known, Tally
+from ..fusion.state import Counter, FusionState, Known, Tally, same
 from ..hardware.kernel_row import DEFAULT_FLAGS, KERNEL_WIDTH, Flag, Kernel
 from ..hardware.kernel_settings import FLAG_SLOTS, SLOTS, TILE_SLOTS, override
 from ..hardware.machine import Machine, Rate
@@ -31,7 +31,6 @@ from .base import (
     places_of,
     report,
     reported,
-    same,
 )
 
 compiled = compiled_for(__file__)

@@ -12,7 +12,7 @@ from bbo_suite.parts.cursor import CHANGE, DESCRIBE, Cursor, Function
 
 from ..fusion.default_fusion import PlanMemory, choose, new_plan_memory
 from ..fusion.kernels import describe_kernel, row_key
-from ..fusion.state import Tally, first_kernels
+from ..fusion.state import Tally, first_kernels, same
 from ..hardware.machine import Machine
 from ..layout.layout_pass import LayoutPass, Source, first_nodes, lay_out
 from .base import (
@@ -25,7 +25,6 @@ from .base import (
     places_of,
     report,
     reported,
-    same,
 )
 from .fusion import FEATURES, read_kernel
 

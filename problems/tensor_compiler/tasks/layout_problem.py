@@ -25,8 +25,8 @@ class LayoutProblem(ProgramProblem):
     """Which layouts the convolutions, products and reshapes of a program work in, on the simulated tensor compiler.
 
     One choice per operation: which two dimensions of its result and operands are minor, that is, padded to the
-    hardware's tile. Propagation decides all other layouts and inserts copies where two layouts meet; the default fusion
-    follows. The default is the cheapest choice for the whole program by an estimate of kernels and copies.
+    hardware's tile. Propagation decides all other layouts and inserts copies where two layouts differ; the default
+    fusion follows. The default is the cheapest choice for the whole program by an estimate of kernels and copies.
     """
 
     decision = "layouts of convolutions, products, reshapes"

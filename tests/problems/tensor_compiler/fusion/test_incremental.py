@@ -98,19 +98,19 @@ def check(graph: ProgramGraph, moves: list[int], share: float, most: int) -> Non
 
 
 @given(seed=st.integers(0, 20), moves=MOVES, share=st.sampled_from([0.0, 0.3, 0.7, 0.95, 1.0]))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_updates_equal_sweeps_where_heavy_operations_compete(seed: int, moves: list[int], share: float) -> None:
     check(tangle(seed), moves, share, 3)
 
 
 @given(moves=MOVES, share=st.sampled_from([0.95, 0.99, 1.0]))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_updates_equal_sweeps_where_kernels_reach_the_largest_size(moves: list[int], share: float) -> None:
     check(chain(), moves, share, 2)
 
 
 @given(moves=MOVES)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_updates_equal_sweeps_where_a_producer_has_the_most_copies(moves: list[int]) -> None:
     check(fan(), moves, 0.7, 2)
 

@@ -206,21 +206,9 @@ def test_dynamic_dimensions_count_as_their_bound() -> None:
     assert build(hlo.parse(text), "test").elements[0] == 64 * 128
 
 
-@pytest.mark.parametrize(
-    "text, words",
-    [
-        ("HloModule m\n\nENTRY e {\n  ROOT p = f32[2]{0} parameter(0)\n}\n", "computes nothing"),
-        (STRANGE.replace("negate(b)", "dot(b)").replace("frobnicate(p)", "while(p)"), "not well-formed"),
-        (
-            "HloModule m\n\nENTRY e {\n  p = f32[2]{0} parameter(0)\n"
-            "  ROOT r = f32[]{} dot(p, p), lhs_contracting_dims={9}, rhs_contracting_dims={0}\n}\n",
-            "not well-formed",
-        ),
-    ],
-)
-def test_an_inconsistent_program_gives_one_sentence(text: str, words: str) -> None:
-    with pytest.raises(UserError, match=words):
-        build(hlo.parse(text), "test")
+def test_a_program_that_computes_nothing_is_refused() -> None:
+    with pytest.raises(UserError, match="computes nothing"):
+        build(hlo.parse("HloModule m\n\nENTRY e {\n  ROOT p = f32[2]{0} parameter(0)\n}\n"), "test")
 
 
 def doubling_calls(first: str) -> str:

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax._src.lib import xla_client
+from tiny_models import QUICK, concrete
 
 from bbo_problems.tensor_compiler.models import MODELS, SHIPPED, mobilenet
 from bbo_problems.tensor_compiler.models.lower import VERSIONS, hlo_text, main, read_versions
@@ -17,34 +18,18 @@ TINY = {
     "mobilenet": {"batch": 8, "image": 32, "width": 0.1, "classes": 10},
     "rnn": {"batch": 2, "sequence": 5, "depth": 2, "hidden": 8, "vocabulary": 11},
 }
-LABELS = 10  # integers drawn are below every tiny model's number of classes
 ZERO = {"transformer": (1, 2), "mobilenet": (1,), "rnn": (1,)}  # arguments that training starts from zero
 STEPS = 30
-QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}  # most time is compilation
 
 
 def shipped_text(name):
     return gzip.decompress((SHIPPED / f"{name}.hlo.gz").read_bytes()).decode()
 
 
-def drawn(path, leaf, generator):
-    """Values for an abstract argument: labels, or weights scaled by their fan-in."""
-    name = getattr(path[-1], "key", None)
-    if jnp.issubdtype(leaf.dtype, jnp.integer):
-        return jnp.asarray(generator.integers(0, LABELS, leaf.shape), leaf.dtype)
-    if name in ("scale", "variance"):
-        return jnp.ones(leaf.shape, leaf.dtype)
-    if len(leaf.shape) < 2:
-        return jnp.zeros(leaf.shape, leaf.dtype)
-    fan_in = 1 if name is None else np.prod(leaf.shape[:-1])
-    return jnp.asarray(generator.normal(size=leaf.shape) / np.sqrt(fan_in), leaf.dtype)
-
-
 def tiny(name):
     """The tiny program and concrete arguments for it."""
     function, abstract = MODELS[name](**TINY[name])
-    generator = np.random.default_rng(0)
-    arguments = list(jax.tree_util.tree_map_with_path(lambda path, leaf: drawn(path, leaf, generator), abstract))
+    arguments = concrete(abstract)
     for position in ZERO.get(name, ()):
         arguments[position] = jax.tree.map(jnp.zeros_like, arguments[position])
     return jax.jit(function, compiler_options=QUICK), arguments

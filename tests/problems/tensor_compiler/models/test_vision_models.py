@@ -6,13 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from tiny_models import QUICK, SIGNAL, concrete
 
 from bbo_problems.tensor_compiler.models import convdraw, mobilenet, resnet, resnet_v2, ssd, unet, vision
 
 pytestmark = pytest.mark.slow  # compiles models that do not ship; test_models.py has those that do
 
 CLASSES = 10
-SIGNAL = np.linspace(1, 0.01, 21)
 RESNET = {"batch": 8, "image": 32, "depths": (1, 2), "width": 8, "classes": CLASSES}
 TINY = {
     "resnet": partial(resnet.build, **RESNET),
@@ -33,31 +33,12 @@ TRAINED = [
 ]
 STEPS = 12
 HASTE = {ssd: 0.02, convdraw: 0.01}  # learning rates that show within these steps
-QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}  # most time is compilation
-
-
-def drawn(path, leaf, generator):
-    """Values for an abstract argument: labels or key, weights scaled by their fan-in, images, the signal or boxes."""
-    name = getattr(path[-1], "key", None)
-    if jnp.issubdtype(leaf.dtype, jnp.integer):
-        return jnp.asarray(generator.integers(1, CLASSES, leaf.shape), leaf.dtype)
-    if name in ("scale", "variance"):
-        return jnp.ones(leaf.shape, leaf.dtype)
-    if leaf.shape == SIGNAL.shape:
-        return jnp.asarray(SIGNAL, leaf.dtype)
-    if len(leaf.shape) < 2:
-        return jnp.zeros(leaf.shape, leaf.dtype)
-    if name is None and len(leaf.shape) == 3:
-        return jnp.asarray(generator.uniform(0.2, 0.6, leaf.shape), leaf.dtype)
-    fan_in = 1 if name is None else np.prod(leaf.shape[:-1])
-    return jnp.asarray(generator.normal(size=leaf.shape) / np.sqrt(fan_in), leaf.dtype)
 
 
 def tiny(name, training):
     """The tiny program and concrete arguments for it; what belongs to an optimiser starts from zero."""
     function, abstract = TINY[name](training=training)
-    generator = np.random.default_rng(0)
-    arguments = list(jax.tree_util.tree_map_with_path(lambda path, leaf: drawn(path, leaf, generator), abstract))
+    arguments = concrete(abstract)
     if training:
         arguments[1] = jax.tree.map(jnp.zeros_like, arguments[1])
     if name == "unet" and training:

@@ -1,10 +1,11 @@
-"""Programs of the sequence models at tiny sizes, and how their results are compared."""
+"""Values for the arguments of tiny programs, the sequence models at tiny sizes, and how their results are compared."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 LABELS = 10  # drawn integers are from 1 to below this: smaller than every number of classes, and never padding
+SIGNAL = np.linspace(1, 0.01, 21)  # of the U-Net
 CLOSE = 0.03  # the relative difference, in norms, allowed between two ways to compute a value in bfloat16
 QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 
@@ -27,6 +28,30 @@ def drawn(path, leaf, generator):
     if len(leaf.shape) < 2:
         return np.zeros(leaf.shape, leaf.dtype)
     return (generator.normal(size=leaf.shape) / np.sqrt(leaf.shape[-2])).astype(leaf.dtype)
+
+
+def drawn_for_images(path, leaf, generator):
+    """Values for an abstract argument: labels or key, weights scaled by their fan-in, images, the signal or boxes."""
+    name = getattr(path[-1], "key", None)
+    if jnp.issubdtype(leaf.dtype, jnp.integer):
+        return np.asarray(generator.integers(1, LABELS, leaf.shape), leaf.dtype)
+    if name in ("scale", "variance"):
+        return np.ones(leaf.shape, leaf.dtype)
+    if leaf.shape == SIGNAL.shape:
+        return np.asarray(SIGNAL, leaf.dtype)
+    if len(leaf.shape) < 2:
+        return np.zeros(leaf.shape, leaf.dtype)
+    if name is None and len(leaf.shape) == 3:
+        return np.asarray(generator.uniform(0.2, 0.6, leaf.shape), leaf.dtype)
+    fan_in = 1 if name is None else np.prod(leaf.shape[:-1])
+    return np.asarray(generator.normal(size=leaf.shape) / np.sqrt(fan_in), leaf.dtype)
+
+
+def concrete(abstract):
+    """Values for the abstract arguments of a vision model or of a program that ships."""
+    generator = np.random.default_rng(0)
+    values = jax.tree_util.tree_map_with_path(lambda path, leaf: drawn_for_images(path, leaf, generator), abstract)
+    return list(jax.tree.map(jnp.asarray, values))
 
 
 def tiny(module, **sizes):
