@@ -16,7 +16,7 @@ from .app import Plugins, Results, StudyName, app
 if TYPE_CHECKING:
     from ..figures.exploration import Names
     from ..registry import Registry
-    from ..verify.best_result import Best
+    from ..verify.best import Best
 
 
 class Format(StrEnum):
