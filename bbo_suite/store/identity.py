@@ -54,6 +54,7 @@ class Run:
       options: the fields of the strategy's options.
       seed, budget: of the run.
       batch: the number of candidates that the strategy is asked for at a time.
+      plain_seeds: the random draws follow from the seed alone.
     """
 
     problem: str
@@ -63,13 +64,22 @@ class Run:
     seed: int
     budget: int
     batch: int
+    plain_seeds: bool = False
+
+    @classmethod
+    def of(cls, head: Mapping[str, Any]) -> Run:
+        """Return the run that the content of a `run.json` describes."""
+        return cls(**{field.name: head[field.name] for field in dataclasses.fields(cls) if field.name in head})
 
     def identity(self) -> dict[str, Any]:
         """Return the run as it is stored and compared, as JSON holds it, so that a tuple equals its list."""
-        return json.loads(json.dumps(dataclasses.asdict(self)))
+        found = json.loads(json.dumps(dataclasses.asdict(self)))
+        return found if self.plain_seeds else {key: value for key, value in found.items() if key != "plain_seeds"}
 
     def generator(self) -> np.random.Generator:
-        """Return the run's only source of randomness, initialised with a hash of its identity."""
+        """Return the run's only source of randomness, initialised with a hash of its identity, or with its seed."""
+        if self.plain_seeds:
+            return np.random.default_rng(self.seed)
         text = json.dumps(self.identity(), sort_keys=True)
         return np.random.Generator(np.random.PCG64(int.from_bytes(hashlib.sha256(text.encode()).digest())))
 
@@ -128,7 +138,7 @@ def check_identity(path: Path, identity: Mapping[str, Any], code: str | None = N
         return
     if source := stored.get(IMPORTED):
         raise UserError(f"{path} was imported from {source['source']} and cannot be resumed; choose another --study")
-    for key, value in identity.items():
+    for key, value in {"plain_seeds": None, **identity}.items():
         if stored.get(key) != value:
             there, here = json.dumps(stored.get(key)), json.dumps(value)
             why = f" ({OTHER_CONTENT})" if key == "fingerprint" else ""

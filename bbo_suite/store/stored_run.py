@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,7 +37,7 @@ class StoredRun:
     @cached_property
     def identity(self) -> Run:
         """What identifies the run."""
-        return Run(**{field.name: self.head[field.name] for field in fields(Run)})
+        return Run.of(self.head)
 
     @property
     def name(self) -> RunName:

@@ -102,10 +102,10 @@ def test_other_files_and_tasks_without_models_are_refused(file, tmp_path):
         started(tmp_path / "p.npz")
     toy = Kernels()
     bare = replace(toy.task, structure=replace(toy.task.structure, parts=None))
-    with pytest.raises(UserError, match="no model"):
+    with pytest.raises(UserError, match="without pretrained"):
         started(file, bare)
     given = (40, np.random.default_rng(0), GrayBoxOptions(), tmp_path / "new.npz", lambda *_: None)
-    with pytest.raises(UserError, match="does not describe"):
+    with pytest.raises(UserError, match="does not describe its parts"):
         GrayBox.pretrain([replace(lesson(toy), task=bare)], *given)
     other = Kernels()
     other.parts.feature_names = ("x", *other.parts.feature_names[1:])
