@@ -8,7 +8,6 @@ from . import watching
 from . import plotting
 from . import read
 from . import reporting
-from . import site
 from . import listing
 from . import exchange
 from . import author
