@@ -37,6 +37,7 @@ from .errors import UserError
 from .loop import Batch, search
 from .parts.decomposition import Decomposition, Description
 from .parts.parts import Parts
+from .plan import Plan, Search
 from .pretraining import TaskFamily
 from .study import Study
 
@@ -56,7 +57,9 @@ __all__ = [
     "NoOptions",
     "Optimizer",
     "Parts",
+    "Plan",
     "Problem",
+    "Search",
     "Space",
     "Status",
     "Strategy",

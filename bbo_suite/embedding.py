@@ -46,6 +46,8 @@ def optimizer(
     Raises:
       UserError: there is no such strategy or option, or the strategy cannot search this space.
     """
+    if budget < 1:
+        raise UserError(f"budget must be 1 or more, not {budget}")
     made = Registry(tuple(map(Path, plugins))).strategy(strategy) if isinstance(strategy, str) else strategy
     row = _first(space, seed) if default is None else _rows(space, [default])[0]
     task = Task("your own loop", space, row, "your unit", structure)
@@ -107,7 +109,9 @@ class Optimizer:
           UserError: they are other candidates, or a cost is missing or no number.
         """
         rows, values = _rows(self._space, candidates), np.asarray(costs, np.float64)
-        if not len(rows) or not np.array_equal(rows, self._proposed[self._allowed]):
+        if not len(rows) and not len(self._proposed):  # nothing was left to try
+            return
+        if not np.array_equal(rows, self._proposed[self._allowed]):
             raise UserError("tell the costs of exactly the candidates that `ask` returned, in their order")
         if values.shape != (len(rows),) or not (values > -np.inf).all():
             raise UserError(f"give one cost for each of the {len(rows)} candidates; one that failed costs inf")

@@ -38,7 +38,7 @@ def classes_of(path: Path, base: Any) -> list[Any]:  # noqa: ANN401 - Strategy, 
     Raises:
       UserError: the file cannot be read or run, defines none of these, or defines two of a kind.
     """
-    module = _import(path)
+    module = imported(path)
     every = [c for kind in _kinds() for c in _defined(module, kind)]
     found = [c for c in every if issubclass(c, base)]
     if not every:
@@ -68,16 +68,24 @@ def _defined(module: ModuleType, base: type) -> list[type]:
     return [c for c in classes if issubclass(c, base) and not inspect.isabstract(c)]
 
 
-def _import(path: Path) -> ModuleType:
+def imported(path: Path, what: str = "plugin") -> ModuleType:
+    """Return the module of a user's Python file, which is executed once.
+
+    Args:
+      what: names the kind of file in errors.
+
+    Raises:
+      UserError: there is no such file, or it cannot be executed.
+    """
     if not path.is_file():
-        raise UserError(f"there is no plugin file {path}; give the path of a Python file")
+        raise UserError(f"there is no {what} file {path}; give the path of a Python file")
     if path.suffix != ".py":
-        raise UserError(f"plugin {path} is not a Python file; its name must end in .py")
-    return _execute(path.resolve(), path.stem)
+        raise UserError(f"{what} {path} is not a Python file; its name must end in .py")
+    return _execute(path.resolve(), path.stem, what)
 
 
 @functools.lru_cache
-def _execute(path: Path, stem: str) -> ModuleType:
+def _execute(path: Path, stem: str, what: str) -> ModuleType:
     """Run a file as a module whose name is unique to its path."""
     name = f"{_PREFIX}{hashlib.sha256(os.fsencode(path)).hexdigest()[:8]}_{stem}"
     spec = importlib.util.spec_from_file_location(name, path)
@@ -88,10 +96,10 @@ def _execute(path: Path, stem: str) -> ModuleType:
         spec.loader.exec_module(module)
     except SyntaxError as error:
         place = f"{Path(error.filename or path).name}, line {error.lineno}"
-        raise UserError(f"plugin {path} has a syntax error ({place}): {error.msg}; fix it") from error
+        raise UserError(f"{what} {path} has a syntax error ({place}): {error.msg}; fix it") from error
     except (Exception, SystemExit) as error:
         why = f"{type(error).__name__}: {one_line(error)}"
-        raise UserError(f"plugin {path} raised an error when it was imported ({why}); fix it") from error
+        raise UserError(f"{what} {path} raised an error when it was imported ({why}); fix it") from error
     return module
 
 

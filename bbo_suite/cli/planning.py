@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from ..core.level import LEVEL, Level, explained
+from ..core.quantities import duration
 from ..errors import UserError
 from .app import AsLines, app, json_line
-from .durations import duration
 from .study_options import StudyOptions, takes_study
 
 
@@ -33,10 +33,14 @@ def plan(
     if as_list and options.only:
         raise UserError("--list divides the runs itself; leave out --only")
     with reserved(as_json or as_list):
-        study = options.to_study()
-        with display(options.quiet).preparing(study.problems):
-            planned = study.prepare()
-            items = [] if as_list else list(workload(study, planned))
+        studies = [s for *_, s in options.to_studies().studies] if options.plan else [options.to_study()]
+        if as_list and len(studies) > 1:
+            raise UserError("--list is for one study; run shares of a plan with --only K/N")
+        planned, items = [], []
+        for study in studies:
+            with display(options.quiet).preparing(study.problems):
+                planned += (own := study.prepare())
+                items += [] if as_list else list(workload(study, own))
     command = shlex.join(["python", "-m", "bbo_suite", "run", *options.to_arguments()])
     for number in range(len(planned) if as_list else 0):
         print(f"{command} --only {number + 1}/{len(planned)}")

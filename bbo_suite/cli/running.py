@@ -30,6 +30,8 @@ def run(
     """Run strategies on problems. The same command again resumes. Without arguments: a short demonstration."""
     from .tables import reserved, summary_table
 
+    if options.plan is not None:
+        _run_plan(options, cluster)
     with reserved(as_json):
         study = options.to_study()
         report = _perform(study, options, cluster)
@@ -49,6 +51,28 @@ def run(
     if report.stopped:
         print(f"stopped; everything is stored in {study.path}: run the same command to resume", file=sys.stderr)
     raise typer.Exit(INTERRUPTED if report.stopped else 1 if report.errors else 0)
+
+
+def _run_plan(options: StudyOptions, cluster: str | None) -> None:
+    """Make the runs of a plan, add them to its table, and say whether they equal those that it has."""
+    planned = options.to_studies()
+    studies = [study for *_, study in planned.studies]
+    errors, stopped = [], False
+    for number, study in enumerate(studies, 1):
+        print(f"study {number} of {len(studies)}, {study.name}: {len(study.share):,} runs", file=sys.stderr)
+        outcome = _perform(study, options, cluster) if study.share else None
+        errors += outcome.errors if outcome else []
+        if stopped := outcome is not None and outcome.stopped:
+            break
+    new, equal, different = planned.update()
+    for error in errors:
+        print(f"error: {error}", file=sys.stderr)
+    for name in different:
+        print(f"error: the run {name} differs from the one in {planned.table}", file=sys.stderr)
+    print(f"{planned.table}: {new:,} runs are new; {equal:,} are equal to those that it had, {len(different):,} differ")
+    if stopped:
+        print("stopped; everything is stored: run the same command to resume", file=sys.stderr)
+    raise typer.Exit(INTERRUPTED if stopped else 1 if errors or different else 0)
 
 
 def _conclude(study: StudyPlan, options: StudyOptions) -> None:

@@ -17,6 +17,7 @@ from ..errors import UserError
 from .app import Plugins, Quiet, Results, count_option, key_values, seconds_option
 
 if TYPE_CHECKING:
+    from ..plan import PlannedStudies
     from ..registry import Registry
     from ..runs.study_plan import StudyPlan
 
@@ -54,6 +55,10 @@ class StudyOptions:
     only: Annotated[
         str | None,
         typer.Option(metavar="K/N", help="Run only the K-th of N shares of the runs; shares may run at the same time."),
+    ] = None
+    plan: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A Python file with the runs of a study, in place of the options before."),
     ] = None
     study: Annotated[
         str | None, typer.Option(metavar="NAME", help="Name of the study (default: derived from the settings).")
@@ -111,6 +116,23 @@ class StudyOptions:
         repeats = (1 if few else 3) if self.repeats is None else self.repeats
         numbers = (repeats, self.seed, self.budget, self.batch, self.all_configs, self.workers, self.max_seconds)
         return StudyPlan(name, self.results, registry, problems, chosen, *numbers, _share(self.only))
+
+    def to_studies(self) -> PlannedStudies:
+        """Return the studies of the plan's file.
+
+        Raises:
+          UserError: the file has no plan, or an option is given that the plan decides.
+        """
+        from ..plan import PlannedStudies
+        from ..registry import Registry
+
+        assert self.plan is not None
+        with_plan = {"plan", "jobs", "workers", "only", "results", "plugin", "all_configs", "quiet"}
+        for field in dataclasses.fields(self):
+            if field.name not in with_plan and getattr(self, field.name) != field.default:
+                raise UserError(f"--{field.name.replace('_', '-')} is decided by the plan; leave it out, or --plan")
+        settings = {"keep_all": self.all_configs, "workers": self.workers, "only": _share(self.only)}
+        return PlannedStudies.of(self.plan, self.results, Registry(tuple(self.plugin or ())), **settings)
 
     def to_arguments(self) -> list[str]:
         """Return the command-line arguments that give the same options."""

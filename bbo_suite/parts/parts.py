@@ -40,6 +40,11 @@ class Parts:
         lengths[places] = np.diff(self.starts)
         return replace(self, starts=np.concatenate([[0], np.cumsum(lengths)]))
 
+    def of_candidate(self, i: int) -> Parts:
+        """Return the parts of candidate i alone."""
+        own = slice(self.starts[i], self.starts[i + 1])
+        return Parts(np.array([0, own.stop - own.start]), self.keys[own], self.counts[own], self.costs[own])
+
     def owners(self) -> NDArray[np.int64]:
         """Return the `(m,)` candidate that each part belongs to."""
         return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))

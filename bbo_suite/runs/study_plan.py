@@ -71,6 +71,7 @@ class StudyPlan:
       max_seconds: ends a run once its evaluations and its strategy have taken this long; None for no limit.
       only: `(k, n)` for the k-th of n shares of the runs, counted from 1; None for all. Shares may run at the same
         time, on any machines that share the folder.
+      plain_seeds: the random draws of a run follow from its seed alone, not from all that identifies it.
     """
 
     name: str
@@ -86,6 +87,7 @@ class StudyPlan:
     workers: int = 1
     max_seconds: float | None = None
     only: tuple[int, int] | None = None
+    plain_seeds: bool = False
 
     def __post_init__(self) -> None:
         for name in ("budget", "batch", "repeats", "workers"):
@@ -199,7 +201,9 @@ class StudyPlan:
         for name in runs:
             fields = identifying(self.strategies[name.strategy])
             noted[LEVEL] = self.registry.strategy(name.strategy).level.word
-            run = Run(problem_id, fingerprint, name.strategy, fields, name.seed, self.budget, self.batch)
+            run = Run(
+                problem_id, fingerprint, name.strategy, fields, name.seed, self.budget, self.batch, self.plain_seeds
+            )
             yield PlannedRun(run, self.path / name.folder, noted | self._code[name.strategy])
 
 

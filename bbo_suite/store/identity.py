@@ -1,4 +1,4 @@
-"""What identifies a run (`run.json`), and the checks that no other run is in its place."""
+"""What identifies a run (`run.json`), the checks that no other run is in its place, and how it ended (`end.json`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 from ..core.level import LEVEL, Level
 from ..errors import UserError
 from ..files.reading import DamagedFile, read_json
-from .folders import RUN, has_begun, runs_in
+from .folders import END, RUN, has_begun, has_ended, runs_in
 
 IMPORTED = "imported"
 """The key of `run.json` that says where a run was imported from."""
@@ -54,6 +54,7 @@ class Run:
       options: the fields of the strategy's options.
       seed, budget: of the run.
       batch: the number of candidates that the strategy is asked for at a time.
+      plain_seeds: the random draws follow from the seed alone.
     """
 
     problem: str
@@ -63,13 +64,22 @@ class Run:
     seed: int
     budget: int
     batch: int
+    plain_seeds: bool = False
+
+    @classmethod
+    def of(cls, head: Mapping[str, Any]) -> Run:
+        """Return the run that the content of a `run.json` describes."""
+        return cls(**{field.name: head[field.name] for field in dataclasses.fields(cls) if field.name in head})
 
     def identity(self) -> dict[str, Any]:
         """Return the run as it is stored and compared, as JSON holds it, so that a tuple equals its list."""
-        return json.loads(json.dumps(dataclasses.asdict(self)))
+        found = json.loads(json.dumps(dataclasses.asdict(self)))
+        return found if self.plain_seeds else {key: value for key, value in found.items() if key != "plain_seeds"}
 
     def generator(self) -> np.random.Generator:
-        """Return the run's only source of randomness, initialised with a hash of its identity."""
+        """Return the run's only source of randomness, initialised with a hash of its identity, or with its seed."""
+        if self.plain_seeds:
+            return np.random.default_rng(self.seed)
         text = json.dumps(self.identity(), sort_keys=True)
         return np.random.Generator(np.random.PCG64(int.from_bytes(hashlib.sha256(text.encode()).digest())))
 
@@ -128,7 +138,7 @@ def check_identity(path: Path, identity: Mapping[str, Any], code: str | None = N
         return
     if source := stored.get(IMPORTED):
         raise UserError(f"{path} was imported from {source['source']} and cannot be resumed; choose another --study")
-    for key, value in identity.items():
+    for key, value in {"plain_seeds": None, **identity}.items():
         if stored.get(key) != value:
             there, here = json.dumps(stored.get(key)), json.dumps(value)
             why = f" ({OTHER_CONTENT})" if key == "fingerprint" else ""
@@ -162,3 +172,32 @@ def check_contents(study: Path, fingerprints: Mapping[str, str]) -> None:
         if here not in (None, there):
             what = f"{stored['problem']} with content {there}, which is not comparable to content {here}"
             raise UserError(f"{path} is of {what}; choose another --study")
+
+
+def read_end(path: Path) -> dict[str, Any] | None:
+    """Return the content of the `end.json` in a run's folder; None if the run has not ended.
+
+    Raises:
+      DamagedFile: it is damaged.
+      UserError: it cannot be read.
+    """
+    return read_json(path / END) if has_ended(path) else None
+
+
+def complete(path: Path, evaluations: int) -> bool:
+    """Return whether the run of a folder has ended and all of its rows are still there."""
+    return _end(path).get("evaluations") == evaluations
+
+
+def end_reason(path: Path, evaluations: int) -> str | None:
+    """Return why a complete run ended; None if it is not complete."""
+    end = _end(path)
+    return str(end.get("reason", "")) if end.get("evaluations") == evaluations else None
+
+
+def _end(path: Path) -> dict[str, Any]:
+    """Return the content of `end.json`; empty if it is missing or damaged, for a replay of the rows writes it again."""
+    try:
+        return read_end(path) or {}
+    except DamagedFile:
+        return {}

@@ -8,7 +8,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from ..core.level import LEVEL, Level
 from ..core.problem import Status
 from ..errors import UserError
-from .ending import end_reason
 from .folders import ERROR
-from .identity import Run, read_head
+from .identity import Run, end_reason, read_head
 from .remeasured import Finalist, final_speedup, finalists
 from .rows import open_log, pieces
 
@@ -290,7 +289,7 @@ def digest_of_rows(path: Path, head: dict[str, Any]) -> str:
     """
     with open_log(path) as log:
         data = log.read()
-    identity = Run(**{field.name: head[field.name] for field in fields(Run)}).identity()
+    identity = Run.of(head).identity()
     content = hashlib.blake2b(json.dumps(identity, sort_keys=True).encode(), digest_size=8)
     content.update(b"".join(b"\n" + row[1:] for row in _ROW.findall(data, 0, data.rfind(b"\n") + 1)))
     return content.hexdigest()

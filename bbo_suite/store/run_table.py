@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -41,17 +41,23 @@ _NOT_ENDED = ("unfinished", "failed")
 _MAY_BE_EMPTY = ("seconds", "evaluation_seconds", "remeasured", "unique", "optimum")
 
 
-def stored_runs(folders: Iterable[Path], errors: list[UserError]) -> pd.DataFrame:
+def stored_runs(
+    folders: Iterable[Path], errors: list[UserError], cutoffs: Sequence[int] = (), label: str = ""
+) -> pd.DataFrame:
     """Return the table of the runs in some folders, sorted by problem, strategy and seed.
 
     Args:
       errors: takes the error of each damaged run, which is left out.
+      cutoffs: adds columns `best@N`, the best cost after N evaluations.
+      label: stands for the strategy, if not empty: where a plan has it in several variants.
     """
     heads = dict(readable(folders, lambda path: (path, read_checked(path)), errors))
     rows = []
     for part in joined_runs(heads, COUNTED, errors):
         for path, numbers in zip(part.paths, counted(part.frame, part.lengths), strict=True):
-            rows.append(row_of(result_of(path, heads[path], numbers), digest_of_rows(path, heads[path])))
+            run = result_of(path, heads[path], numbers)
+            rows.append(row_of(run, digest_of_rows(path, heads[path])) | ({"strategy": label} if label else {}))
+            rows[-1] |= {f"best@{n}": run.best(min(n, run.evaluations)) for n in cutoffs}
     return table_of(rows).sort_values(["problem", "strategy", "seed"], kind="stable", ignore_index=True)
 
 
@@ -82,8 +88,9 @@ def table_of(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     import pandas as pd
 
     rows = list(rows)
-    first = [name for name in ("study",) if rows and name in rows[0]]
-    return pd.DataFrame(rows, columns=[*first, *COLUMNS]).astype(_TYPES)
+    others = [name for name in (rows[0] if rows else ()) if name not in COLUMNS]
+    first = [name for name in others if name == "study"]
+    return pd.DataFrame(rows, columns=[*first, *COLUMNS, *(name for name in others if name != "study")]).astype(_TYPES)
 
 
 def write_runs(file: Path, runs: pd.DataFrame) -> None:
@@ -95,7 +102,15 @@ def write_runs(file: Path, runs: pd.DataFrame) -> None:
     with disk_errors(file):
         file.parent.mkdir(parents=True, exist_ok=True)
         with replacing(file) as unfinished:
-            escape_formulas(runs.copy()).to_csv(unfinished, index=False, lineterminator="\n")
+            packed = {"method": "gzip", "mtime": 0} if file.suffix == ".gz" else None
+            rounded = runs.assign(
+                **{
+                    name: runs[name].map(lambda number: float(f"{number:.3g}"))
+                    for name in ("seconds", "evaluation_seconds")
+                }
+            )
+            table = escape_formulas(rounded)
+            table.to_csv(unfinished, index=False, lineterminator="\n", float_format="%.10g", compression=packed)
 
 
 def read_runs(file: Path) -> pd.DataFrame:
@@ -167,8 +182,10 @@ def _check(frame: pd.DataFrame) -> None:
 
 
 def run_tables(study: Path) -> list[Path]:
-    """Return the tables of runs in a study's folder: `runs.csv`, and files whose names end in `-runs.csv`."""
-    return sorted({*study.glob("runs.csv"), *study.glob("*-runs.csv")})
+    """Return the tables in a study's folder: `runs.csv`, files whose names end in `-runs.csv`, and packed ones."""
+    return sorted(
+        path for end in ("", ".gz") for path in (*study.glob(f"runs.csv{end}"), *study.glob(f"*-runs.csv{end}"))
+    )
 
 
 def read_studies(file: Path) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -177,7 +194,8 @@ def read_studies(file: Path) -> Iterator[tuple[str, pd.DataFrame]]:
     Raises:
       UserError: the file cannot be read, or is not such a table.
     """
-    name = file.parent.name if file.name == "runs.csv" else f"{file.parent.name}-{file.name.removesuffix('-runs.csv')}"
+    own = file.name.removesuffix(".gz").removesuffix("runs.csv").rstrip("-")
+    name = f"{file.parent.name}-{own}" if own else file.parent.name
     for study, of_study in ((str(study), group) for study, group in read_runs(file).groupby("study", sort=True)):
         several = of_study["budget"].nunique() > 1
         for budget, runs in of_study.groupby("budget", sort=True):

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
 from . import rows
-from .ending import complete
 from .folders import ERROR, ROWS
-from .identity import IMPORTED, Run, read_head
+from .identity import IMPORTED, Run, complete, read_head
 from .plan import RunName
 from .remeasured import final_speedup, finalists
 from .rows import Row, read_rows
@@ -37,7 +36,7 @@ class StoredRun:
     @cached_property
     def identity(self) -> Run:
         """What identifies the run."""
-        return Run(**{field.name: self.head[field.name] for field in fields(Run)})
+        return Run.of(self.head)
 
     @property
     def name(self) -> RunName:

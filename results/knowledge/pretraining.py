@@ -21,7 +21,7 @@ import typer
 from numpy.typing import NDArray
 
 import bbo_suite
-from bbo_strategies.graybox import GrayBox, GrayBoxOptions, part_model
+from bbo_strategies.graybox import GrayBox, GrayBoxOptions, regressor
 from bbo_strategies.graybox.pretraining import PartsOfOthers
 from bbo_suite.core.versions import PinnedFile
 from bbo_suite.pretraining import pretrain
@@ -151,7 +151,7 @@ def tries(repeats: int) -> Iterator[dict[str, object]]:
 
 def _used(way: Way) -> patch:  # type: ignore[valid-type]
     """Let `graybox` use the parts in this way."""
-    beside, arrays = PartsOfOthers.beside, part_model.arrays
+    beside, arrays = PartsOfOthers.beside, regressor.arrays
 
     def fewer(self: PartsOfOthers, features: NDArray, logs: NDArray) -> PartsOfOthers:
         kept = slice(0, int(min(len(self.logs), way.most * len(logs))))
@@ -161,7 +161,7 @@ def _used(way: Way) -> patch:  # type: ignore[valid-type]
         return arrays(centre, scale, estimate, way.width * noise, **others)
 
     if way.width != 1.0:
-        return patch.object(part_model, "arrays", wider)
+        return patch.object(regressor, "arrays", wider)
     return patch.object(PartsOfOthers, "beside", fewer if way.most < np.inf else beside)
 
 

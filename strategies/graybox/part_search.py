@@ -1,4 +1,4 @@
-"""The search for candidates that are good by what their parts are believed to cost."""
+"""The search for candidates that are good by the estimated costs of their parts."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from bbo_suite.parts.cursor import Cursor
 from bbo_suite.parts.parts import concatenated
 from bbo_suite.parts.table import TableDecomposition
 
-from .beliefs import Beliefs, Taste
 from .options import GrayBoxOptions
-from .part_beliefs import PartBeliefs
+from .part_costs import Acquisition, PartCosts, Posterior
 from .pretraining import PartsOfOthers
-from .proposals import WIDEST, proposals
-from .virtual_search import Room, anneal, reserve
+from .virtual_search import WIDEST, Workspace, anneal, mark_pending, proposals
 
 BATCH = 20
 _WIDER, _WIDEST_DRAWS = 3.0, 27.0
@@ -29,7 +27,7 @@ _MOST_COPIES = 4000
 _CAUTION = 2.0
 _SAFE, _RISKY = 0.03, 0.3
 _PENALTY = 10.0
-_EXPLORERS, _BOREDOM = 3.0, 2.0
+_EXPLORERS, _EXPLOITATION_PENALTY = 3.0, 2.0
 """Where parts are apart, one candidate tries something new in all of them, and a failure of one hides no other: so many
 times more candidates explore, and measured parts count as so many times dearer to them."""
 
@@ -59,22 +57,22 @@ class PartSearch:
         self._own: Parts | None = None
         self._random, self._scale = rng.integers(2**63, size=1, dtype=np.uint64), np.zeros(3)
         self._cursor = self._followed()
-        self._beliefs = PartBeliefs(self._parts, families(self._cursor), options, rng)
+        self._part_costs = PartCosts(self._parts, families(self._cursor), options, rng)
         width, places = self._cursor.width, self._cursor.places
         self._new = np.empty(places, np.uint64), np.empty(places, np.int64), np.empty((places, width))
-        self._room = self._new_room(places)
+        self._workspace = self._new_workspace(places)
 
     def _followed(self) -> Cursor:
         cursor = self._parts.cursor(self._best)
         assert cursor is not None
         return cursor
 
-    def _new_room(self, places: int) -> Room:
+    def _new_workspace(self, places: int) -> Workspace:
         columns, values, old = (np.zeros(WIDEST, np.int64) for _ in range(3))
-        held, before = (np.zeros(places) for _ in range(2))
+        costs, old_costs = (np.zeros(places) for _ in range(2))
         config, best = self._best.copy(), self._best.copy()
-        return Room(
-            config, best, columns, values, old, held, before, np.zeros(places, np.int64), self._random, self._scale
+        return Workspace(
+            config, best, columns, values, old, costs, old_costs, np.zeros(places, np.int64), self._random, self._scale
         )
 
     def ask(self, n: int) -> NDArray:
@@ -84,22 +82,22 @@ class PartSearch:
         start from its end.
         """
         penalty = _PENALTY * self._cost if np.isfinite(self._cost) else 1.0
-        beliefs = self._beliefs.now(penalty)
+        posterior = self._part_costs.posterior(penalty)
         if np.isinf(self._cost):
-            self._meet(beliefs)
+            self._remember(posterior)
             return self._best[None].astype(self._space.dtype)
         n = min(n, BATCH)
-        start = self._end(self._best, self._copies(), beliefs, Taste(_CAUTION, 0.0, _SAFE, 0, penalty, 1.0))
-        none, ends = np.zeros((0, 2), np.int64), [self._fresh(start, beliefs)]
+        start = self._end(self._best, self._copies(), posterior, Acquisition(_CAUTION, 0.0, _SAFE, 0, penalty, 1.0))
+        none, ends = np.zeros((0, 2), np.int64), [self._fresh(start, posterior)]
         for place in range(1, n):
             explores = place >= n - round((_EXPLORERS if self._apart else 1.0) * self._options.explore * n)
-            risk, boredom = (1.0, _BOREDOM) if explores and self._apart else (_RISKY, 1.0)
+            risk, exploitation_penalty = (1.0, _EXPLOITATION_PENALTY) if explores and self._apart else (_RISKY, 1.0)
             self._draw += 1
             spread = self._spread if self._options.draws else 0.0
-            taste = Taste(-float(explores), spread, risk, self._draw, penalty, boredom)
-            end = self._end(start, none, beliefs, taste)
-            ends.append(self._fresh(end, beliefs))
-        self._beliefs.grow(beliefs)
+            acquisition = Acquisition(-float(explores), spread, risk, self._draw, penalty, exploitation_penalty)
+            end = self._end(start, none, posterior, acquisition)
+            ends.append(self._fresh(end, posterior))
+        self._part_costs.grow(posterior)
         return np.array(ends, self._space.dtype)
 
     def _copies(self) -> NDArray[np.int64]:
@@ -108,20 +106,22 @@ class PartSearch:
         chosen = self._rng.permutation(len(copies))[:_MOST_COPIES]
         return np.ascontiguousarray(copies[chosen])
 
-    def _end(self, start: NDArray, copies: NDArray, beliefs: Beliefs, taste: Taste) -> NDArray[np.int64]:
+    def _end(
+        self, start: NDArray, copies: NDArray, posterior: Posterior, acquisition: Acquisition
+    ) -> NDArray[np.int64]:
         """Return the end of a search; after one that draws but finds no new parts, the next draws are wider."""
-        cursor, room, options = self._cursor, self._room, self._options
+        cursor, workspace, options = self._cursor, self._workspace, self._options
         readings = max(_LEAST_READINGS, int(options.sweeps * (self._proposals.sizes - 1).sum()))
         anneal(
             *(cursor.change, cursor.key, cursor.describe, cursor.handle, start, self._others, copies),
-            *(readings, options.heat, self._proposals, beliefs, taste, room),
+            *(readings, options.heat, self._proposals, posterior, acquisition, workspace),
         )
-        new = self._meet(beliefs)
-        if taste.spread:
+        new = self._remember(posterior)
+        if acquisition.spread:
             self._spread = 1.0 if new else min(_WIDER * self._spread, _WIDEST_DRAWS)
-        return room.best.copy()
+        return workspace.best.copy()
 
-    def _fresh(self, end: NDArray[np.int64], beliefs: Beliefs) -> NDArray[np.int64]:
+    def _fresh(self, end: NDArray[np.int64], posterior: Posterior) -> NDArray[np.int64]:
         """Return the end of a search, or a neighbour if it was proposed before: the same again would tell nothing."""
         fresh, (digest,) = end, self._space.digests(end[None])
         for changes in range(_NEIGHBOURS):
@@ -131,8 +131,8 @@ class PartSearch:
             (digest,) = self._space.digests(fresh[None])
         self._proposed.add(digest)
         if fresh is not end:
-            self._room.best[:] = fresh
-            self._meet(beliefs)
+            self._workspace.best[:] = fresh
+            self._remember(posterior)
         return fresh
 
     def _neighbour(self, config: NDArray[np.int64], changes: int) -> NDArray[np.int64]:
@@ -142,43 +142,37 @@ class PartSearch:
         drawn[columns] = self._rng.integers(0, self._proposals.sizes[columns])
         return drawn
 
-    def _meet(self, beliefs: Beliefs) -> int:
-        """Remember the parts of the end of a search, which will be told; return how many are new."""
+    def _remember(self, posterior: Posterior) -> int:
+        """Remember the parts of the end of a search, which will be measured; return how many are new."""
         cursor, (keys, places, features) = self._cursor, self._new
         functions = cursor.change, cursor.key, cursor.describe, cursor.handle
-        count = reserve(*functions, beliefs, self._room, keys, places, features)
-        self._beliefs.memory.meet(keys[:count], features[:count], beliefs.families.of[places[:count]])
+        count = mark_pending(*functions, posterior, self._workspace, keys, places, features)
+        self._part_costs.memory.remember(keys[:count], features[:count], posterior.families.of[places[:count]])
         return count
 
     def tell(self, configs: NDArray, values: NDArray[np.float64], parts: Parts) -> None:
-        """Learn the costs of `(k, d)` candidates and of their parts, and continue from the one believed to be best."""
-        self._beliefs.learn(parts)
+        """Learn the costs of `(k, d)` candidates and of their parts, and continue from the one that seems best."""
+        self._part_costs.learn(parts)
         self._others = configs.astype(np.int64)
         everything = parts if self._own is None else concatenated([parts, self._own])
-        totals = self._beliefs.totals(everything)
+        totals = self._part_costs.totals(everything)
         totals[: len(values)][np.isinf(values)] = np.inf
         i = int(totals.argmin())
         self._cost = float(totals[i])
         if i < len(configs):
-            self._best, self._own = self._others[i], _of(i, parts)
+            self._best, self._own = self._others[i], parts.of_candidate(i)
 
     def learn_before(self, others: PartsOfOthers) -> None:
-        """Learn from the parts of other programs, before anything is told."""
-        self._beliefs.learn_before(others)
+        """Learn from the parts of other programs, before the first measurement."""
+        self._part_costs.learn_before(others)
 
     def measured(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the `(m, f)` features and `(m,)` log costs of the parts that were measured and work."""
-        return self._beliefs.measured()
+        return self._part_costs.measured()
 
     def diagnostics(self) -> dict[str, float]:
         """Return the scores of the models and the number of parts that were measured."""
-        return self._beliefs.diagnostics()
-
-
-def _of(i: int, parts: Parts) -> Parts:
-    """Return the parts of candidate i alone."""
-    own = slice(parts.starts[i], parts.starts[i + 1])
-    return Parts(np.array([0, own.stop - own.start]), parts.keys[own], parts.counts[own], parts.costs[own])
+        return self._part_costs.diagnostics()
 
 
 def families(cursor: Cursor) -> NDArray[np.int64]:

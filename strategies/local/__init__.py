@@ -1,6 +1,5 @@
 """Local search on the structure that a problem declares."""
 
-from .options import LocalOptions
-from .strategy import LocalSearch
+from .strategy import LocalOptions, LocalSearch
 
 __all__ = ["LocalOptions", "LocalSearch"]

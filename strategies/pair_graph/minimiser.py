@@ -1,21 +1,19 @@
-"""Descends on a graph of pair costs by moves that set nearly all nodes at once, with prices for a capacity."""
+"""Descends on a graph of pair costs by moves that set nearly all nodes at once, within a capacity."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from bbo_suite.core.task import Capacity
 
-from .ascent import Ascent
-from .buckets import work
-from .costs import ceiling, total
-from .crossover import cross
-from .elimination import eliminate
-from .network import IMPOSSIBLE, Pairs, active
-from .prices import Prices
-from .remaining import Remaining
+from .bounds import Ascent, Multipliers, used
+from .elimination import eliminate, work
+from .network import IMPOSSIBLE, Pairs, active_values, ceiling, total
+from .reduction import Remaining
 
 _ENTRIES = 20_000_000
 _TOGETHER, _LARGEST = 1e9, (1e4, 1e6)
@@ -34,8 +32,8 @@ _SOLVED, _NODES = 200_000, 64
 class Minimiser:
     """Searches an assignment of least cost within a capacity.
 
-    Nodes that determine each other are one (`Remaining`). Costs contain prices for the capacity at each time. Rounds of
-    three kinds take turns:
+    Nodes that determine each other are one (`Remaining`). Costs contain what a value pays for the capacity
+    (`Multipliers`). Rounds of three kinds take turns:
       - An *ascent* raises a lower bound until it stalls (`Ascent`); each sweep leaves a candidate. What cannot be in a
         candidate that is cheaper than the best is left out from then on.
       - If little is left, an exact solver looks for the best of it, for a while (`minimise`).
@@ -67,16 +65,16 @@ class Minimiser:
     ) -> None:
         self._capacity, self._rng = capacity, rng
         self._largest = largest or float(np.clip(_TOGETHER / len(pairs.sizes), *_LARGEST))
-        self._prices = Prices(capacity, pairs.sizes)
+        self._multipliers = Multipliers(capacity, pairs.sizes)
         self.learn(pairs, config)
 
     def learn(self, pairs: Pairs, config: NDArray) -> None:
-        """Continue with other costs, from a `(d,)` candidate; the prices stay."""
+        """Continue with other costs, from a `(d,)` candidate; the multipliers stay."""
         self._pairs, self.cost, self.is_proven = pairs, np.inf, False
         self.best = np.array(config, np.int64)
         self._may_be = np.ones(len(pairs.nodes), bool)
         self._ceiling, self._nodes = ceiling(pairs), _NODES
-        self._keep(self.best)
+        self._record(self.best)
         self._begin_ascent()
 
     def step(self) -> NDArray[np.int64]:
@@ -90,7 +88,7 @@ class Minimiser:
         else:
             self._steps += 1
             found = self._solve() if self._steps == 1 else self._eliminate()
-        self._keep(cross(self._pairs, self._capacity, self.best, found))
+        self._record(cross(self._pairs, self._capacity, self.best, found))
         return found
 
     @property
@@ -102,12 +100,12 @@ class Minimiser:
     def _begin_ascent(self) -> None:
         """Leave out what cannot be in a better candidate, and begin at the best."""
         self._state, self._total, self._steps = self.best, total(self._pairs, self.best), 0
-        kept = self._may_be & active(self._pairs, min(self.cost, IMPOSSIBLE / 2))
-        self.is_proven = not np.logical_or.reduceat(kept, self._pairs.firsts[:-1]).all()
+        active = self._may_be & active_values(self._pairs, min(self.cost, IMPOSSIBLE / 2))
+        self.is_proven = not np.logical_or.reduceat(active, self._pairs.firsts[:-1]).all()
         if not self.is_proven:
-            self._left = Remaining(self._pairs, kept)
+            self._left = Remaining(self._pairs, active)
             self._work = work(self._left.small, _ENTRIES)
-            self._ascent = Ascent(self._left, self._prices, min(self.cost, self._ceiling))
+            self._ascent = Ascent(self._left, self._multipliers, min(self.cost, self._ceiling))
 
     def _ascend(self) -> NDArray[np.int64]:
         """Sweep several times; return the cheapest candidate."""
@@ -115,7 +113,7 @@ class Minimiser:
         cheapest, least = self._state, np.inf
         for _ in range(int(np.clip(_ENTRIES_SWEPT / entries, *_SWEEPS))):
             state = self._ascent.sweep()
-            cost = self._keep(state)
+            cost = self._record(state)
             if cost <= least:
                 cheapest, least = state, cost
             self._may_be[self._ascent.follow(state, self._most)] = False
@@ -133,13 +131,13 @@ class Minimiser:
         self._nodes *= 2
         if found.config is not None:
             self._state = found.config
-            self._keep(self._state)
+            self._record(self._state)
         self._prove(found.bound)
         return self._state
 
     def _eliminate(self) -> NDArray[np.int64]:
         """Set all nodes but a few to the exact minimum."""
-        more = self._prices.of_values()
+        more = self._multipliers.of_values()
         if self._steps % _STILL:
             scale = min(self.cost, self._total) * 10 ** self._rng.uniform(*_SHAKES)
             more += scale * self._rng.gumbel(size=len(more))
@@ -147,18 +145,91 @@ class Minimiser:
         eliminate(small, self._left.nodes(more), config, self._largest, _SHUFFLE, self._rng, self._work)
         self._state = self._left.expand(config)
         self._total = total(self._pairs, self._state)
-        self._prices.follow(self._state, min(self._total, self.cost))
-        self._keep(self._state)
+        self._multipliers.follow(self._state, min(self._total, self.cost))
+        self._record(self._state)
         return self._state
 
     def _prove(self, bound: float) -> None:
         """Take note that no candidate that is left costs less than a bound."""
         self.is_proven = self.is_proven or bound >= self._most
 
-    def _keep(self, config: NDArray) -> float:
-        """Return the cost of a candidate, inf if it is impossible or above the capacity; keep it if it is the best."""
+    def _record(self, config: NDArray) -> float:
+        """Return the cost of a candidate, inf if it is impossible or above the capacity; remember the best."""
         cost = total(self._pairs, config)
-        cost = cost if cost < IMPOSSIBLE and self._prices.fits(config) else np.inf
+        cost = cost if cost < IMPOSSIBLE and self._multipliers.fits(config) else np.inf
         if cost < self.cost:
             self.best, self.cost = config.copy(), cost
         return cost
+
+
+_TRIED = 100
+"""Components that are tried one after another where all together exceed the capacity."""
+
+
+def cross(
+    pairs: Pairs, capacity: Capacity | None, best: NDArray[np.int64], other: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the cheapest mixture of two `(d,)` candidates (partition crossover, Whitley et al. 2009).
+
+    The nodes in which they differ fall into components that no edge joins, so that each gains on its own. Where the
+    capacity does not allow all that gain, those that gain most come first.
+
+    Args:
+      pairs: the costs.
+      capacity: which `best` does not exceed.
+      best: a candidate.
+      other: any other one.
+    """
+    labels = _components(pairs, best != other)
+    gains = _gains(pairs, best, other, labels)
+    good = np.argsort(gains, kind="stable")[: np.count_nonzero(gains < 0)]
+    mixed = np.where(np.isin(labels, good), other, best)
+    if capacity is None or used(capacity, mixed).max() <= capacity.limit:
+        return mixed
+    return np.where(np.isin(labels, _fitting(capacity, best, other, labels, good[:_TRIED])), other, best)
+
+
+def _components(pairs: Pairs, differs: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return `(d,)` the number of the component of each node that differs, -1 for the others."""
+    inner = differs[pairs.first] & differs[pairs.second]
+    d, ends = len(differs), (pairs.first[inner], pairs.second[inner])
+    labels = connected_components(coo_array((np.ones(len(ends[0])), ends), shape=(d, d)), directed=False)[1]
+    found = np.full(d, -1)
+    found[differs] = np.unique(labels[differs], return_inverse=True)[1]
+    return found
+
+
+def _gains(pairs: Pairs, best: NDArray, other: NDArray, labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return by how much each component costs more with the other candidate's values."""
+    count, nodes = int(labels.max()) + 1, np.flatnonzero(labels >= 0)
+    places = pairs.firsts[:-1][nodes]
+    more = pairs.nodes[places + other[nodes]] - pairs.nodes[places + best[nodes]]
+    owners = np.maximum(labels[pairs.first], labels[pairs.second])
+    edges = np.flatnonzero(owners >= 0)
+    first, second, starts = pairs.first[edges], pairs.second[edges], pairs.starts[edges]
+    after, before = (
+        pairs.tables[starts + config[first] * pairs.sizes[second] + config[second]] for config in (other, best)
+    )
+    gains = np.bincount(owners[edges], after - before, count).astype(np.float64)
+    return gains + np.bincount(labels[nodes], more, count)
+
+
+def _fitting(
+    capacity: Capacity, best: NDArray, other: NDArray, labels: NDArray[np.int64], good: NDArray[np.int64]
+) -> list[int]:
+    """Return those of some components that fit together, each next one if it fits."""
+    free, firsts = capacity.limit - used(capacity, best), capacity.firsts[:-1]
+    order = np.argsort(labels, kind="stable")
+    starts = np.searchsorted(labels[order], np.arange(labels.max() + 2))
+    taken: list[int] = []
+    for component in good.tolist():
+        nodes = order[starts[component] : starts[component + 1]]
+        nodes = nodes[capacity.begins[nodes] < capacity.ends[nodes]]
+        more = capacity.usages[firsts[nodes] + other[nodes]] - capacity.usages[firsts[nodes] + best[nodes]]
+        change = np.zeros(len(free), np.int64)
+        np.add.at(change, capacity.begins[nodes], more)
+        np.add.at(change, capacity.ends[nodes], -more)
+        change = np.cumsum(change)
+        if (change <= free).all():
+            free, taken = free - change, [*taken, component]
+    return taken

@@ -1,4 +1,4 @@
-"""A graph of pair costs in the form that exact minimisation needs: only values that may be in a good candidate."""
+"""Graphs of pair costs: all costs of all values, or only those values that may be in a good candidate."""
 
 from __future__ import annotations
 
@@ -46,20 +46,20 @@ def around(d: int, first: NDArray[np.int64], second: NDArray[np.int64]) -> tuple
     return np.searchsorted(ends[order], np.arange(d + 1)).astype(np.int64), owners[order].astype(np.int64)
 
 
-def active(pairs: Pairs, most: float) -> NDArray[np.bool_]:
+def active_values(pairs: Pairs, most: float) -> NDArray[np.bool_]:
     """Return which values may be in a candidate that costs at most `most`.
 
     A value is left out if it and the cheapest entries of its edges cost more, or if another value of the node costs no
     more next to any value of any neighbour (dead-end elimination, Desmet et al. 1992) and uses no more capacity.
     """
     d = len(pairs.sizes)
-    kept = np.ones(len(pairs.nodes), bool)
-    _reduce(pairs, *around(d, pairs.first, pairs.second), most, kept)
-    return kept
+    active = np.ones(len(pairs.nodes), bool)
+    _reduce(pairs, *around(d, pairs.first, pairs.second), most, active)
+    return active
 
 
 @compiled()
-def _reduce(pairs: Pairs, rows: NDArray, edges: NDArray, most: float, kept: NDArray) -> None:
+def _reduce(pairs: Pairs, rows: NDArray, edges: NDArray, most: float, active: NDArray) -> None:
     d = len(pairs.sizes)
     queue, waiting = np.arange(d), np.ones(d, np.bool_)
     head, count = 0, d
@@ -67,7 +67,7 @@ def _reduce(pairs: Pairs, rows: NDArray, edges: NDArray, most: float, kept: NDAr
         i = queue[head]
         head, count = (head + 1) % d, count - 1
         waiting[i] = False
-        if _bound(i, pairs, rows, edges, most, kept) + _dominate(i, pairs, rows, edges, kept):
+        if _bound(i, pairs, rows, edges, most, active) + _dominate(i, pairs, rows, edges, active):
             for k in range(rows[i], rows[i + 1]):
                 j = _other(i, edges[k], pairs)
                 if not waiting[j]:
@@ -90,53 +90,53 @@ def _entry(i: int, a: int, b: int, e: int, pairs: Pairs) -> float:
 
 
 @compiled(runtime=False)
-def _bound(i: int, pairs: Pairs, rows: NDArray, edges: NDArray, most: float, kept: NDArray) -> int:
+def _bound(i: int, pairs: Pairs, rows: NDArray, edges: NDArray, most: float, active: NDArray) -> int:
     removed, left = 0, 0
     for a in range(pairs.sizes[i]):
-        left += kept[pairs.firsts[i] + a]
+        left += active[pairs.firsts[i] + a]
     for a in range(pairs.sizes[i]):
-        if not kept[pairs.firsts[i] + a] or left == 1:
+        if not active[pairs.firsts[i] + a] or left == 1:
             continue
         least = pairs.nodes[pairs.firsts[i] + a]
         for k in range(rows[i], rows[i + 1]):
             j, cheapest = _other(i, edges[k], pairs), np.inf
             for b in range(pairs.sizes[j]):
-                if kept[pairs.firsts[j] + b]:
+                if active[pairs.firsts[j] + b]:
                     cheapest = min(cheapest, _entry(i, a, b, edges[k], pairs) + pairs.nodes[pairs.firsts[j] + b])
             least += cheapest
             if least > most:
                 break
         if least > most:
-            kept[pairs.firsts[i] + a] = False
+            active[pairs.firsts[i] + a] = False
             removed, left = removed + 1, left - 1
     return removed
 
 
 @compiled(runtime=False)
-def _dominate(i: int, pairs: Pairs, rows: NDArray, edges: NDArray, kept: NDArray) -> int:
+def _dominate(i: int, pairs: Pairs, rows: NDArray, edges: NDArray, active: NDArray) -> int:
     removed, start = 0, pairs.firsts[i]
     for a in range(pairs.sizes[i]):
         for b in range(pairs.sizes[i]):
-            if not kept[start + a]:
+            if not active[start + a]:
                 break
-            if a != b and kept[start + b] and pairs.usages[start + b] <= pairs.usages[start + a]:
+            if a != b and active[start + b] and pairs.usages[start + b] <= pairs.usages[start + a]:
                 worst = pairs.nodes[start + b] - pairs.nodes[start + a]
                 for k in range(rows[i], rows[i + 1]):
                     if worst > 0:
                         break
-                    worst += _worst(i, a, b, edges[k], pairs, kept)
+                    worst += _worst(i, a, b, edges[k], pairs, active)
                 if worst <= 0:
-                    kept[start + a] = False
+                    active[start + a] = False
                     removed += 1
     return removed
 
 
 @compiled(runtime=False)
-def _worst(i: int, a: int, b: int, e: int, pairs: Pairs, kept: NDArray) -> float:
+def _worst(i: int, a: int, b: int, e: int, pairs: Pairs, active: NDArray) -> float:
     """Return by how much an edge can cost more with value b than with a."""
     j, most = _other(i, e, pairs), -np.inf
     for c in range(pairs.sizes[j]):
-        if kept[pairs.firsts[j] + c]:
+        if active[pairs.firsts[j] + c]:
             cost = _entry(i, a, c, e, pairs)
             if cost < IMPOSSIBLE:
                 most = max(most, _entry(i, b, c, e, pairs) - cost)
@@ -144,13 +144,13 @@ def _worst(i: int, a: int, b: int, e: int, pairs: Pairs, kept: NDArray) -> float
 
 
 class Network(NamedTuple):
-    """The kept values of a graph of pair costs.
+    """The active values of a graph of pair costs.
 
     Attributes:
-      values: the kept values of node i are `values[firsts[i]:firsts[i + 1]]`.
+      values: the active values of node i are `values[firsts[i]:firsts[i + 1]]`.
       places: where they are in `Pairs.nodes`.
-      sizes, firsts, nodes, first, second, starts, tables: as in `Pairs`, of the kept values; an edge with a node of one
-        value is part of the costs of the other node.
+      sizes, firsts, nodes, first, second, starts, tables: as in `Pairs`, of the active values; an edge with a node of
+        one value is part of the costs of the other node.
       rows, edges: the edges of node i are `edges[rows[i]:rows[i + 1]]`.
     """
 
@@ -167,10 +167,10 @@ class Network(NamedTuple):
     edges: NDArray[np.int64]
 
 
-def network(pairs: Pairs, kept: NDArray[np.bool_]) -> Network:
-    """Return the graph with the kept values only; each node must keep one."""
-    places = np.flatnonzero(kept)
-    sizes = np.add.reduceat(kept, pairs.firsts[:-1], dtype=np.int64)
+def network(pairs: Pairs, active: NDArray[np.bool_]) -> Network:
+    """Return the graph with the active values only; each node must keep one."""
+    places = np.flatnonzero(active)
+    sizes = np.add.reduceat(active, pairs.firsts[:-1], dtype=np.int64)
     firsts = np.concatenate([[0], np.cumsum(sizes)])
     values = places - np.repeat(pairs.firsts[:-1], sizes)
     nodes = pairs.nodes[places].copy()
@@ -206,3 +206,19 @@ def _fill(
                     nodes[firsts[i] + a] += cost
                 else:
                     nodes[firsts[j] + b] += cost
+
+
+def total(pairs: Pairs, config: NDArray) -> float:
+    """Return the cost of a `(d,)` candidate; inf if it is impossible."""
+    edges = pairs.starts + config[pairs.first] * pairs.sizes[pairs.second] + config[pairs.second]
+    return float(pairs.nodes[pairs.firsts[:-1] + config].sum() + pairs.tables[edges].sum())
+
+
+def ceiling(pairs: Pairs) -> float:
+    """Return what no possible candidate exceeds."""
+    groups = (pairs.tables, pairs.starts), (pairs.nodes, pairs.firsts[:-1])
+    return 1.0 + sum(
+        float(np.maximum.reduceat(np.where(costs < IMPOSSIBLE, costs, 0.0), starts).sum())
+        for costs, starts in groups
+        if len(costs)
+    )

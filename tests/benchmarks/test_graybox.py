@@ -12,6 +12,7 @@ import pytest
 
 import bbo_suite
 from bbo_strategies.graybox import GrayBox, GrayBoxOptions
+from bbo_suite import Told
 from bbo_suite.core.evaluation import evaluate
 
 BUDGET = 200
@@ -28,7 +29,7 @@ def own_milliseconds(name: str) -> float:
         seconds += time.process_time() - started
         told = evaluate(problem, configs, with_parts=True)
         started, used = time.process_time(), used + len(configs)
-        strategy.tell(configs, told.values, told.parts)
+        strategy.receive(Told(configs, told.values, told.parts))
         seconds += time.process_time() - started
     return 1000 * seconds / BUDGET
 

@@ -1,9 +1,11 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from toy_compiler import ToyCompiler
 
-from bbo_strategies.joint.chain import Chain
+from bbo_strategies.joint.chain import Chain, GlobalStore
+from bbo_suite import Decisions
+
+from .toy_compiler import ToyCompiler
 
 N = 4
 FUSION, COPY, TILE = N, 2 * N, 3 * N  # the first column of each
@@ -103,7 +105,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(steps, st.booleans(), st.sets(st.sampled_from(["layout", "fusion", "tile"])))
 def test_every_candidate_is_well_formed(steps, keep, tuned):
     problem = ToyCompiler()
@@ -129,3 +131,27 @@ def test_every_candidate_is_well_formed(steps, keep, tuned):
                 graph = passes.apply(name, graph, made)
         chain.learn(batch, np.array([9.0, cost]))
         best = batch.candidate(1, cost)
+
+
+def decisions(keys):
+    k = len(keys)
+    return Decisions(np.arange(k), np.full(k, 9), np.array(keys, np.uint64), np.arange(k), np.ones(k))
+
+
+graphs = st.lists(st.lists(st.sampled_from([0, 1, 2, 7, 2**63, 2**64 - 1]), unique=True), min_size=1, max_size=4)
+
+
+@given(graphs, st.lists(st.tuples(st.integers(0, 3), st.sampled_from([1.0, 2.0, 3.0, np.inf])), max_size=12), st.data())
+def test_the_store_holds_the_value_of_the_cheapest_candidate_with_the_key(graphs, told, data):
+    store, known, best = GlobalStore(9), [decisions(keys) for keys in graphs], {}
+    for place, cost in told:
+        own = known[place % len(known)]
+        values = data.draw(st.lists(st.integers(0, 8), min_size=len(own.keys), max_size=len(own.keys)))
+        store.learn(own, np.array(values, int), cost)
+        for key, value in zip(own.keys.tolist(), values, strict=True):
+            if cost < best.get(key, (np.inf,))[0]:
+                best[key] = (cost, value)
+    for own in known:
+        values, there = store.recall(own.columns, own.keys)
+        assert there.tolist() == [key in best for key in own.keys.tolist()]
+        assert values[there].tolist() == [best[key][1] for key in own.keys.tolist() if key in best]

@@ -3,17 +3,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from toy_compiler import TILES, ToyCompiler, kernel_cost
 
 import bbo_suite
 from bbo_strategies.joint import Joint, JointOptions
-from bbo_strategies.joint.global_store import GlobalStore
+from bbo_strategies.joint.chain import GlobalStore
 from bbo_suite import Space, Task, UserError
-from bbo_suite.conformance.kit import strategy_rules
 from bbo_suite.runs.loop import run_loop
 from bbo_suite.store.identity import Run
 from bbo_suite.store.run_folder import RunFolder
 from bbo_suite.testing import play
+
+from .toy_compiler import TILES, ToyCompiler, kernel_cost
 
 JOINTLY = "layout+fusion: exhaustive; tile: exhaustive"
 IN_TURN = "layout: exhaustive; fusion: exhaustive; tile: exhaustive"
@@ -108,6 +108,11 @@ def test_a_run_in_which_all_candidates_fail_ends_normally():
     assert len(search(problem, JOINTLY, 1000)[0]) < 300
 
 
+def test_a_step_whose_strategy_uses_parts_learns_from_costs_alone():
+    rows, values = search(ToyCompiler(), "layout+fusion+tile: graybox", 100)
+    assert len(np.unique(rows, axis=0)) > 20 and values.min() < values[0]
+
+
 def test_a_search_continues_from_the_best_candidate():
     rows, values = search(ToyCompiler("abcabca"), "", 400, stints=4)
     for start in (134, 267):
@@ -137,13 +142,6 @@ def test_a_task_without_passes_is_treated_as_one_pass():
     assert len(np.unique(np.concatenate(rows), axis=0)) == sum(map(len, rows)) == 24
     with pytest.raises(UserError, match="'layout'"):
         Joint(task, 9, np.random.default_rng(0), JointOptions("layout: exhaustive"))
-
-
-@pytest.mark.parametrize("schedule", ["all: exhaustive", "all: evolution", "all: random"])
-def test_the_rules_hold_with_every_generator(schedule):
-    options = type("Options", (JointOptions,), {"__init__": lambda self: JointOptions.__init__(self, schedule)})
-    for _, rule in strategy_rules(type("Scheduled", (Joint,), {"Options": options}))[:6]:
-        rule()
 
 
 def test_a_schedule_can_be_given_on_the_command_line(tmp_path):

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
-from toy_compiler import Passes, ToyCompiler
 
 from bbo_suite import UserError
 from bbo_suite.conformance.kit import problem_rules
+
+from .toy_compiler import Passes, ToyCompiler
 
 
 class Restless(Passes):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from bbo_strategies.local import LocalOptions, LocalSearch
-from bbo_strategies.local.ties import Ties
+from bbo_strategies.local.interactions import Ties
 from bbo_suite import Space, Structure, Task
 
 CHAIN, LOOSE, VALUES = 10, 4, 5

@@ -6,18 +6,12 @@ import numpy as np
 import pytest
 
 from bbo_strategies.graybox import GrayBox, GrayBoxOptions
-from bbo_strategies.pair_graph.ascent import Ascent
-from bbo_strategies.pair_graph.buckets import work
-from bbo_strategies.pair_graph.costs import total
-from bbo_strategies.pair_graph.crossover import cross
-from bbo_strategies.pair_graph.elimination import eliminate
-from bbo_strategies.pair_graph.exploration import Exploration
-from bbo_strategies.pair_graph.joining import joined
-from bbo_strategies.pair_graph.minimiser import Minimiser
-from bbo_strategies.pair_graph.network import IMPOSSIBLE, Pairs, active, network
-from bbo_strategies.pair_graph.prices import Prices, used
-from bbo_strategies.pair_graph.relaxation import Relaxation
-from bbo_strategies.pair_graph.remaining import Remaining
+from bbo_strategies.pair_graph.bounds import Ascent, Multipliers, Relaxation, used
+from bbo_strategies.pair_graph.elimination import eliminate, work
+from bbo_strategies.pair_graph.minimiser import Minimiser, cross
+from bbo_strategies.pair_graph.network import IMPOSSIBLE, Pairs, active_values, network, total
+from bbo_strategies.pair_graph.pair_search import Exploration
+from bbo_strategies.pair_graph.reduction import Remaining, joined
 from bbo_suite import Parts, Space, Structure, Task, Told
 from bbo_suite.core.task import Capacity
 from bbo_suite.parts.table import PairDecomposition
@@ -92,14 +86,14 @@ def test_values_that_are_left_out_are_in_no_better_candidate():
     for seed in range(8):
         pairs = graph(seed)
         costs = np.array([total(pairs, row) for row in every()])
-        kept = active(pairs, costs.min())
+        kept = active_values(pairs, costs.min())
         left_out += (~kept).sum()
         assert costs[kept[pairs.firsts[:-1] + every()].all(axis=1)].min() == costs.min()
     assert left_out > 8
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_prices_lead_to_the_best_within_the_capacity(seed):
+def test_multipliers_lead_to_the_best_within_the_capacity(seed):
     pairs = graph(seed)
     begins, ends = np.array([0, 0, 1, 1, 0, 2]), np.array([2, 2, 3, 3, 3, 3])
     free = Capacity(pairs.firsts, pairs.usages.astype(np.int64), begins, ends, 10**9)
@@ -129,7 +123,7 @@ def test_exploration_soon_knows_all_parts():
     parts, costs = parts_of(graph(0))
     exploration = Exploration(parts, np.random.default_rng(0))
     found = [exploration.draw() for _ in range(20)]
-    keys = np.unique(parts.places(np.array([config for config, _ in found])))
+    keys = np.unique(parts.describe(np.array([config for config, _ in found])).keys)
     assert sum(new for _, new in found) == len(keys) == len(costs)
     assert len(found) < costs.size
 
@@ -150,15 +144,9 @@ def test_graybox_finds_the_optimum_from_the_costs_of_parts(seed):
         rows = search.ask(min(20, 80 - spent))
         if not len(rows):  # the best is proven
             break
-        places = parts.places(rows)
-        values = costs[places].sum(axis=1)
-        p = places.shape[1]
-        told = Parts(
-            np.arange(0, places.size + 1, p),
-            places.ravel().astype(np.uint64),
-            np.ones(places.size),
-            costs[places.ravel()],
-        )
+        described = parts.describe(rows)
+        told = Parts(described.starts, described.keys, described.counts, costs[described.keys.astype(int)])
+        values = told.sums()
         search.receive(Told(rows, values, told))
         best, spent = min(best, values.min()), spent + len(rows)
     assert best == min(total(pairs, row) for row in every())
@@ -214,15 +202,15 @@ def test_the_cross_of_two_candidates_is_the_best_of_their_components_that_has_ro
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_prices_raise_a_bound_that_stays_below_what_keeps_the_capacity_and_end_where_nothing_better_is_left(seed):
+def test_multipliers_raise_a_bound_that_stays_below_what_keeps_the_capacity_and_end_where_nothing_better_is_left(seed):
     pairs = graph(seed)
     capacity, costs, peaks = limited(pairs, 3)
     fits = np.where(peaks <= capacity.limit, costs, np.inf)
     values = pairs.firsts[:-1] + every()
     least = np.array([fits[(values == value).any(axis=1)].min() for value in range(len(pairs.nodes))])
-    free = Ascent(Remaining(pairs, np.ones(len(pairs.nodes), bool)), Prices(None, SIZES), 1e4)
-    prices = Prices(capacity, SIZES)
-    ascent = Ascent(Remaining(pairs, np.ones(len(pairs.nodes), bool)), prices, 1e4)
+    free = Ascent(Remaining(pairs, np.ones(len(pairs.nodes), bool)), Multipliers(None, SIZES), 1e4)
+    multipliers = Multipliers(capacity, SIZES)
+    ascent = Ascent(Remaining(pairs, np.ones(len(pairs.nodes), bool)), multipliers, 1e4)
     most = float(fits.min()) * 1.01 + 1
     while ascent.rises:
         left_out = ascent.follow(ascent.sweep(), most)
@@ -231,9 +219,9 @@ def test_prices_raise_a_bound_that_stays_below_what_keeps_the_capacity_and_end_w
     while free.rises:
         free.follow(free.sweep(), most)
     assert ascent.bound > free.bound + 1
-    before = prices.of_values()
+    before = multipliers.of_values()
     ascent.follow(ascent.sweep(), ascent.bound)  # nothing is cheaper than the bound
-    assert not ascent.rises and np.array_equal(prices.of_values(), before)
+    assert not ascent.rises and np.array_equal(multipliers.of_values(), before)
 
 
 def test_search_proves_the_best_within_a_capacity():

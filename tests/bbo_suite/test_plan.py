@@ -1,0 +1,79 @@
+"""A plan's runs are studies; its table takes what has ended, and tells what differs."""
+
+import pandas as pd
+import pytest
+
+from bbo_suite import Plan, Search
+from bbo_suite.plan import plan_name, read_plans
+
+FILE = """
+from bbo_suite import Plan, Search
+PLANS = [
+    Plan(["ordering/small-a"], ["annealing", "random"], budgets=(10, 20), seeds=2, batch=5, cutoffs=(4,)),
+    Plan(["ordering/small-a"], {"hot": Search("annealing", {"heat": 3.0})}, (10,), seeds=[1, 2, 5], plain_seeds=True),
+]
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    (tmp_path / "mine").mkdir()
+    file = tmp_path / "mine" / "plan.py"
+    file.write_text(FILE)
+    return file
+
+
+def test_a_plan_is_read_with_its_name(file):
+    plans = read_plans(file)
+    assert [len(plan.searches()) for plan in plans] == [2, 1] and plan_name(file) == "mine"
+    assert plans[1].searches() == {"hot": Search("annealing", {"heat": 3.0})}
+
+
+def test_a_plan_is_run_resumed_and_compared_with_its_table(file, suite):
+    assert suite("run", "--plan", file, "--quiet").code == 0
+    table = pd.read_csv(file.parent / "runs.csv")
+    assert table.groupby(["strategy", "budget"]).size().to_dict() == {
+        **{(name, budget): 2 for name in ("annealing", "random") for budget in (10, 20)},
+        ("hot", 10): 3,
+    }
+    assert table[table["strategy"] != "hot"]["best@4"].ge(table["best"].dropna().min()).all()
+    again = suite("run", "--plan", file, "--quiet", "--only", "1/2", "--results", "other")
+    assert again.code == 0 and "0 runs are new; 6 are equal" in again.out
+    changed = table.assign(best=table["best"] / 2)
+    changed.to_csv(file.parent / "runs.csv", index=False)
+    different = suite("run", "--plan", file, "--quiet")
+    assert different.code == 1 and "ordering/small-a hot 10 5 differs" in different.err
+
+
+def test_plain_seeds_give_other_draws_and_are_part_of_a_run(file, suite):
+    assert suite("run", "--plan", file, "--quiet").code == 0
+    other = file.parents[1] / "other" / "mine" / "plan.py"
+    other.parent.mkdir(parents=True)
+    other.write_text(FILE.replace(", plain_seeds=True", ""))
+    refused = suite("run", "--plan", other, "--quiet")
+    assert refused.code == 1 and "plain_seeds" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("", "has no plan"), ("PLAN = 3", "has no plan"), ("PLAN = (", "syntax error"), ("1 / 0", "ZeroDivisionError")],
+)
+def test_a_file_without_a_plan_is_refused(file, suite, text, words):
+    file.write_text(text)
+    found = suite("run", "--plan", file)
+    assert found.code == 1 and words in found.err
+
+
+def test_what_a_plan_decides_is_refused_beside_it(file, suite):
+    found = suite("run", "--plan", file, "--budget", "3")
+    assert found.code == 1 and "--budget is decided by the plan" in found.err
+
+
+def test_the_work_of_a_plan_is_shown(file, suite):
+    found = suite("plan", "--plan", file, "--json")
+    assert found.code == 0 and len(found.out.splitlines()) == 6
+
+
+def test_a_plan_from_python():
+    plan = Plan(["ordering/small-a"], {"slow": Search("annealing", {"cooling": 9.0}), "annealing": "annealing"})
+    assert [search.strategy for search in plan.searches().values()] == ["annealing"] * 2

@@ -1,0 +1,128 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bbo_strategies.joint.strategy import (
+    Step,
+    Subspace,
+    default_schedule,
+    divide,
+    merged,
+    parse_schedule,
+    per_node,
+)
+from bbo_suite import Constraint, Decisions, Kind, Space, UserError
+
+from .toy_compiler import Passes
+
+KNOWN = ("annealing", "evolution", "exhaustive")
+
+
+@pytest.mark.parametrize(
+    "text, steps",
+    [
+        ("layout: annealing", [(("layout",), "annealing")]),
+        (
+            " fusion +layout:evolution ;tile: exhaustive",
+            [(("layout", "fusion"), "evolution"), (("tile",), "exhaustive")],
+        ),
+        ("tile:annealing;layout:annealing", [(("tile",), "annealing"), (("layout",), "annealing")]),
+    ],
+)
+def test_a_schedule_is_parsed(text, steps):
+    assert parse_schedule(text, Passes("ab"), KNOWN) == tuple(Step(*step) for step in steps)
+
+
+def test_the_default_is_that_of_xtat():
+    assert default_schedule(Passes("ab")) == parse_schedule(
+        "layout+fusion: annealing; tile: exhaustive", Passes("ab"), KNOWN
+    )
+
+
+@pytest.mark.parametrize(
+    "text, says",
+    [
+        ("layot: annealing", ["step 1", "pass 'layot'", "Did you mean 'layout'?"]),
+        ("layout+: annealing", ["step 1", "pass ''"]),
+        ("layout: annealing; layout+fusion: annealing", ["step 2", "pass 'layout' again"]),
+        ("layout+fusion+layout: annealing", ["step 1", "pass 'layout' twice"]),
+        ("layout: annealing;", ["step 2", "is empty"]),
+        ("layout: annealing;;tile: annealing", ["step 2", "is empty"]),
+        ("layout+fusion", ["step 1", "names no strategy", "layout+fusion: strategy"]),
+        ("layout+fusion:  ", ["step 1", "names no strategy"]),
+        ("layout: aneling", ["step 1", "'aneling'", "Did you mean 'annealing'?"]),
+        ("layout: joint", ["step 1", "'joint'", "cannot search for itself", "Known: annealing"]),
+        (": annealing", ["step 1", "pass ''"]),
+    ],
+)
+def test_a_mistake_is_named_with_its_place_and_remedy(text, says):
+    with pytest.raises(UserError) as caught:
+        parse_schedule(text, Passes("ab"), KNOWN)
+    assert repr(text) in str(caught.value)
+    assert all(part in str(caught.value) for part in says)
+
+
+def part(sizes, share=1.0):
+    return Subspace(np.array(sizes), np.arange(len(sizes)), np.arange(len(sizes)), share)
+
+
+def tile_decisions(kinds):
+    passes, row = Passes(kinds), np.zeros(5 * len(kinds), int)
+    graph = passes.apply("fusion", passes.apply("layout", passes.source, row), row)
+    return passes.decisions("tile", graph)
+
+
+def test_nodes_with_equal_keys_share_a_subspace_and_the_most_expensive_comes_first():
+    parts = per_node([tile_decisions("abcab")])
+    assert [p.targets.tolist() for p in parts] == [[15, 18], [16, 19], [17]]
+    assert [p.origins.tolist() for p in parts] == [[0, 0], [0, 0], [0]]
+    assert [p.share for p in parts] == [2.0, 2.0, 1.0]
+
+
+def test_decisions_of_several_passes_about_a_node_share_a_subspace():
+    tile = Decisions(
+        np.array([3, 4]), np.array([2, 3]), np.array([7, 8], np.uint64), np.array([1, 2]), np.array([1, 4.0])
+    )
+    flags = Decisions(
+        np.array([6, 8]), np.array([5, 4]), np.array([7, 8], np.uint64), np.array([2, 1]), np.array([4.0, 1])
+    )
+    second, first = per_node([tile, flags])[::-1]
+    assert (first.targets.tolist(), first.sizes.tolist(), first.share) == ([4, 6], [3, 5], 4.0)
+    assert (second.targets.tolist(), second.sizes.tolist(), second.share) == ([3, 8], [2, 4], 1.0)
+    assert merged([tile, flags])[0].targets.tolist() == [3, 4, 6, 8]
+
+
+def test_a_subspace_without_decisions_has_one_candidate():
+    nothing = Decisions(*(np.empty(0, t) for t in (np.int64, np.int64, np.uint64, np.int64, float)))
+    assert all(p.candidates <= 1 for p in [*per_node([nothing]), *merged([nothing])])
+
+
+def test_the_whole_space_keeps_its_constraints_and_a_subspace_its_kinds():
+    few = Constraint((0, 1), lambda rows: rows.sum(axis=1) < 2)
+    flat = Space([3, 3, 2, 2], [0, 1, 2, 2], [-1, -1, 0, 0], constraints=[few])
+    assert part([3, 3, 2, 2]).space(flat) is flat
+    small = Subspace(np.array([2, 2]), np.array([1, 3]), np.arange(2)).space(flat)
+    assert (small.sizes.tolist(), small.kinds.tolist()) == ([2, 2], [Kind.SCALE, Kind.CHOICE])
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 50), st.floats(1e-9, 1e3)), min_size=1, max_size=8), st.floats(0, 300, width=32)
+)
+def test_shares_are_kept_up_to_the_caps_and_the_total_is_divided_completely(given_parts, total):
+    caps, shares = np.array(given_parts).T
+    got = divide(total, shares, caps)
+    assert (got <= caps * (1 + 1e-9)).all() and (got >= 0).all()
+    assert got.sum() == pytest.approx(min(total, caps.sum()))
+    free = got < caps * (1 - 1e-9)
+    levels = got / shares
+    assert (
+        np.allclose(levels[free], levels[free].max(initial=0))
+        and (levels[~free] <= levels[free].min(initial=np.inf) * (1 + 1e-6)).all()
+    )
+
+
+def test_a_space_beyond_the_range_of_a_float_is_never_full():
+    caps, shares = np.array([part([2] * 5000).candidates, part([3, 3]).candidates]), np.ones(2)
+    assert divide(10, shares, caps).tolist() == [5.0, 5.0]
+    assert divide(5000, shares, caps).tolist() == [4991.0, 9.0]
