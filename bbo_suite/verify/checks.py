@@ -18,8 +18,8 @@ from ..errors import UserError, error_boundary
 from ..loop import search
 from ..parts.parts import wrong_sums
 from ..runs.machine import facts
-from ..store.ending import read_end
 from ..store.folders import PARTS
+from ..store.identity import read_end
 from ..store.parts_log import PartsLog, Told, by_candidate
 from ..store.plan import read_settings
 from ..store.rows import Row

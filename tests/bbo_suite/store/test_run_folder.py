@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bbo_suite import Status, UserError
 from bbo_suite.files.names import folder_name
-from bbo_suite.store.ending import complete
+from bbo_suite.store.identity import complete
 from bbo_suite.store.rows import HEADER, Row, read_rows
 from bbo_suite.store.run_folder import RunFolder
 
