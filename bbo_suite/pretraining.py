@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -19,10 +19,8 @@ from .core.level import Level
 from .core.problem import Evaluations, Problem
 from .core.strategy import Strategy
 from .core.task import Task
-from .errors import UserError, error_boundary
-
-if TYPE_CHECKING:
-    from .registry import Registry
+from .errors import UserError, did_you_mean, error_boundary
+from .registry import Registry
 
 
 class TaskFamily(ABC):
@@ -112,10 +110,25 @@ def pretrain(
         learner(lessons, budget, rng, options, out, progress)
 
 
+def task_family(registry: Registry, family_id: str) -> TaskFamily:
+    """Return the distribution of tasks `family/instance`.
+
+    Raises:
+      UserError: there is none.
+    """
+    name, _, instance = family_id.partition("/")
+    families = registry.known("bbo_suite.task_families", TaskFamily)
+    known = [f"{family}/{each}" for family, load in families.items() for each in load().instances]
+    if family_id not in known:
+        raise UserError(f"there is no family of tasks {family_id!r}.{did_you_mean(family_id, known)}")
+    with error_boundary(f"family {family_id}", "loading"):
+        return families[name]()(instance)
+
+
 def _drawn(
     registry: Registry, family_id: str, strategy: type[Strategy], tasks: int, rng: Generator
 ) -> Iterator[Lesson]:
-    family = registry.task_family(family_id)
+    family = task_family(registry, family_id)
     for number in range(tasks):
         with error_boundary(f"family {family_id}", "sample"):
             problem = family.sample(rng)

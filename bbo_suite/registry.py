@@ -17,7 +17,6 @@ from .core.strategy import Strategy
 from .core.versions import code_version, is_ours
 from .errors import UserError, did_you_mean, error_boundary, one_line
 from .plugins import Objects, ProblemRecipe, classes_of, file_of, id_of_class
-from .pretraining import TaskFamily
 from .store.identity import CODE, UNVERSIONED
 
 _FEW = 5
@@ -43,23 +42,6 @@ class Registry:
     def families(self) -> dict[str, Callable[[], type[Problem]]]:
         """Return the loader of each family of problems by name."""
         return self.known("bbo_suite.problems", Problem)
-
-    def task_families(self) -> dict[str, Callable[[], type[TaskFamily]]]:
-        """Return the loader of each family of random tasks by name."""
-        return self.known("bbo_suite.task_families", TaskFamily)
-
-    def task_family(self, family_id: str) -> TaskFamily:
-        """Return the distribution of tasks `family/instance`.
-
-        Raises:
-          UserError: there is none.
-        """
-        name, _, instance = family_id.partition("/")
-        known = [f"{family}/{each}" for family, load in self.task_families().items() for each in load().instances]
-        if family_id not in known:
-            raise UserError(f"there is no family of tasks {family_id!r}.{did_you_mean(family_id, known)}")
-        with error_boundary(f"family {family_id}", "loading"):
-            return self.task_families()[name]()(instance)
 
     def known(self, group: str, base: Any) -> dict[str, Callable[[], Any]]:  # noqa: ANN401 - a contract
         """Return the loaders of what entry points of a group, plugin files and objects define, by name.

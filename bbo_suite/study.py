@@ -160,22 +160,32 @@ class Study(Sequence[dict[str, Any]]):
             return self._program(problems)
         if name not in figures:
             raise UserError(f"there is no figure {name!r}.{did_you_mean(name, figures)}")
-        frame = self.diagnostics() if name == MODELS.name else self._drawable(name)
+        if self._published and not getattr(FIGURES.get(name), "only_results", False):
+            raise UserError(f"study {self.name!r} is a table of runs, and {name!r} needs their evaluations")
+        texts = ["config"] if name == "exploration" else ()
+        frame = self.diagnostics() if name == MODELS.name else self.drawable(texts)
         if problems is not None:
             check_problems(problems, {run["problem"] for run in self}, self.name)
             frame = frame[frame["problem"].isin(problems)]
         return figures[name](frame)[0]
 
-    def _drawable(self, figure: str) -> pd.DataFrame:
-        """Return the frame for a figure: of a published study the last row of each run."""
-        from .figures import FIGURES
-        from .report.study_data import only_one
+    def drawable(self, texts: Collection[str] = ()) -> pd.DataFrame:
+        """Return what figures are drawn from: the evaluations; of a published study the last row of each run."""
+        if self._published:
+            from .report.study_data import only_one
 
-        if not self._published:
-            return self.frame(["config"] if figure == "exploration" else ())
-        if not FIGURES[figure].only_results:
-            raise UserError(f"study {self.name!r} is a table of runs, and {figure!r} needs their evaluations")
-        return run_table.last_rows(only_one(self.name, self._published).runs)
+            return run_table.last_rows(only_one(self.name, self._published).runs)
+        return self.frame(texts)
+
+    @property
+    def only_results(self) -> bool:
+        """True for a published study, which is a table of runs."""
+        return bool(self._published)
+
+    @property
+    def figures(self) -> Path:
+        """The folder that `plot` writes to."""
+        return self.path / f"figures{self._published[0].suffix if len(self._published) == 1 else ''}"
 
     def _program(self, problems: Sequence[str] | None) -> Figure:
         from .figures import found

@@ -30,8 +30,8 @@ class PortfolioOptions:
 class Portfolio(Strategy):
     """Population-based black-box optimization (P3BO, Angermueller et al. 2020), with credit for improvements.
 
-    Each batch comes from one member. That member is told the costs, and all others observe them. A member's credit is
-    how much it lowered the best cost, per candidate it was given; older improvements count less. Shares of the budget
+    Each batch comes from one member. That member learns the costs, and all others observe them. A member's credit is
+    how much its candidates lowered the best cost, per candidate; older improvements count less. Shares of the budget
     are proportional to credit above a floor, and the member that is furthest below its share is asked next. So only the
     members draw random numbers. Each member has its default options and the whole budget as its schedule.
 

@@ -45,8 +45,8 @@ class Screened(Strategy):
 
     `screened:annealing` is annealing on the model: it proposes thousands of candidates, whose costs the model predicts,
     which is no evaluation. The candidates with the lowest predictions are then evaluated, the best first, and the run
-    ends. A candidate that the model expects to fail is not evaluated. The search has its default options and hears
-    predictions only. XTAT keeps 10 candidates of a whole graph, 5 of a kernel.
+    ends. A candidate that the model expects to fail is not evaluated. The search has its default options and receives
+    predictions only. XTAT evaluates 10 candidates of a whole graph, 5 of a kernel.
 
     The model is knowledge of the compiler, so this strategy counts as one that uses the structure.
     """
@@ -97,7 +97,7 @@ class Screened(Strategy):
         return rows[np.argsort(costs, kind="stable")]
 
     def _searched(self, screen: Screen) -> tuple[NDArray, NDArray[np.float64]]:
-        """Return the candidates to keep and their predictions."""
+        """Return the best candidates by the model and their predictions."""
         strategy, done = self._strategy(), 0
         rows, costs = np.empty((0, len(self.task.space)), self.task.space.dtype), np.empty(0)
         while done < self.options.candidates:
@@ -105,7 +105,7 @@ class Screened(Strategy):
             if not len(configs):
                 break
             predicted = self._predicted(screen, configs)
-            rows, costs = self._kept(np.concatenate([rows, configs]), np.concatenate([costs, predicted]))
+            rows, costs = self._lowest(np.concatenate([rows, configs]), np.concatenate([costs, predicted]))
             strategy.receive(Told(configs, predicted))
             done += len(configs)
         return rows, costs
@@ -123,7 +123,7 @@ class Screened(Strategy):
             raise UserError(f"model {self.options.model} predicts no number for a candidate of {self.task.problem}")
         return predicted
 
-    def _kept(self, rows: NDArray, costs: NDArray[np.float64]) -> tuple[NDArray, NDArray[np.float64]]:
+    def _lowest(self, rows: NDArray, costs: NDArray[np.float64]) -> tuple[NDArray, NDArray[np.float64]]:
         """Return the different candidates with the lowest finite predictions; of equal ones, the first."""
         _, first = np.unique(rows, axis=0, return_index=True)
         first = np.sort(first[np.isfinite(costs[first])])

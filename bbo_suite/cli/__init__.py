@@ -1,4 +1,4 @@
-"""The command line: one file per command. Importing a file adds its command; the help lists them in this order."""
+"""The command line: one file per group of commands. Importing a file adds them; the help lists them in this order."""
 
 # ruff: noqa: F401, I001
 from .app import UsageError, app
@@ -6,14 +6,9 @@ from . import running
 from . import planning
 from . import watching
 from . import plotting
-from . import best
-from . import validating
+from . import read
 from . import reporting
-from . import site
 from . import listing
-from . import recording
-from . import exchanging
-from . import pretraining
-from . import tuning
+from . import exchange
+from . import author
 from . import fleet
-from . import checking

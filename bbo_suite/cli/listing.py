@@ -34,7 +34,7 @@ def list_(
     as_json: AsJson = False,
 ) -> None:
     """List strategies, and problems by family; stored studies; or all ids that contain a text."""
-    from .catalogue_tables import study_table
+    from .catalogue import study_table
 
     if what == "studies":
         found = list(studies(results))
@@ -46,7 +46,6 @@ def list_(
 def _list_ids(what: str | None, plugin: list[Path] | None, as_json: bool) -> None:
     from ..registry import Registry
     from . import catalogue
-    from .catalogue_tables import family_table, list_table
     from .tables import reserved
 
     with reserved(as_json):
@@ -59,8 +58,8 @@ def _list_ids(what: str | None, plugin: list[Path] | None, as_json: bool) -> Non
     if as_json:
         print(json.dumps(items))
         return
-    list_table([item for item in items if item["kind"] == "strategy"])
-    family_table(catalogue.families(items), in_full=is_text)
+    catalogue.list_table([item for item in items if item["kind"] == "strategy"])
+    catalogue.family_table(catalogue.families(items), in_full=is_text)
 
 
 def _containing(text: str, items: list[dict[str, str]]) -> list[dict[str, str]]:
@@ -82,7 +81,6 @@ def show(
     """Describe a strategy with its options, or a problem with its search space and the cost of its default."""
     from ..registry import Registry
     from . import catalogue
-    from .catalogue_tables import fact_table
     from .tables import reserved
 
     with reserved(as_json):
@@ -90,4 +88,4 @@ def show(
         facts = catalogue.facts(registry, name)
     if as_json and facts.get("candidates", 0) > LARGEST:
         facts["candidates"] = None
-    print(json_line(facts)) if as_json else fact_table(facts)
+    print(json_line(facts)) if as_json else catalogue.fact_table(facts)

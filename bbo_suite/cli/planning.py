@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from ..core.level import LEVEL, Level, explained
+from ..core.quantities import duration
 from ..errors import UserError
 from .app import AsLines, app, json_line
-from .durations import duration
 from .study_options import StudyOptions, takes_study
 
 

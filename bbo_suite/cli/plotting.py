@@ -1,4 +1,4 @@
-"""`plot`."""
+"""`plot`: the figures of a study or of a run, and what was found."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .app import Plugins, Results, StudyName, app
 if TYPE_CHECKING:
     from ..figures.exploration import Names
     from ..registry import Registry
-    from ..verify.best_result import Best
+    from ..verify.best import Best
 
 
 class Format(StrEnum):
@@ -86,15 +86,19 @@ def _study(
     study: str, results: Path, names: Sequence[str], problems: Sequence[str], formats: Sequence[str], for_paper: bool
 ) -> Iterator[Path]:
     from .. import figures
-    from ..store import frames
-    from ..store.diagnostics import load_diagnostics
-    from ..store.folders import check_problems, study_path
+    from ..store.folders import check_problems
+    from ..study import Study
 
-    folder = _folder(study_path(study, results), for_paper)
-    frame, diagnostics = frames.load(study, results), load_diagnostics(study, results)
+    opened = Study(study, results)
+    frame, diagnostics = opened.drawable(), None if opened.only_results else opened.diagnostics()
     if problems:
         check_problems(problems, frame["problem"].unique(), study)
-        frame, diagnostics = (part[part["problem"].isin(problems)] for part in (frame, diagnostics))
+        frame = frame[frame["problem"].isin(problems)]
+        diagnostics = None if diagnostics is None else diagnostics[diagnostics["problem"].isin(problems)]
+    if opened.only_results:
+        names = names or [name for name, figure in figures.FIGURES.items() if figure.only_results]
+    folder = results / opened.figures.relative_to(results.absolute())
+    folder = folder / "paper" if for_paper else folder
     yield from figures.write(frame, folder, diagnostics, names, formats, for_paper)
     reasons = figures.left_out(frame, diagnostics, names)
     if reasons:

@@ -8,9 +8,9 @@ from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
+from ..core.quantities import duration
 from ..store.run_view import RunState, RunView
 from ..store.study_view import StudyView
-from .durations import duration
 
 MOST_RUNS = 12
 """The most runs that get a line of their own; runs without new rows for the longest time come first."""

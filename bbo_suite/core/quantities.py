@@ -1,7 +1,8 @@
-"""Counts and durations as users write them: `1000`, `10,000`, `1k`, `1e4`; `90`, `10m`, `1.5h`."""
+"""Counts and durations as users write them (`10,000`, `1k`, `1e4`; `90`, `10m`, `1.5h`), and durations as text."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from decimal import Decimal
@@ -41,3 +42,16 @@ def _value(text: str, factors: Mapping[str, int]) -> Decimal | None:
     plain = re.sub(r"(?<=\d)[,_](?=\d)", "", text.strip().lower())
     found = _NUMBER.fullmatch(plain) if len(plain) <= _LONGEST else None
     return Decimal(found[1]) * factors[found[2]] if found and found[2] in factors else None
+
+
+def duration(seconds: float | None) -> str:
+    """Return a time in one or two units; a question mark if it is unknown."""
+    if seconds is None or not math.isfinite(seconds):
+        return "?"
+    whole = math.ceil(seconds)
+    if whole < 120:
+        return f"{whole} s"
+    minutes, hours = whole // 60, whole // 3600
+    if minutes < 120:
+        return f"{minutes} min"
+    return f"{hours} h {minutes % 60} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"

@@ -181,6 +181,6 @@ class _Lines:
             raise ValueError(f"{self._name}, line {self.number} is not a row {' '.join(self._columns)}") from None
 
 
-FORMAT = Format(
+IOH = Format(
     "IOHprofiler's JSON and .dat, for IOHanalyzer and IOHinspector", "", write, recognises, read, "IOHprofiler"
 )

@@ -15,9 +15,9 @@ from ..files.reading import parse_json
 from ..libraries import quiet_optuna
 from ..store.rows import STATUS, Row
 from ..store.stored_run import StoredRun
-from .candidates import Candidates
 from .formats import ForeignRun, Format
 from .stored_study import StoredStudy, facts
+from .write_only import Candidates
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
@@ -174,4 +174,4 @@ def _digest(params: dict[str, Any]) -> str:
     return hashlib.blake2b(json.dumps(params, sort_keys=True, default=str).encode(), digest_size=8).hexdigest()
 
 
-FORMAT = Format("an Optuna journal, one study per run", ".journal", write, recognises, read, "Optuna")
+OPTUNA = Format("an Optuna journal, one study per run", ".journal", write, recognises, read, "Optuna")

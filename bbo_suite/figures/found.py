@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from ..verify.best_result import Best
+    from ..verify.best import Best
 
 
 MOST = 40

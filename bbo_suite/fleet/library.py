@@ -31,7 +31,7 @@ class Groups:
     Attributes:
       starts: `(g + 1,)`.
       kernels: `(m,)` numbers of kernels in the library.
-      runs: `(m,)` how often the program runs each; None where that is not known.
+      runs: `(m,)` how often the program runs each; None if unknown.
     """
 
     starts: NDArray[np.int64]
@@ -164,7 +164,7 @@ class Optimum:
 
 
 def optimum(library: KernelLibrary, version: int, shown: Progress) -> Optimum:
-    """Return the best settings with a compiler; they are computed once and kept in the user's cache."""
+    """Return the best settings with a compiler; they are computed once and stay in the user's cache."""
     name = f"optimum-{library.fingerprint()}-{version}"
     return Optimum(**cached_arrays(name, lambda: asdict(_search(library, version, shown))))
 

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.evaluation import evaluate
 from ..core.level import Level
-from ..core.problem import Evaluations, Problem
-from ..core.task import Strategies
+from ..core.problem import Evaluations
 from ..errors import UserError
-from ..loop import Answer, search
+from ..loop import search
 from .jobs import LISTED, RANKED, Job, Method, Tuned, digests, mixed, normal
 from .library import KernelLibrary
 from .settings import FleetSettings
@@ -90,11 +88,11 @@ def measure_stage(
     owner = np.repeat(np.arange(len(counts)), counts)
     times = _times(library, job, owner, candidates.settings, settings.noise, 0)
     order = np.lexsort((times, owner))
-    kept = order[np.arange(len(owner)) - candidates.starts[owner] < settings.finalists]
+    few = order[np.arange(len(owner)) - candidates.starts[owner] < settings.finalists]
     starts = np.concatenate([[0], np.cumsum(np.minimum(counts, settings.finalists))])
     best, some = before.best.copy(), counts > 0
-    best[some] = candidates.settings[kept[starts[:-1][some]]]
-    finalists = Candidates(starts, candidates.settings[kept], np.diff(starts))
+    best[some] = candidates.settings[few[starts[:-1][some]]]
+    finalists = Candidates(starts, candidates.settings[few], np.diff(starts))
     return Measured(best, finalists, before.compiled + candidates.tried, before.measured + counts)
 
 
@@ -111,8 +109,8 @@ def finished(library: KernelLibrary, job: Job, settings: FleetSettings, before: 
     gain, chosen = np.zeros(n), default.copy()
     gain[some] = 1 - times[first] / usual[some]
     chosen[some] = finalists.settings[first]
-    kept = gain > settings.margin
-    chosen, gain = np.where(kept[:, None], chosen, default), np.where(kept, gain, 0.0)
+    better = gain > settings.margin
+    chosen, gain = np.where(better[:, None], chosen, default), np.where(better, gain, 0.0)
     measured = before.measured + counts + 1
     return Tuned(chosen, gain, before.compiled, measured, digests(chosen))
 
@@ -138,9 +136,9 @@ def _searched(library: KernelLibrary, job: Job, settings: FleetSettings) -> Meas
         order = np.argsort(seconds, kind="stable")[: settings.finalists]
         finalists.append(tried[order[np.isfinite(seconds[order])]])
         compiled[place], counts[place] = len(tried), np.isfinite(seconds).sum()
-    kept = np.array([len(own) for own in finalists])
-    starts = np.concatenate([[0], np.cumsum(kept)])
-    return Measured(best, Candidates(starts, np.concatenate(finalists), kept), compiled, counts)
+    few = np.array([len(own) for own in finalists])
+    starts = np.concatenate([[0], np.cumsum(few)])
+    return Measured(best, Candidates(starts, np.concatenate(finalists), few), compiled, counts)
 
 
 def _known(library: KernelLibrary, job: Job) -> Tuned:
@@ -191,26 +189,27 @@ def _tried(
       UserError: there is no such strategy, or it raised an error.
     """
     kernel = int(job.kernels[place])
-    strategies: Strategies = library.strategies
-    made, problem = strategies.strategy(settings.search), library.problem(job.version, kernel)
+    problem, strategy = library.problem(job.version, kernel), library.strategies.strategy(settings.search)
     seed = [job.seed, int(library.content[kernel]), job.version]
-    tried, costs = [problem.default_row()[None][:0]], [np.zeros(0)]
-    answer = _noisy(problem, made.level, seed, settings)
-    how: dict[str, Any] = {"batch": _BATCH, "registry": strategies, "answer": answer, "owner": settings.search}
-    for batch in search(made, problem, settings.evaluations, np.random.default_rng(seed), **how):
-        tried.append(batch.configs)
-        costs.append(batch.values)
-    configs, seconds = np.concatenate(tried), np.concatenate(costs)
+
+    def measured(configs: NDArray, _: float) -> Evaluations:
+        found = evaluate(problem, configs, strategy.level >= Level.PARTS)
+        noise = settings.noise * normal(mixed(*seed, 2, *configs.T.astype(np.uint64)))
+        return replace(found, values=found.values * np.exp(noise))
+
+    batches = list(
+        search(
+            strategy,
+            problem,
+            settings.evaluations,
+            np.random.default_rng(seed),
+            batch=_BATCH,
+            registry=library.strategies,
+            answer=measured,
+            owner=settings.search,
+        )
+    )
+    configs = np.concatenate([problem.default_row()[None][:0], *(batch.configs for batch in batches)])
+    seconds = np.concatenate([np.zeros(0), *(batch.values for batch in batches)])
     rows, first = np.unique(configs, axis=0, return_index=True)
     return library.settings_of(job.version, kernel, rows), seconds[first]
-
-
-def _noisy(problem: Problem, level: Level, seed: list[int], settings: FleetSettings) -> Answer:
-    """Return what measures candidates in a fleet: with noise."""
-
-    def answer(configs: NDArray, _: float) -> Evaluations:
-        found = evaluate(problem, configs, with_parts=level >= Level.PARTS)
-        keys = mixed(*seed, 2, *configs.T.astype(np.uint64))
-        return replace(found, values=found.values * np.exp(settings.noise * normal(keys)))
-
-    return answer

@@ -39,7 +39,7 @@ class Planner:
         """Return what the policy plans, checked.
 
         Raises:
-          UserError: it raised an error, or `check_plan` does.
+          UserError: it raised an error or broke its contract.
         """
         with error_boundary(f"policy {self._name}", "plan"):
             plan = self._policy.plan(day)

@@ -56,25 +56,25 @@ class Results:
         return np.concatenate([*self._methods[1:], self._methods[0]])
 
 
-def can_transfer(library: KernelLibrary, results: Results, near: int) -> NDArray[np.bool_]:
+def can_transfer(library: KernelLibrary, results: Results, count: int) -> NDArray[np.bool_]:
     """Return `(k,)` True for kernels of families with enough results that save something."""
     saving = results.gain > 0
     counts = np.bincount(library.family[saving], minlength=int(library.family.max()) + 1)
-    return counts[library.family] > near  # one may be the kernel's own
+    return counts[library.family] > count  # one may be the kernel's own
 
 
 def closest_settings(
-    library: KernelLibrary, results: Results, kernels: NDArray[np.int64], near: int
+    library: KernelLibrary, results: Results, kernels: NDArray[np.int64], count: int
 ) -> NDArray[np.float64]:
-    """Return the `(n, near, w)` settings of the closest kernels with a result, cut to what is legal for each."""
+    """Return the `(n, count, w)` settings of the closest kernels with a result, cut to what is legal for each."""
     from scipy.spatial import cKDTree
 
-    found = np.empty((len(kernels), near, results.settings.shape[1]))
+    found = np.empty((len(kernels), count, results.settings.shape[1]))
     saving = np.flatnonzero(results.gain > 0)
     for family in np.unique(library.family[kernels]).tolist():
         places = np.flatnonzero(library.family[kernels] == family)
         known = saving[library.family[saving] == family]
-        _, closest = cKDTree(library.features[known]).query(library.features[kernels[places]], near)
-        found[places] = results.settings[known[closest.reshape(len(places), near)]]
+        _, closest = cKDTree(library.features[known]).query(library.features[kernels[places]], count)
+        found[places] = results.settings[known[closest.reshape(len(places), count)]]
     n, m, w = found.shape
     return library.adapted(np.repeat(kernels, m), found.reshape(-1, w)).reshape(n, m, w)

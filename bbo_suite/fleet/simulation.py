@@ -63,48 +63,49 @@ class DayResult:
         return {**row, **{f"saved_{name}": share for name, share in methods.items()}}
 
 
+@dataclass
 class Fleet:
     """One run: a policy on a fleet with a daily budget.
 
-    Args:
+    Attributes:
       name: of the policy, for messages.
       budget: chip-seconds a day.
+      seed: of the fleet's events and of the noise.
       store: already entered; results that it holds are not measured again.
       executor: carries out jobs.
       shown: progress.
     """
 
-    def __init__(
-        self,
-        library: KernelLibrary,
-        settings: FleetSettings,
-        policy: Policy,
-        name: str,
-        budget: float,
-        seed: int,
-        store: ResultStore,
-        executor: Executor,
-        shown: Progress = lambda text: None,
-    ) -> None:
-        self._library, self._settings, self._policy = library, settings, policy
-        self._budget, self._store, self._shown = budget, store, shown
-        k, width = len(library.content), library.defaults(0, np.arange(1)).shape[1]
-        self._population, self._results = Population(library, settings, seed), Results(library, width)
-        self._gain_estimates = GainEstimates(int(library.family.max()) + 1)
-        self._planner = Planner(library, settings, policy, name, self._gain_estimates)
-        self._dispatcher = Dispatcher(library, settings, store, executor, self._results, seed)
-        self._seen, self._left = np.zeros(k, np.int64), 0.0
+    library: KernelLibrary
+    settings: FleetSettings
+    policy: Policy
+    name: str
+    budget: float
+    seed: int
+    store: ResultStore
+    executor: Executor
+    shown: Progress = lambda text: None
+
+    def __post_init__(self) -> None:
+        k, width = len(self.library.content), self.library.defaults(0, np.arange(1)).shape[1]
+        self._population = Population(self.library, self.settings, self.seed)
+        self._results, self._stored = Results(self.library, width), self.store.blocks(self.library, width)
+        self._gain_estimates = GainEstimates(int(self.library.family.max()) + 1)
+        self._planner = Planner(self.library, self.settings, self.policy, self.name, self._gain_estimates)
+        self._seen, self._left, self._jobs = np.zeros(k, np.int64), 0.0, 0
 
     def run(self, days: int) -> Iterator[DayResult]:
         """Yield what each day saved and cost.
 
         Raises:
-          UserError: the policy breaks its contract, a worker's results are wrong, or the stored results are others'.
+          UserError: the policy breaks its contract, a worker's results are wrong, or the stored results are of another
+            fleet or of more days.
         """
         for _ in range(days):
             yield self._day()
-            self._store.sync()
-        self._dispatcher.check_end()
+            self.store.sync()
+        if next(self._stored, None) is not None:
+            raise UserError(f"{self.store.folder} holds results of more days; choose another --study")
 
     def _day(self) -> DayResult:
         population, results = self._population, self._results
@@ -113,12 +114,12 @@ class Fleet:
         if population.version != before:
             results.release()
         population.fetch(results.latest)
-        usual = self._library.default_seconds(population.version)
+        usual = self.library.default_seconds(population.version)
         share = population.uses(usual)
         live = np.flatnonzero(np.bincount(population.kernel, minlength=len(usual)))
         new = live[self._seen[live] == 0]
         self._seen[new] = population.day
-        best = optimum(self._library, population.version, self._shown)
+        best = optimum(self.library, population.version, self.shown)
         saved = self._saved(share, best)
         tuned, revalidated, cost = self._tune(live, len(new), share, best)
         counts = (len(live), len(new), tuned, revalidated)
@@ -144,116 +145,80 @@ class Fleet:
         self, live: NDArray[np.int64], new: int, share: NDArray[np.float64], best: Optimum
     ) -> tuple[int, int, float]:
         """Plan and carry out the day's jobs; return the kernels that were tuned and revalidated, and the cost."""
-        spent = self._settings.model * new if self._policy.predicts else 0.0
-        self._left += self._budget - spent
-        population = self._population
-        day = self._planner.day(population, self._results, self._left, live, share, self._seen, best.gain)
+        spent = self.settings.model * new if self.policy.predicts else 0.0
+        self._left += self.budget - spent
+        day = self._planner.day(self._population, self._results, self._left, live, share, self._seen, best.gain)
         plan = self._planner.plan(day)
-        jobs = self._dispatcher.carry_out(population.day, population.version, plan, live, day.program, best)
-        costs = [self._take(job, tuned, programs) for job, programs, tuned in jobs]
+        places = _pieces(plan, day.program)
+        jobs = [self._job(number, method, live[own], best) for number, (method, own) in enumerate(places, self._jobs)]
+        self._jobs += len(jobs)
+        done = zip(jobs, self._carried_out(jobs), places, strict=True)
+        costs = [self._take(job, tuned, day.program[own]) for job, tuned, (_, own) in done]
         self._left -= sum(costs)
         again = int((plan.methods == Method.REVALIDATE).sum())
         return len(plan.kernels) - again, again, spent + sum(costs)
 
     def _take(self, job: Job, tuned: Tuned, programs: NDArray[np.int64]) -> float:
         """Learn from a job's results and return their cost."""
-        library, results, kernels = self._library, self._results, job.kernels
+        library, results, kernels = self.library, self._results, job.kernels
         known = (results.gain[kernels], np.maximum(results.gain[kernels], tuned.gain), results.old_gain[kernels])
-        predicted = library.predicted[kernels] if self._policy.predicts else None
+        predicted = library.predicted[kernels] if self.policy.predicts else None
         self._gain_estimates.learn(job.method, library.family[kernels], *known, predicted)
         results.add(job, tuned)
-        return cost_of_job(job, tuned, self._settings, programs, self._policy.predicts)
+        return cost_of_job(job, tuned, self.settings, programs, self.policy.predicts)
 
-
-class Dispatcher:
-    """Carries out plans.
-
-    Args:
-      store: already entered.
-      results: what is known of each kernel.
-      seed: of the noise.
-    """
-
-    def __init__(
-        self,
-        library: KernelLibrary,
-        settings: FleetSettings,
-        store: ResultStore,
-        executor: Executor,
-        results: Results,
-        seed: int,
-    ) -> None:
-        self._library, self._settings, self._store = library, settings, store
-        self._executor, self._results, self._seed = executor, results, seed
-        self._stored: Iterator[Block] = store.blocks(library, results.settings.shape[1])
-        self._jobs = 0
-
-    def carry_out(
-        self, day: int, version: int, plan: Plan, live: NDArray[np.int64], program: NDArray[np.int64], best: Optimum
-    ) -> Iterator[tuple[Job, NDArray[np.int64], Tuned]]:
-        """Yield each job of a plan with the programs of its kernels and the results.
-
-        Args:
-          live: `(n,)` the live kernels, which the plan numbers.
-          program: `(n,)` with which each is measured.
-        """
-        jobs: list[Job] = []
-        programs: list[NDArray[np.int64]] = []
-        for method in map(Method, np.unique(plan.methods).tolist()):
-            for part in _pieces(plan.kernels[plan.methods == method], method, program):
-                listed = self._candidates(method, live[part], best)
-                jobs.append(Job(self._jobs + len(jobs), version, method, live[part], listed, self._seed))
-                programs.append(program[part])
-        self._jobs += len(jobs)
-        yield from zip(jobs, programs, self._done(day, jobs), strict=True)
-
-    def check_end(self) -> None:
-        """Check that the store holds nothing more.
-
-        Raises:
-          UserError: it does.
-        """
-        if next(self._stored, None) is not None:
-            raise UserError(f"{self._store.folder} holds results of more days; choose another --study")
-
-    def _candidates(self, method: Method, kernels: NDArray[np.int64], best: Optimum) -> NDArray[np.float64] | None:
+    def _job(self, number: int, method: Method, kernels: NDArray[np.int64], best: Optimum) -> Job:
+        """Return the job to tune kernels by a method, with the candidates that the method takes."""
+        candidates = None
         if method == Method.NEAR:
-            return closest_settings(self._library, self._results, kernels, self._settings.near)
-        if method == Method.REVALIDATE:
-            return self._results.old_settings[kernels][:, None]
-        return best.settings[kernels][:, None] if method == Method.KNOWN else None
+            candidates = closest_settings(self.library, self._results, kernels, self.settings.near)
+        elif method == Method.REVALIDATE:
+            candidates = self._results.old_settings[kernels][:, None]
+        elif method == Method.KNOWN:
+            candidates = best.settings[kernels][:, None]
+        return Job(number, self._population.version, method, kernels, candidates, self.seed)
 
-    def _done(self, day: int, jobs: Sequence[Job]) -> Iterator[Tuned]:
+    def _carried_out(self, jobs: Sequence[Job]) -> Iterator[Tuned]:
         """Yield the results of jobs: first those that are stored, then what is measured and stored now."""
-        done = 0
+        done, day = 0, self._population.day
         while done < len(jobs) and (block := next(self._stored, None)) is not None:
-            self._check_block(block, day, jobs[done])
+            self._check_block(block, jobs[done])
             yield block.tuned
             done += 1
-        for job, tuned in zip(jobs[done:], self._executor.run(jobs[done:]), strict=True):
-            check_tuned(self._library, job, tuned, self._settings)
-            self._store.append(day, job, _asked(job), self._library, tuned)
+        for job, tuned in zip(jobs[done:], self.executor.run(jobs[done:]), strict=True):
+            check_tuned(self.library, job, tuned, self.settings)
+            self.store.append(day, job, _digest(job), self.library, tuned)
             yield tuned
 
-    def _check_block(self, block: Block, day: int, job: Job) -> None:
-        if (block.day, block.job, block.asked) != (day, job.number, _asked(job)):
+    def _check_block(self, block: Block, job: Job) -> None:
+        day = self._population.day
+        if (block.day, block.job, block.asked) != (day, job.number, _digest(job)):
             raise UserError(
-                f"{self._store.folder} holds job {block.job} of day {block.day}, where job {job.number} of day {day}"
+                f"{self.store.folder} holds job {block.job} of day {block.day}, where job {job.number} of day {day}"
                 " was planned: the policy or the clock has changed; choose another --study"
             )
 
 
-def _pieces(places: NDArray[np.int64], method: Method, program: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Return the kernels of each job; kernels of a program that are measured together stay in one."""
-    if method not in TOGETHER:
-        return np.split(places, range(CHUNK, len(places), CHUNK)) if len(places) else []
-    places = places[np.argsort(program[places], kind="stable")]
-    first = np.flatnonzero(np.diff(program[places], prepend=-1))  # of each program
-    piece = first // CHUNK
-    return np.split(places, first[1:][np.diff(piece) > 0])
+def _pieces(plan: Plan, program: NDArray[np.int64]) -> list[tuple[Method, NDArray[np.int64]]]:
+    """Return the method and the places of the kernels of each job.
+
+    Args:
+      program: `(n,)` with which each kernel is measured; in methods that measure the kernels of a program together,
+        these stay in one job.
+    """
+    found = []
+    for method in map(Method, np.unique(plan.methods).tolist()):
+        places = plan.kernels[plan.methods == method]
+        cuts: Any = range(CHUNK, len(places), CHUNK)
+        if method in TOGETHER:
+            places = places[np.argsort(program[places], kind="stable")]
+            first = np.flatnonzero(np.diff(program[places], prepend=-1))  # of each program
+            cuts = first[1:][np.diff(first // CHUNK) > 0]
+        found += [(method, own) for own in np.split(places, cuts)]
+    return found
 
 
-def _asked(job: Job) -> str:
+def _digest(job: Job) -> str:
     """Return a digest of what a job is to do."""
     keys = mixed(job.version, job.method, job.seed, job.kernels.astype(np.uint64))
     listed = b"" if job.candidates is None else digests(job.candidates.reshape(-1, job.candidates.shape[2])).tobytes()

@@ -112,6 +112,7 @@ class ResultStore:
                 (day, job + 1),
             )
         self._log.length = length
+        self._log.open()
 
     def _lines(self) -> Iterator[list[str]]:
         """Yield the lines of each block; only a head begins with a brace."""

@@ -67,6 +67,8 @@ class FleetStudy:
     def __post_init__(self) -> None:
         if self.days < 1:
             raise UserError(f"days must be 1 or more, not {self.days}")
+        if not self.seeds:
+            raise UserError("repeats must be 1 or more, not 0")
         for budget in self.budgets:
             if not budget > 0:
                 raise UserError(f"a budget must be above 0 chip-seconds a day, not {budget}")

@@ -11,11 +11,10 @@ from .. import figures
 from ..errors import UserError
 from ..files.writing import disk_errors, replacing
 from ..registry import Registry
-from ..scores import Scores
 from ..store.folders import has_runs
 from . import answer, limits, optimum, provenance, rankings, targets
 from .compare import comparison
-from .drawings import Drawing, Picture, compared_rows, drawing, pictures
+from .drawings import RESULTS_LEAD, Drawing, compared_rows, drawing, pictures
 from .findings import Findings, findings
 from .judgement import Judgement, judge
 from .limits import Limit
@@ -92,7 +91,7 @@ def page(study: StudyData, other: StudyData | None = None, registry: Registry | 
         limits=[*_limits(study, judgement), *provenance.limits(study.runs), *unknown],
         compared=compared,
         tables=_filled(tables),
-        pictures=_pictures(study, scores) if judgement.problems else [],
+        pictures=pictures(compared_rows(study.frame, scores), study.only_results) if judgement.problems else [],
         provenance=_filled(_provenance(study, judgement)),
     )
 
@@ -108,17 +107,13 @@ def _rankings(judgement: Judgement, rng: np.random.Generator) -> Iterator[Table]
 def _lead(study: StudyData, found: Findings | None) -> Drawing | None:
     """Return the convergence on the problem with the largest gain, if nothing that was found is drawn there.
 
-    Without the evaluations it is the gain on each problem.
+    Without the evaluations it is the gain on each problem, which `pictures` then leaves out.
     """
     if found is None or any(finding.drawing for finding in found.shown[:1]):
         return None
-    name, options = ("gains", {}) if study.only_results else ("convergence", {"problems": [found.shown[0].problem]})
-    figure = figures.FIGURES.get(name)
+    options = {} if study.only_results else {"problems": [found.shown[0].problem]}
+    figure = figures.FIGURES.get(RESULTS_LEAD if study.only_results else "convergence")
     return drawing(figure(study.frame, **options)[0], "lead.") if figure and not figure.missing(study.frame) else None
-
-
-def _pictures(study: StudyData, scores: Scores) -> list[Picture]:
-    return pictures(compared_rows(study.frame, scores), study.only_results)
 
 
 def _limits(study: StudyData, judgement: Judgement) -> Iterator[Limit]:

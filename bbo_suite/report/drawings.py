@@ -79,6 +79,10 @@ def template(name: str) -> str:
     return (files("bbo_suite.report") / "templates" / name).read_text(encoding="utf-8")
 
 
+RESULTS_LEAD = "gains"
+"""The figure that a page begins with if only the results of runs are known."""
+
+
 @dataclass(frozen=True)
 class Picture:
     """A figure.
@@ -113,7 +117,13 @@ def pictures(frame: pd.DataFrame, only_results: bool = False) -> list[Picture]:
     """
     from ..figures import FIGURES
 
-    return [_picture(figure, frame) for figure in FIGURES.values() if figure.only_results or not only_results]
+    figures = [figure for figure in FIGURES.values() if not only_results or _of_results(figure, frame)]
+    return [_picture(figure, frame) for figure in figures]
+
+
+def _of_results(figure: StudyFigure, frame: pd.DataFrame) -> bool:
+    """Return whether a page of results shows a figure here: not if it is the first one already."""
+    return figure.only_results and (figure.name != RESULTS_LEAD or figure.missing(frame) is not None)
 
 
 def _picture(figure: StudyFigure, frame: pd.DataFrame) -> Picture:

@@ -119,9 +119,11 @@ def cluster_error(error: Exception, address: str, job: str = "") -> UserError:
     Args:
       job: what the worker did, such as " at job 3".
     """
+    from distributed.comm import CommClosedError
+
     if isinstance(error, UserError):
         return error
-    if isinstance(error, CancelledError):
+    if isinstance(error, CancelledError | CommClosedError):
         advice = "stored rows are kept: run the same command again"
         return UserError(f"the connection to the Dask scheduler at {address} was lost; {advice}")
     advice = "workers need the same Python and packages as this process, including bbo_suite"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..errors import UserError
@@ -13,12 +13,18 @@ from ..report.page import html, render
 from ..store.run_table import write_runs
 from . import numbers
 from .boards import boards
-from .studies import Entry, studies
+from .studies import Entry, number_of_studies, studies
 
-__all__ = ["write"]
+__all__ = ["number_of_studies", "write"]
 
 
-def write(results: Path, out: Path, plugins: Sequence[Path] = (), complaints: list[str] | None = None) -> Path:
+def write(
+    results: Path,
+    out: Path,
+    plugins: Sequence[Path] = (),
+    complaints: list[str] | None = None,
+    show: Callable[[int, str], None] = lambda number, name: None,
+) -> Path:
     """Write the site of all studies in a folder and return the path of its first page.
 
     Beside it are `runs.csv`, one row per run; `points.json`, best known cost / cost of each run, by task; and
@@ -27,6 +33,7 @@ def write(results: Path, out: Path, plugins: Sequence[Path] = (), complaints: li
     Args:
       plugins: files that define problems of the studies; small ones are enumerated for an exact baseline.
       complaints: a sentence is appended for each table of runs that cannot be read; it is left out.
+      show: called with the number of studies that are written, and the name of the next.
 
     Raises:
       UserError: the folder has no study or would contain the site, or the site cannot be written.
@@ -35,8 +42,10 @@ def write(results: Path, out: Path, plugins: Sequence[Path] = (), complaints: li
         raise UserError(f"{out} is inside the folder of studies {results}; choose another --out")
     registry, entries = Registry(tuple(plugins)), list[Entry]()
     for study in studies(results, complaints if complaints is not None else []):
-        entries.append(Entry.of(study))
-        _write_text(out / entries[-1].folder / "report.html", html(page(study, registry=registry)))
+        show(len(entries), study.name)
+        report = page(study, registry=registry)
+        entries.append(Entry.of(study, report))
+        _write_text(out / entries[-1].folder / "report.html", html(report))
     if not entries:
         raise UserError(f"there is no study in {results}; make one with `run --study NAME`")
     runs = [run for entry in entries for run in entry.runs]

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import quote
 
-import numpy as np
-
 from ..errors import UserError
 from ..files.names import folder_name
-from ..report import answer, judge, read_study
+from ..report import read_study
+from ..report.page import Page
 from ..report.study_data import StudyData, study_of_table
 from ..store.folders import has_runs
 from ..store.results import RunResult
@@ -35,10 +34,9 @@ class Entry:
     runs: list[RunResult]
 
     @classmethod
-    def of(cls, study: StudyData) -> Self:
-        """Return the entry of a study; its rows are not kept."""
-        first = next(iter(answer.sentences(judge(study.runs, np.random.default_rng(0)))))
-        return cls(study.name, answer.summary(study.runs), first, study.runs)
+    def of(cls, study: StudyData, page: Page) -> Self:
+        """Return the entry of a study with its report; its rows are not kept."""
+        return cls(study.name, page.summary, page.answers[0], study.runs)
 
     @property
     def folder(self) -> str:
@@ -62,6 +60,11 @@ def studies(results: Path, complaints: list[str]) -> Iterator[StudyData]:
         seen[study.name] += 1
         number = seen[study.name]
         yield study if number == 1 else replace(study, name=f"{study.name} ({number})")
+
+
+def number_of_studies(results: Path) -> int:
+    """Return how many studies a folder holds, with one for each table of runs."""
+    return sum(1 if has_runs(path) else len(run_tables(path)) for path in results.glob("*") if path.is_dir())
 
 
 def _all(results: Path, complaints: list[str]) -> Iterator[StudyData]:

@@ -22,13 +22,14 @@ def mean_interval(
     Args:
       least, most: numbers that cannot be exceeded; the interval ends there.
     """
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     numbers = np.asarray(values, np.float64)
     mean = float(numbers.mean())
     if len(numbers) < 2:
         return mean, np.nan, np.nan
-    half = t.ppf((1 + confidence) / 2, len(numbers) - 1) * numbers.std(ddof=1) / np.sqrt(len(numbers))
+    # a quantile of Student's t; `scipy.stats.t` takes a millisecond for it
+    half = stdtrit(len(numbers) - 1, (1 + confidence) / 2) * numbers.std(ddof=1) / np.sqrt(len(numbers))
     return mean, float(np.maximum(least, mean - half)), float(np.minimum(most, mean + half))  # nan stays nan
 
 
@@ -37,7 +38,7 @@ def difference_interval(ours: ArrayLike, theirs: ArrayLike) -> tuple[float, floa
 
     The bounds are nan if a sample has one number, and all three are nan if a number is infinite.
     """
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     a, b = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
@@ -48,7 +49,7 @@ def difference_interval(ours: ArrayLike, theirs: ArrayLike) -> tuple[float, floa
         return gap, np.nan, np.nan
     u, v = a.var(ddof=1) / n, b.var(ddof=1) / m
     freedom = (u + v) ** 2 / (u**2 / (n - 1) + v**2 / (m - 1)) if u + v > 0 else 1.0
-    half = float(t.ppf(0.975, freedom) * np.sqrt(u + v))
+    half = float(stdtrit(freedom, 0.975) * np.sqrt(u + v))
     return gap, gap - half, gap + half
 
 

@@ -1,4 +1,4 @@
-"""What identifies a run (`run.json`), and the checks that no other run is in its place."""
+"""What identifies a run (`run.json`), the checks that no other run is in its place, and how it ended (`end.json`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 from ..core.level import LEVEL, Level
 from ..errors import UserError
 from ..files.reading import DamagedFile, read_json
-from .folders import RUN, has_begun, runs_in
+from .folders import END, RUN, has_begun, has_ended, runs_in
 
 IMPORTED = "imported"
 """The key of `run.json` that says where a run was imported from."""
@@ -172,3 +172,32 @@ def check_contents(study: Path, fingerprints: Mapping[str, str]) -> None:
         if here not in (None, there):
             what = f"{stored['problem']} with content {there}, which is not comparable to content {here}"
             raise UserError(f"{path} is of {what}; choose another --study")
+
+
+def read_end(path: Path) -> dict[str, Any] | None:
+    """Return the content of the `end.json` in a run's folder; None if the run has not ended.
+
+    Raises:
+      DamagedFile: it is damaged.
+      UserError: it cannot be read.
+    """
+    return read_json(path / END) if has_ended(path) else None
+
+
+def complete(path: Path, evaluations: int) -> bool:
+    """Return whether the run of a folder has ended and all of its rows are still there."""
+    return _end(path).get("evaluations") == evaluations
+
+
+def end_reason(path: Path, evaluations: int) -> str | None:
+    """Return why a complete run ended; None if it is not complete."""
+    end = _end(path)
+    return str(end.get("reason", "")) if end.get("evaluations") == evaluations else None
+
+
+def _end(path: Path) -> dict[str, Any]:
+    """Return the content of `end.json`; empty if it is missing or damaged, for a replay of the rows writes it again."""
+    try:
+        return read_end(path) or {}
+    except DamagedFile:
+        return {}

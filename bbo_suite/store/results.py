@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from ..core.level import LEVEL, Level
 from ..core.problem import Status
 from ..errors import UserError
-from .ending import end_reason
 from .folders import ERROR
-from .identity import Run, read_head
+from .identity import Run, end_reason, read_head
 from .remeasured import Finalist, final_speedup, finalists
 from .rows import open_log, pieces
 

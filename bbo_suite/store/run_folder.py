@@ -13,9 +13,8 @@ from typing import Any, Self
 from ..files.locks import acquired
 from ..files.log import moved
 from ..files.writing import disk_errors, write_json
-from .ending import complete, end_reason
 from .folders import END, ERROR, LOCK, RUN, STOPPED
-from .identity import CODE, check_identity, stored_head
+from .identity import CODE, check_identity, complete, end_reason, stored_head
 from .rows import Row, RowLog
 
 SYNC_SECONDS = 5.0

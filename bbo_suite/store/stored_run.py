@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
 from . import rows
-from .ending import complete
 from .folders import ERROR, ROWS
-from .identity import IMPORTED, Run, read_head
+from .identity import IMPORTED, Run, complete, read_head
 from .plan import RunName
 from .remeasured import final_speedup, finalists
 from .rows import Row, read_rows

@@ -15,11 +15,8 @@ from ..registry import Registry
 from ..store.folders import has_begun, run_folders, unnamed_runs
 from ..store.plan import RunName, read_planned
 from ..store.stored_run import StoredRun, open_run
-from .log_checks import check_log, remarks_on
-from .parts_checks import check_parts
+from .checks import check_log, check_parts, check_values, remarks_on, replay
 from .remeasure import fresh
-from .replay import replay
-from .value_checks import check_values
 
 
 class Finding(StrEnum):

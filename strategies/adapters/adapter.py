@@ -1,18 +1,21 @@
-"""The base class of all adapters: the optimizer of another library behind ask and tell."""
+"""The base class of all adapters: the optimizer of another library behind ask and tell, in a sandbox of its own."""
 
 from __future__ import annotations
 
+import functools
+import random
+import warnings
 from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Strategy, Task
-
-from .coding import Coding
-from .sandbox import Sandbox
+from bbo_suite import Moves, Space, Strategy, Task
+from bbo_suite.core.constraint import Component
 
 _BATCH = 20  # as in our own strategies: an optimizer that is told 100 candidates at once learns late
 
@@ -81,3 +84,79 @@ def one_of(adapter: type[Adapter], library: str, name: str, **attributes: Any) -
     """Return the subclass of an adapter for one named optimizer."""
     doc = f"{library}'s {name}.\n\n" + (adapter.__doc__ or "").partition("\n\n")[2]
     return type(name, (adapter,), {"name": name, "has_variants": False, "__doc__": doc, **attributes})
+
+
+class Coding:
+    """Converts between the candidates of a space and the independent indices that a library optimizes.
+
+    Libraries optimize products of independent parameters. Parameters that cannot change are left out. The indices of
+    a permutation are read as sort keys: each slot takes the rank of its key, so a permutation decodes to itself. Values
+    that a constraint forbids are replaced by the row of its table that differs in the fewest parameters; of several
+    such rows, by the one with the smallest differences of indices. The library is told the cost of the replacement.
+
+    Attributes:
+      sizes: `(w,)` number of values of each free parameter.
+      kinds: `(w,)` the `Kind` of each free parameter.
+      default: `(w,)` indices of the default.
+      names: of the free parameters, for libraries that want some.
+    """
+
+    def __init__(self, space: Space, default: NDArray) -> None:
+        self._space, self._base = space, default.astype(space.dtype)
+        self._columns = Moves(space).movable
+        self.sizes, self.kinds = space.sizes[self._columns], space.kinds[self._columns]
+        self.default = default[self._columns].astype(np.int64)
+        self.names = [f"x{i:06d}" for i in range(len(self.sizes))]
+
+    def decode(self, indices: NDArray) -> NDArray:
+        """Return the `(n, d)` allowed candidates of `(n, w)` indices; indices out of range are clipped."""
+        configs = np.repeat(self._base[None], len(indices), axis=0)
+        configs[:, self._columns] = np.clip(indices, 0, self.sizes - 1)
+        for start, stop in self._space.free_permutations:
+            order = configs[:, start:stop].argsort(axis=1, kind="stable")
+            configs[:, start:stop] = order.argsort(axis=1)
+        for component in self._space.components:
+            _repair(configs, component)
+        return configs
+
+
+def _repair(configs: NDArray, component: Component) -> None:
+    """Replace what the table does not allow by its nearest row, in place."""
+    scale = 1 + component.sizes.sum()
+    for place in np.flatnonzero(~component.allows(configs)):
+        distances = np.abs(component.rows - configs[place, component.columns])
+        nearest = (distances > 0).sum(axis=1) + distances.sum(axis=1) / scale
+        configs[place, component.columns] = component.rows[nearest.argmin()]
+
+
+class Sandbox:
+    """Separate global generators of numpy and Python, and no warnings.
+
+    Some libraries draw from global generators, or make generators without a seed. Inside the sandbox these continue a
+    stream that only the seed determines; outside nothing changes.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._numpy = np.random.RandomState(seed).get_state()
+        self._python = random.Random(seed).getstate()
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Use the sandbox's global generators and silence warnings inside the block."""
+        outside, make = (np.random.get_state(), random.getstate()), np.random.default_rng  # noqa: NPY002
+        np.random.set_state(self._numpy)  # noqa: NPY002
+        random.setstate(self._python)
+        np.random.default_rng = functools.partial(_seeded, make)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # they are meant for direct users of the library
+                yield
+        finally:
+            np.random.default_rng = make
+            self._numpy, self._python = np.random.get_state(), random.getstate()  # noqa: NPY002
+            np.random.set_state(outside[0])  # noqa: NPY002
+            random.setstate(outside[1])
+
+
+def _seeded(make: Callable[..., Generator], seed: Any = None) -> Generator:  # noqa: ANN401 - numpy's signature
+    return make(np.random.randint(2**31) if seed is None else seed)  # noqa: NPY002

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from bbo_suite import Kind, NoOptions, Strategy, UserError, option
 from bbo_suite.libraries import quiet_optuna, require
 
-from .adapter import Adapter, one_of
-from .coding import Coding
+from .adapter import Adapter, Coding, one_of
 
 if TYPE_CHECKING:
     from optuna import Trial
@@ -72,7 +71,7 @@ def _genetic(o: GeneticOptions, coding: Coding) -> dict[str, Any]:
 
 def _cma_es(o: CmaEsOptions, coding: Coding) -> dict[str, Any]:
     sigma = o.sigma * int(coding.sizes.min() - 1) or None
-    start = dict(zip(_names(coding), map(float, coding.default), strict=True))
+    start = dict(zip(coding.names, map(float, coding.default), strict=True))
     return {"x0": start, "sigma0": sigma, "popsize": o.population or None, "use_separable_cma": o.separable}
 
 
@@ -85,9 +84,7 @@ def _grid(o: NoOptions, coding: Coding) -> dict[str, Any]:
     if count > LARGEST_GRID:
         advice = f"it supports at most {LARGEST_GRID:,}; use the strategy exhaustive"
         raise UserError(f"strategy optuna:GridSampler lists all candidates first, here {count:.3g}: {advice}")
-    return {
-        "search_space": {name: range(size) for name, size in zip(_names(coding), coding.sizes.tolist(), strict=True)}
-    }
+    return {"search_space": {name: range(size) for name, size in zip(coding.names, coding.sizes.tolist(), strict=True)}}
 
 
 class Sampler(NamedTuple):
@@ -188,15 +185,10 @@ class Optuna(Adapter):
                     self._study.tell(trial, cost)
 
 
-def _names(coding: Coding) -> list[str]:
-    """Return names in the alphabetical order that Optuna sorts by."""
-    return [f"x{i:06d}" for i in range(len(coding.sizes))]
-
-
 def _distributions(coding: Coding, numeric: bool) -> dict[str, Any]:
     from optuna.distributions import CategoricalDistribution, IntDistribution
 
     number = functools.cache(lambda size: IntDistribution(0, size - 1))
     category = functools.cache(lambda size: CategoricalDistribution(range(size)))
-    kinds = zip(_names(coding), coding.sizes.tolist(), coding.kinds.tolist(), strict=True)
+    kinds = zip(coding.names, coding.sizes.tolist(), coding.kinds.tolist(), strict=True)
     return {name: number(size) if numeric or kind == Kind.SCALE else category(size) for name, size, kind in kinds}

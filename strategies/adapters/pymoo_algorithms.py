@@ -6,15 +6,21 @@ import functools
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bbo_suite import NoOptions, Strategy, option
 from bbo_suite.libraries import require
 
 from .adapter import Adapter, one_of
+
+if TYPE_CHECKING:
+    from pymoo.core.mutation import Mutation
+    from pymoo.core.problem import Problem
+    from pymoo.core.sampling import Sampling
 
 
 @dataclass(frozen=True)
@@ -48,10 +54,33 @@ def _population(o: PopulationOptions, width: int) -> dict[str, Any]:
 def _genetic(o: GeneticOptions, width: int) -> dict[str, Any]:
     from pymoo.operators.crossover.ux import UniformCrossover
 
-    from .pymoo_operators import Redraw, Uniform
+    sampling, mutation = _integer_operators(min(1.0, o.mutation / width))
+    crossing = UniformCrossover(prob=o.crossover)
+    return {"pop_size": o.population, "sampling": sampling, "crossover": crossing, "mutation": mutation}
 
-    crossing, changing = UniformCrossover(prob=o.crossover), Redraw(prob_var=min(1.0, o.mutation / width))
-    return {"pop_size": o.population, "sampling": Uniform(), "crossover": crossing, "mutation": changing}
+
+def _integer_operators(rate: float) -> tuple[Sampling, Mutation]:
+    """Return operators on indices without an order: uniform draws, and mutation that draws each anew by chance."""
+    from pymoo.core.mutation import Mutation
+    from pymoo.core.sampling import Sampling
+
+    def draw(problem: Problem, n: int, rng: Generator) -> NDArray[np.float64]:
+        return np.floor(rng.random((n, problem.n_var)) * (problem.xu + 0.5))
+
+    class Uniform(Sampling):
+        def _do(
+            self, problem: Problem, n_samples: int, *args: object, random_state: Generator, **kwargs: object
+        ) -> NDArray[np.float64]:
+            return draw(problem, n_samples, random_state)
+
+    class Redraw(Mutation):
+        def _do(
+            self, problem: Problem, X: NDArray[np.float64], *args: object, random_state: Generator, **kwargs: object
+        ) -> NDArray[np.float64]:
+            changed = random_state.random(X.shape) < self.get_prob_var(problem, size=(len(X), 1))
+            return np.where(changed, draw(problem, len(X), random_state), X)
+
+    return Uniform(), Redraw(prob_var=rate)
 
 
 ALGORITHMS: Mapping[str, Algorithm] = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +14,7 @@ from bbo_suite import Kind, Strategy, option
 from bbo_suite.libraries import require
 from bbo_suite.supervised.temporary import TemporaryFolder
 
-from .adapter import Adapter, one_of
-from .coding import Coding
+from .adapter import Adapter, Coding, one_of
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
@@ -62,7 +60,7 @@ class Smac(Adapter):
         facade: Any = getattr(smac, self.name)
         design = facade.get_initial_design(scenario, n_configs=self.options.startup or None)
         self._facade = facade(scenario, _never, initial_design=design, logging_level=False, overwrite=True)
-        default = dict(zip(_names(self.coding), self.coding.default.tolist(), strict=True))
+        default = dict(zip(self.coding.names, self.coding.default.tolist(), strict=True))
         self._told = False
         self._asked: list[TrialInfo] = [TrialInfo(Configuration(space, values=default), seed=0)]
 
@@ -75,7 +73,7 @@ class Smac(Adapter):
                 self._asked.append(self._facade.ask())
             except (StopIteration, ConfigurationSpaceExhaustedException):  # it has tried everything
                 break
-        names = _names(self.coding)
+        names = self.coding.names
         rows = [[trial.config[name] for name in names] for trial in self._asked]
         return np.array(rows, np.int64).reshape(-1, len(names))
 
@@ -92,15 +90,11 @@ def _never(config: Any, seed: int = 0) -> float:  # noqa: ANN401 - SMAC wants a 
     raise AssertionError
 
 
-def _names(coding: Coding) -> Sequence[str]:
-    return [f"x{i:06d}" for i in range(len(coding.sizes))]
-
-
 def _config_space(coding: Coding, seed: int) -> ConfigurationSpace:
     from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace, UniformIntegerHyperparameter
 
     space = ConfigurationSpace(seed=seed)
-    for name, size, kind in zip(_names(coding), coding.sizes.tolist(), coding.kinds.tolist(), strict=True):
+    for name, size, kind in zip(coding.names, coding.sizes.tolist(), coding.kinds.tolist(), strict=True):
         scale = kind == Kind.SCALE
         space.add(
             UniformIntegerHyperparameter(name, 0, size - 1) if scale else CategoricalHyperparameter(name, range(size))

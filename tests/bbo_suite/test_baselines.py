@@ -8,8 +8,7 @@ import pytest
 from bbo_toys import Toy
 
 import bbo_suite
-from bbo_suite.cli.catalogue import facts
-from bbo_suite.cli.catalogue_tables import fact_table
+from bbo_suite.cli.catalogue import fact_table, facts
 from bbo_suite.figures import FIGURES
 from bbo_suite.registry import Registry
 from bbo_suite.report import page, read_study

@@ -93,5 +93,4 @@ def test_a_direct_call_checks_width_type_and_range(problem: str) -> None:
 def test_every_family_describes_itself_and_how_to_use_what_it_pastes(family: type[Problem]) -> None:
     assert family.usage is not Problem.usage
     assert isinstance(family.available(), str)
-    if not issubclass(family, ProgramProblem):
-        assert family.decision and family.time_per_candidate and (family.costs or isinstance(family.unit, str))
+    assert family.decision and family.time_per_candidate and (family.costs or isinstance(family.unit, str))

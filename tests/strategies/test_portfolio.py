@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bbo_strategies import portfolio
-from bbo_strategies.portfolio import Portfolio, PortfolioOptions
+from bbo_strategies.portfolio import Portfolio
 from bbo_suite import Space, Strategy, Task, UserError
 from bbo_suite.registry import Registry
 
@@ -14,10 +13,11 @@ SPACE = Space(np.full(30, 2))
 
 
 class Stays(Strategy):
-    """Proposes the default for ever, and counts what it hears."""
+    """Proposes the default for ever, and counts the candidates that it learns from."""
 
     def __init__(self, *args):
         super().__init__(*args)
+        self.task.strategies.made.append(self)
         self.told = self.observed = 0
 
     def ask(self, n):
@@ -45,63 +45,77 @@ class Covered(Stays):
         return np.empty((0, 30), SPACE.dtype)
 
 
-def made(monkeypatch, *members, budget=400, **options) -> Portfolio:
-    monkeypatch.setattr(portfolio, "_classes", lambda names, known: list(members))
-    task = Task("made-up", SPACE, np.zeros(30, SPACE.dtype), "seconds")
-    return Portfolio(task, budget, np.random.default_rng(0), PortfolioOptions(**options))
+class Known:
+    """Finds strategies by their place in a list, and lists those that were made."""
+
+    def __init__(self, *classes):
+        self.classes, self.made = classes, []
+
+    def strategy(self, name):
+        return self.classes[int(name)]
 
 
-def play(player: Portfolio, rounds: int, n: int = 10) -> list[int]:
-    """Return who was asked, by place, weighted by nothing: one entry a candidate."""
+def started(*classes, budget=400, least=0.1):
+    """Return a portfolio and its members."""
+    task = Task("made-up", SPACE, np.zeros(30, SPACE.dtype), "seconds", None, Known(*classes))
+    options = Portfolio.Options(",".join(map(str, range(len(classes)))), least)
+    return Portfolio(task, budget, np.random.default_rng(0), options), task.strategies.made
+
+
+def play(player, members, rounds, n=10, cost=lambda rows: 100.0 - rows.sum(axis=1)):
+    """Return which member was asked, once for each candidate."""
     asked: list[int] = []
     for _ in range(rounds):
-        configs = player.ask(n)
-        asked += [player._asked] * len(configs)
-        player.tell(configs, 100.0 - configs.sum(axis=1))
+        before = [member.told for member in members]
+        player.tell(configs := player.ask(n), cost(configs))
+        asked += np.repeat(range(len(members)), [m.told - b for m, b in zip(members, before, strict=True)]).tolist()
     return asked
 
 
-def test_a_member_is_told_its_own_candidates_and_observes_all_others(monkeypatch):
-    player = made(monkeypatch, Stays, Descends)
-    asked = play(player, 20)
-    for place, member in enumerate(player._members):
-        assert member.told == asked.count(place)
-        assert member.told + member.observed == len(asked)
+def test_each_candidate_is_told_to_one_member_and_observed_by_all_others():
+    player, members = started(Stays, Descends)
+    asked = play(player, members, 20)
+    assert [member.told + member.observed for member in members] == [len(asked)] * 2
+    assert sum(member.told for member in members) == len(asked)
 
 
-def test_without_improvement_members_get_equal_candidates_whatever_their_batches(monkeypatch):
+def test_without_improvement_members_get_equal_candidates_whatever_their_batches():
     class Small(Stays):
         def ask(self, n):
             return super().ask(1)
 
-    asked = play(made(monkeypatch, Stays, Small), 300)
+    asked = play(*started(Stays, Small), 300)
     assert abs(asked.count(0) - asked.count(1)) <= 10
 
 
-def test_the_member_that_improves_gets_all_but_the_floor(monkeypatch):
-    player = made(monkeypatch, Stays, Descends, Stays, least=0.1)
-    play(player, 12, n=2)
+def test_the_member_that_improves_gets_all_but_the_floor():
+    player, members = started(Stays, Descends, Stays)
+    play(player, members, 12, n=2)
     assert np.allclose(player.shares, [0.1, 0.8, 0.1])
 
 
-def test_credit_is_the_gain_per_candidate_and_older_gains_count_less(monkeypatch):
-    player = made(monkeypatch, Stays, Stays, budget=100, least=0.0)  # a half-life is 10 candidates
-    player._best = 10.0
-    for player._asked, best in [(0, 8.0), (0, 8.0), (1, 7.0)]:
-        player._settle(10, best)
-    rates = np.array([2 / 4 / (10 / 4 + 10 / 2), 1 / 10])
-    assert np.allclose(player.shares, rates / rates.sum())
+def test_credit_is_the_gain_per_candidate_and_older_gains_count_less():
+    player, members = started(Stays, Stays, budget=100, least=0.0)  # a half-life is 10 candidates
+    gains, trials, best = np.zeros(2), np.zeros(2), 20.0
+    for cost in (20.0, 18.0, 17.0, 17.0, 14.0):
+        asked = play(player, members, 1, cost=lambda rows, cost=cost: np.full(len(rows), cost))
+        gains, trials = gains / 2, trials / 2
+        gains[asked[0]], trials[asked[0]], best = gains[asked[0]] + best - cost, trials[asked[0]] + 10, cost
+        if gains.any():
+            rates = gains / np.maximum(1, trials)
+            assert player.shares == pytest.approx(rates / rates.sum())
 
 
-def test_the_budget_goes_to_other_members_when_one_has_nothing_left(monkeypatch):
-    assert set(play(made(monkeypatch, Covered, Stays), 5)) == {1}
-    assert len(made(monkeypatch, Covered, Covered).ask(5)) == 0
+def test_the_budget_goes_to_other_members_when_one_has_nothing_left():
+    assert set(play(*started(Covered, Stays), 5)) == {1}
+    assert len(started(Covered, Covered)[0].ask(5)) == 0
 
 
 @pytest.mark.parametrize("members", ["", "portfolio", "random,random", "nosuch"])
 def test_wrong_members_are_refused(members):
+    task = Task("made-up", SPACE, np.zeros(30, SPACE.dtype), "seconds", None, Registry())
     with pytest.raises(UserError):
-        portfolio._classes(Portfolio.members(PortfolioOptions(members)), Registry())
+        Portfolio(task, 100, np.random.default_rng(0), Portfolio.Options(members))
 
 
 @pytest.mark.parametrize("name", ["annealing", "evolution", "mbo"])

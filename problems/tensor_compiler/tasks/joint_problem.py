@@ -30,6 +30,9 @@ class JointProblem(ProgramProblem):
     `joint` sees the passes; all other strategies see one large space.
     """
 
+    decision = "layouts, fusion, tiles and flags at once"
+    time_per_candidate = "45 µs"
+
     def _prepare(self, path: Path) -> None:
         from ..passes import Passes
 

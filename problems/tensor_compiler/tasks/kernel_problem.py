@@ -135,6 +135,8 @@ class KernelProblem(KernelTuning, ProgramProblem):
       results: `(k,)` the node of the laid-out program that each kernel computes.
     """
 
+    time_per_candidate = "8 µs"
+
     def _without_kernel(self, name: str) -> str:
         found = re.fullmatch(
             r"(.*)#([\w-]+)", name
@@ -204,6 +206,7 @@ class TileProblem(KernelProblem):
     the choice of the compiler's analytical model.
     """
 
+    decision = "the tile of each kernel"
     slots = range(3)
 
 
@@ -215,6 +218,7 @@ class FlagsProblem(KernelProblem):
     kernel 7, counted from 0, which is small enough for exhaustive search.
     """
 
+    decision = "six code generation flags of each kernel"
     slots = range(3, 9)
 
 
@@ -225,6 +229,7 @@ class SettingsProblem(KernelProblem):
     kernel has up to some hundred thousand settings.
     """
 
+    decision = "tile and flags of each kernel, together"
     slots = range(9)
 
 

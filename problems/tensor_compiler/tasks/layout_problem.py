@@ -29,6 +29,9 @@ class LayoutProblem(ProgramProblem):
     fusion follows. The default is the cheapest choice for the whole program by an estimate of kernels and copies.
     """
 
+    decision = "layouts of convolutions, products, reshapes"
+    time_per_candidate = "800 µs"
+
     def _prepare(self, path: Path) -> None:
         from ..fusion.state import StateBuffer
         from ..layout.layout_pass import LayoutPass

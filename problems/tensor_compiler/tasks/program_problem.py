@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,12 +34,15 @@ class ProgramProblem(Problem):
 
     instances: ClassVar[tuple[str, ...]] = names()
     unit = "seconds"
+    reads_files = True
+    costs = "simulated seconds"
 
     def __init__(self, instance: str | Path) -> None:
         """Load a program and prepare its task.
 
         Args:
-          instance: `program@machine`, or the path of a user's program, `path@machine`, as a `Path`.
+          instance: `program@machine`, or the `Path` of a user's program in HLO or StableHLO text, plain or gzipped,
+            `path@machine`.
 
         Raises:
           UserError: the file cannot be read, there is no such machine, or nothing in the program can be tuned.
@@ -57,15 +60,6 @@ class ProgramProblem(Problem):
         self._machine: Machine = MACHINES[self._machine_name]
         self._catalogued = "" if isinstance(instance, Path) else name
         self._prepare(path)
-
-    @classmethod
-    def from_file(cls, path: str) -> Self:
-        """Return the task on a user's program, in HLO or StableHLO text, plain or gzipped.
-
-        Raises:
-          UserError: as the constructor does.
-        """
-        return cls(Path(path))
 
     def _without_kernel(self, name: str) -> str:
         """Return the name of the program, from the part of an instance's name before the machine."""

@@ -2,15 +2,15 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-import bbo_suite.store.run_folder
+import bbo_suite
 from bbo_suite.errors import did_you_mean
-from bbo_suite.store.run_folder import RunFolder
 
 STRATEGY = """
 from bbo_suite import Strategy
@@ -29,70 +29,63 @@ def refused(done, *words):
     assert done.out == ""
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--strategy", "evolutoin"], ["'evolutoin'", "Did you mean 'evolution'?"]),
-        (["--strategy", ""], ["''", "annealing, evolution"]),
-        (["--problem", "toy/smal"], ["'toy/smal'", "Did you mean 'toy/small'?"]),
-        (["--problem", "fusoin/resnet50"], ["'fusoin'", "Did you mean 'fusion'?"]),
-        (["--problem", "fusion/resnet5"], ["Did you mean 'fusion/resnet50'?"]),
-        (["--problem", "toy"], ["'toy' does not name an instance", "toy/small, toy/large"]),
-        (["--problem", "toy/"], ["toy/small"]),
-        (["--problem", "toy:file.txt"], ["file.txt", "small, large"]),
-        (["--problem", ""], ["''", "toy"]),
-        (["--budget", "0"], ["budget must be 1 or more, not 0"]),
-        (["--budget", "-5"], ["-5"]),
-        (["--batch", "0"], ["batch must be 1 or more"]),
-        (["--repeats", "0"], ["repeats must be 1 or more"]),
-        (["--jobs", "0"], ["jobs must be 1 or more"]),
-        (["--seed", "-1"], ["seed must be 0 or more, not -1"]),
-        (["--option", "sise=4"], ["'sise'", "Did you mean 'size'?"]),
-        (["--option", "size"], ["'size' has no value", "key=value"]),
-        (["--option", "size=four"], ["size", "pick", "of type int", "'four'"]),
-        (["--option", "size=11"], ["size", "between 1 and 10", "11"]),
-        (["--option", "rate=nan"], ["rate", "a finite number", "nan"]),
-        (["--option", "rate=inf"], ["rate", "a finite number", "inf"]),
-        (["--option", "bold=perhaps"], ["bold", "bool", "'perhaps'"]),
-        (["--option", "mode=middle"], ["mode", "near or far", "'middle'"]),
-        (["--option", "evolution.crossover=0.2"], ["'evolution'", "not among those that run: pick"]),
-        (["--option", "random.size=2", "--strategy", "random"], ["random", "no option 'size'", "no options"]),
-        (["--option", "sise=2", "--strategy", "random", "--strategy", "pick"], ["random, pick", "'sise'", "'size'?"]),
-        (["--study", ""], ["study name ''"]),
-        (["--study", "a/b"], ["'a/b'", "slash"]),
-        (["--study", ".."], ["'..'"]),
-        (["--study=-dash"], ["'-dash'", "begin with neither . nor -"]),
-        (["--study", "x" * 300], ["too long"]),
-        (["--results", "/dev/null"], ["/dev/null"]),
-        (["--results", "/proc/none"], ["cannot write /proc/none"]),
-    ],
-)
-def test_wrong_argument(suite, toy, tmp_path, arguments, words):
-    refused(suite("run", *toy, *arguments), *words)
-    assert not list(tmp_path.glob("results/*/*/rows.csv"))
+MISTAKES = [
+    ("run --strategy evolutoin", ["'evolutoin'", "Did you mean 'evolution'?"]),
+    ("run --strategy ''", ["''", "annealing, evolution"]),
+    ("run --problem toy/smal", ["'toy/smal'", "Did you mean 'toy/small'?"]),
+    ("run --problem fusoin/resnet50", ["'fusoin'", "Did you mean 'fusion'?"]),
+    ("run --problem fusion/resnet5", ["Did you mean 'fusion/resnet50'?"]),
+    ("run --problem toy", ["'toy' does not name an instance", "toy/small, toy/large"]),
+    ("run --problem toy/", ["toy/small"]),
+    ("run --problem toy:file.txt", ["file.txt", "small, large"]),
+    ("run --problem ''", ["''", "toy"]),
+    ("run --budget 0", ["budget must be 1 or more, not 0"]),
+    ("run --budget -5", ["-5"]),
+    ("run --batch 0", ["batch must be 1 or more"]),
+    ("run --repeats 0", ["repeats must be 1 or more"]),
+    ("run --jobs 0", ["jobs must be 1 or more"]),
+    ("run --seed -1", ["seed must be 0 or more, not -1"]),
+    ("run --option sise=4", ["'sise'", "Did you mean 'size'?"]),
+    ("run --option size", ["'size' has no value", "key=value"]),
+    ("run --option size=four", ["size", "pick", "of type int", "'four'"]),
+    ("run --option size=11", ["size", "between 1 and 10", "11"]),
+    ("run --option rate=nan", ["rate", "a finite number", "nan"]),
+    ("run --option rate=inf", ["rate", "a finite number", "inf"]),
+    ("run --option bold=perhaps", ["bold", "bool", "'perhaps'"]),
+    ("run --option mode=middle", ["mode", "near or far", "'middle'"]),
+    ("run --option evolution.crossover=0.2", ["'evolution'", "not among those that run: pick"]),
+    ("run --option random.size=2 --strategy random", ["random", "no option 'size'", "no options"]),
+    ("run --option sise=2 --strategy random --strategy pick", ["random, pick", "'sise'", "'size'?"]),
+    ("run --study ''", ["study name ''"]),
+    ("run --study a/b", ["'a/b'", "slash"]),
+    ("run --study ..", ["'..'"]),
+    ("run --study=-dash", ["'-dash'", "begin with neither . nor -"]),
+    (f"run --study {'x' * 300}", ["too long"]),
+    ("run --results /dev/null", ["/dev/null"]),
+    ("run --results /proc/none", ["cannot write /proc/none"]),
+    ("plan --jobs 0", ["jobs must be 1 or more, not 0"]),
+    ("record toy/small --out x.json --sample 0", ["sample must be 1 or more, not 0"]),
+    ("record toy/small --out x.json --seed -1", ["seed must be 0 or more, not -1"]),
+    ("pretrain --strategy rl --problem toy/small --out x --budget 0", ["budget", "not 0"]),
+    ("pretrain --strategy rl --problem toy/small --out x --seed -1", ["seed", "not -1"]),
+    ("plot nothing", ["'nothing'", "there are no studies yet"]),
+    ("show fusoin", ["'fusoin'", "Did you mean 'fusion'?"]),
+    *((f"show {name}", ["does not name an instance", "or another of its ", "`list fusion`"])
+      for name in ("fusion", "fusion/", "fusion:")),
+    *((f"show {name}", [f"there is no problem '{name}'", "Did you mean '"])
+      for name in ("ehrlich/32x32-a@x", "ordering/small-a@x", "recorded/gcc-huffman@x", "gcc/base64#2",
+                   "triton/matmul-4096@x", "llvm/base64#2", "halide/blur#1", "ORDERING/small-a")),
+]  # fmt: skip
+"""Commands with a mistake, and words of the sentence that names it."""
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["plan", "--jobs", 0], ["jobs must be 1 or more, not 0"]),
-        (["record", "toy/small", "--out", "x.json", "--sample", 0], ["sample must be 1 or more, not 0"]),
-        (["record", "toy/small", "--out", "x.json", "--seed", -1], ["seed must be 0 or more, not -1"]),
-        (["pretrain", "--strategy", "rl", "--problem", "toy/small", "--out", "x", "--budget", 0], ["budget", "not 0"]),
-        (["pretrain", "--strategy", "rl", "--problem", "toy/small", "--out", "x", "--seed", -1], ["seed", "not -1"]),
-    ],
-)
-def test_wrong_number_of_other_commands(suite, toy, arguments, words):
-    refused(suite(*arguments, *toy), *words)
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["ehrlich/32x32-a@x", "ordering/small-a@x", "recorded/gcc-huffman@x", "gcc/base64#2",
-     "triton/matmul-4096@x", "llvm/base64#2", "halide/blur#1", "ORDERING/small-a"],
-)  # fmt: skip
-def test_a_variant_that_a_family_does_not_have(suite, name):
-    refused(suite("show", name), f"there is no problem '{name}'", "Did you mean '")
+@pytest.mark.parametrize(("command", "words"), MISTAKES)
+def test_a_mistake_is_named_in_one_sentence(suite, toy, tmp_path, command, words):
+    name, *arguments = shlex.split(command)
+    plugins = () if name == "plot" else toy
+    done = suite(name, *plugins, *arguments)
+    refused(done, *words)
+    assert len(done.err) < 600 and not list(tmp_path.glob("results/*/*/rows.csv"))
 
 
 def test_a_long_list_of_known_names_is_cut():
@@ -130,15 +123,9 @@ def test_study_that_holds_other_settings(suite, toy):
     assert suite(*command, "--budget", 20).out == before
 
 
-def test_plot_and_show_of_what_is_not_there(suite, toy):
-    refused(suite("plot", "nothing"), "'nothing'", "there are no studies yet")
+def test_a_study_of_another_name(suite, toy):
     suite("run", *toy, "--budget", 10, "--study", "mine")
     refused(suite("plot", "mien"), "'mien'", "mine")
-    refused(suite("show", "fusoin"), "'fusoin'", "Did you mean 'fusion'?")
-    for name in ("fusion", "fusion/", "fusion:"):
-        done = suite("show", name)
-        refused(done, f"'{name}' does not name an instance", "fusion/resnet50", "or another of its ", "`list fusion`")
-        assert len(done.err) < 300
 
 
 def test_study_without_a_row(suite, toy):
@@ -241,20 +228,15 @@ def test_problem_that_breaks(suite, tmp_path, fault):
 
 
 def test_full_disk_keeps_what_was_stored(suite, toy, monkeypatch):
-    def full(fd, data):
-        raise OSError(28, "No space left on device")
+    command, write = ("run", *toy, "--budget", 300, "--study", "s", "--json"), os.write
 
-    command = ("run", *toy, "--budget", 300, "--study", "s", "--json")
-    real, written = RunFolder._write, []
+    def full(file, data):
+        if bytes(data).startswith(b"101,"):
+            raise OSError(28, "No space left on device")
+        return write(file, data)
+
     with monkeypatch.context() as patch:
-
-        def fill(folder, text):
-            written.append(text)
-            if len(written) == 2:
-                patch.setattr(bbo_suite.store.run_folder.os, "write", full)
-            real(folder, text)
-
-        patch.setattr(RunFolder, "_write", fill)
+        patch.setattr(os, "write", full)
         refused(suite(*command), "results/s", "No space left on device", "same command again")
     rows = Path("results/s/toy--small__pick__0/rows.csv")
     assert len(rows.read_text().splitlines()) == 101

@@ -19,8 +19,12 @@ def few(suite, monkeypatch, tmp_path):
     spec.loader.exec_module(module)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(library, "load_library", lambda registry, library_id, shown: module.ToyKernels())
-    settings = ("--option", "programs=20", "--option", "chips=0.01", "--option", "release=4", "--days", 8)
+    settings = ("--option", "programs=20", "--option", "chips=0.01", "--option", "release=4", "--days", 6)
     return lambda *arguments: suite("fleet", *settings, "--study", "s", *arguments)
+
+
+def logs():
+    return {path: path.stat().st_mtime_ns for path in Path("results").rglob("results.log")}
 
 
 def test_it_compares_policies_and_resumes(few):
@@ -28,19 +32,15 @@ def test_it_compares_policies_and_resumes(few):
     done = few(*given, "--json")
     assert done.code == 0, done.err
     runs = [json.loads(line) for line in done.out.splitlines()]
-    assert [(run["policy"], run["budget"], run["seed"]) for run in runs[:3]] == [
-        ("oracle", 50, 0),
-        ("weight", 50, 0),
-        ("oracle", 200, 0),
-    ]
+    order = [("oracle", 50, 0), ("weight", 50, 0), ("oracle", 200, 0)]
+    assert [(run["policy"], run["budget"], run["seed"]) for run in runs[:3]] == order
     assert len(runs) == 8 and all(0 < run["saved"] < run["potential"] for run in runs)
     assert all((run["regret"] == 0) is (run["policy"] == "oracle") for run in runs)
-    logs = {path: path.stat().st_mtime_ns for path in Path("results").rglob("results.log")}
-    assert len(logs) == 8
-    assert few(*given, "--json").out == done.out
-    assert logs == {path: path.stat().st_mtime_ns for path in Path("results").rglob("results.log")}
+    stored = logs()
+    assert len(stored) == 8
     table = few(*given, "--quiet")
-    assert "savings/cost" in table.out and "fleet" not in table.err
+    assert "savings/cost" in table.out and "results/s/fleet.html" in table.out and not table.err
+    assert few(*given, "--json").out == done.out and logs() == stored
 
 
 def test_progress_is_on_standard_error(few):
@@ -51,11 +51,13 @@ def test_progress_is_on_standard_error(few):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--policy", "wait"), "there is no policy 'wait'. Did you mean 'weight'?"),
-        (("--budget", "0"), "a budget must be above 0 chip-seconds a day, not 0.0"),
-        (("--days", "0"), "days must be 1 or more, not 0"),
+        (("--policy", "wait"), "Did you mean 'weight'?"),
+        (("--budget", "0"), "a budget must be above 0"),
+        (("--days", "0"), "days must be 1 or more"),
+        (("--repeats", "0"), "repeats must be 1 or more"),
+        (("--jobs", "0"), "jobs must be 1 or more"),
         (("--option", "chips=-1"), "option chips of the fleet must be"),
-        (("--option", "chip=1"), "the fleet has no option 'chip'. Did you mean 'chips'?"),
+        (("--option", "chip=1"), "Did you mean 'chips'?"),
     ],
 )
 def test_a_mistake_gets_one_sentence(few, arguments, message):
@@ -65,7 +67,7 @@ def test_a_mistake_gets_one_sentence(few, arguments, message):
 
 def test_a_library_that_there_is_not(suite):
     done = suite("fleet", "--kernels", "tpu/smal")
-    assert done.code == 1 and "there is no library of kernels 'tpu/smal'. Did you mean 'tpu/small'?" in done.err
+    assert done.code == 1 and "Did you mean 'tpu/small'?" in done.err
 
 
 def test_a_policy_of_a_file(few):

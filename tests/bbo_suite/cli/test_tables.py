@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from bbo_suite.cli.catalogue_tables import fact_table, list_table, reflowed
+from bbo_suite.cli.catalogue import fact_table, list_table, reflowed
 from bbo_suite.cli.tables import fitting_table, reserved, summary_table, wide_console
 
 SUMMARY = {

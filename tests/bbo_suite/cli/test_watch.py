@@ -10,8 +10,8 @@ import time
 
 import pytest
 
-from bbo_suite.cli.durations import duration
 from bbo_suite.core.problem import Status
+from bbo_suite.core.quantities import duration
 from bbo_suite.store.folders import mark_stopped
 from bbo_suite.store.plan import RunName, add_planned
 from bbo_suite.store.rows import HEADER, Row

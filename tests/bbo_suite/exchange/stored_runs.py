@@ -3,7 +3,7 @@
 import math
 
 from bbo_suite import Status
-from bbo_suite.exchange.exporting import export
+from bbo_suite.exchange.formats import export
 from bbo_suite.exchange.importing import Import
 from bbo_suite.files.reading import read_json
 from bbo_suite.registry import Registry

@@ -9,7 +9,7 @@ import pytest
 from bbo_stored_runs import HEAD, exported, imported, rows, store
 
 from bbo_suite import UserError
-from bbo_suite.exchange import MODULES, named
+from bbo_suite.exchange.formats import FORMATS, named
 from bbo_suite.files.reading import read_json
 from bbo_suite.registry import Registry
 from bbo_suite.store.rows import read_rows
@@ -201,11 +201,6 @@ def test_a_recorded_space_is_a_problem_and_not_a_run(tmp_path, start, part):
     refused(tmp_path, tmp_path / "f.json", part)
 
 
-def test_coco_is_refused_with_what_to_do(tmp_path):
-    (tmp_path / "f1.info").write_text("suite = 'bbob', funcId = 1, DIM = 2\n")
-    refused(tmp_path, tmp_path / "f1.info", "not problems of this suite")
-
-
 OPERATIONS = [
     {"op_code": 0, "worker_id": "w", "study_name": "a", "directions": [1]},
     {"op_code": 4, "worker_id": "w", "study_id": 0, "datetime_start": "2026-01-01T00:00:00.000000+00:00"}
@@ -277,7 +272,7 @@ def test_damaged_parquet(tmp_path):
     refused(tmp_path, file, "row 2 has 'x' as its value", problem="recorded/llvm-tree")
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", FORMATS)
 def test_every_format_says_what_it_is(name):
     made = named(name)
     assert made.what and made.tool and (not made.suffix or made.suffix[0] == ".")

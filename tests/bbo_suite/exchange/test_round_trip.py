@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from bbo_suite import Status, UserError, load
-from bbo_suite.exchange.foreign import HELD
+from bbo_suite.exchange.importing import FILLED
 from bbo_suite.files.reading import read_json
 from bbo_suite.store.rows import Row, read_rows
 from bbo_suite.store.stored_run import StoredRun
@@ -96,7 +96,6 @@ def test_a_run_that_is_being_written_is_exported_as_far_as_it_is(tmp_path):
     log.write_bytes(log.read_bytes()[:-20])
     (second / "rows.csv").unlink()
     (store(tmp_path, rows(1.0), strategy="late", problem="toy/large") / "rows.csv").unlink()
-    exported(tmp_path, "coco")
     for name in ("csv", "ioh"):
         back = imported(tmp_path, exported(tmp_path, name)[0], f"back-{name}")
         ((_, path),) = back.items()
@@ -127,7 +126,7 @@ def test_a_trajectory_of_improvements_is_filled_in_and_says_so(tmp_path):
     ((_, path),) = imported(tmp_path, file, "t").items()
     found = read_rows(path)
     assert [row.value for row in found] == [math.inf, 3.0, 3.0, 3.0, 2.0]
-    assert [row.reason == HELD for row in found] == [True, False, True, True, False]
+    assert [row.reason == FILLED for row in found] == [True, False, True, True, False]
     assert read_json(path / "run.json")["budget"] == 5
 
 
@@ -140,7 +139,7 @@ def test_the_best_of_an_imported_run_without_candidates_is_seen_by_who_watches(t
     assert [run.speedup for run in view.runs] == [2.5]
 
 
-@pytest.mark.parametrize("name", ["csv", "ioh", "coco"])
+@pytest.mark.parametrize("name", ["csv", "ioh"])
 def test_one_run_at_a_time_is_in_memory(tmp_path, name, monkeypatch):
     alive, most = weakref.WeakValueDictionary(), []
     read = StoredRun.frame

@@ -1,8 +1,6 @@
 """What is exported, seen by the tools that it is for, or by readers of ours that were written for their files."""
 
 import json
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -14,9 +12,8 @@ from hypothesis import strategies as st
 
 import bbo_suite
 from bbo_suite import Space, UserError, load
-from bbo_suite.cli.exchanging import To
-from bbo_suite.exchange import MODULES
-from bbo_suite.exchange.exporting import export
+from bbo_suite.cli.exchange import To
+from bbo_suite.exchange.formats import FORMATS, export
 from bbo_suite.exchange.stored_study import unpacked
 from bbo_suite.files.reading import read_json
 from bbo_suite.registry import Registry
@@ -149,31 +146,6 @@ def test_kernel_tuner_searches_its_cache(written):
     assert len(found) >= len([row for row in cache["cache"].values() if not isinstance(row["time"], str)])
 
 
-@pytest.mark.slow
-def test_cocopp_makes_its_report(written, tmp_path):
-    pytest.importorskip("cocopp")
-    folders = [str(path) for path in written("coco").iterdir() if path.is_dir()]
-    done = subprocess.run([sys.executable, "-m", "cocopp", "-o", tmp_path / "report", *folders], capture_output=True)
-    assert done.returncode == 0 and (tmp_path / "report" / "index.html").exists()
-
-
-def test_cocos_rows_by_hand(study, written):
-    results, _ = study
-    frame = load("s", results, TEXTS)
-    reference = float(frame["value"].min())
-    assert (
-        f"f1 hostile/a: % above the best of the study {reference!r} seconds"
-        in (written("coco") / "PROBLEMS.txt").read_text()
-    )
-    for strategy, own in frame.groupby("strategy", observed=True):
-        data = (written("coco") / str(strategy) / "data_f1" / "f1_DIM5.dat").read_text().splitlines()
-        runs = "\n".join(data).split("% ")[1:]
-        for (_, run), text in zip(own.groupby("seed"), runs, strict=True):
-            last = text.splitlines()[-1].split()
-            assert int(last[0]) == 60
-            assert float(last[2]) == pytest.approx(100 * (run["value"].min() / reference - 1), rel=1e-8, abs=1e-12)
-
-
 @given(st.lists(st.integers(2, 300), min_size=1, max_size=6), st.integers(0, 2**32 - 1))
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_candidate_is_unpacked_without_its_space(sizes, seed):
@@ -186,7 +158,7 @@ def test_a_candidate_is_unpacked_without_its_space(sizes, seed):
 
 
 def test_the_command_line_offers_every_format():
-    assert set(To.__args__) == set(MODULES)
+    assert set(To.__args__) == set(FORMATS)
 
 
 def fingerprint(results):

@@ -9,7 +9,7 @@ import pytest
 
 import bbo_suite
 from bbo_suite import UserError
-from bbo_suite.exchange.csv_table import read as read_table
+from bbo_suite.exchange.table import CSV
 from bbo_suite.files.reading import parse_json, read_bounded
 
 
@@ -39,7 +39,7 @@ def test_a_bomb_is_refused_in_little_memory(family, tmp_path, bomb, memory):
 def test_a_table_that_is_a_bomb_is_refused_in_little_memory(tmp_path, bomb, memory):
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"evaluation,value\n") + bomb)
     with pytest.raises(ValueError, match="unpacks to more than"):
-        next(read_table(tmp_path / "t.csv.gz"))
+        next(CSV.read(tmp_path / "t.csv.gz"))
 
 
 def test_a_line_without_an_end_is_refused_in_little_memory(tmp_path, memory):
@@ -47,7 +47,7 @@ def test_a_line_without_an_end_is_refused_in_little_memory(tmp_path, memory):
         file.write(b"evaluation,value\n")
         file.truncate(1 << 28)  # zeros, on a disk that need not hold them
     with pytest.raises(ValueError, match="it has a line of more than"):
-        next(read_table(tmp_path / "t.csv"))
+        next(CSV.read(tmp_path / "t.csv"))
 
 
 def test_arrays_that_are_a_bomb_are_refused_in_little_memory(tmp_path, memory):

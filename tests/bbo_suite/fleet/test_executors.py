@@ -51,7 +51,7 @@ def test_a_killed_fleet_resumes_with_the_same_numbers(tmp_path, whole):
     total = sum(map(len, whole[1].values()))
     for size in (1, total // 4, total // 2):
         process = fleet(tmp_path)
-        wait_for(lambda size=size: sum(map(len, logs(tmp_path).values())) >= size)
+        wait_for(lambda size=size: sum(map(len, logs(tmp_path).values())) >= size, 300)
         process.kill()
         process.communicate()
     assert logs(tmp_path) != whole[1], "it had ended before it was killed"
@@ -71,7 +71,7 @@ def test_two_pools_of_which_workers_die(tmp_path, dask, whole):
     compiling, chip, second = (dask.worker("--resources", f"{pool}=1") for pool in ("COMPILE", "CHIP", "CHIP"))
     dask.wait_for_workers(3)
     process = fleet(tmp_path, "--cluster", dask.address)
-    wait_for(lambda: logs(tmp_path))
+    wait_for(lambda: logs(tmp_path), 300)
     chip.kill()
     dask.worker("--resources", "COMPILE=1")
     dask.wait_for_workers(4)
@@ -95,7 +95,7 @@ def test_a_scheduler_that_dies_is_one_sentence_and_nothing_is_lost(tmp_path, das
         dask.worker("--resources", f"{pool}=1")
     dask.wait_for_workers(2)
     process = fleet(tmp_path, "--cluster", dask.address)
-    wait_for(lambda: logs(tmp_path))
+    wait_for(lambda: logs(tmp_path), 300)
     dask.scheduler.kill()
     assert "was lost; stored rows are kept" in error_of(process)
     assert ended(fleet(tmp_path)) == whole[0]

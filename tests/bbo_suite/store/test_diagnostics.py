@@ -1,11 +1,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from bbo_toys import frame
+from bbo_toys import frame, perform
 
 from bbo_suite import UserError, figures
 from bbo_suite.figures.models import scores_data
-from bbo_suite.store.diagnostics import Diagnostics
+from bbo_suite.store.diagnostics import Diagnostics, load_diagnostics
 from bbo_suite.store.folders import DIAGNOSTICS
 
 NUMBERS = [(10, {}), (20, {"score/a": 0.5, "score/b": -1.0}), (30, {"score/a": 0.5, "score/b": -1.0}), (40, {"x": 0.1})]
@@ -27,7 +27,7 @@ def test_nothing_said_leaves_no_file(tmp_path):
     assert not play(tmp_path, [(10, {}), (20, {})]).exists()
 
 
-@pytest.mark.parametrize("cut", range(len(TEXT) + 1))
+@pytest.mark.parametrize("cut", [0, 5, 22, 23, 40, 60, len(TEXT) - 1])
 def test_a_file_cut_at_any_byte_is_completed_by_saying_the_same_again(tmp_path, cut):
     (tmp_path / DIAGNOSTICS).write_text(TEXT[:cut])
     assert play(tmp_path).read_text() == TEXT
@@ -37,6 +37,26 @@ def test_a_damaged_file_is_named(tmp_path):
     (tmp_path / DIAGNOSTICS).write_text("evaluation,name,value\nten,a,0.5\n")
     with pytest.raises(UserError, match=r"diagnostics.csv, line 2 is damaged"):
         Diagnostics(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["score/a,b", "a\nb"])
+def test_a_name_that_would_break_its_line_is_refused_when_it_is_reported(tmp_path, name):
+    with pytest.raises(UserError, match=r"strategy s broke its contract in diagnostics: .*comma"):
+        Diagnostics(tmp_path, "strategy s").take(10, {"x": 1.0, name: 0.5})
+    assert not (tmp_path / DIAGNOSTICS).exists()
+
+
+def test_an_older_file_with_such_a_name_is_read_and_continued(tmp_path):
+    run = tmp_path / "s" / "run"
+    perform(run, budget=20)
+    (run / DIAGNOSTICS).write_text("evaluation,name,value\n10,score/a,b,0.5\n10,x,1.0\n")
+    read = load_diagnostics("s", tmp_path)
+    assert list(zip(read["evaluation"], read["name"], read["value"], strict=True)) == [
+        (10, "score/a,b", 0.5),
+        (10, "x", 1.0),
+    ]
+    play(run, [(10, {"x": 1.0}), (20, {"x": 2.0})])
+    assert (run / DIAGNOSTICS).read_text().splitlines()[-1] == "20,x,2.0"
 
 
 @pytest.fixture

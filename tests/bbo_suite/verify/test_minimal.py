@@ -120,7 +120,7 @@ def test_the_command_prints_what_is_needed_and_how_it_was_found(suite, toy):
 
 
 def test_long_names_in_the_text_stay_whole():
-    from bbo_suite.cli.best import _wrapped
+    from bbo_suite.cli.read import _wrapped
 
     path = "/a/folder-with-hyphens" * 6
     assert path in _wrapped(f"use: this command with {path} and -march=x86-64")[1]

@@ -7,7 +7,7 @@ import pytest
 from bbo_toys import perform
 
 from bbo_suite import UserError
-from bbo_suite.exchange.exporting import export
+from bbo_suite.exchange.formats import export
 from bbo_suite.registry import Registry
 from bbo_suite.store.digests import RunDigest, read_digests, write_digests
 from bbo_suite.store.plan import RunName

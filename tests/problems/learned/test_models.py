@@ -66,7 +66,7 @@ def test_training_beats_the_analytical_model_and_chance_on_what_it_saw(kernels):
 @pytest.mark.slow
 def test_a_loss_that_is_not_a_number_ends_the_training(kernels):
     broken = replace(kernels, seconds=np.where(np.arange(len(kernels)) == 3, np.nan, kernels.seconds))
-    with pytest.raises(UserError, match="the loss is not a number in epoch 1; train with another seed"):
+    with pytest.raises(UserError, match="not a number in epoch 1"):
         train(broken, replace(GRAPH, epochs=2), np.random.default_rng(0), lambda *_: None)
 
 
@@ -81,7 +81,7 @@ def test_data_without_a_choice_cannot_be_learned(kernels):
     few = kernels.take(np.arange(2))
     none = few.tiles.take(np.empty(0, np.int64))
     empty = replace(none, starts=np.zeros(3, np.int64))
-    with pytest.raises(UserError, match="no kernel with two settings that fit"):
+    with pytest.raises(UserError, match="two settings that fit"):
         train(replace(few, tiles=empty, flags=empty), RELATIVE, np.random.default_rng(0), lambda *_: None)
 
 
@@ -121,7 +121,7 @@ def test_numbers_that_do_not_fit_the_header_are_refused(file, header, arrays):
 
 
 def test_a_model_is_not_judged_on_what_it_was_trained_on(kernels):
-    with pytest.raises(UserError, match="was trained on rnn; give data of other programs"):
+    with pytest.raises(UserError, match="was trained on rnn"):
         check_unseen(replace(untrained(), programs=("rnn",)), kernels)
-    with pytest.raises(UserError, match="the model is for v4, the data for v5e"):
+    with pytest.raises(UserError, match="is for v4, the data for v5e"):
         check_unseen(replace(untrained(), machine="v4"), kernels)

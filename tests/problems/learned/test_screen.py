@@ -49,12 +49,12 @@ def test_the_model_that_ships_is_small_and_of_this_version():
 
 
 def test_a_model_is_not_used_on_what_it_was_trained_on():
-    with pytest.raises(UserError, match="was trained on transformer, so it has seen costs of it; train one without it"):
+    with pytest.raises(UserError, match="was trained on transformer"):
         read_model("learned", "transformer", "v5e")
 
 
 def test_a_model_of_another_machine_is_refused():
-    with pytest.raises(UserError, match="is for v5e, not v4; train one on data of that machine"):
+    with pytest.raises(UserError, match="is for v5e, not v4"):
         Registry().problem("fusion/rnn@v4").screen("learned")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from bbo_problems.recorded import files
 from bbo_suite import UserError
-from bbo_suite.exchange.parquet_table import read as read_runs
+from bbo_suite.exchange.table import PARQUET
 from bbo_suite.recording.files import KEY
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -78,7 +78,7 @@ def test_mutants_are_read_or_refused(written):
 def test_a_few_bytes_that_stand_for_millions_of_cells_are_refused_in_little_memory(tmp_path):
     same = pyarrow.nulls(1 << 23, pyarrow.int8())
     parquet.write_table(pyarrow.table({"evaluation": same, "value": same}), tmp_path / "x.parquet")
-    for read in (files.read, lambda path: next(read_runs(path))):
+    for read in (files.read, lambda path: next(PARQUET.read(path))):
         with pytest.raises((UserError, ValueError), match=r"16,777,216 cells, and at most [0-9,]+ are read"):
             read(tmp_path / "x.parquet")
 
@@ -89,7 +89,7 @@ def test_a_long_text_in_every_row_is_held_once(tmp_path):
     table = pyarrow.table({"evaluation": numbers, "value": numbers, "reason": same})
     parquet.write_table(table, tmp_path / "x.parquet", store_schema=False)
     tracemalloc.start()
-    rows = list(next(read_runs(tmp_path / "x.parquet")).rows)
+    rows = list(next(PARQUET.read(tmp_path / "x.parquet")).rows)
     assert len(rows) == 200 and len(rows[0].reason) == 200_000
     assert tracemalloc.get_traced_memory()[1] < 5e6  # and not 40 million
     tracemalloc.stop()

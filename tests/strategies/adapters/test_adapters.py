@@ -9,11 +9,13 @@ import sys
 import numpy as np
 import pytest
 
+from bbo_strategies.adapters.adapter import Adapter
 from bbo_strategies.adapters.optuna_samplers import SAMPLERS, Optuna
 from bbo_suite import Task, UserError, choice, option, product
 from bbo_suite.conformance.kit import strategy_rules
 from bbo_suite.conformance.toy_tasks import spaces, uneven
 from bbo_suite.registry import Registry
+from bbo_suite.testing import start
 
 LONG = [pytest.param(n, marks=pytest.mark.slow) for n in ("optuna:TPESampler", "optuna:CmaEsSampler")]
 PEERS = [
@@ -84,13 +86,27 @@ def test_it_finds_better_candidates_than_random_search(name):
     assert best < drawn
 
 
-def test_the_unit_of_costs_does_not_matter():
-    """The library is told multiples of the default's cost, and failures as twice the worst."""
-    strategy = player("nevergrad:NGOpt", spaces()["booleans"])
-    assert strategy._relative(np.array([np.inf, 4e-9, 6e-9])) == [3.0, 1.0, 1.5]
-    assert strategy._relative(np.array([np.inf, 8e-9])) == [4.0, 2.0]
-    untold = player("nevergrad:NGOpt", spaces()["booleans"])
-    assert untold._relative(np.array([np.inf, np.inf])) == [1.0, 1.0]
+class Recorder(Adapter):
+    """Proposes the default and records which costs it learns."""
+
+    def start(self, batch):
+        self.learned = []
+
+    def propose(self, n):
+        return np.repeat(self.coding.default[None], n, axis=0)
+
+    def learn(self, costs):
+        self.learned += costs
+
+
+def test_costs_are_multiples_of_the_defaults_and_failures_cost_twice_the_worst():
+    space = spaces()["booleans"]
+    for values, learned in (([np.inf, 4e-9, 6e-9, 8e-9], [4.0, 1.0, 1.5, 2.0]), ([np.inf, np.inf], [1.0, 1.0])):
+        adapter = start(Recorder, space, 100)
+        adapter.tell(adapter.ask(len(values)), np.array(values))
+        assert adapter.learned == learned
+    adapter.tell(adapter.ask(2), np.array([4.0, np.inf]))
+    assert adapter.learned[2:] == [1.0, 2.0]
 
 
 def test_a_sampler_that_has_tried_everything_ends_the_run():

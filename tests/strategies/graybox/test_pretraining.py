@@ -102,14 +102,14 @@ def test_other_files_and_tasks_without_models_are_refused(file, tmp_path):
         started(tmp_path / "p.npz")
     toy = Kernels()
     bare = replace(toy.task, structure=replace(toy.task.structure, parts=None))
-    with pytest.raises(UserError, match="no model of the parts of toy/kernels; run it without pretrained"):
+    with pytest.raises(UserError, match="without pretrained"):
         started(file, bare)
     given = (40, np.random.default_rng(0), GrayBoxOptions(), tmp_path / "new.npz", lambda *_: None)
-    with pytest.raises(UserError, match="toy/kernels does not describe its parts, so no model can be trained on it"):
+    with pytest.raises(UserError, match="does not describe its parts"):
         GrayBox.pretrain([replace(lesson(toy), task=bare)], *given)
     other = Kernels()
     other.parts.feature_names = ("x", *other.parts.feature_names[1:])
-    with pytest.raises(UserError, match="these problems have different features; pretrain on problems of one family"):
+    with pytest.raises(UserError, match="different features"):
         GrayBox.pretrain([lesson(toy), lesson(other)], *given)
 
 

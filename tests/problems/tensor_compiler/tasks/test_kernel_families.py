@@ -9,6 +9,7 @@ from bbo_problems.tensor_compiler.hardware.kernel_row import Kernel
 from bbo_problems.tensor_compiler.tasks.kernel_families import FlagsFamily, Prior, SettingsFamily, TileFamily
 from bbo_problems.tensor_compiler.tasks.kernel_problem import TileProblem
 from bbo_suite import UserError
+from bbo_suite.pretraining import task_family
 from bbo_suite.registry import Registry
 
 
@@ -37,6 +38,6 @@ def test_the_prior_draws_shapes_of_the_corpus_and_crosses_them():
 
 
 def test_families_are_found_by_name():
-    assert isinstance(Registry().task_family("tile/uniform"), TileFamily)
+    assert isinstance(task_family(Registry(), "tile/uniform"), TileFamily)
     with pytest.raises(UserError, match=r"there is no family of tasks 'tile/unifrom'.*tile/uniform"):
-        Registry().task_family("tile/unifrom")
+        task_family(Registry(), "tile/unifrom")

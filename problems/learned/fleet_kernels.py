@@ -1,4 +1,7 @@
-"""The kernels of programs: those of the compiler's own layout and fusion, and those of versions near them."""
+"""The kernels of programs, as a fleet runs them, and the settings that the learned models rank first for each.
+
+Kernels are those of the compiler's own layout and fusion, and variants from layouts and fusions close to these.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,18 @@ from numpy.typing import NDArray
 
 from bbo_suite.fleet.library import Groups, Progress
 
-from ..learned.generate import MOST_NODES, plans
-from ..learned.kernels import KernelGraphs, KernelReader
 from ..tensor_compiler.graph.build import read_graph
+from ..tensor_compiler.hardware.all_settings import fitting_settings, times
+from ..tensor_compiler.hardware.kernel_settings import FLAG_SLOTS, TILE_SLOTS
 from ..tensor_compiler.hardware.machine import Machine
 from ..tensor_compiler.passes import row_keys
 from ..tensor_compiler.tasks.programs import program as program_file
+from .generate import MOST_NODES, plans
+from .kernels import SIZES, KernelGraphs, KernelReader, features
+from .model import CostModel, embeddings, scores
 
+_RANKED = 2048
+"""Kernels whose settings are ranked at a time."""
 _PLANS_AT_LEAST = 8
 """No layout and fusion gives more than this share of a program's variants."""
 
@@ -57,7 +65,7 @@ class Read:
 
 
 class _Found:
-    """What was read so far: a kernel that several programs have is kept once."""
+    """What was read so far: a kernel that several programs have is there once."""
 
     def __init__(self) -> None:
         self.number: dict[int, int] = {}
@@ -65,7 +73,7 @@ class _Found:
         self.graphs: list[KernelGraphs] = []
 
     def new(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Return the places of the kernels that are met for the first time, each once."""
+        """Return the places of the kernels that are new, each once."""
         first: dict[int, int] = {}
         for place, key in enumerate(keys.tolist()):
             if key not in self.number:
@@ -117,3 +125,62 @@ def _of_program(
 
 def _starts(groups: list | tuple) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum([len(group[0]) for group in groups])]).astype(np.int64)
+
+
+def rank(
+    model: CostModel,
+    rows: NDArray[np.float64],
+    graphs: KernelGraphs,
+    defaults: NDArray[np.float64],
+    machine: Machine,
+    count: int,
+    shown: Progress,
+) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+    """Return the settings that a model ranks first, and how much it expects them to save.
+
+    Args:
+      rows: `(k, KERNEL_WIDTH)` kernels that can be tuned.
+      graphs: of these.
+      defaults: `(k, 9)` the compiler's settings.
+      count: tiles, and flags, of each kernel.
+
+    Returns:
+      `(k, 2, count, 9)` tiles with the compiler's flags, and flags with the best of these tiles; where a kernel has
+      fewer, the best is repeated. `(k,)` the predicted share of the time that is saved.
+    """
+    embedded = embeddings(model.relative, graphs.cut(SIZES[-1]))
+    picks, saved = np.empty((len(rows), 2, count, 9), np.float32), np.empty(len(rows))
+    for start in range(0, len(rows), _RANKED):
+        shown(f"ranking settings by the learned model: {start:,} of {len(rows):,} kernels")
+        part = slice(start, start + _RANKED)
+        own = _Ranked(model, rows[part], embedded[part], machine)
+        picks[part, 0], logs = own.best("tiles", TILE_SLOTS, defaults[part], defaults[part], model.slopes[0], count)
+        tiled = picks[part, 0, 0].astype(np.float64)
+        picks[part, 1], more = own.best("flags", FLAG_SLOTS, tiled, tiled, model.slopes[1], count)
+        saved[part] = 1 - np.exp(logs + more)
+    return picks, saved
+
+
+class _Ranked:
+    def __init__(
+        self, model: CostModel, rows: NDArray[np.float64], embedded: NDArray[np.float32], machine: Machine
+    ) -> None:
+        self._model, self._rows, self._embedded, self._machine = model, rows, embedded, machine
+
+    def best(
+        self, kind: str, slots: range, given: NDArray, usual: NDArray, slope: float, count: int
+    ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+        """Return the `(n, count, 9)` best settings and the `(n,)` log of the time of the best over the usual one's."""
+        starts, settings = fitting_settings(self._rows, given, slots, self._machine)
+        owner = np.repeat(np.arange(len(self._rows)), np.diff(starts))
+        found = self._scores(kind, owner, settings)
+        order = np.lexsort((found, owner))
+        places = starts[:-1, None] + np.arange(count)
+        chosen = order[np.where(places < starts[1:, None], places, starts[:-1, None])]
+        own = self._scores(kind, np.arange(len(self._rows)), usual)
+        return settings[chosen].astype(np.float32), slope * (found[chosen[:, 0]] - own)
+
+    def _scores(self, kind: str, owner: NDArray[np.int64], settings: NDArray[np.float64]) -> NDArray[np.float64]:
+        estimates = times(self._rows, owner, settings, self._machine.analytical_model())
+        given = features(self._rows[owner], settings.astype(np.float32), estimates, self._model.machine)
+        return scores(self._model.relative, kind, self._embedded[owner], given, estimates)

@@ -13,19 +13,19 @@ from numpy.typing import NDArray
 from bbo_suite import UserError
 from bbo_suite.fleet.library import Groups, KernelLibrary, Progress, cached_arrays
 
-from ..learned.generate import SHIPPED, TRAINING
 from ..tensor_compiler.hardware.machine import COST_MODEL, DEFAULT_MACHINE, MACHINES, Machine
 from ..tensor_compiler.tasks.kernel_families import OneKernel
+from .generate import SHIPPED, TRAINING
 
 _VERSION = 1
 """Raised whenever the content of the cached file changes."""
 _RELEASE = 0.15
 """How much a release changes each constant of the machine that is fitted, as the deviation of its logarithm."""
-_KEPT = ("hertz", "memory", "matrix", "vector", "scratchpad", "side")
+_UNCHANGED = ("hertz", "memory", "matrix", "vector", "scratchpad", "side")
 """What no release changes: the chip itself."""
 _TRAINING_ROWS = 22_405 * 33
 """Settings that were timed to train the model that ships: one, 16 tiles and 16 flags of each kernel."""
-KEEP = 5
+PICKS = 5
 """Tiles, and flags, that the learned model picks for a kernel, as XTAT does."""
 _SHOWN = ("rnn", "resnet50")
 _MOST = {"small": 2000, "catalogue": 1000, "large": 2500}
@@ -37,7 +37,7 @@ def released(version: int) -> Machine:
     if not version:
         return machine
     rng = np.random.default_rng([version, 28])
-    names = [field.name for field in fields(machine) if field.name not in _KEPT]
+    names = [field.name for field in fields(machine) if field.name not in _UNCHANGED]
     factors = np.exp(rng.normal(0, _RELEASE, len(names)))
     changed = {name: getattr(machine, name) * f for name, f in zip(names, factors.tolist(), strict=True)}
     return replace(machine, **changed | {"stream": min(1.0, changed["stream"])})
@@ -116,7 +116,7 @@ class TpuKernels(KernelLibrary):
         return self.problem(version, kernel).settings(configs)
 
     def picks(self, kernels: NDArray[np.int64], given: NDArray[np.float64], stage: int) -> NDArray[np.float64]:
-        """Return the `(n, KEEP, 9)` tiles or flags that the learned model ranks first."""
+        """Return the `(n, PICKS, 9)` tiles or flags that the learned model ranks first."""
         own = self._picks[self._number[kernels], stage].astype(np.float64)
         changed = slice(3, 9) if stage else slice(0, 3)
         settings = np.repeat(given[:, None], own.shape[1], axis=1)
@@ -168,17 +168,16 @@ def _stored(instance: str, shown: Progress) -> dict[str, NDArray]:
 
 
 def _make(instance: str, shown: Progress) -> dict[str, NDArray]:
-    from ..learned.screen import read_model
     from ..tensor_compiler.hardware.kernel_settings import compile_kernels
-    from .ranking import rank
-    from .reading import Read
+    from .fleet_kernels import Read, rank
+    from .screen import read_model
 
     machine, rng = MACHINES[DEFAULT_MACHINE], np.random.default_rng(28)
     read = Read.of(_programs(instance), machine, _MOST[instance], rng, shown)
     made = compile_kernels(read.rows, np.ones(len(read.rows)), machine)
     tuned = np.flatnonzero(made.fits)
     model = read_model("learned", "", DEFAULT_MACHINE)
-    arguments = (read.rows[tuned], read.graphs.take(tuned), made.chosen[tuned], machine, KEEP, shown)
+    arguments = (read.rows[tuned], read.graphs.take(tuned), made.chosen[tuned], machine, PICKS, shown)
     picks, saved = rank(model, *arguments)
     number, predicted = np.zeros(len(read.rows), np.int64), np.zeros(len(read.rows))
     number[tuned], predicted[tuned] = np.arange(len(tuned)), saved

@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from bbo_strategies.adapters.coding import Coding
+from bbo_strategies.adapters.adapter import Coding
 from bbo_suite import Constraint, Moves, Space, choice, product, scale
 from bbo_suite.conformance.toy_tasks import spaces
 

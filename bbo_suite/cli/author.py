@@ -1,4 +1,4 @@
-"""`tune-strategy`."""
+"""The commands for authors of strategies: `check`, `pretrain`, `tune-strategy`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,51 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .app import AsJson, Plugins, Quiet, Results, app, count_option, json_line
+from ..errors import UserError
+from .app import AsJson, AsLines, Plugins, Quiet, Results, app, count_option, json_line, key_values
 
 if TYPE_CHECKING:
     from ..tuning.tune import Tuning, TuningResult
+
+
+@app.command()
+def pretrain(
+    strategy: Annotated[str, typer.Option(metavar="ID", help="The strategy to train.")],
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="The file to write; use it with `run --option pretrained=FILE`.")
+    ],
+    problem: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="A training problem. May be repeated.")
+    ] = None,
+    family: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID", help="A family of training problems, such as kernel/prior. May be repeated."),
+    ] = None,
+    tasks: Annotated[int, count_option("Problems that are drawn from each family.")] = 1000,
+    budget: Annotated[int, count_option("Total evaluations, shared by the problems.")] = 100_000,
+    seed: Annotated[int, count_option("Seed of the random generator.")] = 0,
+    plugin: Plugins = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="An option of the strategy, as key=value; `show STRATEGY` lists them. May be repeated.",
+        ),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Train a strategy on some problems, so that it starts from what it learned on others."""
+    from .. import pretraining
+    from ..registry import Registry
+    from ..runs.strategy_options import chosen_options
+    from . import progress
+    from .tables import reserved
+
+    registry = Registry(tuple(plugin or ()))
+    options = chosen_options(registry, (strategy,), key_values(option or []))[strategy]
+    with reserved(True), progress.counted("pretraining", budget, quiet) as shown:
+        pretraining.pretrain(registry, strategy, problem or [], out, budget, seed, options, shown, family or [], tasks)
+    print(out)
 
 
 @app.command()
@@ -78,3 +119,23 @@ def _print(plan: Tuning, result: TuningResult) -> None:
         return
     options = " ".join(f"--option {plan.strategy}.{text}" for text in option_text(setting).split(" "))
     print(f"python -m bbo_suite run --strategy {plan.strategy} {options}")
+
+
+@app.command()
+def check(file: Annotated[Path, typer.Argument(help="The plugin file to check.")], as_json: AsLines = False) -> None:
+    """Check that a plugin follows the rules for strategies and problems."""
+    from ..conformance.kit import check_plugin
+    from .tables import reserved
+
+    failed, checks = 0, check_plugin(file)
+    while True:
+        with reserved(as_json):  # plugins may print
+            found = next(checks, None)
+        if found is None:
+            break
+        subject, rule, complaint = found
+        line = f"{'FAIL' if complaint else 'ok  '} {subject}: {rule}{f': {complaint}' if complaint else ''}"
+        print(json_line(dict(zip(("subject", "rule", "complaint"), found, strict=True))) if as_json else line)
+        failed += bool(complaint)
+    if failed:
+        raise UserError(f"{file} breaks {failed} of the rules; see the lines marked FAIL")
