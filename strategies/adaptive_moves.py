@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
@@ -15,7 +17,6 @@ _LONGEST, _TAIL = 50, 1.5
 _LEAST = 0.05
 _REMEMBERED, _OPERATOR_DECAY = 500, 0.95
 _RETRIES = 8
-
 
 _MOST, _PARAMETERS = 32, 64
 _FLOOR = 0.1
@@ -182,6 +183,46 @@ class MutationRate:
         arms, k = np.log2(numbers).astype(int), len(self._numbers)
         self._credit.decay(_RATE_DECAY ** len(numbers))
         self._credit.learn(slice(None), np.bincount(arms, gains, k), np.bincount(arms, minlength=k))
+
+
+class AdaptiveChanges:
+    """Random changes whose operators (`AdaptiveMutation`) and numbers (`MutationRate`) adapt to success.
+
+    Attributes:
+      movable: the parameters that can change.
+      mutation: the operators.
+      rate: how often an operator is used.
+    """
+
+    def __init__(self, moves: Moves, rng: Generator) -> None:
+        self.movable, self._rng = moves.movable, rng
+        self.mutation, self.rate = AdaptiveMutation(moves, rng), MutationRate(len(moves.movable), rng)
+
+    def change(self, configs: NDArray, single: Callable[[int], NDArray[np.int64]] | None = None) -> NDArray[np.int64]:
+        """Change `(n, d)` candidates in place; return the operator of each, and how often it was used, `(2, n)`.
+
+        Args:
+          single: returns the parameters of so many single changes; by default they are random, as all others are.
+        """
+        n = len(configs)
+        operators, numbers = self.mutation.draw(n), self.rate.draw(n)
+        rows = np.repeat(np.arange(n), numbers)
+        columns = self.movable[self._rng.integers(0, len(self.movable), len(rows))]
+        if single is not None:
+            alone = numbers[rows] == 1
+            columns[alone] = single(int(alone.sum()))
+        self.mutation.apply(configs, rows, columns, operators[rows])
+        return np.stack([operators, numbers])
+
+    def learn(
+        self, changes: NDArray[np.int64], before: float | NDArray[np.float64], values: NDArray[np.float64]
+    ) -> None:
+        """Learn from `(2, n)` changes, the costs of what they changed, and the `(n,)` costs after them."""
+        operators, numbers = changes
+        before = np.broadcast_to(before, values.shape)
+        one = numbers == 1  # of several changes it is not known which one paid
+        self.mutation.learn(operators[one], values[one] < before[one])
+        self.rate.learn(numbers, relative_gains(before, values), np.isfinite(before) & (values == before))
 
 
 def relative_gains(cost: float | NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:

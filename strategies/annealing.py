@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bbo_suite import Moves, Strategy, Task, option
 
-from .adaptive_moves import AdaptiveMutation, MutationRate, relative_gains
+from .adaptive_moves import AdaptiveChanges
 from .archive import Archive, is_small
 
 BATCH = 20
@@ -167,19 +167,21 @@ class Annealing(Strategy):
 class Neighbours(ABC):
     """A source of changes of a state that learns from what they cost."""
 
-    @property
-    @abstractmethod
-    def scale(self) -> float:
-        """The median cost difference of a change, in the unit of the costs; 0 until one is known."""
+    def __init__(self) -> None:
+        self._known = CostDifferences()
 
     @property
-    def logarithmic(self) -> bool:
-        """True if costs differ by many orders of magnitude: their logarithms are compared, and `scale` is of these."""
-        return False
+    def scale(self) -> float:
+        """The median cost difference of a change; 0 until one is known."""
+        return self._known.median
 
     def differences(self, cost: float, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return by how much `(k,)` costs exceed another, in the unit of `scale`."""
-        return logarithms(values) - logarithms(cost) if self.logarithmic else values - cost
+        return logarithms(values) - logarithms(cost) if self._known.logarithmic else values - cost
+
+    def compare(self, cost: float, values: NDArray[np.float64]) -> None:
+        """Learn how much the `(k,)` costs of changes differ from that of the state."""
+        self._known.learn(cost, values)
 
     @property
     def sparse(self) -> bool:
@@ -224,32 +226,21 @@ class RandomNeighbours(Neighbours):
     """
 
     def __init__(self, task: Task, archive: Archive | None, rng: Generator) -> None:
-        moves = Moves(task.space)
-        self.mutation, self.rate = AdaptiveMutation(moves, rng), MutationRate(len(moves.movable), rng)
-        self._movable, self._archive, self._rng = moves.movable, archive, rng
+        super().__init__()
+        self.changes = AdaptiveChanges(Moves(task.space), rng)
+        self._movable, self._archive, self._rng = self.changes.movable, archive, rng
         self._sweep = np.empty(0, np.int64)
-        self._operators = self._numbers = np.zeros(0, np.int64)
-        self._cost_differences = CostDifferences()
-
-    @property
-    def scale(self) -> float:
-        """The median cost difference of a change."""
-        return self._cost_differences.median
-
-    @property
-    def logarithmic(self) -> bool:
-        """True if a change has multiplied the cost by a million."""
-        return self._cost_differences.logarithmic
+        self._drawn = np.zeros((2, 0), np.int64)  # operators and numbers of the last changes
 
     @property
     def sparse(self) -> bool:
         """True if at least half of the single changes have no effect, and until the cost of one is known."""
-        return self.rate.is_sparse
+        return self.changes.rate.is_sparse
 
     @property
     def drawn(self) -> int:
         """How many changes were drawn last."""
-        return len(self._operators)
+        return self._drawn.shape[1]
 
     def draw(self, state: NDArray, n: int) -> NDArray:
         """Return up to `n` changes of a state; fewer where new ones are hard to find."""
@@ -258,24 +249,14 @@ class RandomNeighbours(Neighbours):
             missing = n - sum(map(len, changes))
             if not missing:
                 break
-            changed, how = self._changed(state, missing)
+            changed = np.repeat(state[None], missing, axis=0)
+            how = self.changes.change(changed, self._columns)
             likely = np.flatnonzero(self.chances(state, changed) > LIKELY)
             new = likely[self.claim_rows(changed[likely], missing)]
             changes.append(changed[new])
             drawn.append(how[:, new])
-        self._operators, self._numbers = np.concatenate(drawn, axis=1)
+        self._drawn = np.concatenate(drawn, axis=1)
         return np.concatenate(changes)
-
-    def _changed(self, state: NDArray, n: int) -> tuple[NDArray, NDArray[np.int64]]:
-        """Return `n` changes of a state, and the operator of each and how often it was used, `(2, n)`."""
-        changed = np.repeat(state[None], n, axis=0)
-        operators, numbers = self.mutation.draw(n), self.rate.draw(n)
-        rows = np.repeat(np.arange(n), numbers)
-        columns = self._movable[self._rng.integers(0, len(self._movable), len(rows))]  # not from the sweep
-        single = numbers[rows] == 1
-        columns[single] = self._columns(int(single.sum()))
-        self.mutation.apply(changed, rows, columns, operators[rows])
-        return changed, np.stack([operators, numbers])
 
     def _columns(self, n: int) -> NDArray[np.int64]:
         """Return the next parameters of the sweep: each comes once before any is repeated."""
@@ -286,15 +267,9 @@ class RandomNeighbours(Neighbours):
 
     def learn(self, state: NDArray, cost: float, configs: NDArray, values: NDArray[np.float64]) -> None:
         """Learn which operators pay and how much changes differ in cost."""
-        if len(self._movable) and len(self._operators) == len(values):  # else these candidates are not changes
-            one = self._numbers == 1  # of several changes it is not known which one paid
-            self.mutation.learn(self._operators[one], values[one] < cost)
-            self.rate.learn(self._numbers, relative_gains(cost, values), np.isfinite(cost) & (values == cost))
+        if len(self._movable) and self.drawn == len(values):  # else these candidates are not changes
+            self.changes.learn(self._drawn, cost, values)
         self.compare(cost, values)
-
-    def compare(self, cost: float, values: NDArray[np.float64]) -> None:
-        """Learn how much the `(k,)` costs of changes differ from that of the state."""
-        self._cost_differences.learn(cost, values)
 
     def claim(self, config: NDArray) -> bool:
         """Return whether a candidate may be proposed; if so it counts as proposed."""

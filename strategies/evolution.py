@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Moves, Strategy, Task, option
 
-from .adaptive_moves import AdaptiveMutation, MutationRate, relative_gains
+from .adaptive_moves import AdaptiveChanges
 from .archive import Archive, is_small
 
 _BATCH, _ROUNDS = 20, 100  # larger batches know less of earlier costs, smaller ones take more time per candidate
@@ -45,8 +45,7 @@ class Evolution(Strategy):
     def __init__(self, task: Task, budget: int, rng: Generator, options: EvolutionOptions) -> None:
         super().__init__(task, budget, rng, options)
         self._moves = Moves(task.space)
-        self._mutation = AdaptiveMutation(self._moves, rng)
-        self._rate = MutationRate(len(self._moves.movable), rng)
+        self._changes = AdaptiveChanges(self._moves, rng)
         self._population: NDArray = task.default[None].astype(task.space.dtype)
         self._costs = np.array([np.inf])
         self._archive, self._begun = Archive(task.space, rng), False
@@ -84,7 +83,7 @@ class Evolution(Strategy):
         return new
 
     def _bred(self, n: int) -> tuple[NDArray, NDArray[np.int64], NDArray[np.float64]]:
-        """Return `n` children, how each was changed (see `_changed`), and the cost of the better parent of each."""
+        """Return `n` children, how each was changed (see `AdaptiveChanges`), and the cost of its better parent."""
         mothers = self._winners(n)
         children, costs = self._population[mothers], self._costs[mothers]
         if len(self._population) > 1:
@@ -92,7 +91,8 @@ class Evolution(Strategy):
             fathers = self._winners(len(pairs))
             children[pairs] = self._crossed(children[pairs], self._population[fathers])
             costs[pairs] = np.minimum(costs[pairs], self._costs[fathers])
-        return (*self._changed(children), costs)
+        changes = self._changes.change(children) if len(self._moves.movable) else np.zeros((2, n), np.int64)
+        return children, changes, costs
 
     def _winners(self, n: int) -> NDArray[np.int64]:
         """Return the places of `n` winners of tournaments; the population is sorted, so the smaller place wins."""
@@ -104,25 +104,11 @@ class Evolution(Strategy):
         children[grafted] = self._moves.graft(mothers[grafted], fathers[grafted], self.rng)
         return children
 
-    def _changed(self, children: NDArray) -> tuple[NDArray, NDArray[np.int64]]:
-        """Mutate the children in place; return them, the operator of each and how often it was used, `(2, n)`."""
-        n, movable = len(children), self._moves.movable
-        if not len(movable):
-            return children, np.zeros((2, n), np.int64)
-        operators, numbers = self._mutation.draw(n), self._rate.draw(n)
-        rows = np.repeat(np.arange(n), numbers)
-        columns = movable[self.rng.integers(0, len(movable), len(rows))]
-        self._mutation.apply(children, rows, columns, operators[rows])
-        return children, np.stack([operators, numbers])
-
     def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:
         """Let the best of parents and children survive."""
-        operators, numbers = self._kinds
+        numbers = self._kinds[1]
         if len(numbers) and numbers.all():  # else nothing can change, or they come from the walk over the space
-            one = numbers == 1
-            self._mutation.learn(operators[one], values[one] < self._parents[one])
-            idle = np.isfinite(values) & (values == self._parents)
-            self._rate.learn(numbers, relative_gains(self._parents, values), idle)
+            self._changes.learn(self._kinds, self._parents, values)
         self._select(configs, values)
 
     def observe(self, configs: NDArray, values: NDArray[np.float64]) -> None:

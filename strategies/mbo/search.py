@@ -138,7 +138,7 @@ class ModelNeighbours(RandomNeighbours):
         """Change each of `(n, d)` candidates anywhere, in place."""
         movable, n = self._movable, len(configs)
         if len(movable):
-            self.mutation.change(configs, np.arange(n), movable[self._rng.integers(0, len(movable), n)])
+            self.changes.mutation.change(configs, np.arange(n), movable[self._rng.integers(0, len(movable), n)])
         return configs
 
     def learn(self, state: NDArray, cost: float, configs: NDArray, values: NDArray[np.float64]) -> None:

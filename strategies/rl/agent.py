@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bbo_suite import Moves, Task
 
 from ..adaptive_moves import AdaptiveMutation
-from ..annealing import CostDifferences, Neighbours
+from ..annealing import Neighbours
 from .policy import Names, graph_inputs, observed
 from .ppo import Learner, Rewards, Rollout, RolloutBuffer
 from .proposals import GroupTests, ParameterValues, VisitedSet, draw, log_softmax, proposals_of
@@ -131,19 +131,9 @@ class ChosenNeighbours(Neighbours):
     """
 
     def __init__(self, agent: Agent, mutation: AdaptiveMutation, tests: GroupTests | None) -> None:
+        super().__init__()
         self._agent, self._mutation, self._tests = agent, mutation, tests
         self._operators = np.zeros(0, np.int64)
-        self._differences = CostDifferences()
-
-    @property
-    def scale(self) -> float:
-        """The median cost difference of a change."""
-        return self._differences.median
-
-    @property
-    def logarithmic(self) -> bool:
-        """True if a change has multiplied the cost by a million."""
-        return self._differences.logarithmic
 
     def draw(self, state: NDArray, n: int) -> NDArray:
         """Return `n` changes of a state; fewer while groups are tested."""
@@ -163,4 +153,4 @@ class ChosenNeighbours(Neighbours):
         elif len(values):
             self._agent.learn(values, cost)
             self._mutation.learn(self._operators, values < cost)
-            self._differences.learn(cost, values)
+            self.compare(cost, values)
