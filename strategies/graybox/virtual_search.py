@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from bbo_suite import Kind, Moves, Space, Structure
 from bbo_suite.compiled import compiled_for
 
+from ..graphs import decided_nodes
 from .part_costs import EMPTY, PENDING, PREDICTED, Acquisition, Posterior, find, part_cost, scrambled
 
 compiled = compiled_for(__file__)
@@ -224,12 +225,8 @@ def proposals(space: Space, structure: Structure) -> Proposals:
     parameters or more, all with the same number of values.
     """
     sizes = space.sizes.astype(np.int64)
-    labels: list[NDArray] = [np.unique(structure.features, axis=0, return_inverse=True)[1].reshape(-1)]
-    if structure.graph is not None and structure.edges is not None:
-        labels += [np.where(structure.edges >= 0, structure.graph.edges[structure.edges, side], -1) for side in (0, 1)]
-    if structure.nodes is not None:
-        labels.append(structure.nodes)
-    found = [group for label in labels for group in _groups(label, sizes)]
+    alike = np.unique(structure.features, axis=0, return_inverse=True)[1].reshape(-1)
+    found = [group for label in (alike, *decided_nodes(structure)) for group in _groups(label, sizes)]
     starts = np.cumsum([0, *map(len, found)])
     members = np.concatenate([np.empty(0, np.int64), *found])
     return Proposals(

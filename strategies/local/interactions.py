@@ -8,7 +8,9 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Kind, Structure, Task
+from bbo_suite import Kind, Task
+
+from ..graphs import components, decided_nodes, pairs
 
 
 class Neighbourhood:
@@ -19,8 +21,7 @@ class Neighbourhood:
       alike: `(d,)` a number for each parameter, equal for alike ones: those with equal sizes and declared features,
         such as in repeated layers. All differ if nothing is declared.
       plain: `(d,)` true if the parameter can be set freely: it is in no sequence and under no constraint.
-      places: arrays `(d,)` of the node that each parameter belongs to, -1 for none: one array each for producers and
-        for consumers of the edges that parameters decide, and for the nodes that they decide.
+      places: the nodes that parameters decide; see `decided_nodes`.
     """
 
     def __init__(self, task: Task) -> None:
@@ -33,7 +34,7 @@ class Neighbourhood:
         if structure is not None:
             self.starts, self.neighbours = structure.starts, structure.neighbours
             self.alike = number_rows(np.column_stack([structure.features, task.space.sizes]))
-            self.places = _places(structure)
+            self.places = decided_nodes(structure)
 
     def of(self, column: int) -> NDArray[np.int32]:
         """Return the parameters that interact with one, without itself."""
@@ -54,16 +55,6 @@ def number_rows(features: NDArray[np.float64]) -> NDArray[np.int64]:
         return np.zeros(len(rows), np.int64)
     rows_as_bytes = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).reshape(-1)
     return np.unique(rows_as_bytes, return_inverse=True)[1].reshape(-1)
-
-
-def _places(structure: Structure) -> list[NDArray[np.int64]]:
-    places = []
-    if structure.graph is not None and structure.edges is not None and len(structure.graph.edges):
-        ends = structure.graph.edges[structure.edges].astype(np.int64)
-        places += [np.where(structure.edges >= 0, end, -1) for end in ends.T]
-    if structure.nodes is not None:
-        places.append(structure.nodes.astype(np.int64))
-    return places
 
 
 _VALUES = 2
@@ -91,10 +82,9 @@ class Ties:
 
     def __init__(self, task: Task, most: int, rng: Generator) -> None:
         near, sizes, default = Neighbourhood(task), task.space.sizes, task.default.astype(np.int64)
-        first, second = np.repeat(np.arange(len(sizes)), np.diff(near.starts)), near.neighbours.astype(np.int64)
+        first, second = pairs(near.starts, near.neighbours)
         alike = (sizes[first] == sizes[second]) & (default[first] == default[second]) & (sizes[first] > 1)
-        presumed = np.flatnonzero((first < second) & alike)
-        self._count, self._first, self._second = len(sizes), first[presumed], second[presumed]
+        self._count, self._first, self._second = len(sizes), first[alike], second[alike]
         kinds = np.sort(np.column_stack([near.alike[self._first], near.alike[self._second]]), axis=1)
         self._kinds = np.unique(kinds, axis=0, return_inverse=True)[1].reshape(-1)
         tried = list(self._tried(most, rng))
@@ -125,10 +115,4 @@ class Ties:
         return self._labels(~np.isin(self._kinds, self._tried_kinds[works]))
 
     def _labels(self, active: NDArray[np.bool_]) -> NDArray[np.int64]:
-        from scipy.sparse import coo_array  # it takes long to import: only tasks with ties pay for it
-        from scipy.sparse.csgraph import connected_components
-
-        d, ends = self._count, (self._first[active], self._second[active])
-        return connected_components(coo_array((np.ones(len(ends[0])), ends), shape=(d, d)), directed=False)[1].astype(
-            np.int64
-        )
+        return components(self._count, self._first[active], self._second[active])

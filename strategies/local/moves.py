@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Moves, Space
 
+from ..graphs import pairs
 from .interactions import Neighbourhood
 
 _MOST_VALUES, _MOST_AT_A_PLACE = 32, 64
@@ -208,8 +209,7 @@ class Pairs:
         self._rows = np.repeat(np.arange(d), np.diff(near.starts))
         moves, firsts = move_list.settings(d)
         counts = np.diff(firsts)
-        edges = np.flatnonzero(self._rows < near.neighbours)
-        left, right = self._rows[edges], near.neighbours[edges].astype(np.int64)
+        left, right = pairs(near.starts, near.neighbours)
         products = counts[left] * counts[right]
         selected = rng.permutation(len(products))
         selected = np.sort(selected[np.cumsum(products[selected]) <= _MOST_PAIRS])

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import connected_components
 
 from bbo_suite import Enumeration, Moves, Space, Task
+
+from ..graphs import components, pairs
 
 NUMBERS = 5
 """Numbers that describe a value of a parameter; see `_numbers`."""
@@ -57,8 +57,7 @@ def groups(task: Task) -> list[Group]:
     d, structure = len(task.space), task.structure
     if structure is None:
         return [_group(task, np.log(task.space.sizes)[None], np.arange(d))]
-    links = csr_matrix((np.ones(len(structure.neighbours), np.int8), structure.neighbours, structure.starts), (d, d))
-    owner = connected_components(links, directed=False)[1]
+    owner = components(d, *pairs(structure.starts, structure.neighbours))
     order = np.argsort(owner, kind="stable")
     members = np.split(order, np.flatnonzero(np.diff(owner[order])) + 1)
     features = structure.features

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from bbo_suite.core.task import Capacity
 
+from ..graphs import differing
 from .bounds import Ascent, Multipliers, used
 from .elimination import eliminate, work
 from .network import IMPOSSIBLE, Pairs, active_values, ceiling, total
@@ -180,23 +179,13 @@ def cross(
       best: a candidate.
       other: any other one.
     """
-    labels = _components(pairs, best != other)
+    labels = differing(pairs.first, pairs.second, best != other)
     gains = _gains(pairs, best, other, labels)
     good = np.argsort(gains, kind="stable")[: np.count_nonzero(gains < 0)]
     mixed = np.where(np.isin(labels, good), other, best)
     if capacity is None or used(capacity, mixed).max() <= capacity.limit:
         return mixed
     return np.where(np.isin(labels, _fitting(capacity, best, other, labels, good[:_TRIED])), other, best)
-
-
-def _components(pairs: Pairs, differs: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return `(d,)` the number of the component of each node that differs, -1 for the others."""
-    inner = differs[pairs.first] & differs[pairs.second]
-    d, ends = len(differs), (pairs.first[inner], pairs.second[inner])
-    labels = connected_components(coo_array((np.ones(len(ends[0])), ends), shape=(d, d)), directed=False)[1]
-    found = np.full(d, -1)
-    found[differs] = np.unique(labels[differs], return_inverse=True)[1]
-    return found
 
 
 def _gains(pairs: Pairs, best: NDArray, other: NDArray, labels: NDArray[np.int64]) -> NDArray[np.float64]:

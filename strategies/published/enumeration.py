@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Decomposition, Graph, Level, Parts, Task, UserError, option
 
+from ..graphs import components
 from .model_search import BestFound
 from .planned import Planned, SingleChanges
 
@@ -238,14 +239,10 @@ def blocks(
     graph: Graph, nodes: NDArray[np.int64], movable: NDArray[np.int64], options: PetOptions
 ) -> list[NDArray[np.int64]]:
     """Return the parameters of each block; a cut is a block of its own, and so are those that decide no node."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     n = len(graph.node_features)
     cut = np.bincount(graph.edges.ravel(), minlength=n) >= options.threshold
     inner = graph.edges[~cut[graph.edges].any(axis=1)]
-    links = coo_array((np.ones(len(inner)), (inner[:, 0], inner[:, 1])), shape=(n, n))
-    of = connected_components(links, directed=False)[1]
+    of = components(n, inner[:, 0], inner[:, 1])
     order = np.lexsort((np.arange(n), of))
     firsts = np.flatnonzero(np.diff(of[order], prepend=-1))
     places = np.arange(n) - np.repeat(firsts, np.diff(np.append(firsts, n)))  # of each node in its component

@@ -9,11 +9,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
-from bbo_suite import Level, Structure, Task, UserError, option
+from bbo_suite import Level, Task, UserError, option
 
+from ..graphs import differing, pairs
 from .planned import Planned, SingleChanges
 
 Measured = tuple[NDArray, NDArray[np.float64]]
@@ -53,6 +52,7 @@ class IlsPx(Planned):
                 " use it on a problem for which `show` counts some"
             )
         self._structure = task.structure
+        self._pairs = pairs(task.structure.starts, task.structure.neighbours)
         super().__init__(task, budget, rng, options)
         self._changes = SingleChanges(task.space)
         self._search: Steps[NDArray, Measured, None] | None = None
@@ -109,7 +109,8 @@ class IlsPx(Planned):
 
     def cross(self, best: Measured, found: Measured) -> Search:
         """Measure each component of the new optimum in the old one, then all that gain together."""
-        masks = components(self._structure, best[0][0] != found[0][0])
+        labels = differing(*self._pairs, best[0][0] != found[0][0])
+        masks = labels == np.arange(labels.max() + 1)[:, None]
         winner = _best(best, found)
         if len(masks) > 1 and len(rows := self._mixtures(best[0], found[0], masks)):
             rows, costs = yield rows
@@ -123,17 +124,6 @@ class IlsPx(Planned):
         """Return the new and allowed ones of the candidates that take some parameters from another."""
         rows = np.where(masks, found, best)
         return self.new(rows[self.task.space.allowed(rows)])
-
-
-def components(structure: Structure, differs: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return `(c, d)` the components into which `(d,)` parameters fall that differ, by the interactions among them."""
-    places = np.flatnonzero(differs)
-    d, ones = len(differs), np.ones(len(structure.neighbours))
-    links = csr_array((ones, structure.neighbours, structure.starts), shape=(d, d))
-    count, labels = connected_components(links[places][:, places], directed=False)
-    masks = np.zeros((count, d), bool)
-    masks[labels, places] = True
-    return masks
 
 
 def _best(state: Measured, measured: Measured) -> Measured:

@@ -18,6 +18,7 @@ from bbo_suite import Structure, Task, UserError
 from bbo_suite.files.arrays import ArrayFile
 from bbo_suite.nets import SEGMENT, MaxSage, SegmentedAttention, padded, parameters, with_parameters
 
+from ..graphs import pairs
 from .proposals import FACTS, VALUES, ParameterValues
 
 WIDTH = 64
@@ -237,9 +238,7 @@ def _ends(structure: Structure, d: int) -> NDArray:
 def _links(structure: Structure | None, d: int) -> NDArray:
     if structure is None:
         return np.column_stack([np.arange(d - 1), np.arange(1, d)])
-    rows = np.repeat(np.arange(d), np.diff(structure.starts))
-    each_once = rows < structure.neighbours
-    return np.column_stack([rows[each_once], structure.neighbours[each_once]])
+    return np.column_stack(pairs(structure.starts, structure.neighbours))
 
 
 def _positions(d: int) -> NDArray[np.float64]:

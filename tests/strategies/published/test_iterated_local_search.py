@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bbo_strategies.published.iterated_local_search import components
+from bbo_strategies.graphs import differing, pairs
 from bbo_suite import Space, choice, product
 from bbo_suite.conformance.toy_tasks import chain, uneven
 from bbo_suite.registry import Registry
@@ -27,8 +27,9 @@ def search(d: int, budget: int, structure=None, **options):
 
 def test_parameters_that_differ_fall_into_components():
     differs = np.array([1, 1, 0, 1, 0, 0, 1, 1], bool)
-    found = {tuple(np.flatnonzero(mask)) for mask in components(chain(booleans(8)), differs)}
-    assert found == {(0, 1), (3,), (6, 7)}
+    structure = chain(booleans(8))
+    labels = differing(*pairs(structure.starts, structure.neighbours), differs)
+    assert labels.tolist() == [0, 0, -1, 1, -1, -1, 2, 2]
 
 
 def test_the_first_climb_ends_at_the_optimum_of_a_sum():
