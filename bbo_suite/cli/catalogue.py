@@ -21,6 +21,7 @@ from ..core.evaluation import default_value, working_baselines
 from ..core.level import LEVEL
 from ..core.space import Kind, count_text
 from ..core.strategy import Strategy
+from ..core.task import Structure
 from ..errors import UserError, did_you_mean
 from ..registry import Registry
 from ..store.identity import BASELINES, BOUND, PUBLISHED_IN
@@ -116,11 +117,28 @@ def _problem_facts(registry: Registry, name: str) -> dict[str, Any]:
         "optimum": problem.optimum,
         **({} if problem.bound is None else {BOUND: problem.bound}),
         "interactions": None if structure is None else len(structure.neighbours) // 2,
+        "declares": _declared(structure),
         "fingerprint": problem.fingerprint(),
         **problem.facts(),
         BASELINES: working_baselines(problem),
         **({PUBLISHED_IN: problem.published_in} if problem.published_in else {}),
     }
+
+
+def _declared(structure: Structure | None) -> str:
+    """Return what a structure says of the parameters and parts, beside their features."""
+    if structure is None:
+        return "nothing"
+    parts = structure.parts
+    said = {
+        "interactions": len(structure.neighbours) > 0,
+        "a computation graph": structure.graph is not None,
+        "passes": structure.passes is not None,
+        "parts": parts is not None,
+        "estimates of parts": parts is not None and parts.estimate is not None,
+        "a capacity": structure.capacity is not None,
+    }
+    return ", ".join(name for name, is_said in said.items() if is_said) or "features"
 
 
 _COMPARED = (BASELINES, BOUND, PUBLISHED_IN)

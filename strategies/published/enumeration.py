@@ -10,11 +10,11 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Decomposition, Graph, Level, Parts, Task, UserError, option
+from bbo_suite import Decomposition, Graph, Level, Parts, Task, option
 
 from ..graphs import components
 from .model_search import BestFound
-from .planned import Planned, SingleChanges
+from .planned import Planned, SingleChanges, lacking
 
 _PLAN = 100  # changes of TASO's plan
 _FINER = 8
@@ -320,10 +320,7 @@ def _graph_of(task: Task, owner: str) -> tuple[Graph, NDArray[np.int64]]:
     """
     structure = task.structure
     if structure is None or structure.graph is None or (structure.nodes is None and structure.edges is None):
-        raise UserError(
-            f"{owner} needs the computation graph that parameters decide on, and {task.problem} declares none;"
-            " use it on a problem that declares one"
-        )
+        raise lacking(task, f"{owner} needs the computation graph that parameters decide on", "a computation graph")
     nodes = np.full(len(task.space), -1) if structure.nodes is None else structure.nodes.astype(np.int64)
     if structure.edges is not None:
         decides = (nodes < 0) & (structure.edges >= 0)
@@ -339,8 +336,6 @@ def _model_of(task: Task, owner: str) -> Decomposition:
     """
     parts = task.structure.parts if task.structure else None
     if parts is None or parts.estimate is None:
-        raise UserError(
-            f"{owner} ranks candidates by a compiler's own estimate of their parts, and {task.problem} declares none;"
-            " use it on a problem that declares it"
-        )
+        need = f"{owner} ranks candidates by a compiler's own estimate of their parts"
+        raise lacking(task, need, "estimates of parts")
     return parts

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Level, Task, UserError, option
+from bbo_suite import Level, Task, option
 
 from ..graphs import differing, pairs
-from .planned import Planned, SingleChanges
+from .planned import Planned, SingleChanges, lacking
 
 Measured = tuple[NDArray, NDArray[np.float64]]
 Search = Steps[NDArray, Measured, Measured]
@@ -47,10 +47,7 @@ class IlsPx(Planned):
 
     def __init__(self, task: Task, budget: int, rng: Generator, options: IlsPxOptions) -> None:
         if task.structure is None:
-            raise UserError(
-                f"published:ils-px needs the declared interactions of parameters, and {task.problem} declares none;"
-                " use it on a problem for which `show` counts some"
-            )
+            raise lacking(task, "published:ils-px needs the declared interactions of parameters", "interactions")
         self._structure = task.structure
         self._pairs = pairs(task.structure.starts, task.structure.neighbours)
         super().__init__(task, budget, rng, options)

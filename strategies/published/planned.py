@@ -155,7 +155,17 @@ def check_order(task: Task, owner: str) -> None:
       UserError: it has none.
     """
     if not (task.space.kinds[Moves(task.space).movable] == Kind.SCALE).any():
-        raise UserError(
-            f"{owner} steps along ordered parameters, and {task.problem} has none;"
-            " use it on a problem with parameters of kind scale, which `show` counts"
-        )
+        raise lacking(task, f"{owner} steps along ordered parameters", "parameters of kind scale")
+
+
+def lacking(task: Task, need: str, declared: str) -> UserError:
+    """Return the error that a task does not declare what a search needs.
+
+    Args:
+      need: the search, and what it does with what is declared.
+      declared: what another task must declare, as `show` names it.
+    """
+    return UserError(
+        f"{need}, and {task.problem} has none; use it on a problem that declares {declared},"
+        " as `python -m bbo_suite show ID` tells of each"
+    )

@@ -10,7 +10,7 @@ import pytest
 import bbo_suite
 from bbo_strategies.annealing import Annealing
 from bbo_strategies.archive import Archive
-from bbo_strategies.published.clusters import representatives
+from bbo_strategies.published.chameleon import representatives
 from bbo_strategies.published.enumeration import PetOptions, blocks
 from bbo_strategies.published.model_search import BestFound, ForestSurrogate, Surrogate, ranks
 from bbo_strategies.published.planned import SingleChanges, Steps, fitness
@@ -199,8 +199,8 @@ def test_a_q_network_learns_which_step_gains():
 
 @pytest.mark.slow
 def test_a_policy_learns_to_take_the_steps_that_are_rewarded():
+    from bbo_strategies.published.chameleon import ChameleonOptions
     from bbo_strategies.published.networks import Ppo
-    from bbo_strategies.published.policy_walk import ChameleonOptions
 
     rng, policy = np.random.default_rng(0), Ppo(5, 5, ChameleonOptions(rate=1e-2, entropy=0.0), 0)
     states, walking = np.zeros((4, 32, 5), np.float32), np.ones((5, 32), bool)
