@@ -124,7 +124,10 @@ class Trees(NamedTuple):
 
 
 def trees_of(estimators: list[Any]) -> Trees:
-    """Return the nodes of fitted regression trees of scikit-learn."""
+    """Return the nodes of fitted regression trees of scikit-learn; none of no trees."""
+    if not estimators:
+        none, nothing = np.empty(0, np.int64), np.empty(0)
+        return Trees(none, none, nothing, none, none, nothing)
     trees = [each.tree_ for each in estimators]
     roots = np.cumsum([0, *(tree.node_count for tree in trees[:-1])])
     return Trees(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
@@ -11,10 +13,13 @@ from bbo_suite.parts.cursor import Cursor
 from bbo_suite.parts.parts import concatenated
 from bbo_suite.parts.table import TableDecomposition
 
-from .options import GrayBoxOptions
+from ..archive import Archive
 from .part_costs import Acquisition, PartCosts, Posterior
 from .pretraining import PartsOfOthers
 from .virtual_search import WIDEST, Workspace, anneal, mark_pending, proposals
+
+if TYPE_CHECKING:
+    from .strategy import GrayBoxOptions
 
 BATCH = 20
 _WIDER, _WIDEST_DRAWS = 3.0, 27.0
@@ -53,7 +58,7 @@ class PartSearch:
         self._proposals = proposals(space, structure)
         self._best, self._cost = default.astype(np.int64), np.inf
         self._others = np.empty((0, len(default)), np.int64)
-        self._draw, self._spread, self._proposed = 0, 1.0, set[str]()
+        self._draw, self._spread, self._archive = 0, 1.0, Archive(space, rng)
         self._own: Parts | None = None
         self._random, self._scale = rng.integers(2**63, size=1, dtype=np.uint64), np.zeros(3)
         self._cursor = self._followed()
@@ -123,13 +128,11 @@ class PartSearch:
 
     def _fresh(self, end: NDArray[np.int64], posterior: Posterior) -> NDArray[np.int64]:
         """Return the end of a search, or a neighbour if it was proposed before: the same again would tell nothing."""
-        fresh, (digest,) = end, self._space.digests(end[None])
-        for changes in range(_NEIGHBOURS):
-            if digest not in self._proposed:
+        fresh = end
+        for changes in range(_NEIGHBOURS + 1):
+            if len(self._archive.claim(fresh[None], 1)) or changes == _NEIGHBOURS:
                 break
             fresh = self._neighbour(end, 1 + changes // 10)
-            (digest,) = self._space.digests(fresh[None])
-        self._proposed.add(digest)
         if fresh is not end:
             self._workspace.best[:] = fresh
             self._remember(posterior)

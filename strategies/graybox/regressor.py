@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from bbo_suite.compiled import compiled_for
 
 from .. import regressors
-from ..regressors import trees_of
+from ..regressors import Trees, trees_of
 
 compiled = compiled_for(__file__)
 
@@ -93,9 +94,8 @@ class ModelArrays(NamedTuple):
       noise: `(1,)` the standard deviation of what the model does not explain.
       centre, scale: `(f,)` of the features' logarithms.
       weights: `(f + 1,)` of the linear model, the constant last; empty without one.
-      roots: `(t,)` the first node of each tree; empty without trees.
+      trees: no trees if the model has none.
       rate: `(2,)` the weight of each tree, and the constant that they start from.
-      feature, threshold, left, right, value: of the nodes of all trees; a leaf has feature -1.
       first, second: `(f + 1, h)` and `(h + 1,)` weights of the network's layers, constants last; empty without one.
     """
 
@@ -104,25 +104,26 @@ class ModelArrays(NamedTuple):
     centre: NDArray[np.float64]
     scale: NDArray[np.float64]
     weights: NDArray[np.float64]
-    roots: NDArray[np.int64]
+    trees: Trees
     rate: NDArray[np.float64]
-    feature: NDArray[np.int64]
-    threshold: NDArray[np.float64]
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
-    value: NDArray[np.float64]
     first: NDArray[np.float64]
     second: NDArray[np.float64]
 
 
-def arrays(centre: NDArray, scale: NDArray, estimate: int | None, noise: float, **others: NDArray) -> ModelArrays:
-    """Return the arrays of a model; what is not given is empty, and a model of nothing adds 0."""
-    empty: dict[str, Any] = {name: np.empty(0) for name in ("rate", "threshold", "value", "second")}
-    empty |= {name: np.empty(0, np.int64) for name in ("roots", "feature", "left", "right")}
-    empty |= {"first": np.empty((0, 0)), "weights": np.zeros(len(centre) + 1)}
+def arrays(
+    centre: NDArray, scale: NDArray, estimate: int | None, noise: float, trees: Trees | None = None, **others: NDArray
+) -> ModelArrays:
+    """Return the arrays of a model; what is left out is empty, and a model of nothing adds 0."""
+    empty = {
+        "rate": np.empty(0),
+        "second": np.empty(0),
+        "first": np.empty((0, 0)),
+        "weights": np.zeros(len(centre) + 1),
+    }
     single = {"estimate": np.array([-1 if estimate is None else estimate]), "noise": np.array([noise])}
-    given = empty | single | {"centre": centre, "scale": scale} | others
-    return ModelArrays(**{name: np.ascontiguousarray(array) for name, array in given.items()})
+    numbers = empty | single | {"centre": centre, "scale": scale} | others
+    contiguous: dict[str, Any] = {name: np.ascontiguousarray(array) for name, array in numbers.items()}
+    return ModelArrays(trees=trees_of([]) if trees is None else trees, **contiguous)
 
 
 def of_ridge(fitted: Any) -> dict[str, NDArray]:  # noqa: ANN401 - scikit-learn has no types
@@ -141,18 +142,23 @@ def of_network(fitted: Any) -> dict[str, NDArray]:  # noqa: ANN401
     return {"first": first, "second": second[:, 0]}
 
 
-def of_forest(fitted: Any) -> dict[str, NDArray]:  # noqa: ANN401
+def of_forest(fitted: Any) -> dict[str, Any]:  # noqa: ANN401
     """Return the arrays of a random forest."""
-    return {"rate": np.array([1 / len(fitted.estimators_), 0.0]), **trees_of(fitted.estimators_)._asdict()}
+    return {"rate": np.array([1 / len(fitted.estimators_), 0.0]), "trees": trees_of(fitted.estimators_)}
 
 
-def of_boosting(fitted: Any) -> dict[str, NDArray]:  # noqa: ANN401
+def of_boosting(fitted: Any) -> dict[str, Any]:  # noqa: ANN401
     """Return the arrays of boosted trees."""
     rate = np.array([fitted.learning_rate, float(fitted.init_.constant_[0, 0])])
-    return {"rate": rate, **trees_of(list(fitted.estimators_[:, 0]))._asdict()}
+    return {"rate": rate, "trees": trees_of(list(fitted.estimators_[:, 0]))}
 
 
-OF = {"ridge": of_ridge, "forest": of_forest, "boosting": of_boosting, "network": of_network}
+OF: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "ridge": of_ridge,
+    "forest": of_forest,
+    "boosting": of_boosting,
+    "network": of_network,
+}
 """By regressor: a function that takes it, fitted, and returns its arrays."""
 
 
@@ -174,7 +180,7 @@ def predict(model: ModelArrays, features: NDArray) -> float:
         log = np.log(features[i]) if i == estimate else np.copysign(np.log1p(abs(features[i])), features[i])
         offset += log if i == estimate else 0.0
         features[i] = (log - model.centre[i]) / model.scale[i]
-    if len(model.roots) > 0:
+    if len(model.trees.roots) > 0:
         return offset + _trees(model, features)
     if len(model.second) > 0:
         return offset + _network(model, features)
@@ -186,13 +192,13 @@ def predict(model: ModelArrays, features: NDArray) -> float:
 
 @compiled(runtime=False)
 def _trees(model: ModelArrays, features: NDArray) -> float:
-    log = model.rate[1]
-    for root in model.roots:
+    trees, log = model.trees, model.rate[1]
+    for root in trees.roots:
         node = root
-        while model.feature[node] >= 0:
-            go_left = np.float32(features[model.feature[node]]) <= model.threshold[node]
-            node = model.left[node] if go_left else model.right[node]
-        log += model.rate[0] * model.value[node]
+        while trees.feature[node] >= 0:
+            go_left = np.float32(features[trees.feature[node]]) <= trees.threshold[node]
+            node = trees.left[node] if go_left else trees.right[node]
+        log += model.rate[0] * trees.value[node]
     return log
 
 

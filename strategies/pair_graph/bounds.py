@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from bbo_suite.compiled import compiled_for
 from bbo_suite.core.task import Capacity
 
-from .network import Network
+from .network import Network, other_end, strides
 from .reduction import Remaining
 
 compiled = compiled_for(__file__)
@@ -126,7 +126,7 @@ def _sweep(
         choice[:width] = nodes[first : first + width]
         for k in range(network.rows[i], network.rows[i + 1]):
             e = network.edges[k]
-            j = network.second[e] if network.first[e] == i else network.first[e]
+            j = other_end(i, e, network)
             is_before = (j < i) == forward
             before, after = before + is_before, after + (not is_before)
             _pull(i, e, network, nodes, tables, choice, config[j] if is_before else -1)
@@ -143,7 +143,7 @@ def _sweep(
             least[first + a] = bound + nodes[first + a]
         for k in range(network.rows[i], network.rows[i + 1]):
             e = network.edges[k]
-            j = network.second[e] if network.first[e] == i else network.first[e]
+            j = other_end(i, e, network)
             if (j < i) != forward:
                 _push(i, e, network, nodes, tables, share)
         for a in range(width):
@@ -154,10 +154,8 @@ def _sweep(
 @compiled(runtime=False)
 def _pull(i: int, e: int, network: Network, nodes: NDArray, tables: NDArray, choice: NDArray, taken: int) -> None:
     """Move the least cost of each value of a node from an edge to the node."""
-    is_first = network.first[e] == i
-    j = network.second[e] if is_first else network.first[e]
-    width, other = network.sizes[i], network.sizes[j]
-    step, across = (other, 1) if is_first else (1, width)
+    width, other = network.sizes[i], network.sizes[other_end(i, e, network)]
+    step, across = strides(i, e, network)
     for a in range(width):
         row = network.starts[e] + a * step
         low = np.inf
@@ -172,10 +170,8 @@ def _pull(i: int, e: int, network: Network, nodes: NDArray, tables: NDArray, cho
 @compiled(runtime=False)
 def _push(i: int, e: int, network: Network, nodes: NDArray, tables: NDArray, share: float) -> None:
     """Add a share of the cost of each value of a node to an edge."""
-    is_first = network.first[e] == i
-    j = network.second[e] if is_first else network.first[e]
-    width, other = network.sizes[i], network.sizes[j]
-    step, across = (other, 1) if is_first else (1, width)
+    width, other = network.sizes[i], network.sizes[other_end(i, e, network)]
+    step, across = strides(i, e, network)
     for a in range(width):
         row = network.starts[e] + a * step
         for b in range(other):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bbo_suite.compiled import compiled_for
 
-from .network import Network
+from .network import Network, other_end, strides
 
 compiled = compiled_for(__file__)
 
@@ -150,7 +150,7 @@ def _near(v: int, visit: int, network: Network, logs: NDArray, work: Work) -> tu
     for k in range(network.rows[v], network.rows[v + 1]):
         e = network.edges[k]
         if not work.used[e]:
-            u = network.second[e] if network.first[e] == v else network.first[e]
+            u = other_end(v, e, network)
             factors += work.alive[u]
             if work.alive[u] and work.seen[u] != visit:
                 work.seen[u], work.near[count] = visit, u
@@ -257,9 +257,8 @@ def _take_edges(
         if work.used[e]:
             continue
         work.used[e] = True
-        is_first = network.first[e] == v
-        u = network.second[e] if is_first else network.first[e]
-        mine, other = (network.sizes[u], 1) if is_first else (1, width)
+        u = other_end(v, e, network)
+        mine, other = strides(v, e, network)
         if work.alive[u]:
             steps[factors, count], steps[factors, -1 - work.seen[u]] = mine, other
             places[factors] = network.starts[e]

@@ -46,6 +46,32 @@ def around(d: int, first: NDArray[np.int64], second: NDArray[np.int64]) -> tuple
     return np.searchsorted(ends[order], np.arange(d + 1)).astype(np.int64), owners[order].astype(np.int64)
 
 
+class Edges(NamedTuple):
+    """The edges between nodes of which several may join the same two.
+
+    Attributes:
+      first, second: `(m,)` the nodes of each edge, the smaller first; no two edges join the same nodes.
+      starts: `(m,)` where the table of each edge begins.
+      length: of all tables.
+      of: `(k,)` the edge of each of the k pairs of ends.
+    """
+
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    length: int
+    of: NDArray[np.int64]
+
+
+def edges_between(sizes: NDArray[np.int64], first: NDArray[np.int64], second: NDArray[np.int64]) -> Edges:
+    """Return the edges of a graph, given the `(k,)` ends of what shall be one edge if it joins the same nodes."""
+    ends = np.sort(np.stack([first, second], axis=1), axis=1)
+    found, of = np.unique(ends, axis=0, return_inverse=True)
+    areas = sizes[found].prod(axis=1)
+    one, other = (np.ascontiguousarray(column) for column in found.T)
+    return Edges(one, other, np.cumsum(areas) - areas, int(areas.sum()), of.reshape(-1))
+
+
 def active_values(pairs: Pairs, most: float) -> NDArray[np.bool_]:
     """Return which values may be in a candidate that costs at most `most`.
 
@@ -69,7 +95,7 @@ def _reduce(pairs: Pairs, rows: NDArray, edges: NDArray, most: float, active: ND
         waiting[i] = False
         if _bound(i, pairs, rows, edges, most, active) + _dominate(i, pairs, rows, edges, active):
             for k in range(rows[i], rows[i + 1]):
-                j = _other(i, edges[k], pairs)
+                j = other_end(i, edges[k], pairs)
                 if not waiting[j]:
                     waiting[j] = True
                     queue[(head + count) % d] = j
@@ -77,16 +103,24 @@ def _reduce(pairs: Pairs, rows: NDArray, edges: NDArray, most: float, active: ND
 
 
 @compiled(runtime=False)
-def _other(i: int, e: int, pairs: Pairs) -> int:
-    return pairs.second[e] if pairs.first[e] == i else pairs.first[e]
+def other_end(i: int, e: int, graph: Pairs | Network) -> int:
+    """Return the node that an edge of node i joins to it."""
+    return graph.second[e] if graph.first[e] == i else graph.first[e]
+
+
+@compiled(runtime=False)
+def strides(i: int, e: int, graph: Pairs | Network) -> tuple[int, int]:
+    """Return how far apart the values of node i, and those of the other node, are in the table of an edge."""
+    if graph.first[e] == i:
+        return graph.sizes[graph.second[e]], 1
+    return 1, graph.sizes[i]
 
 
 @compiled(runtime=False)
 def _entry(i: int, a: int, b: int, e: int, pairs: Pairs) -> float:
     """Return the cost of an edge if node i has value a and its other node b."""
-    if pairs.first[e] == i:
-        return pairs.tables[pairs.starts[e] + a * pairs.sizes[pairs.second[e]] + b]
-    return pairs.tables[pairs.starts[e] + b * pairs.sizes[i] + a]
+    step, across = strides(i, e, pairs)
+    return pairs.tables[pairs.starts[e] + a * step + b * across]
 
 
 @compiled(runtime=False)
@@ -99,7 +133,7 @@ def _bound(i: int, pairs: Pairs, rows: NDArray, edges: NDArray, most: float, act
             continue
         least = pairs.nodes[pairs.firsts[i] + a]
         for k in range(rows[i], rows[i + 1]):
-            j, cheapest = _other(i, edges[k], pairs), np.inf
+            j, cheapest = other_end(i, edges[k], pairs), np.inf
             for b in range(pairs.sizes[j]):
                 if active[pairs.firsts[j] + b]:
                     cheapest = min(cheapest, _entry(i, a, b, edges[k], pairs) + pairs.nodes[pairs.firsts[j] + b])
@@ -134,7 +168,7 @@ def _dominate(i: int, pairs: Pairs, rows: NDArray, edges: NDArray, active: NDArr
 @compiled(runtime=False)
 def _worst(i: int, a: int, b: int, e: int, pairs: Pairs, active: NDArray) -> float:
     """Return by how much an edge can cost more with value b than with a."""
-    j, most = _other(i, e, pairs), -np.inf
+    j, most = other_end(i, e, pairs), -np.inf
     for c in range(pairs.sizes[j]):
         if active[pairs.firsts[j] + c]:
             cost = _entry(i, a, c, e, pairs)

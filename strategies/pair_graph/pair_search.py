@@ -12,7 +12,7 @@ from bbo_suite.core.task import Capacity
 from bbo_suite.parts.table import PairDecomposition
 
 from .minimiser import Minimiser
-from .network import IMPOSSIBLE, Pairs
+from .network import IMPOSSIBLE, Pairs, edges_between
 
 compiled = compiled_for(__file__)
 
@@ -172,10 +172,7 @@ class CostTable:
         self._usages = np.zeros(int(self._firsts[-1])) if capacity is None else capacity.usages.astype(np.float64)
         self._alone = np.flatnonzero(parts.second < 0)
         self._paired = np.flatnonzero(parts.second >= 0)
-        ends = np.sort(np.stack([parts.first[self._paired], parts.second[self._paired]], axis=1), axis=1)
-        self._pairs, self._edge_of = np.unique(ends, axis=0, return_inverse=True)
-        areas = parts.sizes[self._pairs].prod(axis=1)
-        self._starts, self._length = np.cumsum(areas) - areas, int(areas.sum())
+        self._edges = edges_between(parts.sizes, parts.first[self._paired], parts.second[self._paired])
 
     def learn(self, parts: Parts) -> int:
         """Take the costs of parts; return how many were not known."""
@@ -190,14 +187,13 @@ class CostTable:
         guessed = self.costs.copy()
         areas = sizes[parts.first] * np.where(parts.second < 0, 1, sizes[parts.second])
         _guess(parts.starts, areas, guessed)
-        nodes, tables = np.zeros(int(self._firsts[-1])), np.zeros(self._length)
+        nodes, tables = np.zeros(int(self._firsts[-1])), np.zeros(self._edges.length)
         _sum_nodes(parts.first[self._alone], parts.starts[self._alone], sizes, self._firsts, guessed, nodes)
         ends = parts.first[self._paired], parts.second[self._paired], parts.starts[self._paired]
-        edges = self._edge_of.reshape(-1)
-        _sum_edges(*ends, sizes, edges, self._pairs, self._starts, guessed, tables)
-        first, second = (np.ascontiguousarray(column) for column in self._pairs.T)
+        edges = self._edges
+        _sum_edges(*ends, sizes, edges.of, edges.first, edges.starts, guessed, tables)
         tables, nodes = np.minimum(tables, IMPOSSIBLE), np.minimum(nodes, IMPOSSIBLE)
-        return Pairs(sizes, self._firsts, nodes, self._usages, first, second, self._starts, tables)
+        return Pairs(sizes, self._firsts, nodes, self._usages, edges.first, edges.second, edges.starts, tables)
 
 
 @compiled()
@@ -227,14 +223,14 @@ def _sum_edges(
     starts: NDArray,
     sizes: NDArray,
     edges: NDArray,
-    pairs: NDArray,
+    firsts: NDArray,
     places: NDArray,
     costs: NDArray,
     tables: NDArray,
 ) -> None:
     for k in range(len(first)):
         i, j, e = first[k], second[k], edges[k]
-        forward = pairs[e, 0] == i
+        forward = firsts[e] == i
         for a in range(sizes[i]):
             for b in range(sizes[j]):
                 place = a * sizes[j] + b if forward else b * sizes[i] + a

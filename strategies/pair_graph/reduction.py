@@ -11,7 +11,7 @@ from bbo_suite.compiled import compiled_for
 from bbo_suite.core.task import Capacity
 from bbo_suite.solvers import Minimum, PairCosts, minimise
 
-from .network import IMPOSSIBLE, Network, Pairs, around, network
+from .network import IMPOSSIBLE, Network, Pairs, around, edges_between, network, other_end, strides
 
 compiled = compiled_for(__file__)
 
@@ -108,19 +108,17 @@ def joined(net: Network) -> Joined:
     targets = np.empty(len(values), np.int64)
     own = np.repeat(np.arange(d), net.sizes)
     targets[net.firsts[own] + values] = firsts[owners[own]] + np.arange(len(values)) - net.firsts[own]
-    ends = np.sort(np.stack([owners[net.first], owners[net.second]], axis=1), axis=1)
-    pairs, edge_of = np.unique(ends[ends[:, 0] != ends[:, 1]], axis=0, return_inverse=True)
-    edges = np.full(len(ends), -1)
-    edges[ends[:, 0] != ends[:, 1]] = edge_of.reshape(-1)
-    areas = sizes[pairs].prod(axis=1)
-    starts = np.cumsum(areas) - areas
-    nodes, tables = np.zeros(int(firsts[-1])), np.zeros(int(areas.sum()))
-    _add_up(net, owners, values, edges, firsts, starts, nodes, tables)
-    first, second = (np.ascontiguousarray(column) for column in pairs.T)
+    first, second = owners[net.first], owners[net.second]
+    apart = first != second
+    joins = edges_between(sizes, first[apart], second[apart])
+    edges = np.full(len(first), -1)
+    edges[apart] = joins.of
+    nodes, tables = np.zeros(int(firsts[-1])), np.zeros(joins.length)
+    _add_up(net, owners, values, edges, firsts, joins.starts, nodes, tables)
     few = np.empty(0, np.int64)
-    rows = around(len(sizes), first, second)
+    rows = around(len(sizes), joins.first, joins.second)
     tables = np.minimum(tables, IMPOSSIBLE)
-    network = Network(few, few, sizes, firsts, nodes, first, second, starts, tables, *rows)
+    network = Network(few, few, sizes, firsts, nodes, joins.first, joins.second, joins.starts, tables, *rows)
     return Joined(network, owners, leaders, targets, net.firsts, values)
 
 
@@ -140,7 +138,7 @@ def _follow(net: Network, roots: NDArray, values: NDArray) -> None:
             i = stack[count]
             for k in range(net.rows[i], net.rows[i + 1]):
                 e = net.edges[k]
-                j = net.second[e] if net.first[e] == i else net.first[e]
+                j = other_end(i, e, net)
                 if roots[j] >= 0 or net.sizes[i] != net.sizes[j]:
                     continue
                 if _match(net, i, e, values[net.firsts[i] : net.firsts[i + 1]], values[net.firsts[j] :]):
@@ -152,7 +150,7 @@ def _follow(net: Network, roots: NDArray, values: NDArray) -> None:
 def _match(net: Network, i: int, e: int, mine: NDArray, other: NDArray) -> bool:
     """Write the only possible value of the other node for each of `mine`; return whether they all differ."""
     width = net.sizes[i]
-    step, across = (width, 1) if net.first[e] == i else (1, width)
+    step, across = strides(i, e, net)
     taken = np.zeros(width, np.bool_)
     for a in range(width):
         count = 0
