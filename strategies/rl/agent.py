@@ -1,4 +1,4 @@
-"""The agent: it chooses among proposals for one task, and learns from what the chosen ones cost."""
+"""The agent: it chooses changes of a state among proposals for one task, and learns from what they cost."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _ROLLOUTS = 2  # number of rollouts that are learned from repeatedly
 _TOGETHER = 4  # groups that are tested at once: more would know less of earlier ones
 
 
-class Agent:
-    """Chooses changes of states of one task.
+class Agent(Neighbours):
+    """Changes that a policy chooses among random ones; before that, groups of changes, if there are any to test.
 
     Args:
       task: the task to search.
@@ -32,6 +32,7 @@ class Agent:
       mutation: draws the proposals.
       size: candidates of a rollout; after each the policy learns and sees the new state.
       epochs: steps on each rollout.
+      patience: the tests of groups end after so many in a row that do not pay; 0: none are made.
       rng: the only source of randomness.
 
     Attributes:
@@ -47,8 +48,10 @@ class Agent:
         mutation: AdaptiveMutation,
         size: int,
         epochs: int,
+        patience: int,
         rng: Generator,
     ) -> None:
+        super().__init__()
         self._task, self._learner, self._mutation, self._rng = task, learner, mutation, rng
         self._size, self._epochs = size, epochs
         self._movable, self._values = Moves(task.space).movable, ParameterValues(task.space)
@@ -57,15 +60,27 @@ class Agent:
         self._rewards, self._visited = Rewards(), VisitedSet(len(task.space), rng)
         self._rollouts: deque[tuple[NDArray, Rollout]] = deque(maxlen=_ROLLOUTS)
         self._buffer = RolloutBuffer()
+        self._operators = np.zeros(0, np.int64)  # of the changes that were chosen last
+        self._tests = self._group_tests(patience) if patience else None
         self.mean, self.spread = 0.0, 0.0
 
-    def group_tests(self, patience: int) -> GroupTests:
+    def _group_tests(self, patience: int) -> GroupTests:
         """Return tests of what the policy prefers to the default; see `GroupTests`."""
         seen = observed(self._task, self._values, len(self._graph.value))
         return GroupTests.preferred(self._task, self._values, self._learner.decide(self._graph, seen)[0], patience)
 
-    def choose(self, state: NDArray, n: int) -> tuple[NDArray, NDArray[np.int64]]:
-        """Return `(n, d)` changes of a state, and the `(n,)` operators that made them."""
+    def draw(self, state: NDArray, n: int) -> NDArray:
+        """Return `n` changes of a state; fewer while groups are tested."""
+        self._operators = np.zeros(0, np.int64)
+        if not n:
+            return state[None][:0]
+        if self._tests is not None and len(groups := self._tests.draw(state, min(n, _TOGETHER))):
+            return groups
+        self._tests = None
+        return self._choose(state, n)
+
+    def _choose(self, state: NDArray, n: int) -> NDArray:
+        """Return the `(n, d)` changes of a state that the policy draws."""
         if not self._buffer.count:
             self._observe(state)
         k = n * _PROPOSED
@@ -81,7 +96,8 @@ class Agent:
         self.spread = float(scores.std())
         self._buffer.add(proposals, chosen, logs[chosen])
         self._visited.add(keys[chosen])
-        return configs[chosen], operators[chosen]
+        self._operators = operators[chosen]
+        return configs[chosen]
 
     def _mutated(self, state: NDArray, k: int) -> tuple[NDArray, NDArray[np.int64]]:
         """Return `(k, d)` random changes of a state, and their operators."""
@@ -95,8 +111,17 @@ class Agent:
         self._observed = observed(self._task, self._values, len(self._graph.value), state, statistics)
         self._preferences, self._weights = self._learner.decide(self._graph, self._observed)
 
-    def learn(self, values: NDArray[np.float64], cost: float) -> None:
-        """Learn the `(n,)` costs of the changes that were chosen last, given the cost of the state that they change."""
+    def learn(self, state: NDArray, cost: float, configs: NDArray, values: NDArray[np.float64]) -> None:
+        """Learn which groups pay; else which changes pay, which operators, and how much costs differ."""
+        if self._tests is not None:  # no temperature is taken from their costs: only groups that pay are accepted
+            self._tests.learn(cost, values)
+        elif len(values):
+            self._improve(values, cost)
+            self._mutation.learn(self._operators, values < cost)
+            self.compare(cost, values)
+
+    def _improve(self, values: NDArray[np.float64], cost: float) -> None:
+        """Let the policy learn the `(n,)` costs of the changes that were chosen last, given that of the state."""
         self._buffer.reward(self._rewards(values, cost))
         if self._buffer.count < self._size:
             return
@@ -119,38 +144,3 @@ class Agent:
         mean = (self._tries * self._mean_reward + total) / np.maximum(self._tries + tries, 1e-9)
         self._mean_reward = np.where(tries > 0, mean, self._mean_reward)
         self._tries += tries
-
-
-class ChosenNeighbours(Neighbours):
-    """Changes that an agent chooses among random ones; before that, groups of changes, if there are any to test.
-
-    Args:
-      agent: chooses, and learns from costs.
-      mutation: draws what the agent chooses among.
-      tests: groups of changes that come first.
-    """
-
-    def __init__(self, agent: Agent, mutation: AdaptiveMutation, tests: GroupTests | None) -> None:
-        super().__init__()
-        self._agent, self._mutation, self._tests = agent, mutation, tests
-        self._operators = np.zeros(0, np.int64)
-
-    def draw(self, state: NDArray, n: int) -> NDArray:
-        """Return `n` changes of a state; fewer while groups are tested."""
-        self._operators = np.zeros(0, np.int64)
-        if not n:
-            return state[None][:0]
-        if self._tests is not None and len(groups := self._tests.draw(state, min(n, _TOGETHER))):
-            return groups
-        self._tests = None
-        configs, self._operators = self._agent.choose(state, n)
-        return configs
-
-    def learn(self, state: NDArray, cost: float, configs: NDArray, values: NDArray[np.float64]) -> None:
-        """Learn which groups pay; else, the agent which changes pay, which operators, and how much costs differ."""
-        if self._tests is not None:  # no temperature is taken from their costs: only groups that pay are accepted
-            self._tests.learn(cost, values)
-        elif len(values):
-            self._agent.learn(values, cost)
-            self._mutation.learn(self._operators, values < cost)
-            self.compare(cost, values)

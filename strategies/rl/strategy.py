@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
-from bbo_suite import Level, Moves, Strategy, Task, UserError, option
+from bbo_suite import Level, Moves, Task, UserError, option
 from bbo_suite.core.versions import PinnedFile, content
 
 from ..adaptive_moves import AdaptiveMutation
@@ -20,7 +19,7 @@ from ..annealing import Annealing, AnnealingOptions
 if TYPE_CHECKING:  # JAX takes a second to import: only a run pays for it
     from bbo_suite.pretraining import Lesson, Progress
 
-    from .agent import Agent, ChosenNeighbours
+    from .agent import Agent
     from .policy import Names, Policy
 
 
@@ -38,7 +37,7 @@ class ReinforcementOptions(AnnealingOptions):
     pretrained: PinnedFile = option(PinnedFile(), "file of a policy to start from, made by `pretrain`")  # noqa: RUF009
 
 
-class ReinforcementLearning(Strategy):
+class ReinforcementLearning(Annealing):
     """Annealing whose changes are chosen by a graph network, which learns by PPO which ones pay.
 
     After GO (Zhou et al. 2020, "Transferable Graph Optimizers for ML Compilers"): GraphSAGE embeds the computation
@@ -72,35 +71,8 @@ class ReinforcementLearning(Strategy):
     level: ClassVar[Level] = Level.STRUCTURE
 
     def __init__(self, task: Task, budget: int, rng: Generator, options: ReinforcementOptions) -> None:
-        super().__init__(task, budget, rng, options)
-        moves = Moves(task.space)
-        self._agent, neighbours = None, None
-        if len(moves.movable):
-            mutation = AdaptiveMutation(moves, rng)
-            self._agent = self._new_agent(mutation)
-            neighbours = _chosen_by(self._agent, mutation, int(_PATIENCE * budget) if options.pretrained else 0)
-        self._annealing = Annealing(task, budget, rng, options, neighbours)
-
-    def _new_agent(self, mutation: AdaptiveMutation) -> Agent:
-        from .agent import Agent
-        from .ppo import Learner, Settings
-
-        size, options = int(np.clip(self.budget // 20, 10, 100)), self.options
-        policy, names = policy_of(self.task, options, self.rng)
-        learner = Learner(policy, Settings(options.clip, options.entropy), options.rate)
-        return Agent(self.task, names, learner, mutation, size, options.epochs, self.rng)
-
-    def ask(self, n: int) -> NDArray:
-        """Return the state if its cost is not known yet, and changes of it that the policy chooses."""
-        return self._annealing.ask(n)
-
-    def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:
-        """Let the policy learn and the state move."""
-        self._annealing.tell(configs, values)
-
-    def observe(self, configs: NDArray, values: NDArray[np.float64]) -> None:
-        """Advance the schedule; continue from another strategy's candidate if it is better than the state."""
-        self._annealing.observe(configs, values)
+        self._agent = _agent(task, budget, rng, options)
+        super().__init__(task, budget, rng, options, self._agent)
 
     def diagnostics(self) -> dict[str, float]:
         """Return the mean reward of the last rollout, and the standard deviation of the last scores."""
@@ -153,7 +125,15 @@ def policy_of(task: Task, options: ReinforcementOptions, rng: Generator) -> tupl
     return random_policy(*names.widths, rng), names
 
 
-def _chosen_by(agent: Agent, mutation: AdaptiveMutation, patience: int) -> ChosenNeighbours:
-    from .agent import ChosenNeighbours
+def _agent(task: Task, budget: int, rng: Generator, options: ReinforcementOptions) -> Agent | None:
+    """Return what chooses the changes; None if nothing can change."""
+    moves = Moves(task.space)
+    if not len(moves.movable):
+        return None
+    from .agent import Agent
+    from .ppo import Learner, Settings
 
-    return ChosenNeighbours(agent, mutation, agent.group_tests(patience) if patience else None)
+    policy, names = policy_of(task, options, rng)
+    learner = Learner(policy, Settings(options.clip, options.entropy), options.rate)
+    size, patience = int(np.clip(budget // 20, 10, 100)), int(_PATIENCE * budget) if options.pretrained else 0
+    return Agent(task, names, learner, AdaptiveMutation(moves, rng), size, options.epochs, patience, rng)
