@@ -23,6 +23,7 @@ if _STARTING and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
 from .api import load, problem, run
 from .core.constraint import Constraint
 from .core.enumeration import Enumeration
+from .core.evaluation import evaluate
 from .core.level import Level
 from .core.moves import Moves
 from .core.multipass import Decisions, MultiPass
@@ -70,6 +71,7 @@ __all__ = [
     "Told",
     "UserError",
     "choice",
+    "evaluate",
     "load",
     "optimizer",
     "option",

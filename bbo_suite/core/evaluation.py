@@ -30,9 +30,11 @@ def evaluate(problem: Problem, configs: NDArray, with_parts: bool = False) -> Ev
       with_parts: ask for the costs of parts, too.
 
     Raises:
+      ValueError: they are not rows of the space.
       UserError: the problem raised an exception, or returned a wrong shape, NaN, or a value that contradicts its
         status.
     """
+    configs = problem.space.check(configs)
     allowed = problem.space.allowed(configs)
     if allowed.all():
         return _evaluate(problem, configs, with_parts)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
@@ -18,13 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import UserError
 from ..parts.parts import Parts
 from .level import Level
-from .program import Change, Program
+from .program import Descriptions
 from .space import Space
 from .task import Screen, Strategies, Structure, Task
 from .versions import arguments_version, code_version, is_ours
-
-NO_CHANGE = "# the default"
-"""What `paste` returns for the default, if it writes only differences."""
 
 ESTIMATE = "estimate"
 """The name of the model that is the compiler's own."""
@@ -78,7 +74,7 @@ class Evaluations:
         return f"Evaluations({len(self.values):,} candidates: {found or 'none'}{best})"
 
 
-class Problem(ABC):
+class Problem(Descriptions, ABC):
     """A family of optimization problems; an object is one instance.
 
     A subclass sets `instances`. Its constructor takes the name of an instance and sets `space` and `default`.
@@ -120,14 +116,6 @@ class Problem(ABC):
     programs: Sequence[Problem] = ()
     """The problems that each candidate is evaluated on, if this one combines several; `best --keep` asks for them."""
 
-    def __init_subclass__(cls, **keywords: object) -> None:
-        """Let the subclass's `evaluate` check its candidates first: compiled code would read past a short row."""
-        super().__init_subclass__(**keywords)
-        if "evaluate" in vars(cls):
-            cls.evaluate = _checking(cls.evaluate)  # type: ignore[assignment, method-assign]
-        if "evaluate_parts" in vars(cls):
-            cls.evaluate_parts = _checking(cls.evaluate_parts)  # type: ignore[assignment, method-assign]
-
     def __new__(cls, *arguments: object, **keywords: object) -> Self:
         """Keep the constructor's arguments."""
         made = super().__new__(cls)
@@ -156,10 +144,8 @@ class Problem(ABC):
     def evaluate(self, configs: NDArray) -> Evaluations:
         """Return the costs of `(n, d)` allowed candidates; apart from noise, a candidate always costs the same.
 
-        A subclass receives rows of the space's type whose indices are in range.
-
-        Raises:
-          ValueError: the candidates are not rows of indices of the space, or a known constraint forbids one.
+        The engine calls it with rows of the space's type whose indices are in range. To evaluate candidates from
+        elsewhere, call `bbo_suite.evaluate`, which checks them.
         """
 
     def evaluate_parts(self, configs: NDArray) -> Evaluations:
@@ -242,13 +228,6 @@ class Problem(ABC):
         """
         return self.space.check(np.array(self.default)[None])[0]
 
-    def facts(self) -> dict[str, str]:
-        """Return further facts about this instance by name; `show` prints them.
-
-        If the results of compiled programs are checked, `results` describes how; `best` prints it, too.
-        """
-        return {}
-
     def baselines(self) -> dict[str, float]:
         """Return the costs, by name, that candidates are compared with besides the default, such as that of `-O3`.
 
@@ -256,27 +235,6 @@ class Problem(ABC):
         the space. A known optimum is in `optimum`.
         """
         return {}
-
-    def paste(self, config: NDArray) -> str:
-        """Return an allowed `(d,)` row in the compiler's own syntax, ready to paste; never empty.
-
-        By default: a line `name = value` for each parameter that differs from the default.
-        """
-        return "\n".join(f"{change.name} = {change.value}" for change in self.changes(config)) or NO_CHANGE
-
-    def changes(self, config: NDArray) -> list[Change]:
-        """Return the differences of an allowed `(d,)` row from the default; those without effect may be left out."""
-        default = self.default_row().tolist()
-        columns = [(i, self.space.values(i)) for i in np.flatnonzero(config != default).tolist()]
-        return [Change(i, self.space.name(i), str(v[default[i]]), str(v[config[i]])) for i, v in columns]
-
-    def picture(self, config: NDArray) -> Program | None:
-        """Return the program as an allowed `(d,)` row compiles it; None if the problem knows no kernels."""
-        return None
-
-    def usage(self) -> str:
-        """Return how to use what `paste` returns: with which tool and version, or that it is for reading only."""
-        return ""
 
     def __repr__(self) -> str:
         """Return the class, the id, the space and the unit."""
@@ -293,16 +251,3 @@ class Problem(ABC):
         screen = self.screen if level >= Level.STRUCTURE else None
         task = Task(self.id, self.space, self.default_row(), self.unit, structure, strategies, screen)
         return task.at(level)
-
-
-def _checking(evaluate: Callable[[Any, NDArray], Evaluations]) -> Callable[[Any, NDArray], Evaluations]:
-    """Return a problem's `evaluate` with a check that its argument is a batch of allowed candidates."""
-
-    @functools.wraps(evaluate)
-    def checked(self: Problem, configs: NDArray) -> Evaluations:
-        rows = self.space.check(configs)
-        for place in np.flatnonzero(~self.space.allowed(rows))[:1]:
-            raise ValueError(f"a known constraint forbids candidate {place}; `space.allowed` says which are allowed")
-        return evaluate(self, rows)
-
-    return checked

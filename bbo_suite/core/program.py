@@ -1,4 +1,4 @@
-"""What a problem tells about a candidate besides its cost: its differences from the default, and its kernels."""
+"""What a problem can tell a person about its candidates: changes, kernels, and how to use one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .space import Space
+
+NO_CHANGE = "# the default"
+"""What `paste` returns for the default, if it writes only differences."""
 
 
 @dataclass(frozen=True)
@@ -53,3 +58,38 @@ class Program:
 
     kernels: tuple[Kernel, ...]
     edges: NDArray[np.int64]
+
+
+class Descriptions:
+    """Optional methods of a problem: no strategy and no result depends on them."""
+
+    space: Space
+    default: NDArray
+
+    def facts(self) -> dict[str, str]:
+        """Return further facts about this instance by name; `show` prints them.
+
+        If the results of compiled programs are checked, `results` describes how; `best` prints it, too.
+        """
+        return {}
+
+    def paste(self, config: NDArray) -> str:
+        """Return an allowed `(d,)` row in the compiler's own syntax, ready to paste; never empty.
+
+        By default: a line `name = value` for each parameter that differs from the default.
+        """
+        return "\n".join(f"{change.name} = {change.value}" for change in self.changes(config)) or NO_CHANGE
+
+    def changes(self, config: NDArray) -> list[Change]:
+        """Return the differences of an allowed `(d,)` row from the default; those without effect may be left out."""
+        default = np.asarray(self.default).tolist()
+        columns = [(i, self.space.values(i)) for i in np.flatnonzero(config != default).tolist()]
+        return [Change(i, self.space.name(i), str(v[default[i]]), str(v[config[i]])) for i, v in columns]
+
+    def picture(self, config: NDArray) -> Program | None:
+        """Return the program as an allowed `(d,)` row compiles it; None if the problem knows no kernels."""
+        return None
+
+    def usage(self) -> str:
+        """Return how to use what `paste` returns: with which tool and version, or that it is for reading only."""
+        return ""

@@ -138,6 +138,13 @@ class Task:
     strategies: Strategies | None = None
     screen: Callable[[str], Screen] | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "default", np.array(self.default))  # a copy, which is made read-only
+        arrays = [] if self.structure is None else vars(self.structure).values()
+        for array in (self.default, *arrays):
+            if isinstance(array, np.ndarray):  # a strategy that wrote into it would change the problem for all others
+                array.flags.writeable = False
+
     def at(self, level: Level) -> Task:
         """Return the task with what a strategy of a level may know, if this one knows as much."""
         structure, screen = self.structure, self.screen

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Decomposition, Graph, Structure
-from bbo_suite.core.problem import NO_CHANGE
+from bbo_suite.core.program import NO_CHANGE
 
 from ..model import Groups, Model, interactions
 from .decode import decode

@@ -35,12 +35,12 @@ class Compiler:
 
     Args:
       cache: folder of the results.
-      worker: the module that the child process runs, like `worker`.
+      worker: the module that the child process runs; as a script, it calls `answer`.
       seconds: that one program may take.
     """
 
     def __init__(
-        self, cache: Path | None = None, worker: str = f"{__package__}.worker", seconds: float = TIMEOUT
+        self, cache: Path | None = None, worker: str = f"{__package__}.compiler", seconds: float = TIMEOUT
     ) -> None:
         require("libtpu", "XLA:TPU", "bbo_suite[tpu]")
         self._worker, self._seconds = worker, seconds

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Problem
-from bbo_suite.core.problem import ESTIMATE, NO_CHANGE
-from bbo_suite.core.program import Kernel, Program
+from bbo_suite.core.problem import ESTIMATE
+from bbo_suite.core.program import NO_CHANGE, Kernel, Program
 from bbo_suite.core.task import Screen
 
 from ..hardware.machine import COST_MODEL, MACHINES, Machine, Rate, split

@@ -203,6 +203,19 @@ def test_without_libtpu_one_sentence_names_the_package_to_install(monkeypatch: p
         Compiler()
 
 
+def test_a_program_that_cannot_be_compiled_is_an_error_once_and_for_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bbo_suite.libraries.find_spec", lambda name: True)
+    compiler = Compiler(tmp_path)
+    with pytest.raises(RuntimeError, match="KeyError"):
+        compiler.text("nonsense-0", "v5e")
+    compiler.close()
+    monkeypatch.setattr(compiler, "_started", None)
+    with pytest.raises(RuntimeError, match="KeyError"):
+        compiler.text("nonsense-0", "v5e")
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not LIBTPU, reason="libtpu is not installed")
 def test_the_real_compiler_gives_kernels_and_runs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

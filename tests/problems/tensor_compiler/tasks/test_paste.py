@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bbo_suite
-from bbo_suite.core.problem import NO_CHANGE
+from bbo_suite.core.program import NO_CHANGE
 
 
 def changed(problem, **values):
