@@ -42,6 +42,7 @@ autodoc_typehints = "signature"
 autodoc_member_order = "bysource"
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
+napoleon_custom_sections = [("Columns", "params_style")]
 napoleon_attr_annotations = False  # attributes say their shapes and types in words
 autodoc_type_aliases = {"NDArray": "NDArray", "ArrayLike": "ArrayLike"}
 python_use_unqualified_type_names = True

@@ -22,6 +22,8 @@ from bbo_suite.store.run_table import run_tables
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
+DESCRIBED = ("published",)
+"""Strategies whose variants are described one by one."""
 API = {
     "Run and read": ("bbo_suite", "bbo_suite.scores"),
     "Figures": ("bbo_suite.figures",),
@@ -53,6 +55,9 @@ def strategies() -> Iterator[str]:
             known = facts(registry, name)
             yield from (f"## {name}", "", mark(known), "", known["what"], "")
             yield from options(known.get("options", []))
+            for variant in known.get("names", []) if name in DESCRIBED else []:
+                known = facts(registry, variant)
+                yield from (f"### {variant}", "", mark(known), "", known["what"], "")
 
 
 def mark(known: Mapping[str, Any]) -> str:
