@@ -29,7 +29,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
-included = [f"generated/{name}.md" for name in ("strategies", "families", "problems", "folders")]
+included = [f"generated/{name}.md" for name in ("strategies", "families", "problems", "policies", "folders")]
 exclude_patterns = ["_build", *included, "gallery", "sg_execution_times.rst"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3

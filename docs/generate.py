@@ -10,12 +10,13 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from bbo_suite import site
 from bbo_suite.cli import app
-from bbo_suite.cli.catalogue import facts, markdown_table
+from bbo_suite.cli.catalogue import facts, first_line, markdown_table
 from bbo_suite.errors import UserError
 from bbo_suite.registry import Registry
 from bbo_suite.store.run_table import run_tables
@@ -39,7 +40,7 @@ def write_pages(folder: Path) -> None:
     """Write all generated pages into a folder, which is emptied first."""
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "results").mkdir(parents=True)
-    made = (strategies, families, problems, folders, commands, api)
+    made = (strategies, families, problems, policies, folders, commands, api)
     for page in made:
         (folder / f"{page.__name__}.md").write_text("\n".join(page()) + "\n", encoding="utf-8")
     (folder / "results" / "index.md").write_text("\n".join(results()) + "\n", encoding="utf-8")
@@ -103,6 +104,12 @@ def problems() -> Iterator[str]:
         names = ", ".join(f"`{name}/{instance}`" for instance in family.instances[:4]) or f"`{name}:path`"
         more = f" and {len(family.instances) - 4} more" if len(family.instances) > 4 else ""
         yield from (f"## {name}", "", inspect.getdoc(family) or "", "", f"Instances: {names}{more}.", "")
+
+
+def policies() -> list[str]:
+    """Return a table of the policies of a fleet."""
+    found = sorted(metadata.entry_points(group="bbo_suite.fleet_policies"))
+    return markdown_table({"policy": f"`{each.name}`", "what it does": first_line(each.load())} for each in found)
 
 
 def folders() -> Iterator[str]:
