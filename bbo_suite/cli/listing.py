@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from ..errors import UserError
-from ..store.study_list import studies
 from .app import AsJson, Plugins, Results, app, json_line
+from .watch import studies
 
 KINDS = ("strategies", "problems", "studies")
 
