@@ -5,12 +5,9 @@ import pytest
 
 from bbo_problems.several import SeveralProblem
 from bbo_suite import Evaluations, Problem, Space, Status, Structure, UserError, choice, product
-from bbo_suite.conformance.kit import problem_rules
 from bbo_suite.core.constraint import Constraint, listed
 from bbo_suite.core.evaluation import evaluate
 from bbo_suite.registry import Registry
-
-TWO = "several:ordering/train-40-a+ordering/train-40-b"
 
 
 class Weighted(Problem):
@@ -76,11 +73,6 @@ def test_interactions_and_features_that_all_programs_have_are_passed_on(declarat
     if structure is not None:
         assert structure.starts.tolist() == [0, 1, 2, 2] and structure.neighbours.tolist() == [1, 0]
         assert structure.features.shape == (3, len(features)) and structure.parts is None
-
-
-def test_it_follows_the_rules():
-    for _, rule in problem_rules(lambda: Registry().load(TWO)):
-        rule()
 
 
 @pytest.mark.parametrize(

@@ -45,11 +45,6 @@ def test_a_saved_data_set_is_loaded_unchanged(kernels, tmp_path):
     assert np.array_equal(back.tiles.values, kernels.tiles.values)
 
 
-def test_kernels_of_other_data_are_left_out(kernels):
-    few = kernels.take(np.arange(10))
-    assert len(kernels.without(few)) == 50 and len(few.without(kernels)) == 0
-
-
 def test_a_data_set_without_an_array_is_refused(kernels, tmp_path):
     save(kernels, tmp_path / "a.npz")
     with np.load(tmp_path / "a.npz") as file:

@@ -104,12 +104,6 @@ def test_surroundings_tell_graphs_of_equal_kinds_apart():
     assert (neighbourhoods(chain) == neighbourhoods(renamed)).all()
 
 
-def test_an_episode_ends_with_the_last_slot(env):
-    env.reset()
-    ended = [act(env, "dce")[2] for _ in range(SLOTS)]
-    assert ended == [False] * (SLOTS - 1) + [True]
-
-
 def test_several_programs_are_drawn_or_named():
     env = gymnasium.make(ID, problem=["llvm/bits", "llvm/tree"]).unwrapped
     drawn = {env.reset(seed=seed)[1]["problem"] for seed in range(8)}

@@ -141,22 +141,6 @@ def test_a_gzip_bomb_is_not_unpacked(load, monkeypatch):
         load(b" " * (1 << 20), packed=True)
 
 
-def test_every_cut_of_a_cache_is_read_or_refused(load, formats):
-    text = json.dumps(formats["kernel_tuner"]).encode()
-    for stop in range(0, len(text), 31):
-        try:
-            load(text[:stop])
-        except UserError as error:
-            assert "cannot use" in str(error)
-
-
-def test_another_objective_needs_a_unit(load, formats):
-    result = formats["t4"]["results"][0]
-    result["objectives"], result["measurements"][0]["name"] = ["energy"], "energy"
-    with pytest.raises(UserError, match="measures 'energy' without a unit"):
-        load(formats["t4"])
-
-
 ARRAYS = {
     "no normalizers": ("tile", "config_runtime_normalizers", ..., "no array 'config_runtime_normalizers'"),
     "a normalizer of 0": ("tile", "config_runtime_normalizers", np.array([1, 0, 1, 1]), "row 1 is not positive"),

@@ -52,14 +52,6 @@ def test_worked_example(load, contents, case):
     assert problem.evaluate(config[None]).values[0] == pytest.approx(sum(times), rel=1e-15)
 
 
-def test_what_the_text_calls_out_of_memory_gets_a_smaller_step(load, contents):
-    problem = load(contents["two products"])
-    schedule = json.loads(problem.paste(row(problem, **TOGETHER)))
-    assert schedule["subgraphs"] == [[0, 1]]
-    assert schedule["granularities"][0][:2] == [128, 128]
-    assert schedule["granularities"][0][2] < 128
-
-
 def test_the_order_of_tiles_is_written_as_the_contest_numbers_them(load, contents):
     problem = load(contents["product"])
     orders = ("nothing stays", "rows", "rows, snake", "columns", "columns, snake")

@@ -12,7 +12,6 @@ from bbo_problems.xla_tpu.decisions import (
     FLAGS,
     Decisions,
     Value,
-    _orders,
     decisions_of,
     decisions_of_row,
     space_of,
@@ -137,11 +136,6 @@ def test_nested_functions_of_jax_compute_the_same():
     assert str(jax.make_jaxpr(again)(*arguments)).count("optimization_barrier") == 3
 
 
-def test_layouts_are_constrained_where_they_are_decided():
-    text = jax.jit(rewritten(looped, layouts={"sum": (1, 0)})).lower(*ARGUMENTS).as_text()
-    assert text.count("LayoutConstraint") == 1
-
-
 @pytest.mark.parametrize("name", XlaTpuProblem.instances)
 def test_blocks_name_the_values_that_are_tuned(name):
     path = str(blocks.__file__)
@@ -155,14 +149,6 @@ def test_blocks_name_the_values_that_are_tuned(name):
     assert len({decisions_of_row(decisions, row) for row in rows}) == 20
     ends = {number for flow in description.flows for number in flow}
     assert len(ends) == len(description.arguments) + len(description.marks) + len(description.results)
-
-
-def test_orders_are_all_of_two_and_moves_of_one_dimension_beyond():
-    value = Value("x", (2, 3, 4, 5), "float32")
-    orders = _orders(value)
-    assert orders[0] == (0, 1, 2, 3) and len(orders) == len(set(orders)) == 10
-    assert (1, 2, 3, 0) in orders and (0, 2, 1, 3) in orders and (3, 2, 1, 0) not in orders
-    assert _orders(Value("x", (2, 3), "float32")) == [(0, 1), (1, 0)] and len(_orders(Value("x", (3,), "int8"))) == 1
 
 
 def test_flags_have_one_default_each_and_values_that_differ():

@@ -23,8 +23,7 @@ def fake(monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
     monkeypatch.setattr("bbo_problems.xla_tpu.problem.libtpu_version", lambda: "0")
     problem = Fake("mlp")
-    yield problem
-    problem._workers.close()
+    return problem
 
 
 def changed(problem, *names):
@@ -98,8 +97,6 @@ def test_flags_alone_are_the_same_parameters_for_all_programs(fake):
     assert flags[0].space.name(len(flags[0].space) - 1).startswith("xla_")
     assert flags[0].fingerprint() != fake.fingerprint() and default_value(flags[0]) == 1000.0
     assert flags[0].structure().starts.tolist() == [0] * (len(flags[0].space) + 1)
-    for problem in flags:
-        problem._workers.close()
 
 
 def test_the_default_and_the_structure_fit_the_space(fake):

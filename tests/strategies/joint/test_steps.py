@@ -93,11 +93,6 @@ def test_decisions_of_several_passes_about_a_node_share_a_subspace():
     assert merged([tile, flags])[0].targets.tolist() == [3, 4, 6, 8]
 
 
-def test_a_subspace_without_decisions_has_one_candidate():
-    nothing = Decisions(*(np.empty(0, t) for t in (np.int64, np.int64, np.uint64, np.int64, float)))
-    assert all(p.candidates <= 1 for p in [*per_node([nothing]), *merged([nothing])])
-
-
 def test_the_whole_space_keeps_its_constraints_and_a_subspace_its_kinds():
     few = Constraint((0, 1), lambda rows: rows.sum(axis=1) < 2)
     flat = Space([3, 3, 2, 2], [0, 1, 2, 2], [-1, -1, 0, 0], constraints=[few])

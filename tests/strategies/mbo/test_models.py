@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from bbo_strategies.mbo.models import FEWEST, Effects, Ensemble, Failures, Features, SparseChanges, targets
-from bbo_suite import Space, Task, choice, permutation, product, scale, sequence
+from bbo_suite import Space, Task, permutation, product, scale, sequence
 
 
 def rng(seed=0):
@@ -39,22 +39,6 @@ def test_features_of_a_change_by_hand():
     again = features.of(base, child)[0]
     np.testing.assert_allclose(again[11:16], [-3, 0, -3, 0.5, math.log(2) / 2], rtol=1e-5)
     assert again[17] == pytest.approx(0.1)  # half succeeded, a fifth of that is believed
-
-
-def test_a_change_that_ends_a_run_of_equal_values_is_rougher_than_one_that_joins_it():
-    features, base = Features(Task("t", Space([2] * 200), np.zeros(200, np.int8), "s")), np.zeros(200, np.int8)
-    base[50:60] = 1
-    inside, after, whole = (base.copy() for _ in range(3))
-    inside[55], after[60], whole[50:60] = 0, 1, 0
-    assert features.of(base, np.stack([inside, after, whole]))[:, 4].tolist() == [2, 0, -2]
-
-
-def test_features_of_narrow_spaces_hold_the_candidate():
-    space = product(choice("c", "abc"), scale("s", range(5)), sequence("q", 3, "xy"))
-    features = Features(Task("t", space, np.zeros(5, np.int8), "s"))
-    row = np.array([[2, 3, 1, 0, 1]], np.int8)
-    mine = features.of(np.zeros(5, np.int8), row)[0, 19:]
-    np.testing.assert_allclose(mine, [0, 0, 1, 0, 1, 1, 0, 0, 1, 0.75, 1, 2])
 
 
 def test_effects_of_single_changes_are_known_exactly_and_add_up():
@@ -168,22 +152,6 @@ def test_blame_is_shared_and_moves_to_the_only_pair_left():
     assert first > 0.95 and second < 0.45
 
 
-def test_a_pair_counts_once_and_not_at_all_if_the_base_has_it():
-    failures = Failures(product(sequence("pass", 5, range(3))))
-    base = np.array([0, 1, 0, 2, 0])
-    failures.learn(base, np.array([[1, 1, 0, 1, 1]]), np.array([True]))  # it brought in (1, 1), twice
-    assert failures.chances(base, np.array([[1, 0, 1, 0, 1], [1, 1, 0, 2, 0]])) == pytest.approx([1, 1 - 1.2 / 2])
-
-
-def test_old_suspects_are_dropped_together_with_their_blame():
-    failures = Failures(product(sequence("pass", 2, range(110))))
-    base = np.array([0, 0])
-    first, later = np.array([[1, 1], [2, 2]]), np.stack(np.divmod(np.arange(330, 10_330), 110), axis=1)
-    for children in (first, later):
-        failures.learn(base, children, np.ones(len(children), bool))
-    assert failures.chances(base, np.array([[1, 1], [2, 2], [50, 50]])) == pytest.approx([0.8, 0.8, 0.4])
-
-
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10**6), st.booleans())
 def test_forbidden_neighbours_are_learned(seed, shuffled):
@@ -210,13 +178,6 @@ def test_without_failures_or_sequences_every_candidate_is_predicted_to_run():
     failures, rows = Failures(plain), plain.sample(50, rng)
     assert not failures.learn(rows[0], rows[1:], np.ones(49, bool)).any()
     assert (failures.chances(rows[0], rows) == 1).all()
-
-
-def test_a_failure_without_new_neighbours_has_no_suspects():
-    failures = Failures(product(scale("x", range(9)), sequence("pass", 3, range(4))))
-    base, children = np.array([0, 1, 2, 3]), np.array([[5, 1, 2, 3], [0, 1, 1, 3], [0, 3, 2, 3]])
-    assert failures.learn(base, children, np.array([True, True, False])).tolist() == [False, True, False]
-    assert failures.chances(base, children[:1]) == [1]
 
 
 def test_sequences_too_wide_for_a_table_are_predicted_to_run():

@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 from bbo_strategies.annealing import Annealing
 from bbo_strategies.mbo import ModelBasedOptimization, ModelOptions
-from bbo_strategies.mbo.search import NAMES, Arms, Hits, ModelNeighbours, acquisition, disjoint, maximise
+from bbo_strategies.mbo.search import NAMES, Arms, acquisition, maximise
 from bbo_strategies.random_search import RandomSearch
 from bbo_suite import Moves, Space, Task, product, sequence
 from bbo_suite.testing import play, start
@@ -113,30 +113,12 @@ def test_it_learns_from_others_candidates_near_its_state_and_proposes_none_of_th
     assert unique(np.concatenate([singles, mine]))
 
 
-def test_costs_from_others_candidates_set_the_unit_of_labels():
-    space, cost = separable(40, 0)
-    state = np.zeros(40, space.dtype)
-    neighbours = ModelNeighbours(Task("t", space, state, "s"), ModelOptions(), rng())
-    singles = state ^ np.eye(40, dtype=space.dtype)
-    own, values = 1e-6 * float(cost(state[None])[0]), 1e-6 * cost(singles)
-    neighbours.study(state, own, singles, values)
-    assert neighbours.scale == pytest.approx(np.median(np.abs(values - own)))
-
-
 @pytest.mark.parametrize("unit", [0.0, 1e300, 1e-300, -1.0, np.inf])
 def test_odd_costs_cause_no_warning(unit):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         rows, _ = search(Space([2] * 12), lambda rows: unit * (1.0 + rows.sum(axis=1)), 60, 20)
     assert unique(rows)
-
-
-def test_an_arm_with_a_small_share_gets_its_turn_in_batches_of_one():
-    arms = Arms(("good", "bad"), rng())
-    for _ in range(50):
-        arms.credit(["good", "bad"], np.array([1.0, 0.0]))
-    makers = [name for _ in range(300) for name in arms.draw(1)]
-    assert arms.shares["bad"] < 0.4 and makers.count("bad") / 300 == pytest.approx(arms.shares["bad"], abs=0.1)
 
 
 def test_without_heat_the_state_is_the_best_candidate_so_far():
@@ -146,11 +128,6 @@ def test_without_heat_the_state_is_the_best_candidate_so_far():
     for _, values in play(searcher, lambda rows: 1000 + cost(rows), 20):
         assert searcher.cost == best  # of the batches before
         best = min(best, values.min())
-
-
-def test_changes_that_the_models_choose_for_a_batch_can_be_merged():
-    changed = np.array([[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0], [0, 0, 1, 0]], bool)
-    assert disjoint(changed) == [0, 2, 4]
 
 
 def test_diagnostics_have_the_scores_of_all_four_regressors():
@@ -208,13 +185,6 @@ def test_beats_random_search(make, budget):
     assert values.min() < longer.min() < random.min()
 
 
-def test_beats_random_search_on_interactions():
-    space, cost = ising(60, 0)
-    _, values = search(space, cost, 400)
-    _, random = search(space, cost, 400, strategy=RandomSearch)
-    assert values.min() < 1.4 * random.min() < 0
-
-
 def test_a_wide_space_is_searched_within_memory():
     space = Space([2] * 20_000)
     rows, values = search(space, lambda rows: rows[:, :50].sum(axis=1), 80, batch=40)
@@ -224,19 +194,6 @@ def test_a_wide_space_is_searched_within_memory():
 def test_importing_the_strategy_imports_no_heavy_library():
     code = "import sys, bbo_strategies.mbo; assert not {'sklearn', 'scipy', 'pandas'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_the_hit_rate_compares_chosen_changes_with_random_ones_between_two_fits():
-    hits = Hits()
-    hits.learn(np.arange(40) < 10, 10)
-    hits.close()
-    assert hits.ratio is None  # ten changes say nothing
-    hits.learn(np.array([True] * 9 + [False] + [True] * 10 + [False] * 60), 10)
-    hits.close()
-    assert hits.ratio == pytest.approx((19.5 / 21) / (10.5 / 101))
-    hits.learn(np.zeros(60, bool), 30)
-    hits.close()
-    assert hits.ratio == 1
 
 
 def test_the_hit_rate_is_told_once_models_have_chosen():

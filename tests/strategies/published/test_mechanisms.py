@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 
 import bbo_suite
-from bbo_strategies.annealing import Annealing
-from bbo_strategies.archive import Archive
 from bbo_strategies.published.clusters import representatives
 from bbo_strategies.published.enumeration import PetOptions, blocks
-from bbo_strategies.published.model_search import BestFound, ForestSurrogate, Surrogate, ranks
+from bbo_strategies.published.model_search import ForestSurrogate, Surrogate, ranks
 from bbo_strategies.published.planned import SingleChanges, Steps, fitness
-from bbo_suite import Graph, Moves, Space, choice, permutation, product, scale
+from bbo_suite import Graph, Moves, Space, choice, product
 from bbo_suite.conformance.toy_tasks import chain, spaces, uneven
 from bbo_suite.registry import Registry
 from bbo_suite.testing import play, start
@@ -78,20 +76,6 @@ def test_a_surrogate_ranks_candidates_and_is_fitted_again_when_a_quarter_more_is
     assert not np.array_equal(surrogate.predict(fresh), before)
 
 
-def test_a_plan_holds_the_best_new_candidates_once():
-    rng, space = np.random.default_rng(0), Space(np.full(12, 2))
-    archive = Archive(space, rng)
-    known = space.sample(100, rng)
-    archive.claim(known, 100)
-    best = BestFound(space, archive, 5)
-    for _ in range(20):
-        rows = space.sample(50, rng)
-        best.add(np.concatenate([rows, rows]), rows.sum(axis=1).repeat(2).reshape(50, 2).T.ravel())
-    assert len({tuple(row) for row in best.rows.tolist()}) == 5
-    assert not {tuple(row) for row in best.rows.tolist()} & {tuple(row) for row in known.tolist()}
-    assert (np.diff(best.rows.sum(axis=1)) <= 0).all()
-
-
 def test_representatives_are_one_of_each_cluster():
     rng, space = np.random.default_rng(0), Space(np.full(6, 20))
     centres = rng.integers(2, 18, (8, 6))
@@ -101,16 +85,6 @@ def test_representatives_are_one_of_each_cluster():
     assert sorted(clusters[places]) == list(range(len(places)))
     assert len(representatives(rows, space, 3, 8, 2.5, 0)[0]) == 3
     assert len(representatives(np.repeat(rows[:1], 9, axis=0), space, 9, 8, 2.5, 0)[0]) == 1
-
-
-def test_the_member_of_a_sampler_learns_a_cost_of_all_that_it_proposed(monkeypatch):
-    told = []
-    monkeypatch.setattr(Annealing, "tell", lambda _, configs, values: told.append((len(configs), len(values))))
-    searches = start(strategy("chameleon-sampling"), Space(np.full(40, 2)), 200, member="annealing")
-    rows = searches.ask(8)
-    searches.tell(rows, uneven(rows))
-    assert 1 < len(rows) <= 8
-    assert told == [(20, 20)]
 
 
 def test_elites_enter_the_next_generation_without_a_measurement():
@@ -208,8 +182,3 @@ def test_a_policy_learns_to_take_the_steps_that_are_rewarded():
         actions = np.stack([policy.draw(state, rng) for state in states])
         policy.learn(states, actions, (actions == 2).mean(axis=2), walking, states[0], rng)
     assert (policy.draw(states[0], rng) == 2).mean() > 0.9
-
-
-def test_scales_are_needed_but_choices_are_stepped_too():
-    space = product(choice("c", "abcd"), scale("s", range(5)), permutation("p", "abc"))
-    assert Steps(space).columns.tolist() == [0, 1]

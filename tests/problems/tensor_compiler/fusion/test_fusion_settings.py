@@ -68,16 +68,6 @@ def test_costs_are_those_of_the_task_that_tunes_kernels_alone(family: str, seed:
         assert rnn().laid.name(overflowing) in found.reasons[0]
 
 
-def test_without_settings_the_cost_is_that_of_the_compilers_choice() -> None:
-    assert cost(np.zeros((rnn().nodes, 9), np.int8)) == (rnn().plain, -1)
-
-
-def test_nodes_that_are_not_in_memory_ignore_their_settings() -> None:
-    rows = np.full((rnn().nodes, 9), 3, np.int8)
-    rows[rnn().kernels.result] = 0
-    assert cost(rows) == (rnn().plain, -1)
-
-
 def test_settings_of_one_kernel_do_not_affect_others() -> None:
     chosen = rnn().kernels.result[rnn().compiled.fits][::2]
     alone, together = np.zeros((len(chosen), rnn().nodes, 9), np.int8), np.zeros((rnn().nodes, 9), np.int8)

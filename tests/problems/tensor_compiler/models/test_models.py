@@ -55,12 +55,6 @@ def test_xla_parses_the_shipped_text(name):
     assert len(list(module.computations())) == text.count("\n}")
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_shipped_text_has_no_sources(name):
-    text = shipped_text(name)
-    assert not any(word in text for word in ("metadata=", "FileNames", "StackFrames", ".py", "custom-call"))
-
-
 def test_rnn_ships_loops_whose_trip_count_can_be_read():
     text = shipped_text("rnn")
     assert text.count(" while(") == 4  # forward and backward of two layers
@@ -74,22 +68,6 @@ def test_the_script_always_writes_the_same_bytes(tmp_path):
     written = [(tmp_path / folder / "rnn.hlo.gz").read_bytes() for folder in ("first", "second")]
     assert written[0] == written[1]
     assert read_versions(tmp_path / "first") == {"rnn": jax.__version__}
-
-
-def test_resnet_gives_probabilities():
-    function, arguments = tiny("resnet50")
-    probabilities = function(*arguments)
-    assert probabilities.shape == (2, 10)
-    assert probabilities.dtype == jnp.float32
-    np.testing.assert_allclose(probabilities.sum(axis=-1), 1, rtol=1e-5)
-    assert not np.allclose(probabilities[0], probabilities[1])
-
-
-def test_a_training_step_of_mobilenet_keeps_every_shape():
-    function, arguments = MODELS["mobilenet"](**TINY["mobilenet"])
-    *state, loss = jax.eval_shape(function, *arguments)
-    assert jax.tree.map(jnp.shape, state) == jax.tree.map(jnp.shape, list(arguments[: len(state)]))
-    assert loss.shape == ()
 
 
 SLOW = {"mobilenet"}  # compiling its gradients takes long

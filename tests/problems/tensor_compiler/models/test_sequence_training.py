@@ -49,13 +49,6 @@ def test_adam_decays_matrices_separately_from_the_step():
         np.testing.assert_allclose(state[0]["vector"], before["vector"] - rate, rtol=1e-5)
 
 
-def test_adafactor_steps_by_signs_where_squares_are_an_outer_product():
-    gradient = np.float32(np.outer([1, 2, 3], [4, -5]))
-    moments = {"rows": np.zeros(3, np.float32), "columns": np.zeros(2, np.float32)}
-    weight, _ = moe._adafactor(np.full((3, 2), 2.0, np.float32), moments, gradient, np.float32(1))
-    np.testing.assert_allclose(weight, 2 - 2 * moe.RATE * np.sign(gradient), rtol=1e-5)
-
-
 def test_gradients_are_clipped_to_a_global_norm():
     gradients = {"a": np.float32([3, 0]), "b": np.float32([4])}
     np.testing.assert_allclose(sequence.clipped(gradients, 1.0)["b"], [0.8], rtol=1e-6)

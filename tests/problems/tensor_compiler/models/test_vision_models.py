@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tiny_models import QUICK, SIGNAL, concrete
+from tiny_models import QUICK, concrete
 
 from bbo_problems.tensor_compiler.models import convdraw, mobilenet, resnet, resnet_v2, ssd, unet, vision
 
@@ -106,43 +106,12 @@ def test_noise_is_added_at_every_step_of_sampling_but_the_last():
         assert np.allclose(*results) != differs
 
 
-def test_the_first_step_of_the_noising_is_undone_by_the_noise_itself(monkeypatch):
-    images, noise = np.random.default_rng(0).normal(size=(2, 1, 4, 4, 3))
-    signal = jnp.asarray(SIGNAL)
-    noised = np.sqrt(signal[1]) * images + np.sqrt(1 - signal[1]) * noise
-    monkeypatch.setattr(unet, "_noise", lambda weights, images, times: noise)
-    restored = unet.denoise({}, noised, jnp.int32(1), jax.random.key(0), signal)
-    np.testing.assert_allclose(restored, images, atol=1e-5)
-
-
 def test_ssd_has_the_published_default_boxes():
     # "8732 boxes per image" in table 7 of the paper.
     function, arguments = ssd.build(batch=3, training=False)
     probabilities, boxes = jax.eval_shape(function, *arguments)
     assert probabilities.shape == (3, 8732, 81)
     assert boxes.shape == (3, 8732, 4)
-
-
-def test_default_boxes_cover_the_image():
-    maps = [jnp.zeros((1, size, size, 1)) for size in (38, 19, 10, 5, 3, 1)]
-    boxes = np.asarray(jax.jit(ssd._default_boxes)(maps))
-    np.testing.assert_allclose(boxes[0], [0.5 / 38, 0.5 / 38, 0.07, 0.07], rtol=1e-6)
-    np.testing.assert_allclose(boxes[4, :2], [1.5 / 38, 0.5 / 38], rtol=1e-6)
-    np.testing.assert_allclose(boxes[-4], [0.5, 0.5, 0.87, 0.87], rtol=1e-6)
-    np.testing.assert_allclose(boxes[:, :2].mean(axis=0), 0.5, rtol=1e-5)
-
-
-def test_offsets_of_boxes_are_undone():
-    generator = np.random.default_rng(0)
-    boxes, default = generator.uniform(0.1, 0.9, (2, 7, 4)), generator.uniform(0.1, 0.9, (7, 4))
-    corners = np.concatenate([boxes[..., :2] - boxes[..., 2:] / 2, boxes[..., :2] + boxes[..., 2:] / 2], axis=-1)
-    np.testing.assert_allclose(ssd._decoded(ssd._encoded(boxes, default), default), corners, atol=1e-5)
-
-
-def test_mining_takes_three_hard_negatives_for_each_match():
-    losses = jnp.array([[9.0, 1, 8, 2, 7, 3], [1.0, 2, 3, 4, 5, 6]])
-    matched = jnp.array([[True, False, False, False, False, False], [False] * 6])
-    assert ssd._mined(losses, matched).tolist() == [[True, False, True, False, True, True], [False] * 6]
 
 
 def test_batch_norm_moves_the_statistics_that_inference_uses():

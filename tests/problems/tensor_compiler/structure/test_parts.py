@@ -84,14 +84,6 @@ def test_a_description_tells_no_cost(family: str, monkeypatch: pytest.MonkeyPatc
         np.testing.assert_array_equal(getattr(here, name), getattr(there, name))
 
 
-@pytest.mark.parametrize("family", ["tile", "flags"])
-def test_a_single_kernel_is_the_only_part_of_its_task(family: str) -> None:
-    problem = loaded(f"{family}/rnn#1")
-    parts = problem.evaluate_parts(problem.default[None]).parts
-    assert parts.counts.tolist() == [1.0] and parts.costs[0] == problem.evaluate(problem.default[None]).values[0]
-    assert len(problem.structure().parts.describe(problem.default[None]).keys) == 1
-
-
 FOLLOW = """
 import sys, numba, numpy as np, bbo_suite
 [numba.typeof(np.zeros((1,) * n)) for n in range(1, int(sys.argv[1]))]
