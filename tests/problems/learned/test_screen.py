@@ -53,11 +53,6 @@ def test_a_model_is_not_used_on_what_it_was_trained_on():
         read_model("learned", "transformer", "v5e")
 
 
-def test_a_model_of_another_machine_is_refused():
-    with pytest.raises(UserError, match="is for v5e, not v4"):
-        Registry().problem("fusion/rnn@v4").screen("learned")
-
-
 def test_a_file_that_is_missing_is_named():
     with pytest.raises(UserError, match=r"nowhere\.npz cannot be read"):
         Registry().problem("fusion/rnn").screen("nowhere.npz")

@@ -113,15 +113,6 @@ def test_several_programs_are_drawn_or_named():
     assert info["speedup"] == 1 and reward > 0, "the default"
 
 
-@pytest.mark.slow
-def test_it_runs_vectorised(xla):
-    envs = gymnasium.make_vec(ID, num_envs=2, vectorization_mode="sync", problem=xla)
-    observations, _ = envs.reset(seed=3)
-    assert observations.shape == (2, *envs.single_observation_space.shape)
-    _, rewards, *_ = envs.step(np.array([ACTIONS.index(PIPELINE), ACTIONS.index("cse")]))
-    assert rewards[0] > rewards[1] >= 0
-
-
 def test_a_compiler_that_dies_ends_the_episode_takes_back_its_reward_and_the_next_one_runs(env, monkeypatch):
     env.reset()
     _, gained, *_ = act(env, PIPELINE)

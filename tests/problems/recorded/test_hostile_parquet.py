@@ -38,11 +38,6 @@ def written(tmp_path):
     return write
 
 
-def test_an_honest_file_is_read(written):
-    recording = files.read(written({}))
-    assert recording.values == (list(range(10)), [1, 2, 3, 4, 5, "x"]) and recording.costs.max() == N
-
-
 @pytest.mark.parametrize(
     ("columns", "metadata", "message"),
     [

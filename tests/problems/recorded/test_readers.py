@@ -48,12 +48,6 @@ def test_unmeasured_configurations_are_forbidden_and_failed_ones_fail(load, form
     assert "RuntimeFailedConfig" in result.reasons[1]
 
 
-def test_repeats_give_the_noise_floor(load, formats):
-    expected = np.std([0.99, 1.01], ddof=1)
-    for name in ("kernel_tuner", "t4"):
-        assert load(formats[name]).facts()["noise"].startswith(f"{expected:.2%}")
-
-
 def test_a_configuration_that_is_measured_again_costs_the_median(load, formats):
     results = formats["t4"]["results"]
     for time in (6.0, 4.5):
@@ -87,14 +81,6 @@ def test_configurations_that_a_constraint_forbids_are_left_out(load, formats, na
     assert problem.space.cardinality == 4 and problem.facts()["left out"].startswith("1 ")
 
 
-def test_every_kind_of_failure_in_kernel_tuner_is_read(load, formats):
-    rows = formats["kernel_tuner"]["cache"]
-    rows["16,0,a"]["time"], rows["16,1,a"]["__error__"] = "CompilationFailedConfig", "RuntimeFailedConfig"
-    rows["32,0,b"]["time"] = 1e20
-    problem = load(formats["kernel_tuner"])
-    assert sorted(evaluate(problem, measured(problem)).status.tolist()) == [0, 2, 3, 3, 3]
-
-
 def test_a_truncated_cache_keeps_its_complete_rows(load, formats):
     content = formats["kernel_tuner"]
     text = json.dumps(content, indent=0, ensure_ascii=False)
@@ -118,12 +104,6 @@ def test_units_of_t4_are_converted(load, formats):
     for result in formats["t4"]["results"]:
         result["measurements"][0]["unit"] = "bytes"
     assert (load(formats["t4"]).unit, load(formats["t4"]).optimum) == ("bytes", 1.25)
-
-
-def test_without_measurements_the_run_times_count(load, formats):
-    for result in formats["t4"]["results"]:
-        del result["measurements"], result["objectives"]
-    assert load(formats["t4"]).optimum == pytest.approx(1.25e-3, rel=1e-12)
 
 
 def test_tiles_of_tpu_graphs_are_scaled_by_the_default(load, formats):

@@ -98,12 +98,6 @@ def test_a_description_has_the_dataflow_and_does_not_depend_on_the_path(tmp_path
     assert [mark.name for mark in first.marks] == ["add.1"] and first.flows == ((0, 1), (1, 2))
 
 
-def test_values_have_distinct_names_and_loops_are_entered():
-    found = describe((looped, ARGUMENTS), "", "looped")
-    assert [mark.name for mark in found.marks] == ["turn", "sum", "turn.2"]
-    assert set(found.flows) >= {(0, 2), (2, 3), (1, 3), (3, 4), (4, 5), (4, 6)}
-
-
 @pytest.mark.parametrize("barriers", [(), ("turn",), ("sum", "turn.2")])
 def test_a_rewritten_function_computes_the_same(barriers):
     rng = np.random.default_rng(0)

@@ -5,7 +5,6 @@ from bbo_strategies.annealing import Annealing
 from bbo_strategies.local import LocalOptions, LocalSearch
 from bbo_strategies.local.interactions import Neighbourhood
 from bbo_strategies.local.moves import MoveList, Pairs
-from bbo_strategies.local.strategy import OperatorSelection
 from bbo_suite import Graph, Moves, Space, Structure, Task, permutation, product
 from bbo_suite.testing import play
 
@@ -112,15 +111,6 @@ def test_all_edges_at_a_node_are_set_together():
     assert found == {(*pair, value) for pair in pairs for value in (0, 1)}
 
 
-def test_operators_that_gain_more_are_chosen_more_often():
-    selection, generator = OperatorSelection(("a", "b", "c")), rng()
-    for name in "abc":
-        assert selection.choose(generator) == name
-        selection.learn(name, 0.3 if name == "b" else 0.0, 10)
-    chosen = [selection.choose(generator) for _ in range(500)]
-    assert 0.8 < chosen.count("b") / 500 < 0.96 and min(chosen.count("a"), chosen.count("c")) > 10
-
-
 @pytest.mark.parametrize("structured", [True, False])
 def test_equal_seeds_give_equal_runs_whatever_the_batch(structured):
     cost, far = planted(30)
@@ -166,15 +156,6 @@ def test_every_pair_of_moves_of_parameters_that_interact_comes_once():
     found = np.concatenate([pairs.next(5, state) for _ in range(4)])
     assert pairs.count(state) == 0 == len(pairs.next(5, state)) and len(np.unique(found, axis=0)) == len(found) == 12
     assert {tuple(np.flatnonzero(row)) for row in found} == set(ties)
-
-
-def test_pairs_wait_again_after_a_change_and_moves_without_effect_are_left_out():
-    _, pairs = paired(10, [(0, 1), (1, 2), (5, 9)])
-    pairs.next(100, np.zeros(10, np.int8))
-    pairs.wake(np.array([9]))
-    state = np.zeros(10, np.int8)
-    state[9] = 2
-    assert sorted(map(tuple, pairs.next(100, state)[:, [5, 9]])) == [(1, 0), (1, 1), (2, 0), (2, 1)]
 
 
 def test_improvements_that_need_two_changes_are_found_in_every_component():

@@ -196,14 +196,6 @@ def test_importing_the_strategy_imports_no_heavy_library():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_the_hit_rate_is_told_once_models_have_chosen():
-    space, cost = separable(300, 0)
-    searcher = start(ModelBasedOptimization, space, 600)
-    for _ in play(searcher, lambda rows: 100 + cost(rows), 20):
-        pass
-    assert searcher.diagnostics()["hits/models"] > 0
-
-
 def forbidden(seed=0, slots=24, symbols=16):
     """Return a space and a cost: how far from a hidden sequence; a third of all transitions fail."""
     rng = np.random.default_rng(seed)

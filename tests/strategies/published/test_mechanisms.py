@@ -11,7 +11,7 @@ import bbo_suite
 from bbo_strategies.published.clusters import representatives
 from bbo_strategies.published.enumeration import PetOptions, blocks
 from bbo_strategies.published.model_search import ForestSurrogate, Surrogate, ranks
-from bbo_strategies.published.planned import SingleChanges, Steps, fitness
+from bbo_strategies.published.planned import SingleChanges, fitness
 from bbo_suite import Graph, Moves, Space, choice, product
 from bbo_suite.conformance.toy_tasks import chain, spaces, uneven
 from bbo_suite.registry import Registry
@@ -35,15 +35,6 @@ def test_single_changes_are_complete_and_allowed():
         if where in ((5,), (6,)) or (len(where) == 2 and max(where) < 5)
     }
     assert rows == wanted
-
-
-def test_steps_stop_at_the_ends_and_at_constraints():
-    space = spaces()["a permutation and constraints"]
-    steps = Steps(space)
-    assert steps.columns.tolist() == [5, 6]
-    rows = np.array([[0, 1, 2, 3, 4, 0, 3], [0, 1, 2, 3, 4, 0, 0]], np.int8)
-    assert steps.taken(rows, np.array([[1, 0], [1, 1]]))[:, 5:].tolist() == [[0, 3], [1, 1]]
-    assert steps.taken(rows, np.array([[0, -1], [-1, -1]]))[:, 5:].tolist() == [[0, 2], [0, 0]]
 
 
 @pytest.mark.parametrize("costs", [[2.0, 4.0, np.inf], [2e300, 4e300, np.inf], [2e-300, 4e-300, np.inf]])

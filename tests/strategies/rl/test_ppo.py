@@ -47,13 +47,6 @@ def test_the_loss_is_the_clipped_surrogate_of_every_choice_in_its_batch():
     assert loss == pytest.approx(wanted, rel=1e-3)
 
 
-def test_scores_do_not_depend_on_padding():
-    worth = RNG.normal(size=36).astype(np.float32)
-    buffer, batches = played(worth)
-    wanted = np.concatenate([proposals.scores(worth, WEIGHTS, BOUND) for proposals, *_ in batches])
-    assert np.allclose(scores(worth, WEIGHTS, BOUND, buffer.rollout(8))[: len(wanted)], wanted, atol=1e-5)
-
-
 def test_each_value_gets_its_share_of_the_reward_of_its_candidate():
     buffer, batches = played(np.zeros(36))
     _, reward, weight = buffer.shares()

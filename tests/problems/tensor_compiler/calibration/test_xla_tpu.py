@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from bbo_problems.tensor_compiler.calibration import report
-from bbo_problems.tensor_compiler.calibration.comparison import compare, counts, half, scores
+from bbo_problems.tensor_compiler.calibration.comparison import compare, counts, half
 from bbo_problems.tensor_compiler.calibration.compiler import Compiler
 from bbo_problems.tensor_compiler.calibration.flops import counted, ratios
 from bbo_problems.tensor_compiler.calibration.kernels import KINDS, Buffer, kernels, row
@@ -142,14 +142,6 @@ ENTRY %main (p: f32[8,30]) -> f32[{result}] {{
     assert counted(text) == xla_client._xla.hlo_module_cost_analysis(client, module)["flops"]
 
 
-def test_scores_of_a_perfect_model_and_of_one_that_is_wrong_by_a_half() -> None:
-    truth = np.geomspace(2e3, 1e6, 20)
-    frame = pd.DataFrame({"kind": "copy", "xla cycles": truth, "cycles": truth, "steps": 1, "xla steps": 1})
-    line = scores(frame).iloc[0]
-    assert (line["spearman"], line["median error"], line["same steps"]) == (1.0, 0.0, 1.0)
-    assert scores(frame.assign(cycles=1.5 * truth)).iloc[0]["median error"] == pytest.approx(0.5)
-
-
 def test_the_report_shows_the_half_that_was_not_used_for_fitting(tmp_path: Path) -> None:
     rng, names = np.random.default_rng(0), [f"program {i}" for i in range(200)]
     truth = rng.uniform(2e3, 1e6, 200)
@@ -172,19 +164,6 @@ def test_without_libtpu_one_sentence_names_the_package_to_install(monkeypatch: p
     monkeypatch.setattr("bbo_suite.libraries.find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"pip install .bbo_suite\[tpu\]"):
         Compiler()
-
-
-def test_a_program_that_cannot_be_compiled_is_an_error_once_and_for_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("bbo_suite.libraries.find_spec", lambda name: True)
-    compiler = Compiler(tmp_path)
-    with pytest.raises(RuntimeError, match="KeyError"):
-        compiler.text("nonsense-0", "v5e")
-    compiler.close()
-    monkeypatch.setattr(compiler, "_started", None)
-    with pytest.raises(RuntimeError, match="KeyError"):
-        compiler.text("nonsense-0", "v5e")
 
 
 @pytest.mark.slow

@@ -1,6 +1,5 @@
 """Steps of training lower the loss, and the optimizers' steps are those of their papers."""
 
-import jax
 import numpy as np
 import pytest
 from tiny_models import BERT, DLRM, GPT2, MOE, NMT, TRANSLATE, WAVERNN, tiny, zeros
@@ -47,16 +46,3 @@ def test_adam_decays_matrices_separately_from_the_step():
         before, state = state[0], adam.step(*state, {"matrix": -weights["matrix"], "vector": weights["vector"]})
         np.testing.assert_allclose(state[0]["matrix"], before["matrix"] * (1 - rate * 0.5) + rate, rtol=1e-5)
         np.testing.assert_allclose(state[0]["vector"], before["vector"] - rate, rtol=1e-5)
-
-
-def test_gradients_are_clipped_to_a_global_norm():
-    gradients = {"a": np.float32([3, 0]), "b": np.float32([4])}
-    np.testing.assert_allclose(sequence.clipped(gradients, 1.0)["b"], [0.8], rtol=1e-6)
-    np.testing.assert_allclose(sequence.clipped(gradients, 6.0)["b"], [4.0], rtol=1e-6)
-
-
-def test_only_labels_that_count_are_averaged():
-    logits = np.float32(np.random.default_rng(0).normal(size=(3, 4)))
-    labels, counted = np.int32([0, 1, 2]), np.array([True, False, True])
-    expected = -np.asarray(jax.nn.log_softmax(logits))[[0, 2], [0, 2]].mean()
-    assert sequence.counted_cross_entropy(logits, labels, counted) == pytest.approx(expected, rel=1e-5)

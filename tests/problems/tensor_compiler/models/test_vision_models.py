@@ -99,21 +99,6 @@ def test_unrolling_changes_no_result():
     np.testing.assert_allclose(result("convdraw"), result("convdraw-unrolled"), atol=0.1)
 
 
-def test_noise_is_added_at_every_step_of_sampling_but_the_last():
-    function, (weights, images, _, key, signal) = tiny("unet", training=False)
-    for time, differs in ((1, False), (2, True)):
-        results = [function(weights, images, jnp.int32(time), each, signal) for each in jax.random.split(key)]
-        assert np.allclose(*results) != differs
-
-
-def test_ssd_has_the_published_default_boxes():
-    # "8732 boxes per image" in table 7 of the paper.
-    function, arguments = ssd.build(batch=3, training=False)
-    probabilities, boxes = jax.eval_shape(function, *arguments)
-    assert probabilities.shape == (3, 8732, 81)
-    assert boxes.shape == (3, 8732, 4)
-
-
 def test_batch_norm_moves_the_statistics_that_inference_uses():
     x = jnp.asarray(np.random.default_rng(0).normal(3, 2, (8, 4, 4, 5)), jnp.float32)
     norm, seen = {"scale": jnp.ones(5), "offset": jnp.zeros(5)}, []
@@ -123,11 +108,3 @@ def test_batch_norm_moves_the_statistics_that_inference_uses():
     assert len(seen) == 1
     (moved,) = vision.moving_average([{"mean": jnp.zeros(5), "variance": jnp.ones(5)}], seen)
     np.testing.assert_allclose(moved["mean"], 0.1 * x.mean(axis=(0, 1, 2)), rtol=1e-5)
-
-
-def test_adam_moves_at_first_by_its_rate():
-    weights, gradients = {"kernel": jnp.ones(2)}, {"kernel": jnp.array([3.0, -0.5])}
-    state = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape), vision.adam_state(weights))
-    moved, state = vision.adam(weights, state | {"time": jnp.zeros(())}, gradients, 0.1)
-    np.testing.assert_allclose(moved["kernel"], [0.9, 1.1], rtol=1e-4)
-    assert state["time"] == 1
