@@ -10,6 +10,8 @@ from bbo_problems.tensor_compiler.tasks.kernel_problem import TileProblem
 from bbo_problems.tensor_compiler.tasks.programs import names
 from bbo_suite import UserError
 
+pytestmark = pytest.mark.slow  # a data set of kernels is made with compiled code
+
 
 def test_labels_are_positive_times_and_all_kernels_differ(kernels):
     assert len(kernels) == 60 and np.isfinite(kernels.seconds).all() and (kernels.seconds > 0).all()

@@ -12,6 +12,8 @@ from bbo_problems.tensor_compiler.hardware.machine import MACHINES
 from bbo_problems.tensor_compiler.tasks.kernel_families import OneKernel
 from bbo_problems.tensor_compiler.tasks.kernel_problem import FlagsProblem, TileProblem
 
+pytestmark = pytest.mark.slow  # compiles code for single kernels
+
 
 @pytest.mark.parametrize("made", [TileProblem, FlagsProblem])
 def test_settings_and_times_are_those_of_the_tasks(made):
@@ -56,7 +58,6 @@ def test_the_task_of_a_kernel_costs_what_its_settings_cost():
         assert (task.evaluate(rows).values == seconds).all() and np.isfinite(seconds).sum() > 20
 
 
-@pytest.mark.slow
 def test_a_library_of_real_kernels(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     library = TpuKernels("small")

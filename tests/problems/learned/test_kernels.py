@@ -18,6 +18,8 @@ from bbo_problems.tensor_compiler.hardware.machine import MACHINES
 from bbo_problems.tensor_compiler.hlo import reader as hlo
 from bbo_problems.tensor_compiler.layout.layout_pass import LayoutPass
 
+pytestmark = pytest.mark.slow  # a data set of kernels is made with compiled code
+
 SIZE = "f32[1024,1024]{1,0}"
 DIAMOND = f"""HloModule test
 

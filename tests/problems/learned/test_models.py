@@ -15,6 +15,8 @@ from bbo_problems.learned.report import check_unseen, chosen_ape, errors, mape
 from bbo_problems.learned.training import GRAPH, RELATIVE, fit, rank, scored, train
 from bbo_suite import UserError
 
+pytestmark = pytest.mark.slow  # networks are compiled, on a data set that is made with compiled code
+
 
 def untrained(reduction="mean"):
     standards = [Standard(jnp.zeros(n), jnp.ones(n)) for n in (len(NODE_FEATURES), len(KERNEL_FEATURES))]
@@ -47,7 +49,6 @@ def test_padding_does_not_change_a_reduction(kind):
     assert np.allclose(few, reduction(padded, jnp.arange(5)[None] < 3), atol=1e-5)
 
 
-@pytest.mark.slow
 def test_training_beats_the_analytical_model_and_chance_on_what_it_saw(kernels):
     model = fit(kernels, 40, "mean", np.random.default_rng(0), lambda *_: None)
     for kind, network in (("graph", model.absolute), ("tiles", model.relative), ("flags", model.relative)):
@@ -58,7 +59,6 @@ def test_training_beats_the_analytical_model_and_chance_on_what_it_saw(kernels):
     assert (model.slopes > 0).all()
 
 
-@pytest.mark.slow
 def test_a_loss_that_is_not_a_number_ends_the_training(kernels):
     broken = replace(kernels, seconds=np.where(np.arange(len(kernels)) == 3, np.nan, kernels.seconds))
     with pytest.raises(UserError, match="not a number in epoch 1"):

@@ -5,6 +5,8 @@ import pytest
 
 from bbo_problems.pass_order.policies import beam, demonstrated, exchanged, greedy, imitate, play, pruned
 
+pytestmark = pytest.mark.slow  # compiles networks
+
 STOP, A, B, C, CRASH = range(5)
 
 

@@ -16,6 +16,8 @@ from bbo_problems.tensor_compiler.hardware.machine import MACHINES
 from bbo_problems.tensor_compiler.passes import PASSES, row_keys
 from bbo_suite import Status
 
+pytestmark = pytest.mark.slow  # compiles long
+
 
 def joint():
     """Return the task, loaded when the first test needs it and not while tests are collected."""

@@ -8,6 +8,8 @@ from bbo_strategies.rl.ppo import Rewards, RolloutBuffer, Settings, objective, s
 from bbo_strategies.rl.proposals import ParameterValues, draw, log_softmax, proposals_of
 from bbo_suite import Space
 
+pytestmark = pytest.mark.slow  # compiles networks
+
 RNG = np.random.default_rng(0)
 SPACE = Space(np.full(12, 3))
 VALUES = ParameterValues(SPACE)

@@ -18,6 +18,8 @@ from bbo_problems.tensor_compiler.hardware.machine import MACHINES
 from bbo_problems.tensor_compiler.layout.layout_pass import LayoutPass
 from bbo_problems.tensor_compiler.tasks.programs import program
 
+pytestmark = pytest.mark.slow  # compiles long
+
 
 @cache
 def rnn() -> SimpleNamespace:

@@ -19,6 +19,8 @@ from bbo_problems.tensor_compiler.layout.arrays import Edge
 from bbo_problems.tensor_compiler.layout.layout_pass import LaidOutProgram, LayoutPass
 from bbo_problems.tensor_compiler.tasks.programs import program
 
+pytestmark = pytest.mark.slow  # compiles long
+
 V5E = MACHINES["v5e"]
 SHIPPED = ("mobilenet", "resnet50", "rnn", "transformer")
 

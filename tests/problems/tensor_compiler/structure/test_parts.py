@@ -17,6 +17,8 @@ from bbo_problems.tensor_compiler.hardware.machine import MACHINES
 from bbo_suite import Problem
 from bbo_suite.parts.cursor import Cursor
 
+pytestmark = pytest.mark.slow  # compiles long
+
 OTHER_COSTS = {"stream": 0.3, "stage": 2.0, "code": 9.0, "loss": 0.3, "chunk": 900.0, "spill": 0.4, "sums": 3.0}
 """Second-order effects, which the compiler does not know when it estimates and chooses."""
 
@@ -53,11 +55,10 @@ def steps(problem: Problem, seed: int, count: int) -> list[tuple[np.ndarray, np.
     return found
 
 
-COMPILES = [pytest.param(family, marks=pytest.mark.slow) for family in ("layout", "joint")]
+COMPILES = ("layout", "joint")
 """Their cursors take half a minute to compile."""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["layout/rnn", "layout/rnn@v4", "joint/rnn"])
 def test_a_walk_has_the_parts_of_each_candidate_and_tells_what_changes(name: str) -> None:
     problem = loaded(name)
@@ -92,7 +93,6 @@ problem.structure().parts.cursor(problem.default_row())
 """
 
 
-@pytest.mark.slow
 def test_a_process_that_met_other_types_before_finds_the_compiled_code(tmp_path: Path) -> None:
     counts = []
     for types in ("1", "9"):
@@ -102,7 +102,6 @@ def test_a_process_that_met_other_types_before_finds_the_compiled_code(tmp_path:
     assert 0 < counts[0] == counts[1]
 
 
-@pytest.mark.slow
 def test_a_candidate_that_overflows_names_the_kernels_and_keeps_the_costs_of_the_others() -> None:
     problem = loaded("joint/rnn")
     configs = problem.space.sample(4, np.random.default_rng(0))
@@ -114,7 +113,6 @@ def test_a_candidate_that_overflows_names_the_kernels_and_keeps_the_costs_of_the
     assert [features[key][fits] for key in result.parts.keys.tolist()] == (~failing).tolist()
 
 
-@pytest.mark.slow
 def test_layouts_are_taken_back_after_other_decisions_changed() -> None:
     problem = loaded("joint/rnn")
     config, passes = problem.default_row(), problem.structure().passes

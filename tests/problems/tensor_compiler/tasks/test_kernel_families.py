@@ -9,6 +9,8 @@ from bbo_problems.tensor_compiler.hardware.kernel_row import Kernel
 from bbo_problems.tensor_compiler.tasks.kernel_families import FlagsFamily, Prior, SettingsFamily, TileFamily
 from bbo_problems.tensor_compiler.tasks.kernel_problem import TileProblem
 
+pytestmark = pytest.mark.slow  # compiles long
+
 
 @pytest.mark.parametrize("family", [TileFamily, FlagsFamily, SettingsFamily])
 def test_tasks_of_a_family_differ_in_shape_and_declare_the_same(family):

@@ -47,6 +47,7 @@ def test_kernels_have_their_members_and_edges_lead_through_memory(diamond):
     assert edges == {(e, m), (n, s), (m, s), (s, t)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["fusion", "layout", "joint"])
 def test_costs_of_kernels_add_up_to_that_of_the_candidate(family):
     problem = bbo_suite.problem(f"{family}/rnn")
