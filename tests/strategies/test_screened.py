@@ -75,7 +75,7 @@ def test_a_problem_without_a_model_says_so():
         def screen(self, model):
             return Problem.screen(self, model)
 
-    with pytest.raises(UserError, match="there is no model 'good' of the costs"):
+    with pytest.raises(UserError, match="no model 'good'"):
         best(Bare("x"))
 
 

@@ -53,7 +53,7 @@ def test_large_programs_have_ten_functions_and_more():
 def test_without_the_library_one_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setattr(library, "_PACKAGE", "no-such-package")
     monkeypatch.setattr(library, "_NAMES", ("libNone.so",))
-    with pytest.raises(UserError, match=r"needs libLLVM 22; run: pip install 'no-such-package>=22,<23'"):
+    with pytest.raises(UserError, match="pip install 'no-such-package"):
         PipelineProblem("json")
 
 
@@ -135,7 +135,7 @@ def test_time_is_measured_against_o3_and_an_unknown_library_is_refused(monkeypat
     fast = PipelineProblem("store@time")
     assert fast.request(fast.default_row()) == (FAST,) and not fast.tells_parts
     monkeypatch.setattr(library, "VERSION", 21)
-    with pytest.raises(UserError, match=r"is LLVM 22; llvm-pipelines/\.\.\. needs LLVM 21"):
+    with pytest.raises(UserError, match="needs LLVM 21"):
         library.version(library.path())
 
 

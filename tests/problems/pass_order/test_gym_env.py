@@ -137,12 +137,12 @@ def test_a_program_that_computes_something_else_ends_the_episode(monkeypatch):
     made = worker.Optimiser(shipped("bits"), shipped("bits"), "instructions", (1,))
     assert State(*made.answer((STATE, ("sroa",)), lambda *_: None)).kinds
     monkeypatch.setattr(made, "_correct", (0,))
-    with pytest.raises(ValueError, match=r"wrong_result: run\(1\) returns"):
+    with pytest.raises(ValueError, match="wrong_result"):
         made.answer((STATE, ("module",)), lambda *_: None)
 
 
 def test_other_problems_are_refused():
-    with pytest.raises(UserError, match="is not a problem of the order of passes"):
+    with pytest.raises(UserError, match="order of passes"):
         gymnasium.make(ID, problem="ordering/small-a")
     with pytest.raises(UserError, match="need the same actions"):
         gymnasium.make(ID, problem=["llvm/bits", "xla-passes/gpt2-l1"])

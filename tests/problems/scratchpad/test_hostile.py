@@ -36,12 +36,12 @@ def test_a_wrong_file_is_refused(load, contents, case):
 
 
 def test_a_product_of_tensors_that_do_not_fit_is_refused(load, contents):
-    with pytest.raises(UserError, match=r"MatMul 0 do not fit together \(width x height: 64 x 128"):
+    with pytest.raises(UserError, match="do not fit together"):
         load(contents["product"] | {"widths": [64, 128, 128]})
 
 
 def test_a_memory_below_what_any_candidate_needs_is_refused(load, contents):
-    with pytest.raises(UserError, match="capacity is 2, but operation 0 needs 3 elements even with the smallest"):
+    with pytest.raises(UserError, match="needs 3 elements"):
         load(contents["product"] | {"fast_memory_capacity": 2})
 
 

@@ -240,7 +240,7 @@ def test_files_that_cannot_be_read_give_one_sentence(tmp_path):
     with pytest.raises(UserError, match="cannot be read"):
         bbo_suite.problem(f"xla-passes:{tmp_path / 'none.hlo'}")
     (tmp_path / "cut.hlo.gz").write_bytes(gzip.compress(CHAIN.encode() * 99)[:-9])
-    with pytest.raises(UserError, match="gzip file that is truncated or damaged"):
+    with pytest.raises(UserError, match="truncated or damaged"):
         bbo_suite.problem(f"xla-passes:{tmp_path / 'cut.hlo.gz'}")
 
 
@@ -299,7 +299,7 @@ def test_a_short_text_that_grows_without_bound_is_refused(tmp_path):
     others = "\n".join(f"f{i} {{\n  {twice.replace('{0}', str(i - 1))}\n}}\n" for i in range(1, 40))
     entry = "ENTRY main {\n  x = f32[] parameter(0)\n  ROOT y = f32[] call(x), to_apply=f39\n}\n"
     problem = user(tmp_path, f"HloModule endless\n\n{first}\n{others}\n{entry}")
-    with pytest.raises(UserError, match=r"XLA on .*mine.hlo cannot start") as caught:
+    with pytest.raises(UserError, match="cannot start") as caught:
         default_value(problem)
     assert "\n" not in str(caught.value)
 

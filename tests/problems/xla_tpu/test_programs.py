@@ -82,7 +82,7 @@ def test_an_error_in_a_users_function_is_one_sentence(tmp_path, name, reason):
 def test_a_file_that_cannot_be_imported_is_one_sentence(tmp_path):
     path = tmp_path / "mine.py"
     path.write_text("import no_such_module")
-    with pytest.raises(ValueError, match=r"mine.py cannot be imported: .*ModuleNotFoundError \(line 1\)"):
+    with pytest.raises(ValueError, match="cannot be imported"):
         load(str(path), "f")
 
 

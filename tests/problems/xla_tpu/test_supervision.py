@@ -67,7 +67,7 @@ def test_kernels_are_parts_and_what_a_contradicted_candidate_costs_beyond_them_i
 
 
 def test_a_program_that_kills_its_process_gives_one_sentence(fake):
-    with pytest.raises(UserError, match="XLA:TPU on gone cannot start: its process died of SIGABRT"):
+    with pytest.raises(UserError, match="died of SIGABRT"):
         Fake.from_file(f"{__file__}:gone")
 
 

@@ -89,21 +89,21 @@ def test_a_sampler_that_has_tried_everything_ends_the_run():
 
 
 def test_impossible_settings_are_refused_in_one_sentence():
-    with pytest.raises(UserError, match="at most 100,000; use the strategy exhaustive"):
+    with pytest.raises(UserError, match="at most 100,000"):
         player("optuna:GridSampler", product(*(choice(f"c{i}", "ab") for i in range(60)))).ask(1)
     with pytest.raises(UserError, match="seeds itself by the clock"):
         Registry().strategy("nevergrad:CmaFmin2")
 
 
 def test_gomea_refuses_what_its_library_cannot_search():
-    with pytest.raises(UserError, match="gomea takes two or more parameters of at most 127 values; test has 1 that"):
+    with pytest.raises(UserError, match="two or more parameters"):
         player("gomea:LinkageTree", spaces()["one parameter"]).ask(1)
 
 
 def test_a_missing_library_is_reported_with_the_command_that_installs_it(monkeypatch):
     monkeypatch.setitem(SAMPLERS, "CmaEsSampler", SAMPLERS["CmaEsSampler"]._replace(modules=("no_such_module",)))
     Optuna.variant.cache_clear()
-    with pytest.raises(UserError, match=r"strategy optuna:CmaEsSampler needs no_such_module, .* pip install"):
+    with pytest.raises(UserError, match="needs no_such_module.* pip install"):
         Registry().strategy("optuna:CmaEsSampler")
     Optuna.variant.cache_clear()
 

@@ -54,7 +54,7 @@ def test_show_says_what_is_reproduced_and_where_each_default_comes_from(name):
 )
 def test_what_a_task_does_not_declare_is_said(name, missing):
     space = product(*(choice(f"c{i}", "abc") for i in range(5)))
-    with pytest.raises(UserError, match=f"^published:{name} .*{missing}"):
+    with pytest.raises(UserError, match=missing):
         start(Registry().strategy(f"published:{name}"), space, 100)
 
 
