@@ -164,7 +164,7 @@ def test_a_program_that_does_not_end_is_refused_in_one_sentence(tmp_path, monkey
     monkeypatch.setattr(worker, "_RUN_SECONDS", 0.2)
     source = tmp_path / "loop.c"
     source.write_text("unsigned long long run(unsigned long long x) { volatile int y = 1; while (y); return x; }")
-    with pytest.raises(ValueError, match="did not return in 0.2 s"):
+    with pytest.raises(ValueError, match="did not return"):
         worker.Program(GCC, str(source), tmp_path, SEEDS)
 
 
@@ -192,7 +192,7 @@ def test_a_users_file_is_used_with_and_without_a_run_function(tmp_path):
     other = GccProblem.from_file(str(tmp_path / "other.c"))
     assert 0 < default_value(other) < 20 and "NOT run" in other.facts()["results"]
     (tmp_path / "broken.c").write_text("int twice(int x) { return 2 * y; }")
-    with pytest.raises(UserError, match="broken.c does not compile"):
+    with pytest.raises(UserError, match="does not compile"):
         default_value(GccProblem.from_file(str(tmp_path / "broken.c")))
     with pytest.raises(UserError, match="cannot read"):
         GccProblem.from_file(str(tmp_path / "none.c"))
