@@ -65,6 +65,7 @@ def test_tables_agree_with_what_the_libraries_offer():
     assert all(any(name.startswith(start) for name in known) for start in NEEDS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Quad1MetaModelE", "SVM1MetaModelOnePlusOne"])
 def test_nevergrads_models_predict_numbers(name):
     assert complaint(f"nevergrad:{name}") == ""

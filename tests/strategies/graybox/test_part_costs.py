@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from bbo_strategies.graybox import GrayBoxOptions
 from bbo_strategies.graybox.part_costs import PartCosts
 from bbo_suite import Parts
 
 from .test_search import Kernels
+
+pytestmark = pytest.mark.slow  # compiles long
 
 M = 40
 

@@ -19,6 +19,8 @@ from bbo_suite.pretraining import Lesson
 
 from .test_search import Kernels
 
+pytestmark = pytest.mark.slow  # compiles long
+
 
 def lesson(toy: Kernels) -> Lesson:
     def parts(configs: np.ndarray) -> Evaluations:

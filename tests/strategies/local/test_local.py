@@ -53,6 +53,7 @@ def planted(d, seed=0):
     return cost, 1 - goal
 
 
+@pytest.mark.slow
 def test_a_planted_optimum_on_a_ring_is_found_with_far_fewer_evaluations_than_by_annealing():
     d, structured, blind = 60, [], []
     for seed in range(2):

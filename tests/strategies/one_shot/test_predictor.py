@@ -9,6 +9,8 @@ from bbo_strategies.one_shot.predictor import FILE, load
 from bbo_strategies.one_shot.strategy import SHIPPED
 from bbo_suite import UserError
 
+pytestmark = pytest.mark.slow  # compiles networks
+
 
 def test_a_model_that_ships_is_small_and_whole():
     files = sorted(SHIPPED.glob("*.npz"))
