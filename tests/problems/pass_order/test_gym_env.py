@@ -23,32 +23,15 @@ from bbo_problems.xla_passes.census import OPCODES  # noqa: E402
 from bbo_suite import UserError  # noqa: E402
 from bbo_suite.supervised import LiveProblem  # noqa: E402
 
+from ..xla_passes.xla_modules import CHAIN  # noqa: E402
+
 pytestmark = pytest.mark.usefixtures("own_cache")
-
-HLO = """HloModule chain, entry_computation_layout={(f32[4]{0})->f32[4]{0}}
-
-half {
-  x = f32[4]{0} parameter(0)
-  two = f32[] constant(2)
-  twos = f32[4]{0} broadcast(two), dimensions={}
-  ROOT y = f32[4]{0} divide(x, twos)
-}
-
-ENTRY main {
-  a = f32[4]{0} parameter(0)
-  b = f32[4]{0} call(a), to_apply=half
-  c = f32[4]{0} call(a), to_apply=half
-  d = f32[4]{0} exponential(b)
-  e = f32[4]{0} exponential(c)
-  ROOT f = f32[4]{0} multiply(d, e)
-}
-"""
 
 
 @pytest.fixture(scope="module")
 def xla(tmp_path_factory):
     file = tmp_path_factory.mktemp("hlo") / "mine.hlo"
-    file.write_text(HLO)
+    file.write_text(CHAIN)
     return f"xla-passes:{file}"
 
 
@@ -136,7 +119,7 @@ def test_a_program_that_computes_something_else_ends_the_episode(monkeypatch):
         initialize()
     made = worker.Optimiser(shipped("bits"), shipped("bits"), "instructions", (1,))
     assert State(*made.answer((STATE, ("sroa",)), lambda *_: None)).kinds
-    monkeypatch.setattr(made, "_correct", (0,))
+    monkeypatch.setattr(made, "correct", (0,))
     with pytest.raises(ValueError, match="wrong_result"):
         made.answer((STATE, ("module",)), lambda *_: None)
 

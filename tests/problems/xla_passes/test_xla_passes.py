@@ -8,7 +8,6 @@ from importlib.metadata import version
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from xla_modules import BFLOAT, CHAIN, FLOW, computed
 
 import bbo_suite
 from bbo_problems.pass_order.state import STATE
@@ -20,6 +19,8 @@ from bbo_problems.xla_passes.worker import States
 from bbo_suite import UserError
 from bbo_suite.core.evaluation import default_value, evaluate
 from bbo_suite.supervised import Service, Workers
+
+from .xla_modules import BFLOAT, CHAIN, FLOW, computed
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 

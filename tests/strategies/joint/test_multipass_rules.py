@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from bbo_suite import UserError
 from bbo_suite.conformance.kit import problem_rules
 
 from .toy_compiler import Passes, ToyCompiler
@@ -40,7 +41,7 @@ def broken(passes=Passes, cost=None):
     for _, rule in problem_rules(load):
         try:
             rule()
-        except (AssertionError, ValueError) as error:
+        except (AssertionError, UserError, ValueError) as error:
             found.append(str(error))
     return found
 
