@@ -258,13 +258,6 @@ def test_a_command_that_is_killed_from_outside_runs_again(fake_gcc, tmp_path):
 
 
 @needs_gcc
-def test_a_file_without_code_is_refused(tmp_path):
-    (tmp_path / "mine.c").write_text("int number;")
-    with pytest.raises(UserError, match=r"mine\.c has no function"):
-        default_value(GccProblem.from_file(str(tmp_path / "mine.c")))
-
-
-@needs_gcc
 def test_a_full_disk_is_not_the_candidates_fault(fake_gcc, tmp_path):
     fake_gcc(f'case "$*" in *-fgcse*) echo "as: error: No space left on device" >&2; exit 1;; esac; exec {GCC} "$@"')
     program = worker.Program(str(tmp_path / "bin/gcc"), str(FOLDER / "bits.c"), tmp_path, SEEDS)

@@ -11,7 +11,7 @@ import pytest
 from bbo_problems.learned.kernels import KERNEL_FEATURES, NODE_FEATURES
 from bbo_problems.learned.model import CostModel, load, save
 from bbo_problems.learned.network import REDUCTIONS, WIDTH, Network, Reduction, Standard
-from bbo_problems.learned.report import check_unseen, chosen_ape, errors, mape
+from bbo_problems.learned.report import check_unseen, errors
 from bbo_problems.learned.training import GRAPH, RELATIVE, fit, rank, scored, train
 from bbo_suite import UserError
 
@@ -22,13 +22,6 @@ def untrained(reduction="mean"):
     standards = [Standard(jnp.zeros(n), jnp.ones(n)) for n in (len(NODE_FEATURES), len(KERNEL_FEATURES))]
     made = [Network(*standards, recipe.kinds, reduction, jax.random.key(0)) for recipe in (GRAPH, RELATIVE)]
     return CostModel("v5e", ("transformer",), reduction, *made, np.array([0.1, 0.2]))
-
-
-def test_errors_are_those_of_the_definitions():
-    assert mape(np.array([2.0, 3.0]), np.array([1.0, 4.0])) == pytest.approx(62.5)
-    seconds, starts = np.array([1.0, 2.0, 4.0, 3.0]), np.array([0, 2, 4])
-    assert chosen_ape(np.array([5.0, 1.0, 9.0, 7.0]), seconds, starts) == pytest.approx(25.0)
-    assert chosen_ape(seconds, seconds, starts) == 0.0
 
 
 def test_the_rank_loss_counts_pairs_in_the_wrong_order():

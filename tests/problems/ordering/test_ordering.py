@@ -98,9 +98,3 @@ def test_once_is_a_permutation_of_all_passes() -> None:
     problem = OrderingProblem("once-50-a")
     assert sorted(problem.default.tolist()) == list(range(50))
     assert not problem.space.allowed(np.zeros((1, 50), np.int8))[0]
-
-
-def test_a_candidate_is_pasted_as_its_passes_in_order() -> None:
-    problem = OrderingProblem("small-a")
-    names = problem.space.values(0)
-    assert problem.paste(problem.default_row()).split(",") == [names[i] for i in problem.default.tolist()]

@@ -71,16 +71,6 @@ def test_every_kind_of_failure_in_t4_is_read(load, formats, word, status):
     assert evaluate(problem, measured(problem)).status.tolist().count(status) == 1
 
 
-@pytest.mark.parametrize("name", ["kernel_tuner", "t4"])
-def test_configurations_that_a_constraint_forbids_are_left_out(load, formats, name):
-    if name == "t4":
-        formats["t4"]["results"][3]["invalidity"] = "constraints"
-    else:
-        formats[name]["cache"]["64,1,b"] |= {"time": 0, "__error__": "InvalidConfig"}
-    problem = load(formats[name])
-    assert problem.space.cardinality == 4 and problem.facts()["left out"].startswith("1 ")
-
-
 def test_a_truncated_cache_keeps_its_complete_rows(load, formats):
     content = formats["kernel_tuner"]
     text = json.dumps(content, indent=0, ensure_ascii=False)

@@ -167,13 +167,6 @@ def test_random_plans_pay_for_what_a_walk_over_their_operands_finds_across_other
     assert paid > 5
 
 
-@pytest.mark.parametrize(("banks", "room"), [(SIDE, 2 * WHOLE), (4 * SIDE, 8 * WHOLE)])
-def test_what_lies_across_banks_takes_room_in_all(banks, room):
-    for capacity, stays in ((room, True), (room - 64, False)):  # two tensors at a time
-        machine = Machine(chain(), capacity, banks)
-        assert (moved(machine, row(machine, a_resident=1)) == 2 * WHOLE) == stays
-
-
 @pytest.mark.parametrize("instance", ["bert@1MiB", "resnet@2MiB", "transition@0.5MiB", "lstm@1MiB", "bert@8MiB@banks"])
 def test_random_plans_fit_and_move_at_least_what_they_must(instance):
     problem = ScratchpadProblem(instance)

@@ -138,10 +138,3 @@ def test_the_default_runs_each_operation_alone_and_no_tile_is_faster(load, mixed
         chosen = np.random.default_rng(seed).choice(alone, 4, replace=False)
         other[chosen] = np.random.default_rng(seed).integers(0, problem.space.sizes[chosen])
         assert problem.evaluate(other[None]).values[0] >= best
-
-
-def test_the_smallest_memory_that_is_allowed_has_room_for_every_candidate(load, mixed):
-    problem = load(mixed | {"fast_memory_capacity": 3})
-    sample = problem.space.sample(50, np.random.default_rng(0))
-    assert np.isfinite(problem.evaluate(sample).values).all()
-    assert all(w * h * k == 1 for w, h, k in json.loads(problem.paste(sample[0]))["granularities"])

@@ -8,8 +8,6 @@ from jax.ad_checkpoint import checkpoint_name
 
 from bbo_problems.xla_tpu import blocks
 from bbo_problems.xla_tpu.decisions import (
-    DEFAULT,
-    FLAGS,
     Decisions,
     Value,
     decisions_of,
@@ -143,11 +141,3 @@ def test_blocks_name_the_values_that_are_tuned(name):
     assert len({decisions_of_row(decisions, row) for row in rows}) == 20
     ends = {number for flow in description.flows for number in flow}
     assert len(ends) == len(description.arguments) + len(description.marks) + len(description.results)
-
-
-def test_flags_have_one_default_each_and_values_that_differ():
-    assert len({flag.name for flag in FLAGS}) == len(FLAGS) >= 20
-    for flag in FLAGS:
-        assert flag.values.count(DEFAULT) == 1 and len(set(flag.values)) == len(flag.values)
-        numbers = [float(value) for value in flag.values if flag.ordered and value != DEFAULT]
-        assert numbers == sorted(numbers)

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 from bbo_strategies.joint.strategy import (
     Step,
     Subspace,
-    default_schedule,
     divide,
     merged,
     parse_schedule,
@@ -34,12 +33,6 @@ def test_a_schedule_is_parsed(text, steps):
     assert parse_schedule(text, Passes("ab"), KNOWN) == tuple(Step(*step) for step in steps)
 
 
-def test_the_default_is_that_of_xtat():
-    assert default_schedule(Passes("ab")) == parse_schedule(
-        "layout+fusion: annealing; tile: exhaustive", Passes("ab"), KNOWN
-    )
-
-
 @pytest.mark.parametrize(
     "text, says",
     [
@@ -65,19 +58,6 @@ def test_a_mistake_is_named_with_its_place_and_remedy(text, says):
 
 def part(sizes, share=1.0):
     return Subspace(np.array(sizes), np.arange(len(sizes)), np.arange(len(sizes)), share)
-
-
-def tile_decisions(kinds):
-    passes, row = Passes(kinds), np.zeros(5 * len(kinds), int)
-    graph = passes.apply("fusion", passes.apply("layout", passes.source, row), row)
-    return passes.decisions("tile", graph)
-
-
-def test_nodes_with_equal_keys_share_a_subspace_and_the_most_expensive_comes_first():
-    parts = per_node([tile_decisions("abcab")])
-    assert [p.targets.tolist() for p in parts] == [[15, 18], [16, 19], [17]]
-    assert [p.origins.tolist() for p in parts] == [[0, 0], [0, 0], [0]]
-    assert [p.share for p in parts] == [2.0, 2.0, 1.0]
 
 
 def test_decisions_of_several_passes_about_a_node_share_a_subspace():

@@ -83,15 +83,6 @@ def test_alike_parameters_are_changed_together_first():
     assert values[:6].min() == 1.0
 
 
-def test_a_move_comes_once_and_only_if_it_changes_something():
-    space = Space([3] * 10)
-    move_list = MoveList(space, Moves(space), Neighbourhood(start(space, ring(10))), rng())
-    state = np.zeros(10, np.int8)
-    rows = [move_list.rows(state, moves, rng()) for _ in range(9) if len(moves := move_list.next(4, state, rng()))]
-    tried = np.concatenate(rows)
-    assert len(tried) == len(np.unique(tried, axis=0)) == 20 and ((tried != state).sum(axis=1) == 1).all()
-
-
 @pytest.mark.parametrize("idle, most", [(0.9, 32), (0.1, 1)])
 def test_several_moves_are_tried_at_once_if_there_are_too_many_and_most_cost_nothing(idle, most):
     d = 4000

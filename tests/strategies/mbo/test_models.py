@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from bbo_strategies.mbo.models import FEWEST, Effects, Ensemble, Failures, Features, SparseChanges, targets
-from bbo_suite import Space, Task, permutation, product, scale, sequence
+from bbo_strategies.mbo.models import Effects, Ensemble, Failures, SparseChanges, targets
+from bbo_suite import Space, permutation, product, scale, sequence
 
 
 def rng(seed=0):
@@ -23,22 +23,6 @@ def test_targets_are_gains_in_their_order_on_a_logarithmic_scale():
     assert gains[1] / gains[0] == pytest.approx(math.log(11) / math.log(2), rel=1e-5)
     assert abs(scores.mean()) < 1e-6 and scores.std() == pytest.approx(1)
     np.testing.assert_array_equal(targets(np.full(20, 7.0)), np.zeros(20))
-
-
-def test_features_of_a_change_by_hand():
-    task = Task("t", Space([2] * 300), np.zeros(300, np.int8), "s")
-    features, base = Features(task), np.zeros(300, np.int8)
-    child = base[None].copy()
-    child[0, [10, 13]] = 1
-    one = features.of(base, child)[0]
-    by_hand = [math.log(3), math.log(4), 0.5, 1, 4, -2, 11.5 / 300, math.log(2), 1, 0, 0]
-    np.testing.assert_allclose(one[:11], by_hand, rtol=1e-5)
-    single = base[None].copy()
-    single[0, 10] = 1
-    features.learn(base, single, np.array([-3.0]))
-    again = features.of(base, child)[0]
-    np.testing.assert_allclose(again[11:16], [-3, 0, -3, 0.5, math.log(2) / 2], rtol=1e-5)
-    assert again[17] == pytest.approx(0.1)  # half succeeded, a fifth of that is believed
 
 
 def test_effects_of_single_changes_are_known_exactly_and_add_up():
@@ -82,20 +66,6 @@ class Stub:
         return np.full(len(features), self.value)
 
 
-@pytest.mark.parametrize("threshold, chosen", [(0.5, {"good", "better"}), (0.9, {"better"})])
-def test_the_ensemble_holds_the_selected_regressors_and_all_scores(monkeypatch, threshold, chosen):
-    scores = {2.0: 0.7, 3.0: 0.8, 4.0: -1.0}
-    stubs = {"good": Stub(2.0), "better": Stub(3.0), "bad": Stub(4.0)}
-    monkeypatch.setattr("bbo_strategies.regressors.candidates", lambda *_: stubs)
-    monkeypatch.setattr("bbo_strategies.regressors.score", lambda regressor, *_: scores[regressor.value])
-    ensemble = Ensemble(threshold, 3, rng())
-    ensemble.learn(np.zeros((60, 3), np.float32), -np.arange(60.0))
-    assert set(ensemble.members) == chosen
-    assert ensemble.scores == {"good": 0.7, "better": 0.8, "bad": -1.0}
-    assert sorted(ensemble.predict(np.zeros((4, 3)))[:, 0]) == sorted(stubs[name].value for name in chosen)
-    assert ensemble.noise() == pytest.approx(math.sqrt(np.mean([1 - scores[stubs[name].value] for name in chosen])))
-
-
 class Watcher(Stub):
     """Notes how many threads its libraries would take."""
 
@@ -122,19 +92,6 @@ def test_models_use_one_thread(monkeypatch):
         ensemble.predict(np.zeros((4, 4), np.float32))
         assert 2 in [pool["num_threads"] for pool in threadpool_info()]
     assert 0 < fitted < len(watcher.seen) and set(watcher.seen) == {1}
-
-
-def test_models_are_fitted_at_growing_intervals_on_bounded_data(monkeypatch):
-    calls = []
-    monkeypatch.setattr("bbo_strategies.regressors.candidates", lambda seed, rows: {"one": Stub(0.0)})
-    monkeypatch.setattr("bbo_strategies.regressors.score", lambda *a: calls.append(len(a[1])) or 1.0)
-    ensemble, seen = Ensemble(0.5, 3, rng()), []
-    for done in range(10, 6001, 10):
-        before = len(calls)
-        ensemble.learn(rng(done).random((10, 4), dtype=np.float32), rng(done).normal(size=10))
-        seen += [done] * (len(calls) - before)
-    gaps = np.diff(seen)
-    assert seen[0] == FEWEST and max(calls) == 1500 and (gaps <= 760).all() and gaps[-1] == 750 and len(seen) < 20
 
 
 def test_blame_is_shared_and_moves_to_the_only_pair_left():

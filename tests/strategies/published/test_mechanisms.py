@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 import bbo_suite
-from bbo_strategies.published.clusters import representatives
-from bbo_strategies.published.enumeration import PetOptions, blocks
 from bbo_strategies.published.model_search import ForestSurrogate, Surrogate, ranks
-from bbo_strategies.published.planned import SingleChanges, fitness
-from bbo_suite import Graph, Moves, Space, choice, product
+from bbo_strategies.published.planned import SingleChanges
+from bbo_suite import Moves, Space, choice, product
 from bbo_suite.conformance.toy_tasks import chain, spaces, uneven
 from bbo_suite.registry import Registry
 from bbo_suite.testing import play, start
@@ -37,13 +35,6 @@ def test_single_changes_are_complete_and_allowed():
     assert rows == wanted
 
 
-@pytest.mark.parametrize("costs", [[2.0, 4.0, np.inf], [2e300, 4e300, np.inf], [2e-300, 4e-300, np.inf]])
-def test_fitness_is_the_speed_relative_to_the_best(costs):
-    assert fitness(np.array(costs)) == pytest.approx([1, 0.5, 0])
-    assert fitness(np.array([-1.0, 0.0])) == pytest.approx([1, 0.5])
-    assert (fitness(np.full(3, np.inf)) == 0).all()
-
-
 @pytest.mark.parametrize("kind", [Surrogate, ForestSurrogate])
 def test_only_trees_that_read_a_changed_parameter_are_walked_again(kind: type[Surrogate]):
     space, rng = Space(np.full(60, 4)), np.random.default_rng(0)
@@ -65,17 +56,6 @@ def test_a_surrogate_ranks_candidates_and_is_fitted_again_when_a_quarter_more_is
     np.testing.assert_array_equal(surrogate.predict(fresh), before)
     surrogate.learn(rows[:50], uneven(rows[:50]))
     assert not np.array_equal(surrogate.predict(fresh), before)
-
-
-def test_representatives_are_one_of_each_cluster():
-    rng, space = np.random.default_rng(0), Space(np.full(6, 20))
-    centres = rng.integers(2, 18, (8, 6))
-    rows = np.repeat(centres, 8, axis=0) + rng.integers(0, 2, (64, 6))
-    places, clusters = representatives(rows, space, 64, 8, 2.5, 0)
-    assert len(places) in (8, 16)  # eight more clusters hardly divide the spread within eight real ones
-    assert sorted(clusters[places]) == list(range(len(places)))
-    assert len(representatives(rows, space, 3, 8, 2.5, 0)[0]) == 3
-    assert len(representatives(np.repeat(rows[:1], 9, axis=0), space, 9, 8, 2.5, 0)[0]) == 1
 
 
 def test_elites_enter_the_next_generation_without_a_measurement():
@@ -109,21 +89,6 @@ def test_a_beam_decides_from_the_outputs_and_from_coarse_to_fine():
         singles += np.flatnonzero(changed[changed.sum(axis=1) == 1].any(axis=0)).tolist()
     assert eighths[1:] == list(range(56, -8, -8))
     assert singles == list(range(63, -1, -1))
-
-
-def test_blocks_are_cut_at_nodes_of_many_edges():
-    edges = np.array([(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 7), (7, 8), (1, 9), (9, 8)], np.int32)
-    graph = Graph(np.ones((10, 1), np.float32), ("one",), edges)
-    nodes = np.array([*range(10), -1])
-    found = blocks(graph, nodes, np.arange(11), PetOptions())
-    assert sorted(np.concatenate(found).tolist()) == list(range(11))
-    assert {tuple(block) for block in map(np.ndarray.tolist, found)} == {
-        (0,),
-        (1,),  # two outputs and an input: a cut
-        (2, 3, 4, 5, 6),
-        (7, 8, 9),
-        (10,),  # it decides no node
-    }
 
 
 def test_block_search_finds_what_single_changes_do_not():

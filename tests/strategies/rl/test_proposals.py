@@ -5,22 +5,9 @@ import pytest
 
 from bbo_strategies.rl.policy import BOUND
 from bbo_strategies.rl.proposals import GroupTests, ParameterValues, draw, log_softmax, proposals_of
-from bbo_suite import Moves, Space
-from bbo_suite.conformance.toy_tasks import spaces
+from bbo_suite import Space
 
 RNG = np.random.default_rng(0)
-
-
-@pytest.mark.parametrize("name", spaces())
-def test_every_value_that_can_change_has_a_place(name):
-    space = spaces()[name]
-    values, movable = ParameterValues(space), Moves(space).movable
-    row = space.sample(1, RNG)[0]
-    places = values.places(movable, row[movable])
-    assert np.array_equal(values.parameter[places], movable)
-    state = values.state(row, row)
-    assert np.array_equal(np.flatnonzero(state[:, 0]), places)
-    assert np.array_equal(state[:, 0], state[:, 1]) and not state[places, 2:].any()
 
 
 def test_a_score_is_the_preference_for_the_new_values_over_the_old():

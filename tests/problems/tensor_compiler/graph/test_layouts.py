@@ -75,17 +75,6 @@ def test_a_dot_streams_an_operand_whose_contracted_dimension_is_minor() -> None:
     assert work["{0,1} from {1,0} {1,0}"] == 16 * 512 * 1024
 
 
-def test_a_convolution_has_its_features_minor_by_default() -> None:
-    made = graph(
-        "a = f32[32,56,56,64]{3,2,1,0} parameter(0)",
-        "w = f32[3,3,64,128]{3,2,1,0} parameter(1)",
-        "ROOT c = f32[32,54,54,128]{3,2,1,0} convolution(a, w), window={size=3x3}, dim_labels=b01f_01io->b01f",
-    )
-    texts = choices(made, "c")
-    assert texts[0] == "{3,0} from {3,0} {3,2}"
-    assert 2 < len(texts) <= 8
-
-
 @pytest.mark.parametrize(
     "before, after, text, moves",
     [
