@@ -26,7 +26,7 @@ ODD = ["optuna:GridSampler", "nevergrad:Cobyla", "pymoo:CMAES", "smac:Hyperparam
 NAMES = [*OWN, *(f"published:{name}" for name in PRESETS), *PEERS, *ODD]
 QUICK = {
     *("annealing", "evolution", "exhaustive", "local", "random"),
-    *("published:halide", "published:taso", "nevergrad:DiscreteLenglerOnePlusOne", "pymoo:GA"),
+    *("published:halide", "published:taso", "pymoo:GA"),
 }
 """Strategies that stand for all in the default run."""
 
