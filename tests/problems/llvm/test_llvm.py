@@ -148,14 +148,14 @@ def test_a_miscompilation_is_a_wrong_result():
 
 
 def test_a_crash_of_the_compiler_costs_one_candidate():
-    problem = LlvmProblem("lexer")
+    text = ir.shipped("lexer")
+    workers = Workers(Service("bbo_problems.llvm.worker:serve", (text, ir.without_size(text), "instructions", SEEDS)))
     crash = ("sroa", "instruction_combine", "loop_rotate", "loop_strength_reduce")
-    rows = np.repeat(problem.default_row()[None], 3, axis=0)
-    rows[1] = 0
-    rows[1, : len(crash)] = [ACTIONS.index(action) for action in crash]
-    result = evaluate(problem, rows)
-    assert result.status.tolist() == [Status.OK, Status.COMPILE_ERROR, Status.OK]
-    assert result.values[0] == result.values[2] > 0 and "Assertion" in result.reasons[1]
+    answers = workers.map([(MODULE,), crash, ("no_such",), (MODULE,)])
+    workers.close()
+    assert answers[0].value == answers[3].value > 0
+    assert [answer.failure for answer in answers[1:3]] == ["died", "raised"]
+    assert "Assertion" in answers[1].reason and answers[1].stage == ""
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,11 @@ def serve(text, swapped, seeds):
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     made = worker.Optimiser(text, text, "instructions", seeds)
-    made.passes.finish = lambda state: llvm.parse_assembly(swapped)
+    def finish(state):
+        module = llvm.parse_assembly(swapped)
+        module.triple = llvm.get_process_triple()
+        return module
+    made.passes.finish = finish
     return made.answer
 """
 
