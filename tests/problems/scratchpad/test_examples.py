@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+pytestmark = pytest.mark.slow  # compiles long
+
 
 def row(problem, order="rows", **wanted):
     """Return a candidate by the names of its decisions, such as `o0_width=64`; the rest runs alone on whole tensors."""

@@ -45,6 +45,7 @@ def test_a_memory_below_what_any_candidate_needs_is_refused(load, contents):
         load(contents["product"] | {"fast_memory_capacity": 2})
 
 
+@pytest.mark.slow
 def test_the_largest_numbers_give_a_finite_cost(load, contents):
     big = 1 << 31
     changes = {"widths": [big] * 3, "heights": [big] * 3, "base_costs": [big], "slow_memory_bandwidth": 1}

@@ -5,6 +5,8 @@ import json
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.slow  # compiles long
+
 
 @pytest.fixture
 def mixed(contents):
