@@ -21,7 +21,7 @@ def candidates(problem, changes=6):
 
 @pytest.mark.parametrize(
     "family",
-    [pytest.param(name, marks=[pytest.mark.slow] if name in ("layout", "joint", "flags") else []) for name in FAMILIES],
+    [pytest.param(name, marks=[] if name == "tile" else pytest.mark.slow) for name in FAMILIES],
 )
 def test_the_compiler_s_own_estimate_ranks_candidates(family):
     problem = Registry().problem(f"{family}/rnn")

@@ -149,7 +149,7 @@ def test_the_report_shows_the_half_that_was_not_used_for_fitting(tmp_path: Path)
 
 
 def test_without_libtpu_one_sentence_names_the_package_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bbo_suite.libraries.find_spec", lambda name: None)
+    monkeypatch.setattr("bbo_suite.core.libraries.find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"pip install .bbo_suite\[tpu\]"):
         Compiler()
 
