@@ -42,7 +42,7 @@ class ScreenedOptions:
 
 
 class Screened(Strategy):
-    """Searches on a model of the costs and evaluates the best candidates, as XTAT does (Phothilimthana et al. 2021).
+    """Searches on a model of the costs and evaluates the best candidates there, as XTAT does.
 
     `screened:annealing` is annealing on the model: it proposes thousands of candidates, whose costs the model predicts,
     which is no evaluation. The candidates with the lowest predictions are then evaluated, the best first, and the run

@@ -6,7 +6,7 @@ import pytest
 import bbo_suite
 from bbo_strategies.screened import ModelName, Screened, ScreenedOptions
 from bbo_suite import Evaluations, Problem, Space, UserError
-from bbo_suite.cli.study_options import StudyOptions
+from bbo_suite.cli.run import StudyOptions
 
 
 class Hills(Problem):

@@ -15,11 +15,9 @@ from bbo_suite import UserError
 from bbo_suite.files.reading import read_json
 from bbo_suite.files.writing import write_json
 from bbo_suite.registry import Registry
-from bbo_suite.runs.display import Display
-from bbo_suite.runs.machine import facts
 from bbo_suite.runs.processes import default_jobs, run_all
-from bbo_suite.runs.runner import run_study
-from bbo_suite.runs.study_plan import StudyPlan
+from bbo_suite.runs.runner import Display, run_study
+from bbo_suite.runs.study_plan import StudyPlan, machine_facts
 from bbo_suite.store.run_folder import RunFolder
 
 PROBLEM = """
@@ -304,7 +302,7 @@ def test_what_is_noted_with_a_run(registry, tmp_path):
     assert head["default"] == 1 and head["unit"] == "seconds" and head["optimum"] is None
     assert head["options"] == {"changes": 1, "sizes": [3, 4]} and head["level"] == "costs"
     assert head["versions"]["numpy"] and head["machine"]["cores"] == os.cpu_count()
-    told = json.dumps(facts())
+    told = json.dumps(machine_facts())
     assert os.uname().nodename not in told.replace(os.uname().release, "")
 
 

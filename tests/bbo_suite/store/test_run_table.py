@@ -6,10 +6,10 @@ import pytest
 from bbo_toys import Toy, perform
 
 from bbo_suite import Study, UserError
-from bbo_suite.store.digests import RunDigest
 from bbo_suite.store.rows import read_rows
 from bbo_suite.store.run_table import COLUMNS, last_rows, read_runs, results_of, write_runs
 from bbo_suite.store.stored_run import open_run
+from bbo_suite.verify.digests import RunDigest
 
 OLD = """problem,strategy,seed,uses_structure,uses_parts,default,best,evaluations,budget,strategy_seconds
 p/a,x,0,False,False,8,4,100,100,1.5

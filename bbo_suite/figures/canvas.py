@@ -9,18 +9,18 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 from . import style
-from .marks import legal, tell
+from .interactive import add_tooltip, legal
 
 MARGIN = 0.15
 """Inches at the left and the right edge."""
 
 
-class Sheet:
-    """An empty sheet with a title, of a size in inches.
+class Canvas:
+    """An empty canvas with a title, of a size in inches.
 
     Attributes:
       figure: to save.
-      ax: the whole sheet.
+      ax: the whole canvas.
     """
 
     def __init__(self, width: float, height: float, title: str) -> None:
@@ -39,4 +39,4 @@ class Sheet:
         patch = Rectangle((x, y), width, height, **looks)
         self.ax.add_patch(patch)
         if about:
-            tell(patch, about)
+            add_tooltip(patch, about)

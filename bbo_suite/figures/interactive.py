@@ -31,7 +31,7 @@ def mark(artist: Artist, strategy: str, text: str = "") -> None:
     artist.set_gid(json.dumps([strategy, text, isinstance(artist, Line2D) and not text]))
 
 
-def tell(artist: Artist, text: str) -> None:
+def add_tooltip(artist: Artist, text: str) -> None:
     """Say what an artist shows that is no strategy."""
     artist.set_gid(json.dumps(["", legal(text), False]))
 

@@ -7,8 +7,7 @@ from typing import Literal
 import pytest
 
 from bbo_suite import UserError, option
-from bbo_suite.tuning.search_space import search_space
-from bbo_suite.tuning.tune import read_problems, score
+from bbo_suite.runs.tune import read_problems, score, search_space
 
 FLAKY = """
 from dataclasses import dataclass

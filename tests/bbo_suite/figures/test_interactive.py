@@ -9,7 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from bbo_suite.figures import style
-from bbo_suite.figures.marks import mark, svg
+from bbo_suite.figures.interactive import mark, svg
 
 G = "{http://www.w3.org/2000/svg}g"
 

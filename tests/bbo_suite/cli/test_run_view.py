@@ -10,14 +10,13 @@ import pytest
 from bbo_toys import FACTS, Climber, Toy, run_of
 
 from bbo_suite import UserError
+from bbo_suite.cli import run_view
+from bbo_suite.cli.run_view import RunState, RunView, best_value
 from bbo_suite.core.problem import Status
-from bbo_suite.store import tail
 from bbo_suite.store.plan import RunName
 from bbo_suite.store.remeasured import Pair, PairLog
 from bbo_suite.store.rows import HEADER, Row, read_rows
 from bbo_suite.store.run_folder import RunFolder
-from bbo_suite.store.run_view import RunState, RunView
-from bbo_suite.store.tail import best_value
 
 NAME = RunName("toy/small", "toy", 0)
 
@@ -154,7 +153,7 @@ def test_the_pace_is_that_of_all_rows_not_of_the_last(tmp_path):
 
 def test_only_what_was_added_is_read(tmp_path, monkeypatch):
     read = []
-    monkeypatch.setattr(tail, "best_value", lambda data: read.append(len(data)) or best_value(data))
+    monkeypatch.setattr(run_view, "best_value", lambda data: read.append(len(data)) or best_value(data))
     bbo_toys.perform(tmp_path, stopped=iter([False, True]).__next__)
     view = viewed(tmp_path)
     first = (tmp_path / "rows.csv").stat().st_size

@@ -9,11 +9,10 @@ from bbo_toys import perform
 from bbo_suite import UserError
 from bbo_suite.exchange.formats import export
 from bbo_suite.registry import Registry
-from bbo_suite.store.digests import RunDigest, read_digests, write_digests
 from bbo_suite.store.plan import RunName
 from bbo_suite.store.rows import HEADER, read_rows
 from bbo_suite.store.stored_run import open_run
-from bbo_suite.verify.same_runs import compare
+from bbo_suite.verify.digests import RunDigest, compare, read_digests, write_digests
 
 
 def folder(results, seed):

@@ -16,7 +16,7 @@ from ..errors import UserError, error_boundary
 from ..store.frames import printable
 from ..verify.minimal import gain_text
 from . import style
-from .sheet import MARGIN, Sheet
+from .canvas import MARGIN, Canvas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,25 +49,25 @@ def draw_changes(changes: Sequence[tuple[Change, float]], title: str, note: str 
       note: what the caption says first.
     """
     data, shown = changes_data(changes), changes[:MOST]
-    sheet = Sheet(_WIDTH, _TOP + _LINE * max(1, len(shown)) + _CAPTION, title)
+    canvas = Canvas(_WIDTH, _TOP + _LINE * max(1, len(shown)) + _CAPTION, title)
     for x, word, side in ((MARGIN, "change", "left"), (_VALUE, "default → value", "left"), (_GAIN, "gain", "right")):
-        sheet.text(x, _TOP - 0.2, word, 8.5, color="0.35", ha=side)
+        canvas.text(x, _TOP - 0.2, word, 8.5, color="0.35", ha=side)
     largest = max((gain for _, gain in changes if math.isfinite(gain)), default=0.0)
     for row, (change, gain) in enumerate(shown):
         share = gain / largest if largest and math.isfinite(gain) else 1.0
-        _line(sheet, change, gain, _TOP + _LINE * row, share)
-    style.caption(sheet.figure, f"{note} {_how_to_read(len(changes) - len(shown))}".strip())
-    return sheet.figure, data
+        _line(canvas, change, gain, _TOP + _LINE * row, share)
+    style.caption(canvas.figure, f"{note} {_how_to_read(len(changes) - len(shown))}".strip())
+    return canvas.figure, data
 
 
-def _line(sheet: Sheet, change: Change, gain: float, y: float, share: float) -> None:
+def _line(canvas: Canvas, change: Change, gain: float, y: float, share: float) -> None:
     decided, middle = f"{change.default} → {change.value}", y + _LINE / 2
     about = f"{change.name}: {decided}\ngain: {gain_text(gain)}"
     colour = "#0072B2" if math.isfinite(gain) else "#D55E00"
-    sheet.box(_BARS, y + 0.03, _BAR * share, _LINE - 0.06, about, facecolor=colour, alpha=0.6, lw=0)
-    sheet.text(MARGIN, middle, style.short(change.name, _LETTERS), 8)
-    sheet.text(_VALUE, middle, style.short(decided, _LETTERS), 8)
-    sheet.text(_GAIN, middle, gain_text(gain), 8, ha="right")
+    canvas.box(_BARS, y + 0.03, _BAR * share, _LINE - 0.06, about, facecolor=colour, alpha=0.6, lw=0)
+    canvas.text(MARGIN, middle, style.short(change.name, _LETTERS), 8)
+    canvas.text(_VALUE, middle, style.short(decided, _LETTERS), 8)
+    canvas.text(_GAIN, middle, gain_text(gain), 8, ha="right")
 
 
 def _how_to_read(hidden: int) -> str:
