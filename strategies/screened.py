@@ -42,7 +42,7 @@ class ScreenedOptions:
 
 
 class Screened(Strategy):
-    """Searches on a model of the costs and evaluates the best candidates, as XTAT does (Phothilimthana et al. 2021).
+    """Searches on a model of the costs and evaluates the best candidates there, as XTAT does.
 
     `screened:annealing` is annealing on the model: it proposes thousands of candidates, whose costs the model predicts,
     which is no evaluation. The candidates with the lowest predictions are then evaluated, the best first, and the run
@@ -99,8 +99,9 @@ class Screened(Strategy):
 
     def _searched(self, screen: Screen) -> tuple[NDArray, NDArray[np.float64]]:
         """Return the best candidates by the model and their predictions."""
+        strategy = self._strategy()
         rows, costs = np.empty((0, len(self.task.space)), self.task.space.dtype), np.empty(0)
-        for batch in drive(self._strategy(), lambda configs, _: self._predicted(screen, configs), _BATCH):
+        for batch in drive(strategy, lambda configs, _: Evaluations.of(self._predicted(screen, configs)), _BATCH):
             rows, costs = self._lowest(np.concatenate([rows, batch.configs]), np.concatenate([costs, batch.values]))
         return rows, costs
 
@@ -108,14 +109,14 @@ class Screened(Strategy):
         found = (self.task.strategies or Registry()).strategy(self.search)
         return found(self.task, self.options.candidates, self.rng, found.Options())
 
-    def _predicted(self, screen: Screen, configs: NDArray) -> Evaluations:
-        """Return predictions; inf for candidates that a known constraint forbids."""
+    def _predicted(self, screen: Screen, configs: NDArray) -> NDArray[np.float64]:
+        """Return `(n,)` predictions; inf for candidates that a known constraint forbids."""
         predicted, allowed = np.full(len(configs), np.inf), self.task.space.allowed(configs)
         if allowed.any():
             predicted[allowed] = screen(configs[allowed])
         if np.isnan(predicted).any():
             raise UserError(f"model {self.options.model} predicts no number for a candidate of {self.task.problem}")
-        return Evaluations.of(predicted)
+        return predicted
 
     def _lowest(self, rows: NDArray, costs: NDArray[np.float64]) -> tuple[NDArray, NDArray[np.float64]]:
         """Return the different candidates with the lowest finite predictions; of equal ones, the first."""

@@ -16,7 +16,7 @@ from jaxtyping import Array
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Evaluations, UserError
+from bbo_suite import Evaluations, Strategy, UserError
 from bbo_suite.loop import drive
 from bbo_suite.nets import jit
 from bbo_suite.pretraining import Lesson
@@ -30,7 +30,6 @@ Tell = Callable[[int, str], None]
 
 _QUERIES = 6144  # predictions for the picks of a task
 _RANDOM = 0.25  # share of the candidates that is drawn at random, where the others explore
-_EXPLORED = 20  # candidates that the search proposes at a time
 _TASKS, _ROWS = 16, 32  # of a batch
 _RATE = 2e-3
 _SHARPNESS = 4.0  # a pair counts exp(-4) times as much if its faster one is e times as slow as the batch's best
@@ -117,10 +116,11 @@ def labels(values: NDArray[np.float64]) -> NDArray[np.float32] | None:
 def _explored(lesson: Lesson, n: int, rng: Generator) -> NDArray:
     """Return `(n, p)` candidates: a quarter at random, the others those of an evolutionary search."""
     drawn = lesson.task.space.sample(max(1, round(_RANDOM * n)), rng)
-    search = Evolution(lesson.task, n - len(drawn), rng.spawn(1)[0], Evolution.Options())
-    for batch in drive(search, lambda rows, _: Evaluations.of(lesson.evaluate(rows)), _EXPLORED):
-        drawn = np.vstack([drawn, batch.configs])
-    return np.vstack([drawn, drawn[rng.integers(0, len(drawn), n - len(drawn))]])  # if the search has tried all
+    search: Strategy = Evolution(lesson.task, n - len(drawn), rng.spawn(1)[0], Evolution.Options())
+    batches = drive(search, lambda configs, _: Evaluations.of(lesson.evaluate(configs)), 20)
+    drawn = np.vstack([drawn, *(batch.configs for batch in batches)])
+    # where the search has tried all, some come twice
+    return np.vstack([drawn, drawn[rng.integers(0, len(drawn), n - len(drawn))]]) if len(drawn) < n else drawn
 
 
 def common_names(lessons: Sequence[Lesson]) -> tuple[str, ...]:
