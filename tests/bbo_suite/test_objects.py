@@ -10,7 +10,7 @@ import pytest
 from bbo_toys import rows_of
 
 import bbo_suite
-from bbo_suite import Evaluations, Problem, Strategy, UserError, choice, option, product, testing
+from bbo_suite import Evaluations, Problem, Strategy, UserError, choice, option, product
 from bbo_suite.plugins import ProblemRecipe, id_of_class
 from bbo_suite.registry import Registry
 
@@ -162,12 +162,6 @@ class Endless(Problem):
 def test_mistakes_are_one_sentence(run, strategies, problems, settings, words):
     with pytest.raises(UserError, match=words):
         run(strategies, problems, **settings)
-
-
-def test_an_object_of_a_strategy_is_refused(run):
-    climb = testing.start(HillClimb, Queens(4).space, 10)
-    with pytest.raises(UserError, match="give the class HillClimb itself: every run makes its own object"):
-        run(climb, Queens)
 
 
 def test_what_cannot_travel_is_refused_with_several_processes(run):

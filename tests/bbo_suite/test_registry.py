@@ -1,4 +1,3 @@
-import pickle
 import sys
 from pathlib import Path
 
@@ -69,11 +68,6 @@ def test_abstract_and_imported_classes_are_no_plugins(tmp_path):
     assert Registry((file,)).strategy("base").__name__ == "Mine"
 
 
-def test_registry_travels_to_another_process():
-    registry = Registry((PLUGINS / "pick.py",))
-    assert pickle.loads(pickle.dumps(registry)) == registry
-
-
 @pytest.mark.parametrize("error", [ImportError("no x"), AttributeError("no y"), ValueError(), SyntaxError("bad")])
 def test_entry_point_that_cannot_be_imported(points, error):
     def load():
@@ -83,12 +77,6 @@ def test_entry_point_that_cannot_be_imported(points, error):
     with pytest.raises(UserError, match=r"strategy broken cannot be imported .*install or fix its package"):
         Registry().strategy("broken")
     assert Registry().strategy("random")
-
-
-def test_entry_point_that_is_no_strategy(points):
-    points("dict", lambda: dict)
-    with pytest.raises(UserError, match=r"strategy dict is not a subclass of bbo_suite.Strategy"):
-        Registry().strategy("dict")
 
 
 def test_file_of_a_family(tmp_path):
@@ -158,13 +146,3 @@ def test_variant_by_its_name(many):
 def test_variant_that_is_none(many, name, words):
     with pytest.raises(UserError, match=words):
         many.strategy(name)
-
-
-def test_options_of_a_variant_are_split_at_the_last_dot(many, tmp_path):
-    from bbo_suite.runs.strategy_options import chosen_options
-
-    options = "from dataclasses import dataclass\n@dataclass(frozen=True)\nclass Sizes:\n    size: int = 1\n"
-    text = options + MANY.replace("def ask", "Options = Sizes\n    def ask")
-    (tmp_path / "sized.py").write_text(text)
-    chosen = chosen_options(Registry((tmp_path / "sized.py",)), ["sized:North"], {"sized:North.size": "3"})
-    assert chosen["sized:North"].size == 3

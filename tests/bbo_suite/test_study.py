@@ -74,11 +74,6 @@ def test_it_shows_a_table(made):
     assert len({len(line) for line in lines[1:]}) == 1 and len(lines) == 6
 
 
-def test_it_shows_a_table_in_a_notebook(made):
-    html = made[0]._repr_html_()
-    assert html.count("<tr>") == 5 and "<td>toy/small</td><td>pick</td><td>3</td>" in html
-
-
 def test_a_study_inside_the_working_directory_has_a_relative_path(made, monkeypatch):
     study = made[0]
     monkeypatch.chdir(study.path.parents[1])
@@ -91,11 +86,6 @@ def test_names_in_a_notebook_are_escaped(tmp_path):
     plugin.write_text(PLUGINS[1].read_text())
     study = bbo_suite.run("a<b", "recorded/llvm-tree", budget=5, jobs=1, plugins=[plugin], results=tmp_path, study="s")
     assert "<td>a&lt;b</td>" in study._repr_html_()
-
-
-def test_an_unknown_study_is_one_sentence(tmp_path):
-    with pytest.raises(UserError, match="there is no study 'none'"):
-        Study("none", tmp_path)
 
 
 def test_the_public_names():

@@ -100,16 +100,6 @@ def test_again_resumes_and_changes_nothing(suite, toy):
     assert (rows.stat().st_mtime_ns, rows.read_bytes()) == before
 
 
-def test_study_grows_by_repeats_and_seeds(suite, toy):
-    command = ("run", *toy, "--budget", 30, "--json", "--study", "s")
-    one = strict(suite(*command).out)
-    three = strict(suite(*command, "--repeats", 3).out)
-    assert [run["seed"] for run in three] == [0, 1, 2]
-    assert three[0] == one[0]
-    assert [run["seed"] for run in strict(suite(*command, "--seed", 2, "--repeats", 2).out)] == [2, 3]
-    assert sorted(path.name for path in Path("results/s").glob("toy*"))[-1].endswith("3")
-
-
 def test_plugins_are_run_when_nothing_is_chosen(suite, toy, tmp_path):
     (problem,) = strict(suite("run", *toy[:2], "--strategy", "random", "--budget", 10, "--json").out)
     assert (problem["problem"], problem["strategy"]) == ("toy/small", "random")
@@ -201,16 +191,6 @@ def test_plot_of_what_one_run_explored(suite, toy):
     done = suite("plot", "s", "--run", "toy/small/pick/0", "--format", "svg", *toy[:2])
     assert done.out.splitlines() == ["results/s/figures/exploration-toy--small__pick__0.svg"]
     assert suite("plot", "s", "--run", "toy/small/pick/9").err.count("there is no run 'toy/small/pick/9'") == 1
-
-
-def test_plot_of_a_study_that_is_being_written(suite, toy):
-    (run,) = strict(suite("run", *toy, "--budget", 300, "--study", "s", "--json").out)
-    rows = Path(run["path"], "rows.csv")
-    rows.write_bytes(rows.read_bytes()[: rows.stat().st_size // 2])
-    Path(run["path"], "end.json").unlink()
-    done = suite("plot", "s", "--figure", "speedup")
-    assert (done.code, done.err) == (0, "")
-    assert done.out.splitlines()[-1].endswith(".png")
 
 
 def test_a_closed_pipe_is_quiet(tmp_path, toy):

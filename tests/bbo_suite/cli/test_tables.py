@@ -122,12 +122,3 @@ def test_a_docstring_keeps_its_bullets_and_fits():
         "    python -m bbo_suite run --strategy a-command-is-not-wrapped \\",
         "      --quiet",
     ]
-
-
-@pytest.mark.parametrize("columns", [40, 80, 120])
-def test_a_description_fits_the_terminal(capsys, terminal, columns):
-    terminal(columns)
-    facts = {"id": "x", "what": "word " * 50 + "\n  - " + "point " * 50, "names": ["name"] * 50}
-    fact_table({**facts, "options": [{"name": "size", "type": "int", "default": 3, "help": "word " * 30}]})
-    text = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
-    assert max(map(len, text.splitlines())) <= columns

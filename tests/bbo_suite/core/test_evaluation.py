@@ -161,13 +161,6 @@ def test_a_default_that_fails_is_refused(default, message):
         default_value(problem)
 
 
-def test_a_problem_without_a_default():
-    problem = Answering(None)
-    del problem.default
-    with pytest.raises(UserError, match=r"is not a candidate: .*default"):
-        default_value(problem)
-
-
 def test_a_task_holds_a_copy_of_the_default_in_the_type_of_the_space():
     problem = Answering(None)
     problem.default = np.zeros(3, np.int8)

@@ -9,7 +9,6 @@ import pytest
 from bbo_stored_runs import HEAD, exported, imported, rows, store
 
 from bbo_suite import UserError
-from bbo_suite.exchange.formats import FORMATS, named
 from bbo_suite.files.reading import read_json
 from bbo_suite.registry import Registry
 from bbo_suite.store.rows import read_rows
@@ -50,14 +49,6 @@ def test_a_table_with_a_wrong_line(tmp_path, line, parts):
     file = tmp_path / "t.csv"
     file.write_text(f"{TABLE}\n{GOOD}\n{line}\n")
     refused(tmp_path, file, *parts)
-
-
-def test_a_table_that_is_of_two_contents_of_a_problem(tmp_path):
-    file = tmp_path / "t.csv"
-    file.write_text(f"{TABLE}\n{GOOD}\np,g,seconds,5,s,1,1,1.0,ok\n")
-    with pytest.raises(UserError, match=r"content ., which is not comparable to content"):
-        imported(tmp_path, file)
-    assert not list(tmp_path.glob("*/*/run.json"))
 
 
 @pytest.mark.parametrize(
@@ -270,9 +261,3 @@ def test_damaged_parquet(tmp_path):
     refused(tmp_path, file, "no column 'evaluation'")
     parquet.write_table(pyarrow.table({"evaluation": [1, 2], "value": ["1", "x"]}), file)
     refused(tmp_path, file, "row 2 has 'x' as its value", problem="recorded/llvm-tree")
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_every_format_says_what_it_is(name):
-    made = named(name)
-    assert made.what and made.tool and (not made.suffix or made.suffix[0] == ".")

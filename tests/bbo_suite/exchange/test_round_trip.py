@@ -15,7 +15,6 @@ from bbo_suite.exchange.importing import FILLED
 from bbo_suite.files.reading import read_json
 from bbo_suite.store.rows import Row, read_rows
 from bbo_suite.store.stored_run import StoredRun
-from bbo_suite.store.study_view import StudyView
 
 HOSTILE = st.text(min_size=1, max_size=20) | st.sampled_from(
     [
@@ -128,15 +127,6 @@ def test_a_trajectory_of_improvements_is_filled_in_and_says_so(tmp_path):
     assert [row.value for row in found] == [math.inf, 3.0, 3.0, 3.0, 2.0]
     assert [row.reason == FILLED for row in found] == [True, False, True, True, False]
     assert read_json(path / "run.json")["budget"] == 5
-
-
-def test_the_best_of_an_imported_run_without_candidates_is_seen_by_who_watches(tmp_path):
-    file = tmp_path / "t.csv"
-    file.write_text("problem,fingerprint,unit,default,evaluation,value\np,f,seconds,5,1,4\np,f,seconds,5,2,2\n")
-    imported(tmp_path, file, "t")
-    view = StudyView("t", tmp_path)
-    view.refresh()
-    assert [run.speedup for run in view.runs] == [2.5]
 
 
 @pytest.mark.parametrize("name", ["csv", "ioh"])

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 import bbo_suite
 from bbo_suite import Space, UserError, load
-from bbo_suite.cli.exchange import To
-from bbo_suite.exchange.formats import FORMATS, export
+from bbo_suite.exchange.formats import export
 from bbo_suite.exchange.stored_study import unpacked
 from bbo_suite.files.reading import read_json
 from bbo_suite.registry import Registry
@@ -155,10 +154,6 @@ def test_a_candidate_is_unpacked_without_its_space(sizes, seed):
     assert unpacked(run, space.pack(row), space.digests(row[None])[0]).tolist() == row.tolist()
     with pytest.raises(UserError, match="here is damaged: the candidate"):
         unpacked(run, space.pack(row), "0" * 16)
-
-
-def test_the_command_line_offers_every_format():
-    assert set(To.__args__) == set(FORMATS)
 
 
 def fingerprint(results):

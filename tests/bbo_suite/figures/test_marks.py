@@ -47,19 +47,9 @@ def test_a_point_of_a_curve_is_found_by_its_panel(figure):
     assert 2 * (y - up[5]) / (up[6] - up[5]) == pytest.approx(1.5)
 
 
-def test_an_axis_of_seconds_has_a_unit(figure):
-    style.seconds(figure.axes[0].xaxis)
-    assert "[&quot;evaluations&quot;, &quot;s&quot;" in svg(figure)
-
-
 def test_a_prefix_changes_every_id_and_reference(figure):
     text = svg(figure, "x-")
     ids = re.findall(r'\bid="(.*?)"', text)
     assert ids and all(name.startswith("x-") for name in ids) and len(ids) == len(set(ids))
     references = re.findall(r'(?:url\(|href=")#(.*?)[")]', text)
     assert references and set(references) <= set(ids)
-
-
-def test_the_same_figure_has_the_same_bytes_and_nothing_from_elsewhere(figure):
-    assert svg(figure) == svg(figure)
-    assert "matplotlib.org" not in svg(figure)

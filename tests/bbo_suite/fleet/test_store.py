@@ -28,13 +28,6 @@ def test_a_fleet_that_was_cut_anywhere_ends_with_the_same_numbers(fleet, log):
         assert log.read_bytes() == whole
 
 
-def test_a_fleet_that_stopped_after_a_day_goes_on(fleet, log):
-    days = fleet("saving", folder="other")
-    assert fleet("saving", stop=5) == days[:5]
-    assert 0 < log.stat().st_size < (log.parents[1] / "other" / LOG).stat().st_size
-    assert fleet("saving") == days
-
-
 def test_two_fleets_cannot_write_one_store(tmp_path, fleet):
     with ResultStore(tmp_path / "store", {}), pytest.raises(UserError, match="another process is writing"):
         fleet()

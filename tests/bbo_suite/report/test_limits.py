@@ -2,7 +2,6 @@
 
 import shutil
 
-import numpy as np
 import pytest
 
 from bbo_suite.report.limits import enough_repeats
@@ -92,12 +91,6 @@ def test_unequal_budgets(studies):
     assert studies.judgement().scores.cutoffs == {"p/a": 2}
 
 
-def test_problems_that_are_cut_alike_are_named_together(studies):
-    for name in ("p/a", "p/b"):
-        studies.add({(name, "x", 0): [8, 4], (name, "y", 0): [8, 4, 2, 1]})
-    assert limits(studies)["cut"] == [("p/a", "p/b")]
-
-
 def test_unfinished_and_empty_runs(studies):
     studies.add({("p/a", "x", 0): [8, 4, 4]})
     studies.add({("p/a", "y", 0): [8], ("p/a", "z", 0): []}, ended="", budget=3)
@@ -128,12 +121,6 @@ def test_a_run_that_is_there_twice_counts_once(studies):
     assert len(studies.data().runs) == 1 and len(studies.data().frame) == 2
 
 
-def test_an_end_that_cannot_be_read_is_no_end(studies):
-    studies.add({("p/a", "x", 0): [8, 4]})
-    (studies.folder("p/a", "x") / "end.json").write_text("{")
-    assert limits(studies)["unfinished"] == [("x on p/a, seed 0 (2 evaluations)",)]
-
-
 def test_no_run_can_be_read(studies):
     studies.add({("p/a", "x", 0): [8, 4]})
     (studies.folder("p/a", "x") / "run.json").write_text("{")
@@ -147,18 +134,6 @@ def test_a_log_cut_anywhere_is_reported(studies):
     for cut in range(0, len(data), 61):
         log.write_bytes(data[:cut])
         assert text_of(studies, "unfinished").startswith("Not finished: 1 of 2 runs")
-
-
-def test_no_candidate_works(studies):
-    studies.add({(f"p/{p}", name, i): [np.inf] * 2 for p in range(2) for name in "xy" for i in (0, 1)})
-    found = limits(studies)
-    assert found["all failed"] == [("p/0", "p/1")]
-    assert not {"few repeats", "few problems", "narrow intervals"} & set(found)  # more repeats would not help
-
-
-def test_no_run_beats_the_default(studies):
-    studies.add({("p/a", name, i): [8.0] * 2 for name in "xy" for i in (0, 1)})
-    assert limits(studies)["no gain"] == [("p/a",)]
 
 
 def test_noise_and_a_time_limit(studies):

@@ -112,12 +112,6 @@ def test_stopping_anywhere_changes_nothing(tmp_path_factory, stops, budget, batc
     assert rows_of(path) == rows_of(whole) and len(rows_of(path)) == budget
 
 
-def test_a_stop_before_the_first_batch_leaves_a_run_that_resumes(tmp_path):
-    assert not perform(tmp_path, stopped=lambda: True)
-    assert not (tmp_path / "end.json").exists()
-    assert perform(tmp_path) and len(rows_of(tmp_path)) == 40
-
-
 def test_a_strategy_that_proposes_something_else_is_refused(tmp_path):
     perform(tmp_path, strategy=asking(sample), budget=20)
     (tmp_path / "end.json").unlink()
@@ -220,18 +214,6 @@ def test_the_last_batch_is_not_told(tmp_path):
     )
     perform(tmp_path, strategy=silent, budget=20, batch=6)
     assert told == [6, 6, 6]
-
-
-def test_a_problem_that_raises_keeps_the_batches_before(tmp_path):
-    class Late(Toy):
-        def evaluate(self, configs):
-            if (tmp_path / "rows.csv").stat().st_size and len(rows_of(tmp_path)) >= 14:
-                raise OSError("the compiler is gone")
-            return super().evaluate(configs)
-
-    with pytest.raises(UserError, match=r"problem toy/small raised OSError in evaluate .*: the compiler is gone"):
-        perform(tmp_path, Late())
-    assert len(rows_of(tmp_path)) == 14
 
 
 def test_a_structure_that_raises_is_the_problems_fault(tmp_path):

@@ -23,10 +23,6 @@ def test_numbers_are_kept_when_they_change(tmp_path):
     assert play(tmp_path).read_text() == TEXT
 
 
-def test_nothing_said_leaves_no_file(tmp_path):
-    assert not play(tmp_path, [(10, {}), (20, {})]).exists()
-
-
 @pytest.mark.parametrize("cut", [0, 5, 22, 23, 40, 60, len(TEXT) - 1])
 def test_a_file_cut_at_any_byte_is_completed_by_saying_the_same_again(tmp_path, cut):
     (tmp_path / DIAGNOSTICS).write_text(TEXT[:cut])

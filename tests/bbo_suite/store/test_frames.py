@@ -136,13 +136,6 @@ def test_a_frame_and_a_summary_of_several_pieces(study, monkeypatch):
     assert len(list(pieces(path))) > 10 and summarise(path) == pytest.approx(told)
 
 
-def test_an_unknown_study(study):
-    with pytest.raises(UserError, match=r"no study 't' in .* .known: s.; make one with `run --study t`"):
-        load("t", study)
-    with pytest.raises(UserError, match="there are no studies yet"):
-        load("t", study / "nowhere")
-
-
 def test_runs_are_parsed_together_and_a_damaged_one_is_named_alone(study):
     paths = [study / "s" / name for name in ("run0", "run1")]
     (joined,) = joined_runs(paths, ["digest"], [])

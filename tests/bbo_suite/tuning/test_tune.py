@@ -124,24 +124,6 @@ def test_adapters_are_tuned_like_any_strategy(suite, toy):
     assert done.code == 0, done.err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["random", "--problem", "toy/small"], "strategy random has no options, so there is nothing to tune"),
-        (["joint", "--problem", "toy/small", "--trials", "1"], "trials must be 2 or more"),
-        (["evolution"], "no training problem is given"),
-        (["evolution", "--problems-from", "none.txt"], "cannot read the problems in none.txt: No such file"),
-        (["evolutoin", "--problem", "toy/small"], "Did you mean 'evolution'?"),
-        (["optuna", "--problem", "toy/small"], "has several variants"),
-        (["evolution", "--problem", "toy/smal"], "Did you mean 'toy/small'?"),
-    ],
-)
-def test_mistakes_are_one_sentence(suite, toy, arguments, words):
-    done = suite("tune-strategy", *arguments, *toy)
-    assert done.code == 1 and words in done.err.replace("\n", " "), done.err
-    assert done.out == "" and "Traceback" not in done.err
-
-
 def test_file_of_problems(tmp_path):
     file = tmp_path / "training.txt"
     file.write_text("# small ones\nfusion/a  # 700 parameters\n\nlayout/b\n")

@@ -1,19 +1,15 @@
 """What `best` prints of a study: the winner, what it is worth now, and in words that can be pasted."""
 
 import dataclasses
-import gc
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from bbo_toys import Toy, perform
+from bbo_toys import Toy
 
-from bbo_suite.registry import Registry
 from bbo_suite.store.remeasured import finalists
-from bbo_suite.store.rows import Row, read_rows
-from bbo_suite.verify import best
-from bbo_suite.verify.best import best_of
+from bbo_suite.store.rows import read_rows
 from bbo_suite.verify.remeasure import REPEATS, measure
 
 FAILING = """
@@ -71,19 +67,6 @@ def test_the_text_is_for_people_and_holds_what_is_pasted_on_lines_of_its_own(sui
     assert "the same" in head and "checked: nothing besides its cost" in head
     assert pasted == found["paste"]
     assert "evaluating" not in out  # the toy prints that while it is measured
-
-
-def test_of_all_rows_those_of_the_best_run_stay_in_memory(suite, study, tmp_path, monkeypatch):
-    kept, before = [], rows_in_memory()
-    monkeypatch.setattr(best, "_best", lambda registry, problem, runs, simplify: kept.append(runs))
-    list(best_of(Registry(), "s", tmp_path / "results", []))
-    assert kept[0].evaluations == 120 and len(kept[0].folders) == 2
-    assert rows_in_memory() - before == 60
-
-
-def rows_in_memory():
-    gc.collect()  # of other tests
-    return sum(type(thing) is Row for thing in gc.get_objects())  # `isinstance` asks a dead weak proxy, and fails
 
 
 def test_a_space_that_was_covered_has_its_optimum(suite, toy):
@@ -179,19 +162,6 @@ def test_runs_that_were_cut_count_and_damaged_ones_are_named(suite, study, tmp_p
     assert "error: 'problem' is missing in " in suite("best", *study).err
 
 
-@pytest.mark.parametrize("command", ["best", "validate"])
-def test_a_study_that_is_not_there_is_one_sentence(suite, command):
-    done = suite(command, "nowhere")
-    assert (done.code, done.out) == (1, "")
-    assert done.err.startswith("error: there is no study 'nowhere' in results") and done.err.count("\n") == 1
-
-
-def test_a_run_without_rows_has_no_best(tmp_path):
-    perform(tmp_path / "results" / "s" / "a", stopped=lambda: True)
-    (found,) = best_of(Registry(), "s", tmp_path / "results", [])
-    assert found.row is None and found.speedup is None
-
-
 def test_what_fails_now_is_told():
     class Broken(Toy):
         def evaluate(self, configs):
@@ -206,9 +176,3 @@ def test_what_fails_now_is_told():
     config[1] = 1
     again = measure(problem, config)
     assert again.failure.startswith("timeout: ") and again.speedup is None and not again.noisy
-
-
-@pytest.mark.parametrize("command", ["best", "run", "plan"])
-def test_the_help_says_how_json_is_separated(suite, command, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
-    assert "one object per line" in suite(command, "--help").out

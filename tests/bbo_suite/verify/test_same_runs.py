@@ -103,12 +103,6 @@ def test_unfinished_runs_are_left_out_of_the_table(again):
     assert notes == ["left out: toy on toy/small, seed 1 is not complete"]
 
 
-def test_a_table_gives_back_what_was_written(tmp_path):
-    digests = [RunDigest("a,b\n\udcff", 'say "s"', 3, 10, float("inf"), "ab"), RunDigest("p", "s", 0, 1, 0.1, "cd")]
-    write_digests(tmp_path / "t.csv", digests)
-    assert list(read_digests(tmp_path / "t.csv").values()) == digests
-
-
 @pytest.mark.parametrize("text", ["", "problem,strategy\n", "{}", "\0\n"])
 def test_a_file_that_is_no_table_is_named(tmp_path, text):
     (tmp_path / "t.csv").write_text(text)

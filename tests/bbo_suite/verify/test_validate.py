@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from bbo_suite.store.folders import REMEASURED
-from bbo_suite.store.plan import RunName, add_planned
 from bbo_suite.store.remeasured import ROUNDS, Pair
 from bbo_suite.store.rows import HEADER, read_rows
 
@@ -130,17 +129,6 @@ def test_a_run_that_was_planned_and_is_missing_is_named(suite, study, tmp_path):
     assert "note annealing on toy/small, seed 0: there is no such run" in done.out
 
 
-def test_notes_that_many_runs_share_are_one_line(suite, study, tmp_path):
-    names = [RunName("toy/small", name, seed) for name in ("pick", "annealing") for seed in range(200)]
-    add_planned(tmp_path / "results" / "s", names)
-    done = suite("validate", *study)
-    (line,) = [line for line in done.out.splitlines() if line.startswith("note ")]
-    assert line == (
-        "note pick on toy/small (199 repeats) and annealing on toy/small (199 repeats): there is no such run"
-    )
-    assert "398 could not be checked" in done.out and len(done.out.splitlines()) < 12
-
-
 def test_without_a_plan_every_strategy_is_expected_with_every_seed(suite, study, toy, tmp_path):
     suite("run", *toy, "--strategy", "pick", "--budget", 60, "--batch", 8, "--study", "s", "--repeats", 2, "--json")
     assert "there is no such run" not in suite("validate", *study).out
@@ -198,11 +186,6 @@ def test_strategies_that_learn_are_replayed_exactly(suite, toy, strategy, budget
     suite(*command, "--study", "s", "--json")
     done = suite("validate", "s", *toy, "--sample", budget, "--quiet")
     assert done.code == 0 and done.out.count("holds") == 3
-
-
-def test_a_negative_sample_is_one_sentence(suite, study):
-    done = suite("validate", *study, "--sample", -1)
-    assert done.code == 1 and done.err == "error: sample must be 0 or more, not -1\n"
 
 
 def test_imported_runs_are_not_asked_again(suite, study, toy):
