@@ -86,7 +86,11 @@ class CheckedLog(Generic[Content]):
     def _contents(self) -> Iterator[Content]:
         with self._reading(), self.file.open("rb") as lines:
             for line in lines:
-                yield from self._read(line)
+                self.number += 1
+                if self._holds_content(line):
+                    content = self._content(line.decode(errors="replace"))
+                    self.length += len(line)
+                    yield content
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -97,19 +101,17 @@ class CheckedLog(Generic[Content]):
         except OSError as error:
             raise UserError(f"cannot read {self.file}: {error.strerror}") from None
 
-    def _read(self, line: bytes) -> Iterator[Content]:
-        """Yield what a line holds; nothing for the header and an unfinished line."""
-        self.number += 1
+    def _holds_content(self, line: bytes) -> bool:
+        """Return whether a line is neither the header nor unfinished; both are checked."""
         if not line.endswith(b"\n"):
             self.check_unfinished(line.rstrip(b"\0"))  # a power loss may leave zeros where data was not on disk yet
-        elif self.number > 1 or not self.header:
-            content = self._content(line.decode(errors="replace"))
-            self.length += len(line)
-            yield content
-        elif line == self.header.encode():
-            self.length = len(line)
-        else:
+            return False
+        if self.number > 1 or not self.header:
+            return True
+        if line != self.header.encode():
             raise self.damaged("this is not its header")
+        self.length = len(line)
+        return False
 
     def _content(self, line: str) -> Content:
         try:

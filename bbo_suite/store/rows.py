@@ -38,7 +38,7 @@ _TYPES: dict[str, Any] = {
     **{"evaluation": "int32", "value": "float64"},
     **dict.fromkeys(_SECONDS, "float32"),
 }
-_LINES = 2000
+_LINES = 5000
 """Lines of which rows are made at a time: enough for speed, few enough for little memory."""
 
 
