@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 LEARNER = """
 from bbo_suite import Strategy
 class Learner(Strategy):
@@ -35,6 +37,7 @@ def test_an_existing_policy_is_not_overwritten(suite, toy, tmp_path):
     assert Path("w.txt").read_text() == "precious"
 
 
+@pytest.mark.slow
 def test_tasks_are_drawn_from_a_family(suite, toy, tmp_path):
     (tmp_path / "learner.py").write_text(LEARNER)
     given = ("--plugin", "learner.py", "--strategy", "learner", "--budget", 5, "--out", "w.txt", "--tasks", 3)

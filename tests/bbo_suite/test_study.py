@@ -62,6 +62,9 @@ def test_figures_and_report(made):
         study.plot("sped")
     with pytest.raises(UserError, match="models"):
         study.plot("models")
+    for name in ("convergence", "heat", "program"):
+        with pytest.raises(UserError, match="typo"):
+            study.plot(name, problems="typo")
     assert "<html" in study.report().read_text(encoding="utf-8")
 
 
@@ -107,6 +110,7 @@ bbo_suite.run("random", "recorded/llvm-tree", budget=5, jobs=1, results=sys.argv
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("place", "quiet", "shows"),
     [("script", None, False), ("script", False, True), ("notebook", None, True), ("notebook", True, False)],

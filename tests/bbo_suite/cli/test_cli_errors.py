@@ -139,7 +139,7 @@ def test_option_for_all_that_have_it_and_for_one(suite, toy):
 
 
 def test_a_study_of_another_name(suite, toy):
-    suite("run", *toy, "--budget", 10, "--study", "mine")
+    suite("run", *toy, "--budget", 10, "--study", "mine", "--json")
     refused(suite("plot", "mien"), "'mien'", "mine")
 
 

@@ -112,7 +112,8 @@ def test_display_ends_when_the_work_raises(tmp_path):
     assert threading.active_count() == before
 
 
-@pytest.mark.parametrize("columns", [40, pytest.param(120, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("columns", [40, 120])
 def test_live_lines_on_a_terminal(tmp_path, toy, columns):
     plugin = tmp_path / "[red]a.py"
     plugin.write_text(Path(toy[3]).read_text())

@@ -150,7 +150,7 @@ def test_what_ctrl_c_stopped_is_stopped(suite, study):
 
 
 def test_ctrl_c_marks_runs_as_stopped_until_they_go_on(suite, toy, monkeypatch):
-    command = ("run", *toy, "--budget", 300, "--study", "s", "--quiet")
+    command = ("run", *toy, "--budget", 300, "--study", "s", "--quiet", "--json")
     with monkeypatch.context() as patch:
         real, batches = RunFolder.append, []
 
@@ -168,7 +168,7 @@ def test_ctrl_c_marks_runs_as_stopped_until_they_go_on(suite, toy, monkeypatch):
     assert "1 done" in suite("watch", "s").out and "stopped" not in suite("watch", "s").out
 
 
-@pytest.mark.parametrize("way", ["done", "interrupted"])
+@pytest.mark.parametrize("way", [pytest.param("done", marks=pytest.mark.slow), "interrupted"])
 def test_on_a_terminal_it_ends_when_all_is_done_or_quietly(study, tmp_path, way):
     mine, theirs = pty.openpty()
     command = [sys.executable, "-m", "bbo_suite", "watch", "s"]

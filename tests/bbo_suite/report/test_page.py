@@ -68,10 +68,16 @@ def test_half_characters_and_other_scripts_are_written(studies):
     assert "日本/語" in text and "策略\\udc80 is the only black-box strategy: mean speedup 2.0000" in text
 
 
-def test_nothing_comes_from_elsewhere(studies, drawn):
+@pytest.fixture(scope="module")
+def drawn_page(tmp_path_factory, studies_in):
+    """Return a page with all its figures."""
+    studies = studies_in(tmp_path_factory.mktemp("drawn"))
     studies.add(studies.finals("p/a", x=[4, 5, 4], y=[5, 6, 5]) | studies.finals("p/b", x=[4, 5, 3], y=[5, 6, 7]))
-    html = studies.html()
-    page = Reader(html)
+    return studies.html()
+
+
+def test_nothing_comes_from_elsewhere(drawn_page):
+    html, page = drawn_page, Reader(drawn_page)
     sources = [value for name, value in page.attributes if name in ("src", "href")]
     assert sources and all(source.startswith(("data:", "#")) for source in sources)
     drawings = unpacked(html)
@@ -90,9 +96,8 @@ def unpacked(html):
     return [zlib.decompress(base64.b64decode(packed)).decode() for packed in re.findall(r'data-packed="(.*?)"', html)]
 
 
-def test_ids_of_drawings_differ(studies, drawn):
-    studies.add(studies.finals("p/a", x=[4, 5, 4], y=[5, 6, 5]) | studies.finals("p/b", x=[4, 5, 3], y=[5, 6, 7]))
-    drawings = unpacked(studies.html())
+def test_ids_of_drawings_differ(drawn_page):
+    drawings = unpacked(drawn_page)
     known = [set(re.findall(r'\bid="(.*?)"', drawing)) for drawing in drawings]
     assert len(known) > 3 and sum(map(len, known)) == len(set().union(*known))
     for ids, drawing in zip(known, drawings, strict=True):

@@ -66,7 +66,12 @@ toys.perform(pathlib.Path(sys.argv[2]), budget=120, batch=5)
 """
 
 
-@pytest.mark.parametrize(("rows", "later"), [(0, 0.0), (0, 0.005), (5, 0.01), (30, 0.0), (55, 0.03)])
+LATE = [(0, 0.0), (0, 0.005), (5, 0.01), (55, 0.03)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "later"), [(30, 0.0), *(pytest.param(*late, marks=pytest.mark.slow) for late in LATE)]
+)
 def test_a_run_that_was_killed_resumes_to_the_same_rows(tmp_path, rows, later, request):
     perform(tmp_path / "whole", budget=120, batch=5)
     command = [sys.executable, "-c", KILLED, str(request.path.parents[1]), str(tmp_path / "killed")]

@@ -41,6 +41,7 @@ def finish(process):
     return out
 
 
+@pytest.mark.slow
 def test_shares_at_the_same_time_make_the_study_and_a_killed_one_is_made_up_for(tmp_path, toy):
     victim = start(tmp_path, toy, "--only", "1/3", seconds="2")
     others = [start(tmp_path, toy, "--only", f"{number}/3") for number in (2, 3)]

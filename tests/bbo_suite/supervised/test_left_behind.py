@@ -98,6 +98,7 @@ def test_no_process_is_left_when_a_child_ends(confined):
     assert not running(seconds)
 
 
+@pytest.mark.slow
 @linux
 @pytest.mark.parametrize("confined", [False, True])
 def test_no_process_is_left_when_the_suite_is_killed(confined):
@@ -108,6 +109,7 @@ def test_no_process_is_left_when_the_suite_is_killed(confined):
     assert none_running(seconds)
 
 
+@pytest.mark.slow
 @linux
 @pytest.mark.parametrize("dropped", [(), (_SYSTEM_ADMINISTRATOR,)])
 def test_a_namespace_ends_even_with_its_supervisor(dropped):

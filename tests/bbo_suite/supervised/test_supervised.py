@@ -206,14 +206,17 @@ print(*pids, flush=True)
 """
 
 
+SOFTER = (signal.SIGINT, signal.SIGTERM)
+
+
 def parent(target, then):
     code = PARENT.format(here=str(HERE), target=target, then=then)
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, start_new_session=True)
     return process, [int(word) for word in process.stdout.readline().split()]
 
 
-@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("then", ["time.sleep(60)", "workers.map([60, 60], 2)"])
+@pytest.mark.parametrize("ending", [signal.SIGKILL, *(pytest.param(s, marks=pytest.mark.slow) for s in SOFTER)])
+@pytest.mark.parametrize("then", [pytest.param("time.sleep(60)", marks=pytest.mark.slow), "workers.map([60, 60], 2)"])
 def test_children_end_with_their_parent(ending, then):
     process, children = parent("pid", then)
     time.sleep(0.3)

@@ -37,14 +37,6 @@ def printed(done):
     return [json.loads(line, parse_constant=pytest.fail) for line in done.out.splitlines()]
 
 
-@pytest.fixture
-def study(suite, toy):
-    """Make a study of two strategies on the toy problem and return the arguments that see it."""
-    done = suite("run", *toy, "--strategy", "pick", "--strategy", "annealing", "--budget", 60, "--study", "s", "--json")
-    assert done.code == 0
-    return ("s", *toy)
-
-
 def test_the_best_of_all_runs_can_be_pasted_and_is_measured_again(suite, study, tmp_path):
     (found,) = printed(suite("best", *study, "--json"))
     rows = {path.parent.name: read_rows(path.parent) for path in tmp_path.glob("results/s/*/rows.csv")}

@@ -15,11 +15,8 @@ RUN = "results/s/toy--small__annealing__0"
 
 
 @pytest.fixture
-def study(suite, toy):
-    """Make a study and return the arguments that see it."""
-    command = ("run", *toy, "--strategy", "pick", "--strategy", "annealing", "--budget", 60, "--batch", 8)
-    assert suite(*command, "--study", "s", "--json").code == 0
-    return ("s", *toy, "--quiet")
+def study(study):
+    return (*study, "--quiet")
 
 
 def edit(folder, place, **changes):
@@ -50,8 +47,7 @@ def test_a_study_that_is_cut_holds_and_is_named(suite, study, tmp_path):
     assert f"note annealing on toy/small, seed 0: unfinished: {len(read_rows(log.parent))} of 60" in done.out
 
 
-@pytest.mark.parametrize("place", [0, 5, 59])
-@pytest.mark.parametrize("change", [-1.0, 0.5])
+@pytest.mark.parametrize(("place", "change"), [(0, -1.0), (5, 0.5), (59, -1.0)])
 def test_an_edited_value_is_found_though_its_checksum_fits(suite, study, tmp_path, place, change):
     folder = tmp_path / RUN
     stored = read_rows(folder)[place].value
@@ -180,7 +176,7 @@ def test_of_noisy_problems_only_the_best_speedup_is_compared(suite, tmp_path):
     assert "the best speedup was " in line
 
 
-@pytest.mark.parametrize(("strategy", "budget"), [("evolution", 150), ("mbo", 60)])
+@pytest.mark.parametrize(("strategy", "budget"), [("evolution", 150), pytest.param("mbo", 60, marks=pytest.mark.slow)])
 def test_strategies_that_learn_are_replayed_exactly(suite, toy, strategy, budget):
     command = ("run", *toy, "--strategy", strategy, "--problem", "toy/large", "--budget", budget, "--batch", 16)
     suite(*command, "--study", "s", "--json")
