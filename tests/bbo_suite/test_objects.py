@@ -84,20 +84,6 @@ def test_classes_and_objects_mixed_with_ids_run_and_resume(run, tmp_path):
     assert {Path(r["path"]): rows_of(Path(r["path"])) for r in again} == before
 
 
-def test_several_processes_give_the_same(run):
-    one, two = (run([HillClimb, "random"], [Queens("6", weight=2), Queens(7)], study=f"s{n}", jobs=n) for n in (1, 2))
-    assert [r["problem"] for r in one] == ["queens/6-weight=2"] * 2 + ["queens/7"] * 2
-    for key in ("best", "unique", "speedup", "problem", "strategy"):
-        assert [r[key] for r in one] == [r[key] for r in two]
-
-
-def test_a_class_is_a_member_of_a_portfolio(run):
-    (summary,) = run("portfolio", Queens, options={"portfolio": {"members": "random,annealing"}})
-    assert summary["evaluations"] == 40
-    study = run(["portfolio", HillClimb], Queens, study="t", options={"portfolio": {"members": "random,hill-climb"}})
-    assert [r["evaluations"] for r in study] == [40, 40]
-
-
 def test_registered_classes_and_problems_keep_their_ids(run):
     plugins = [Path(__file__).with_name("plugins") / name for name in ("toy.py", "pick.py")]
     pick, toy = Registry(tuple(plugins)).strategy("pick"), bbo_suite.problem("toy/small", plugins)

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from bbo_suite.cli.catalogue import fact_table, list_table, reflowed
-from bbo_suite.cli.tables import fitting_table, reserved, summary_table, wide_console
+from bbo_suite.cli.tables import reserved, summary_table
 
 SUMMARY = {
     **{"problem": "fusion/resnet50", "strategy": "random", "seed": 0, "evaluations": 10_000, "unique": 9_999},
@@ -79,18 +79,6 @@ def test_reserved_output(capfd):
         print("mine", flush=True)
     out, err = capfd.readouterr()
     assert (out, sorted(err.split())) == ("mine\n", ["child", "python"])
-
-
-@pytest.mark.parametrize(("columns", "left_out"), [(40, {"stored MB", "done"}), (50, {"stored MB"}), (80, set())])
-def test_spare_columns_are_left_out_of_a_narrow_table(capsys, terminal, columns, left_out):
-    terminal(columns)
-    line = {"problem": "fusion/x", "strategy": "random", "runs": "3", "done": "0", "stored MB": "2.4", "time": "3 s"}
-    table = fitting_table([line], ("stored MB", "done"), columns, "a caption")
-    assert [column.header for column in table.columns] == [name for name in line if name not in left_out]
-    wide_console().print(table)
-    text = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
-    assert max(map(len, text.splitlines())) <= columns
-    assert ("a wider terminal" in " ".join(text.split())) == bool(left_out)
 
 
 DOCSTRING = """One line.

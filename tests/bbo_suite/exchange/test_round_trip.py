@@ -89,18 +89,6 @@ def test_no_text_of_a_csv_table_begins_like_a_formula(tmp_path):
     assert all(cell[:1] not in tuple("=+-@\t\r") for row in rows for cell in row.values())
 
 
-def test_a_run_that_is_being_written_is_exported_as_far_as_it_is(tmp_path):
-    first, second = store(tmp_path, rows(3.0, 2.0, 4.0)), store(tmp_path, rows(1.0, 1.0), seed=1)
-    log = first / "rows.csv"
-    log.write_bytes(log.read_bytes()[:-20])
-    (second / "rows.csv").unlink()
-    (store(tmp_path, rows(1.0), strategy="late", problem="toy/large") / "rows.csv").unlink()
-    for name in ("csv", "ioh"):
-        back = imported(tmp_path, exported(tmp_path, name)[0], f"back-{name}")
-        ((_, path),) = back.items()
-        assert [row.value for row in read_rows(path)] == [3.0, 2.0]
-
-
 def test_imported_runs_are_marked_and_joined_but_neither_overwritten_nor_mixed(tmp_path):
     store(tmp_path, rows(3.0, math.inf, 2.0))
     out, _ = exported(tmp_path, "csv")

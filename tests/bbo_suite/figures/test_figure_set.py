@@ -14,7 +14,6 @@ from bbo_suite import UserError, figures
 from bbo_suite.figures import FIGURES, paper
 from bbo_suite.figures.convergence import convergence_data
 from bbo_suite.figures.critical import critical_data
-from bbo_suite.figures.curves import values_by_run
 from bbo_suite.figures.ecdf import TARGETS, ecdf_data
 from bbo_suite.figures.exploration import exploration_data
 from bbo_suite.figures.gains import gains_data
@@ -23,7 +22,6 @@ from bbo_suite.figures.highlight import highlighted, labels
 from bbo_suite.figures.overhead import overhead_data
 from bbo_suite.figures.profile import profile_data
 from bbo_suite.figures.speedup import speedup_data
-from bbo_suite.figures.style import duration
 from bbo_suite.figures.total_time import total_time_data
 from bbo_suite.report.drawings import pictures
 from bbo_suite.scores import final_values
@@ -195,11 +193,6 @@ def test_overhead_by_hand():
         [1, 1, 0.25],
         [2, 0.5, 0.25],
     ]
-
-
-def test_durations_in_words():
-    assert [duration(s) for s in (1e-9, 2e-5, 0.001, 0.25, 12.34, 1e4)] == [
-        "1 ns", "20 µs", "1 ms", "250 ms", "12.3 s", "10,000 s"]  # fmt: skip
 
 
 def test_profile_by_hand():
@@ -417,11 +410,6 @@ def test_awkward_studies_fit_a_paper(name):
                     for title, ax in zip(titles, figure.axes, strict=False)
                 )
                 assert max(sizes) <= 8 and figure.get_figwidth() in (paper.COLUMN, paper.PAGE)
-
-
-def test_runs_that_are_interleaved_are_told_apart_by_their_seed():
-    group = pd.DataFrame({"seed": [1, 0, 1, 0], "value": [4.0, 8.0, 3.0, 7.0]})
-    assert [run.tolist() for run in values_by_run(group)] == [[8, 7], [4, 3]]
 
 
 def test_a_heat_map_of_very_many_problems_shows_those_with_the_largest_gain():

@@ -33,9 +33,3 @@ def test_a_cache_folder_that_others_can_write_to_or_own_is_refused(folder, monke
     monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
     with pytest.raises(UserError, match="belongs to another user"):
         cache_folder()
-
-
-def test_a_home_that_cannot_be_written_has_no_cache_folder(tmp_path, monkeypatch):
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert not cache_folder("a").exists()

@@ -21,13 +21,6 @@ def log(tmp_path):
     return CheckedLog(tmp_path / "log.csv", HEADER)
 
 
-def test_lines_come_back_without_header_and_checksum(log):
-    assert list(log) == []
-    log.append(LINES[:1])
-    log.append(LINES[1:])
-    assert log.file.read_bytes() == DATA and list(CheckedLog(log.file, HEADER)) == TEXTS
-
-
 @given(st.text(), st.data())
 def test_a_changed_line_is_found(text, data):
     line = checksummed(text := "".join(c for c in text if c != "\n" and c.isprintable()))
@@ -71,12 +64,6 @@ def test_what_was_not_read_is_removed_by_the_next_line(log):
     assert next(lines) == TEXTS[0]
     log.append(LINES[2:])
     assert list(CheckedLog(log.file, HEADER)) == [TEXTS[0], TEXTS[2]]
-
-
-def test_a_log_that_was_never_read_keeps_its_lines(log):
-    log.file.write_bytes(DATA)
-    log.append(LINES[:1])
-    assert list(log) == [*TEXTS, TEXTS[0]]
 
 
 @pytest.mark.parametrize("gone", ["folder", "file", "replaced"])

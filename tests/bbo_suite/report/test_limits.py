@@ -63,25 +63,12 @@ def test_bootstrapped_intervals_of_few_repeats_are_too_narrow(studies, repeats, 
     assert limits(studies).get("narrow intervals", []) == [("x", "y")] * said
 
 
-def test_one_strategy(studies):
-    studies.add(studies.finals("p/a", x=[4, 5]))
-    assert limits(studies)["one strategy"] == [("x",)]
-
-
 def test_unequal_repeats_and_missing_runs(studies):
     studies.add(studies.finals("p/a", x=[4, 5, 6], y=[4]) | studies.finals("p/b", x=[4, 5, 6]))
     found = limits(studies)
     assert found["missing"] == [("y",), ("y",)] and found["single runs"] == [("y",)] and found["left out"] == [("p/b",)]
     text = text_of(studies, "missing")
     assert "1 of 3 runs on p/a." in text and "no run on p/b." in text
-
-
-def test_strategies_that_lack_the_same_runs_are_named_together(studies):
-    problems = [f"p/{number}" for number in range(9)]
-    for number, name in enumerate(problems):
-        studies.add(studies.finals(name, x=[4, 5], y=[5, 6], **({} if number else {"z": [4, 5], "w": [4, 5]})))
-    assert limits(studies)["missing"] == [("w", "z")]
-    assert "p/1, p/2, p/3, p/4 and 4 more." in text_of(studies, "missing")
 
 
 def test_unequal_budgets(studies):

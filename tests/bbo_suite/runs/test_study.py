@@ -196,20 +196,6 @@ def test_one_failing_run_does_not_end_the_others(registry, tmp_path):
     assert (bad.path / "error.txt").exists()
 
 
-@pytest.mark.parametrize(
-    "name", ["", ".", "..", "../s", "a/b", "/tmp/s", "a b", ".hidden", "-dash", "a\n", "a\\b", "a\0"]
-)
-def test_names_that_would_leave_the_results_are_refused(registry, tmp_path, name):
-    with pytest.raises(UserError, match=r"study name .* without a slash"):
-        made(registry, tmp_path, name)
-
-
-def test_a_study_folder_that_cannot_be_written(registry, tmp_path):
-    (tmp_path / "results").write_text("a file")
-    with pytest.raises(UserError, match=r"cannot write .*results/s"):
-        made(registry, tmp_path).claim()
-
-
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"format": 1, "bud', "\0" * 60])
 def test_a_study_file_cut_by_a_power_loss_is_written_again(registry, tmp_path, content):
     study = made(registry, tmp_path)

@@ -1,7 +1,6 @@
 import errno
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tracemalloc
@@ -55,26 +54,6 @@ def test_rows_are_there_when_append_returns_and_come_back(tmp_path):
     with RunFolder(tmp_path / "a" / "b", IDENTITY, FACTS) as folder:
         assert folder.ended and folder.stored == 9
     assert json.loads((folder.path / "run.json").read_text()) == {**IDENTITY, **FACTS}
-
-
-def test_every_change_of_one_byte_is_found_or_harmless(tmp_path):
-    data = written(tmp_path, n=2)
-    rows = read_rows(tmp_path)
-    harmless = 0
-    for place in range(len(data)):
-        for other in {0, 10, data[place] ^ 1} - {data[place]}:
-            changed = data[:place] + bytes([other]) + data[place + 1 :]
-            (tmp_path / "rows.csv").write_bytes(changed)
-            try:
-                told = read_rows(tmp_path)
-            except UserError as error:
-                assert "rows.csv" in str(error) and "restore" in str(error)
-                continue
-            # a last line whose end of line is gone counts as torn: it is evaluated again
-            assert told == rows or (place == len(data) - 1 and told == rows[:-1])
-            harmless += 1
-    assert harmless < 10
-    assert (tmp_path / "rows.csv").read_bytes() == changed
 
 
 ZEROS = [b"\0", b"\0" * 4096, b"4,1\0\0"]
@@ -156,32 +135,6 @@ def test_a_damaged_end_is_written_again(tmp_path, content):
     assert not complete(tmp_path, 40) and perform(tmp_path) and complete(tmp_path, 40)
 
 
-@pytest.mark.parametrize("deleted", [False, True])
-def test_a_run_that_is_moved_or_deleted_while_it_is_written(tmp_path, deleted):
-    (tmp_path / "s").mkdir()
-    with RunFolder(tmp_path / "s" / "run", IDENTITY, FACTS) as folder:
-        folder.append([row(1)])
-        shutil.rmtree(tmp_path / "s") if deleted else (tmp_path / "s").rename(tmp_path / "t")
-        with pytest.raises(UserError, match=r"s was moved or deleted while it was written; .* put it back"):
-            folder.append([row(2)])
-        with pytest.raises(UserError, match=r"s was moved or deleted"), RunFolder(tmp_path / "s" / "two", {}, {}):
-            pass
-        written(tmp_path / "s" / "run") if (tmp_path / "s").mkdir() else None
-        with pytest.raises(UserError, match=r"s/run was moved or deleted"):
-            folder.append([row(2)])
-    assert deleted or len(read_rows(tmp_path / "t" / "run")) == 1
-
-
-def test_two_machines_on_a_file_system_without_locks(tmp_path, monkeypatch):
-    monkeypatch.setattr("fcntl.flock", lambda file, how: None)
-    with RunFolder(tmp_path, IDENTITY, FACTS) as here, RunFolder(tmp_path, IDENTITY, FACTS) as there:
-        here.append([row(1)])
-        with pytest.raises(UserError, match=r"another process has written .*rows.csv; its file system has no locks"):
-            there.append([row(1)])
-        here.append([row(2)])
-    assert read_rows(tmp_path) == [row(1), row(2)]
-
-
 @pytest.mark.parametrize("code", [errno.ENOLCK, errno.EOPNOTSUPP])
 def test_a_file_system_that_refuses_locks_is_named(tmp_path, monkeypatch, code):
     def refuse(file, how):
@@ -232,19 +185,11 @@ def test_a_second_writer_in_another_process_is_refused_until_the_first_is_gone(t
         pass
 
 
-def test_a_file_in_place_of_the_folder(tmp_path):
-    (tmp_path / "file").write_text("mine")
-    for path in (tmp_path / "file", tmp_path / "file" / "run"):
-        with pytest.raises(UserError, match=f"cannot write {path}: .*; fix this"), RunFolder(path, IDENTITY, FACTS):
-            pass
-    assert (tmp_path / "file").read_text() == "mine"
-
-
 def no_space(*arguments, **keywords):
     raise OSError(28, "No space left on device")
 
 
-@pytest.mark.parametrize("room", [0, 5, 95, 130, 600, 1000])
+@pytest.mark.parametrize("room", [5, 600])
 def test_a_full_disk_in_the_middle_of_a_batch(tmp_path, monkeypatch, room):
     perform(tmp_path / "whole")
     write, left = os.write, [room]

@@ -103,20 +103,6 @@ def test_states(tmp_path, monkeypatch):
     assert numbers(view) == numbers(viewed(path)) == (40, min(row.value for row in read_rows(path)))
 
 
-def test_the_end_is_believed_only_while_every_row_is_there(tmp_path):
-    bbo_toys.perform(tmp_path)
-    log = tmp_path / "rows.csv"
-    view = viewed(tmp_path)
-    os.truncate(log, log.stat().st_size - 200)
-    view.refresh()
-    rows = read_rows(tmp_path)
-    assert numbers(view) == numbers(viewed(tmp_path)) == (len(rows), min(row.value for row in rows)) and len(rows) < 40
-    assert view.state is viewed(tmp_path).state is RunState.RUNNING
-    bbo_toys.perform(tmp_path)
-    view.refresh()
-    assert view.state is RunState.DONE and view.evaluations == 40
-
-
 def test_runs_of_before_the_end_had_numbers(tmp_path):
     bbo_toys.perform(tmp_path)
     whole = viewed(tmp_path)

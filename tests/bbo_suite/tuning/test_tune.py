@@ -118,12 +118,6 @@ def test_a_setting_that_fails_is_left_out(suite, toy, tmp_path):
     assert "keep the shipped defaults" in done.out
 
 
-def test_adapters_are_tuned_like_any_strategy(suite, toy):
-    done = suite("tune-strategy", "optuna:NSGAIISampler", *toy, "--problem", "toy/small", "--budget", 20, "--jobs", 1,
-                 "--trials", 2, "--repeats", 1, "--quiet")  # fmt: skip
-    assert done.code == 0, done.err
-
-
 def test_file_of_problems(tmp_path):
     file = tmp_path / "training.txt"
     file.write_text("# small ones\nfusion/a  # 700 parameters\n\nlayout/b\n")

@@ -1,16 +1,14 @@
 """What `best` prints of a study: the winner, what it is worth now, and in words that can be pasted."""
 
-import dataclasses
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from bbo_toys import Toy
 
 from bbo_suite.store.remeasured import finalists
 from bbo_suite.store.rows import read_rows
-from bbo_suite.verify.remeasure import REPEATS, measure
+from bbo_suite.verify.remeasure import REPEATS
 
 FAILING = """
 import numpy as np
@@ -152,19 +150,3 @@ def test_runs_that_were_cut_count_and_damaged_ones_are_named(suite, study, tmp_p
     assert suite("best", *study).code == 0
     (folder / "toy--small__pick__0" / "run.json").write_text("{}")
     assert "error: 'problem' is missing in " in suite("best", *study).err
-
-
-def test_what_fails_now_is_told():
-    class Broken(Toy):
-        def evaluate(self, configs):
-            found = super().evaluate(configs)
-            broken = (configs != self.default).any(axis=1)
-            return dataclasses.replace(
-                found, values=np.where(broken, np.inf, found.values), status=np.where(broken, 4, 0).astype(np.int8)
-            )
-
-    problem = Broken()
-    config = problem.default_row()
-    config[1] = 1
-    again = measure(problem, config)
-    assert again.failure.startswith("timeout: ") and again.speedup is None and not again.noisy
