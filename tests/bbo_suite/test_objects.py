@@ -208,6 +208,7 @@ def test_a_changed_helper_is_refused(run, tmp_path, monkeypatch):
         run(other.Pick, first.Sum(4))
 
 
+@pytest.mark.slow
 def test_several_processes_run_the_code_that_is_loaded_now(run, tmp_path, monkeypatch):
     bests = []
     for number, text in enumerate([MODULE, MODULE.replace("+ 1.0", "+ 2.0")]):
@@ -216,7 +217,7 @@ def test_several_processes_run_the_code_that_is_loaded_now(run, tmp_path, monkey
     assert bests == [1.0, 2.0]
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_what_has_no_source_runs_once(run, tmp_path, capsys, jobs):
     held = {"__name__": "__main__"}
     exec(MODULE, held)

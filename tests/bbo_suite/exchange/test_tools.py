@@ -102,6 +102,7 @@ def test_a_study_of_another_content_cannot_be_named(study, tmp_path):
     assert not (tmp_path / "out").exists() and not (tmp_path / "out.part").exists()
 
 
+@pytest.mark.slow
 def test_iohinspector_reads_every_run(study, written):
     iohinspector = pytest.importorskip("iohinspector")
     results, _ = study
@@ -123,6 +124,7 @@ def test_the_schema_of_t4(written):
             jsonschema.validate(read_json(file), json.loads(schema.read_text()))
 
 
+@pytest.mark.slow
 def test_kernel_tuner_searches_its_cache(written):
     kernel_tuner = pytest.importorskip("kernel_tuner")
     (file,) = written("kernel-tuner").iterdir()

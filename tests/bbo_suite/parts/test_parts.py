@@ -188,6 +188,7 @@ def test_each_mistake_is_one_sentence(problem, complaint):
     assert [bool(re.search(complaint, text)) for text in complaints(problem) if "source" not in text] == [True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changed", "complaint"),
     [

@@ -100,6 +100,7 @@ def test_two_processes_give_the_rows_of_one(registry, tmp_path):
     assert names[:2] == ["mine--a__climb__0", "mine--a__climb__1"] and all(name.isascii() for name in names)
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_one_sentence_and_the_study_resumes(registry, tmp_path, monkeypatch):
     study = made(registry, tmp_path, strategies=["climb"])
     monkeypatch.setenv("MINE", "crash")

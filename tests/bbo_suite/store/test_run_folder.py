@@ -210,6 +210,7 @@ def test_a_full_disk_in_the_middle_of_a_batch(tmp_path, monkeypatch, room):
     assert rows_of(tmp_path / "cut") == rows_of(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_resuming_holds_few_rows_at_a_time(tmp_path, monkeypatch):
     monkeypatch.setattr("bbo_suite.store.rows._LINES", 100)
     peaks = []
