@@ -65,7 +65,7 @@ def test_problem():
 def test_a_failed_run_is_an_error_and_the_others_are_stored(run, tmp_path):
     bad = tmp_path / "bad.py"
     bad.write_text(PLUGINS[1].read_text().replace("return self", "raise ValueError('no')\n        return self"))
-    with pytest.raises(UserError, match="strategy bad raised ValueError in ask"):
+    with pytest.raises(UserError, match="bad raised ValueError in ask"):
         run(["bad", "random"], plugins=[*PLUGINS, bad], study="s")
     assert set(bbo_suite.load("s", tmp_path)["strategy"]) == {"random"}
 

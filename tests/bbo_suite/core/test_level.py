@@ -103,7 +103,7 @@ def test_what_a_strategy_knows_is_stored_and_older_runs_saw_no_parts(tmp_path):
     (path / "run.json").write_text(json.dumps(head | {"uses_structure": True, "uses_parts": True}))
     assert Level.of(read_head(path)) is Level.PARTS
     (path / "run.json").write_text(json.dumps(head | {"uses_parts": "yes"}))
-    with pytest.raises(bbo_suite.UserError, match="uses_parts is neither true nor false"):
+    with pytest.raises(bbo_suite.UserError, match="uses_parts is neither"):
         read_head(path)
 
 

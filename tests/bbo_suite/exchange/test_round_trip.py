@@ -96,11 +96,11 @@ def test_imported_runs_are_marked_and_joined_but_neither_overwritten_nor_mixed(t
     told = read_json(path / "run.json")["imported"]
     assert told["source"] == str(out) and "CSV" in told["tool"]
     assert load("t", tmp_path)["speedup"].tolist() == pytest.approx([5 / 3, 5 / 3, 5 / 2])
-    with pytest.raises(UserError, match=r"exists already; nothing was imported"):
+    with pytest.raises(UserError, match="exists already"):
         imported(tmp_path, out, "t")
     store(tmp_path / "later", rows(1.0), fingerprint="other", seed=5)
     later, _ = exported(tmp_path / "later", "csv")
-    with pytest.raises(UserError, match=r"toy/small with content ab, which is not comparable to content other"):
+    with pytest.raises(UserError, match="not comparable to content other"):
         imported(tmp_path, later, "t")
     assert len(list((tmp_path / "t").glob("*/run.json"))) == 1
     assert not list(tmp_path.glob(".importing*"))

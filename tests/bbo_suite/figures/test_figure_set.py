@@ -167,12 +167,6 @@ def test_ecdf_by_hand():
     assert data["a"].tolist() == [0, 0.125, 0.75] and data["b"].tolist() == [0.75] * 3
 
 
-def test_ecdf_says_that_problems_without_a_gain_are_left_out():
-    made = frame({("p", "a", 0): [8.0, 6.0], ("q", "a", 0): [9.0, 9.0], ("p", "b", 0): [8.0] * 2, ("q", "b", 0): [9.0]})
-    (caption,) = (t.get_text() for t in FIGURES["ecdf"](made)[0].findobj(Text) if "Share of all (run" in t.get_text())
-    assert "1 of 2 problems, those on which a run beats the default" in caption.replace("\n", " ")
-
-
 def test_total_time_by_hand():
     made = frame({("p", "a", 0): [8.0, 4.0, 2.0], ("p", "a", 1): [8.0, 8.0]}, seconds=(0.5, 0.5))
     data = total_time_data(made)
@@ -341,11 +335,6 @@ def test_of_very_many_problems_those_with_the_largest_gain_are_drawn():
     assert len(speedup.drawings) == 1 and "the 9 of 40 problems" in speedup.drawings[0].svg.replace("\n", " ")
 
 
-def test_curves_over_time_keep_their_corners_alone():
-    made = frame({("p", "a", 0): [4.0] * 150 + [2.0] * 150}, seconds=(1.0, 1.0))
-    assert total_time_data(made)["median"].tolist() == [2.0, 2.0, 4.0, 4.0]
-
-
 def test_pages_of_an_earlier_drawing_are_cleared(crowd, tmp_path):
     few = crowd[crowd["strategy"].isin(["s1", "s2"])]
     foreign = tmp_path / "speedup-mine.png"
@@ -384,15 +373,6 @@ def test_a_figure_for_a_paper_fits_a_column_or_a_page_and_its_caption_stands_bes
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("problems", "width"), [(4, paper.COLUMN), (16, paper.PAGE)])
-def test_a_heat_map_for_a_paper_takes_the_width_that_its_numbers_need(problems, width):
-    drawing = figures.FIGURES["heat"]
-    _, figure, _ = next(drawing.pages(frame(study(lambda p, s, r: [8.0 - s, 7.0 - p / 9], problems))))
-    paper.fit(figure)
-    assert figure.get_figwidth() == width
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["one run", "long", "free", "all failed", "hostile"])
 def test_awkward_studies_fit_a_paper(name):
     made = frame(AWKWARD[name], structured=("s1", HOSTILE[0]))
@@ -410,10 +390,3 @@ def test_awkward_studies_fit_a_paper(name):
                     for title, ax in zip(titles, figure.axes, strict=False)
                 )
                 assert max(sizes) <= 8 and figure.get_figwidth() in (paper.COLUMN, paper.PAGE)
-
-
-def test_a_heat_map_of_very_many_problems_shows_those_with_the_largest_gain():
-    many = frame({(f"p/{p:02}", name, 0): [8.0 - p / 9] for p in range(70) for name in "ab"})
-    figure, data = FIGURES["heat"](many)
-    assert sorted(set(data["problem"])) == [f"p/{p}" for p in range(10, 70)]
-    assert "the 60 of 70 problems with the largest gain" in caption_of(figure).replace("\n", " ")

@@ -83,16 +83,6 @@ def test_figures_return_what_they_drew(three):
     assert [bar.get_x() + bar.get_width() for bar in figure.axes[0].patches] == pytest.approx([8 / 3])
 
 
-def test_captions_say_n_unit_and_what_is_better(three):
-    for draw in (FIGURES["convergence"], FIGURES["speedup"]):
-        caption = max(texts(draw(three)[0]), key=len)
-        assert all(words in caption for words in ("n = 1 to 3", "higher is better", "Speedup: default's cost / "))
-        assert "y (uses structure)" in texts(draw(three)[0])
-    assert "fewest so far: 2" in max(texts(FIGURES["speedup"](three)[0]), key=len)
-    whole = max(texts(FIGURES["speedup"](frame({("p/a", "x", 0): [1, 2, 3, 4]}))[0]), key=len)
-    assert "4 evaluations each" in whole and "without intervals" in whole
-
-
 def test_a_default_that_costs_nothing_has_no_speedup_and_is_drawn():
     free = frame({("p/a", "x", 0): [0.0, 0.0]}).assign(default=0.0, speedup=np.nan)
     assert all(len(FIGURES[name](free)[1]) for name in FIRST)

@@ -46,7 +46,7 @@ def test_a_log_that_ends_at_any_byte_is_continued(log, cut):
 )
 def test_damage_is_named_and_nothing_is_changed(log, content, line):
     log.file.write_bytes(content)
-    with pytest.raises(UserError, match=rf"log.csv, line {line} is damaged .* delete line {line}"):
+    with pytest.raises(UserError, match=f"line {line} is damaged"):
         log.append(LINES)
     assert log.file.read_bytes() == content
 
@@ -74,7 +74,7 @@ def test_a_file_that_is_gone_is_not_written_anew(tmp_path, gone):
     shutil.rmtree(tmp_path / "run") if gone == "folder" else log.file.unlink()
     if gone == "replaced":
         log.file.write_bytes(DATA)
-    with pytest.raises(UserError, match="was moved or deleted while it was written"):
+    with pytest.raises(UserError, match="moved or deleted"):
         log.append(LINES)
 
 

@@ -29,10 +29,10 @@ def test_a_fleet_that_was_cut_anywhere_ends_with_the_same_numbers(fleet, log):
 def test_another_fleet_or_another_version_is_refused(tmp_path, fleet, log):
     fleet()
     before, head = log.read_bytes(), tmp_path / "store" / HEAD
-    with pytest.raises(UserError, match=r"holds results with settings .* choose another --study"):
+    with pytest.raises(UserError, match="holds results with settings"):
         fleet(settings=replace(SETTINGS, noise=0.5))
     head.write_text(json.dumps(json.loads(head.read_text()) | {"version": 0}))
-    with pytest.raises(UserError, match="with version 0, but this fleet has 1"):
+    with pytest.raises(UserError, match="version 0"):
         fleet()
     head.unlink()
     with pytest.raises(UserError, match="results but no"):

@@ -165,7 +165,7 @@ def test_problems_that_differ_are_not_mixed(studies):
     runs = {(f"p/{name}", "x", 0): [8, 4] for name in "abc"}
     studies.add(runs).add({("p/c", "x", 0): [8, 4]}, name="t")
     studies.add({("p/a", "x", 0): [8, 4], ("p/b", "x", 0): [8, 4]}, name="t", fingerprint="f1")
-    with pytest.raises(UserError, match=r"'s' and 't' cannot be compared: p/a and p/b are not the same problems"):
+    with pytest.raises(UserError, match="p/a and p/b are not the same"):
         write("s", studies.path, compare="t")
     studies.add({("q/a", "x", 0): [8, 4]}, name="u")
     with pytest.raises(UserError, match="no strategy on a problem in common"):

@@ -108,7 +108,7 @@ def test_a_worker_that_dies_is_one_sentence_and_the_study_resumes(registry, tmp_
     from joblib.externals.loky import get_reusable_executor
 
     get_reusable_executor().shutdown()  # workers that are there already do not see the variable
-    with pytest.raises(UserError, match=r"a worker process died .*run the same command again"):
+    with pytest.raises(UserError, match="worker process died"):
         list(run_all(study, study.prepare(), 2, tmp_path / "stop"))
     monkeypatch.delenv("MINE")
     get_reusable_executor().shutdown()
@@ -152,7 +152,7 @@ def test_a_problem_that_changed_is_refused(registry, tmp_path):
         (tmp_path / "new" / name).write_text(text, encoding="utf-8")
     changed = made(Registry((tmp_path / "new" / "mine.py", tmp_path / "new" / "climb.py")), tmp_path)
     contents = r'fingerprint "[0-9a-f]{16}", not "[0-9a-f]{16}"'
-    with pytest.raises(UserError, match=rf"holds a run with {contents} \(the program or .* has changed\); choose"):
+    with pytest.raises(UserError, match=contents):
         do(changed)
 
 
@@ -167,11 +167,11 @@ def test_a_strategy_whose_code_changed_is_refused(registry, tmp_path):
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "climb.py").write_text(f"HELPER = 1\n{STRATEGY}", encoding="utf-8")
     changed = Registry((tmp_path / "mine.py", tmp_path / "new" / "climb.py"))
-    with pytest.raises(UserError, match="made with other code of strategy portfolio; its rows can be read"):
+    with pytest.raises(UserError, match="other code of strategy portfolio"):
         do(dataclasses.replace(study, registry=changed))
     del head["code"]
     write_json(outcome.path / "run.json", head)
-    with pytest.raises(UserError, match="has no version of the code of strategy portfolio; its rows can be read"):
+    with pytest.raises(UserError, match="no version of the code"):
         do(study)
     assert len(bbo_suite.load("s", study.results)) == 30
 
@@ -205,7 +205,7 @@ def test_a_study_file_cut_by_a_power_loss_is_written_again(registry, tmp_path, c
     file = study.path / "study.json"
     whole = file.read_text()
     file.write_text(content)
-    with pytest.raises(UserError, match="study 's' was made with budget 30, not 31"):
+    with pytest.raises(UserError, match="budget 30, not 31"):
         do(made(registry, tmp_path, budget=31))
     assert len(do(study)) == 4 and file.read_text() == whole
     assert {path: contents(path) for path in study.path.glob("*/")} == before

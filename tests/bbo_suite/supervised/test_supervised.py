@@ -179,7 +179,7 @@ def test_a_service_that_cannot_start_is_a_clear_error(make, target, words):
 
 def test_a_start_that_takes_too_long_is_not_tried_again(make, tmp_path):
     workers = make("supervised_targets:slow", str(tmp_path / "starts"), start_seconds=0.5)
-    with pytest.raises(UserError, match=r"cannot start: its process took more than 0\.5 s"):
+    with pytest.raises(UserError, match=r"more than 0\.5 s"):
         workers.map([1])
     assert not (tmp_path / "starts").exists() or (tmp_path / "starts").stat().st_size == 1
 
