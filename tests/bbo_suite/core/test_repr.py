@@ -5,16 +5,9 @@ import time
 import numpy as np
 from bbo_toys import Climber, ClimberOptions, Toy
 
-from bbo_suite import Graph, Space, Structure, Task
+from bbo_suite import Space, Task
 
 TOY_SPACE = "Space(7 parameters: 1 choice, 1 scale, 5 slot; 264 candidates)"
-CHAIN = Structure(
-    np.array([0, 1, 2]),
-    np.array([1, 0], np.int32),
-    np.ones((2, 1), np.float32),
-    ("size",),
-    Graph(np.ones((3, 1), np.float32), ("flops",), np.array([[0, 1], [1, 2]], np.int32)),
-)
 
 
 def test_space():

@@ -165,7 +165,6 @@ def test_check_takes_lists_and_any_integers():
         ({"sizes": [2.5]}, "not integers"),
         ({"sizes": [2, 2], "kinds": [0]}, "differ in length"),
         ({"sizes": [2], "kinds": [2]}, "only slots"),
-        ({"sizes": [2], "groups": [0]}, "only slots"),
         ({"sizes": [2] * 3, "kinds": [2, 0, 2], "groups": [0, -1, 0]}, "not adjacent"),
         ({"sizes": [2, 3], "kinds": [2, 2], "groups": [0, 0]}, "differ in their number of values"),
         ({"sizes": [3, 3], "kinds": [2, 2], "groups": [0, 0], "permutations": [0]}, "needs 2 values"),

@@ -17,11 +17,6 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells whi
 _SYSTEM_ADMINISTRATOR = 21
 
 
-@pytest.fixture(autouse=True)
-def targets_can_be_imported(monkeypatch):
-    monkeypatch.setattr(sys, "path", [str(HERE), *sys.path])
-
-
 FOLDER = """
 import errno, fcntl, sys
 def refuse(*_):

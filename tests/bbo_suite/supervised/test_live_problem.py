@@ -38,11 +38,6 @@ class Live(LiveProblem):
         return tuple(config.tolist())
 
 
-@pytest.fixture(autouse=True)
-def targets_can_be_imported(monkeypatch):
-    monkeypatch.setattr(sys, "path", [str(HERE), *sys.path])
-
-
 def test_every_fault_has_its_status():
     problem = Live()
     faults = [[3, 0], [4, 0], [5, 0], [6, 0], [7, 0], [1, 2]]

@@ -17,11 +17,6 @@ from bbo_suite.supervised import Service, Workers
 HERE = Path(__file__).parent
 
 
-@pytest.fixture(autouse=True)
-def targets_can_be_imported(monkeypatch):
-    monkeypatch.setattr(sys, "path", [str(HERE), *sys.path])  # children look where their parent looks
-
-
 @pytest.fixture
 def make():
     made = []
