@@ -24,6 +24,7 @@ def plan(
 ) -> None:
     """Check the options of `run`, and show the amount of work and how long it will take. Nothing is stored."""
     from ..runs.processes import default_jobs, one_at_a_time
+    from ..runs.study_plan import timed_problems
     from ..runs.workload import workload
     from .progress import display
     from .tables import reserved
@@ -47,9 +48,10 @@ def plan(
     for item in items if as_json else ():
         print(json_line(item))
     if not (as_list or as_json):
-        _print(items, options.jobs or default_jobs(len(planned), study.timed))
-        if study.timed and options.jobs is None and len(planned) > 1:
-            print(one_at_a_time(study.timed))
+        timed = timed_problems(planned)
+        _print(items, options.jobs or default_jobs(len(planned), timed))
+        if timed and options.jobs is None and len(planned) > 1:
+            print(one_at_a_time(timed))
 
 
 def _print(items: Sequence[Mapping[str, Any]], jobs: int) -> None:

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..core.libraries import require
 from ..errors import UserError, one_line
-from ..libraries import require
 from ..store.folders import STUDY
 from .machine import facts
 from .processes import Outcome, run_planned

@@ -40,11 +40,16 @@ CLAIM_LOCK, CLAIM_SECONDS = ".claim.lock", 60
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """A run, its folder, and the facts that are stored beside its identity when it starts."""
+    """A run, its folder, and the facts that are stored beside its identity when it starts.
+
+    Attributes:
+      timed: whether the costs of its problem are times.
+    """
 
     run: Run
     path: Path
     facts: dict[str, Any]
+    timed: bool = False
 
     @property
     def name(self) -> RunName:
@@ -116,11 +121,6 @@ class StudyPlan:
     def share(self) -> list[RunName]:
         """The runs of this share of the study; all runs if it has no shares."""
         return share(self.runs, *self.only) if self.only else self.runs
-
-    @property
-    def timed(self) -> list[str]:
-        """The problems of this share whose costs are times."""
-        return [name for name in dict.fromkeys(run.problem for run in self.share) if self.registry.problem(name).timed]
 
     def prepare(self) -> list[PlannedRun]:
         """Load every problem of the share, evaluate its default, and check the plan against what is stored.
@@ -204,7 +204,12 @@ class StudyPlan:
             run = Run(
                 problem_id, fingerprint, name.strategy, fields, name.seed, self.budget, self.batch, self.plain_seeds
             )
-            yield PlannedRun(run, self.path / name.folder, noted | self._code[name.strategy])
+            yield PlannedRun(run, self.path / name.folder, noted | self._code[name.strategy], problem.timed)
+
+
+def timed_problems(plan: Sequence[PlannedRun]) -> list[str]:
+    """Return the problems of a plan whose costs are times."""
+    return list(dict.fromkeys(planned.run.problem for planned in plan if planned.timed))
 
 
 def _baselines(problem: Problem) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..core.level import LEVEL
 from ..store.folders import has_ended
+from ..store.identity import NOISY
 from ..store.run_view import RunView
 from .finalists import MEASUREMENTS
 from .study_plan import PlannedRun, StudyPlan
@@ -25,19 +26,24 @@ def workload(study: StudyPlan, plan: Sequence[PlannedRun]) -> Iterator[dict[str,
     """
     paces = _Paces(study)
     for (problem_id, strategy), group in itertools.groupby(plan, key=lambda p: (p.run.problem, p.run.strategy)):
-        problem, runs = study.registry.problem(problem_id), list(group)
-        row = ROW_BYTES + (len(problem.space.pack(problem.default_row())) if study.keep_all else 0)
+        runs = list(group)
+        row = ROW_BYTES + (_candidate_bytes(study, problem_id) if study.keep_all else 0)
         yield {
             "problem": problem_id,
             "strategy": strategy,
             LEVEL: runs[0].facts[LEVEL],
             "runs": len(runs),
             "done": sum(has_ended(run.path) for run in runs),
-            "parameters": len(problem.space),
+            "parameters": runs[0].facts["parameters"],
             "evaluations": len(runs) * study.budget,
             "bytes": len(runs) * study.budget * row,
             "seconds": paces.seconds_left(runs),
         }
+
+
+def _candidate_bytes(study: StudyPlan, problem_id: str) -> int:
+    problem = study.registry.problem(problem_id)
+    return len(problem.space.pack(problem.default_row()))
 
 
 class _Paces:
@@ -59,7 +65,7 @@ class _Paces:
         known = [view.pace for view in views if view.pace]
         pace = sum(known) / len(known) if known else self._tried(runs[0])
         limit = self._study.max_seconds or float("inf")
-        again = MEASUREMENTS * pace if self._study.registry.problem(runs[0].run.problem).noisy else 0.0
+        again = MEASUREMENTS * pace if runs[0].facts.get(NOISY) else 0.0
         return sum(min(limit, pace * (view.budget - view.evaluations)) + again for view in left)
 
     def _tried(self, run: PlannedRun) -> float:

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..core.libraries import quiet_optuna
 from ..core.options import identifying
 from ..errors import UserError
 from ..files.writing import disk_errors, write_json
-from ..libraries import quiet_optuna
 from ..registry import Registry
 from ..runs.display import Display
 from ..runs.runner import run_study
@@ -198,7 +198,7 @@ def write(plan: Tuning, result: TuningResult, file: Path) -> None:
 
 
 def read_problems(file: Path | None) -> list[str]:
-    """Return the problem ids in a file, one per line; `#` starts a comment.
+    """Return the problem ids in a file, one per line. `#` starts a comment at the start of a line or after a space.
 
     Raises:
       UserError: the file cannot be read.
@@ -206,7 +206,7 @@ def read_problems(file: Path | None) -> list[str]:
     if file is None:
         return []
     try:
-        lines = [line.partition("#")[0].strip() for line in file.read_text(encoding="utf-8").splitlines()]
+        lines = [re.sub(r"(^|\s)#.*", "", line).strip() for line in file.read_text(encoding="utf-8").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"cannot read the problems in {file}: {_reason(error)}") from None
     return [line for line in lines if line]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Strategy, UserError
-from bbo_suite.libraries import require
+from bbo_suite.core.libraries import require
 
 from .adapter import Adapter, one_of
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Kind, NoOptions, Strategy, UserError, option
-from bbo_suite.libraries import quiet_optuna, require
+from bbo_suite.core.libraries import quiet_optuna, require
 
 from .adapter import Adapter, Coding, one_of
 

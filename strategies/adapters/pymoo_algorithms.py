@@ -13,7 +13,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bbo_suite import NoOptions, Strategy, option
-from bbo_suite.libraries import require
+from bbo_suite.core.libraries import require
 
 from .adapter import Adapter, one_of
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Kind, Strategy, option
-from bbo_suite.libraries import require
+from bbo_suite.core.libraries import require
 from bbo_suite.supervised.temporary import TemporaryFolder
 
 from .adapter import Adapter, Coding, one_of

@@ -1,3 +1,4 @@
+import contextlib
 import dataclasses
 import json
 import os
@@ -298,3 +299,23 @@ def test_runs_of_timed_problems_are_made_one_at_a_time_unless_told_otherwise(sui
     assert sentence not in capsys.readouterr().err
     plan = suite("plan", "--plugin", "clock.py", "--strategy", "random", "--budget", 5, "--repeats", 2).out
     assert "2 runs to do, 1 at a time" in plan and sentence in plan and default_jobs(8, ["clock/a"]) == 1
+
+
+def test_problems_are_loaded_once_before_the_first_run(tmp_path):
+    file, log = tmp_path / "mine.py", tmp_path / "built"
+    names = tuple(f"p{number}" for number in range(18))
+    noting = f"with open({str(log)!r}, 'a') as log: log.write('x')"
+    body = PROBLEM.replace('("a", "größe")', repr(names)).replace("self.space,", f"{noting}\n        self.space,")
+    file.write_text(body, encoding="utf-8")
+
+    class Shown(Display):
+        @contextlib.contextmanager
+        def running(self, plan):
+            assert log.read_text() == "x" * len(names) and len(plan) == len(names)
+            yield lambda path: None
+
+    registry = Registry((file,))
+    options = {"random": registry.strategy("random").Options()}
+    run_study(
+        StudyPlan("s", tmp_path, registry, tuple(f"mine/{name}" for name in names), options, budget=2), 2, Shown()
+    )

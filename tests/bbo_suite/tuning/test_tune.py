@@ -120,8 +120,8 @@ def test_a_setting_that_fails_is_left_out(suite, toy, tmp_path):
 
 def test_file_of_problems(tmp_path):
     file = tmp_path / "training.txt"
-    file.write_text("# small ones\nfusion/a  # 700 parameters\n\nlayout/b\n")
-    assert read_problems(file) == ["fusion/a", "layout/b"]
+    file.write_text("# small ones\nfusion/a  # 700 parameters\n\n  #none\nehrlich/32x32-a#21\ntile/b#7 #8\n")
+    assert read_problems(file) == ["fusion/a", "ehrlich/32x32-a#21", "tile/b#7"]
     assert read_problems(None) == []
     with pytest.raises(UserError, match=r"cannot read the problems in .*none"):
         read_problems(tmp_path / "none")

@@ -7,7 +7,8 @@ from bbo_problems.halide import schedules
 from bbo_problems.halide.problem import HalideProblem
 from bbo_problems.halide.schedules import source, structure
 from bbo_problems.halide.stages import PIPELINES
-from bbo_suite import UserError, libraries
+from bbo_suite import UserError
+from bbo_suite.core import libraries
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 

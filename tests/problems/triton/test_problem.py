@@ -7,7 +7,8 @@ import bbo_suite
 from bbo_problems.triton import problem as module
 from bbo_problems.triton.problem import TritonProblem
 from bbo_problems.triton.spaces import TUNED
-from bbo_suite import Evaluations, UserError, libraries
+from bbo_suite import Evaluations, UserError
+from bbo_suite.core import libraries
 from bbo_suite.recording.record import record
 from bbo_suite.registry import Registry
 

@@ -198,7 +198,7 @@ def test_about_half_of_the_programs_are_reported_on() -> None:
 
 
 def test_without_libtpu_one_sentence_names_the_package_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bbo_suite.libraries.find_spec", lambda name: None)
+    monkeypatch.setattr("bbo_suite.core.libraries.find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"pip install .bbo_suite\[tpu\]"):
         Compiler()
 
@@ -206,7 +206,7 @@ def test_without_libtpu_one_sentence_names_the_package_to_install(monkeypatch: p
 def test_a_program_that_cannot_be_compiled_is_an_error_once_and_for_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bbo_suite.libraries.find_spec", lambda name: True)
+    monkeypatch.setattr("bbo_suite.core.libraries.find_spec", lambda name: True)
     compiler = Compiler(tmp_path)
     with pytest.raises(RuntimeError, match="KeyError"):
         compiler.text("nonsense-0", "v5e")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 
-from .errors import UserError
+from ..errors import UserError
 
 
 def require(module: str, owner: str, install: str) -> None:
