@@ -92,7 +92,6 @@ MISTAKES = [
     ("run --workers 0", ["workers must be 1 or more"]),
     ("best nothing", ["there is no study 'nothing'"]),
     ("validate nothing", ["there is no study 'nothing'"]),
-    ("validate nothing --sample -1", ["sample must be 0 or more, not -1"]),
     ("watch nothing", ["there is no study 'nothing'"]),
     ("fleet --kernels tpu/smal", ["Did you mean 'tpu/small'?"]),
     ("plot nothing", ["'nothing'", "there are no studies yet"]),

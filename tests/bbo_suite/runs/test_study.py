@@ -246,7 +246,7 @@ def test_a_study_that_cannot_start_leaves_no_folder(registry, tmp_path):
             "in fingerprint",
         ),
         (("self.space, ", "self.room, "), "mine/a"),
-        (("self.space, ", "self.space = 1 / 0, "), "ZeroDivisionError in loading"),
+        (("self.weights = ", "self.weights = 1 / 0 * "), "ZeroDivisionError in loading"),
     ],
 )
 def test_a_broken_problem_is_one_sentence_before_any_run(registry, tmp_path, change, message):

@@ -32,6 +32,7 @@ def failures(done):
 
 
 def test_a_study_that_holds(suite, study):
+    assert "sample must be 0 or more" in suite("validate", *study, "--sample", -1).err
     done = suite("validate", *study)
     assert done.code == 0 and failures(done) == []
     assert done.out.count("holds") == 6 and "all checks passed" in done.out
