@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import choice, product, scale
 from bbo_suite.core.libraries import refusal
-from bbo_suite.core.parameters import Parameter
+from bbo_suite.core.space import Parameter
 from bbo_suite.supervised import LiveProblem, Service
 
 from ..tensor_compiler.hardware.machine import split_machine

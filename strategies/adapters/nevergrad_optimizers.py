@@ -49,7 +49,7 @@ Variants of CMA fail if a batch ends within a generation, which is larger than a
 
 
 class Nevergrad(Adapter):
-    """The optimizers of Nevergrad; `show nevergrad` names them.
+    """Optimizers of another library; `show nevergrad` names those of Nevergrad.
 
     All free parameters are one array whose element i lies in `[0, sizes[i])`, bounded by the distribution function of
     the normal distribution and cast to integers. Nevergrad's TransitionChoice codes an index in this way, too (a

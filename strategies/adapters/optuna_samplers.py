@@ -116,7 +116,7 @@ SAMPLERS: Mapping[str, Sampler] = {
 
 
 class Optuna(Adapter):
-    """The samplers of Optuna; `show optuna` names them.
+    """Optimizers of another library; `show optuna` names the samplers of Optuna.
 
     Scales are integers and everything else is categorical, except for samplers that support numbers only (CmaEs and
     QMC draw categories independently of all else): there all parameters are integers, and a category gets an order that

@@ -29,7 +29,7 @@ class SmacOptions:
 
 
 class Smac(Adapter):
-    """The facade of SMAC that models costs by random forests, `smac:HyperparameterOptimizationFacade`.
+    """Optimizers of another library; `show smac` names the facade of SMAC that models costs by random forests.
 
     Scales are integers and everything else is categorical. SMAC is told the default before it is asked for anything.
     It keeps its files in a temporary folder. When it has nothing left to propose, the run ends.

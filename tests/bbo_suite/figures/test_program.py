@@ -9,9 +9,9 @@ import pytest
 
 from bbo_suite import Study, UserError
 from bbo_suite.core.program import Change, Kernel, Program
-from bbo_suite.figures import marks, program
-from bbo_suite.figures.found import draw_changes
-from bbo_suite.figures.regions import alike, neighbours, regions
+from bbo_suite.figures import interactive, program
+from bbo_suite.figures.outcome import draw_changes
+from bbo_suite.figures.program import alike, neighbours, regions
 
 
 def made(*kernels, edges=()):
@@ -62,7 +62,7 @@ def test_neighbours_are_the_kernels_around():
 
 
 def titles(figure):
-    root = ElementTree.fromstring(marks.svg(figure))
+    root = ElementTree.fromstring(interactive.svg(figure))
     return [title.text for title in root.iter("{http://www.w3.org/2000/svg}title")]
 
 
@@ -150,5 +150,5 @@ def test_python_draws_what_was_found(suite, toy):
     assert any(text.startswith("toy/small: 5 s →") for text in written(study.plot("program")))
     (best,) = study.best(minimal=True)
     assert best["minimal"]["needed"]
-    with pytest.raises(UserError, match="no problem 'toy/large'"):
+    with pytest.raises(UserError, match="there is no problem 'toy/large' in study 's'"):
         study.plot("program", ["toy/large"])

@@ -47,11 +47,6 @@ def test_a_candidate_is_requested_by_its_values(made):
     assert made.paste(made.default) == "triton.Config({'ROWS': 1, 'COLUMNS': 4096}, num_warps=8, num_stages=2)"
 
 
-def test_another_gpu_is_another_problem(made, monkeypatch):
-    monkeypatch.setattr(module, "gpu_name", lambda: "another")
-    assert TritonProblem("softmax-8192x4096").fingerprint() != made.fingerprint()
-
-
 @pytest.mark.parametrize("instance", TUNED)
 def test_defaults_are_candidates(instance, monkeypatch):
     pretend_gpu(monkeypatch)

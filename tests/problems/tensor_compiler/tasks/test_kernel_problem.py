@@ -27,6 +27,7 @@ def alone(family: str, kernel: int) -> Problem:
     return bbo_suite.problem(f"{family}/rnn#{kernel}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family, step", [("tile", 1), ("flags", 5)])
 def test_the_cost_of_a_program_is_the_sum_of_its_kernels(family: str, step: int) -> None:
     whole = bbo_suite.problem(f"{family}/rnn")
