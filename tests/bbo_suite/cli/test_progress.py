@@ -12,11 +12,11 @@ import pytest
 
 from bbo_suite.cli import progress
 from bbo_suite.cli.progress import WatchedRun, display
+from bbo_suite.cli.watch import seconds_left
 from bbo_suite.core.problem import Status
 from bbo_suite.runs.study_plan import PlannedRun
 from bbo_suite.store.identity import Run
 from bbo_suite.store.rows import HEADER, Row
-from bbo_suite.store.study_view import seconds_left
 
 
 def planned(path, strategy="random", seed=0, budget=1000):

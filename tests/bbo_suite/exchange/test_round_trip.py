@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from bbo_suite import Status, UserError, load
-from bbo_suite.cli.watch import StudyView
 from bbo_suite.exchange.importing import FILLED
 from bbo_suite.files.reading import read_json
 from bbo_suite.store.rows import Row, read_rows
