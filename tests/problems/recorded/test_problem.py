@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bbo_suite
-from bbo_problems.recorded import t4
+from bbo_problems.recorded.json_formats import read_t4
 from bbo_problems.recorded.problem import FOLDER, RecordedProblem
 from bbo_suite.core.evaluation import default_value, evaluate
 from bbo_suite.recording.record import record
@@ -75,6 +75,6 @@ def test_a_pasted_row_is_a_result_of_t4(load, formats):
     problem = load(formats["kernel_tuner"])
     best = min(problem.space.components[0].rows, key=lambda row: problem.evaluate(row[None]).values[0])
     document = {"schema_version": "1.0.0", "results": [json.loads(problem.paste(best))]}
-    again = t4.read(document)
+    again = read_t4(document)
     assert again.costs.tolist() == [problem.optimum] and again.unit == problem.unit
     assert {name: own[0] for name, own in zip(again.names, again.values, strict=True)} == problem.space.describe(best)
