@@ -19,7 +19,7 @@ from ..tensor_compiler.hardware.kernel_settings import SLOTS, compile_kernels, s
 from ..tensor_compiler.hardware.kernel_settings import Settings as Compiled
 from ..tensor_compiler.hardware.machine import COST_MODEL, Machine, Rate
 from ..tensor_compiler.hardware.timing import shrink_tile
-from .kernels import OPCODES, KernelGraphs
+from .kernels import OPCODES, KernelGraphs, rows_of
 
 _FILE = ArrayFile(
     "data set of kernels",
@@ -48,9 +48,7 @@ class Settings:
 
     def take(self, kernels: NDArray[np.int64]) -> Self:
         """Return those of some kernels, in that order."""
-        counts = np.diff(self.starts)[kernels]
-        starts = np.concatenate([[0], np.cumsum(counts)])
-        places = np.repeat(self.starts[kernels] - starts[:-1], counts) + np.arange(starts[-1])
+        starts, places = rows_of(self.starts, kernels)
         return replace(
             self,
             starts=starts,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from typing import NamedTuple
@@ -118,6 +119,10 @@ class Adam(NamedTuple):
             value, gradients = jax.value_and_grad(loss)(weights, *batch)
             return *self.step(weights, first, second, time, gradients), value
 
+        # Names of parameters become names in the HLO text, so those of the batch are the loss's.
+        state = list(inspect.signature(train_step).parameters.values())[:-1]
+        arrays = list(inspect.signature(loss).parameters.values())[1 : 1 + len(batch)]
+        train_step.__signature__ = inspect.Signature([*state, *arrays])  # type: ignore[attr-defined]
         return train_step, (weights, weights, weights, abstract(), *batch)
 
     def step(

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bbo_problems.ordering.ordering_problem import OrderingProblem, Program, draw_program, draw_rewrites
+from bbo_problems.ordering.compiler import Program, draw_program, draw_rewrites
+from bbo_problems.ordering.ordering_problem import OrderingProblem
 
 
 def interpret(program: Program, order: list[int]) -> tuple[int, list[int]]:
