@@ -117,9 +117,13 @@ class PlannedStudies:
 
     @property
     def table(self) -> Path:
-        """The file with the table of runs, beside the plan: `runs.csv`, or `runs.csv.gz` if that is there."""
-        packed = self.file.parent / "runs.csv.gz"
-        return packed if packed.exists() else self.file.parent / "runs.csv"
+        """The file with the table of runs, beside the plan: `runs.csv` for `plan.py`, `NAME-runs.csv` for `NAME.py`.
+
+        If there is a packed one, `runs.csv.gz` or `NAME-runs.csv.gz`, it is that.
+        """
+        own = "" if self.file.stem == "plan" else f"{self.file.stem}-"
+        packed = self.file.parent / f"{own}runs.csv.gz"
+        return packed if packed.exists() else packed.with_suffix("")
 
     def update(self) -> tuple[int, int, list[str]]:
         """Add the runs that have ended to the table, and compare them with those that it has.

@@ -1,182 +1,135 @@
-"""Which strategy with n evaluations, and what are structure and parts worth, on tasks that tell strategies apart?
-
-    python results/strategies/study.py choose               # tasks.csv: by the rule of tasks.py
-    python results/strategies/study.py run [--seeds 10]      # BUDGET-runs.csv: only the runs that they lack
-    python results/strategies/study.py check [--strategy annealing]   # makes runs of the first seed again
-    python results/strategies/study.py tables                # gains.csv, verdicts.csv, gain.png
-
-Runs are made in this process, in batches of 20. On several machines: run parts by `--task`, and join the tables of
-runs, `BUDGET-runs.csv`.
-"""
+"""Writes gains.csv, verdicts.csv and gain.png beside this file, and prints the tables that README.md has."""
 
 from __future__ import annotations
 
-import json
-import time
-from collections.abc import Iterator, Mapping
-from hashlib import blake2b
+from collections.abc import Iterator
 from pathlib import Path
-from types import MappingProxyType
-from typing import Annotated, NamedTuple
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import typer
-from numpy.typing import NDArray
+from live import STRATEGIES
+from plan import BUDGETS, NEVERGRAD
 
-import bbo_suite
-from bbo_suite import UserError
-from bbo_suite.core.level import LEVEL
-from bbo_suite.registry import Registry
-from bbo_suite.testing import play, start
+from bbo_suite.scores import compare, corrected_p
+from bbo_suite.stats import mean_interval, signed_rank_p, smallest_signed_rank_p
+from bbo_suite.store.run_table import read_runs
 
 HERE = Path(__file__).parent
-BATCH, BUDGETS = 20, (50, 200, 1_000, 10_000)
-MARKS = (20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
-"""Evaluations after which the gain is kept."""
-
-
-class Entry(NamedTuple):
-    """A strategy of the study.
-
-    Attributes:
-      seeds: how many, by budget.
-      prefix: True if a strategy ignores its budget. It has the longest alone: shorter runs begin it.
-      joint: budgets that it runs on joint tasks only.
-    """
-
-    strategy: str
-    seeds: dict[int, int]
-    options: Mapping[str, object] = MappingProxyType({})
-    prefix: bool = False
-    joint: tuple[int, ...] = ()
-
-
-FEW, LARGE = 3, 10_000
-FEWER = {"graybox": {50: FEW, 200: FEW, 1_000: 1, 10_000: 0}, "rl": {10_000: 1}}
-"""Seeds on tasks of more than `LARGE` parameters: a run of `graybox` takes up to a minute there, one of `rl` seven."""
-TUNED = json.loads((HERE / "tuning" / "pymoo-GA.json").read_text(encoding="utf-8"))["options"]
-NEVERGRAD = tuple(f"nevergrad:{name}OnePlusOne" for name in ("DiscreteLengler", "SmoothDiscrete"))
-ENTRIES = {
-    **{name: Entry(name, dict.fromkeys(BUDGETS, 10)) for name in ("annealing", "evolution", "local", "mbo")},
-    "joint": Entry("joint", dict.fromkeys(BUDGETS, 10), joint=BUDGETS),
-    "graybox": Entry("graybox", {50: 10, 200: 10, 1_000: FEW, 10_000: 1}, joint=BUDGETS[2:]),
-    "portfolio": Entry("portfolio", {10_000: 10}, joint=BUDGETS),
-    "rl": Entry("rl", {10_000: FEW}, joint=BUDGETS),
-    **{name: Entry(name, dict.fromkeys(BUDGETS[1:], 10)) for name in NEVERGRAD},
-    "pymoo:GA": Entry("pymoo:GA", {10_000: 10}, prefix=True),
-    "pymoo:GA, tuned": Entry("pymoo:GA", {10_000: 10}, TUNED, prefix=True),
-    "random": Entry("random", {10_000: 10}, prefix=True),
+IGNORE_THEIR_BUDGET = ("random", "pymoo:GA", "pymoo:GA, tuned")
+"""They have the longest runs alone: shorter ones begin these."""
+PEERS = (*NEVERGRAD, "pymoo:GA", "pymoo:GA, tuned")
+QUESTIONS = {
+    "which with n": [((name, n), ("annealing", n)) for name in ("evolution", "mbo") for n in BUDGETS],
+    "structure": [
+        *((("local", n), ("annealing", n)) for n in BUDGETS),
+        *((("joint", n), (other, n)) for other in ("annealing", "local") for n in BUDGETS),
+    ],
+    "parts": [
+        *((("graybox", n), ("local", n)) for n in (50, 200)),
+        *((("graybox", n), ("annealing", m)) for n, m in ((50, 1_000), (200, 10_000))),
+        (("graybox", 200), ("local", 10_000)),
+    ],
+    "peers": [((name, n), ("annealing", n)) for name in PEERS for n in BUDGETS[1:]],
 }
-KEY = ["problem", "strategy", "budget", "seed"]
+"""What was looked at, by question: a strategy with a budget against another one with its budget."""
+DIFFERENCES = (0.05, 0.1, 0.2)
 
 
-def run(task_id: str, name: str, budget: int, seed: int) -> dict[str, object]:
-    """Return the row of a run, with its gains in percent at `MARKS`, and a digest of its candidates and costs."""
-    strategy, options = ENTRIES[name].strategy, ENTRIES[name].options
-    problem, spent, state = bbo_suite.problem(task_id), 0.0, blake2b(digest_size=4)
-    task, found = problem.task(True, None, True), Registry().strategy(strategy)
-
-    def cost(configs: NDArray) -> NDArray[np.float64]:
-        nonlocal spent
-        begin = time.process_time()
-        values = problem.evaluate(configs).values
-        spent += time.process_time() - begin
-        state.update(configs.astype("<i4").tobytes() + values.astype("<f8").tobytes())
-        return values
-
-    parts = (lambda configs: problem.evaluate_parts(configs).parts) if found.level >= 2 else None
-    default = float(problem.evaluate(problem.default[None]).values[0])
-    if parts and parts(problem.default[None]) is None:
-        raise UserError(f"{task_id} tells no costs of parts: {strategy} does not run")
-    begin = time.process_time()
-    search = start(found, task.space, budget, seed, task.structure, task.default, **options)
-    costs = np.concatenate([values for _, values in play(search, cost, BATCH, parts)])
-    own = time.process_time() - begin - spent
-    row = {"problem": task_id, "strategy": name, "budget": budget, "seed": seed, LEVEL: found.level.word}
-    row |= {"default": f"{default:.10g}", "best": f"{costs.min():.10g}", "evaluations": len(costs)}
-    row |= {"strategy_seconds": f"{own:.3g}", "evaluation_seconds": f"{spent:.3g}", "digest": state.hexdigest()}
-    if budget < BUDGETS[-1]:
-        return row
-    gains = 100 * (default / np.minimum(np.minimum.accumulate(costs), default) - 1)
-    return row | {str(n): f"{gains[min(n, len(gains)) - 1]:.4g}" for n in MARKS}
+def completed() -> pd.DataFrame:
+    """Return the runs with their gains in percent, and the family of each."""
+    runs = read_runs(HERE / "runs.csv.gz")
+    whole = runs[runs["strategy"].isin(IGNORE_THEIR_BUDGET)]
+    runs = pd.concat([runs, *(whole.assign(budget=n, best=pd.to_numeric(whole[f"best@{n}"])) for n in BUDGETS[:-1])])
+    gain = 100 * (runs["default"] / runs["best"] - 1).clip(lower=0)
+    return runs.assign(gain=gain, family=runs["problem"].str.split("[/:]").str[0])
 
 
-def wanted(seeds: int, tasks: list[str]) -> Iterator[tuple[str, str, int, int]]:
-    """Yield task, strategy, budget and seed of each run, seed by seed, short budgets first."""
-    for seed in range(seeds):
-        for budget in BUDGETS:
-            for name, entry in ENTRIES.items():
-                for task in tasks if seed < entry.seeds.get(budget, 0) else ():
-                    if fits(name, task, budget, seed):
-                        yield task, name, budget, seed
+def shares(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return for each task, strategy and budget the mean gain, and its share of the best gain that any run reached.
+
+    `reach90` and `reach99` say whether the median run has that share.
+    """
+    share = runs["gain"] / runs.groupby("problem")["gain"].transform("max")
+    columns = {"seeds": ("seed", "nunique"), "gain": ("gain", "mean"), "share": ("share", "mean")}
+    columns |= {"own": ("seconds", "median"), "reach90": ("share", lambda own: (own >= 0.9).mean() > 0.5)}
+    columns |= {"reach99": ("share", lambda own: (own >= 0.99).mean() > 0.5)}
+    found = runs.assign(share=share).groupby(["family", "problem", "strategy", "budget"]).agg(**columns)
+    return found.reset_index()
 
 
-def fits(name: str, task: str, budget: int, seed: int) -> bool:
-    """True if a strategy runs on a task with this budget and seed."""
-    if budget in ENTRIES[name].joint and not task.startswith("joint/"):
-        return False
-    few = FEWER.get(name, {}).get(budget)
-    return few is None or seed < few or len(bbo_suite.problem(task).space) <= LARGE
+def verdicts(runs: pd.DataFrame, table: pd.DataFrame) -> Iterator[dict[str, object]]:
+    """Yield a row for each pair of `QUESTIONS`: p is Wilcoxon's, paired by family, since tasks of a family are alike.
+
+    `sure_ahead` and `sure_behind` count the tasks that are decided by their own runs. `needs_for_...` are the families
+    that a true difference of so much needs (80 % power at 5 %, normal approximation).
+    """
+    wide = table.pivot_table(index=["family", "problem"], columns=["strategy", "budget"], values="share")
+    for question, pair in ((question, pair) for question, pairs in QUESTIONS.items() for pair in pairs):
+        (name, n), (other, m) = pair
+        tasks = wide.reindex(columns=pd.MultiIndex.from_tuples(pair)).dropna()
+        both = tasks.groupby("family").mean().to_numpy()
+        difference, ahead = both[:, 0] - both[:, 1], compare(runs, pair, "gain")["ahead"]
+        row = {"question": question, "strategy": name, "budget": n, "against": other, "its_budget": m}
+        row |= {"tasks": len(tasks), "sure_ahead": (ahead > 0).sum(), "sure_behind": (ahead < 0).sum()}
+        row |= {"families": len(both), "share": both[:, 0].mean(), "its_share": both[:, 1].mean()}
+        row |= {"ahead": (difference > 1e-9).sum(), "p": np.nan}
+        if len(both) > 1:
+            spread = difference.std(ddof=1)
+            row |= {"p": signed_rank_p(*both.T), "least_p": smallest_signed_rank_p(len(both))}
+            row |= {f"needs_for_{x}": np.ceil((2.8 * spread / x) ** 2 / 0.955) for x in DIFFERENCES}
+        yield row
 
 
-def known_runs() -> pd.DataFrame:
-    """Return all runs that are there."""
-    files = [HERE / f"{budget}-runs.csv" for budget in BUDGETS]
-    return pd.concat(
-        [pd.DataFrame(columns=KEY), *(pd.read_csv(file, dtype={"digest": str}) for file in files if file.exists())]
-    )
+def live() -> Iterator[pd.DataFrame]:
+    """Yield for each compiler the speedups over programs with equal times, and what is ahead of random search."""
+    runs = read_runs(HERE / "live-runs.csv")
+    for family, own in runs.groupby(runs["problem"].str.partition("/")[0]):
+        speedups = own.pivot_table(index="problem", columns="strategy", values="speedup")[STRATEGIES]
+        others = speedups.drop(columns="random")
+        means = [np.exp(mean_interval(np.log(speedups[name]))) for name in STRATEGIES]
+        found = pd.DataFrame(means, index=STRATEGIES, columns=["mean", "low", "high"]).assign(family=family)
+        found["evaluations"] = own.groupby("strategy")["evaluations"].mean().round()
+        found["ahead"] = others.gt(speedups["random"], axis=0).sum()
+        found["behind"] = others.lt(speedups["random"], axis=0).sum()
+        p = corrected_p(np.array([signed_rank_p(others[name], speedups["random"]) for name in others]))
+        yield found.assign(holm=pd.Series(p, index=others.columns))
 
 
-def make(seeds: int, tasks: list[str], strategies: list[str]) -> None:
-    """Make the runs that are missing, and add each to the table of its budget at once."""
-    done, refused = set(known_runs()[KEY].itertuples(index=False, name=None)), set[tuple[str, str]]()
-    for key in wanted(seeds, tasks):
-        if key in done or key[:2] in refused or (strategies and key[1] not in strategies):
-            continue
-        try:
-            row = run(*key)
-        except UserError as error:
-            refused.add(key[:2])
-            print(error, flush=True)
-            continue
-        file = HERE / f"{key[2]}-runs.csv"
-        pd.DataFrame([row]).to_csv(file, mode="a", header=not file.exists(), index=False)
-
-
-def check(tasks: list[str], strategies: list[str]) -> None:
-    """Make runs of the first seed again, and name those whose digest differs."""
-    runs = known_runs()
-    again = runs[(runs["seed"] == 0) & runs["problem"].isin(tasks) & runs["strategy"].isin(strategies or list(ENTRIES))]
-    different = 0
-    for _, row in again.iterrows():
-        if (found := run(*(row[name] for name in KEY))["digest"]) != row["digest"]:
-            different += 1
-            print(*(row[name] for name in KEY), row["digest"], "is now", found)
-    print(f"{len(again):,} runs made again, {different} differ")
-
-
-def main(
-    part: str,
-    seeds: int = 10,
-    task: Annotated[list[str] | None, typer.Option(help="tasks, those of tasks.csv by default")] = None,
-    strategy: Annotated[list[str] | None, typer.Option(help="strategies, all by default")] = None,
-) -> None:
-    """Make one part: choose, run, check or tables."""
-    if part == "choose":
-        from tasks import choose
-
-        return choose()
-    chosen = pd.read_csv(HERE / "tasks.csv")
-    tasks = task or list(chosen[chosen["taken"]]["task"])
-    if part == "run":
-        return make(seeds, tasks, strategy or [])
-    if part == "check":
-        return check(tasks, strategy or [])
-    from tables import write
-
-    return write(HERE)
+def draw(table: pd.DataFrame) -> None:
+    """Draw mean shares by budget, over families, and those of each family."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
+    families = table.groupby(["family", "strategy", "budget"])["share"].mean()
+    colours = {"random": "#999999", "evolution": "#56b4e9", "annealing": "#0072b2", "mbo": "#009e73"}
+    colours |= {"local": "#d55e00", "joint": "#e69f00", "graybox": "#000000"}
+    for name in [*list(colours)[:5], *PEERS]:
+        means = families.xs(name, level="strategy").groupby("budget").mean()
+        look = {"ls": "--" if name == "local" else "-"} if name in colours else {"ls": ":", "lw": 1}
+        left.plot(means.index, means, marker="o", ms=4, color=colours.get(name), label=name, **look)
+    left.set(xscale="log", xlabel="evaluations (the run's budget)", ylabel="share of the best known gain")
+    left.set_xticks(BUDGETS, [f"{budget:,}" for budget in BUDGETS])
+    sides = families.unstack(["strategy", "budget"])
+    sides = sides.loc[sides["annealing", 10_000].sort_values().index]
+    sides = sides[[("annealing", 10_000), ("local", 10_000), ("joint", 10_000), ("graybox", 200)]]
+    for (name, n), marker in zip(sides, "osD^", strict=True):
+        right.plot(sides[name, n], sides.index, marker, color=colours[name], label=f"{name} at {n:,}")
+    right.set(xlabel="share of the best known gain")
+    for ax, title in ((left, "By budget (dashed: sees structure; dotted: peers)"), (right, "By family")):
+        ax.set_title(title)
+        ax.legend(frameon=False, fontsize=7)
+        ax.spines[["top", "right"]].set_visible(False)
+    figure.savefig(HERE / "gain.png", dpi=80)
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    all_runs = completed()
+    gains = shares(all_runs)
+    found = pd.DataFrame(verdicts(all_runs, gains))
+    found["holm"] = found.groupby("question")["p"].transform(lambda p: corrected_p(p.to_numpy()))
+    gains.to_csv(HERE / "gains.csv", index=False, float_format="%.4g")
+    found.to_csv(HERE / "verdicts.csv", index=False, float_format="%.3g")
+    families = gains.groupby(["family", "strategy", "budget"])["share"].mean()
+    print(found.to_string(), families.groupby(["strategy", "budget"]).mean().unstack().to_string(float_format="%.2f"))
+    print(gains[gains["budget"] == BUDGETS[-1]].groupby("strategy")[["reach90", "reach99"]].mean().round(2).to_string())
+    print(pd.concat(live()).to_string(float_format="%.4g"))
+    draw(gains)

@@ -45,6 +45,13 @@ def test_a_plan_is_run_resumed_and_compared_with_its_table(file, suite):
     assert different.code == 1 and "ordering/small-a hot 10 5 differs" in different.err
 
 
+def test_plans_in_one_folder_have_a_table_each(file, suite):
+    beside = file.with_name("short.py")
+    beside.write_text("from bbo_suite import Plan\nPLAN = Plan(['ordering/small-a'], ['random'], (5,))")
+    assert suite("run", "--plan", beside, "--quiet").code == 0
+    assert [path.name for path in file.parent.glob("*.csv")] == ["short-runs.csv"]
+
+
 def test_plain_seeds_give_other_draws_and_are_part_of_a_run(file, suite):
     assert suite("run", "--plan", file, "--quiet").code == 0
     other = file.parents[1] / "other" / "mine" / "plan.py"
