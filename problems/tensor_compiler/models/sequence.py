@@ -106,7 +106,7 @@ class Adam(NamedTuple):
     decay: float = 0.0
     largest_norm: float | None = None
 
-    def training(self, loss: Callable[..., jax.Array], weights: Tree, *batch: Tree) -> Program:
+    def training(self, loss: Callable[..., jax.Array], weights: Tree, *batch: Tree | jax.ShapeDtypeStruct) -> Program:
         """One step of training on a batch, whose arrays `loss` takes after the weights.
 
         The program takes the weights, their first and second moments, the number of steps done, [] of float32, and the
@@ -114,7 +114,7 @@ class Adam(NamedTuple):
         """
 
         def train_step(
-            weights: Tree, first: Tree, second: Tree, time: jax.Array, *batch: Tree
+            weights: Tree, first: Tree, second: Tree, time: jax.Array, *batch: Tree | jax.Array
         ) -> tuple[Tree, Tree, Tree, jax.Array, jax.Array]:
             value, gradients = jax.value_and_grad(loss)(weights, *batch)
             return *self.step(weights, first, second, time, gradients), value
