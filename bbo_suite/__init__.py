@@ -28,9 +28,8 @@ from .core.level import Level
 from .core.moves import Moves
 from .core.multipass import Decisions, MultiPass
 from .core.options import option
-from .core.parameters import choice, permutation, product, scale, sequence
 from .core.problem import Evaluations, Problem, Status
-from .core.space import Kind, Space
+from .core.space import Kind, Space, choice, permutation, product, scale, sequence
 from .core.strategy import NoOptions, Strategy, Told
 from .core.task import Graph, Structure, Task
 from .embedding import Optimizer, optimizer

@@ -12,11 +12,8 @@ from .core.problem import Problem
 from .core.strategy import Strategy
 from .errors import UserError
 from .registry import Registry, Resolved, resolve
-from .runs.display import Display
-from .runs.runner import run_study
-from .runs.strategy_options import chosen_options
-from .runs.study_name import default_name
-from .runs.study_plan import StudyPlan
+from .runs.runner import Display, run_study
+from .runs.study_plan import StudyPlan, chosen_options, default_name
 from .store import frames
 from .study import Study
 

@@ -72,13 +72,13 @@ class Values:
     frame: pd.DataFrame
 
     @cached_property
-    def knowledge(self) -> dict[str, Level]:
+    def levels(self) -> dict[str, Level]:
         """What each strategy knows."""
         return {name: Level.named(word) for name, word in zip(self.frame["strategy"], self.frame[LEVEL], strict=True)}
 
     def comparable(self, first: str, second: str) -> bool:
         """Return False if just one of two strategies sees the costs of parts: such strategies are ranked apart."""
-        return (self.knowledge[first] is Level.PARTS) == (self.knowledge[second] is Level.PARTS)
+        return (self.levels[first] is Level.PARTS) == (self.levels[second] is Level.PARTS)
 
     @cached_property
     def speedups(self) -> dict[tuple[str, str], NDArray[np.float64]]:
@@ -126,13 +126,13 @@ class Values:
         """The largest mean speedup on each problem of strategies without and with costs of parts."""
         best: dict[tuple[str, bool], float] = {}
         for mean in self.means:
-            key = mean.problem, self.knowledge[mean.strategy] is Level.PARTS
+            key = mean.problem, self.levels[mean.strategy] is Level.PARTS
             best[key] = max(mean.mean, best.get(key, -np.inf))
         return best
 
     def best_mean(self, problem: str, strategy: str) -> float:
         """Return the largest mean speedup on a problem among the strategies that one is comparable with."""
-        return self._best_means[problem, self.knowledge[strategy] is Level.PARTS]
+        return self._best_means[problem, self.levels[strategy] is Level.PARTS]
 
 
 def interval(runs: NDArray[np.float64], least: float = 0.0, most: float = np.inf) -> tuple[float, float, float]:
@@ -165,9 +165,9 @@ class Scores(Values):
     remeasured: set[str]
 
     @cached_property
-    def knowledge(self) -> dict[str, Level]:
+    def levels(self) -> dict[str, Level]:
         """What each strategy knows."""
-        return {run.strategy: run.knowledge for run in self.runs}
+        return {run.strategy: run.level for run in self.runs}
 
     def speedup(self, run: RunResult) -> float:
         """Return the speedup by which a run is compared."""

@@ -188,11 +188,11 @@ class Study(Sequence[dict[str, Any]]):
         return self.path / f"figures{self._published[0].suffix if len(self._published) == 1 else ''}"
 
     def _program(self, problems: Sequence[str] | None) -> Figure:
-        from .figures import found
+        from .figures import outcome
         from .verify.best import best_of
 
         for best in best_of(self._registry, self.name, self._results, [], simplify=True, problems=problems):
-            return found.draw(best)[0]
+            return outcome.draw(best)[0]
         raise UserError(f"study {self.name!r} has no run that can be read")
 
     def report(self, out: str | Path | None = None) -> Path:

@@ -29,7 +29,8 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "generated/*.md", "gallery", "sg_execution_times.rst"]
+included = [f"generated/{name}.md" for name in ("strategies", "families", "problems", "policies", "folders")]
+exclude_patterns = ["_build", *included, "gallery", "sg_execution_times.rst"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 default_role = "code"  # what docstrings put in backticks
@@ -41,6 +42,7 @@ autodoc_typehints = "signature"
 autodoc_member_order = "bysource"
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
+napoleon_custom_sections = [("Columns", "params_style")]
 napoleon_attr_annotations = False  # attributes say their shapes and types in words
 autodoc_type_aliases = {"NDArray": "NDArray", "ArrayLike": "ArrayLike"}
 python_use_unqualified_type_names = True
@@ -48,7 +50,8 @@ python_maximum_signature_line_length = 100
 
 html_theme = "pydata_sphinx_theme"
 html_title = "bbo_suite"
-html_theme_options = {"navbar_align": "left", "show_toc_level": 2, "secondary_sidebar_items": ["page-toc"]}
+html_theme_options = {"navbar_center": [], "show_toc_level": 2, "secondary_sidebar_items": ["page-toc"]}
+html_sidebars = {"**": ["globaltoc.html"]}
 html_show_sourcelink = False
 html_extra_path = ["generated/extra"]  # the site of our published studies
 
@@ -92,6 +95,12 @@ def shorten_types(app: object, what: str, name: str, thing: object, options: obj
     return tuple(text and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", text) for text in texts)
 
 
+def link_results(app: Sphinx, name: str, source: list[str]) -> None:
+    """Let links to a README of the results folder lead to the copy that is built."""
+    source[0] = re.sub(r"\]\(\.\./results/([\w/]*)README\.md", r"](generated/results/\1index.md", source[0])
+
+
 def setup(app: Sphinx) -> None:
     """Connect what changes pages while they are built."""
+    app.connect("source-read", link_results)
     app.connect("autodoc-process-signature", shorten_types)

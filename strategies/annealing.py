@@ -33,7 +33,7 @@ class AnnealingOptions:
 
 
 class Annealing(Strategy):
-    """Simulated annealing (Kirkpatrick et al. 1983) on batches of at most 20.
+    """Simulated annealing in batches of at most 20 (Kirkpatrick et al. 1983).
 
     Every candidate of a batch changes the same state (`AdaptiveMutation`): at one parameter, in random sweeps over all,
     or at several random places (`MutationRate`). Each is accepted or not by the rule of Metropolis, and the accepted

@@ -27,14 +27,14 @@ class EvolutionOptions:
 
 
 class Evolution(Strategy):
-    """A (mu + lambda) evolutionary algorithm with batches of at most 20, or a hundredth of the budget.
+    """A (mu + lambda) evolutionary algorithm with adaptive mutation (Doerr et al. 2017).
 
-    Parents win a tournament of two. A child is a copy of one parent or a crossover of two: uniform, or a range of
-    neighbouring parameters from one of them. Then an operator changes it (`AdaptiveMutation`), once or several times
-    (`MutationRate`). A child that was proposed before is changed further, up to five times. If it is still not new, it
-    is left out where the space has fewer candidates than 100 times the budget. The mu best of parents and children
-    survive; of equal ones the younger, so that the search moves on plateaus. The first batch holds the default and
-    changes of it.
+    A batch has at most 20 candidates, or a hundredth of the budget. Parents win a tournament of two. A child is a copy
+    of one parent or a crossover of two: uniform, or a range of neighbouring parameters from one of them. Then an
+    operator changes it (`AdaptiveMutation`), once or several times (`MutationRate`). A child that was proposed before
+    is changed further, up to five times. If it is still not new, it is left out where the space has fewer candidates
+    than 100 times the budget. The mu best of parents and children survive; of equal ones the younger, so that the
+    search moves on plateaus. The first batch holds the default and changes of it.
 
     Memory: the population, a batch, and 16 characters for each proposed candidate.
     """

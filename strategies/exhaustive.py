@@ -8,7 +8,7 @@ from bbo_suite import Enumeration, Strategy
 
 
 class Exhaustive(Strategy):
-    """Walks the whole space in an order that the seed shuffles and stops when it is covered."""
+    """Tries the whole space in an order that the seed shuffles."""
 
     _position = 0
 

@@ -28,7 +28,7 @@ class PortfolioOptions:
 
 
 class Portfolio(Strategy):
-    """Population-based black-box optimization (P3BO, Angermueller et al. 2020), with credit for improvements.
+    """Gives strategies that improve more of the budget (P3BO, Angermueller et al. 2020).
 
     Each batch comes from one member. That member learns the costs, and all others observe them. A member's credit is
     how much its candidates lowered the best cost, per candidate; older improvements count less. Shares of the budget

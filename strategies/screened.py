@@ -12,9 +12,10 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Level, Strategy, Task, Told, UserError, option
+from bbo_suite import Evaluations, Level, Strategy, Task, UserError, option
 from bbo_suite.core.task import Screen
 from bbo_suite.core.versions import PinnedFile
+from bbo_suite.loop import drive
 from bbo_suite.registry import Registry
 
 _BATCH = 100
@@ -41,7 +42,7 @@ class ScreenedOptions:
 
 
 class Screened(Strategy):
-    """Searches on a model of the costs and evaluates the best candidates, as XTAT does (Phothilimthana et al. 2021).
+    """Searches on a model of the costs and evaluates the best candidates there, as XTAT does.
 
     `screened:annealing` is annealing on the model: it proposes thousands of candidates, whose costs the model predicts,
     which is no evaluation. The candidates with the lowest predictions are then evaluated, the best first, and the run
@@ -98,16 +99,10 @@ class Screened(Strategy):
 
     def _searched(self, screen: Screen) -> tuple[NDArray, NDArray[np.float64]]:
         """Return the best candidates by the model and their predictions."""
-        strategy, done = self._strategy(), 0
+        strategy = self._strategy()
         rows, costs = np.empty((0, len(self.task.space)), self.task.space.dtype), np.empty(0)
-        while done < self.options.candidates:
-            configs = self.task.space.check(strategy.ask(min(_BATCH, self.options.candidates - done)))
-            if not len(configs):
-                break
-            predicted = self._predicted(screen, configs)
-            rows, costs = self._lowest(np.concatenate([rows, configs]), np.concatenate([costs, predicted]))
-            strategy.receive(Told(configs, predicted))
-            done += len(configs)
+        for batch in drive(strategy, lambda configs, _: Evaluations.of(self._predicted(screen, configs)), _BATCH):
+            rows, costs = self._lowest(np.concatenate([rows, batch.configs]), np.concatenate([costs, batch.values]))
         return rows, costs
 
     def _strategy(self) -> Strategy:

@@ -2,12 +2,10 @@
 
 # ruff: noqa: F401, I001
 from .app import UsageError, app
-from . import running
-from . import planning
-from . import watching
+from . import run
+from . import watch
 from . import plotting
 from . import read
-from . import reporting
 from . import listing
 from . import exchange
 from . import author

@@ -12,7 +12,7 @@ from ..errors import UserError
 from .app import AsJson, AsLines, Plugins, Quiet, Results, app, count_option, json_line, key_values
 
 if TYPE_CHECKING:
-    from ..tuning.tune import Tuning, TuningResult
+    from ..runs.tune import Tuning, TuningResult
 
 
 @app.command()
@@ -44,7 +44,7 @@ def pretrain(
     """Train a strategy on some problems, so that it starts from what it learned on others."""
     from .. import pretraining
     from ..registry import Registry
-    from ..runs.strategy_options import chosen_options
+    from ..runs.study_plan import chosen_options
     from . import progress
     from .tables import reserved
 
@@ -82,7 +82,7 @@ def tune_strategy(
 ) -> None:
     """Tune a strategy's options on training problems. The same command again resumes."""
     from ..registry import Registry
-    from ..tuning import tune as tuning
+    from ..runs import tune as tuning
     from .progress import display
     from .tables import reserved
 
@@ -103,7 +103,7 @@ def _print(plan: Tuning, result: TuningResult) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from ..tuning.tune import changed, option_text
+    from ..runs.tune import changed, option_text
     from .tables import wide_console
 
     table = Table("problem", "shipped defaults", "tuned")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import math
 import re
@@ -58,6 +59,47 @@ def families(items: Iterable[Mapping[str, str]]) -> dict[tuple[str, str], list[s
     return found
 
 
+def overview(registry: Registry) -> str:
+    """Return what families and strategies say of themselves as two tables in Markdown, as README has them."""
+    families = [
+        {
+            "family": f"`{name}`",
+            "decision": found.decision,
+            "cost": found.costs or found.unit,
+            "extra": found.extra and f"`{found.extra}`",
+        }
+        for name, found in _loadable(registry.families())
+    ]
+    strategies = [
+        {
+            "strategy": f"`{name}:…`" if found.has_variants else f"`{name}`",
+            "idea": first_line(found).partition("; `show ")[0].removesuffix("."),
+            "sees": _levels(found),
+        }
+        for name, found in _loadable(registry.strategies())
+    ]
+    return "\n".join([*markdown_table(families), "", *markdown_table(strategies)])
+
+
+def _levels(strategy: type[Strategy]) -> str:
+    """Return the level of a strategy, or those of its variants as far as their libraries are installed."""
+    levels = set()
+    for name in strategy.variants():
+        with contextlib.suppress(UserError):
+            levels.add(strategy.variant(name).level)
+    return " or ".join(level.word for level in sorted(levels or {strategy.level}))
+
+
+def markdown_table(rows: Iterable[Mapping[str, str]]) -> list[str]:
+    """Return the lines of a table in Markdown; rows that differ only in the first cell are one row."""
+    named: dict[tuple[str, ...], str] = {}
+    for row in rows:
+        first, *others = row.values()
+        named[tuple(others)] = " ".join(filter(None, (named.get(tuple(others)), first)))
+    cells = [[*row], ["---"] * len(row), *((first, *others) for others, first in named.items())] if named else []
+    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in each).replace("  ", " ") + " |" for each in cells]
+
+
 def _loadable(known: Mapping[str, Callable[[], Any]]) -> Iterator[tuple[str, Any]]:
     """Yield the classes that can be imported; report the others on standard error."""
     for name, load in sorted(known.items()):
@@ -68,7 +110,12 @@ def _loadable(known: Mapping[str, Callable[[], Any]]) -> Iterator[tuple[str, Any
 
 
 def _item(kind: str, name: str, found: type) -> dict[str, str]:
-    return {"id": name, "kind": kind, "what": (found.__doc__ or "").strip().partition("\n")[0]}
+    return {"id": name, "kind": kind, "what": first_line(found)}
+
+
+def first_line(found: type) -> str:
+    """Return the first line of a class's docstring."""
+    return (found.__doc__ or "").strip().partition("\n")[0]
 
 
 def facts(registry: Registry, name: str) -> dict[str, Any]:

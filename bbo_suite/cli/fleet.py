@@ -58,7 +58,7 @@ def fleet(
     from ..fleet.study import FleetStudy, policies
     from ..registry import Registry
     from ..report import fleet as report
-    from ..runs.study_name import check_name
+    from ..runs.study_plan import check_name
     from .progress import counted
     from .tables import reserved
 

@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from ..errors import UserError
-from ..store.study_list import studies
 from .app import AsJson, Plugins, Results, app, json_line
+from .watch import studies
 
 KINDS = ("strategies", "problems", "studies")
 
@@ -32,6 +32,9 @@ def list_(
     results: Results = Path("results"),
     plugin: Plugins = None,
     as_json: AsJson = False,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the tables of families and strategies that README has.")
+    ] = False,
 ) -> None:
     """List strategies, and problems by family; stored studies; or all ids that contain a text."""
     from .catalogue import study_table
@@ -39,6 +42,11 @@ def list_(
     if what == "studies":
         found = list(studies(results))
         print(json.dumps(found)) if as_json else study_table(found, results)
+    elif markdown:
+        from ..registry import Registry
+        from .catalogue import overview
+
+        print(overview(Registry(tuple(plugin or ()))))
     else:
         _list_ids(what, plugin, as_json)
 

@@ -172,7 +172,7 @@ def _bests(
 
 
 def _drawings(bests: Iterator[Best], complaints: list[str]) -> Iterator[tuple[Best, tuple]]:
-    from ..figures import found
+    from ..figures import outcome
     from .tables import reserved
 
     while True:
@@ -180,7 +180,7 @@ def _drawings(bests: Iterator[Best], complaints: list[str]) -> Iterator[tuple[Be
             if (best := next(bests, None)) is None:
                 return
             try:
-                figure = found.draw(best)
+                figure = outcome.draw(best)
             except UserError as error:
                 complaints.append(str(error))
                 continue

@@ -11,10 +11,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ..core.quantities import duration
-from ..runs.display import Display
+from ..runs.runner import Display
 from ..runs.study_plan import PlannedRun
-from ..store.run_view import RunView
-from ..store.study_view import seconds_left
+from .run_view import RunView
+from .watch import seconds_left
 
 REFRESH_SECONDS, PLAIN_SECONDS = 0.25, 30.0
 

@@ -1,4 +1,4 @@
-"""`best` and `validate`."""
+"""The commands that read studies: `best`, `validate`, `report`, `site`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .app import AsLines, Plugins, Quiet, Results, StudyName, app, count_option,
 if TYPE_CHECKING:
     from ..registry import Registry
     from ..verify.best import Best
-    from ..verify.same_runs import Comparison
+    from ..verify.digests import Comparison
     from ..verify.validate import Verdict
 
 
@@ -191,9 +191,8 @@ def validate(
 
 
 def _same(study: str, results: Path, digests: Path, quiet: bool, as_json: bool) -> bool:
-    from ..store.digests import read_digests
     from ..store.folders import run_folders
-    from ..verify.same_runs import compare
+    from ..verify.digests import compare, read_digests
     from .progress import counted
 
     published, total = read_digests(digests), len(run_folders(study, results))
@@ -273,3 +272,47 @@ def _notes(verdicts: list[Verdict]) -> dict[str, str]:
     return {
         sentence: listed(together(verdict.run for verdict in found if verdict.run)) for sentence, found in about.items()
     }
+
+
+@app.command()
+def report(
+    study: StudyName,
+    results: Results = Path("results"),
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The file to write (default: report.html in the study's folder)."),
+    ] = None,
+    compare: Annotated[
+        str | None, typer.Option(metavar="STUDY", help="Another study to compare with: its name or its folder.")
+    ] = None,
+    plugin: Plugins = None,
+) -> None:
+    """Write a study's results, statistical tests, figures and limits as one HTML page, and print its path."""
+    from ..report import write
+    from .tables import reserved
+
+    with reserved(True):  # problems may print
+        path = write(study, results, out, compare, plugin or ())
+    print(path)
+
+
+@app.command()
+def site(
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to write to.")],
+    results: Results = Path("results"),
+    plugin: Plugins = None,
+    quiet: Quiet = False,
+) -> None:
+    """Write all studies as a static site, and print its first page: leaderboards, reports, and numbers as files."""
+    from ..site import number_of_studies, write
+    from .progress import counted
+    from .tables import reserved
+
+    complaints: list[str] = []
+    total = number_of_studies(results)
+    with reserved(True), counted("writing", total, quiet, "studies") as shown:  # problems may print
+        path = write(results, out, plugin or (), complaints, shown)
+        shown(total, "done")
+    for complaint in complaints:
+        print(f"left out: {complaint}", file=sys.stderr)
+    print(path)

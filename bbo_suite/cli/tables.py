@@ -58,7 +58,7 @@ def summary_table(summaries: Sequence[dict[str, Any]]) -> None:
 
 
 def _cells(s: dict[str, Any]) -> dict[str, str]:
-    counts = {key: f"{s[key]:,}" for key in ("evaluations", "unique", "failed")}
+    counts = {key: "-" if s[key] is None else f"{s[key]:,}" for key in ("evaluations", "unique", "failed")}
     counts["evaluations"] += " covered" if s["ended"] == "covered" else ""
     return {
         **{

@@ -114,7 +114,7 @@ def without_structure(strategy: type[Strategy]) -> None:
             assert str(error), "its UserError is empty; say what it needs"
 
 
-def hears_parts(strategy: type[Strategy]) -> None:
+def receives_parts(strategy: type[Strategy]) -> None:
     """Works with problems that tell the costs of parts, described or not, some failing, and proposes the same again."""
     for number, name in enumerate(_accepted(strategy, KINDS) if strategy.level >= Level.PARTS else ()):
         for declared in (True, False):
@@ -216,6 +216,6 @@ STRATEGY_RULES = (
     isolated,
     leaves_arrays,
     without_structure,
-    hears_parts,
+    receives_parts,
     has_options,
 )

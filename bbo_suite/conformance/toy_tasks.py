@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from ..core.constraint import Constraint
 from ..core.level import Level
-from ..core.parameters import choice, permutation, product, scale, sequence
-from ..core.space import Space
+from ..core.space import Space, choice, permutation, product, scale, sequence
 from ..core.strategy import Strategy
 from ..core.task import Graph, Structure
 from ..parts.parts import Parts

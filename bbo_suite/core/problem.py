@@ -85,7 +85,7 @@ class Problem(Descriptions, ABC):
     variant_marks: ClassVar[str] = "@#"
     """The characters that begin a variant of an instance, which the constructor interprets; empty if it has none."""
     reads_files: ClassVar[bool] = False
-    """True if the constructor also takes the `Path` of a user's file, for ids `family:path`."""
+    """True if the constructor also takes the `Path` of a user's file."""
     decision: ClassVar[str] = ""
     """What a candidate decides, in a few words. This and the next four are for tables of families."""
     costs: ClassVar[str] = ""

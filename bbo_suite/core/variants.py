@@ -8,6 +8,9 @@ from pathlib import Path
 
 from ..errors import UserError
 
+NUMBER = re.compile("0|[1-9][0-9]*")
+"""A whole number as ids hold it: without sign and leading zeros, so that no two ids mean the same."""
+
 
 def split_variant(instance: str | Path, known: Collection[str]) -> tuple[str, str]:
     """Return an instance without the variant at its end, and the variant; "" if it has none.
@@ -39,6 +42,6 @@ def split_draw(instance: str) -> str:
         seed, it would silently be another problem.
     """
     name, mark, number = instance.partition("#")
-    if mark and not re.fullmatch("0|[1-9][0-9]*", number):
+    if mark and not NUMBER.fullmatch(number):
         raise UserError(f"{instance!r} names no draw; write a whole number behind the #, as in {name}#7")
     return name

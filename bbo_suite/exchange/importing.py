@@ -22,7 +22,7 @@ from ..files.locks import acquired
 from ..files.names import folder_name
 from ..files.writing import disk_errors
 from ..registry import Registry
-from ..runs.study_name import check_name
+from ..runs.study_plan import check_name
 from ..store.folders import LOCK
 from ..store.identity import IMPORTED, check_contents, read_head
 from ..store.rows import Row

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 from urllib.parse import quote
 
+from ..core.libraries import quiet_optuna
 from ..core.problem import Status
 from ..files.reading import parse_json
-from ..libraries import quiet_optuna
 from ..store.rows import STATUS, Row
 from ..store.stored_run import StoredRun
 from .formats import ForeignRun, Format

@@ -17,9 +17,9 @@ from ..core.problem import Problem, Status
 from ..errors import UserError
 from ..files.names import folder_name
 from ..recording.files import Measurements, Outcome, write_t4
-from ..store.digests import RunDigest, write_digests
 from ..store.rows import STATUS
 from ..store.stored_run import StoredRun
+from ..verify.digests import RunDigest, write_digests
 from .formats import ForeignRun, Format
 from .stored_study import StoredStudy
 

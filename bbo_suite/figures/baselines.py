@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 
 from ..store.identity import BASELINES
 from . import style
-from .marks import tell
+from .interactive import add_tooltip
 
 _COLOUR = "0.35"
 _CLOSE = 0.05
@@ -52,7 +52,7 @@ def _lines(
     """Draw lines and return the speedups that have one."""
     inside = {name: value for name, value in speedups.items() if limits[0] <= value <= limits[1]}
     for name, value in inside.items():
-        tell(line(value, color=_COLOUR, lw=1, ls=(0, (4, 2))), f"{name}: {value:.4f}")
+        add_tooltip(line(value, color=_COLOUR, lw=1, ls=(0, (4, 2))), f"{name}: {value:.4f}")
     return inside
 
 

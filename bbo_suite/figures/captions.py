@@ -80,7 +80,7 @@ def too_few(frame: pd.DataFrame, strategies: int, problems: int) -> str | None:
 
 def ranked_together(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of the strategies that are ranked together: those that see costs of parts only if all do."""
-    apart = [name for name, level in final_values(frame).knowledge.items() if level is Level.PARTS]
+    apart = [name for name, level in final_values(frame).levels.items() if level is Level.PARTS]
     if not apart or set(apart) >= set(frame["strategy"]):
         return frame
     return frame[~frame["strategy"].isin(apart)]

@@ -24,7 +24,7 @@ def convergence_data(frame: pd.DataFrame) -> pd.DataFrame:
     A curve ends with its shortest run; a long one is thinned to 400 points that are even on a log scale.
     """
     made = []
-    levels = final_values(frame).knowledge
+    levels = final_values(frame).levels
     for (problem, strategy), group in frame[_COLUMNS].groupby(["problem", "strategy"], observed=True, sort=True):
         runs = curves.values_by_run(group)
         shown = _thinned(min(map(len, runs)))

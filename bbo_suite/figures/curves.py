@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from . import baselines, captions, style
 from .highlight import Highlight, legend
-from .marks import mark
+from .interactive import mark
 
 POINTS = 200
 """Points of a curve, at most."""

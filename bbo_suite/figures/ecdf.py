@@ -29,7 +29,7 @@ def ecdf_data(frame: pd.DataFrame) -> pd.DataFrame:
     grid = np.unique(np.geomspace(1, frame["evaluation"].max(), 300).astype(int))
     together = frame["strategy"].isin(final_values(frame).complete.columns)
     part = frame.loc[together & frame["problem"].isin(list(targets)), _COLUMNS]
-    levels = final_values(frame).knowledge
+    levels = final_values(frame).levels
     shares = []
     for (problem, strategy), group in part.groupby(["problem", "strategy"], observed=True):
         runs = [best_so_far(run) for run in curves.values_by_run(group)]

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from ..scores import final_values
 from . import captions, style
 from .highlight import labels
-from .marks import tell
+from .interactive import add_tooltip
 from .speedup import speedup_data
 
 PANELS = 6
@@ -58,7 +58,7 @@ def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     _heights(axes.flat[0], data)
     for ax in axes[:, 0]:
         ax.set_ylabel("gain over the default")
-    parts = captions.different_levels(final_values(frame).knowledge.values())
+    parts = captions.different_levels(final_values(frame).levels.values())
     style.caption(figure, _caption(frame, data) + captions.short_runs(frame) + parts)
     return figure, data
 
@@ -70,7 +70,7 @@ def _panel(ax: Axes, data: pd.DataFrame, most: int) -> None:
     bars = ax.bar(x, drawn, 0.8, color=style.looks(["one"])["one"].colour)
     for bar, row in zip(bars, data.to_dict("records"), strict=True):
         bounds = f" (95 %: {row['low']:.3%} to {row['high']:.3%})" if np.isfinite(row["low"]) else ""
-        tell(bar, f"{row['problem']}: gain {row['gain']:.3%}{bounds}")
+        add_tooltip(bar, f"{row['problem']}: gain {row['gain']:.3%}{bounds}")
     known = np.isfinite(low) & (gain > -1)
     ax.errorbar(x[known], gain[known], yerr=np.vstack([gain - low, high - gain])[:, known], fmt="none", ecolor="0.15",
                 capsize=2, lw=0.9)  # fmt: skip

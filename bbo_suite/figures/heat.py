@@ -13,7 +13,7 @@ from ..core.level import Level
 from ..scores import final_values, normalised_gain
 from . import captions, style
 from .highlight import labels
-from .marks import tell
+from .interactive import add_tooltip
 
 COLUMNS = 60
 """Problems that are shown, at most."""
@@ -28,7 +28,7 @@ def heat_data(frame: pd.DataFrame) -> pd.DataFrame:
     The share is nan on problems where no strategy gains `MATTERS`, and 1 for an infinite speedup.
     """
     values = final_values(frame)
-    apart = {name: level is Level.PARTS for name, level in values.knowledge.items()}
+    apart = {name: level is Level.PARTS for name, level in values.levels.items()}
     best = {(mean.problem, mean.strategy): values.best_mean(mean.problem, mean.strategy) for mean in values.means}
     cells = pd.DataFrame(
         [(m.strategy, m.problem, m.mean, _share(m.mean, best[m.problem, m.strategy])) for m in values.means],
@@ -62,7 +62,7 @@ def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     for _, cell in data.iterrows():
         about = f"{names[cell['strategy']]} on {cell['problem']}: speedup {cell['speedup']:.4f}"
         place = rows.index(cell["strategy"]), columns.index(cell["problem"])
-        tell(_write(ax, *place, cell["speedup"], cell["share"]), about)
+        add_tooltip(_write(ax, *place, cell["speedup"], cell["share"]), about)
     ax.set_yticks(range(len(rows)), [names[name] for name in rows], fontsize=9)
     problems = [style.short(name, 34) for name in columns]
     ax.set_xticks(range(len(columns)), problems, rotation=50, ha="right", rotation_mode="anchor", fontsize=8.5)
@@ -101,7 +101,7 @@ def _caption(frame: pd.DataFrame, known: int) -> str:
 
 
 def _apart_text(frame: pd.DataFrame) -> str:
-    text = captions.different_levels(final_values(frame).knowledge.values())
+    text = captions.different_levels(final_values(frame).levels.values())
     return f" Strategies that see parts: below the others, with shares of their own best.{text}" if text else ""
 
 

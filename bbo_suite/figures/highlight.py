@@ -14,7 +14,7 @@ from matplotlib.typing import DrawStyleType
 from ..core.level import Level
 from ..scores import final_values
 from . import captions, style
-from .marks import mark
+from .interactive import mark
 
 _ALL, _BEST = 12, 8
 _GREY = style.Look("0.78", "-", "")
@@ -27,12 +27,12 @@ class Highlight:
     Attributes:
       looks: of the highlighted strategies; the same in every figure of a study.
       labels: of all strategies; those that know more than costs are marked.
-      knowledge: of all strategies.
+      levels: of all strategies.
     """
 
     looks: dict[str, style.Look]
     labels: dict[str, str]
-    knowledge: dict[str, Level]
+    levels: dict[str, Level]
 
     def look(self, strategy: str) -> style.Look:
         """Return the look of any strategy; grey if it is not highlighted."""
@@ -50,7 +50,7 @@ class Highlight:
         shown = set(strategies)
         looks = {name: look for name, look in self.looks.items() if name in shown}
         labels = {name: label for name, label in self.labels.items() if name in shown}
-        return Highlight(looks, labels, {name: level for name, level in self.knowledge.items() if name in shown})
+        return Highlight(looks, labels, {name: level for name, level in self.levels.items() if name in shown})
 
     def order(self, strategies: Iterable[str]) -> list[str]:
         """Return strategies in drawing order: grey ones first, so that they lie below."""
@@ -61,7 +61,7 @@ class Highlight:
         """The sentences of a caption about strategies that are not highlighted, and about levels of knowledge."""
         few, known = len(self.looks), len(self.labels)
         others = f" Highlighted: the {few} best of {known} strategies by mean rank." if few < known else ""
-        seen = [level for level in Level if level in self.knowledge.values()]
+        seen = [level for level in Level if level in self.levels.values()]
         if len(seen) < 2:
             return others
         lines = ", ".join(f"{style.LINES[level][1]}: {level.sees}" for level in seen)
@@ -71,14 +71,14 @@ class Highlight:
 def highlighted(frame: pd.DataFrame) -> Highlight:
     """Return which strategies the figures of a study highlight, and how they look."""
     values = final_values(frame)
-    names, sees = sorted(values.table.columns), values.knowledge
+    names, sees = sorted(values.table.columns), values.levels
     named = names if len(names) <= _ALL else sorted(values.by_rank[:_BEST])
     return Highlight(style.looks_by_knowledge({name: sees[name] for name in named}), labels(frame), sees)
 
 
 def labels(frame: pd.DataFrame) -> dict[str, str]:
     """Return each strategy's label, shortened as far as labels stay different."""
-    sees = final_values(frame).knowledge
+    sees = final_values(frame).levels
     most = next((m for m in (40, 50, 60) if len({style.short(name, m) for name in sees}) == len(sees)), 200)
     return {name: style.label(name, own, most) for name, own in sees.items()}
 

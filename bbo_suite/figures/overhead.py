@@ -13,7 +13,7 @@ from ..core.level import LEVEL
 from ..scores import RUN
 from . import captions, style
 from .highlight import Highlight, highlighted, labels, legend
-from .marks import mark
+from .interactive import mark
 
 _LEAST = 1e-9
 """Seconds, below the resolution of a clock: the least that a log scale shows."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -11,14 +12,16 @@ import matplotlib as mpl
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
+from scipy.cluster.hierarchy import DisjointSet
 
 from ..core.program import Kernel, Program
 from ..store.frames import printable
 from . import style
-from .marks import tell
-from .regions import Region, alike, neighbours, regions
-from .sheet import MARGIN, Sheet
+from .canvas import MARGIN, Canvas
+from .interactive import add_tooltip
 
+_SAME = 1e-6
+"""The largest relative difference in cost that is not shown."""
 _BOX, LINE, LEFT = 2.1, 0.135, 0.27
 """Inches: of a box, from one line of text to the next, and left of the boxes for arrows."""
 _SPACE, _BESIDE, _PADDING, _BULGE = 0.09, 0.16, 0.04, 0.22
@@ -26,9 +29,101 @@ _SPACE, _BESIDE, _PADDING, _BULGE = 0.09, 0.16, 0.04, 0.22
 _SHOWN, _LINES, _LETTERS, _INSTRUCTIONS = 7, 3, 37, 40
 """Kernels of a column, lines of a box, letters of a line, and instructions named at the pointer, at most."""
 GONE, NEW, CHANGED = "#D55E00", "#009E73", "#0072B2"
-
 Writer = Callable[[float], str]
 """Writes a cost."""
+MOST = 6
+"""Regions that are drawn, at most."""
+LEAST = 1e-4
+"""The share of the whole cost that a drawn region gains or costs in all its places, at least."""
+_COLOURS = ("#CC79A7", "#E69F00", "#56B4E9", "#4B0092", "#999933", "#800000")
+_WIDTH, _PANEL, _COLUMN = 11.0, 5.45, 2.6
+_TOP, _HEAD, _BETWEEN, _CAPTION = 1.7, 0.5, 0.12, 0.95
+_STRIP, _BEFORE_STRIP, _AFTER_STRIP = 0.26, 0.55, 0.85
+"""Inches: widths of the figure, a panel and a column; heights above panels, above a column, between panels and of the
+caption; the height of a strip, and the widths of the texts beside it."""
+_TOLD = 5
+"""Kernels of a strip that are named at the pointer, at most."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """Kernels that became others.
+
+    Attributes:
+      before, after: the kernels' numbers in the two programs, ascending.
+      gain: the cost before minus the cost after, in the problem's unit.
+    """
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    gain: float
+
+
+def regions(before: Program, after: Program) -> list[Region]:
+    """Return the regions in which two programs differ.
+
+    A kernel belongs to the region of the kernel of the same name. If there is none, it belongs to those that compute
+    the instruction that it stores.
+    """
+    old, new = ({kernel.name: i for i, kernel in enumerate(program.kernels)} for program in (before, after))
+    joined = DisjointSet(name for name in old | new if _differs(before, after, old.get(name), new.get(name)))
+    for here, there, program in ((old, new, after), (new, old, before)):
+        computed = _computed(program)
+        for name in here.keys() - there.keys():
+            for kernel in filter(joined.__contains__, computed[name]):
+                joined.merge(name, kernel)
+    return [_region(before, after, sorted(old[n] for n in names if n in old), sorted(new[n] for n in names if n in new))
+            for names in joined.subsets()]  # fmt: skip
+
+
+def alike(before: Program, after: Program, found: list[Region]) -> list[list[Region]]:
+    """Return the regions in groups with the same costs and sizes, such as one in each layer; the largest gain first."""
+    groups: dict[tuple, list[Region]] = defaultdict(list)
+    for region in found:
+        sides = ((before, region.before), (after, region.after))
+        groups[tuple(tuple(_form(program.kernels[i]) for i in side) for program, side in sides)].append(region)
+    ordered = [sorted(group, key=lambda region: region.before or region.after) for group in groups.values()]
+    return sorted(ordered, key=lambda group: (-len(group) * group[0].gain, group[0].before, group[0].after))
+
+
+def _form(kernel: Kernel) -> tuple[str, int]:
+    return f"{kernel.cost:.4g}", len(kernel.members)
+
+
+def _differs(before: Program, after: Program, old: int | None, new: int | None) -> bool:
+    if old is None or new is None:
+        return True
+    a, b = before.kernels[old], after.kernels[new]
+    return set(a.members) != set(b.members) or dict(a.settings) != dict(b.settings) or _apart(a.cost, b.cost)
+
+
+def _apart(first: float, second: float) -> bool:
+    return abs(first - second) > _SAME * max(abs(first), abs(second))
+
+
+def _computed(program: Program) -> dict[str, list[str]]:
+    """Return the names of the kernels that compute each instruction."""
+    kernels: dict[str, list[str]] = defaultdict(list)
+    for kernel in program.kernels:
+        for member in kernel.members:
+            kernels[member].append(kernel.name)
+    return kernels
+
+
+def _region(before: Program, after: Program, old: list[int], new: list[int]) -> Region:
+    gain = sum(before.kernels[i].cost for i in old) - sum(after.kernels[i].cost for i in new)
+    return Region(tuple(old), tuple(new), gain)
+
+
+def neighbours(program: Program, inside: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Return the kernels outside that some kernels read, and those that read them."""
+    chosen = set(inside)
+    pairs = [(a, b) for a, b in program.edges.tolist() if (a in chosen) != (b in chosen)]
+    return _unique(a for a, b in pairs if b in chosen), _unique(b for a, b in pairs if a in chosen)
+
+
+def _unique(numbers: Iterator[int]) -> list[int]:
+    return sorted(set(numbers))
 
 
 @dataclass(frozen=True)
@@ -64,22 +159,22 @@ class Column:
         boxes = sum(self._box_height(self.program.kernels[i]) + _SPACE for i in self.shown)
         return 2 * _BESIDE + boxes + (LINE if len(self.shown) < len(self.kernels) else 0)
 
-    def draw(self, sheet: Sheet, x: float, y: float, longest: float, write: Writer) -> None:
+    def draw(self, canvas: Canvas, x: float, y: float, longest: float, write: Writer) -> None:
         """Draw the column with its upper left corner at (x, y); a box of cost `longest` is filled to its width."""
         read, readers = neighbours(self.program, self.kernels)
-        self._name(sheet, "reads", read, x, y)
+        self._name(canvas, "reads", read, x, y)
         top, places = y + _BESIDE, {}
         for i in self.shown:
             height = self._box_height(self.program.kernels[i])
-            self._box(sheet, self.program.kernels[i], x + LEFT, top, longest, write)
+            self._box(canvas, self.program.kernels[i], x + LEFT, top, longest, write)
             places[i] = (x + LEFT, top + height / 2)
             top += height + _SPACE
         if hidden := sorted(set(self.kernels) - set(self.shown)):
             rest = write(sum(self.program.kernels[i].cost for i in hidden))
-            sheet.text(x + LEFT, top + LINE / 2, f"… {len(hidden)} more, {rest}", 6.5, color="0.35")
+            canvas.text(x + LEFT, top + LINE / 2, f"… {len(hidden)} more, {rest}", 6.5, color="0.35")
             top += LINE
-        self._arrows(sheet, places)
-        self._name(sheet, "read by", readers, x, top)
+        self._arrows(canvas, places)
+        self._name(canvas, "read by", readers, x, top)
 
     def _twin(self, kernel: Kernel) -> Kernel | None:
         return next((each for each in self.other.kernels if each.name == kernel.name), None)
@@ -96,37 +191,37 @@ class Column:
     def _box_height(self, kernel: Kernel) -> float:
         return LINE * (1 + len(self._lines(kernel))) + 2 * _PADDING
 
-    def _box(self, sheet: Sheet, kernel: Kernel, x: float, y: float, longest: float, write: Writer) -> None:
+    def _box(self, canvas: Canvas, kernel: Kernel, x: float, y: float, longest: float, write: Writer) -> None:
         height, text = self._box_height(kernel), about(kernel, write)
         colour = CHANGED if self._twin(kernel) else NEW if self.after else GONE
         filled = _BOX * kernel.cost / longest if longest else 0.0
-        sheet.box(x, y, _BOX, height, text, facecolor="0.94", edgecolor=colour, lw=1.1)
-        sheet.box(x, y, filled, height, text, facecolor=colour, alpha=0.28, lw=0)
+        canvas.box(x, y, _BOX, height, text, facecolor="0.94", edgecolor=colour, lw=1.1)
+        canvas.box(x, y, filled, height, text, facecolor=colour, alpha=0.28, lw=0)
         middle = y + _PADDING + LINE / 2
-        sheet.text(x + 0.05, middle, style.short(kernel.name, _LETTERS - 14), 7, fontweight="bold")
-        sheet.text(x + _BOX - 0.05, middle, write(kernel.cost), 7, ha="right")
+        canvas.text(x + 0.05, middle, style.short(kernel.name, _LETTERS - 14), 7, fontweight="bold")
+        canvas.text(x + _BOX - 0.05, middle, write(kernel.cost), 7, ha="right")
         for number, line in enumerate(self._lines(kernel), start=1):
-            sheet.text(x + 0.08, middle + LINE * number, style.short(line, _LETTERS), 6.5, color="0.25")
+            canvas.text(x + 0.08, middle + LINE * number, style.short(line, _LETTERS), 6.5, color="0.25")
 
-    def _arrows(self, sheet: Sheet, places: dict[int, tuple[float, float]]) -> None:
+    def _arrows(self, canvas: Canvas, places: dict[int, tuple[float, float]]) -> None:
         for a, b in self.program.edges.tolist():
             if a in places and b in places:
                 bend = min(0.55, 2 * _BULGE / (places[b][1] - places[a][1]))
-                sheet.ax.add_patch(
+                canvas.ax.add_patch(
                     FancyArrowPatch(
                         places[a], places[b], connectionstyle=f"arc3,rad={bend}", arrowstyle="-|>",
                         mutation_scale=6, lw=0.7, color="0.35", shrinkA=0, shrinkB=0,
                     )
                 )  # fmt: skip
 
-    def _name(self, sheet: Sheet, word: str, kernels: Sequence[int], x: float, y: float) -> None:
+    def _name(self, canvas: Canvas, word: str, kernels: Sequence[int], x: float, y: float) -> None:
         """Name the kernels outside that these read, or that read them, in one line."""
         names = [self.program.kernels[i].name for i in kernels]
         if names:
             more = f" and {len(names) - 2} more" if len(names) > 2 else ""
             text = f"{word} {', '.join(style.short(name, 12) for name in names[:2])}{more}"
-            line = sheet.text(x + LEFT, y + _BESIDE / 2 - 0.01, text, 6.2, color="0.45")
-            tell(line, "\n".join([word, *names[:_INSTRUCTIONS]]))
+            line = canvas.text(x + LEFT, y + _BESIDE / 2 - 0.01, text, 6.2, color="0.45")
+            add_tooltip(line, "\n".join([word, *names[:_INSTRUCTIONS]]))
 
 
 def about(kernel: Kernel, write: Writer) -> str:
@@ -137,19 +232,6 @@ def about(kernel: Kernel, write: Writer) -> str:
     more = [f"… {many - _INSTRUCTIONS} more"] if many > _INSTRUCTIONS else []
     return "\n".join([head, *settings, *kernel.members[:_INSTRUCTIONS], *more])
 
-
-MOST = 6
-"""Regions that are drawn, at most."""
-LEAST = 1e-4
-"""The share of the whole cost that a drawn region gains or costs in all its places, at least."""
-_COLOURS = ("#CC79A7", "#E69F00", "#56B4E9", "#4B0092", "#999933", "#800000")
-_WIDTH, _PANEL, _COLUMN = 11.0, 5.45, 2.6
-_TOP, _HEAD, _BETWEEN, _CAPTION = 1.7, 0.5, 0.12, 0.95
-_STRIP, _BEFORE_STRIP, _AFTER_STRIP = 0.26, 0.55, 0.85
-"""Inches: widths of the figure, a panel and a column; heights above panels, above a column, between panels and of the
-caption; the height of a strip, and the widths of the texts beside it."""
-_TOLD = 5
-"""Kernels of a strip that are named at the pointer, at most."""
 
 Group = Sequence[Region]
 """Regions that are alike."""
@@ -186,14 +268,14 @@ def draw(before: Program, after: Program, unit: str, title: str, note: str = "")
     drawn = [group for group in groups[:MOST] if len(group) * abs(group[0].gain) >= LEAST * whole] or groups[:1]
     panels = [_columns(before, after, group[0]) for group in drawn]
     places, bottom = _places([_HEAD + max(column.height for column in pair) for pair in panels])
-    sheet = Sheet(_WIDTH, bottom + _CAPTION, title)
+    canvas = Canvas(_WIDTH, bottom + _CAPTION, title)
     write: Writer = style.duration if unit == "seconds" else "{:,.4g}".format
-    _strips(sheet, (before, after), drawn, write)
+    _strips(canvas, (before, after), drawn, write)
     for i, (group, columns) in enumerate(zip(drawn, panels, strict=True)):
-        _head(sheet, i, group, whole, places[i], write)
-        _panel(sheet, columns, places[i], write)
-    style.caption(sheet.figure, f"{note} {_how_to_read(drawn, groups, whole)}".strip())
-    return sheet.figure, program_data(before, after)
+        _head(canvas, i, group, whole, places[i], write)
+        _panel(canvas, columns, places[i], write)
+    style.caption(canvas.figure, f"{note} {_how_to_read(drawn, groups, whole)}".strip())
+    return canvas.figure, program_data(before, after)
 
 
 def _places(heights: Sequence[float]) -> tuple[list[tuple[float, float]], float]:
@@ -210,44 +292,46 @@ def _columns(before: Program, after: Program, region: Region) -> tuple[Column, C
     return Column(before, region.before, after, False), Column(after, region.after, before, True)
 
 
-def _head(sheet: Sheet, i: int, group: Group, whole: float, place: tuple[float, float], write: Writer) -> None:
+def _head(canvas: Canvas, i: int, group: Group, whole: float, place: tuple[float, float], write: Writer) -> None:
     """Write what a region gains."""
     x, y = place
     gain, many = group[0].gain, len(group)
     places = f", in {many} places: {write(many * gain)} ({_share(many * gain, whole)})" if many > 1 else ""
-    sheet.box(x, y + 0.06, 0.2, 0.2, "", facecolor=_COLOURS[i], lw=0)
-    sheet.text(x + 0.1, y + 0.16, f"{i + 1}", 8, color="white", fontweight="bold", ha="center")
+    canvas.box(x, y + 0.06, 0.2, 0.2, "", facecolor=_COLOURS[i], lw=0)
+    canvas.text(x + 0.1, y + 0.16, f"{i + 1}", 8, color="white", fontweight="bold", ha="center")
     words = f"{'gains' if gain >= 0 else 'costs'} {write(abs(gain))} ({_share(abs(gain), whole)} of the whole){places}"
-    sheet.text(x + 0.28, y + 0.16, words, 8.5)
+    canvas.text(x + 0.28, y + 0.16, words, 8.5)
 
 
-def _panel(sheet: Sheet, columns: Sequence[Column], place: tuple[float, float], write: Writer) -> None:
+def _panel(canvas: Canvas, columns: Sequence[Column], place: tuple[float, float], write: Writer) -> None:
     longest = max(cost for column in columns for cost in column.costs)
     for number, column in enumerate(columns):
         x, y = place[0] + number * _COLUMN, place[1]
         word = "after" if column.after else "before"
-        sheet.text(x + LEFT, y + 0.4, f"{word}: {write(sum(column.costs))}", 7.5, color="0.25")
-        column.draw(sheet, x, y + _HEAD, longest, write)
+        canvas.text(x + LEFT, y + 0.4, f"{word}: {write(sum(column.costs))}", 7.5, color="0.25")
+        column.draw(canvas, x, y + _HEAD, longest, write)
 
 
 def _share(part: float, whole: float) -> str:
     return f"{100 * part / whole if whole else 0:.2f} %"
 
 
-def _strips(sheet: Sheet, programs: Sequence[Program], groups: Sequence[Group], write: Writer) -> None:
+def _strips(canvas: Canvas, programs: Sequence[Program], groups: Sequence[Group], write: Writer) -> None:
     """Draw each program as a strip: a kernel is as wide as it takes long."""
     most = max(sum(kernel.cost for kernel in program.kernels) for program in programs)
     scale = (_WIDTH - 2 * MARGIN - _BEFORE_STRIP - _AFTER_STRIP) / most if most else 0.0
     for row, (program, word) in enumerate(zip(programs, ("before", "after"), strict=True)):
         numbers = {i: n for n, group in enumerate(groups) for r in group for i in (r.after if row else r.before)}
         x, y = MARGIN + _BEFORE_STRIP, 0.6 + row * 0.45
-        sheet.text(MARGIN, y + _STRIP / 2, word, 9)
+        canvas.text(MARGIN, y + _STRIP / 2, word, 9)
         for number, pairs in groupby(enumerate(program.kernels), key=lambda pair: numbers.get(pair[0])):
             run = [kernel for _, kernel in pairs]
             width, colour = scale * sum(kernel.cost for kernel in run), "0.82" if number is None else _COLOURS[number]
-            sheet.box(x, y, width, _STRIP, _about_run(run, number, write), facecolor=colour, edgecolor="white", lw=0.15)
+            canvas.box(
+                x, y, width, _STRIP, _about_run(run, number, write), facecolor=colour, edgecolor="white", lw=0.15
+            )
             x += width
-        sheet.text(x + 0.08, y + _STRIP / 2, write(sum(kernel.cost for kernel in program.kernels)), 9)
+        canvas.text(x + 0.08, y + _STRIP / 2, write(sum(kernel.cost for kernel in program.kernels)), 9)
 
 
 def _about_run(run: Sequence[Kernel], number: int | None, write: Writer) -> str:

@@ -16,7 +16,7 @@ from ..core.level import LEVEL
 from ..scores import final_values
 from . import baselines, captions, style
 from .highlight import Highlight, highlighted
-from .marks import mark
+from .interactive import mark
 
 MOST, BEST = 20, 12
 
@@ -32,7 +32,7 @@ def speedup_data(frame: pd.DataFrame) -> pd.DataFrame:
     counts: Any = runs.agg(budget=("budget", "first"), evaluations=("evaluation", "min")).to_dict("index")
     bars = []
     for mean in values.means:
-        named = {"problem": mean.problem, "strategy": mean.strategy, LEVEL: values.knowledge[mean.strategy].word}
+        named = {"problem": mean.problem, "strategy": mean.strategy, LEVEL: values.levels[mean.strategy].word}
         spent = counts[mean.problem, mean.strategy]
         bars.append({**named, "runs": mean.runs, **spent, "mean": mean.mean, "low": mean.low, "high": mean.high})
     return pd.DataFrame(bars)
@@ -64,7 +64,7 @@ def draw(frame: pd.DataFrame, problems: Sequence[str] | None = None) -> tuple[Fi
     few = "" if known == len(names) else f" Shown: the best {BEST} of {known} strategies by mean rank."
     gaps = " No number: no run." if len(data) < len(strategies) * len(problems) else ""
     notes = baselines.caption(shown) + captions.short_runs(shown) + captions.noisy_costs(shown)
-    notes += captions.different_levels(highlight.knowledge.values())
+    notes += captions.different_levels(highlight.levels.values())
     style.caption(figure, _caption(data) + gaps + few + notes)
     return figure, data
 

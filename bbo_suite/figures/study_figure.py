@@ -195,7 +195,7 @@ def save(
     """Write figures, given with the stems of their files, into the folder; yield the paths."""
     import matplotlib as mpl
 
-    from . import marks, paper, style
+    from . import interactive, paper, style
 
     with mpl.rc_context(style.SETTINGS), warnings.catch_warnings(), disk_errors(folder):
         warnings.filterwarnings("ignore", "Glyph .* missing")  # the PNG shows a box; the SVG keeps the text
@@ -203,12 +203,12 @@ def save(
         for stem, figure, _ in pages:
             if for_paper:
                 yield _write_text(folder / f"{stem}.txt", paper.fit(figure))
-            marks.settle(figure)
+            interactive.settle(figure)
             for suffix in formats:
                 file = folder / f"{stem}.{suffix}"
                 with replacing(file) as unfinished:
                     if suffix == "svg":
-                        unfinished.write_text(marks.svg(figure), encoding="utf-8")
+                        unfinished.write_text(interactive.svg(figure), encoding="utf-8")
                     else:
                         figure.savefig(unfinished, format=suffix, metadata=_UNDATED.get(suffix))
                 figure.set_layout_engine("none")  # computed once; it takes half of the time

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..core.level import Level
 from ..store.frames import printable
-from .marks import SECONDS
+from .interactive import SECONDS
 
 SETTINGS: Any = {
     "figure.dpi": 100,
@@ -87,9 +87,9 @@ def looks_by_knowledge(levels: Mapping[str, Level]) -> dict[str, Look]:
     }
 
 
-def label(strategy: str, knowledge: Level, most: int = 40) -> str:
+def label(strategy: str, level: Level, most: int = 40) -> str:
     """Return a strategy's label; it says if the strategy knows more than costs."""
-    return f"{short(strategy, most)} ({knowledge.label})" if knowledge.label else short(strategy, most)
+    return f"{short(strategy, most)} ({level.label})" if level.label else short(strategy, most)
 
 
 def short(name: str, most: int = 40) -> str:

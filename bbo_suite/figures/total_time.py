@@ -30,7 +30,7 @@ def total_time_data(frame: pd.DataFrame) -> pd.DataFrame:
     its best.
     """
     made = []
-    levels = final_values(frame).knowledge
+    levels = final_values(frame).levels
     for (problem, strategy), group in frame[_COLUMNS].groupby(["problem", "strategy"], observed=True, sort=True):
         runs = [_run(run) for _, run in group.groupby("seed")]
         start, stop = max(clock[0] for clock, _ in runs), max(clock[-1] for clock, _ in runs)

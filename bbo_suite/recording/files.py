@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.libraries import require
 from ..core.problem import Status
 from ..core.space import Space
 from ..errors import UserError
 from ..files.reading import largest_unpacked
-from ..libraries import require
 
 INVALIDITY = {
     Status.OK: "correct",

@@ -25,11 +25,11 @@ def summary(runs: Sequence[RunResult]) -> str:
     problems = sorted({run.problem for run in runs})
     families = Counter(re.split("[/:]", problem)[0] for problem in problems)
     shown = problems if len(problems) < 4 else [f"{number} of {family}" for family, number in families.items()]
-    knowledge = {run.strategy: Level.of(run.head) for run in runs}
-    size = formatting.counted(len(knowledge), "strategy")
+    level_of = {run.strategy: Level.of(run.head) for run in runs}
+    size = formatting.counted(len(level_of), "strategy")
     tasks = f"{formatting.counted(len(problems), 'problem')} ({formatting.listed(shown)})"
     budgets = formatting.span([int(run.head["budget"]) for run in runs])
-    levels = {level: sorted(name for name, own in knowledge.items() if own is level) for level in _KINDS}
+    levels = {level: sorted(name for name, own in level_of.items() if own is level) for level in _KINDS}
     named = " ".join(f"{_KINDS[level]}: {formatting.listed(names)}." for level, names in levels.items() if names)
     return f"{size} on {tasks}, {formatting.counted(len(runs), 'run')} of {budgets} evaluations. {named}"
 

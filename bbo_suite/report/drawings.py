@@ -31,7 +31,7 @@ _HEAD = re.compile(r"^.*?<svg .*?>", re.DOTALL)
 class Drawing:
     """An SVG drawing; its ids must differ from those of other drawings in the page.
 
-    Elements with a title show it at the pointer; `bbo_suite.figures.marks` describes what else they may tell.
+    Elements with a title show it at the pointer; `bbo_suite.figures.interactive` describes what else they may tell.
 
     Attributes:
       svg: the drawing, as in a file.
@@ -141,7 +141,7 @@ def drawing(figure: Figure, prefix: str) -> Drawing:
     import matplotlib as mpl
 
     from ..figures import style
-    from ..figures.marks import svg
+    from ..figures.interactive import svg
 
     with mpl.rc_context(style.SETTINGS), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")

@@ -142,10 +142,10 @@ def _finding(study: StudyData, run: RunResult, registry: Registry, number: int) 
 
 
 def _explained(named: Finding, run: StoredRun, registry: Registry, prefix: str, quick: bool) -> Finding:
-    from ..figures import found
+    from ..figures import outcome
     from ..verify.best import best_of_run, text_of_run
 
     best = best_of_run(registry, run, simplify=True) if quick else text_of_run(registry, run)
     text = best.paste if len(best.paste) <= _LONGEST else f"{best.paste[:_LONGEST]}\n…"
     named = replace(named, text=text, usage=best.usage, missing=best.why_not)
-    return named if best.minimal is None else replace(named, drawing=drawing(found.draw(best)[0], prefix))
+    return named if best.minimal is None else replace(named, drawing=drawing(outcome.draw(best)[0], prefix))

@@ -161,8 +161,8 @@ class Group:
 
 BLACK_BOX = Group("costs\u00a0only", "black-box strategy", "black-box strategies")
 STRUCTURED = Group("structure", "strategy that uses the structure", "strategies that use the structure")
-HEARING = Group("parts", "strategy that sees costs of parts", "strategies that see costs of parts")
-GROUPS = dict(zip(Level, (BLACK_BOX, STRUCTURED, HEARING), strict=True))
+USES_PARTS = Group("parts", "strategy that sees costs of parts", "strategies that see costs of parts")
+GROUPS = dict(zip(Level, (BLACK_BOX, STRUCTURED, USES_PARTS), strict=True))
 """The strategies of each level of knowledge are judged apart."""
 
 
@@ -189,7 +189,7 @@ class Judgement:
         """Yield the strategies of each level of knowledge."""
         names = sorted(self.scores.table.columns) if self.problems else []
         for level, group in GROUPS.items():
-            yield group, [name for name in names if self.scores.knowledge[name] is level]
+            yield group, [name for name in names if self.scores.levels[name] is level]
 
 
 def judge(runs: Sequence[RunResult], rng: np.random.Generator) -> Judgement:

@@ -12,7 +12,7 @@ from ..core.level import Level
 from ..scores import Pair, Scores, normalised_gain
 from ..stats import SMALLEST_GAIN_TEXT, Ranking, bootstrap_interval, interquartile_mean, ranking
 from . import formatting, table
-from .judgement import HEARING, Judgement, Leaderboard
+from .judgement import USES_PARTS, Judgement, Leaderboard
 from .table import Cell, Table, marked
 
 
@@ -93,11 +93,13 @@ def overviews(judgement: Judgement, rng: Generator) -> Iterator[Table]:
     if judgement.overall is None or len(judgement.problems) < 2 or len(scores.complete) < 2:
         return
     names = list(judgement.overall.means)
-    hearing = [name for name in names if scores.knowledge[name] is Level.PARTS]
+    with_parts = [name for name in names if scores.levels[name] is Level.PARTS]
     title = f"Over {formatting.counted(len(scores.complete), 'problem')}"
-    for place, own in (("overall", [name for name in names if name not in hearing]), ("overall-parts", hearing)):
+    for place, own in (("overall", [name for name in names if name not in with_parts]), ("overall-parts", with_parts)):
         if own:
-            yield _overview(judgement, own, rng, place, title if own != hearing else f"{title}: {HEARING.several}")
+            yield _overview(
+                judgement, own, rng, place, title if own != with_parts else f"{title}: {USES_PARTS.several}"
+            )
 
 
 def _overview(judgement: Judgement, names: Sequence[str], rng: Generator, place: str, title: str) -> Table:

@@ -17,12 +17,12 @@ class Cell:
 
     Attributes:
       number: that it is sorted by; None for text, which is sorted by itself.
-      knowledge: of the strategy that it names, if it names one.
+      level: of the strategy that it names, if it names one.
     """
 
     text: str
     number: float | None = None
-    knowledge: Level | None = None
+    level: Level | None = None
 
     @property
     def key(self) -> str:
@@ -47,7 +47,7 @@ class Table:
     @property
     def caption(self) -> str:
         """The note, and what the marks of strategies mean."""
-        marks = explained({cell.knowledge for row in self.rows for cell in row if cell.knowledge})
+        marks = explained({cell.level for row in self.rows for cell in row if cell.level})
         return " ".join(filter(None, (self.note, marks and f"{marks}.")))
 
     @property
@@ -61,14 +61,14 @@ def text(value: object) -> Cell:
     return Cell(str(value))
 
 
-def strategy(name: str, knowledge: Level) -> Cell:
+def strategy(name: str, level: Level) -> Cell:
     """Return a cell with a strategy, marked by what it knows."""
-    return Cell(knowledge.marked(name), knowledge=knowledge)
+    return Cell(level.marked(name), level=level)
 
 
 def marked(scores: Scores, name: str) -> Cell:
     """Return a cell with a strategy of a study, marked by what it knows."""
-    return strategy(name, scores.knowledge[name])
+    return strategy(name, scores.levels[name])
 
 
 def count(value: int) -> Cell:

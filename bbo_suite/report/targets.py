@@ -78,7 +78,7 @@ class Saving:
 
     problem: str
     strategy: str
-    knowledge: Level
+    level: Level
     evaluations: float
     reached: int
     runs: int
@@ -103,7 +103,7 @@ def _on_problem(judgement: Judgement, problem: str) -> Iterator[Saving]:
         needed = {name: _hits(some, target, cutoff) for name, some in runs.items()}
         for name, own in needed.items():
             counts, saved = (int(np.isfinite(own).sum()), len(own)), _median(needed[best[0]]) / _median(own)
-            yield Saving(problem, name, scores.knowledge[name], _median(own), *counts, saved)
+            yield Saving(problem, name, scores.levels[name], _median(own), *counts, saved)
 
 
 def _hits(runs: Sequence[RunResult], target: float, cutoff: int) -> NDArray[np.float64]:
@@ -129,32 +129,32 @@ evaluations / these. A dash: the median run is never as good. Costs as the searc
 Problems on which only one level ran, or costs alone gain less than {SMALLEST_GAIN_TEXT}, are left out."""
 
 
-def _row(scores: Scores, level: Saving) -> list[Cell]:
-    known = np.isfinite(level.evaluations)
-    count = f"{level.evaluations:,.0f}" if known else "–"
+def _row(scores: Scores, saving: Saving) -> list[Cell]:
+    known = np.isfinite(saving.evaluations)
+    count = f"{saving.evaluations:,.0f}" if known else "–"
     return [
-        table.text(level.problem),
-        table.text(level.knowledge.sees),
-        marked(scores, level.strategy),
-        table.number(level.evaluations, f"{count} ({level.reached}/{level.runs})"),
-        table.number(level.saved, f"{level.saved:.3g} ×" if known else "–"),
+        table.text(saving.problem),
+        table.text(saving.level.sees),
+        marked(scores, saving.strategy),
+        table.number(saving.evaluations, f"{count} ({saving.reached}/{saving.runs})"),
+        table.number(saving.saved, f"{saving.saved:.3g} ×" if known else "–"),
     ]
 
 
 def sentences(judgement: Judgement) -> Iterator[str]:
     """Yield what each level saves: on the only problem, or over problems."""
     found = levels(judgement)
-    references = [level for level in found if level.knowledge is Level.COSTS]
-    for knowledge in (Level.STRUCTURE, Level.PARTS):
-        own = [level for level in found if level.knowledge is knowledge]
+    references = [saving for saving in found if saving.level is Level.COSTS]
+    for level in (Level.STRUCTURE, Level.PARTS):
+        own = [saving for saving in found if saving.level is level]
         if len(own) == 1:
-            yield _sentence(knowledge, _on_one(own[0], references))
+            yield _sentence(level, _on_one(own[0], references))
         elif own:
-            yield _sentence(knowledge, _on_several(own))
+            yield _sentence(level, _on_several(own))
 
 
-def _sentence(knowledge: Level, what: str) -> str:
-    return f"Measurements saved by {knowledge.sees}: {what}; {NOT_COUNTED}."
+def _sentence(level: Level, what: str) -> str:
+    return f"Measurements saved by {level.sees}: {what}; {NOT_COUNTED}."
 
 
 def _on_one(level: Saving, references: Sequence[Saving]) -> str:

@@ -15,12 +15,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..core.libraries import require
 from ..errors import UserError, one_line
-from ..libraries import require
 from ..store.folders import STUDY
-from .machine import facts
 from .processes import Outcome, run_planned
-from .study_plan import PlannedRun, StudyPlan
+from .study_plan import PlannedRun, StudyPlan, machine_facts
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -133,7 +132,7 @@ def cluster_error(error: Exception, address: str, job: str = "") -> UserError:
 def _run_on_worker(study: StudyPlan, planned: PlannedRun, stop: Path, folder: Path) -> Outcome:
     """Execute one run on a worker, in the working directory of the command, so that relative paths stay valid."""
     _enter(folder, study)
-    noted = dataclasses.replace(planned, facts=planned.facts | facts())
+    noted = dataclasses.replace(planned, facts=planned.facts | machine_facts())
     with _ONE_RUN:  # runs must not share a problem
         return run_planned(study, noted, lambda: stop.exists() or not stop.parent.exists(), LOCK_SECONDS)
 

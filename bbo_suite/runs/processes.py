@@ -34,11 +34,11 @@ class Outcome:
     summary: dict[str, Any] | None = None
 
 
-def run_planned(study: StudyPlan, planned: PlannedRun, stopped: Callable[[], bool], patience: float = 0) -> Outcome:
+def run_planned(study: StudyPlan, planned: PlannedRun, stopped: Callable[[], bool], lock_timeout: float = 0) -> Outcome:
     """Run one planned run in this process, with one thread for linear algebra; errors are returned as sentences.
 
     Args:
-      patience: seconds to wait for another process that holds the run and may be about to end.
+      lock_timeout: seconds to wait for another process that holds the run and may be about to end.
     """
     from threadpoolctl import threadpool_limits
 
@@ -48,7 +48,7 @@ def run_planned(study: StudyPlan, planned: PlannedRun, stopped: Callable[[], boo
         problem = study.registry.problem(planned.run.problem)
         problem.workers = study.workers
         strategy = study.registry.strategy(planned.run.strategy)
-        folder = RunFolder(planned.path, planned.run.identity(), planned.facts, patience)
+        folder = RunFolder(planned.path, planned.run.identity(), planned.facts, lock_timeout)
         with folder, threadpool_limits(1):
             limits = study.keep_all, study.max_seconds
             complete = run_loop(planned.run, problem, strategy, folder, stopped, *limits, study.registry)

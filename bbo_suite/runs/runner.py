@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +14,27 @@ from ..files.locks import acquired
 from ..files.writing import disk_errors
 from ..store.folders import LOCK, mark_stopped
 from ..store.identity import UNVERSIONED
-from .display import Display
 from .interrupt import StopFile
 from .processes import Outcome, default_jobs, one_at_a_time, run_all
-from .study_plan import PlannedRun, StudyPlan
+from .study_plan import PlannedRun, StudyPlan, timed_problems
+
+
+class Display:
+    """Shows nothing; a subclass shows something."""
+
+    @contextmanager
+    def preparing(self, problems: Sequence[str]) -> Iterator[None]:
+        """Show, until the block ends, that these problems are loaded and their defaults evaluated."""
+        yield
+
+    @contextmanager
+    def running(self, plan: Sequence[PlannedRun]) -> Iterator[Callable[[Path], None]]:
+        """Show the progress of the runs until the block ends.
+
+        Yields a function to be called with the folder of each run that has finished: files do not show that a run
+        failed.
+        """
+        yield lambda path: None
 
 
 @dataclass(frozen=True)
@@ -58,7 +75,7 @@ def run_study(study: StudyPlan, jobs: int | None, display: Display, cluster: str
         study.announce()
         for why in sorted({planned.facts[UNVERSIONED] for planned in plan if UNVERSIONED in planned.facts}):
             print(f"this study cannot be resumed, because {why}", file=sys.stderr)
-        if jobs is None and cluster is None and len(plan) > 1 and (timed := study.timed):
+        if jobs is None and cluster is None and len(plan) > 1 and (timed := timed_problems(plan)):
             print(one_at_a_time(timed), file=sys.stderr)
         try:
             with display.running(plan) as ended:
@@ -86,7 +103,7 @@ def _outcomes(
     study: StudyPlan, plan: list[PlannedRun], jobs: int | None, stop: Path, cluster: str | None
 ) -> Iterator[Outcome]:
     if cluster is None:
-        return run_all(study, plan, jobs or default_jobs(len(plan), study.timed), stop)
+        return run_all(study, plan, jobs or default_jobs(len(plan), timed_problems(plan)), stop)
     from .cluster import run_on_cluster
 
     return run_on_cluster(cluster, study, plan, stop)

@@ -1,21 +1,28 @@
-"""The plan of a study: problems x strategies x seeds under one budget."""
+"""The plan of a study: problems x strategies x seeds under one budget; its name, and the options of its strategies."""
 
 from __future__ import annotations
 
 import functools
+import hashlib
 import itertools
+import json
+import os
+import platform
+import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from ..core import options
 from ..core.evaluation import default_value, working_baselines
 from ..core.level import LEVEL
 from ..core.options import identifying
 from ..core.problem import Problem
-from ..errors import UserError, error_boundary
+from ..errors import UserError, did_you_mean, error_boundary
 from ..files.locks import acquired
 from ..files.writing import disk_errors, write_json
 from ..registry import Registry, code_facts
@@ -32,19 +39,25 @@ from ..store.identity import (
     check_identity,
 )
 from ..store.plan import RunName, add_planned, read_settings, share, stored_settings
-from .machine import facts
-from .study_name import check_name
 
 CLAIM_LOCK, CLAIM_SECONDS = ".claim.lock", 60
+LONGEST = 255
+"""Bytes of a folder's name, on nearly all file systems."""
+_PACKAGES = ("bbo_suite", "numpy", "scipy", "scikit-learn", "numba", "jax")
 
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """A run, its folder, and the facts that are stored beside its identity when it starts."""
+    """A run, its folder, and the facts that are stored beside its identity when it starts.
+
+    Attributes:
+      timed: whether the costs of its problem are times.
+    """
 
     run: Run
     path: Path
     facts: dict[str, Any]
+    timed: bool = False
 
     @property
     def name(self) -> RunName:
@@ -117,11 +130,6 @@ class StudyPlan:
         """The runs of this share of the study; all runs if it has no shares."""
         return share(self.runs, *self.only) if self.only else self.runs
 
-    @property
-    def timed(self) -> list[str]:
-        """The problems of this share whose costs are times."""
-        return [name for name in dict.fromkeys(run.problem for run in self.share) if self.registry.problem(name).timed]
-
     def prepare(self) -> list[PlannedRun]:
         """Load every problem of the share, evaluate its default, and check the plan against what is stored.
 
@@ -129,7 +137,7 @@ class StudyPlan:
           UserError: an id is unknown, a problem does not load, or a folder holds something else.
         """
         self._check_settings()
-        where = facts()
+        where = machine_facts()
         by_problem = itertools.groupby(self.share, key=lambda run: run.problem)
         plan = [run for problem, runs in by_problem for run in self._of_problem(problem, list(runs), where)]
         for planned in plan:
@@ -204,7 +212,12 @@ class StudyPlan:
             run = Run(
                 problem_id, fingerprint, name.strategy, fields, name.seed, self.budget, self.batch, self.plain_seeds
             )
-            yield PlannedRun(run, self.path / name.folder, noted | self._code[name.strategy])
+            yield PlannedRun(run, self.path / name.folder, noted | self._code[name.strategy], problem.timed)
+
+
+def timed_problems(plan: Sequence[PlannedRun]) -> list[str]:
+    """Return the problems of a plan whose costs are times."""
+    return list(dict.fromkeys(planned.run.problem for planned in plan if planned.timed))
 
 
 def _baselines(problem: Problem) -> dict[str, Any]:
@@ -212,3 +225,88 @@ def _baselines(problem: Problem) -> dict[str, Any]:
     bound = None if problem.bound is None else float(problem.bound)
     known = {BASELINES: working_baselines(problem), BOUND: bound, PUBLISHED_IN: str(problem.published_in)}
     return {key: value for key, value in known.items() if value not in ({}, None, "")}
+
+
+def check_name(study: str) -> None:
+    """Check that a study's name can name a folder.
+
+    Raises:
+      UserError: it cannot name one.
+    """
+    if not re.fullmatch(r"[\w@+][\w.@+-]*", study):
+        what = "letters, digits and any of . _ @ + - without a slash, and begin with neither . nor -"
+        raise UserError(f"study name {study!r} must be {what}")
+    if len(study.encode()) > LONGEST:
+        raise UserError(f"study name {study!r} is too long; at most {LONGEST} bytes can name a folder")
+
+
+def default_name(
+    strategies: Sequence[str], problems: Sequence[str], chosen: Mapping[str, Any], budget: int, batch: int, seed: int
+) -> str:
+    """Return a study name that depends only on the settings, so that the same command finds its study again."""
+    strategies, problems = sorted(strategies), sorted(problems)
+    settings = [problems, {name: identifying(made) for name, made in chosen.items()}, budget, batch, seed]
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:6]
+    words = [problems[0] if len(problems) == 1 else f"{len(problems)}-problems"]
+    words.append("-".join(strategies) if len(strategies) <= 4 else f"{len(strategies)}-strategies")
+    return f"{re.sub(r'[^A-Za-z0-9.+]+', '-', '-'.join(words)).strip('-.')[:80]}-{digest}".strip("-")
+
+
+def chosen_options(
+    registry: Registry,
+    strategies: Sequence[str],
+    texts: Mapping[str, str],
+    values: Mapping[str, Mapping[str, Any]] | None = None,
+) -> dict[str, Any]:
+    """Return the options of each strategy by id.
+
+    Args:
+      texts: values as text by `option` or `strategy.option`.
+      values: values by strategy and option.
+
+    Raises:
+      UserError: an option that no chosen strategy has, or a wrong value.
+    """
+    classes = {name: registry.strategy(name) for name in strategies}
+    chosen = {}
+    for name, strategy in classes.items():
+        known = {option["name"] for option in options.describe(strategy.Options)}
+        own = {key.rpartition(".")[2]: text for key, text in texts.items() if key.rpartition(".")[0] == name}
+        shared = {key: text for key, text in texts.items() if "." not in key and (key in known or len(classes) == 1)}
+        given = {**shared, **own, **(values or {}).get(name, {})}
+        chosen[name] = options.make(strategy.Options, given, f"strategy {name}")
+    _check_owners([*texts, *(f"{owner}." for owner in values or {})], chosen)
+    return chosen
+
+
+def _check_owners(texts: Iterable[str], chosen: Mapping[str, Any]) -> None:
+    known = {option for made in chosen.values() for option in asdict(made)}
+    for key in texts:
+        owner, _, option = key.rpartition(".")
+        if owner and owner not in chosen:
+            what = f"option {key!r} is" if option else "options are"
+            raise UserError(f"{what} for strategy {owner!r}, which is not among those that run: {', '.join(chosen)}")
+        if not owner and option not in known:
+            hint = did_you_mean(key, known)
+            raise UserError(f"none of the strategies {', '.join(chosen)} has an option {key!r}.{hint}")
+
+
+def machine_facts() -> dict[str, dict[str, str | int | None]]:
+    """Return the versions and the machine that a run's `run.json` stores; nothing that identifies a person."""
+    versions: dict[str, str | int | None] = {"python": platform.python_version()}
+    versions |= {package: _version(package) for package in _PACKAGES}
+    return {"versions": versions, "machine": {"system": platform.platform(), "cpu": _cpu(), "cores": os.cpu_count()}}
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _cpu() -> str:
+    listing = Path("/proc/cpuinfo")
+    lines = listing.read_text(encoding="utf-8").splitlines() if listing.exists() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.processor()

@@ -11,9 +11,8 @@ from ..registry import Registry
 from ..report import page
 from ..report.page import html, render
 from ..store.run_table import write_runs
-from . import numbers
 from .boards import boards
-from .studies import Entry, number_of_studies, studies
+from .studies import Entry, best_known, number_of_studies, points_file, studies, table_of_runs
 
 __all__ = ["number_of_studies", "write"]
 
@@ -49,10 +48,10 @@ def write(
     if not entries:
         raise UserError(f"there is no study in {results}; make one with `run --study NAME`")
     runs = [run for entry in entries for run in entry.runs]
-    known = numbers.best_known(runs)
+    known = best_known(runs)
     with disk_errors(out):
-        write_runs(out / "runs.csv", numbers.table(entries))
-        write_json(out / "points.json", numbers.points_file(entries, known))
+        write_runs(out / "runs.csv", table_of_runs(entries))
+        write_json(out / "points.json", points_file(entries, known))
     shown = list(boards(entries, known))
     _write_text(out / "index.html", render("site.html", entries=entries, boards=shown, runs=len(runs)))
     return out / "index.html"

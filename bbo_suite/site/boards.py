@@ -16,8 +16,7 @@ from ..report.judgement import Judgement
 from ..report.study_data import Naming
 from ..report.table import Cell, Table, marked
 from ..store.results import RunResult
-from .numbers import cost, points, task
-from .studies import Entry
+from .studies import Entry, cost, points, task
 
 
 @dataclass(frozen=True)
@@ -76,8 +75,8 @@ def _table(family: str, budget: int, judgement: Judgement, known: dict[str, floa
     """Return the strategies, the best first."""
     assert judgement.overall is not None
     kind = "geometric mean speedup (95 %)" if len(judgement.problems) > 1 else "mean speedup (95 %)"
-    knowledge = judgement.scores.knowledge  # strategies that see costs of parts are ranked apart
-    apart = sorted(judgement.overall.means.items(), key=lambda item: knowledge[item[0]] is Level.PARTS)
+    levels = judgement.scores.levels  # strategies that see costs of parts are ranked apart
+    apart = sorted(judgement.overall.means.items(), key=lambda item: levels[item[0]] is Level.PARTS)
     rows = [list(_row(strategy, mean, judgement, known)) for strategy, mean in apart]
     title = f"{family} after {formatting.counted(budget, 'evaluation')}"
     return Table(f"{family}-{budget}", title, "", ["strategy", kind, "points", "problems", "runs"], rows)

@@ -1,12 +1,13 @@
-"""The studies of a folder: runs as they were stored, or the table of runs of a published study."""
+"""The studies of a folder, as they were stored or as published tables, and the numbers of all their runs."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
 from ..errors import UserError
@@ -16,7 +17,10 @@ from ..report.page import Page
 from ..report.study_data import StudyData, study_of_table
 from ..store.folders import has_runs
 from ..store.results import RunResult
-from ..store.run_table import read_studies, run_tables
+from ..store.run_table import read_studies, row_of, run_tables, table_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -77,3 +81,62 @@ def _all(results: Path, complaints: list[str]) -> Iterator[StudyData]:
                     yield from (study_of_table(name, runs) for name, runs in read_studies(file))
                 except UserError as error:
                     complaints.append(str(error))
+
+
+def task(run: RunResult) -> str:
+    """Return the digest of a run's problem; its id where the digest is not recorded."""
+    return str(run.head["fingerprint"] or run.head["problem"])
+
+
+def cost(run: RunResult) -> float:
+    """Return the best cost of a run, measured again if it was; inf if nothing succeeded."""
+    return run.final_cost
+
+
+def best_known(runs: Iterable[RunResult]) -> dict[str, float]:
+    """Return the lowest cost of each task: of its runs, or the optimum where it is known."""
+    known: dict[str, float] = {}
+    for run in runs:
+        optimum = run.head.get("optimum")
+        costs = cost(run), math.inf if optimum is None else float(optimum)
+        known[task(run)] = min(known.get(task(run), math.inf), *costs)
+    return known
+
+
+def points(run: RunResult, known: dict[str, float]) -> float:
+    """Return best known cost / cost: 1 is the best known, 0 if nothing succeeded."""
+    best, own = known[task(run)], cost(run)
+    return 1.0 if own == best < math.inf else best / own if own < math.inf else 0.0
+
+
+def table_of_runs(entries: Iterable[Entry]) -> pd.DataFrame:
+    """Return the table of the runs of all studies (see `store.run_table`), with the name of the study of each."""
+    return table_of({"study": entry.name, **row_of(run)} for entry in entries for run in entry.runs)
+
+
+def points_file(entries: Iterable[Entry], known: dict[str, float]) -> dict[str, Any]:
+    """Return the content of `points.json`: tasks by digest, environments, and the points of each run."""
+    environments: list[dict[str, Any]] = []
+    tasks: dict[str, dict[str, Any]] = {}
+    rows = []
+    for entry in entries:
+        for run in entry.runs:
+            head = run.head
+            tasks[task(run)] = {"problem": head["problem"], "unit": head["unit"], "default": head["default"]}
+            place = {name: head[name] for name in ("versions", "machine") if head.get(name)}
+            if place not in environments:
+                environments.append(place)
+            rows.append(_point(entry.name, run, known) | {"environment": environments.index(place)})
+    best = {name: {**facts, "best_known": _number(known[name])} for name, facts in tasks.items()}
+    return {"tasks": best, "environments": environments, "points": rows}
+
+
+def _point(study: str, run: RunResult, known: dict[str, float]) -> dict[str, Any]:
+    named = {name: run.head[name] for name in ("strategy", "options", "seed", "budget")}
+    result = {"cost": _number(cost(run)), "points": _number(points(run, known)), "status": run.status}
+    return {"task": task(run), "study": study, **named, "evaluations": run.evaluations, **result}
+
+
+def _number(value: float) -> float | None:
+    """Return a number as JSON can hold it."""
+    return value if math.isfinite(value) else None

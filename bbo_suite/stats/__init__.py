@@ -1,8 +1,18 @@
 """Statistics of runs: arrays in, arrays out. Costs are minimised; scores (speedups, gains) are maximised."""
 
-from .baseline import expected_best, over_random
-from .curves import SMALLEST_GAIN, SMALLEST_GAIN_TEXT, area_under, best_so_far, fraction_of_optimum, quartiles
-from .hitting import expected_running_time, first_hits, runtime_ecdf
+from .curves import (
+    SMALLEST_GAIN,
+    SMALLEST_GAIN_TEXT,
+    area_under,
+    best_so_far,
+    expected_best,
+    expected_running_time,
+    first_hits,
+    fraction_of_optimum,
+    over_random,
+    quartiles,
+    runtime_ecdf,
+)
 from .intervals import (
     bootstrap_interval,
     difference_interval,
@@ -10,11 +20,14 @@ from .intervals import (
     mean_interval,
     probability_of_improvement,
 )
-from .ranking import Ranking, complete_block, performance_profile, ranking
 from .significance import (
+    Ranking,
+    complete_block,
     holm,
+    performance_profile,
     rank_sum_p,
     rank_sum_p_values,
+    ranking,
     signed_rank_p,
     signed_rank_sum,
     smallest_rank_sum_p,

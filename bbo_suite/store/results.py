@@ -72,7 +72,7 @@ class RunResult:
         return int(self.head["seed"])
 
     @property
-    def knowledge(self) -> Level:
+    def level(self) -> Level:
         """What the strategy knows of the problem."""
         return Level.of(self.head)
 

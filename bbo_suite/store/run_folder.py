@@ -32,7 +32,7 @@ class RunFolder:
       path: the folder, in that of a study; created if absent.
       identity: must equal the stored one, if there are rows.
       facts: written next to the identity when the run starts: versions, machine, the default's cost.
-      patience: seconds to wait for another process that holds the folder.
+      lock_timeout: seconds to wait for another process that holds the folder.
 
     Attributes:
       stored: the number of rows when the folder was entered.
@@ -42,11 +42,13 @@ class RunFolder:
       UserError: the folder cannot be written, another process holds it, or it holds another run or a damaged log.
     """
 
-    def __init__(self, path: Path, identity: Mapping[str, Any], facts: Mapping[str, Any], patience: float = 0) -> None:
+    def __init__(
+        self, path: Path, identity: Mapping[str, Any], facts: Mapping[str, Any], lock_timeout: float = 0
+    ) -> None:
         self.path, self._log = path, RowLog(path)
         self._head = {**identity, **facts}
         self._identity = dict(identity)
-        self._patience = patience
+        self._lock_timeout = lock_timeout
         self.sync_first: Callable[[], None] = lambda: None
 
     def __enter__(self) -> Self:
@@ -55,7 +57,7 @@ class RunFolder:
                 self.path.mkdir(exist_ok=True)
             except FileNotFoundError:
                 raise moved(self.path.parent) from None
-            self._lock = acquired(self.path / LOCK, str(self.path), self._patience).lock
+            self._lock = acquired(self.path / LOCK, str(self.path), self._lock_timeout).lock
             try:
                 self._enter()
             except BaseException:
@@ -86,7 +88,7 @@ class RunFolder:
         self._lock.release()
 
     @property
-    def doubt(self) -> str:
+    def unverified_reason(self) -> str:
         """Why the stored rows may be of another run; empty if `run.json` says which run they are of."""
         return "" if self._identified else f"its {RUN} is missing or damaged, and these rows may be of another run"
 

@@ -66,7 +66,7 @@ def row_of(run: RunResult, digest: str = "") -> dict[str, Any]:
     head, again = run.head, run.remeasured(run.evaluations) if run.finalists else None
     return {
         **{name: head[name] for name in ("problem", "strategy", "seed", "budget", "unit", "fingerprint")},
-        LEVEL: run.knowledge.word,
+        LEVEL: run.level.word,
         "default": head["default"],
         "best": run.best(run.evaluations),
         "speedup": run.final_speedup,

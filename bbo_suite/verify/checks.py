@@ -17,7 +17,7 @@ from ..core.task import Strategies
 from ..errors import UserError, error_boundary
 from ..loop import search
 from ..parts.parts import wrong_sums
-from ..runs.machine import facts
+from ..runs.study_plan import machine_facts
 from ..store.folders import PARTS
 from ..store.identity import read_end
 from ..store.parts_log import PartsLog, Told, by_candidate
@@ -56,7 +56,7 @@ def _check_rows(run: StoredRun) -> list[str]:
 
 def remarks_on(run: StoredRun) -> list[str]:
     """Return remarks on a run: that it is unfinished, failed, or was made elsewhere or with other versions."""
-    found, here = [], facts()
+    found, here = [], machine_facts()
     if read_end(run.path) is None:
         found.append(f"unfinished: {len(run.rows):,} of {run.identity.budget:,} evaluations")
     if run.error:
@@ -77,7 +77,7 @@ def remarks_on(run: StoredRun) -> list[str]:
 def other_machine(run: StoredRun) -> bool:
     """Return whether the run was made on another processor."""
     machine = run.head.get("machine")
-    return isinstance(machine, dict) and machine.get("cpu") != facts()["machine"]["cpu"]
+    return isinstance(machine, dict) and machine.get("cpu") != machine_facts()["machine"]["cpu"]
 
 
 _BATCH = 100

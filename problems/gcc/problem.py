@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import UserError, choice, product, scale
+from bbo_suite.core.libraries import refusal
 from bbo_suite.core.variants import split_variant
-from bbo_suite.libraries import refusal
 from bbo_suite.supervised import LiveProblem, Service
 
 from ..programs_c import SEEDS, large_names, names, source

@@ -10,9 +10,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bbo_suite.core.libraries import refusal, require
 from bbo_suite.core.task import Structure
 from bbo_suite.core.variants import split_variant
-from bbo_suite.libraries import refusal, require
 from bbo_suite.supervised import LiveProblem, Service
 
 from .schedules import default, source, space, structure

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Kind, Space, choice, product, scale
 from bbo_suite.core.constraint import Constraint
-from bbo_suite.core.parameters import Parameter
+from bbo_suite.core.space import Parameter
 from bbo_suite.core.task import Graph, Structure
 
 from .stages import INLINE, LEVELS, NATIVE, ROOT, ROW, SLIDE, TILE, Pipeline, Stage

@@ -125,7 +125,7 @@ class Timed:
         self._result = np.asarray(self._buffer)
         self._reference = self._compiled(default)
         self._reference()
-        self._correct = self._result.copy()
+        self.correct = self._result.copy()
         self._seconds = self._least()
 
     def _least(self) -> float:
@@ -169,7 +169,7 @@ class Timed:
         """Run once and return a text that says how wrong the result is; empty if it is correct."""
         self._result[:] = np.nan
         candidate()
-        error = float(np.abs(self._result - self._correct).max() / np.abs(self._correct).max())
+        error = float(np.abs(self._result - self.correct).max() / np.abs(self.correct).max())
         return "" if error <= _TOLERANCE else f"differs from the default's result by {error:.2g} of the largest number"
 
     def _autoscheduled(self, name: str, settings: tuple[tuple[str, str], ...], enter: Enter) -> Run:

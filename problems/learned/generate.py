@@ -22,7 +22,7 @@ from .dataset import Chosen, Kernels, choose, sampled
 from .kernels import KernelGraphs, KernelReader
 
 SHIPPED = Path(__file__).parent / "model.npz"
-"""The model with the name `learned`; results/models/learned has the commands that made it."""
+"""The model with the name `learned`; results/learned_models has the commands that made it."""
 
 HELD_OUT = {
     "ConvDRAW": "convdraw-t32-train-b16",

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from bbo_suite import UserError
 from bbo_suite.core.versions import content
 
+from ..tensor_compiler.fusion.fusion_pass import CandidateKernels
 from ..tensor_compiler.hardware.kernel_settings import FLAG_SLOTS, compile_kernels, seconds_of_kernels
 from ..tensor_compiler.hardware.machine import Machine
-from ..tensor_compiler.tasks.program_problem import CandidateKernels
 from .dataset import choose
 from .generate import SHIPPED
 from .kernels import SIZES, KernelGraphs, KernelReader, features

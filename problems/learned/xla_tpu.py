@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import UserError
+from bbo_suite.core.libraries import require
 from bbo_suite.files.cache import cache_folder
-from bbo_suite.libraries import require
 
 from ..tensor_compiler.calibration.comparison import timed
 from ..tensor_compiler.calibration.compiler import Compiler

@@ -182,11 +182,11 @@ class Optimiser:
         if objective != "time":
             _ask_for_size(module)
         target = llvm.Target.from_triple(module.triple)
-        self._machine = target.create_target_machine(opt=2, reloc="pic", codemodel="default")  # as in clang -c
-        self._passes = make_passes(module, self._machine, 3 if objective == "time" else 2)
+        self.machine = target.create_target_machine(opt=2, reloc="pic", codemodel="default")  # as in clang -c
+        self.passes = make_passes(module, self.machine, 3 if objective == "time" else 2)
         self._before = instructions(str(module))
-        self._correct = self._correct_results(module) if runnable(module) else None
-        if objective == "time" and self._correct is None:
+        self.correct = self._correct_results(module) if runnable(module) else None
+        if objective == "time" and self.correct is None:
             raise ValueError("its time cannot be measured: it defines no i64 @run(i64) that can be called here")
         self._known: dict[bytes, Any] = {}
 
@@ -205,12 +205,12 @@ class Optimiser:
         if request[:1] == (STATE,):
             return self._seen(request[1], enter)
         if self._objective == "time":
-            return self._timed(self._passes.run(request), enter)
+            return self._timed(self.passes.run(request), enter)
         with_parts = request[:1] == (PARTS,)
-        state = self._passes.state(request[1] if with_parts else request)
+        state = self.passes.state(request[1] if with_parts else request)
         key = _digest(state[0] + repr((state[1], with_parts)).encode())
         if key not in self._known:  # many sequences reach the same state
-            self._keep(key, self._of_content(self._passes.finish(state), with_parts, enter))
+            self._keep(key, self._of_content(self.passes.finish(state), with_parts, enter))
         return self._known[key]
 
     def _seen(self, actions: tuple[str, ...], enter: Enter) -> tuple[Any, ...]:
@@ -221,7 +221,7 @@ class Optimiser:
         """
         if isinstance(cost := self.answer(actions, enter), tuple):
             raise ValueError(": ".join(cost))
-        return cost, *described(graph(str(self._passes.run(actions))))
+        return cost, *described(graph(str(self.passes.run(actions))))
 
     def _of_content(self, module: llvm.ModuleRef, with_parts: bool, enter: Enter) -> Any:  # noqa: ANN401 - as `answer` does
         module.verify()
@@ -243,38 +243,38 @@ class Optimiser:
         return (wrong or cost, [] if wrong else parts) if with_parts else wrong or cost
 
     def _parts(self, module: llvm.ModuleRef, text: str) -> list[Row]:
-        return text_functions(text) if self._objective == "instructions" else code_functions(module, self._machine)
+        return text_functions(text) if self._objective == "instructions" else code_functions(module, self.machine)
 
     def _cost(self, module: llvm.ModuleRef, text: str) -> float:
-        return float(instructions(text) if self._objective == "instructions" else code_bytes(module, self._machine))
+        return float(instructions(text) if self._objective == "instructions" else code_bytes(module, self.machine))
 
     def _why_wrong(self, module: llvm.ModuleRef, enter: Enter) -> tuple[str, str] | None:
-        if self._correct is None:
+        if self.correct is None:
             return None
         enter(_RUN, self._run_limit)
         with Running(module, 0) as running:
             results = running.results(self._seeds)
-        return None if results == self._correct else self._wrong(results)
+        return None if results == self.correct else self._wrong(results)
 
     def _timed(self, module: llvm.ModuleRef, enter: Enter) -> Any:  # noqa: ANN401 - a cost, or why there is none
         module.verify()
         enter(_RUN, 10 * self._run_limit)
         with Running(llvm.parse_bitcode(module.as_bitcode()), 2) as running:
-            if (results := running.results(self._seeds)) != self._correct:
+            if (results := running.results(self._seeds)) != self.correct:
                 return self._wrong(results)
             return running.seconds(self._seeds[0])
 
     def _wrong(self, results: tuple[int, ...]) -> tuple[str, str]:
-        assert self._correct is not None
-        pairs = zip(self._seeds, results, self._correct, strict=True)
+        assert self.correct is not None
+        pairs = zip(self._seeds, results, self.correct, strict=True)
         seed, got, wanted = next(triple for triple in pairs if triple[1] != triple[2])
         return "wrong_result", f"run({seed}) returns {got}, not {wanted}"
 
     def _facts(self) -> dict[str, Any]:
         """Return facts for `show`."""
         module = _parsed(self._fast_text)
-        fastest = Passes(module.as_bitcode(), self._machine, 3).run([MODULE])
-        return {"instructions": self._before, "-O3": instructions(str(fastest)), "executed": self._correct is not None}
+        fastest = Passes(module.as_bitcode(), self.machine, 3).run([MODULE])
+        return {"instructions": self._before, "-O3": instructions(str(fastest)), "executed": self.correct is not None}
 
 
 def _digest(content: bytes) -> bytes:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
-from bbo_suite.libraries import refusal
+from bbo_suite.core.libraries import refusal
 from bbo_suite.supervised import Service
 
 from ..llvm.problem import LlvmProblem

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import UserError, product, scale
-from bbo_suite.libraries import refusal, require
+from bbo_suite.core.libraries import refusal, require
 from bbo_suite.supervised import LiveProblem, Service
 
 from .spaces import TUNED

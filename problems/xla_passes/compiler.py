@@ -53,7 +53,7 @@ class Compiler:
     """
 
     def __init__(self, remembered: int = 1) -> None:
-        self._stablehlo = lru_cache(remembered)(_stablehlo)
+        self._stablehlo = lru_cache(remembered)(stablehlo)
         self._device = jax.devices("cpu")[0]
         self._options = _hlo.HloPrintOptions.canonical()
         self._options.print_large_constants = True
@@ -106,5 +106,6 @@ class Compiler:
         return f"{header}\n{_BEGIN}main {{{body}".rstrip()
 
 
-def _stablehlo(text: str) -> bytes:
+def stablehlo(text: str) -> bytes:
+    """Return a module in StableHLO, which is what XLA compiles."""
     return _jax.mlir.hlo_to_stablehlo(_hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto())

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from numpy.typing import NDArray
 
+from bbo_suite.core.libraries import refusal
 from bbo_suite.core.variants import split_variant
-from bbo_suite.libraries import refusal
 from bbo_suite.supervised import Service
 
 from ..packages import installed_version

@@ -176,19 +176,19 @@ class Optimiser:
 
     def __init__(self, text: str, objective: str = OPERATIONS) -> None:
         remembered = min(64, max(1, _ROUND_CHARACTERS // len(text)))
-        self._compiler, self._objective = Compiler(remembered), OBJECTIVES[objective]
-        self._round = lru_cache(remembered)(lambda module: self._compiler.run(module, (*PASSES, *LOWERINGS)))
+        self.compiler, self._objective = Compiler(remembered), OBJECTIVES[objective]
+        self._round = lru_cache(remembered)(lambda module: self.compiler.run(module, (*PASSES, *LOWERINGS)))
         self._costs: dict[bytes, float] = {}
         self._described: dict[bytes, tuple[Any, ...]] = {}
         try:
-            root = self._compiler.canonical(text)
-            unchanged = self._compiler.run(root, ()) == root
-            prepared = self._compiler.run(root, PREPARATION)
+            root = self.compiler.canonical(text)
+            unchanged = self.compiler.run(root, ()) == root
+            prepared = self.compiler.run(root, PREPARATION)
         except RuntimeError as error:
             raise ValueError(f"it cannot be read as HLO: {' '.join(str(error).split())[:200]}") from None
         if not unchanged:
             raise ValueError("this jaxlib runs unknown passes on it; use jaxlib 0.10.2")
-        self._states = States(prepared, self._step)
+        self.states = States(prepared, self._step)
 
     def answer(self, request: Any, enter: Enter) -> Any:  # noqa: ANN401 - a number, or with it a census
         """Return the cost of a sequence of actions and the lowerings that it left out.
@@ -204,27 +204,27 @@ class Optimiser:
 
     def _cost(self, actions: Sequence[str]) -> float:
         whole = (*actions, *to_lower(actions))
-        if (key := self._states.key(whole)) not in self._costs:
-            text = self._states.module(whole)
+        if (key := self.states.key(whole)) not in self._costs:
+            text = self.states.module(whole)
             self._costs[key] = float(
-                self._objective.count(self._compiler.fused(text) if self._objective.fused else text)
+                self._objective.count(self.compiler.fused(text) if self._objective.fused else text)
             )
         return self._costs[key]
 
     def _looks(self, actions: Sequence[str]) -> tuple[Any, ...]:
-        if (key := self._states.key(actions)) not in self._described:
-            self._described[key] = described(graph(self._states.module(actions)))
+        if (key := self.states.key(actions)) not in self._described:
+            self._described[key] = described(graph(self.states.module(actions)))
         return self._described[key]
 
     def _parts(self, actions: Sequence[str]) -> list[tuple[str, bytes, float, float]]:
-        module = self._states.module((*actions, *to_lower(actions)))
+        module = self.states.module((*actions, *to_lower(actions)))
         found = ((hashlib.blake2b("\n".join(lines).encode()).digest(), len(lines)) for lines in computations(module))
         return [("", content, 1.0, float(operations)) for content, operations in found]
 
     def _step(self, text: str, action: str) -> str:
         if action != PIPELINE:
             passes = [name for name in action.split(",") if has_work(name, text)]
-            return self._compiler.run(text, passes) if passes else text
+            return self.compiler.run(text, passes) if passes else text
         for _ in range(_ROUNDS):
             before, text = text, self._round(text)  # many modules come to the same end
             if text == before:

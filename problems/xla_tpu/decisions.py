@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Graph, Space, Structure, choice, product, scale
-from bbo_suite.core.parameters import Parameter
+from bbo_suite.core.space import Parameter
 
 DEFAULT = "default"
 """The value of a flag that is not set."""

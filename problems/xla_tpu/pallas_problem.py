@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import choice, product, scale
-from bbo_suite.core.parameters import Parameter
-from bbo_suite.libraries import refusal
+from bbo_suite.core.libraries import refusal
+from bbo_suite.core.space import Parameter
 from bbo_suite.supervised import LiveProblem, Service
 
-from ..tensor_compiler.hardware.machine import split
+from ..tensor_compiler.hardware.machine import split_machine
 from .problem import MEMORY, libtpu_version
 
 _FORMAT = 1
@@ -64,7 +64,7 @@ class PallasProblem(LiveProblem):
     extra = "tpu"
 
     def __init__(self, instance: str) -> None:
-        self._name, self._machine = split(instance)
+        self._name, self._machine = split_machine(instance)
         self._libtpu = libtpu_version()
         tiles = _TILES[self._name]
         self.space = product(*(parameter for parameter, _ in tiles))

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Structure, UserError
-from bbo_suite.libraries import refusal, require
+from bbo_suite.core.libraries import refusal, require
 from bbo_suite.supervised import LiveProblem, Service
 
 from ..packages import installed_version
-from ..tensor_compiler.hardware.machine import split
+from ..tensor_compiler.hardware.machine import split_machine
 from .decisions import FLAG, Decisions, Description, Value, decisions_of, decisions_of_row, declare, space_of
 from .estimates import Estimates
 from .worker import DESCRIBE, ESTIMATE
@@ -67,7 +67,7 @@ class XlaTpuProblem(LiveProblem):
           UserError: the file or the function is not there, JAX cannot trace it, or libtpu is not installed.
         """
         name, only_flags = _without_mark(str(instance))
-        name, self._machine = split(name)
+        name, self._machine = split_machine(Path(name) if isinstance(instance, Path) else name)
         self._path, self._name = _function(name) if isinstance(instance, Path) else (_BLOCKS, name)
         self._libtpu = libtpu_version()
         arguments = (str(self._path), self._name, self._machine)

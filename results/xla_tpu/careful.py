@@ -15,7 +15,7 @@ BESIDE = re.compile(r"roofline ([+-][\d.]+)%, peak memory ([+-][\d.]+)%")
 
 
 class Careful(XlaTpuProblem):
-    """A candidate whose roofline or peak memory is worse costs the default's cycles at least, by as much more."""
+    """A candidate whose roofline or peak memory is x percent worse costs at least x percent more than the default."""
 
     def __init__(self, instance: str) -> None:
         super().__init__(instance)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Strategy, UserError
-from bbo_suite.libraries import require
+from bbo_suite.core.libraries import require
 
 from .adapter import Adapter, one_of
 
@@ -22,7 +22,7 @@ _LARGEST = 127
 
 
 class Gomea(Adapter):
-    """The gene-pool optimal mixing evolutionary algorithm of the package gomea, by linkage; `show gomea` names them.
+    """Optimizers of another library; `show gomea` names its gene-pool optimal mixing algorithms.
 
     `gomea:LinkageTree` is LT-GOMEA: it learns from its population which parameters belong together, and mixes them as
     blocks. `gomea:Univariate` mixes each parameter alone, which shows what the linkage is worth. Its populations grow

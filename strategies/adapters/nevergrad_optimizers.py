@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Strategy, UserError
-from bbo_suite.libraries import require
+from bbo_suite.core.libraries import require
 
 from .adapter import Adapter, one_of
 
@@ -49,7 +49,7 @@ Variants of CMA fail if a batch ends within a generation, which is larger than a
 
 
 class Nevergrad(Adapter):
-    """The optimizers of Nevergrad; `show nevergrad` names them.
+    """Optimizers of another library; `show nevergrad` names those of Nevergrad.
 
     All free parameters are one array whose element i lies in `[0, sizes[i])`, bounded by the distribution function of
     the normal distribution and cast to integers. Nevergrad's TransitionChoice codes an index in this way, too (a

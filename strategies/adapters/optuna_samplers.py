@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Kind, NoOptions, Strategy, UserError, option
-from bbo_suite.libraries import quiet_optuna, require
+from bbo_suite.core.libraries import quiet_optuna, require
 
 from .adapter import Adapter, Coding, one_of
 
@@ -116,7 +116,7 @@ SAMPLERS: Mapping[str, Sampler] = {
 
 
 class Optuna(Adapter):
-    """The samplers of Optuna; `show optuna` names them.
+    """Optimizers of another library; `show optuna` names the samplers of Optuna.
 
     Scales are integers and everything else is categorical, except for samplers that support numbers only (CmaEs and
     QMC draw categories independently of all else): there all parameters are integers, and a category gets an order that

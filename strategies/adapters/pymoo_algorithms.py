@@ -13,7 +13,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bbo_suite import NoOptions, Strategy, option
-from bbo_suite.libraries import require
+from bbo_suite.core.libraries import require
 
 from .adapter import Adapter, one_of
 
@@ -105,7 +105,7 @@ ALGORITHMS: Mapping[str, Algorithm] = {
 
 
 class Pymoo(Adapter):
-    """The single-objective algorithms of pymoo; `show pymoo` names them.
+    """Optimizers of another library; `show pymoo` names the single-objective algorithms of pymoo.
 
     A parameter of k values is a real number in `[-0.5, k - 0.5]`, rounded. GA and NicheGA work on the integers
     themselves, with uniform crossover and by redrawing parameters, because simulated binary crossover and polynomial

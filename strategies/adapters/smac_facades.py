@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Kind, Strategy, option
-from bbo_suite.libraries import require
+from bbo_suite.core.libraries import require
 from bbo_suite.supervised.temporary import TemporaryFolder
 
 from .adapter import Adapter, Coding, one_of
@@ -29,7 +29,7 @@ class SmacOptions:
 
 
 class Smac(Adapter):
-    """The facade of SMAC that models costs by random forests, `smac:HyperparameterOptimizationFacade`.
+    """Optimizers of another library; `show smac` names the facade of SMAC that models costs by random forests.
 
     Scales are integers and everything else is categorical. SMAC is told the default before it is asked for anything.
     It keeps its files in a temporary folder. When it has nothing left to propose, the run ends.

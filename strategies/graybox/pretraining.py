@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from bbo_suite import Decomposition, Task, Told, UserError
 from bbo_suite.core.versions import content
 from bbo_suite.files.arrays import ArrayFile
+from bbo_suite.loop import drive
 
 if TYPE_CHECKING:
     from bbo_suite.pretraining import Lesson, Progress
@@ -90,12 +91,12 @@ def _kind(lesson: Lesson) -> tuple[tuple[str, ...], int | None]:
 
 def _measured(lesson: Lesson, strategy: Any, budget: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:  # noqa: ANN401
     """Run a search and return the features and log costs of the parts that it measured."""
-    assert lesson.parts is not None  # `graybox` uses parts
-    while budget > 0:
-        configs = strategy.ask(min(_BATCH, budget))
-        evaluations = lesson.parts(configs)
-        strategy.receive(Told(configs, evaluations.values, evaluations.parts))
-        budget -= len(configs)
+    evaluate = lesson.parts
+    assert evaluate is not None  # `graybox` uses parts
+    for batch in drive(strategy, lambda configs, _: evaluate(configs), _BATCH):
+        budget -= len(batch.configs)
+        if not budget:  # the last batch teaches, too
+            strategy.receive(Told(batch.configs, batch.values, batch.evaluations.parts))
     features, logs = strategy.measured()
     if not len(logs):
         raise UserError(f"graybox learns no model of the parts of {lesson.task.problem}; pretrain on other problems")

@@ -24,13 +24,13 @@ if TYPE_CHECKING:  # Numba takes half a second to import: only a run pays for it
 
 
 class GrayBox(Strategy):
-    """Learns what each part of a program costs, and searches on that (Kaufman et al. 2021; Russo et al. 2018).
+    """Learns what each part of a program costs, and searches on that (Kaufman et al. 2021).
 
     The task says which parts a candidate has without an evaluation. What an evaluation tells of each part is
     remembered, and a regressor, chosen by cross-validated score, predicts the log cost of the others from their
     features. Each candidate is the end of a simulated annealing of thousands of steps on these costs, from the best
-    candidate so far, under predictions that are drawn anew (Thompson sampling). A step changes one parameter, or sets
-    those that decide one node, those with equal features, or a stretch of them, to one value.
+    candidate so far, under predictions that are drawn anew (Thompson sampling, Russo et al. 2018). A step changes one
+    parameter, or sets those that decide one node, those with equal features, or a range of them, to one value.
 
     Where each part depends on one parameter or on two (`PairDecomposition`), the search is another: see `PairSearch`.
 

@@ -28,7 +28,7 @@ class JointOptions:
 
 
 class Joint(Strategy):
-    """The joint search of XTAT (Phothilimthana et al. 2021).
+    """Tunes passes together or one after another (XTAT, Phothilimthana et al. 2021).
 
     A schedule consists of steps. A step tunes one or several passes with any strategy. It searches a small space: the
     decisions of these passes on the graphs of the best candidate so far. When a decision changes the graph of later

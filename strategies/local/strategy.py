@@ -33,7 +33,7 @@ class LocalOptions:
 
 
 class LocalSearch(Strategy):
-    """Iterated local search (Lourenço, Martin and Stützle 2003) on the structure that a problem declares.
+    """Iterated local search on the declared structure (Lourenço, Martin and Stützle 2003).
 
     A move sets a single parameter, or all parameters of one node, to one value. The search begins with a variable
     neighbourhood descent (Hansen and Mladenović 2001) of three steps:

@@ -42,8 +42,9 @@ class ModelOptions(AnnealingOptions):
 
 
 class ModelBasedOptimization(Annealing):
-    """Regressors learn what changes of a state are worth; an evolutionary search maximises an acquisition function.
+    """Annealing whose changes an ensemble of models selects (DyNA PPO, Angermueller et al. 2020).
 
+    Regressors learn what changes of a state are worth, and an evolutionary search maximises an acquisition function.
     Phothilimthana et al. 2021 (XTAT), who follow Angermueller et al. 2020 (DyNA PPO): of ridge, random forest,
     gradient boosting and a neural network, those with a cross-validated R^2 of at least `threshold` are averaged, or
     the single best one is taken if none reaches it. Candidates are never proposed twice. The hyperparameters are ours:

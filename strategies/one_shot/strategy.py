@@ -38,9 +38,9 @@ class OneShotOptions:
 
 
 class OneShot(Strategy):
-    """Searches once on a predictor that was trained on other tasks, and measures only what is best there.
+    """Searches on a predictor that was trained on other tasks, and measures its picks (Ryu et al. 2022).
 
-    After Ryu, Park and Sung 2022 ("One-Shot Tuner for Deep Learning Compilers"). Candidates are proposed in the order
+    The method is that of "One-Shot Tuner for Deep Learning Compilers". Candidates are proposed in the order
     of their predicted costs. No measurement changes the predictor, so a budget of k measures the top k. Parameters that
     interact are one group, such as the settings of one kernel. Each group is searched by itself, and candidate i takes
     the i-th best of every group.

@@ -16,7 +16,8 @@ from jaxtyping import Array
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Strategy, UserError
+from bbo_suite import Evaluations, Strategy, UserError
+from bbo_suite.loop import drive
 from bbo_suite.nets import jit
 from bbo_suite.pretraining import Lesson
 
@@ -116,13 +117,10 @@ def _explored(lesson: Lesson, n: int, rng: Generator) -> NDArray:
     """Return `(n, p)` candidates: a quarter at random, the others those of an evolutionary search."""
     drawn = lesson.task.space.sample(max(1, round(_RANDOM * n)), rng)
     search: Strategy = Evolution(lesson.task, n - len(drawn), rng.spawn(1)[0], Evolution.Options())
-    while len(drawn) < n:
-        rows = search.ask(min(20, n - len(drawn)))
-        if not len(rows):  # the search has tried all
-            return np.vstack([drawn, drawn[rng.integers(0, len(drawn), n - len(drawn))]])
-        search.tell(rows, lesson.evaluate(rows))
-        drawn = np.vstack([drawn, rows])
-    return drawn
+    batches = drive(search, lambda configs, _: Evaluations.of(lesson.evaluate(configs)), 20)
+    drawn = np.vstack([drawn, *(batch.configs for batch in batches)])
+    # where the search has tried all, some come twice
+    return np.vstack([drawn, drawn[rng.integers(0, len(drawn), n - len(drawn))]]) if len(drawn) < n else drawn
 
 
 def common_names(lessons: Sequence[Lesson]) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ PRESETS: Mapping[str, str] = {
 
 
 class Published(Strategy):
-    """The searches of published compilers and tuners, in the style of each: its proposal rule on our spaces.
+    """Searches in the style of published compilers and tuners, such as AutoTVM.
 
     The spaces, the code generators and the features of the original systems are not reproduced. `show published:NAME`
     says what is, and where each default comes from.

@@ -17,6 +17,8 @@ from jaxtyping import Array
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from bbo_suite import Evaluations
+from bbo_suite.loop import drive
 from bbo_suite.nets import jit, padded
 from bbo_suite.pretraining import Lesson
 
@@ -70,12 +72,9 @@ def demonstrate(lesson: Lesson, names: Names, budget: int, rng: Generator) -> De
 def _searched(lesson: Lesson, budget: int, rng: Generator) -> tuple[NDArray, float]:
     """Return the best candidate of a local search, and its cost."""
     search, best, cost = LocalSearch(lesson.task, budget, rng, LocalOptions()), lesson.task.default, np.inf
-    while budget > 0 and len(configs := search.ask(min(_BATCH, budget))):
-        values = lesson.evaluate(configs)
-        search.tell(configs, values)
-        budget -= len(configs)
-        if values.min() < cost:
-            best, cost = configs[values.argmin()], float(values.min())
+    for batch in drive(search, lambda configs, _: Evaluations.of(lesson.evaluate(configs)), _BATCH):
+        if batch.values.min() < cost:
+            best, cost = batch.configs[batch.values.argmin()], float(batch.values.min())
     return best, cost
 
 

@@ -39,13 +39,13 @@ class ReinforcementOptions(AnnealingOptions):
 
 
 class ReinforcementLearning(Strategy):
-    """Annealing whose changes are chosen by a graph network, which learns by PPO which ones pay.
+    """Annealing whose changes a graph network chooses, which learns by PPO (GO, Zhou et al. 2020).
 
-    After GO (Zhou et al. 2020, "Transferable Graph Optimizers for ML Compilers"): GraphSAGE embeds the computation
-    graph, segmented recurrent attention carries context over all parameters, decisions for all parameters are made in
-    parallel and refined in a second pass, and proximal policy optimization trains the network. Without a declared graph
-    the parameters are the nodes, and an edge joins two that interact. Option `pretrained` starts from a policy that
-    `pretrain` trained on other problems. The hyperparameters are ours: the authors published none.
+    As in "Transferable Graph Optimizers for ML Compilers", GraphSAGE embeds the computation graph, segmented recurrent
+    attention carries context over all parameters, decisions for all parameters are made in parallel and refined in a
+    second pass, and proximal policy optimization trains the network. Without a declared graph the parameters are the
+    nodes, and an edge joins two that interact. Option `pretrained` starts from a policy that `pretrain` trained on
+    other problems. The hyperparameters are ours: the authors published none.
 
     Differences from the publication:
       - The compiler's default is strong, and a candidate consists of too many decisions to learn the worth of each from

@@ -9,9 +9,7 @@ import pytest
 import bbo_suite
 from bbo_suite import UserError
 from bbo_suite.registry import Registry
-from bbo_suite.runs.strategy_options import chosen_options
-from bbo_suite.runs.study_name import default_name
-from bbo_suite.runs.study_plan import StudyPlan
+from bbo_suite.runs.study_plan import StudyPlan, chosen_options, default_name
 from bbo_suite.verify.validate import Finding, validate
 
 PLUGINS = [Path(__file__).with_name("plugins") / name for name in ("toy.py", "pick.py")]

@@ -161,7 +161,7 @@ def test_variant_that_is_none(many, name, words):
 
 
 def test_options_of_a_variant_are_split_at_the_last_dot(many, tmp_path):
-    from bbo_suite.runs.strategy_options import chosen_options
+    from bbo_suite.runs.study_plan import chosen_options
 
     options = "from dataclasses import dataclass\n@dataclass(frozen=True)\nclass Sizes:\n    size: int = 1\n"
     text = options + MANY.replace("def ask", "Options = Sizes\n    def ask")

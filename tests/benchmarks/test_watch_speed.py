@@ -16,11 +16,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from bbo_suite.cli.screens import WIDE, screen
+from bbo_suite.cli.watch import WIDE, StudyView, screen
 from bbo_suite.core.problem import Status
 from bbo_suite.store.plan import RunName, add_planned
 from bbo_suite.store.rows import HEADER, Row
-from bbo_suite.store.study_view import StudyView
 
 RUNS, DONE, GOING, BUDGET, BATCH = 1000, 600, 200, 10_000, 100
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache, partial
 
-import numpy as np
 import pytest
 
 from bbo_problems.tensor_compiler.models import MODELS
@@ -17,33 +16,30 @@ from bbo_suite.supervised import LiveProblem
 
 REGISTRY = Registry()
 FAMILIES = {name: load() for name, load in REGISTRY.families().items()}
-SLOW = ("joint/", "layout/", "scratchpad/", "sharding/resnet50", "sharding/transformer")
-"""Beginnings of ids whose compiled code or costs take long."""
+SEVERAL = "several:ordering/train-40-a+ordering/train-40-b"
+QUICK = {
+    *("ehrlich/32x32-a", "ordering/small-a", "ordering/once-50-a", "recorded/halide-blur", "recorded/tile-transformer"),
+    *("fusion/rnn", "tile/rnn", "llvm/bits", SEVERAL),
+}
+"""Cheap problems that stand for all in the default run."""
 
 
-def checked(name: str, family: type[Problem]) -> list[str]:
-    """Return the instances to check: all, but of a live compiler one, since for the rules its programs are alike.
+def checked(family: type[Problem]) -> list[str]:
+    """Return the instances to check: all, but those that are alike for the rules once.
 
-    Programs of the tensor compiler that have to be lowered first are checked with fusion only.
+    These are the programs of a live compiler, and the programs of one model of the tensor compiler.
     """
     if issubclass(family, LiveProblem):
-        return [] if family.available() else list(family.instances[:1])
-    if issubclass(family, ProgramProblem) and name != "fusion":
-        return [instance for instance in family.instances if instance in MODELS]
+        return [] if family.available() else [min(family.instances, key=lambda name: (name != "bits", name))]
+    if issubclass(family, ProgramProblem):
+        return [name for name in family.instances if name in MODELS]
     return list(family.instances)
 
 
-def is_quick(name: str, family: type[Problem], instance: str) -> bool:
-    """True if all rules together take a second or two, and need no code that takes long to compile."""
-    if issubclass(family, LiveProblem):
-        return name == "llvm"
-    lowered = issubclass(family, ProgramProblem) and instance not in MODELS
-    return not lowered and instance != "mobilenet" and not f"{name}/{instance}".startswith(SLOW)
-
-
-def marked(name: str, instance: str, *values: str) -> object:
-    marks = () if is_quick(name, FAMILIES[name], instance) else pytest.mark.slow
-    return pytest.param(f"{name}/{instance}", *values, marks=marks)
+LOWERED = {name.split("-")[0]: f"fusion/{name}" for name in FAMILIES["fusion"].instances if name not in MODELS}
+"""One program of each model that does not ship, which has to be lowered first."""
+PROBLEMS = [f"{name}/{instance}" for name, family in FAMILIES.items() for instance in checked(family)]
+PROBLEMS += [SEVERAL, *LOWERED.values()]
 
 
 @lru_cache(maxsize=2)
@@ -59,34 +55,20 @@ def anew(problem: str) -> Problem:
     return loaded
 
 
-CASES = [
-    marked(name, instance, rule)
-    for name, family in FAMILIES.items()
-    for instance in checked(name, family)
-    for rule in dict(problem_rules(REGISTRY.problem))
-]
-
-
-@pytest.mark.parametrize(("problem", "rule"), CASES)
+@pytest.mark.parametrize(
+    ("problem", "rule"),
+    [
+        pytest.param(problem, rule, marks=[] if problem in QUICK else pytest.mark.slow)
+        for problem in PROBLEMS
+        for rule in dict(problem_rules(REGISTRY.problem))
+    ],
+)
 def test_every_rule_holds(problem: str, rule: str) -> None:
     rules(problem)[rule]()
 
 
-ONE_OF_EACH = [
-    marked(name, "rnn" if "rnn" in family.instances else checked(name, family)[0])
-    for name, family in FAMILIES.items()
-    if checked(name, family)
-]
-
-
-@pytest.mark.parametrize("problem", ONE_OF_EACH)
-def test_a_direct_call_checks_width_type_and_range(problem: str) -> None:
-    loaded = REGISTRY.problem(problem)
-    row = loaded.default_row()[None]
-    one = 1000 * (np.arange(row.size) == row.size - 1)
-    for rows in (row[:, :-1], np.pad(row, (0, 1)), row.astype(float), row + one, row - one):
-        with pytest.raises(ValueError, match="candidate"):
-            loaded.evaluate(rows)
+def test_the_problems_of_the_default_run_exist() -> None:
+    assert set(PROBLEMS) >= QUICK
 
 
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)

@@ -35,14 +35,6 @@ def test_children_are_changes_of_the_best_five():
     assert np.mean(singles) > 0.25
 
 
-def test_of_equal_candidates_the_younger_survive():
-    flat, before = player(Space([2] * 200), 2000, crossover=0.0), None
-    for configs, _ in play(flat, lambda rows: np.ones(len(rows))):
-        assert before is None or np.median(nearest(configs, before[:5])) < 12
-        before = configs
-    assert before.sum(axis=1).min() > 30  # far from the default
-
-
 def test_a_candidate_is_hardly_ever_proposed_twice():
     rows = np.concatenate([configs for configs, _ in play(player(Space([2] * 14), 2000), weighted)])
     assert len(np.unique(rows, axis=0)) > 0.8 * len(rows)  # in a space of 16384, with the population at one place

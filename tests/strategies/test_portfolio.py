@@ -79,15 +79,6 @@ def test_each_candidate_is_told_to_one_member_and_observed_by_all_others():
     assert sum(member.told for member in members) == len(asked)
 
 
-def test_without_improvement_members_get_equal_candidates_whatever_their_batches():
-    class Small(Stays):
-        def ask(self, n):
-            return super().ask(1)
-
-    asked = play(*started(Stays, Small), 300)
-    assert abs(asked.count(0) - asked.count(1)) <= 10
-
-
 def test_the_member_that_improves_gets_all_but_the_floor():
     player, members = started(Stays, Descends, Stays)
     play(player, members, 12, n=2)

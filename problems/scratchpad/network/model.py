@@ -86,29 +86,29 @@ class NetworkModel(Model):
 
     def __init__(self, instance: str) -> None:
         name, capacity, banks = split(instance)
-        self._machine = Machine(NETWORKS[name](), capacity, banks)
-        self.space = self._machine.space
+        self.machine = Machine(NETWORKS[name](), capacity, banks)
+        self.space = self.machine.space
         self._known: dict[str, Any] = json.loads(DEFAULTS.read_text(encoding="utf-8"))[instance]
         self.default = self.space.unpack(self._known["default"])
-        self.content = f"{_VERSION}|{instance}|{self._machine.network}"
-        self.groups = Groups(FEATURES, self._machine.ops, self._write_groups)
-        self.bound = float(self._machine.network.compulsory(GRANULE))
+        self.content = f"{_VERSION}|{instance}|{self.machine.network}"
+        self.groups = Groups(FEATURES, self.machine.ops, self._write_groups)
+        self.bound = float(self.machine.network.compulsory(GRANULE))
 
     def write_costs(self, configs: NDArray[np.int64], values: NDArray[np.float64]) -> None:
         """Write the bytes that each candidate moves."""
-        evaluate(configs, values, self._machine.at)
+        evaluate(configs, values, self.machine.at)
 
     def _write_groups(self, configs: NDArray[np.int64], *arrays: NDArray) -> None:
-        write_groups(configs, *arrays, self._machine.at)
+        write_groups(configs, *arrays, self.machine.at)
 
     def structure(self) -> Structure:
         """Return which decisions interact."""
-        return structure(self._machine, self.groups)
+        return structure(self.machine, self.groups)
 
     def paste(self, config: NDArray) -> str:
         """Return a line for each group: its operators, its blocks, and the tiles and levels of each."""
-        decode(config.astype(np.int64), self._machine.at)
-        plan, operators = self._machine.plan, self._machine.network.operators
+        decode(config.astype(np.int64), self.machine.at)
+        plan, operators = self.machine.plan, self.machine.network.operators
         lines = []
         for head in np.flatnonzero(plan.ends).tolist():
             members = [op for op in range(head, int(plan.ends[head])) if not plan.gone[op]]
@@ -121,7 +121,7 @@ class NetworkModel(Model):
                 lines.append(f"  {operators[op].name}: tiles {tiles}, loops {order}, levels {levels}")
         across = {t: f" (dim {bank} across the banks)" for t, bank in enumerate(plan.bank.tolist()) if bank >= 0}
         resident = np.flatnonzero(plan.resident).tolist()
-        staying = [self._machine.network.tensors[t].name + across.get(t, "") for t in resident]
+        staying = [self.machine.network.tensors[t].name + across.get(t, "") for t in resident]
         return "\n".join([*lines, *([f"resident: {', '.join(staying)}"] if staying else [])]) or NO_CHANGE
 
     def usage(self) -> str:
@@ -131,9 +131,9 @@ class NetworkModel(Model):
     def facts(self) -> dict[str, str]:
         """Return the capacity and the least that any plan moves."""
         return {
-            "capacity": f"{self._machine.capacity:,} bytes",
-            **({"banks": f"{self._machine.banks:,}"} if self._machine.banks else {}),
-            "operators": f"{self._machine.ops:,}",
+            "capacity": f"{self.machine.capacity:,} bytes",
+            **({"banks": f"{self.machine.banks:,}"} if self.machine.banks else {}),
+            "operators": f"{self.machine.ops:,}",
             "compulsory traffic": f"{self.bound:,.0f} bytes: inputs, weights and outputs, once each; the bound",
         }
 

@@ -13,8 +13,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from bbo_suite.core.libraries import require
 from bbo_suite.files.cache import cache_folder
-from bbo_suite.libraries import require
 
 TIMEOUT = 600.0
 """Seconds that one program may take to compile."""

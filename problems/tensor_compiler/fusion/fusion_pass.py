@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -151,6 +152,31 @@ class Fusion:
         inputs = NO_EDGES if alone else self.inputs
         evaluate(rows, tuned, self.arrays, inputs, machine, self.analytical, state, seconds, overflowing)
         return seconds, overflowing
+
+
+class CandidateKernels(NamedTuple):
+    """The k kernels of a candidate.
+
+    Attributes:
+      laid: the program.
+      fusion: the fusion pass, for the machine of the analytical model; it has seen the candidate last.
+      rows: `(k, KERNEL_WIDTH)` with the columns of `Kernel`.
+      result, runs: `(k,)` the node that each kernel computes, and how often it runs.
+      values: `(k, 9)` settings, in the order of `SLOTS`; None for the compiler's own.
+    """
+
+    laid: LaidOutProgram
+    fusion: Fusion
+    rows: NDArray[np.float64]
+    result: NDArray[np.int64]
+    runs: NDArray[np.float64]
+    values: NDArray[np.float64] | None = None
+
+
+def candidate_kernels(laid: LaidOutProgram, fusion: Fusion, config: NDArray) -> CandidateKernels:
+    """Return the kernels that `(d,)` fusion decisions make, with the compiler's own settings."""
+    kernels = fusion.kernels(config)
+    return CandidateKernels(laid, fusion, kernels.rows, kernels.result, kernels.runs)
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import astuple, dataclass, replace
 from enum import IntEnum
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbo_suite.errors import UserError, did_you_mean
+from bbo_suite.core.variants import split_variant
 
 
 @dataclass(frozen=True)
@@ -177,16 +177,11 @@ def one_core(name: str) -> Machine:
     return replace(machine, memory=machine.memory / 2, matrix=machine.matrix / 2, vector=machine.vector / 2)
 
 
-def split(name: str) -> tuple[str, str]:
+def split_machine(instance: str | Path) -> tuple[str, str]:
     """Return the parts before and after the @ of `program@machine`; the machine is the default if there is no @.
 
     Raises:
       UserError: there is no such machine.
     """
-    found = re.fullmatch(r"(.*)@([\w-]*)", name)  # a file's name may hold an @ with more than a word behind it
-    if not found:
-        return name, DEFAULT_MACHINE
-    program, machine = found.groups()
-    if machine not in MACHINES:
-        raise UserError(f"there is no machine {machine!r} for {program!r}.{did_you_mean(machine, MACHINES)}")
-    return program, machine
+    program, machine = split_variant(instance, MACHINES)
+    return program, machine or DEFAULT_MACHINE

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,10 @@ from numpy.typing import NDArray
 from bbo_suite import Evaluations, Space, Structure, UserError
 from bbo_suite.core.program import Program
 
-from .program_problem import CandidateKernels, ProgramProblem, candidate_kernels, program_picture
+from .program_problem import ProgramProblem, program_picture
+
+if TYPE_CHECKING:
+    from ..fusion.fusion_pass import CandidateKernels
 
 
 class FusionProblem(ProgramProblem):
@@ -49,7 +53,7 @@ class FusionProblem(ProgramProblem):
         return Evaluations.of(self._fusion.seconds(configs))
 
     def _analytical_compiler(self) -> Callable[[NDArray], CandidateKernels]:
-        from ..fusion.fusion_pass import Fusion
+        from ..fusion.fusion_pass import Fusion, candidate_kernels
 
         fusion = Fusion(self._laid, self._machine.analytical_model())
         return lambda config: candidate_kernels(self._laid, fusion, config)

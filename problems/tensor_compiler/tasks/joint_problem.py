@@ -14,9 +14,10 @@ from bbo_suite import Evaluations, Space, Status, Structure
 from bbo_suite.core.program import Change, Program
 from bbo_suite.parts.parts import concatenated
 
-from .program_problem import CandidateKernels, ProgramProblem, candidate_kernels, program_picture
+from .program_problem import ProgramProblem, program_picture
 
 if TYPE_CHECKING:
+    from ..fusion.fusion_pass import CandidateKernels
     from ..passes import LayoutResult
 
 
@@ -64,7 +65,7 @@ class JointProblem(ProgramProblem):
         return replace(result, parts=concatenated(batches))
 
     def _analytical_compiler(self) -> Callable[[NDArray], CandidateKernels]:
-        from ..fusion.fusion_pass import Fusion
+        from ..fusion.fusion_pass import Fusion, candidate_kernels
         from ..fusion.state import StateBuffer
         from ..passes import tuned_settings
 

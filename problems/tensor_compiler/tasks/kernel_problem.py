@@ -16,14 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Evaluations, Kind, Parts, Problem, Space, Status, Structure, UserError
+from bbo_suite.core.variants import NUMBER
 
 from ..hardware.machine import Machine
-from .program_problem import CandidateKernels, ProgramProblem, candidate_kernels
+from .program_problem import ProgramProblem
 
 if TYPE_CHECKING:
     from bbo_suite.core.task import Screen
     from bbo_suite.parts.table import TableDecomposition
 
+    from ..fusion.fusion_pass import CandidateKernels
     from ..hardware.kernel_settings import Settings
 
 
@@ -138,9 +140,7 @@ class KernelProblem(KernelTuning, ProgramProblem):
     time_per_candidate = "8 µs"
 
     def _without_kernel(self, name: str) -> str:
-        found = re.fullmatch(
-            r"(.*)#([\w-]+)", name
-        )  # a file's name may contain a # that is followed by more than a word
+        found = re.fullmatch(r"(.*)#([\w-]+)", name)  # a file's name may contain a # with more than a word behind it
         program, self._kernel = (found[1], found[2]) if found else (name, "")
         return program
 
@@ -161,7 +161,7 @@ class KernelProblem(KernelTuning, ProgramProblem):
         self._tune(settings, tuned, np.ones(1) if self._kernel else settings.runs[tuned], self._machine)
 
     def _analytical_compiler(self) -> Callable[[NDArray], CandidateKernels]:
-        from ..fusion.fusion_pass import Fusion
+        from ..fusion.fusion_pass import Fusion, candidate_kernels
 
         fusion = Fusion(self._laid, self._machine.analytical_model())
         found = candidate_kernels(self._laid, fusion, fusion.default())
@@ -234,6 +234,6 @@ class SettingsProblem(KernelProblem):
 
 
 def _number(text: str, kernels: int, path: Path) -> int:
-    if not text.isdecimal() or int(text) >= kernels:
+    if not NUMBER.fullmatch(text) or int(text) >= kernels:
         raise UserError(f"{path.name} has kernels #0 to #{kernels - 1}, not #{text}")
     return int(text)

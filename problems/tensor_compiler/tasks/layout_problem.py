@@ -14,10 +14,10 @@ from bbo_suite import Evaluations, Space, Structure, UserError
 from bbo_suite.core.program import Program
 from bbo_suite.parts.parts import concatenated
 
-from .program_problem import CandidateKernels, ProgramProblem, candidate_kernels, program_picture
+from .program_problem import ProgramProblem, program_picture
 
 if TYPE_CHECKING:
-    from ..fusion.fusion_pass import Fusion
+    from ..fusion.fusion_pass import CandidateKernels, Fusion
     from ..layout.layout_pass import LaidOutProgram
 
 
@@ -74,7 +74,7 @@ class LayoutProblem(ProgramProblem):
         return replace(Evaluations.of(np.array(seconds)), parts=concatenated(batches))
 
     def _analytical_compiler(self) -> Callable[[NDArray], CandidateKernels]:
-        from ..fusion.fusion_pass import Fusion
+        from ..fusion.fusion_pass import Fusion, candidate_kernels
         from ..fusion.state import StateBuffer
 
         machine, buffer = self._machine.analytical_model(), StateBuffer()

@@ -7,9 +7,8 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Problem
@@ -17,11 +16,11 @@ from bbo_suite.core.problem import ESTIMATE
 from bbo_suite.core.program import NO_CHANGE, Kernel, Program
 from bbo_suite.core.task import Screen
 
-from ..hardware.machine import COST_MODEL, MACHINES, Machine, Rate, split
+from ..hardware.machine import COST_MODEL, MACHINES, Machine, Rate, split_machine
 from .programs import names, program
 
 if TYPE_CHECKING:
-    from ..fusion.fusion_pass import Fusion
+    from ..fusion.fusion_pass import CandidateKernels, Fusion
     from ..graph.graph import ProgramGraph
     from ..layout.layout_pass import LaidOutProgram
 
@@ -51,7 +50,7 @@ class ProgramProblem(Problem):
         from ..hlo import reader as hlo
         from ..hlo.opcodes import unknown
 
-        name, self._machine_name = split(str(instance))
+        name, self._machine_name = split_machine(instance)
         name = self._without_kernel(name)
         path = Path(name) if isinstance(instance, Path) else program(name)
         module = hlo.read(path)
@@ -124,31 +123,6 @@ def place(name: str) -> tuple[str, str]:
         if found:
             return start, f"{what}{rest}"
     return operation, "layout"
-
-
-class CandidateKernels(NamedTuple):
-    """The k kernels of a candidate.
-
-    Attributes:
-      laid: the program.
-      fusion: the fusion pass, for the machine of the analytical model; it has seen the candidate last.
-      rows: `(k, KERNEL_WIDTH)` with the columns of `Kernel`.
-      result, runs: `(k,)` the node that each kernel computes, and how often it runs.
-      values: `(k, 9)` settings, in the order of `SLOTS`; None for the compiler's own.
-    """
-
-    laid: LaidOutProgram
-    fusion: Fusion
-    rows: NDArray[np.float64]
-    result: NDArray[np.int64]
-    runs: NDArray[np.float64]
-    values: NDArray[np.float64] | None = None
-
-
-def candidate_kernels(laid: LaidOutProgram, fusion: Fusion, config: NDArray) -> CandidateKernels:
-    """Return the kernels that `(d,)` fusion decisions make, with the compiler's own settings."""
-    kernels = fusion.kernels(config)
-    return CandidateKernels(laid, fusion, kernels.rows, kernels.result, kernels.runs)
 
 
 def program_picture(laid: LaidOutProgram, fusion: Fusion, machine: Machine, settings: Settings) -> Program:

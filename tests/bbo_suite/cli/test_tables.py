@@ -55,7 +55,7 @@ def test_a_terminal_gets_what_fits(capsys, terminal, columns):
 
 def test_names_are_shown_as_they_are(capsys):
     odd = {**SUMMARY, "problem": "x:[red]/[/red]", "strategy": "[bold]_$", "level": "structure"}
-    summary_table([odd, {**SUMMARY, "best": None, "speedup": None}])
+    summary_table([odd, {**SUMMARY, "best": None, "speedup": None, "unique": None}])
     out = capsys.readouterr().out
     assert "x:[red]/[/red]" in out and "[bold]_$ *" in out
     assert "* uses the structure" in out

@@ -10,14 +10,14 @@ import time
 
 import pytest
 
+from bbo_suite.cli.watch import StudyView
+from bbo_suite.cli.watch import time as clock_of
 from bbo_suite.core.problem import Status
 from bbo_suite.core.quantities import duration
 from bbo_suite.store.folders import mark_stopped
 from bbo_suite.store.plan import RunName, add_planned
 from bbo_suite.store.rows import HEADER, Row
 from bbo_suite.store.run_folder import RunFolder
-from bbo_suite.store.study_view import StudyView
-from bbo_suite.store.study_view import time as clock_of
 
 FIRST = [RunName("toy/small", "pick", seed) for seed in range(3)]
 

@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from bbo_suite import Status, UserError, load
+from bbo_suite.cli.watch import StudyView
 from bbo_suite.exchange.importing import FILLED
 from bbo_suite.files.reading import read_json
 from bbo_suite.store.rows import Row, read_rows
 from bbo_suite.store.stored_run import StoredRun
-from bbo_suite.store.study_view import StudyView
 
 HOSTILE = st.text(min_size=1, max_size=20) | st.sampled_from(
     [

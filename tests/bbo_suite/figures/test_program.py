@@ -9,9 +9,9 @@ import pytest
 
 from bbo_suite import Study, UserError
 from bbo_suite.core.program import Change, Kernel, Program
-from bbo_suite.figures import marks, program
-from bbo_suite.figures.found import draw_changes
-from bbo_suite.figures.regions import alike, neighbours, regions
+from bbo_suite.figures import interactive, program
+from bbo_suite.figures.outcome import draw_changes
+from bbo_suite.figures.program import alike, neighbours, regions
 
 
 def made(*kernels, edges=()):
@@ -62,7 +62,7 @@ def test_neighbours_are_the_kernels_around():
 
 
 def titles(figure):
-    root = ElementTree.fromstring(marks.svg(figure))
+    root = ElementTree.fromstring(interactive.svg(figure))
     return [title.text for title in root.iter("{http://www.w3.org/2000/svg}title")]
 
 

@@ -7,7 +7,7 @@ from bbo_suite import load
 from bbo_suite.figures.captions import noisy_costs
 from bbo_suite.report.loss import loss_table, losses
 from bbo_suite.scores import final_values
-from bbo_suite.site.numbers import best_known, cost, points
+from bbo_suite.site.studies import best_known, cost, points
 from bbo_suite.store.folders import REMEASURED
 from bbo_suite.store.remeasured import ROUNDS, Pair, PairLog
 

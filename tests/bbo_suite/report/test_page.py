@@ -12,7 +12,7 @@ import pytest
 
 from bbo_suite import UserError
 from bbo_suite.figures import gains, heat
-from bbo_suite.figures.marks import svg
+from bbo_suite.figures.interactive import svg
 from bbo_suite.files.writing import replacing
 from bbo_suite.report import write
 from bbo_suite.report.compare import changed_settings, changes, p_values, rows_of

@@ -11,9 +11,9 @@ import pytest
 
 from bbo_suite import UserError
 from bbo_suite.report import page
-from bbo_suite.site import numbers, write
+from bbo_suite.site import write
 from bbo_suite.site.boards import boards
-from bbo_suite.site.studies import Entry
+from bbo_suite.site.studies import Entry, best_known
 from bbo_suite.site.studies import studies as studies_in_folder
 from bbo_suite.store.run_table import read_studies
 
@@ -54,7 +54,7 @@ def test_every_study_has_a_report_and_is_linked(stored, tmp_path):
 
 def test_a_board_compares_the_runs_of_all_studies_once(stored):
     found = entries(stored)
-    (p, q) = boards(found, numbers.best_known(run for entry in found for run in entry.runs))
+    (p, q) = boards(found, best_known(run for entry in found for run in entry.runs))
     assert (p.family, p.budget, [entry.name for entry in p.studies]) == ("p", 2, ["first", "second"])
     assert (q.family, [entry.name for entry in q.studies]) == ("q", ["second"])
     counts = {row[0].text: row[4].number for row in p.table.rows}

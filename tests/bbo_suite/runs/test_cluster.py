@@ -17,7 +17,7 @@ from bbo_suite.runs.study_plan import StudyPlan
 
 
 def test_a_missing_extra_is_one_sentence(suite, toy, monkeypatch):
-    monkeypatch.setattr("bbo_suite.libraries.find_spec", lambda name: None)
+    monkeypatch.setattr("bbo_suite.core.libraries.find_spec", lambda name: None)
     done = suite("run", *toy, "--budget", 20, "--study", "s", "--cluster", "tcp://127.0.0.1:8786", "--quiet")
     assert done.code == 1 and done.err == (
         'error: a cluster needs distributed, which is not installed; run: pip install "bbo_suite[cluster]"\n'

@@ -6,7 +6,7 @@ import pytest
 from bbo_toys import Climber, Toy, contents, perform, rows_of
 
 from bbo_suite import Evaluations, UserError
-from bbo_suite.runs.finalists import MEASUREMENTS, MOST
+from bbo_suite.runs.loop import MEASUREMENTS, MOST
 from bbo_suite.store.folders import END, REMEASURED
 from bbo_suite.store.remeasured import ROUNDS, Pair, finalists, is_remeasured
 from bbo_suite.store.results import summarise

@@ -1,3 +1,4 @@
+import contextlib
 import dataclasses
 import json
 import os
@@ -14,11 +15,9 @@ from bbo_suite import UserError
 from bbo_suite.files.reading import read_json
 from bbo_suite.files.writing import write_json
 from bbo_suite.registry import Registry
-from bbo_suite.runs.display import Display
-from bbo_suite.runs.machine import facts
 from bbo_suite.runs.processes import default_jobs, run_all
-from bbo_suite.runs.runner import run_study
-from bbo_suite.runs.study_plan import StudyPlan
+from bbo_suite.runs.runner import Display, run_study
+from bbo_suite.runs.study_plan import StudyPlan, machine_facts
 from bbo_suite.store.run_folder import RunFolder
 
 PROBLEM = """
@@ -303,7 +302,7 @@ def test_what_is_noted_with_a_run(registry, tmp_path):
     assert head["default"] == 1 and head["unit"] == "seconds" and head["optimum"] is None
     assert head["options"] == {"changes": 1, "sizes": [3, 4]} and head["level"] == "costs"
     assert head["versions"]["numpy"] and head["machine"]["cores"] == os.cpu_count()
-    told = json.dumps(facts())
+    told = json.dumps(machine_facts())
     assert os.uname().nodename not in told.replace(os.uname().release, "")
 
 
@@ -338,3 +337,23 @@ def test_runs_of_timed_problems_are_made_one_at_a_time_unless_told_otherwise(sui
     assert sentence not in capsys.readouterr().err
     plan = suite("plan", "--plugin", "clock.py", "--strategy", "random", "--budget", 5, "--repeats", 2).out
     assert "2 runs to do, 1 at a time" in plan and sentence in plan and default_jobs(8, ["clock/a"]) == 1
+
+
+def test_problems_are_loaded_once_before_the_first_run(tmp_path):
+    file, log = tmp_path / "mine.py", tmp_path / "built"
+    names = tuple(f"p{number}" for number in range(18))
+    noting = f"with open({str(log)!r}, 'a') as log: log.write('x')"
+    body = PROBLEM.replace('("a", "größe")', repr(names)).replace("self.space,", f"{noting}\n        self.space,")
+    file.write_text(body, encoding="utf-8")
+
+    class Shown(Display):
+        @contextlib.contextmanager
+        def running(self, plan):
+            assert log.read_text() == "x" * len(names) and len(plan) == len(names)
+            yield lambda path: None
+
+    registry = Registry((file,))
+    options = {"random": registry.strategy("random").Options()}
+    run_study(
+        StudyPlan("s", tmp_path, registry, tuple(f"mine/{name}" for name in names), options, budget=2), 2, Shown()
+    )

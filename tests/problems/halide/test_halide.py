@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-hl = pytest.importorskip("halide")
+pytest.importorskip("halide")
 
-from bbo_problems.halide import schedules, worker  # noqa: E402
-from bbo_problems.halide.problem import AUTOSCHEDULERS, HalideProblem  # noqa: E402
-from bbo_problems.halide.schedules import source  # noqa: E402
-from bbo_problems.halide.stages import PIPELINES  # noqa: E402
-from bbo_suite import Status, UserError  # noqa: E402
+from bbo_problems.halide import schedules, worker
+from bbo_problems.halide.problem import HalideProblem
+from bbo_problems.halide.schedules import source
+from bbo_problems.halide.stages import PIPELINES
+from bbo_suite import Status, UserError
 
 pytestmark = [
     pytest.mark.usefixtures("own_cache"),
@@ -113,7 +113,7 @@ def entered(stage, seconds):
 @pytest.mark.parametrize("name", RIGHT)
 def test_the_default_computes_what_the_algorithm_says(name):
     """The pyramid has a margin, because its higher levels are computed beyond the image, not repeated at its border."""
-    result, right = timed(name)[0]._correct, RIGHT[name]()
+    result, right = timed(name)[0].correct, RIGHT[name]()
     border = {"pyramid": 16, "harris": 2}.get(name)
     if border:
         result, right = inside(result, border), inside(right, border)
@@ -127,17 +127,9 @@ def test_schedules_and_autoschedulers_are_timed_and_compared():
     assert timer.answer(slow, entered) > 1.5
     assert timer.answer(("autoscheduler", "Adams2019", (("beam_size", "1"),)), entered) > 0.1
     assert 0 < timer.answer("seconds", entered) < 10
-    timer._correct = timer._correct + 0.01
+    timer.correct = timer.correct + 0.01
     status, reason = timer.answer(default, entered)
     assert status == "wrong_result" and "differs from the default's result by 0.01" in reason
-
-
-def test_random_schedules_give_the_right_result():
-    timer, _ = timed("matmul")
-    pipeline = PIPELINES["matmul"]
-    space = schedules.space(pipeline, False)
-    for row in space.sample(6, np.random.default_rng(3)):
-        assert timer.answer(source(pipeline, space.describe(row)), entered) > 0
 
 
 def test_a_problem_evaluates_in_a_child_and_a_refused_schedule_is_a_compile_error(monkeypatch):
@@ -151,8 +143,6 @@ def test_a_problem_evaluates_in_a_child_and_a_refused_schedule_is_a_compile_erro
     result = problem.evaluate(np.array([problem.default_row(), other]))
     assert result.status.tolist() == [Status.OK, Status.COMPILE_ERROR] and 0.2 < result.values[0] < 5
     assert "product" in result.reasons[1]
-    monkeypatch.setitem(AUTOSCHEDULERS, "Nobody2030", ())
-    assert problem._reached("Nobody2030").startswith("none: ")
 
 
 def test_threads_processor_and_version_are_part_of_the_identity(monkeypatch):
@@ -182,7 +172,7 @@ def test_measuring_ends_when_the_mean_is_settled():
     assert pairs(0, True) == worker.FEWEST
     assert pairs(0, False) == pairs(0.3, True) == pairs(0.3, False) == 31
     assert HalideProblem("blur@settled").fingerprint() != HalideProblem("blur").fingerprint()
-    with pytest.raises(UserError, match="write blur for one thread, blur@parallel, or blur@settled"):
+    with pytest.raises(UserError, match="blur@settled"):
         HalideProblem("blur@now")
 
 

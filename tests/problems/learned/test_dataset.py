@@ -10,6 +10,8 @@ from bbo_problems.tensor_compiler.tasks.kernel_problem import TileProblem
 from bbo_problems.tensor_compiler.tasks.programs import names
 from bbo_suite import UserError
 
+pytestmark = pytest.mark.slow  # a data set of kernels is made with compiled code
+
 
 def test_labels_are_positive_times_and_all_kernels_differ(kernels):
     assert len(kernels) == 60 and np.isfinite(kernels.seconds).all() and (kernels.seconds > 0).all()
@@ -43,11 +45,6 @@ def test_a_saved_data_set_is_loaded_unchanged(kernels, tmp_path):
     assert back.programs == ("rnn",) and back.machine == "v5e" and np.array_equal(back.seconds, kernels.seconds)
     assert np.array_equal(back.graphs.edges, kernels.graphs.edges)
     assert np.array_equal(back.tiles.values, kernels.tiles.values)
-
-
-def test_kernels_of_other_data_are_left_out(kernels):
-    few = kernels.take(np.arange(10))
-    assert len(kernels.without(few)) == 50 and len(few.without(kernels)) == 0
 
 
 def test_a_data_set_without_an_array_is_refused(kernels, tmp_path):

@@ -5,13 +5,11 @@ import pytest
 
 from bbo_problems.learned.kernels import (
     BATCH_NODES,
-    KERNEL_FEATURES,
     NODE_FEATURES,
     OPCODES,
     KernelGraphs,
     KernelReader,
     batched,
-    features,
     pad,
 )
 from bbo_problems.tensor_compiler.fusion.fusion_pass import Fusion
@@ -19,6 +17,8 @@ from bbo_problems.tensor_compiler.graph.build import build
 from bbo_problems.tensor_compiler.hardware.machine import MACHINES
 from bbo_problems.tensor_compiler.hlo import reader as hlo
 from bbo_problems.tensor_compiler.layout.layout_pass import LayoutPass
+
+pytestmark = pytest.mark.slow  # a data set of kernels is made with compiled code
 
 SIZE = "f32[1024,1024]{1,0}"
 DIAMOND = f"""HloModule test
@@ -68,12 +68,6 @@ def test_an_operation_that_is_computed_twice_is_in_both_kernels():
     assert root.sum() == 2 and OPCODES[graphs.opcodes[np.flatnonzero(root)[names.index("n")]]] == "negate"
 
 
-def test_kernels_that_are_taken_and_joined_are_the_same(kernels):
-    own = kernels.graphs
-    back = KernelGraphs.joined([own.take(np.arange(7)), own.take(np.arange(7, len(own)))])
-    assert all(np.array_equal(a, b) for a, b in zip(vars(own).values(), vars(back).values(), strict=True))
-
-
 def test_every_kernel_is_in_one_batch_and_padding_is_no_node(kernels):
     batches = list(batched(kernels.graphs))
     assert sorted(np.concatenate(batches).tolist()) == list(range(len(kernels)))
@@ -90,10 +84,3 @@ def test_a_kernel_that_is_too_large_is_refused():
     large = KernelGraphs(np.array([0, 500]), np.zeros(500, np.int16), np.zeros((500, 1)), np.zeros(2, int), None)
     with pytest.raises(ValueError, match="500 nodes; at most 128"):
         list(batched(large))
-
-
-def test_features_of_kernels_are_finite_and_named(kernels):
-    found = features(kernels.rows, kernels.chosen, kernels.estimates, "v5e")
-    assert found.shape == (len(kernels), len(KERNEL_FEATURES)) and np.isfinite(found).all()
-    estimate = found[:, KERNEL_FEATURES.index("log estimate")]
-    assert np.allclose(estimate, np.log(kernels.estimates * MACHINES["v5e"].hertz), atol=1e-3)

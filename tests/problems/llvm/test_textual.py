@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from llvmlite.binding import llvm_version_info
 
-from bbo_problems.llvm.actions import ACTIONS, FUNCTIONS, NAMES, PASSES, function_pipeline
+from bbo_problems.llvm.actions import ACTIONS, FUNCTIONS, NAMES, function_pipeline
 from bbo_problems.llvm.problem import LlvmProblem
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -21,10 +21,6 @@ RENAMED = {
     "sroa<preserve-cfg>": "sroa",
 }
 """Names that were different in LLVM 14, which distributions still have."""
-
-
-def test_every_pass_has_a_name():
-    assert set(NAMES) == set(PASSES)
 
 
 def test_the_default_is_the_default_pipeline():

@@ -39,16 +39,6 @@ def test_the_simulator_agrees_with_a_plain_interpreter(drawn: tuple[Program, lis
     assert program.run(np.array([order], np.int8))[0] == interpret(program, order)[0]
 
 
-@settings(max_examples=150, deadline=None)
-@given(programs(), st.data())
-def test_a_pass_that_follows_itself_does_nothing(drawn: tuple[Program, list[int]], data: st.DataObject) -> None:
-    program, order = drawn
-    last = data.draw(st.integers(0, len(program.rewrites.names) - 1))
-    once, twice = (interpret(program, [*order, *[last] * times])[1] for times in (1, 2))
-    assert once == twice
-    assert interpret(program, [*order, 0])[1] == interpret(program, order)[1], "the first pass does nothing"
-
-
 def test_passes_enable_and_disable_one_another() -> None:
     rules = OrderingProblem("40x50-a").program.rewrites
     lower, names = rules.role("lower"), rules.names
@@ -97,12 +87,6 @@ def _after(program: Program, states: np.ndarray, p: int) -> np.ndarray:
     return new
 
 
-def test_an_instance_keeps_its_default_and_its_cost() -> None:
-    problem = OrderingProblem("small-a")
-    assert problem.space.pack(problem.default_row()) == "273564526471"
-    assert problem.evaluate(problem.default[None]).values.tolist() == [9924.0]
-
-
 def test_a_number_in_the_name_draws_another_program_of_the_same_shape() -> None:
     first, second = OrderingProblem("40x50-a"), OrderingProblem("40x50-a#1")
     assert first.space.digest() == second.space.digest()
@@ -114,9 +98,3 @@ def test_once_is_a_permutation_of_all_passes() -> None:
     problem = OrderingProblem("once-50-a")
     assert sorted(problem.default.tolist()) == list(range(50))
     assert not problem.space.allowed(np.zeros((1, 50), np.int8))[0]
-
-
-def test_a_candidate_is_pasted_as_its_passes_in_order() -> None:
-    problem = OrderingProblem("small-a")
-    names = problem.space.values(0)
-    assert problem.paste(problem.default_row()).split(",") == [names[i] for i in problem.default.tolist()]

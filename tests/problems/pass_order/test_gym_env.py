@@ -23,32 +23,15 @@ from bbo_problems.xla_passes.census import OPCODES  # noqa: E402
 from bbo_suite import UserError  # noqa: E402
 from bbo_suite.supervised import LiveProblem  # noqa: E402
 
+from ..xla_passes.xla_modules import CHAIN  # noqa: E402
+
 pytestmark = pytest.mark.usefixtures("own_cache")
-
-HLO = """HloModule chain, entry_computation_layout={(f32[4]{0})->f32[4]{0}}
-
-half {
-  x = f32[4]{0} parameter(0)
-  two = f32[] constant(2)
-  twos = f32[4]{0} broadcast(two), dimensions={}
-  ROOT y = f32[4]{0} divide(x, twos)
-}
-
-ENTRY main {
-  a = f32[4]{0} parameter(0)
-  b = f32[4]{0} call(a), to_apply=half
-  c = f32[4]{0} call(a), to_apply=half
-  d = f32[4]{0} exponential(b)
-  e = f32[4]{0} exponential(c)
-  ROOT f = f32[4]{0} multiply(d, e)
-}
-"""
 
 
 @pytest.fixture(scope="module")
 def xla(tmp_path_factory):
     file = tmp_path_factory.mktemp("hlo") / "mine.hlo"
-    file.write_text(HLO)
+    file.write_text(CHAIN)
     return f"xla-passes:{file}"
 
 
@@ -104,12 +87,6 @@ def test_surroundings_tell_graphs_of_equal_kinds_apart():
     assert (neighbourhoods(chain) == neighbourhoods(renamed)).all()
 
 
-def test_an_episode_ends_with_the_last_slot(env):
-    env.reset()
-    ended = [act(env, "dce")[2] for _ in range(SLOTS)]
-    assert ended == [False] * (SLOTS - 1) + [True]
-
-
 def test_several_programs_are_drawn_or_named():
     env = gymnasium.make(ID, problem=["llvm/bits", "llvm/tree"]).unwrapped
     drawn = {env.reset(seed=seed)[1]["problem"] for seed in range(8)}
@@ -117,15 +94,6 @@ def test_several_programs_are_drawn_or_named():
     assert env.reset(options={"problem": "llvm/bits"})[1]["problem"] == "llvm/bits"
     _, reward, *_, info = act(env, "module")
     assert info["speedup"] == 1 and reward > 0, "the default"
-
-
-@pytest.mark.slow
-def test_it_runs_vectorised(xla):
-    envs = gymnasium.make_vec(ID, num_envs=2, vectorization_mode="sync", problem=xla)
-    observations, _ = envs.reset(seed=3)
-    assert observations.shape == (2, *envs.single_observation_space.shape)
-    _, rewards, *_ = envs.step(np.array([ACTIONS.index(PIPELINE), ACTIONS.index("cse")]))
-    assert rewards[0] > rewards[1] >= 0
 
 
 def test_a_compiler_that_dies_ends_the_episode_takes_back_its_reward_and_the_next_one_runs(env, monkeypatch):
@@ -151,13 +119,13 @@ def test_a_program_that_computes_something_else_ends_the_episode(monkeypatch):
         initialize()
     made = worker.Optimiser(shipped("bits"), shipped("bits"), "instructions", (1,))
     assert State(*made.answer((STATE, ("sroa",)), lambda *_: None)).kinds
-    monkeypatch.setattr(made, "_correct", (0,))
-    with pytest.raises(ValueError, match=r"wrong_result: run\(1\) returns"):
+    monkeypatch.setattr(made, "correct", (0,))
+    with pytest.raises(ValueError, match="wrong_result"):
         made.answer((STATE, ("module",)), lambda *_: None)
 
 
 def test_other_problems_are_refused():
-    with pytest.raises(UserError, match="is not a problem of the order of passes"):
+    with pytest.raises(UserError, match="order of passes"):
         gymnasium.make(ID, problem="ordering/small-a")
     with pytest.raises(UserError, match="need the same actions"):
         gymnasium.make(ID, problem=["llvm/bits", "xla-passes/gpt2-l1"])

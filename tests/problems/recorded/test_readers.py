@@ -48,12 +48,6 @@ def test_unmeasured_configurations_are_forbidden_and_failed_ones_fail(load, form
     assert "RuntimeFailedConfig" in result.reasons[1]
 
 
-def test_repeats_give_the_noise_floor(load, formats):
-    expected = np.std([0.99, 1.01], ddof=1)
-    for name in ("kernel_tuner", "t4"):
-        assert load(formats[name]).facts()["noise"].startswith(f"{expected:.2%}")
-
-
 def test_a_configuration_that_is_measured_again_costs_the_median(load, formats):
     results = formats["t4"]["results"]
     for time in (6.0, 4.5):
@@ -77,24 +71,6 @@ def test_every_kind_of_failure_in_t4_is_read(load, formats, word, status):
     assert evaluate(problem, measured(problem)).status.tolist().count(status) == 1
 
 
-@pytest.mark.parametrize("name", ["kernel_tuner", "t4"])
-def test_configurations_that_a_constraint_forbids_are_left_out(load, formats, name):
-    if name == "t4":
-        formats["t4"]["results"][3]["invalidity"] = "constraints"
-    else:
-        formats[name]["cache"]["64,1,b"] |= {"time": 0, "__error__": "InvalidConfig"}
-    problem = load(formats[name])
-    assert problem.space.cardinality == 4 and problem.facts()["left out"].startswith("1 ")
-
-
-def test_every_kind_of_failure_in_kernel_tuner_is_read(load, formats):
-    rows = formats["kernel_tuner"]["cache"]
-    rows["16,0,a"]["time"], rows["16,1,a"]["__error__"] = "CompilationFailedConfig", "RuntimeFailedConfig"
-    rows["32,0,b"]["time"] = 1e20
-    problem = load(formats["kernel_tuner"])
-    assert sorted(evaluate(problem, measured(problem)).status.tolist()) == [0, 2, 3, 3, 3]
-
-
 def test_a_truncated_cache_keeps_its_complete_rows(load, formats):
     content = formats["kernel_tuner"]
     text = json.dumps(content, indent=0, ensure_ascii=False)
@@ -110,13 +86,6 @@ def test_a_truncated_cache_keeps_its_complete_rows(load, formats):
     assert seen == {1, 2, 3, 4, 5}
 
 
-def test_true_and_one_are_different_values(load, formats):
-    for row, value in zip(formats["kernel_tuner"]["cache"].values(), [1, True, 1.0, "1", None], strict=True):
-        row["mode"] = value
-    (values,) = [v for i, v in enumerate(map(load(formats["kernel_tuner"]).space.values, range(3))) if i == 2]
-    assert sorted(map(repr, values)) == ["'1'", "1", "None", "True"]
-
-
 def test_units_of_t4_are_converted(load, formats):
     for unit, factor in (("seconds", 1.0), ("microseconds", 1e-6), ("ns", 1e-9)):
         for result in formats["t4"]["results"]:
@@ -125,12 +94,6 @@ def test_units_of_t4_are_converted(load, formats):
     for result in formats["t4"]["results"]:
         result["measurements"][0]["unit"] = "bytes"
     assert (load(formats["t4"]).unit, load(formats["t4"]).optimum) == ("bytes", 1.25)
-
-
-def test_without_measurements_the_run_times_count(load, formats):
-    for result in formats["t4"]["results"]:
-        del result["measurements"], result["objectives"]
-    assert load(formats["t4"]).optimum == pytest.approx(1.25e-3, rel=1e-12)
 
 
 def test_tiles_of_tpu_graphs_are_scaled_by_the_default(load, formats):
@@ -148,11 +111,6 @@ def test_layouts_of_tpu_graphs_are_distinguished_by_content(load, formats):
     assert [problem.space.name(i) for i in range(2)] == ["node 3", "node 7"]
     assert problem.space.sizes.tolist() == [3, 2] and problem.space.cardinality == 4
     assert default_value(problem) == 900e-9 and problem.optimum == 700e-9
-
-
-def test_layouts_with_unusual_numbers_are_distinguished(load, formats):
-    formats["layout"]["node_config_feat"][:, 1] = np.array([0.5, 0.25, 99, 0.5])[:, None]
-    assert load(formats["layout"]).space.sizes.tolist() == [3, 3]
 
 
 def test_a_product_that_exceeds_an_integer_is_read(load, formats):

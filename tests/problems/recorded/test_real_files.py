@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bbo_suite import Status
+from bbo_suite import Enumeration, Status
 from bbo_suite.registry import Registry
 
 DATA = Path(__file__).parents[4] / "shared/data"
@@ -26,7 +26,7 @@ def test_counts_and_times_are_the_published_ones(name):
     problem = Registry().load(f"recorded:{DATA / name}")
     assert product is None or np.prod(problem.space.sizes) == product
     assert problem.space.cardinality == measured
-    values = problem.evaluate(problem._table.rows)
+    values = problem.evaluate(Enumeration(problem.space, np.random.default_rng(0)).rows(0, measured))
     assert (values.status == Status.OK).sum() == valid
     assert problem.optimum == pytest.approx(best, rel=1e-4)
     assert np.median(values.values[values.status == Status.OK]) == pytest.approx(median, rel=1e-3)

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+pytestmark = pytest.mark.slow  # compiles long
+
 
 def row(problem, order="rows", **wanted):
     """Return a candidate by the names of its decisions, such as `o0_width=64`; the rest runs alone on whole tensors."""
@@ -50,14 +52,6 @@ def test_worked_example(load, contents, case):
     schedule = json.loads(problem.paste(config))
     assert schedule["subgraph_latencies"] == pytest.approx(times, rel=1e-15)  # the last bit of a float
     assert problem.evaluate(config[None]).values[0] == pytest.approx(sum(times), rel=1e-15)
-
-
-def test_what_the_text_calls_out_of_memory_gets_a_smaller_step(load, contents):
-    problem = load(contents["two products"])
-    schedule = json.loads(problem.paste(row(problem, **TOGETHER)))
-    assert schedule["subgraphs"] == [[0, 1]]
-    assert schedule["granularities"][0][:2] == [128, 128]
-    assert schedule["granularities"][0][2] < 128
 
 
 def test_the_order_of_tiles_is_written_as_the_contest_numbers_them(load, contents):

@@ -13,6 +13,8 @@ from bbo_problems.scratchpad.network.space import AXES, DIMS, arrays, columns
 from bbo_problems.scratchpad.network.state import State, new_plan
 from bbo_suite.compiled import handle
 
+pytestmark = pytest.mark.slow  # compiles long
+
 
 class Loops(NamedTuple):
     tile: NDArray

@@ -7,6 +7,8 @@ from bbo_problems.sharding.known import optima
 from bbo_problems.sharding.make_optima import MESHES, row, solved
 from bbo_problems.sharding.sharding_problem import ShardingProblem
 
+pytestmark = pytest.mark.slow  # compiles long
+
 NAMES = sorted(known.name for known in optima().values())
 
 
@@ -31,7 +33,6 @@ def test_only_instances_are_known():
     assert len(NAMES) >= 6
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rnn@4x8", "resnet50@4x8"])
 def test_the_solver_finds_the_stored_optimum_again(name):
     problem = ShardingProblem(name)

@@ -16,6 +16,8 @@ from bbo_problems.tensor_compiler.hardware.machine import MACHINES
 from bbo_problems.tensor_compiler.passes import PASSES, row_keys
 from bbo_suite import Status
 
+pytestmark = pytest.mark.slow  # compiles long
+
 
 def joint():
     """Return the task, loaded when the first test needs it and not while tests are collected."""
@@ -115,24 +117,6 @@ def test_kernels_of_equal_content_have_equal_keys_and_others_do_not() -> None:
     _, by_key = np.unique(row_keys(rows), return_inverse=True)
     pairs = set(zip(number.tolist(), by_key.tolist(), strict=True))
     assert len(pairs) == len(set(number.tolist())) == len(set(by_key.tolist())) > 10
-
-
-def test_an_overflowing_tile_is_named() -> None:
-    decided = chain().decisions("tile", graphs(default())["tile"])
-    rows = np.repeat(default()[None], len(decided.columns), axis=0)
-    rows[np.arange(len(rows)), decided.columns] = decided.sizes - 1
-    found = joint().evaluate(rows)
-    broken = np.flatnonzero(found.status)
-    assert len(broken)
-    assert all("do not fit into the scratchpad" in found.reasons[i] for i in broken.tolist())
-
-
-def test_names_and_values_are_readable() -> None:
-    words = joint().space.describe(default())
-    assert len(words) == len(default())
-    firsts = [joint().space.name(chain().flat.span[name].start) for name in PASSES]
-    assert firsts[0].startswith("layout of ") and firsts[1].startswith("fuse ")
-    assert firsts[2].endswith(": tile 0") and firsts[3].endswith(": buffers")
 
 
 @pytest.mark.parametrize("name", ["layout", "fusion"])

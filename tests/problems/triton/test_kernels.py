@@ -28,13 +28,6 @@ def test_every_configuration_gives_the_right_result(tuned):
         assert kernel.wrong() == ""
 
 
-def test_wrong_results_are_distinguished_from_right_ones():
-    kernel = Kernel(Tuned("softmax", (4, 16), SOFTMAX, ()), "cpu")
-    kernel.run((1, 16, 4, 1))
-    kernel._result[2, 3] *= 1.5
-    assert kernel.wrong().startswith("differs by")
-
-
 def test_kernels_have_the_parameters_of_their_spaces():
     from bbo_problems.triton import kernels
 

@@ -2,9 +2,10 @@
 
 import jax
 import numpy as np
+from jaxlib import _jax  # compilation without XLA's passes is private
 
-from bbo_problems.xla_passes import compiler
 from bbo_problems.xla_passes.actions import LOWERINGS, PASSES, PREPARATION
+from bbo_problems.xla_passes.compiler import stablehlo
 
 CHAIN = """HloModule chain, entry_computation_layout={(f32[4]{0})->f32[4]{0}}
 
@@ -104,9 +105,9 @@ ENTRY main {
 def computed(text, inputs, lowered=False):
     """Return what a module computes; a lowered one only goes through the stages after the count."""
     behind = [*PASSES, *LOWERINGS, *PREPARATION, "tree_reduction_rewriter"] if lowered else []
-    options = compiler._jax.CompileOptions()
+    options = _jax.CompileOptions()
     options.executable_build_options.debug_options.xla_disable_hlo_passes = ",".join(behind)
     device = jax.devices("cpu")[0]
-    devices = compiler._jax.DeviceList((device,))
-    program = device.client.compile_and_load(compiler._stablehlo(text), devices, options)
+    devices = _jax.DeviceList((device,))
+    program = device.client.compile_and_load(stablehlo(text), devices, options)
     return [np.asarray(result, np.float64) for result in program.execute([jax.device_put(x) for x in inputs])]

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from bbo_problems.xla_tpu.problem import XlaTpuProblem
-from bbo_suite import Status, UserError, libraries
+from bbo_suite import Status, UserError
+from bbo_suite.core import libraries
 from bbo_suite.core.evaluation import default_value, evaluate
 from bbo_suite.registry import Registry
 
@@ -23,8 +24,7 @@ def fake(monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
     monkeypatch.setattr("bbo_problems.xla_tpu.problem.libtpu_version", lambda: "0")
     problem = Fake("mlp")
-    yield problem
-    problem._workers.close()
+    return problem
 
 
 def changed(problem, *names):
@@ -68,7 +68,7 @@ def test_kernels_are_parts_and_what_a_contradicted_candidate_costs_beyond_them_i
 
 
 def test_a_program_that_kills_its_process_gives_one_sentence(fake):
-    with pytest.raises(UserError, match="XLA:TPU on gone cannot start: its process died of SIGABRT"):
+    with pytest.raises(UserError, match="died of SIGABRT"):
         Fake.from_file(f"{__file__}:gone")
 
 
@@ -87,7 +87,7 @@ def test_machine_and_version_are_part_of_the_identity(fake, monkeypatch):
     assert Fake("mlp@v6e").fingerprint() != fake.fingerprint() == Fake("mlp@v5e").fingerprint()
     monkeypatch.setattr("bbo_problems.xla_tpu.problem.libtpu_version", lambda: "1")
     assert Fake("mlp").fingerprint() != fake.fingerprint()
-    with pytest.raises(UserError, match="no machine 'v9'"):
+    with pytest.raises(UserError, match="@v5e"):
         Fake("mlp@v9")
 
 
@@ -98,8 +98,6 @@ def test_flags_alone_are_the_same_parameters_for_all_programs(fake):
     assert flags[0].space.name(len(flags[0].space) - 1).startswith("xla_")
     assert flags[0].fingerprint() != fake.fingerprint() and default_value(flags[0]) == 1000.0
     assert flags[0].structure().starts.tolist() == [0] * (len(flags[0].space) + 1)
-    for problem in flags:
-        problem._workers.close()
 
 
 def test_the_default_and_the_structure_fit_the_space(fake):

@@ -10,7 +10,6 @@ import pytest
 
 from bbo_strategies.adapters.nevergrad_optimizers import NEEDS, SEQUENTIAL, UNUSABLE
 from bbo_strategies.adapters.optuna_samplers import SAMPLERS
-from bbo_strategies.adapters.pymoo_algorithms import ALGORITHMS
 from bbo_suite import UserError
 from bbo_suite.conformance.toy_tasks import play_task, spaces, uneven
 from bbo_suite.registry import Registry
@@ -66,15 +65,7 @@ def test_tables_agree_with_what_the_libraries_offer():
     assert all(any(name.startswith(start) for name in known) for start in NEEDS)
 
 
-def test_every_algorithm_in_the_table_of_pymoo_exists():
-    pytest.importorskip("pymoo")
-    import importlib
-
-    for name, algorithm in ALGORITHMS.items():
-        module = importlib.import_module(f"pymoo.algorithms.soo.nonconvex.{algorithm.module}")
-        assert inspect.isclass(getattr(module, name))
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Quad1MetaModelE", "SVM1MetaModelOnePlusOne"])
 def test_nevergrads_models_predict_numbers(name):
     assert complaint(f"nevergrad:{name}") == ""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from bbo_strategies.graybox import GrayBoxOptions
 from bbo_strategies.graybox.part_costs import PartCosts
 from bbo_suite import Parts
 
 from .test_search import Kernels
+
+pytestmark = pytest.mark.slow  # compiles long
 
 M = 40
 
@@ -46,9 +49,3 @@ def test_noisy_parts_are_shrunk_to_the_mean_of_their_family():
     assert np.abs(np.log(estimated)).mean() < 0.6 * np.abs(np.log(np.mean(measured, axis=0))).mean()
     exact = learned(measured[:1])
     np.testing.assert_array_equal(exact.totals(parts), measured[0])
-
-
-def test_memory_does_not_grow_with_evaluations_of_known_parts():
-    rows = noisy(1) * 200
-    made = learned(rows)
-    assert len(made.memory) == len(made.measured()[1]) == M and made.memory.repeats.tolist() == [200] * M

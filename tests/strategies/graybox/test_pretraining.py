@@ -19,6 +19,8 @@ from bbo_suite.pretraining import Lesson
 
 from .test_search import Kernels
 
+pytestmark = pytest.mark.slow  # compiles long
+
 
 def lesson(toy: Kernels) -> Lesson:
     def parts(configs: np.ndarray) -> Evaluations:
@@ -98,7 +100,7 @@ def test_a_file_that_cannot_be_used_is_one_sentence(file, tmp_path, header, arra
 
 def test_other_files_and_tasks_without_models_are_refused(file, tmp_path):
     (tmp_path / "p.npz").write_bytes(b"PK")
-    with pytest.raises(UserError, match="is not a file of parts for graybox"):
+    with pytest.raises(UserError, match="not a file of parts"):
         started(tmp_path / "p.npz")
     toy = Kernels()
     bare = replace(toy.task, structure=replace(toy.task.structure, parts=None))

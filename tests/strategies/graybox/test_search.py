@@ -11,6 +11,8 @@ from bbo_strategies.graybox import GrayBox, GrayBoxOptions
 from bbo_suite import Parts, Space, Structure, Task, Told
 from bbo_suite.parts.table import TableDecomposition
 
+pytestmark = pytest.mark.slow  # compiles long
+
 KERNELS, SLOTS, VALUES = 30, 3, 6
 
 

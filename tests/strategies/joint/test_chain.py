@@ -46,26 +46,6 @@ def test_the_store_comes_before_the_default_and_holds_the_best():
     assert ("default", "fusion") in problem.passes.calls
 
 
-def test_without_a_store_new_decisions_get_the_default():
-    problem = ToyCompiler()
-    chain = chain_of(problem, keep=False)
-    base = chain.deepen(chain.start())
-    batch = moved(problem, chain, base)
-    batch.rows[0, [FUSION + 1, COPY + 1]] = 1, 0
-    chain.learn(batch, np.array([1.0]))
-    assert moved(problem, chain, base).rows[0, [FUSION + 1, COPY + 1]].tolist() == [0, 1]
-
-
-def test_the_default_is_requested_only_for_decisions_that_the_store_does_not_know():
-    problem = ToyCompiler()
-    chain = chain_of(problem)
-    base = chain.deepen(chain.start())
-    chain.learn(moved(problem, chain, base), np.array([1.0]))
-    problem.passes.calls.clear()
-    moved(problem, chain, base)
-    assert ("default", "fusion") not in problem.passes.calls
-
-
 def test_a_pass_is_not_applied_if_nothing_changed_or_no_later_pass_is_tuned():
     problem = ToyCompiler()
     chain = chain_of(problem)

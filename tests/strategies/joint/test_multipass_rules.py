@@ -41,7 +41,7 @@ def broken(passes=Passes, cost=None):
     for _, rule in problem_rules(load):
         try:
             rule()
-        except (AssertionError, UserError) as error:
+        except (AssertionError, UserError, ValueError) as error:
             found.append(str(error))
     return found
 

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 from bbo_strategies.joint.strategy import (
     Step,
     Subspace,
-    default_schedule,
     divide,
     merged,
     parse_schedule,
@@ -32,12 +31,6 @@ KNOWN = ("annealing", "evolution", "exhaustive")
 )
 def test_a_schedule_is_parsed(text, steps):
     assert parse_schedule(text, Passes("ab"), KNOWN) == tuple(Step(*step) for step in steps)
-
-
-def test_the_default_is_that_of_xtat():
-    assert default_schedule(Passes("ab")) == parse_schedule(
-        "layout+fusion: annealing; tile: exhaustive", Passes("ab"), KNOWN
-    )
 
 
 @pytest.mark.parametrize(
@@ -67,19 +60,6 @@ def part(sizes, share=1.0):
     return Subspace(np.array(sizes), np.arange(len(sizes)), np.arange(len(sizes)), share)
 
 
-def tile_decisions(kinds):
-    passes, row = Passes(kinds), np.zeros(5 * len(kinds), int)
-    graph = passes.apply("fusion", passes.apply("layout", passes.source, row), row)
-    return passes.decisions("tile", graph)
-
-
-def test_nodes_with_equal_keys_share_a_subspace_and_the_most_expensive_comes_first():
-    parts = per_node([tile_decisions("abcab")])
-    assert [p.targets.tolist() for p in parts] == [[15, 18], [16, 19], [17]]
-    assert [p.origins.tolist() for p in parts] == [[0, 0], [0, 0], [0]]
-    assert [p.share for p in parts] == [2.0, 2.0, 1.0]
-
-
 def test_decisions_of_several_passes_about_a_node_share_a_subspace():
     tile = Decisions(
         np.array([3, 4]), np.array([2, 3]), np.array([7, 8], np.uint64), np.array([1, 2]), np.array([1, 4.0])
@@ -91,11 +71,6 @@ def test_decisions_of_several_passes_about_a_node_share_a_subspace():
     assert (first.targets.tolist(), first.sizes.tolist(), first.share) == ([4, 6], [3, 5], 4.0)
     assert (second.targets.tolist(), second.sizes.tolist(), second.share) == ([3, 8], [2, 4], 1.0)
     assert merged([tile, flags])[0].targets.tolist() == [3, 4, 6, 8]
-
-
-def test_a_subspace_without_decisions_has_one_candidate():
-    nothing = Decisions(*(np.empty(0, t) for t in (np.int64, np.int64, np.uint64, np.int64, float)))
-    assert all(p.candidates <= 1 for p in [*per_node([nothing]), *merged([nothing])])
 
 
 def test_the_whole_space_keeps_its_constraints_and_a_subspace_its_kinds():

@@ -5,8 +5,6 @@ from bbo_strategies.annealing import Annealing
 from bbo_strategies.local import LocalOptions, LocalSearch
 from bbo_strategies.local.interactions import Neighbourhood
 from bbo_strategies.local.moves import MoveList, Pairs
-from bbo_strategies.local.operators import Descent, Perturbations
-from bbo_strategies.local.strategy import OperatorSelection
 from bbo_suite import Graph, Moves, Space, Structure, Task, permutation, product
 from bbo_suite.testing import play
 
@@ -55,6 +53,7 @@ def planted(d, seed=0):
     return cost, 1 - goal
 
 
+@pytest.mark.slow
 def test_a_planted_optimum_on_a_ring_is_found_with_far_fewer_evaluations_than_by_annealing():
     d, structured, blind = 60, [], []
     for seed in range(2):
@@ -84,50 +83,6 @@ def test_alike_parameters_are_changed_together_first():
     assert values[:6].min() == 1.0
 
 
-def test_moves_wait_again_exactly_where_a_neighbour_has_changed():
-    space, structure = Space([2] * 12), ring(12)
-    near = Neighbourhood(start(space, structure))
-    move_list = MoveList(space, Moves(space), near, rng())
-    move_list.waiting[:] = False
-    move_list.wake(near.around(np.array([0, 6])))
-    assert sorted(set(move_list.columns[move_list.starts[:-1][move_list.waiting]])) == [0, 1, 5, 6, 7, 11]
-
-
-def test_a_move_comes_once_and_only_if_it_changes_something():
-    space = Space([3] * 10)
-    move_list = MoveList(space, Moves(space), Neighbourhood(start(space, ring(10))), rng())
-    state = np.zeros(10, np.int8)
-    rows = [move_list.rows(state, moves, rng()) for _ in range(9) if len(moves := move_list.next(4, state, rng()))]
-    tried = np.concatenate(rows)
-    assert len(tried) == len(np.unique(tried, axis=0)) == 20 and ((tried != state).sum(axis=1) == 1).all()
-
-
-def test_kinds_of_moves_that_gained_come_first():
-    d = 400
-    space = Space([2] * d)
-    kinds = np.arange(d) % 4
-    task = start(space, declared(d, [], kinds[:, None]))
-    move_list = MoveList(space, Moves(space), Neighbourhood(task), rng())
-    state = np.zeros(d, np.int8)
-    first = move_list.next(32, state, rng())
-    gains = np.where(kinds[move_list.columns[move_list.starts[first]]] == 2, 0.1, 0.0)
-    move_list.learn(first, gains, np.ones(32, np.int64))
-    second = move_list.next(33, state, rng())  # more than are left in the queue, so that moves are ranked again
-    assert (kinds[move_list.columns[move_list.starts[second]]] == 2).mean() > 0.9
-
-
-def test_moves_that_lost_together_wait_again_and_those_that_together_cost_nothing_do_not():
-    space = Space([2] * 10)
-    move_list = MoveList(space, Moves(space), Neighbourhood(start(space, declared(10, []))), rng())
-    state, counts = np.zeros(10, np.int8), np.array([1, 3, 4, 2])
-    moves = move_list.next(10, state, rng())
-    rows = move_list.rows(state, moves, rng(), counts)
-    assert (rows != state).sum(axis=1).tolist() == counts.tolist()
-    move_list.learn(moves, np.array([-0.1, -0.2, 0.0, 0.3]), counts)
-    assert sorted(np.flatnonzero(move_list.waiting & move_list.live(state))) == sorted(moves[1:4])
-    np.testing.assert_allclose(move_list.differences[moves], [0.1] + [0.0] * 7 + [-0.15] * 2)
-
-
 @pytest.mark.parametrize("idle, most", [(0.9, 32), (0.1, 1)])
 def test_several_moves_are_tried_at_once_if_there_are_too_many_and_most_cost_nothing(idle, most):
     d = 4000
@@ -148,23 +103,6 @@ def test_all_edges_at_a_node_are_set_together():
     assert found == {(*pair, value) for pair in pairs for value in (0, 1)}
 
 
-def test_changes_merge_unless_they_interact():
-    space = Space([2] * 12)
-    near = Neighbourhood(start(space, ring(12)))
-    descent = Descent(space, near, MoveList(space, Moves(space), near, rng()), rng())
-    rows = np.eye(12, dtype=np.int8)[[3, 4, 6, 2, 8]]
-    assert np.flatnonzero(descent.merge(np.zeros(12, np.int8), rows)).tolist() == [3, 6, 8]
-
-
-def test_operators_that_gain_more_are_chosen_more_often():
-    selection, generator = OperatorSelection(("a", "b", "c")), rng()
-    for name in "abc":
-        assert selection.choose(generator) == name
-        selection.learn(name, 0.3 if name == "b" else 0.0, 10)
-    chosen = [selection.choose(generator) for _ in range(500)]
-    assert 0.8 < chosen.count("b") / 500 < 0.96 and min(chosen.count("a"), chosen.count("c")) > 10
-
-
 @pytest.mark.parametrize("structured", [True, False])
 def test_equal_seeds_give_equal_runs_whatever_the_batch(structured):
     cost, far = planted(30)
@@ -183,17 +121,6 @@ def test_permutations_and_huge_scales_are_searched_without_a_structure():
     wide = Space([1_000_000, 5], [1, 1])
     rows, values = search(start(wide, None), lambda rows: 1 + np.abs(rows[:, 0] - 777_000) / 1e6, 300)
     assert values.min() < 1.03 and LocalOptions().kick == 3
-
-
-def test_a_step_is_repeated_only_in_alike_parameters_at_equal_distances():
-    features = np.array([0, 1, 2, 0, 1, 2, 0, 0, 1])[:, None]
-    space = Space([4, 4, 4, 4, 4, 4, 4, 4, 3])
-    near = Neighbourhood(start(space, declared(9, [], features)))
-    state = np.array([3, 2, 0, 0, 0, 0, 0, 0, 0], np.int8)
-    rows = Perturbations(Moves(space), near, 3).elsewhere(state, np.array([0, 1]), 16, rng())
-    found = {(tuple(np.flatnonzero(row != state)), *row[row != state]) for row in rows}
-    assert {((3, 4), 3, 2), ((7,), 3)} & found and found <= {((3, 4), 3, 2), ((6,), 3), ((7,), 3)}
-    assert not len(Perturbations(Moves(space), near, 3).elsewhere(state, np.empty(0, np.int64), 16, rng()))
 
 
 def test_better_candidates_of_other_strategies_are_adopted():
@@ -223,24 +150,6 @@ def test_every_pair_of_moves_of_parameters_that_interact_comes_once():
     assert {tuple(np.flatnonzero(row)) for row in found} == set(ties)
 
 
-def test_pairs_wait_again_after_a_change_and_moves_without_effect_are_left_out():
-    _, pairs = paired(10, [(0, 1), (1, 2), (5, 9)])
-    pairs.next(100, np.zeros(10, np.int8))
-    pairs.wake(np.array([9]))
-    state = np.zeros(10, np.int8)
-    state[9] = 2
-    assert sorted(map(tuple, pairs.next(100, state)[:, [5, 9]])) == [(1, 0), (1, 1), (2, 0), (2, 1)]
-
-
-def test_pairs_in_sensitive_neighbourhoods_come_first_and_there_those_with_a_cheap_move():
-    move_list, pairs = paired(9, [(0, 1), (3, 4), (6, 7)])
-    costs = {0: 0.1, 1: 0.1, 3: 0.4, 4: 0.2, 6: 0.0, 7: 0.5}
-    losses = np.array([-costs.get(c, 0.0) for c in move_list.columns])
-    move_list.learn(np.arange(len(losses)), losses, np.ones(len(losses), np.int64))
-    rows = pairs.next(12, np.zeros(9, np.int8))
-    assert [tuple(np.flatnonzero(row)) for row in rows[::4]] == [(6, 7), (3, 4), (0, 1)]
-
-
 def test_improvements_that_need_two_changes_are_found_in_every_component():
     d = 60
     ties = [(i, i + 1) for i in range(0, d, 2)]
@@ -253,9 +162,3 @@ def test_improvements_that_need_two_changes_are_found_in_every_component():
     assert values.min() == pytest.approx(100 - d / 2)
     _, values = search(start(Space([3] * d), declared(d, ties)), cost, 1200, Annealing)
     assert values.min() > 100 - d / 2
-
-
-def test_of_too_many_pairs_a_random_selection_is_kept():
-    d = 400
-    _, pairs = paired(d, [(i, j) for i in range(d) for j in range(i)])
-    assert 0.99 * 100_000 < len(pairs) <= 100_000

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from bbo_strategies.mbo.models import FEWEST, Effects, Ensemble, Failures, Features, SparseChanges, targets
-from bbo_suite import Space, Task, choice, permutation, product, scale, sequence
+from bbo_strategies.mbo.models import Effects, Ensemble, Failures, SparseChanges, targets
+from bbo_suite import Space, permutation, product, scale, sequence
 
 
 def rng(seed=0):
@@ -23,38 +23,6 @@ def test_targets_are_gains_in_their_order_on_a_logarithmic_scale():
     assert gains[1] / gains[0] == pytest.approx(math.log(11) / math.log(2), rel=1e-5)
     assert abs(scores.mean()) < 1e-6 and scores.std() == pytest.approx(1)
     np.testing.assert_array_equal(targets(np.full(20, 7.0)), np.zeros(20))
-
-
-def test_features_of_a_change_by_hand():
-    task = Task("t", Space([2] * 300), np.zeros(300, np.int8), "s")
-    features, base = Features(task), np.zeros(300, np.int8)
-    child = base[None].copy()
-    child[0, [10, 13]] = 1
-    one = features.of(base, child)[0]
-    by_hand = [math.log(3), math.log(4), 0.5, 1, 4, -2, 11.5 / 300, math.log(2), 1, 0, 0]
-    np.testing.assert_allclose(one[:11], by_hand, rtol=1e-5)
-    single = base[None].copy()
-    single[0, 10] = 1
-    features.learn(base, single, np.array([-3.0]))
-    again = features.of(base, child)[0]
-    np.testing.assert_allclose(again[11:16], [-3, 0, -3, 0.5, math.log(2) / 2], rtol=1e-5)
-    assert again[17] == pytest.approx(0.1)  # half succeeded, a fifth of that is believed
-
-
-def test_a_change_that_ends_a_run_of_equal_values_is_rougher_than_one_that_joins_it():
-    features, base = Features(Task("t", Space([2] * 200), np.zeros(200, np.int8), "s")), np.zeros(200, np.int8)
-    base[50:60] = 1
-    inside, after, whole = (base.copy() for _ in range(3))
-    inside[55], after[60], whole[50:60] = 0, 1, 0
-    assert features.of(base, np.stack([inside, after, whole]))[:, 4].tolist() == [2, 0, -2]
-
-
-def test_features_of_narrow_spaces_hold_the_candidate():
-    space = product(choice("c", "abc"), scale("s", range(5)), sequence("q", 3, "xy"))
-    features = Features(Task("t", space, np.zeros(5, np.int8), "s"))
-    row = np.array([[2, 3, 1, 0, 1]], np.int8)
-    mine = features.of(np.zeros(5, np.int8), row)[0, 19:]
-    np.testing.assert_allclose(mine, [0, 0, 1, 0, 1, 1, 0, 0, 1, 0.75, 1, 2])
 
 
 def test_effects_of_single_changes_are_known_exactly_and_add_up():
@@ -98,20 +66,6 @@ class Stub:
         return np.full(len(features), self.value)
 
 
-@pytest.mark.parametrize("threshold, chosen", [(0.5, {"good", "better"}), (0.9, {"better"})])
-def test_the_ensemble_holds_the_selected_regressors_and_all_scores(monkeypatch, threshold, chosen):
-    scores = {2.0: 0.7, 3.0: 0.8, 4.0: -1.0}
-    stubs = {"good": Stub(2.0), "better": Stub(3.0), "bad": Stub(4.0)}
-    monkeypatch.setattr("bbo_strategies.regressors.candidates", lambda *_: stubs)
-    monkeypatch.setattr("bbo_strategies.regressors.score", lambda regressor, *_: scores[regressor.value])
-    ensemble = Ensemble(threshold, 3, rng())
-    ensemble.learn(np.zeros((60, 3), np.float32), -np.arange(60.0))
-    assert set(ensemble.members) == chosen
-    assert ensemble.scores == {"good": 0.7, "better": 0.8, "bad": -1.0}
-    assert sorted(ensemble.predict(np.zeros((4, 3)))[:, 0]) == sorted(stubs[name].value for name in chosen)
-    assert ensemble.noise() == pytest.approx(math.sqrt(np.mean([1 - scores[stubs[name].value] for name in chosen])))
-
-
 class Watcher(Stub):
     """Notes how many threads its libraries would take."""
 
@@ -140,19 +94,6 @@ def test_models_use_one_thread(monkeypatch):
     assert 0 < fitted < len(watcher.seen) and set(watcher.seen) == {1}
 
 
-def test_models_are_fitted_at_growing_intervals_on_bounded_data(monkeypatch):
-    calls = []
-    monkeypatch.setattr("bbo_strategies.regressors.candidates", lambda seed, rows: {"one": Stub(0.0)})
-    monkeypatch.setattr("bbo_strategies.regressors.score", lambda *a: calls.append(len(a[1])) or 1.0)
-    ensemble, seen = Ensemble(0.5, 3, rng()), []
-    for done in range(10, 6001, 10):
-        before = len(calls)
-        ensemble.learn(rng(done).random((10, 4), dtype=np.float32), rng(done).normal(size=10))
-        seen += [done] * (len(calls) - before)
-    gaps = np.diff(seen)
-    assert seen[0] == FEWEST and max(calls) == 1500 and (gaps <= 760).all() and gaps[-1] == 750 and len(seen) < 20
-
-
 def test_blame_is_shared_and_moves_to_the_only_pair_left():
     failures = Failures(product(sequence("pass", 4, range(3))))
     base = np.zeros(4, np.int8)
@@ -166,22 +107,6 @@ def test_blame_is_shared_and_moves_to_the_only_pair_left():
     failures.learn(base, np.array([[0, 0, 0, 1]], np.int8), np.array([False]))  # (0, 1) alone runs
     _, first, second, _ = failures.chances(base, probes)
     assert first > 0.95 and second < 0.45
-
-
-def test_a_pair_counts_once_and_not_at_all_if_the_base_has_it():
-    failures = Failures(product(sequence("pass", 5, range(3))))
-    base = np.array([0, 1, 0, 2, 0])
-    failures.learn(base, np.array([[1, 1, 0, 1, 1]]), np.array([True]))  # it brought in (1, 1), twice
-    assert failures.chances(base, np.array([[1, 0, 1, 0, 1], [1, 1, 0, 2, 0]])) == pytest.approx([1, 1 - 1.2 / 2])
-
-
-def test_old_suspects_are_dropped_together_with_their_blame():
-    failures = Failures(product(sequence("pass", 2, range(110))))
-    base = np.array([0, 0])
-    first, later = np.array([[1, 1], [2, 2]]), np.stack(np.divmod(np.arange(330, 10_330), 110), axis=1)
-    for children in (first, later):
-        failures.learn(base, children, np.ones(len(children), bool))
-    assert failures.chances(base, np.array([[1, 1], [2, 2], [50, 50]])) == pytest.approx([0.8, 0.8, 0.4])
 
 
 @settings(max_examples=20, deadline=None)
@@ -210,13 +135,6 @@ def test_without_failures_or_sequences_every_candidate_is_predicted_to_run():
     failures, rows = Failures(plain), plain.sample(50, rng)
     assert not failures.learn(rows[0], rows[1:], np.ones(49, bool)).any()
     assert (failures.chances(rows[0], rows) == 1).all()
-
-
-def test_a_failure_without_new_neighbours_has_no_suspects():
-    failures = Failures(product(scale("x", range(9)), sequence("pass", 3, range(4))))
-    base, children = np.array([0, 1, 2, 3]), np.array([[5, 1, 2, 3], [0, 1, 1, 3], [0, 3, 2, 3]])
-    assert failures.learn(base, children, np.array([True, True, False])).tolist() == [False, True, False]
-    assert failures.chances(base, children[:1]) == [1]
 
 
 def test_sequences_too_wide_for_a_table_are_predicted_to_run():

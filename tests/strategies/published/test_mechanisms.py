@@ -8,13 +8,9 @@ import numpy as np
 import pytest
 
 import bbo_suite
-from bbo_strategies.annealing import Annealing
-from bbo_strategies.archive import Archive
-from bbo_strategies.published.clusters import representatives
-from bbo_strategies.published.enumeration import PetOptions, blocks
-from bbo_strategies.published.model_search import BestFound, ForestSurrogate, Surrogate, ranks
-from bbo_strategies.published.planned import SingleChanges, Steps, fitness
-from bbo_suite import Graph, Moves, Space, choice, permutation, product, scale
+from bbo_strategies.published.model_search import ForestSurrogate, Surrogate, ranks
+from bbo_strategies.published.planned import SingleChanges
+from bbo_suite import Moves, Space, choice, product
 from bbo_suite.conformance.toy_tasks import chain, spaces, uneven
 from bbo_suite.registry import Registry
 from bbo_suite.testing import play, start
@@ -39,22 +35,6 @@ def test_single_changes_are_complete_and_allowed():
     assert rows == wanted
 
 
-def test_steps_stop_at_the_ends_and_at_constraints():
-    space = spaces()["a permutation and constraints"]
-    steps = Steps(space)
-    assert steps.columns.tolist() == [5, 6]
-    rows = np.array([[0, 1, 2, 3, 4, 0, 3], [0, 1, 2, 3, 4, 0, 0]], np.int8)
-    assert steps.taken(rows, np.array([[1, 0], [1, 1]]))[:, 5:].tolist() == [[0, 3], [1, 1]]
-    assert steps.taken(rows, np.array([[0, -1], [-1, -1]]))[:, 5:].tolist() == [[0, 2], [0, 0]]
-
-
-@pytest.mark.parametrize("costs", [[2.0, 4.0, np.inf], [2e300, 4e300, np.inf], [2e-300, 4e-300, np.inf]])
-def test_fitness_is_the_speed_relative_to_the_best(costs):
-    assert fitness(np.array(costs)) == pytest.approx([1, 0.5, 0])
-    assert fitness(np.array([-1.0, 0.0])) == pytest.approx([1, 0.5])
-    assert (fitness(np.full(3, np.inf)) == 0).all()
-
-
 @pytest.mark.parametrize("kind", [Surrogate, ForestSurrogate])
 def test_only_trees_that_read_a_changed_parameter_are_walked_again(kind: type[Surrogate]):
     space, rng = Space(np.full(60, 4)), np.random.default_rng(0)
@@ -76,41 +56,6 @@ def test_a_surrogate_ranks_candidates_and_is_fitted_again_when_a_quarter_more_is
     np.testing.assert_array_equal(surrogate.predict(fresh), before)
     surrogate.learn(rows[:50], uneven(rows[:50]))
     assert not np.array_equal(surrogate.predict(fresh), before)
-
-
-def test_a_plan_holds_the_best_new_candidates_once():
-    rng, space = np.random.default_rng(0), Space(np.full(12, 2))
-    archive = Archive(space, rng)
-    known = space.sample(100, rng)
-    archive.claim(known, 100)
-    best = BestFound(space, archive, 5)
-    for _ in range(20):
-        rows = space.sample(50, rng)
-        best.add(np.concatenate([rows, rows]), rows.sum(axis=1).repeat(2).reshape(50, 2).T.ravel())
-    assert len({tuple(row) for row in best.rows.tolist()}) == 5
-    assert not {tuple(row) for row in best.rows.tolist()} & {tuple(row) for row in known.tolist()}
-    assert (np.diff(best.rows.sum(axis=1)) <= 0).all()
-
-
-def test_representatives_are_one_of_each_cluster():
-    rng, space = np.random.default_rng(0), Space(np.full(6, 20))
-    centres = rng.integers(2, 18, (8, 6))
-    rows = np.repeat(centres, 8, axis=0) + rng.integers(0, 2, (64, 6))
-    places, clusters = representatives(rows, space, 64, 8, 2.5, 0)
-    assert len(places) in (8, 16)  # eight more clusters hardly divide the spread within eight real ones
-    assert sorted(clusters[places]) == list(range(len(places)))
-    assert len(representatives(rows, space, 3, 8, 2.5, 0)[0]) == 3
-    assert len(representatives(np.repeat(rows[:1], 9, axis=0), space, 9, 8, 2.5, 0)[0]) == 1
-
-
-def test_the_member_of_a_sampler_learns_a_cost_of_all_that_it_proposed(monkeypatch):
-    told = []
-    monkeypatch.setattr(Annealing, "tell", lambda _, configs, values: told.append((len(configs), len(values))))
-    searches = start(strategy("chameleon-sampling"), Space(np.full(40, 2)), 200, member="annealing")
-    rows = searches.ask(8)
-    searches.tell(rows, uneven(rows))
-    assert 1 < len(rows) <= 8
-    assert told == [(20, 20)]
 
 
 def test_elites_enter_the_next_generation_without_a_measurement():
@@ -144,21 +89,6 @@ def test_a_beam_decides_from_the_outputs_and_from_coarse_to_fine():
         singles += np.flatnonzero(changed[changed.sum(axis=1) == 1].any(axis=0)).tolist()
     assert eighths[1:] == list(range(56, -8, -8))
     assert singles == list(range(63, -1, -1))
-
-
-def test_blocks_are_cut_at_nodes_of_many_edges():
-    edges = np.array([(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 7), (7, 8), (1, 9), (9, 8)], np.int32)
-    graph = Graph(np.ones((10, 1), np.float32), ("one",), edges)
-    nodes = np.array([*range(10), -1])
-    found = blocks(graph, nodes, np.arange(11), PetOptions())
-    assert sorted(np.concatenate(found).tolist()) == list(range(11))
-    assert {tuple(block) for block in map(np.ndarray.tolist, found)} == {
-        (0,),
-        (1,),  # two outputs and an input: a cut
-        (2, 3, 4, 5, 6),
-        (7, 8, 9),
-        (10,),  # it decides no node
-    }
 
 
 def test_block_search_finds_what_single_changes_do_not():
@@ -208,8 +138,3 @@ def test_a_policy_learns_to_take_the_steps_that_are_rewarded():
         actions = np.stack([policy.draw(state, rng) for state in states])
         policy.learn(states, actions, (actions == 2).mean(axis=2), walking, states[0], rng)
     assert (policy.draw(states[0], rng) == 2).mean() > 0.9
-
-
-def test_scales_are_needed_but_choices_are_stepped_too():
-    space = product(choice("c", "abcd"), scale("s", range(5)), permutation("p", "abc"))
-    assert Steps(space).columns.tolist() == [0, 1]

@@ -10,6 +10,8 @@ from bbo_strategies.rl.ppo import decide
 from bbo_suite import Space, Structure, Task
 from bbo_suite.pretraining import Lesson
 
+pytestmark = pytest.mark.slow  # compiles networks
+
 RNG = np.random.default_rng(0)
 
 
@@ -49,7 +51,6 @@ def test_where_nothing_gains_nothing_is_shown():
     assert demonstrate(worse, Names.of([given.task]), 200, RNG) is None
 
 
-@pytest.mark.slow
 def test_a_policy_prefers_on_another_task_what_pays():
     """The tasks share nothing but what their features mean."""
     lessons, names = [lesson(seed)[0] for seed in range(12)], Names.of([lesson()[0].task])

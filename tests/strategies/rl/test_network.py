@@ -8,6 +8,8 @@ from bbo_strategies.rl.ppo import decide
 from bbo_strategies.rl.proposals import ParameterValues
 from bbo_suite import Graph, Space, Structure, Task
 
+pytestmark = pytest.mark.slow  # compiles networks
+
 RNG = np.random.default_rng(0)
 
 

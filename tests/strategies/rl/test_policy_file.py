@@ -67,11 +67,6 @@ def test_other_weights_than_the_header_says_are_refused(file, damage):
         load(file.read_bytes(), "p", task("x"))
 
 
-def test_a_file_without_an_end_is_refused():
-    with pytest.raises(UserError, match="larger than 64 MiB"):
-        PinnedFile("/dev/zero")
-
-
 def test_the_option_holds_a_digest_of_the_content(file):
     first = options.parse(ReinforcementOptions, {"pretrained": str(file)}, "strategy rl").pretrained
     assert content(first) == (str(file), file.read_bytes())

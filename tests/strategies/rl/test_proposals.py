@@ -4,30 +4,10 @@ import numpy as np
 import pytest
 
 from bbo_strategies.rl.policy import BOUND
-from bbo_strategies.rl.proposals import VALUES, GroupTests, ParameterValues, VisitedSet, draw, log_softmax, proposals_of
-from bbo_suite import Kind, Moves, Space
-from bbo_suite.conformance.toy_tasks import spaces
+from bbo_strategies.rl.proposals import GroupTests, ParameterValues, draw, log_softmax, proposals_of
+from bbo_suite import Space
 
 RNG = np.random.default_rng(0)
-
-
-@pytest.mark.parametrize("name", spaces())
-def test_every_value_that_can_change_has_a_place(name):
-    space = spaces()[name]
-    values, movable = ParameterValues(space), Moves(space).movable
-    row = space.sample(1, RNG)[0]
-    places = values.places(movable, row[movable])
-    assert np.array_equal(values.parameter[places], movable)
-    state = values.state(row, row)
-    assert np.array_equal(np.flatnonzero(state[:, 0]), places)
-    assert np.array_equal(state[:, 0], state[:, 1]) and not state[places, 2:].any()
-
-
-def test_many_values_share_places_in_order():
-    space = Space([1000], [Kind.SCALE])
-    places = ParameterValues(space).places(np.zeros(1000, int), np.arange(1000))
-    assert len(ParameterValues(space)) == VALUES
-    assert (np.diff(places) >= 0).all() and np.array_equal(np.unique(places), np.arange(VALUES))
 
 
 def test_a_score_is_the_preference_for_the_new_values_over_the_old():
@@ -49,17 +29,6 @@ def test_the_first_draw_has_the_probabilities_of_the_policy():
     assert (np.sort(drawn, axis=1) == [0, 1, 3]).all()
 
 
-def test_candidates_are_recognised_from_any_state():
-    configs = RNG.integers(0, 5, (50, 30)).astype(np.int8)
-    seen = VisitedSet(30, RNG)
-    keys = [seen.keys(configs, configs[i]) for i in (0, 7)]
-    assert np.array_equal(*keys) and len(np.unique(keys[0])) == 50
-    seen.add(keys[0][:20])
-    assert not seen.new(keys[1])[:20].any()
-    assert seen.new(keys[1])[20:].all()
-    assert seen.new(np.repeat(keys[1][30:40], 2)).tolist() == [True, False] * 10
-
-
 def changed(rows):
     return [set(np.flatnonzero(row)) for row in rows]
 
@@ -72,18 +41,6 @@ def test_what_is_preferred_most_is_tried_together_and_halved():
     assert changed(tests.draw(state, 9)) == [{0, 2}, {1, 3}]
     tests.learn(1.0, np.array([1.0, 1.0]))
     assert not len(tests.draw(state, 9)), "what costs nothing is left out"
-
-
-def test_groups_are_tried_on_the_state_with_the_values_wanted():
-    tests = GroupTests(Space(np.full(3, 4)), np.array([3, 2, 1]), np.array([2.0, 2.0, -np.inf]), 9)
-    assert tests.draw(np.array([0, 0, 2]), 1).tolist() == [[3, 2, 2]]
-
-
-def test_single_values_are_not_tried_again():
-    tests = GroupTests(Space(np.full(1, 2)), np.ones(1, np.int64), np.zeros(1), 9)
-    tests.draw(np.zeros(1, np.int64), 1)
-    tests.learn(1.0, np.array([2.0]))
-    assert not len(tests.draw(np.zeros(1, np.int64), 1))
 
 
 def test_the_tests_end_when_nothing_pays():

@@ -14,6 +14,8 @@ from bbo_suite.core.versions import PinnedFile
 from bbo_suite.pretraining import Lesson
 from bbo_suite.testing import play
 
+pytestmark = pytest.mark.slow  # compiles networks
+
 TOYS = Path(__file__).parents[2] / "bbo_suite" / "plugins"
 
 
@@ -34,20 +36,17 @@ def search(budget, batch=32, seed=0, **options):
     return np.concatenate(rows), np.concatenate(values)
 
 
-@pytest.mark.slow
 def test_the_policy_learns_which_changes_pay():
     """Half of the way is enough to see it; at the end all that pays is changed, for every policy."""
     spoiled = [(search(300, rate=rate, heat=0)[1] > 1.05).mean() for rate in (0.0, 0.01)]
     assert spoiled[1] < spoiled[0]
 
 
-@pytest.mark.slow
 def test_no_candidate_is_proposed_twice():
     rows = search(300, heat=0)[0]
     assert len(np.unique(rows, axis=0)) > 0.95 * len(rows)
 
 
-@pytest.mark.slow
 def test_the_batch_size_does_not_change_when_the_policy_learns():
     small, large = (search(300, batch)[1] for batch in (1, 200))
     assert len(small) == len(large) == 300
@@ -81,7 +80,6 @@ def test_impossible_pretraining_is_refused(tmp_path, budget, options, complaint)
         ReinforcementLearning.pretrain([lesson(1, []), lesson(2, [])], budget, *given)
 
 
-@pytest.mark.slow
 def test_a_file_of_a_policy_begins_with_groups_of_what_it_prefers(tmp_path):
     given = np.random.default_rng(0), ReinforcementOptions(), tmp_path / "p.eqx", lambda *_: None
     ReinforcementLearning.pretrain([lesson(seed, []) for seed in range(2)], 2000, *given)
@@ -96,7 +94,6 @@ def cli(folder, *arguments):
     )
 
 
-@pytest.mark.slow
 def test_a_policy_is_pretrained_and_used_by_the_command_line(tmp_path):
     toy = ("--plugin", TOYS / "toy.py")
     given = ("--problem", "toy/small", "--problem", "toy/large", "--out", "p.eqx", "--budget", 400)
@@ -112,7 +109,6 @@ def test_a_policy_is_pretrained_and_used_by_the_command_line(tmp_path):
     assert "option" in done.stderr and "Traceback" not in done.stderr
 
 
-@pytest.mark.slow
 def test_a_step_on_a_graph_of_100_000_nodes():
     n = 100_000
     rng = np.random.default_rng(0)

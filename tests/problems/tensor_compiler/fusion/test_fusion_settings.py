@@ -18,6 +18,8 @@ from bbo_problems.tensor_compiler.hardware.machine import MACHINES
 from bbo_problems.tensor_compiler.layout.layout_pass import LayoutPass
 from bbo_problems.tensor_compiler.tasks.programs import program
 
+pytestmark = pytest.mark.slow  # compiles long
+
 
 @cache
 def rnn() -> SimpleNamespace:
@@ -66,16 +68,6 @@ def test_costs_are_those_of_the_task_that_tunes_kernels_alone(family: str, seed:
     assert (overflowing >= 0) == bool(found.status[0])
     if overflowing >= 0:
         assert rnn().laid.name(overflowing) in found.reasons[0]
-
-
-def test_without_settings_the_cost_is_that_of_the_compilers_choice() -> None:
-    assert cost(np.zeros((rnn().nodes, 9), np.int8)) == (rnn().plain, -1)
-
-
-def test_nodes_that_are_not_in_memory_ignore_their_settings() -> None:
-    rows = np.full((rnn().nodes, 9), 3, np.int8)
-    rows[rnn().kernels.result] = 0
-    assert cost(rows) == (rnn().plain, -1)
 
 
 def test_settings_of_one_kernel_do_not_affect_others() -> None:

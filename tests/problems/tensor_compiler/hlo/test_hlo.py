@@ -8,7 +8,7 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jax._src.lib import xla_client
 
@@ -196,11 +196,6 @@ def test_shapes_and_constants_are_read():
     assert constant.literal == "{1,\n    2, /*i=2*/ 3}"
 
 
-def test_a_long_constant_is_shortened():
-    text = f"HloModule m\nENTRY e {{ c = s32[999] constant({{{'1,' * 998}1}}) }}"
-    assert len(parse(text).computations["e"].instructions[0].literal) == 64
-
-
 def test_plain_text_and_gzip_are_read_whatever_the_suffix(tmp_path):
     (tmp_path / "plain.gz").write_text(SMALL)
     (tmp_path / "packed.txt").write_bytes(gzip.compress(SMALL.encode()))
@@ -215,15 +210,6 @@ def test_text_cut_anywhere_gives_a_module_or_a_user_error(length):
     except UserError:
         return
     assert length > complete
-
-
-@settings(max_examples=30)
-@given(st.floats(0, 1))
-def test_lowered_text_cut_anywhere_gives_a_module_or_a_user_error(lowered, part):
-    text = lowered.compiler_ir("hlo").as_hlo_text().rstrip()
-    if part < 1:
-        with pytest.raises(UserError):
-            parse(text[: int(part * len(text))])
 
 
 @given(st.integers(0, len(SMALL) - 1), st.text(max_size=3))
@@ -241,30 +227,21 @@ BODY = "x = f32[2]{0} parameter(0)\n"
     ("text", "message"),
     [
         ("", "HLO text is empty"),
-        (" \n", "HLO text is empty"),
         ("hello", "line 1: expected a module that begins with `HloModule <name>`"),
-        ("HloModule", "expected a module"),
         ("HloModule m", "line 1: the module has 0 ENTRY computations"),
-        (f"HloModule m\ne {{\n{BODY}}}", "line 4: the module has 0 ENTRY computations"),
         (f"HloModule m\nENTRY e {{\n{BODY}}}\nENTRY f {{\n{BODY}}}", "the module has 2 ENTRY"),
         (f"HloModule m\nENTRY e {{\n{BODY}}}\ne {{\n{BODY}}}", "line 5: the computation 'e' is defined twice"),
-        (f"HloModule m\nENTRY e {{\n{BODY}}}\n\njunk", "line 6: expected a computation"),
         ("HloModule m\nENTRY e {\n}", "the computation 'e' has no instruction"),
         (f"HloModule m\nENTRY e {{\n{BODY}", "line 2: the text ends within the computation 'e'"),
         (f"HloModule m\nENTRY e {{\n{BODY}y = f32[2] negate(x", r"line 4: the '\(' is not closed"),
         (f"HloModule m\nENTRY e {{\n{BODY}y = f32[2] f(x), a={{(}})", "line 4: the '{' is not closed"),
         (f'HloModule m\nENTRY e {{\n{BODY}y = f32[2] f(x), a="', "line 4: the '\"' is not closed"),
-        (f"HloModule m\nENTRY e {{\n{BODY}y = f32[2] f(/* x", r"line 4: the '\(' is not closed"),
         (f"HloModule m\nENTRY e {{\n{BODY}y = f32[2]", "line 4: the text ends where it should have an opcode"),
         (f"HloModule m\nENTRY e {{\n{BODY}y =\n negate(x)}}", "line 5: expected a shape"),
         (f"HloModule m\nENTRY e {{\n{BODY}y = )\n}}", "line 4: a tuple shape closes that was not open"),
         (f"HloModule m\nENTRY e {{\n{BODY}y = f32[?] negate(x)}}", r"line 4: 'f32\[\?\]' is not a shape with bounded"),
-        (f"HloModule m\nENTRY e {{\n{BODY}y = f32[2]{{1}} negate(x)}}", "line 4: 'f32.*' is not a shape"),
-        (f"HloModule m\nENTRY e {{\n{BODY}y = f32[{'9' * 5000}] negate(x)}}", "line 4: 'f32.*' is not a shape"),
         (f"HloModule m\nENTRY e {{\n{BODY}y = f32[{','.join('1' * 3000)}] negate(x)}}", "a shape with .*, at most 32,"),
-        (f"HloModule m\nENTRY e {{\n{BODY}y = f32[{','.join(['9' * 18] * 4)}] negate(x)}}", "is not a shape"),
         (f"HloModule m\nENTRY e {{\n{BODY}y = f32[2] negate(z)}}", "line 4: the operand 'z' of instruction 'y' is not"),
-        (f"HloModule m\nENTRY e {{\n{BODY}y = f32[2] add(x,)}}", "line 4: the operand '' of instruction 'y' is not"),
         (f"HloModule m\nENTRY e {{\n{BODY}{BODY}}}", "line 4: the instruction 'x' is defined twice"),
         (f"HloModule m\nENTRY e {{\nROOT {BODY}ROOT y = f32[] f()\n}}", "more than one ROOT"),
         (f"HloModule m\nENTRY e {{\n{BODY}y = f32[2] negate(y)}}", "line 3: instructions of computation 'e' use each"),
@@ -274,9 +251,7 @@ BODY = "x = f32[2]{0} parameter(0)\n"
             "line 4: the called computation 'g' is not",
         ),
         ("HloModule m\nENTRY e {\nx = f32[] parameter(-1)}", "line 3: the parameter 'x' has no number"),
-        ("HloModule m\nENTRY e {\nx = f32[] parameter()}", "line 3: the parameter 'x' has no number"),
         ("module @m {", "HLO text is StableHLO that jaxlib cannot convert"),
-        ("module @m { }", "line 1: conversion requires module with `main` function"),
         ("module @m { func.func private @main(%a: tensor<f32>) -> tensor<f32> }", "it crashed"),
         (
             "module @m { func.func public @main(%a: tensor<?xf32>) -> tensor<?xf32> { return %a : tensor<?xf32> } }",
@@ -296,11 +271,6 @@ def test_deep_tuples_are_refused(depth):
     text = f"HloModule m\nENTRY e {{\nx = {'(' * depth}f32[]{')' * depth} parameter(0)}}"
     with pytest.raises(UserError, match="line 3: a tuple shape nests"):
         parse(text)
-
-
-def test_deep_brackets_elsewhere_are_read():
-    deep = "{" * 10_000 + "}" * 10_000
-    assert parse(f"HloModule m\nENTRY e {{ x = f32[] constant({deep}), a={deep} }}").entry == "e"
 
 
 @pytest.mark.parametrize("piece", ["/*", '"', '"/*', "{", "(", ", a=", "\\", "//", "=", "x = f32[] f(", "ROOT "])

@@ -3,36 +3,15 @@ from __future__ import annotations
 import gzip
 
 import jax
-import jax.numpy as jnp
-import numpy as np
 import pytest
 from jax._src.lib import xla_client
-from tiny_models import QUICK, concrete
 
-from bbo_problems.tensor_compiler.models import MODELS, SHIPPED, mobilenet
+from bbo_problems.tensor_compiler.models import MODELS, SHIPPED
 from bbo_problems.tensor_compiler.models.lower import VERSIONS, hlo_text, main, read_versions
-
-TINY = {
-    "resnet50": {"batch": 2, "image": 32, "depths": (1, 2, 1, 1), "width": 8, "classes": 10},
-    "transformer": {"batch": 2, "sequence": 8, "depth": 2, "width": 16, "heads": 2, "hidden": 32, "vocabulary": 11},
-    "mobilenet": {"batch": 8, "image": 32, "width": 0.1, "classes": 10},
-    "rnn": {"batch": 2, "sequence": 5, "depth": 2, "hidden": 8, "vocabulary": 11},
-}
-ZERO = {"transformer": (1, 2), "mobilenet": (1,), "rnn": (1,)}  # arguments that training starts from zero
-STEPS = 30
 
 
 def shipped_text(name):
     return gzip.decompress((SHIPPED / f"{name}.hlo.gz").read_bytes()).decode()
-
-
-def tiny(name):
-    """The tiny program and concrete arguments for it."""
-    function, abstract = MODELS[name](**TINY[name])
-    arguments = concrete(abstract)
-    for position in ZERO.get(name, ()):
-        arguments[position] = jax.tree.map(jnp.zeros_like, arguments[position])
-    return jax.jit(function, compiler_options=QUICK), arguments
 
 
 def test_exactly_the_listed_models_ship():
@@ -55,12 +34,6 @@ def test_xla_parses_the_shipped_text(name):
     assert len(list(module.computations())) == text.count("\n}")
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_shipped_text_has_no_sources(name):
-    text = shipped_text(name)
-    assert not any(word in text for word in ("metadata=", "FileNames", "StackFrames", ".py", "custom-call"))
-
-
 def test_rnn_ships_loops_whose_trip_count_can_be_read():
     text = shipped_text("rnn")
     assert text.count(" while(") == 4  # forward and backward of two layers
@@ -74,35 +47,6 @@ def test_the_script_always_writes_the_same_bytes(tmp_path):
     written = [(tmp_path / folder / "rnn.hlo.gz").read_bytes() for folder in ("first", "second")]
     assert written[0] == written[1]
     assert read_versions(tmp_path / "first") == {"rnn": jax.__version__}
-
-
-def test_resnet_gives_probabilities():
-    function, arguments = tiny("resnet50")
-    probabilities = function(*arguments)
-    assert probabilities.shape == (2, 10)
-    assert probabilities.dtype == jnp.float32
-    np.testing.assert_allclose(probabilities.sum(axis=-1), 1, rtol=1e-5)
-    assert not np.allclose(probabilities[0], probabilities[1])
-
-
-def test_a_training_step_of_mobilenet_keeps_every_shape():
-    function, arguments = MODELS["mobilenet"](**TINY["mobilenet"])
-    *state, loss = jax.eval_shape(function, *arguments)
-    assert jax.tree.map(jnp.shape, state) == jax.tree.map(jnp.shape, list(arguments[: len(state)]))
-    assert loss.shape == ()
-
-
-SLOW = {"mobilenet"}  # compiling its gradients takes long
-
-
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in ZERO])
-def test_training_lowers_the_loss_and_keeps_every_shape(name, train, monkeypatch):
-    monkeypatch.setattr(mobilenet, "LEARNING_RATE", 0.005)  # at its own, one so tiny diverges on some processors
-    step, arguments = tiny(name)
-    losses = train(step, arguments, STEPS)
-    classes = TINY[name].get("vocabulary", TINY[name].get("classes"))
-    assert losses[0] == pytest.approx(np.log(classes), rel=0.5)  # the loss of an untrained network
-    assert losses[-1] < 0.95 * losses[0]
 
 
 def test_resnet_does_the_published_work():

@@ -17,7 +17,6 @@ from bbo_problems.tensor_compiler.models import (
     transformer,
     translate,
     unet,
-    wavernn,
 )
 
 SMALL = {"depth": 12, "width": 768, "heads": 12, "hidden": 3072, "sequence": 1024, "vocabulary": 50257}
@@ -94,18 +93,3 @@ def test_statistics_of_batch_norms_are_those_of_published_code():
     # Keras's ResNet50V2 and MobileNetV2.
     assert count(resnet_v2.build(training=False)[1][0], "mean", "variance") == 45_440
     assert count(mobilenet.build()[1][2]) == 34_112
-
-
-def test_wavernn_has_the_parameters_of_its_equations():
-    # Equation 2 of the paper: one matrix R of 896 x 3 * 896, the inputs, of which c_t is seen by the fine half alone,
-    # and O_1 to O_4; biases besides.
-    weights = wavernn.build()[1][0]
-    weights = {name: weights[name] for name in ("recurrent", "coarse", "fine")}
-    matrices = 896 * 3 * 896 + 3 * 448 * (2 + 3) + 2 * (448 * 448 + 448 * 256)
-    assert count(weights) == matrices + 3 * 896 + 2 * (448 + 256)
-
-
-def test_the_tables_of_dlrm_have_the_published_parameters():
-    # Section 5 of the paper has 540 million for Kaggle with rows of 16.
-    kaggle = dlrm.build(data="kaggle", bottom=(512, 256, 64, 16), top=(512, 256))[1][0]
-    assert round(count(kaggle["tables"]) / 1e6) == 540

@@ -1,4 +1,4 @@
-"""Values for the arguments of tiny programs, the sequence models at tiny sizes, and how their results are compared."""
+"""Values for the arguments of tiny programs, steps of their training, and how their results are compared."""
 
 import jax
 import jax.numpy as jnp
@@ -9,17 +9,8 @@ SIGNAL = np.linspace(1, 0.01, 21)  # of the U-Net
 CLOSE = 0.03  # the relative difference, in norms, allowed between two ways to compute a value in bfloat16
 QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 
-GPT2 = {"batch": 2, "sequence": 8, "depth": 2, "width": 16, "heads": 2, "vocabulary": 11}
-BERT = {"batch": 4, "sequence": 16, "depth": 2, "width": 16, "heads": 2, "context": 20, "vocabulary": 11}
-TRANSLATE = {"batch": 2, "sequence": 6, "depth": 2, "width": 16, "heads": 2, "vocabulary": 11}
-NMT = {"batch": 2, "sequence": 5, "depth": 4, "units": 16, "vocabulary": 11}
-WAVERNN = {"batch": 2, "frames": 3, "hop": 4, "units": 16, "bands": 5}
-DLRM = {"batch": 32, "bottom": (8, 4), "top": (16, 8), "largest": 50, "lookups": 2}
-MOE = {"batch": 2, "sequence": 8, "depth": 4, "width": 16, "heads": 2, "hidden": 32, "experts": 4, "vocabulary": 11}
-RNN = {"batch": 2, "sequence": 5, "depth": 2, "hidden": 8, "vocabulary": 11}
 
-
-def drawn(path, leaf, generator):
+def for_sequences(path, leaf, generator):
     """Values for an abstract argument: labels, flags that are set, or weights scaled by their fan-in."""
     if jnp.issubdtype(leaf.dtype, jnp.integer):
         return generator.integers(1, LABELS, leaf.shape).astype(leaf.dtype)
@@ -30,7 +21,7 @@ def drawn(path, leaf, generator):
     return (generator.normal(size=leaf.shape) / np.sqrt(leaf.shape[-2])).astype(leaf.dtype)
 
 
-def drawn_for_images(path, leaf, generator):
+def for_images(path, leaf, generator):
     """Values for an abstract argument: labels or key, weights scaled by their fan-in, images, the signal or boxes."""
     name = getattr(path[-1], "key", None)
     if jnp.issubdtype(leaf.dtype, jnp.integer):
@@ -47,19 +38,25 @@ def drawn_for_images(path, leaf, generator):
     return np.asarray(generator.normal(size=leaf.shape) / np.sqrt(fan_in), leaf.dtype)
 
 
-def concrete(abstract):
-    """Values for the abstract arguments of a vision model or of a program that ships."""
-    generator = np.random.default_rng(0)
-    values = jax.tree_util.tree_map_with_path(lambda path, leaf: drawn_for_images(path, leaf, generator), abstract)
-    return list(jax.tree.map(jnp.asarray, values))
-
-
-def tiny(module, **sizes):
+def tiny(build, draw=None, **sizes):
     """The tiny program and concrete arguments for it."""
-    function, abstract = module.build(**sizes)
-    generator = np.random.default_rng(0)
-    arguments = jax.tree_util.tree_map_with_path(lambda path, leaf: drawn(path, leaf, generator), abstract)
+    function, abstract = build(**sizes)
+    generator, draw = np.random.default_rng(0), draw or for_sequences
+    arguments = jax.tree_util.tree_map_with_path(lambda path, leaf: draw(path, leaf, generator), abstract)
     return quick(function), list(arguments)
+
+
+def losses_of(step, arguments, steps):
+    """Train a model, check that no shape or type changes, and return the losses."""
+    losses = []
+    for _ in range(steps):
+        *state, loss = step(*arguments)
+        following = [*state, *arguments[len(state) :]]
+        assert shapes(following) == shapes(arguments)
+        arguments = following
+        losses.append(float(loss))
+    assert finite(arguments)
+    return losses
 
 
 def zeros(tree):

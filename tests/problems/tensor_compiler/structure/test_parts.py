@@ -17,6 +17,8 @@ from bbo_problems.tensor_compiler.hardware.machine import MACHINES
 from bbo_suite import Problem
 from bbo_suite.parts.cursor import Cursor
 
+pytestmark = pytest.mark.slow  # compiles long
+
 OTHER_COSTS = {"stream": 0.3, "stage": 2.0, "code": 9.0, "loss": 0.3, "chunk": 900.0, "spill": 0.4, "sums": 3.0}
 """Second-order effects, which the compiler does not know when it estimates and chooses."""
 
@@ -53,11 +55,9 @@ def steps(problem: Problem, seed: int, count: int) -> list[tuple[np.ndarray, np.
     return found
 
 
-COMPILES = [pytest.param(family, marks=pytest.mark.slow) for family in ("layout", "joint")]
 """Their cursors take half a minute to compile."""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["layout/rnn", "layout/rnn@v4", "joint/rnn"])
 def test_a_walk_has_the_parts_of_each_candidate_and_tells_what_changes(name: str) -> None:
     problem = loaded(name)
@@ -72,7 +72,7 @@ def test_a_walk_has_the_parts_of_each_candidate_and_tells_what_changes(name: str
         assert sorted(part[:2] for part in held.values() if part[1]) == parts_at(cursor) == told(problem, config)
 
 
-@pytest.mark.parametrize("family", ["fusion", "tile", "flags", *COMPILES])
+@pytest.mark.parametrize("family", ["fusion", "tile", "flags", "layout", "joint"])
 def test_a_description_tells_no_cost(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = loaded(f"{family}/rnn")
     configs = np.vstack([problem.default_row()[None], problem.space.sample(3, np.random.default_rng(0))])
@@ -84,14 +84,6 @@ def test_a_description_tells_no_cost(family: str, monkeypatch: pytest.MonkeyPatc
         np.testing.assert_array_equal(getattr(here, name), getattr(there, name))
 
 
-@pytest.mark.parametrize("family", ["tile", "flags"])
-def test_a_single_kernel_is_the_only_part_of_its_task(family: str) -> None:
-    problem = loaded(f"{family}/rnn#1")
-    parts = problem.evaluate_parts(problem.default[None]).parts
-    assert parts.counts.tolist() == [1.0] and parts.costs[0] == problem.evaluate(problem.default[None]).values[0]
-    assert len(problem.structure().parts.describe(problem.default[None]).keys) == 1
-
-
 FOLLOW = """
 import sys, numba, numpy as np, bbo_suite
 [numba.typeof(np.zeros((1,) * n)) for n in range(1, int(sys.argv[1]))]
@@ -100,7 +92,6 @@ problem.structure().parts.cursor(problem.default_row())
 """
 
 
-@pytest.mark.slow
 def test_a_process_that_met_other_types_before_finds_the_compiled_code(tmp_path: Path) -> None:
     counts = []
     for types in ("1", "9"):
@@ -110,7 +101,6 @@ def test_a_process_that_met_other_types_before_finds_the_compiled_code(tmp_path:
     assert 0 < counts[0] == counts[1]
 
 
-@pytest.mark.slow
 def test_a_candidate_that_overflows_names_the_kernels_and_keeps_the_costs_of_the_others() -> None:
     problem = loaded("joint/rnn")
     configs = problem.space.sample(4, np.random.default_rng(0))
@@ -122,7 +112,6 @@ def test_a_candidate_that_overflows_names_the_kernels_and_keeps_the_costs_of_the
     assert [features[key][fits] for key in result.parts.keys.tolist()] == (~failing).tolist()
 
 
-@pytest.mark.slow
 def test_layouts_are_taken_back_after_other_decisions_changed() -> None:
     problem = loaded("joint/rnn")
     config, passes = problem.default_row(), problem.structure().passes

@@ -8,9 +8,8 @@ import pytest
 from bbo_problems.tensor_compiler.hardware.kernel_row import Kernel
 from bbo_problems.tensor_compiler.tasks.kernel_families import FlagsFamily, Prior, SettingsFamily, TileFamily
 from bbo_problems.tensor_compiler.tasks.kernel_problem import TileProblem
-from bbo_suite import UserError
-from bbo_suite.pretraining import task_family
-from bbo_suite.registry import Registry
+
+pytestmark = pytest.mark.slow  # compiles long
 
 
 @pytest.mark.parametrize("family", [TileFamily, FlagsFamily, SettingsFamily])
@@ -35,9 +34,3 @@ def test_the_prior_draws_shapes_of_the_corpus_and_crosses_them():
     assert 0.2 < np.mean(same) < 1
     for size in (Kernel.ROWS, Kernel.DEPTH, Kernel.COLUMNS):
         assert set(drawn[:, size]) <= set(rows[:, size])
-
-
-def test_families_are_found_by_name():
-    assert isinstance(task_family(Registry(), "tile/uniform"), TileFamily)
-    with pytest.raises(UserError, match=r"there is no family of tasks 'tile/unifrom'.*tile/uniform"):
-        task_family(Registry(), "tile/unifrom")

@@ -27,6 +27,7 @@ def alone(family: str, kernel: int) -> Problem:
     return bbo_suite.problem(f"{family}/rnn#{kernel}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family, step", [("tile", 1), ("flags", 5)])
 def test_the_cost_of_a_program_is_the_sum_of_its_kernels(family: str, step: int) -> None:
     whole = bbo_suite.problem(f"{family}/rnn")
@@ -76,7 +77,7 @@ def test_a_tile_that_does_not_fit_is_a_compile_error_with_a_reason() -> None:
     assert "scratchpad" in found.reasons[0]
 
 
-@pytest.mark.parametrize("kernel", ["x", "-1", "100000"])
+@pytest.mark.parametrize("kernel", ["x", "-1", "02", "100000"])
 def test_a_missing_kernel_gives_one_sentence(kernel: str) -> None:
     with pytest.raises(UserError, match="kernels #0 to #"):
         bbo_suite.problem(f"tile/rnn#{kernel}")

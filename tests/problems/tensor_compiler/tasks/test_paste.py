@@ -15,7 +15,9 @@ def changed(problem, **values):
     return row
 
 
-@pytest.mark.parametrize("family", ["fusion", "layout", "tile", "flags", "joint"])
+@pytest.mark.parametrize(
+    "family", ["fusion", *(pytest.param(n, marks=pytest.mark.slow) for n in ("layout", "tile", "flags", "joint"))]
+)
 def test_the_default_is_pasted_as_a_comment(family):
     problem = bbo_suite.problem(f"{family}/rnn")
     assert problem.paste(problem.default_row()) == NO_CHANGE
@@ -34,6 +36,7 @@ def test_decisions_are_listed_under_their_operation():
     assert others == [f"  fused into {n.split(' -> ')[1]} = {not problem.default[names.index(n)]}" for n in own]
 
 
+@pytest.mark.slow
 def test_layouts_and_tiles_are_given_by_their_labels():
     layout = bbo_suite.problem("layout/rnn")
     row = changed(layout, **{"dot_general.15": 3})
@@ -46,6 +49,7 @@ def test_layouts_and_tiles_are_given_by_their_labels():
     assert flags.paste(row) == f"{operation}\n  {slot} = {flags.space.values(column)[index]}"
 
 
+@pytest.mark.slow
 def test_the_joint_task_leaves_out_decisions_without_effect_and_names_real_tiles():
     problem = bbo_suite.problem("joint/rnn")
     row, passes = problem.default_row(), problem.structure().passes

@@ -1,1 +1,0 @@
-"""Searching a strategy's own options, and pre-training strategies."""
