@@ -78,10 +78,3 @@ def test_over_problems_savings_are_a_geometric_mean(studies):
 )
 def test_nothing_is_saved_where_costs_alone_gain_nothing_or_did_not_run(studies, costs):
     assert levels(study(studies, **costs)) == []
-
-
-def test_a_study_of_strategies_that_see_parts_alone_has_a_report(studies):
-    study(studies, 2, graybox={2: 4.0})
-    page = studies.page()
-    assert page.tables[0].name == "overall-parts"
-    assert "graybox **" in studies.html()
