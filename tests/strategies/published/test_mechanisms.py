@@ -129,8 +129,8 @@ def test_a_q_network_learns_which_step_gains():
 
 @pytest.mark.slow
 def test_a_policy_learns_to_take_the_steps_that_are_rewarded():
-    from bbo_strategies.published.networks import Ppo
     from bbo_strategies.published.chameleon import ChameleonOptions
+    from bbo_strategies.published.networks import Ppo
 
     rng, policy = np.random.default_rng(0), Ppo(5, 5, ChameleonOptions(rate=1e-2, entropy=0.0), 0)
     states, walking = np.zeros((4, 32, 5), np.float32), np.ones((5, 32), bool)
