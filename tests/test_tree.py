@@ -35,6 +35,7 @@ def test_no_large_file_and_a_small_tree():
     assert sum(sizes.values()) <= TREE_BYTES
 
 
+@pytest.mark.slow
 def test_a_wheel_holds_every_folder_and_every_file_of_data(tmp_path):
     roots = {"bbo_suite": "bbo_suite", "strategies": "bbo_strategies", "problems": "bbo_problems"}
     names = [Path(name) for name in tracked() if name.split("/")[0] in roots and not name.endswith(".md")]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -15,11 +14,11 @@ from numpy.typing import NDArray
 from bbo_suite.core.versions import content
 from bbo_suite.files.arrays import ArrayFile
 
-from ..tensor_compiler.hardware.kernel_settings import SLOTS, compile_kernels, seconds_of_kernels
-from ..tensor_compiler.hardware.kernel_settings import Settings as Compiled
+from ..tensor_compiler.hardware.all_settings import fitting_settings, times
+from ..tensor_compiler.hardware.kernel_settings import SLOTS, compile_kernels
 from ..tensor_compiler.hardware.machine import COST_MODEL, Machine, Rate
 from ..tensor_compiler.hardware.timing import shrink_tile
-from .kernels import OPCODES, KernelGraphs
+from .kernels import OPCODES, KernelGraphs, rows_of
 
 _FILE = ArrayFile(
     "data set of kernels",
@@ -48,9 +47,7 @@ class Settings:
 
     def take(self, kernels: NDArray[np.int64]) -> Self:
         """Return those of some kernels, in that order."""
-        counts = np.diff(self.starts)[kernels]
-        starts = np.concatenate([[0], np.cumsum(counts)])
-        places = np.repeat(self.starts[kernels] - starts[:-1], counts) + np.arange(starts[-1])
+        starts, places = rows_of(self.starts, kernels)
         return replace(
             self,
             starts=starts,
@@ -212,25 +209,7 @@ def settings_of(
     rows, own = chosen.rows[[kernel]], chosen.values[[kernel]].astype(np.float64)
     if not chosen.fits[kernel]:
         return np.empty((0, len(SLOTS)), np.float32), np.empty(0), np.empty(0)
-    compiled = Compiled(rows, np.ones(1), own, np.ones(1), np.ones(1, bool))
-    choices = [compiled.values(0, slot) for slot in slots]
-    values = np.zeros((len(slots), max(map(len, choices))))
-    for column, choice in enumerate(choices):
-        values[column, : len(choice)] = choice
-    configs = np.array(list(itertools.product(*(range(len(choice)) for choice in choices))))
-    seconds, estimates = (
-        _seconds(configs, np.array(slots), values, rows, own, array)
-        for array in (machine.array(), machine.analytical_model().array())
-    )
-    fit = np.flatnonzero(np.isfinite(seconds))
-    settings = np.repeat(own, len(fit), axis=0)
-    settings[:, list(slots)] = values[np.arange(len(slots)), configs[fit]]
-    return settings.astype(np.float32), estimates[fit], seconds[fit]
-
-
-def _seconds(
-    configs: NDArray, slots: NDArray, values: NDArray, rows: NDArray, own: NDArray, machine: NDArray
-) -> NDArray[np.float64]:
-    seconds = np.empty((len(configs), 1))
-    seconds_of_kernels(configs, slots, values, np.array([0, len(slots)]), rows, own, machine, seconds)
-    return seconds[:, 0]
+    _, settings = fitting_settings(rows, own, slots, machine)
+    owner = np.zeros(len(settings), np.int64)
+    seconds, estimates = (times(rows, owner, settings, each) for each in (machine, machine.analytical_model()))
+    return settings.astype(np.float32), estimates, seconds

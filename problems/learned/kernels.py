@@ -71,8 +71,8 @@ class KernelGraphs:
 
     def take(self, kernels: NDArray[np.int64]) -> Self:
         """Return some of the kernels, in that order."""
-        node_starts, nodes = _rows(self.node_starts, kernels)
-        edge_starts, edges = _rows(self.edge_starts, kernels)
+        node_starts, nodes = rows_of(self.node_starts, kernels)
+        edge_starts, edges = rows_of(self.edge_starts, kernels)
         return type(self)(node_starts, self.opcodes[nodes], self.nodes[nodes], edge_starts, self.edges[edges])
 
     def cut(self, most: int) -> Self:
@@ -138,12 +138,12 @@ class KernelReader:
 
 def _members(fused: FusedProgram, results: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return for each node of the kernels with some results the number of the kernel among these, and the node."""
-    _, places = _rows(fused.starts, np.searchsorted(fused.result, results))
+    _, places = rows_of(fused.starts, np.searchsorted(fused.result, results))
     counts = np.diff(fused.starts)[np.searchsorted(fused.result, results)]
     return np.repeat(np.arange(len(results)), counts), fused.members[places]
 
 
-def _rows(starts: NDArray[np.int64], chosen: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def rows_of(starts: NDArray[np.int64], chosen: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the starts of chosen groups that follow one another, and the places of their rows."""
     counts = np.diff(starts)[chosen]
     return np.concatenate([[0], np.cumsum(counts)]), spread(chosen, starts[chosen], counts)[1]

@@ -16,11 +16,10 @@ from bbo_suite.files.cache import cache_folder
 from ..tensor_compiler.calibration.comparison import timed
 from ..tensor_compiler.calibration.compiler import Compiler
 from ..tensor_compiler.calibration.kernels import (
-    PLACEHOLDER,
     ScheduledKernel,
     bytes_in_layout,
+    estimated_kernels,
     extents_of,
-    kernels,
     leaf,
     operations_of,
     row,
@@ -138,10 +137,9 @@ def _kernels(
                 break
             continue
         report.compiled += 1
-        for kernel in kernels(scheduled):
-            if kernel.cycles > PLACEHOLDER * kernel.steps:
-                report.found += 1
-                yield kernel
+        for kernel in estimated_kernels(scheduled):
+            report.found += 1
+            yield kernel
 
 
 def _data(

@@ -1,12 +1,26 @@
-"""Programs as LLVM text: those that ship, and a user's."""
+"""Programs as LLVM text: those that ship, and a user's.
+
+`python -m bbo_problems.llvm.ir CLANG...` makes the shipped texts from the C programs. It needs a clang that is not
+newer than the LLVM of llvmlite. The shipped texts were made by clang 22.1.8, from `pip install ziglang`:
+`python -m bbo_problems.llvm.ir python -m ziglang clang`. Functions ask for minimal size, and nothing is optimised yet.
+The target is fixed, so that every machine optimises the same program.
+"""
 
 from __future__ import annotations
 
+import gzip
 import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from bbo_suite import UserError
 from bbo_suite.files.reading import read_bounded
+
+from .. import programs_c
+from ..reading import explained
 
 FOLDER = Path(__file__).parent / "ir"
 LARGEST = 1 << 28
@@ -30,14 +44,12 @@ def read(path: Path) -> str:
     Raises:
       UserError: it cannot be read, or is too large.
     """
+    with explained(path, "LLVM text"):
+        text = read_bounded(path, LARGEST)
     try:
-        return read_bounded(path, LARGEST).decode()
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror or error}") from None
+        return text.decode()
     except UnicodeDecodeError:
         raise UserError(f"{path} is not LLVM text; make it with clang -S -emit-llvm") from None
-    except ValueError as error:
-        raise UserError(f"cannot read {path}: {error}") from None
 
 
 def without_size(text: str) -> str:
@@ -48,3 +60,23 @@ def without_size(text: str) -> str:
         return f"{group[1]}{{ {kept.strip() or _EMPTY} }}"
 
     return re.sub(r"^(attributes #\d+ = )\{(.*)\}$", plain, text, flags=re.MULTILINE)
+
+
+COMMAND = shlex.split("""-target x86_64-linux-gnu -std=c17 -ffp-contract=off -fno-unwind-tables
+ -fno-asynchronous-unwind-tables -fno-ident -g0 -Oz -Xclang -disable-llvm-passes -S -emit-llvm -o -""")
+
+
+def lowered(clang: Sequence[str], name: str) -> bytes:
+    """Return the LLVM text of a program."""
+    file = programs_c.source(name)  # its folder must not be in the text
+    return subprocess.run([*clang, *COMMAND, file.name], cwd=file.parent, stdout=subprocess.PIPE, check=True).stdout
+
+
+def main() -> None:
+    """Write the text of every program."""
+    for name in (*programs_c.names(), *programs_c.large_names()):
+        (FOLDER / f"{name}.ll.gz").write_bytes(gzip.compress(lowered(sys.argv[1:], name), 9, mtime=0))
+
+
+if __name__ == "__main__":
+    main()

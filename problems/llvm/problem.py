@@ -7,10 +7,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.typing import NDArray
 
-from bbo_suite import product, sequence
 from bbo_suite.core.libraries import refusal
 from bbo_suite.core.variants import split_variant
 from bbo_suite.supervised import Service
@@ -18,7 +16,7 @@ from bbo_suite.supervised import Service
 from ..packages import installed_version
 from ..pass_order.state import PassOrderProblem
 from ..programs_c import SEEDS
-from .actions import ACTIONS, MODULE, NOTHING, SLOTS, command
+from .actions import ACTIONS, MODULE, SLOTS, command
 from .ir import FOLDER, names, read, shipped, without_size
 from .machine_code import OPCODES
 
@@ -64,10 +62,8 @@ class LlvmProblem(PassOrderProblem):
         self.unit = OBJECTIVES[objective]  # type: ignore[misc]
         self.noisy = self.timed = objective == "time"
         self.tells_parts = not self.timed
-        self.space = product(sequence("pass", self.slots, self.actions))
         self._name, self._objective = name, objective
-        self.default = np.full(self.slots, self.actions.index(NOTHING))
-        self.default[0] = self.actions.index(self._default_action())
+        self._choose_sequences(self._default_action())
         compiler = self._compiler()
         content = "|".join((str(_FORMAT), compiler, objective, self.space.digest(), ",".join(self.actions), text))
         self._serve(self._service((text, without_size(text), objective, SEEDS)))
@@ -89,10 +85,6 @@ class LlvmProblem(PassOrderProblem):
         seconds = 20 + 60 * len(arguments[0]) / (1 << 20)  # hundreds of times as long as the default takes
         name = f"LLVM on {self._name}"
         return Service(f"{__package__}.worker:serve", arguments, seconds, name=name, confined=True)
-
-    def request(self, config: NDArray) -> tuple[str, ...]:
-        """Return the names of a candidate's actions, without those that do nothing."""
-        return tuple(self.actions[i] for i in config.tolist() if self.actions[i] != NOTHING)
 
     def paste(self, config: NDArray) -> str:
         """Return the command line of LLVM's `opt` that runs the same passes.

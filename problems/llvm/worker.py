@@ -12,6 +12,8 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from bbo_suite.supervised import PARTS
+
 from ..pass_order.state import STATE, described
 from .actions import FUNCTIONS, MODULE
 from .machine_code import Row, Running, code_bytes, code_functions, graph, instructions, runnable, text_functions
@@ -112,8 +114,7 @@ def text_is_whole() -> bool:
 
 
 FACTS = "facts"
-"""The request for facts about the program; others are a tuple of actions, or a pair of `_PARTS` or `STATE` and one."""
-_PARTS = "parts"
+"""The request for facts about the program; others are a tuple of actions, or a pair of `PARTS` or `STATE` and one."""
 _RUN = "run the result"
 _FIRST_SECONDS = 10.0
 """Time limit of the unoptimised program: nearly every candidate is run, too."""
@@ -205,7 +206,7 @@ class Optimiser:
             return self._seen(request[1], enter)
         if self._objective == "time":
             return self._timed(self.passes.run(request), enter)
-        with_parts = request[:1] == (_PARTS,)
+        with_parts = request[:1] == (PARTS,)
         state = self.passes.state(request[1] if with_parts else request)
         key = _digest(state[0] + repr((state[1], with_parts)).encode())
         if key not in self._known:  # many sequences reach the same state

@@ -10,6 +10,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from bbo_suite import product, sequence
 from bbo_suite.supervised import LiveProblem
 
 STATE = "state"
@@ -50,6 +51,16 @@ class PassOrderProblem(LiveProblem):
     actions: ClassVar[tuple[str, ...]]
     slots: ClassVar[int]
     opcodes: ClassVar[tuple[str, ...]]
+
+    def _choose_sequences(self, default: str) -> None:
+        """Set the space of all sequences, and the default: one action, and then nothing."""
+        self.space = product(sequence("pass", self.slots, self.actions))
+        self.default = np.zeros(self.slots, np.int64)
+        self.default[0] = self.actions.index(default)
+
+    def request(self, config: NDArray) -> tuple[str, ...]:
+        """Return the names of a candidate's actions, without those that do nothing."""
+        return tuple(self.actions[i] for i in config.tolist() if i)
 
     def state(self, passes: tuple[str, ...]) -> State:
         """Return the module after passes.

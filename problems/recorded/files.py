@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from bbo_suite import UserError
 from bbo_suite.files.reading import largest_unpacked, parse_json, read_bounded
 
-from . import kernel_tuner, ktt, parquet, t4, tpu_graphs
+from ..reading import explained
+from . import parquet, tpu_graphs
+from .json_formats import complete_rows, read_kernel_tuner, read_ktt, read_t4
 from .table import Recording, with_fallback_default
 
 LARGEST = 1 << 30
@@ -30,14 +31,8 @@ def read(path: Path) -> Recording:
     Raises:
       UserError: it cannot be read, its format is unknown, or it is damaged; one sentence says what and where.
     """
-    try:
+    with explained(path, FORMATS):
         return with_fallback_default(_recording(read_bounded(path, LARGEST)))
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror or error}") from None
-    except ValueError as error:
-        raise UserError(f"cannot use {path}: {error}") from None
-    except (MemoryError, RecursionError, OverflowError) as error:
-        raise UserError(f"cannot use {path}: it is too large or too deep ({type(error).__name__})") from None
 
 
 def _recording(data: bytes) -> Recording:
@@ -47,29 +42,21 @@ def _recording(data: bytes) -> Recording:
         return tpu_graphs.read(_arrays(data))
     if not data.strip():
         raise ValueError(f"it is empty; it must be {FORMATS}")
-    return _from_json(_text(data))
-
-
-def _text(data: bytes) -> str:
-    try:
-        return getincrementaldecoder("utf-8-sig")().decode(data)  # half a character at the end is dropped
-    except UnicodeDecodeError as error:
-        raise ValueError(f"it is not text in UTF-8 (byte {error.start}); it must be {FORMATS}") from None
+    return _from_json(getincrementaldecoder("utf-8-sig")().decode(data))  # half a character at the end is dropped
 
 
 def _from_json(text: str) -> Recording:
     try:
         document = parse_json(text, object_pairs_hook=_object)
-    except json.JSONDecodeError as error:
-        document = kernel_tuner.complete_rows(text)
+    except json.JSONDecodeError:
+        document = complete_rows(text)
         if document is None:
-            where = f"line {error.lineno}, column {error.colno}"
-            raise ValueError(f"it is not JSON, or truncated or damaged ({where}: {error.msg}); copy it again") from None
+            raise
     if not isinstance(document, dict):
         raise ValueError(f"its JSON is {'a list' if isinstance(document, list) else 'a value'}; it must be {FORMATS}")
-    for key, reader in (("cache", kernel_tuner), ("results", t4), ("Results", ktt)):
+    for key, read_format in (("cache", read_kernel_tuner), ("results", read_t4), ("Results", read_ktt)):
         if key in document:
-            return reader.read(document)
+            return read_format(document)
     if "ConfigurationSpace" in document:
         raise ValueError("it describes a space (T1) but holds no measurements; give the file of results")
     raise ValueError(f"its JSON has none of 'cache', 'results' and 'Results'; it must be {FORMATS}")

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -105,6 +105,12 @@ class Outcomes:
     costs: NDArray[np.float64]
     status: NDArray[np.int8]
     reasons: Sequence[str]
+
+    @classmethod
+    def of(cls, outcomes: Sequence[Sequence[Any]]) -> Self:
+        """Return the outcomes of measurements, each a cost, a status and a reason."""
+        costs, status, reasons = zip(*outcomes, strict=True) if outcomes else ((), (), ())
+        return cls(np.array(costs, float), np.array(status, np.int8), reasons)
 
 
 def recording(

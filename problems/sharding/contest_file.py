@@ -5,7 +5,6 @@ See https://github.com/google/iopddl. Nothing in a file is trusted.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from itertools import chain
 from pathlib import Path
@@ -14,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbo_suite import UserError
 from bbo_suite.files.reading import parse_json, read_bounded
 
+from ..reading import explained
 from .graph import LARGEST, ShardingGraph, graph_of
 
 _MOST_BYTES = 1 << 30
@@ -30,30 +29,13 @@ def read(path: Path) -> ShardingGraph:
     Raises:
       UserError: it cannot be read, is no such file, or cannot be solved; one sentence says what and where.
     """
-    try:
-        return _graph(_document(read_bounded(path, _MOST_BYTES)))
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror or error}") from None
-    except ValueError as error:
-        raise UserError(f"cannot use {path}: {error}") from None
-    except MemoryError:
-        raise UserError(f"cannot use {path}: it needs more memory than there is") from None
+    with explained(path, _FORMAT):
+        return _graph(parse_json(read_bounded(path, _MOST_BYTES)))
 
 
-def _document(data: bytes) -> dict[str, Any]:
-    try:
-        document = parse_json(data)
-    except UnicodeDecodeError as error:
-        raise ValueError(f"it is not text in UTF-8 (byte {error.start}); it must be {_FORMAT}") from None
-    except json.JSONDecodeError as error:
-        where = f"line {error.lineno}, column {error.colno}"
-        raise ValueError(f"it is not JSON, or truncated or damaged ({where}: {error.msg}); copy it again") from None
+def _graph(document: Any) -> ShardingGraph:  # noqa: ANN401 - JSON
     if not isinstance(document, dict) or "problem" not in document:
         raise ValueError(f"its JSON has no object 'problem'; it must be {_FORMAT}")
-    return document
-
-
-def _graph(document: dict[str, Any]) -> ShardingGraph:
     _object(document, "the file", ("problem",))
     problem = _object(document["problem"], "problem", ("nodes", "edges"), ("name", "usage_limit"))
     nodes = _object(problem["nodes"], "nodes", ("intervals", "costs", "usages"))

@@ -6,10 +6,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import ClassVar
 
-import numpy as np
 from numpy.typing import NDArray
 
-from bbo_suite import product, sequence
 from bbo_suite.core.libraries import refusal
 from bbo_suite.core.variants import split_variant
 from bbo_suite.supervised import Service
@@ -17,7 +15,7 @@ from bbo_suite.supervised import Service
 from ..packages import installed_version
 from ..pass_order.state import PassOrderProblem
 from ..tensor_compiler.hlo.reader import read_hlo_text
-from .actions import ACTIONS, EVERY, MEMORY, NOTHING, PIPELINE, SLOTS
+from .actions import ACTIONS, EVERY, MEMORY, PIPELINE, SLOTS
 from .census import OBJECTIVES, OPCODES, OPERATIONS
 from .programs import named, names
 
@@ -64,9 +62,7 @@ class XlaPassesProblem(PassOrderProblem):
         text = read_hlo_text(Path(name) if isinstance(instance, Path) else named(name))
         self.unit = OBJECTIVES[objective].unit  # type: ignore[misc]
         self.tells_parts = objective == OPERATIONS
-        self.space = product(sequence("pass", SLOTS, ACTIONS))
-        self.default = np.full(SLOTS, ACTIONS.index(NOTHING))
-        self.default[0] = ACTIONS.index(PIPELINE)
+        self._choose_sequences(PIPELINE)
         compiler = f"jaxlib-{_jaxlib()}"
         content = "|".join((str(_FORMAT), compiler, objective, self.space.digest(), ",".join((*ACTIONS, *EVERY)), text))
         seconds = 30 + 600 * len(text) / (1 << 20)  # tens of times as long as a long sequence takes
@@ -80,10 +76,6 @@ class XlaPassesProblem(PassOrderProblem):
     def available(cls) -> str:
         """Return whether JAX is missing or too old."""
         return refusal(_jaxlib)
-
-    def request(self, config: NDArray) -> tuple[str, ...]:
-        """Return the names of a candidate's actions, without those that do nothing."""
-        return tuple(ACTIONS[i] for i in config.tolist() if ACTIONS[i] != NOTHING)
 
     def paste(self, config: NDArray) -> str:
         """Return a candidate's passes for `hlo-opt --passes`, XLA's tool, which has no name for `pipeline`."""

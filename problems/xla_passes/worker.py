@@ -12,6 +12,8 @@ from typing import Any
 
 import jax
 
+from bbo_suite.supervised import PARTS
+
 from ..pass_order.state import STATE, described
 from .actions import LOWERINGS, PASSES, PIPELINE, PREPARATION
 from .census import OBJECTIVES, OPERATIONS, census, computations, graph
@@ -151,7 +153,6 @@ class States:
         return digest
 
 
-_PARTS = "parts"
 _ROUNDS = 16
 """Most repetitions of XLA's pipeline."""
 _ROUND_CHARACTERS = 1 << 26
@@ -195,7 +196,7 @@ class Optimiser:
         For a request `(STATE, actions)`, return the fields of the state before the lowerings that were left out. For
         `("parts", actions)`, return a pair: the cost, and the computations.
         """
-        if request and request[0] == _PARTS:
+        if request and request[0] == PARTS:
             return self._cost(request[1]), self._parts(request[1])
         if request and request[0] == STATE:
             return self._cost(request[1]), *self._looks(request[1])

@@ -19,7 +19,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from bbo_suite import Space, choice, product, scale
+from bbo_suite import Graph, Space, Structure, choice, product, scale
 from bbo_suite.core.space import Parameter
 
 DEFAULT = "default"
@@ -197,3 +197,46 @@ def decisions_of_row(decisions: Sequence[Decision], config: NDArray) -> Decision
         if value != DEFAULT:
             chosen[decision.kind].append(decision.key if decision.kind == BARRIER else (decision.key, value))
     return Decisions(**{kind: tuple(values) for kind, values in chosen.items()})
+
+
+_KINDS = (FLAG, ARGUMENT, RESULT, LAYOUT, BARRIER)
+_NODE = ("is argument", "is inside", "is result", "log elements", "rank", "inputs", "users")
+_FEATURES = (*(f"is {kind}" for kind in _KINDS), "values", *_NODE)
+
+
+def declare(description: Description, decisions: Sequence[Decision]) -> Structure:
+    """Return the structure: two parameters interact if they have the same value, or values with a flow between them.
+
+    Flags interact with everything, because they affect the whole program; so none of these interactions is declared.
+    """
+    from ..tensor_compiler.graph.interactions import interactions  # it imports scipy, which is slow
+
+    edges = np.array(description.flows, np.int32).reshape(-1, 2)
+    nodes = _nodes(description, edges)
+    of = np.array([decision.value for decision in decisions], np.int32)
+    places, parameters = [], []
+    for place, ends in enumerate([*((i, i) for i in range(len(nodes))), *description.flows]):
+        meeting = np.flatnonzero(np.isin(of, ends))
+        parameters.append(meeting)
+        places.append(np.full(len(meeting), place))
+    starts, neighbours = interactions(np.concatenate(places), np.concatenate(parameters), len(decisions))
+    kinds = np.array([[decision.kind == kind for kind in _KINDS] for decision in decisions])
+    counts = np.array([[len(decision.values)] for decision in decisions])
+    own = np.where(of[:, None] >= 0, nodes[of], 0.0)
+    return Structure(
+        starts=starts,
+        neighbours=neighbours,
+        features=np.hstack([kinds, counts, own]).astype(np.float32),
+        feature_names=_FEATURES,
+        graph=Graph(nodes, _NODE, edges),
+        nodes=of,
+    )
+
+
+def _nodes(description: Description, edges: np.ndarray) -> np.ndarray:
+    groups: tuple[tuple[Value, ...], ...] = (description.arguments, description.marks, description.results)
+    values = [value for group in groups for value in group]
+    kinds = np.repeat(np.eye(3), [len(group) for group in groups], axis=0)
+    sizes = [[np.log1p(np.prod(value.shape, dtype=float)), len(value.shape)] for value in values]
+    degrees = [np.bincount(edges[:, side], minlength=len(values)) for side in (1, 0)]
+    return np.column_stack([kinds, np.array(sizes), *degrees]).astype(np.float32)

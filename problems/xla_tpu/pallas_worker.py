@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from ..tensor_compiler.calibration.compiler import ENVIRONMENT, TOPOLOGIES
+from ..tensor_compiler.calibration.compiler import ENVIRONMENT, device_of
 from ..tensor_compiler.hardware.machine import one_core
 from .estimates import Estimates
 from .worker import LEAST_SECONDS, Enter, cost_and_remark
@@ -32,13 +32,10 @@ class Kernels:
 
     def __init__(self, name: str, default_tiles: Tiles, machine: str) -> None:
         import jax
-        from jax.experimental import topologies
-        from jax.sharding import SingleDeviceSharding
 
         from . import kernels
 
-        topology = topologies.get_topology_desc(platform="tpu", topology_name=f"{machine}:{TOPOLOGIES[machine]}")
-        self._sharding, self._machine = SingleDeviceSharding(topology.devices[0]), one_core(machine)
+        self._sharding, self._machine = device_of(machine), one_core(machine)
         self._make, self._default_tiles, self._jax = getattr(kernels, name), default_tiles, jax
 
     def answer(self, tiles: Tiles, enter: Enter) -> Any:  # noqa: ANN401 - a cost and a remark, or a status and a reason

@@ -10,7 +10,7 @@ from typing import Any
 
 from bbo_suite.supervised import PARTS, PartRow
 
-from ..tensor_compiler.calibration.compiler import ENVIRONMENT, TOPOLOGIES
+from ..tensor_compiler.calibration.compiler import ENVIRONMENT, device_of
 from ..tensor_compiler.hardware.machine import one_core
 from .decisions import Decisions, Order
 from .estimates import Estimates, estimates
@@ -43,15 +43,12 @@ class Compiler:
 
     def __init__(self, path: str, name: str, machine: str) -> None:
         import jax
-        from jax.experimental import topologies
-        from jax.sharding import SingleDeviceSharding
 
         from .programs import describe, load
 
         self._program = load(path, name)
         self._description = describe(self._program, path, name)
-        topology = topologies.get_topology_desc(platform="tpu", topology_name=f"{machine}:{TOPOLOGIES[machine]}")
-        self._sharding, self._machine = SingleDeviceSharding(topology.devices[0]), one_core(machine)
+        self._sharding, self._machine = device_of(machine), one_core(machine)
         self._jax: Any = jax
 
     def answer(self, request: Any, enter: Enter) -> Any:  # noqa: ANN401 - a description, estimates, or what a candidate costs

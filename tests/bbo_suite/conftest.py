@@ -15,7 +15,7 @@ from hypothesis import settings
 
 from bbo_suite.__main__ import main
 
-settings.register_profile("untimed", deadline=None)  # no time limit: machines differ in speed
+settings.register_profile("untimed", deadline=None, max_examples=25)  # no time limit: machines differ in speed
 settings.load_profile("untimed")
 
 spec = importlib.util.spec_from_file_location("bbo_toys", Path(__file__).with_name("toys.py"))

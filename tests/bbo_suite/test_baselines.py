@@ -95,8 +95,3 @@ def test_show_prints_what_is_known_and_the_gap_of_the_default(capsys):
         gap = f"{100 * (known['default'] / cost - 1):+,.2f} %"
         assert re.search(rf"│ {name} +│ [\d.,]+ +│ {re.escape(gap)} ", printed), "its gap is not there"
     assert "+300.00 %" in printed and "published in: a journal" in printed
-
-
-def test_the_order_of_passes_is_compared_with_the_program_as_written():
-    problem = bbo_suite.problem("ordering/40x50-a")
-    assert list(problem.baselines()) == ["as written"] and problem.baselines()["as written"] > 0

@@ -52,9 +52,3 @@ def test_a_folder_that_cannot_be_made_turns_the_cache_off(tmp_path, monkeypatch)
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "file"))
     compiler = Compiler(tmp_path)
     assert compiler.folder is None and compiler()(lambda x: 2 * x)(3) == 6
-
-
-def test_the_folder_is_used_for_the_family_only(tmp_path):
-    compiler, before = Compiler(tmp_path), numba.config.CACHE_DIR
-    compiler()(sources_hash)
-    assert before == numba.config.CACHE_DIR

@@ -13,7 +13,10 @@ def cost(values):
     return abs(values["tile"] - 32) + values["unroll"] + (values["order"] == "ij")
 
 
-@pytest.mark.parametrize("strategy", ["annealing", "evolution", "mbo", "local", "random"])
+@pytest.mark.parametrize(
+    "strategy",
+    ["annealing", "evolution", "random", *(pytest.param(name, marks=pytest.mark.slow) for name in ("mbo", "local"))],
+)
 def test_it_finds_the_best_of_a_small_space(strategy):
     optimizer = bbo_suite.optimizer(strategy, SPACE, budget=200, seed=1)
     while not optimizer.done:

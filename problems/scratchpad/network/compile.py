@@ -1,10 +1,13 @@
 """What a compiler does on its own: each operator by itself, then tensors that stay and operators that run together.
 
 `solve` finds the best tiles, loop order and buffers of one operator under a given capacity, by trying all of them.
+`python -m bbo_problems.scratchpad.network.compile` compiles every instance and stores the defaults.
 """
 
 from __future__ import annotations
 
+import json
+import sys
 from itertools import combinations
 from typing import Any
 
@@ -17,6 +20,8 @@ from .decode import decode
 from .evaluation import evaluate
 from .groups import NORMAL, SLICE
 from .memory import buffer, measure, slice_size, traffic, waiting
+from .model import DEFAULTS
+from .networks import INSTANCES, NETWORKS, split
 from .space import DIMS, OPERANDS
 from .state import STATE, Machine
 
@@ -338,3 +343,27 @@ class Compiler:
         plan.order[op] = m.columns.orders[op, best[1 + dims]]
         for x in range(int(m.net.reads[op]) + 1):
             row[m.columns.level[op, x]] = plan.level[op, x] = best[2 + dims + x]
+
+
+def default_of(instance: str) -> dict[str, object]:
+    """Return the default of an instance, the better of both orders of passes, and what other passes reach."""
+    name, capacity, banks = split(instance)
+    machine = Machine(NETWORKS[name](), capacity, banks)
+    compiler = Compiler(machine)
+    rows = compiler.default()
+    moved = {what: int(compiler.bytes(row)) for what, row in rows.items()}
+    best = min(("residency first", "fusion first"), key=moved.__getitem__)
+    row = np.asarray(rows[best]).astype(machine.space.dtype)
+    return {"default": machine.space.pack(row), "baselines": {k: v for k, v in moved.items() if k != best}}
+
+
+def main(names: list[str]) -> None:
+    """Write the defaults of the named instances, or of all."""
+    known = json.loads(DEFAULTS.read_text(encoding="utf-8")) if DEFAULTS.exists() else {}
+    for instance in names or INSTANCES:
+        known[instance] = default_of(instance)
+        DEFAULTS.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -75,7 +75,7 @@ def _nodes(machine: Machine) -> np.ndarray:
 
 
 DEFAULTS = Path(__file__).with_name("defaults.json")
-"""For each instance, what the passes of `compile` reach: made by `make_defaults`, since it takes minutes."""
+"""For each instance, what the passes of `compile` reach: made by it, since it takes minutes."""
 _VERSION = "1"
 
 

@@ -9,10 +9,12 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-from bbo_suite import UserError
 from bbo_suite.files.reading import parse_json, read_bounded
 
+from ...reading import explained
+
 LARGEST_FILE = 1 << 26
+_WANTED = "a problem of the MLSys 2026 contest"
 _LARGEST = 1 << 31
 """Largest number in a file; sums of products of such numbers stay far below the largest float."""
 MOST_INPUTS = 16
@@ -65,14 +67,8 @@ def read(path: Path) -> Workload:
     Raises:
       UserError: one sentence says what is wrong with it.
     """
-    try:
+    with explained(path, _WANTED):
         return _workload(parse_json(read_bounded(path, LARGEST_FILE), object_pairs_hook=_object))
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror or error}") from None
-    except (json.JSONDecodeError, UnicodeDecodeError):
-        raise UserError(f"cannot use {path}: it is not JSON, or truncated or damaged; copy it again") from None
-    except ValueError as error:
-        raise UserError(f"cannot use {path}: {error}") from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -83,9 +79,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _workload(content: Any) -> Workload:  # noqa: ANN401 - JSON
     if not isinstance(content, dict):
-        raise ValueError("its JSON is not an object; it must be a problem of the MLSys 2026 contest")
+        raise ValueError(f"its JSON is not an object; it must be {_WANTED}")
     if missing := sorted(_KEYS - content.keys()):
-        raise ValueError(f"it has no {missing[0]!r}; it must be a problem of the MLSys 2026 contest")
+        raise ValueError(f"it has no {missing[0]!r}; it must be {_WANTED}")
     if unknown := sorted(content.keys() - _KEYS):
         raise ValueError(f"{unknown[0][:40]!r} is not a key of the MLSys 2026 contest; drop it")
     widths, heights = (_numbers(content[key], key, 1) for key in ("widths", "heights"))

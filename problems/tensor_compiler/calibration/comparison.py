@@ -19,7 +19,7 @@ from ..hardware.timing import kernel_cycles, shrink_tile
 from ..hlo.module import Shape
 from ..hlo.opcodes import bytes_of
 from . import flops
-from .kernels import DEFINITION, PLACEHOLDER, Buffer, ScheduledKernel, kernels, row
+from .kernels import DEFINITION, Buffer, ScheduledKernel, estimated_kernels, row, scheduled_programs
 
 _COMPUTATION = re.compile(r"^%([\w.\-]+) \(.*\{\n(?:.*\n)*?\}$", re.MULTILINE)
 _INSTRUCTION = re.compile(r"^\s*(?:ROOT )?%([\w.\-]+) = (.*? [\w\-]+\(([^)]*)\).*)$", re.MULTILINE)
@@ -37,21 +37,14 @@ def compare(machine: str, names: Iterable[str], text: Callable[[str, str], str])
     """Return a line for each kernel: program, half, kind, cycles of both, steps over tiles of both.
 
     Args:
-      machine: one of `MACHINES`.
-      names: of the programs.
-      text: returns the scheduled HLO of a program on a machine; a program that raises a RuntimeError is left out.
+      machine, names, text: as `scheduled_programs` takes them.
     """
     rows, records = [], []
-    for name in names:
-        try:
-            scheduled = text(name, machine)
-        except RuntimeError:
-            continue
-        for kernel in kernels(scheduled):
-            if kernel.cycles > PLACEHOLDER * kernel.steps:
-                numbers, kind = row(kernel)
-                rows.append(numbers)
-                records.append((name, half(name), kind, kernel.cycles, kernel.steps))
+    for name, scheduled in scheduled_programs(machine, names, text):
+        for kernel in estimated_kernels(scheduled):
+            numbers, kind = row(kernel)
+            rows.append(numbers)
+            records.append((name, half(name), kind, kernel.cycles, kernel.steps))
     frame = pd.DataFrame(records, columns=["program", "half", "kind", "xla cycles", "xla steps"])
     frame["cycles"], frame["steps"] = timed(np.array(rows).reshape(len(rows), -1), one_core(machine))
     return frame
@@ -97,15 +90,11 @@ def counts(machine: str, names: Iterable[str], text: Callable[[str, str], str]) 
     """Return a row for each kernel: program, half, kind, flops and bytes by our count and by XLA's own.
 
     Args:
-      machine, names, text: as `comparison.compare` takes them.
+      machine, names, text: as `scheduled_programs` takes them.
     """
     lines = []
-    for name in names:
-        try:
-            scheduled = text(name, machine)
-        except RuntimeError:
-            continue
-        found = [kernel for kernel in kernels(scheduled) if kernel.cycles > PLACEHOLDER * kernel.steps]
+    for name, scheduled in scheduled_programs(machine, names, text):
+        found = list(estimated_kernels(scheduled))
         theirs = _analysed(alone(scheduled, {kernel.name for kernel in found}))
         for kernel in found:
             moved, kind = traffic(kernel)

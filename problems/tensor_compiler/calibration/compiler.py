@@ -94,6 +94,15 @@ class Compiler:
         return self._child
 
 
+def device_of(machine: str) -> Any:  # noqa: ANN401 - a sharding of JAX
+    """Return one core of a machine, as the place of a program's arrays."""
+    from jax.experimental import topologies
+    from jax.sharding import SingleDeviceSharding
+
+    topology = topologies.get_topology_desc(platform="tpu", topology_name=f"{machine}:{TOPOLOGIES[machine]}")
+    return SingleDeviceSharding(topology.devices[0])
+
+
 def compiled(
     function: Callable[..., Any],
     arguments: tuple[Any, ...],
@@ -102,11 +111,8 @@ def compiled(
 ) -> tuple[str, dict[str, float]]:
     """Return the scheduled HLO text of a program for one core of a machine, and its flops and bytes in all."""
     import jax
-    from jax.experimental import topologies
-    from jax.sharding import SingleDeviceSharding
 
-    topology = topologies.get_topology_desc(platform="tpu", topology_name=f"{machine}:{TOPOLOGIES[machine]}")
-    sharding = SingleDeviceSharding(topology.devices[0])
+    sharding = device_of(machine)
     placed = jax.tree.map(lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=sharding), arguments)
     done = jax.jit(function).lower(*placed).compile(compiler_options=flags)
     jax.clear_caches()

@@ -15,7 +15,7 @@ import numpy as np
 from ..graph.shapes import numbers
 from ..hlo import reader as hlo
 from ..hlo.module import Computation, Instruction, Module
-from .kernels import ScheduledKernel
+from .kernels import ScheduledKernel, scheduled_programs
 
 _LIGHT = [
     "abs",
@@ -51,16 +51,10 @@ def ratios(machine: str, names: Iterable[str], text: Callable[[str, str], str]) 
     """Return for each program our count divided by the compiler's own, which exists for whole programs only.
 
     Args:
-      machine: one of `MACHINES`.
-      names: of the programs.
-      text: as `comparison.compare` takes it.
+      machine, names, text: as `scheduled_programs` takes them.
     """
     found = {}
-    for name in names:
-        try:
-            scheduled = text(name, machine)
-        except RuntimeError:
-            continue
+    for name, scheduled in scheduled_programs(machine, names, text):
         total = json.loads(scheduled.partition("\n")[0].removeprefix("//"))["flops"]
         if total > 0:
             found[name] = counted(scheduled) / total

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -85,6 +85,28 @@ def kernels(text: str) -> Iterator[ScheduledKernel]:
                 window = window_of(instruction)
                 if PLACEHOLDER < int(window.get("estimated_cycles", 0)) < ENDLESS:
                     yield _kernel(module, computation, instruction, window, buffers)
+
+
+def scheduled_programs(
+    machine: str, names: Iterable[str], text: Callable[[str, str], str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the name and the scheduled HLO of each program that can be compiled.
+
+    Args:
+      machine: one of `MACHINES`.
+      names: of the programs.
+      text: returns the scheduled HLO of a program on a machine; a program that raises a RuntimeError is left out.
+    """
+    for name in names:
+        try:
+            yield name, text(name, machine)
+        except RuntimeError:
+            continue
+
+
+def estimated_kernels(text: str) -> Iterator[ScheduledKernel]:
+    """Yield the kernels whose estimate is more than a placeholder for each step."""
+    return (kernel for kernel in kernels(text) if kernel.cycles > PLACEHOLDER * kernel.steps)
 
 
 def buffers_of(text: str) -> dict[str, tuple[Buffer, ...]]:

@@ -13,10 +13,8 @@ from pathlib import Path
 from bbo_suite.errors import UserError
 from bbo_suite.files.reading import read_bounded
 
-from .module import Computation, Instruction, Module, Shape
+from .module import Module
 from .parser import parse_hlo
-
-__all__ = ["Computation", "Instruction", "Module", "Shape", "parse", "read", "read_hlo_text"]
 
 MAX_BYTES = 1 << 28
 FORMATS = "the path of HLO or StableHLO text, plain or gzip"

@@ -14,22 +14,19 @@ import jax.numpy as jnp
 from jax import lax
 
 from . import Program
-from .layers import Tree, abstract, cross_entropy, dense, dense_weights
+from .layers import Tree, abstract, cross_entropy, dense, dense_weights, norm_weights
 from .sequence import (
     Adam,
     abstract_as,
     attended,
     attention_scores,
-    clipped,
     counted_cross_entropy,
     layer_norm,
     masked,
-    norm_weights,
 )
 
 EPSILON = 1e-12
 RATE, WARM_UP, STEPS = 1e-4, 10_000, 1_000_000
-LARGEST_NORM = 1.0
 SEGMENTS = 2
 MASKED_SHARE = 0.15  # of the tokens of a sequence
 
@@ -39,7 +36,7 @@ def _rate(time: jax.Array) -> jax.Array:
     return RATE * jnp.minimum(time / WARM_UP, jnp.maximum(0, 1 - time / STEPS))
 
 
-ADAM = Adam(rate=_rate, epsilon=1e-6, decay=0.01)
+ADAM = Adam(rate=_rate, epsilon=1e-6, decay=0.01, largest_norm=1.0)
 
 
 def _layer_weights(width: int, hidden: int) -> Tree:
@@ -117,23 +114,15 @@ def _token_logits(weights: Tree, head: Tree, x: jax.Array, places: jax.Array) ->
 
 
 def _loss(weights: Tree, inputs: Tree, targets: Tree, heads: int) -> jax.Array:
-    """The sum of both tasks' cross-entropies, averaged over the masked tokens that count: -> []."""
-    x, pooled = encode(weights["encoder"], inputs, heads=heads)
-    logits = _token_logits(weights["encoder"], weights["head"], x, targets["places"])
-    masked_loss = counted_cross_entropy(logits, targets["tokens"], targets["counts"])
-    return masked_loss + cross_entropy(dense(pooled, weights["head"]["follows"]), targets["follows"])
-
-
-def train_step(
-    weights: Tree, first: Tree, second: Tree, time: jax.Array, inputs: Tree, targets: Tree, *, heads: int
-) -> tuple[Tree, Tree, Tree, jax.Array, jax.Array]:
-    """Weights, first and second moments and step number after one step, and the loss on the batch before it.
+    """The sum of both tasks' cross-entropies, averaged over the masked tokens that count: -> [].
 
     Inputs are those of `encode`. Targets are the places of masked tokens, these tokens, and flags of those that
     count, [batch, masked] of int32, int32 and bool, and whether the second sentence follows, [batch] of int32.
     """
-    loss, gradients = jax.value_and_grad(_loss)(weights, inputs, targets, heads)
-    return *ADAM.step(weights, first, second, time, clipped(gradients, LARGEST_NORM)), loss
+    x, pooled = encode(weights["encoder"], inputs, heads=heads)
+    logits = _token_logits(weights["encoder"], weights["head"], x, targets["places"])
+    masked_loss = counted_cross_entropy(logits, targets["tokens"], targets["counts"])
+    return masked_loss + cross_entropy(dense(pooled, weights["head"]["follows"]), targets["follows"])
 
 
 def _inputs(batch: int, sequence: int) -> Tree:
@@ -143,7 +132,7 @@ def _inputs(batch: int, sequence: int) -> Tree:
 
 
 def _targets(batch: int, sequence: int) -> Tree:
-    """The abstract targets of `train_step`."""
+    """The abstract targets of `_loss`."""
     numbers, flags = (abstract(batch, math.ceil(MASKED_SHARE * sequence), dtype=t) for t in (jnp.int32, jnp.bool_))
     return {"places": numbers, "tokens": numbers, "counts": flags, "follows": abstract(batch, dtype=jnp.int32)}
 
@@ -167,4 +156,4 @@ def build(
     if not training:
         return partial(encode, heads=heads), (abstract_as(encoder, jnp.bfloat16), inputs)
     weights = {"encoder": encoder, "head": _head_weights(width, vocabulary)}
-    return partial(train_step, heads=heads), (weights, weights, weights, abstract(), inputs, _targets(batch, sequence))
+    return ADAM.training(partial(_loss, heads=heads), weights, inputs, _targets(batch, sequence))

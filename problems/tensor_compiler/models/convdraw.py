@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from . import Program
-from .layers import Tree, abstract
+from .layers import Tree, abstract, lstm
 from .vision import adam, adam_state, biased_conv, conv_weights, half
 
 COLOURS = 3
@@ -56,11 +56,10 @@ def _concatenated(*parts: jax.Array) -> jax.Array:
     return jnp.concatenate(parts, axis=-1)
 
 
-def _lstm(gates: jax.Array, memory: jax.Array) -> Tree:
+def _cells(gates: jax.Array, memory: jax.Array) -> Tree:
     """The next state of an LSTM: [N, H, W, 4 * hidden] and [N, H, W, hidden] -> hidden and memory cells."""
-    admit, keep, candidate, emit = jnp.split(gates, 4, axis=-1)
-    memory = lax.logistic(keep) * memory + lax.logistic(admit) * jnp.tanh(candidate)
-    return {"hidden": lax.logistic(emit) * jnp.tanh(memory), "memory": memory}
+    hidden, memory = lstm(gates, memory)
+    return {"hidden": hidden, "memory": memory}
 
 
 def _upsampled(x: jax.Array) -> jax.Array:
@@ -96,14 +95,14 @@ def _encoded(weights: Tree, state: Tree, images: jax.Array) -> Tree:
     gates = gates + _conv(
         _concatenated(state["encoder"]["hidden"], state["decoder"]["hidden"]), weights["encoder_state"]
     )
-    return _lstm(gates, state["encoder"]["memory"])
+    return _cells(gates, state["encoder"]["memory"])
 
 
 def _draw(weights: Tree, state: Tree, latent: jax.Array) -> tuple[Tree, jax.Array]:
     """The decoder's next state and the next canvas, from latent values: [N, image / 2, image / 2, latent]."""
     gates = _conv(state["canvas"], weights["decoder_image"], stride=2)
     gates = gates + _conv(_concatenated(latent, state["decoder"]["hidden"]), weights["decoder_state"])
-    decoder = _lstm(gates, state["decoder"]["memory"])
+    decoder = _cells(gates, state["decoder"]["memory"])
     return decoder, state["canvas"] + _upsampled(_conv(decoder["hidden"], weights["canvas"]))
 
 

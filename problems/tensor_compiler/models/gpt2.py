@@ -14,22 +14,10 @@ import jax.numpy as jnp
 
 from . import Program
 from .layers import Tree, abstract, dense
-from .sequence import Adam, abstract_as, abstract_cache, attended, attention_scores, clipped, layer_norm, masked, stored
+from .sequence import Adam, abstract_as, abstract_cache, attended, attention_scores, layer_norm, masked, stored
 from .transformer import attention_inputs, dense_network, feed_forward, logits, next_token_loss, states
 
-ADAM = Adam(rate=6e-4, second_decay=0.95, decay=0.1)
-LARGEST_NORM = 1.0
-
-
-def train_step(
-    weights: Tree, first: Tree, second: Tree, time: jax.Array, tokens: jax.Array, *, heads: int
-) -> tuple[Tree, Tree, Tree, jax.Array, jax.Array]:
-    """Weights, first and second moments and step number after one step, and the loss on `tokens` before it.
-
-    Tokens are [batch, sequence + 1] of int32; `time` is [] of float32 and counts the steps done.
-    """
-    loss, gradients = jax.value_and_grad(next_token_loss)(weights, tokens, heads)
-    return *ADAM.step(weights, first, second, time, clipped(gradients, LARGEST_NORM)), loss
+ADAM = Adam(rate=6e-4, second_decay=0.95, decay=0.1, largest_norm=1.0)
 
 
 def prefill(weights: Tree, tokens: jax.Array, *, heads: int) -> tuple[jax.Array, list[Tree]]:
@@ -79,7 +67,7 @@ def build(
     weights = dense_network(depth, width, 4 * width, sequence, vocabulary)
     if training:
         tokens = abstract(batch, sequence + 1, dtype=jnp.int32)
-        return partial(train_step, heads=heads), (weights, weights, weights, abstract(), tokens)
+        return ADAM.training(partial(next_token_loss, heads=heads), weights, tokens)
     weights = abstract_as(weights, jnp.bfloat16)
     if not decode:
         return partial(prefill, heads=heads), (weights, abstract(batch, sequence, dtype=jnp.int32))

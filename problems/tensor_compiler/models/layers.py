@@ -27,6 +27,11 @@ def dense(x: jax.Array, weights: Tree) -> jax.Array:
     return x @ weights["kernel"].astype(x.dtype) + weights["bias"].astype(x.dtype)
 
 
+def norm_weights(channels: int) -> Tree:
+    """The abstract weights of a layer norm, batch norm or group norm."""
+    return {"scale": abstract(channels), "offset": abstract(channels)}
+
+
 def conv(x: jax.Array, kernel: jax.Array, stride: int = 1) -> jax.Array:
     """A convolution in the type of `x`, padded equally on both sides: [N, H, W, C] -> [N, H / stride, W / stride, O].
 
@@ -41,6 +46,16 @@ def conv(x: jax.Array, kernel: jax.Array, stride: int = 1) -> jax.Array:
         dimension_numbers=("NHWC", "HWIO", "NHWC"),
         feature_group_count=x.shape[-1] // kernel.shape[2],
     )
+
+
+def lstm(gates: jax.Array, memory: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """One time step of an LSTM: [..., 4 * hidden], [..., hidden] -> hidden and memory, [..., hidden].
+
+    Hochreiter and Schmidhuber, Long Short-Term Memory, 1997, with forget gates (Gers et al., 2000).
+    """
+    admit, keep, candidate, emit = jnp.split(gates, 4, axis=-1)
+    memory = lax.logistic(keep) * memory + lax.logistic(admit) * jnp.tanh(candidate)
+    return lax.logistic(emit) * jnp.tanh(memory), memory
 
 
 def softmax(logits: jax.Array) -> jax.Array:

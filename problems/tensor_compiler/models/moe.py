@@ -16,8 +16,8 @@ import jax.numpy as jnp
 from jax import lax
 
 from . import Program
-from .layers import Tree, abstract, cross_entropy, softmax
-from .sequence import abstract_as, layer_norm, norm_weights
+from .layers import Tree, abstract, cross_entropy, norm_weights, softmax
+from .sequence import abstract_as, layer_norm
 from .transformer import (
     attention,
     attention_weights,

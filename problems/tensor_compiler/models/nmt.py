@@ -15,13 +15,12 @@ import jax.numpy as jnp
 from jax import lax
 
 from . import Program
-from .layers import Tree, abstract, dense, dense_weights, softmax
-from .sequence import Adam, abstract_as, clipped, counted_cross_entropy, lstm, masked
+from .layers import Tree, abstract, dense, dense_weights, lstm, softmax
+from .sequence import Adam, abstract_as, counted_cross_entropy, masked
 
 PADDING = 0
 PLAIN_LAYERS = 2  # layers at the bottom that are not residual
-ADAM = Adam(rate=2e-4)
-LARGEST_NORM = 5.0
+ADAM = Adam(rate=2e-4, largest_norm=5.0)
 
 
 def _layer_weights(inputs: int, units: int) -> Tree:
@@ -114,17 +113,6 @@ def _loss(weights: Tree, source: jax.Array, target: jax.Array) -> jax.Array:
     return counted_cross_entropy(_logits(_halved(weights), source, target[:, :-1]), labels, labels != PADDING)
 
 
-def train_step(
-    weights: Tree, first: Tree, second: Tree, time: jax.Array, source: jax.Array, target: jax.Array
-) -> tuple[Tree, Tree, Tree, jax.Array, jax.Array]:
-    """Weights, first and second moments and step number after one step, and the loss on the batch before it.
-
-    The source is [batch, s], the target [batch, t + 1] of int32; `time` is [] of float32 and counts the steps done.
-    """
-    loss, gradients = jax.value_and_grad(_loss)(weights, source, target)
-    return *ADAM.step(weights, first, second, time, clipped(gradients, LARGEST_NORM)), loss
-
-
 def decode_step(weights: Tree, memory: Tree, state: Tree, tokens: jax.Array) -> tuple[jax.Array, Tree]:
     """The likeliest token after each of `tokens`, [batch] of int32, and the next state; `encode` returns the memory."""
     state, x = _decode(weights, memory, state, jnp.take(weights["target"], tokens, axis=0, mode="clip"))
@@ -155,7 +143,7 @@ def build(
     source = abstract(batch, sequence, dtype=jnp.int32)
     if training:
         target = abstract(batch, sequence + 1, dtype=jnp.int32)
-        return train_step, (weights, weights, weights, abstract(), source, target)
+        return ADAM.training(_loss, weights, source, target)
     weights = abstract_as(weights, jnp.bfloat16)
     if not decode:
         return encode, (weights, source)

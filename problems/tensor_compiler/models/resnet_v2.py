@@ -13,8 +13,8 @@ import jax
 import jax.numpy as jnp
 
 from . import Program
-from .layers import Tree, abstract, conv, dense, dense_weights, softmax
-from .vision import batch_norm, classifier_training, half, max_pool, norm_weights, relu, with_statistics
+from .layers import Tree, abstract, conv, dense, dense_weights, norm_weights, softmax
+from .vision import batch_norm, classifier_training, half, max_pool, relu, with_statistics
 
 EXPANSION = 4  # a block's output has this many times the channels of its 3x3 convolution
 

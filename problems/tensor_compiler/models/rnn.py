@@ -13,8 +13,8 @@ import jax.numpy as jnp
 from jax import lax
 
 from . import Program
-from .layers import Tree, abstract, cross_entropy, dense, dense_weights, softmax
-from .sequence import clipped, lstm
+from .layers import Tree, abstract, cross_entropy, dense, dense_weights, lstm, softmax
+from .sequence import clipped
 
 LEARNING_RATE = 1.0
 LARGEST_NORM = 5.0

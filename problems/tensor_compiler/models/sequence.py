@@ -1,7 +1,8 @@
-"""Parts that the sequence models share: layer norm, attention, key-value caches, the LSTM and Adam."""
+"""Parts that the sequence models share: layer norm, attention, key-value caches, and training by Adam."""
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from typing import NamedTuple
@@ -11,6 +12,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.typing import DTypeLike
 
+from . import Program
 from .layers import Tree, abstract, log_softmax, softmax
 
 EPSILON = 1e-5
@@ -19,11 +21,6 @@ EPSILON = 1e-5
 def abstract_as(tree: Tree, dtype: DTypeLike) -> Tree:
     """Abstract arrays with the shapes of the tree, all of one type."""
     return jax.tree.map(lambda leaf: abstract(*leaf.shape, dtype=dtype), tree)
-
-
-def norm_weights(width: int) -> Tree:
-    """The abstract weights of a layer norm."""
-    return {"scale": abstract(width), "offset": abstract(width)}
 
 
 def layer_norm(x: jax.Array, norm: Tree, epsilon: float = EPSILON) -> jax.Array:
@@ -73,16 +70,6 @@ def stored(cache: Tree, key: jax.Array, value: jax.Array, position: jax.Array) -
     return {name: lax.dynamic_update_slice_in_dim(cache[name], new[name], position, axis=1) for name in new}
 
 
-def lstm(gates: jax.Array, memory: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """One time step of an LSTM: [batch, 4 * hidden], [batch, hidden] -> hidden and memory, [batch, hidden].
-
-    Hochreiter and Schmidhuber, Long Short-Term Memory, 1997, with forget gates (Gers et al., 2000).
-    """
-    admit, keep, candidate, emit = jnp.split(gates, 4, axis=-1)
-    memory = lax.logistic(keep) * memory + lax.logistic(admit) * jnp.tanh(candidate)
-    return lax.logistic(emit) * jnp.tanh(memory), memory
-
-
 def counted_cross_entropy(
     logits: jax.Array, labels: jax.Array, counted: jax.Array, smoothing: float = 0.0
 ) -> jax.Array:
@@ -108,7 +95,8 @@ def clipped(gradients: Tree, largest: float) -> Tree:
 class Adam(NamedTuple):
     """Adam (Kingma and Ba, 2015); with `decay`, which applies to matrices only, AdamW (Loshchilov and Hutter, 2019).
 
-    `rate` is the learning rate, or a function of the step number that returns it.
+    `rate` is the learning rate, or a function of the step number that returns it. The gradients are clipped to a global
+    norm of `largest_norm`.
     """
 
     rate: float | Callable[[jax.Array], jax.Array]
@@ -116,11 +104,32 @@ class Adam(NamedTuple):
     second_decay: float = 0.999
     epsilon: float = 1e-8
     decay: float = 0.0
+    largest_norm: float | None = None
+
+    def training(self, loss: Callable[..., jax.Array], weights: Tree, *batch: Tree | jax.ShapeDtypeStruct) -> Program:
+        """One step of training on a batch, whose arrays `loss` takes after the weights.
+
+        The program takes the weights, their first and second moments, the number of steps done, [] of float32, and the
+        batch. It returns the first four after the step, and the loss on the batch before it.
+        """
+
+        def train_step(
+            weights: Tree, first: Tree, second: Tree, time: jax.Array, *batch: Tree | jax.Array
+        ) -> tuple[Tree, Tree, Tree, jax.Array, jax.Array]:
+            value, gradients = jax.value_and_grad(loss)(weights, *batch)
+            return *self.step(weights, first, second, time, gradients), value
+
+        # Names of parameters become names in the HLO text, so those of the batch are the loss's.
+        state = list(inspect.signature(train_step).parameters.values())[:-1]
+        arrays = list(inspect.signature(loss).parameters.values())[1 : 1 + len(batch)]
+        train_step.__signature__ = inspect.Signature([*state, *arrays])  # type: ignore[attr-defined]
+        return train_step, (weights, weights, weights, abstract(), *batch)
 
     def step(
         self, weights: Tree, first: Tree, second: Tree, time: jax.Array, gradients: Tree
     ) -> tuple[Tree, Tree, Tree, jax.Array]:
         """Weights, first and second moments and the number of steps done, [] of float32, after one step."""
+        gradients = clipped(gradients, self.largest_norm) if self.largest_norm else gradients
         time = time + 1
         first = jax.tree.map(lambda m, g: self.first_decay * m + (1 - self.first_decay) * g, first, gradients)
         second = jax.tree.map(lambda v, g: self.second_decay * v + (1 - self.second_decay) * g * g, second, gradients)

@@ -13,8 +13,8 @@ import jax
 import jax.numpy as jnp
 
 from . import Program
-from .layers import Tree, abstract, cross_entropy, dense, dense_weights
-from .sequence import Adam, attended, attention_scores, causal, gelu, layer_norm, masked, norm_weights
+from .layers import Tree, abstract, cross_entropy, dense, dense_weights, norm_weights
+from .sequence import Adam, attended, attention_scores, causal, gelu, layer_norm, masked
 
 ADAM = Adam(rate=3e-4)
 
@@ -102,17 +102,6 @@ def next_token_loss(weights: Tree, tokens: jax.Array, heads: int) -> jax.Array:
     return cross_entropy(logits(weights, x), tokens[:, 1:])
 
 
-def train_step(
-    weights: Tree, first: Tree, second: Tree, time: jax.Array, tokens: jax.Array, *, heads: int
-) -> tuple[Tree, Tree, Tree, jax.Array, jax.Array]:
-    """Weights, first and second moments and step number after one step, and the loss on `tokens` before it.
-
-    Tokens are [batch, sequence + 1] of int32; `time` is [] of float32 and counts the steps done.
-    """
-    loss, gradients = jax.value_and_grad(next_token_loss)(weights, tokens, heads)
-    return *ADAM.step(weights, first, second, time, gradients), loss
-
-
 def build(
     *,
     batch: int = 8,
@@ -126,4 +115,4 @@ def build(
     """One training step on a batch of token sequences."""
     weights = dense_network(depth, width, hidden, sequence, vocabulary)
     tokens = abstract(batch, sequence + 1, dtype=jnp.int32)
-    return partial(train_step, heads=heads), (weights, weights, weights, abstract(), tokens)
+    return ADAM.training(partial(next_token_loss, heads=heads), weights, tokens)

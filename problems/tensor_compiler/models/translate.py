@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from . import Program
-from .layers import Tree, abstract, dense, dense_weights
+from .layers import Tree, abstract, dense, dense_weights, norm_weights
 from .sequence import (
     Adam,
     abstract_as,
@@ -25,7 +25,6 @@ from .sequence import (
     counted_cross_entropy,
     layer_norm,
     masked,
-    norm_weights,
     stored,
 )
 
@@ -133,18 +132,6 @@ def _loss(weights: Tree, source: jax.Array, target: jax.Array) -> jax.Array:
     return counted_cross_entropy(_logits(weights, source, target[:, :-1]), labels, labels != PADDING, SMOOTHING)
 
 
-def train_step(
-    weights: Tree, first: Tree, second: Tree, time: jax.Array, source: jax.Array, target: jax.Array
-) -> tuple[Tree, Tree, Tree, jax.Array, jax.Array]:
-    """Weights, first and second moments and step number after one step, and the loss on the batch before it.
-
-    The source is [batch, s], the target [batch, t + 1] of int32; `time` is [] of float32 and counts the steps done.
-    """
-    loss, gradients = jax.value_and_grad(_loss)(weights, source, target)
-    adam = _adam(weights["embedding"].shape[1])
-    return *adam.step(weights, first, second, time, gradients), loss
-
-
 def _decode_layer(
     x: jax.Array, layer: Tree, memory: Tree, cache: Tree, position: jax.Array, real: jax.Array
 ) -> tuple[jax.Array, Tree]:
@@ -188,7 +175,7 @@ def build(
     source = abstract(batch, sequence, dtype=jnp.int32)
     if training:
         target = abstract(batch, sequence + 1, dtype=jnp.int32)
-        return train_step, (weights, weights, weights, abstract(), source, target)
+        return _adam(width).training(_loss, weights, source, target)
     weights = abstract_as(weights, jnp.bfloat16)
     if not decode:
         return encode, (weights, source)

@@ -16,8 +16,8 @@ import jax.numpy as jnp
 from jax import lax
 
 from . import Program
-from .layers import Tree, abstract, dense, dense_weights, softmax
-from .vision import adam, adam_state, biased_conv, conv_weights, half, norm_weights, silu
+from .layers import Tree, abstract, dense, dense_weights, norm_weights, softmax
+from .vision import adam, adam_state, biased_conv, conv_weights, half, silu
 
 COLOURS = 3
 GROUPS = 32

@@ -15,7 +15,7 @@ from jax import lax
 from jax.typing import ArrayLike
 
 from . import Program
-from .layers import Tree, abstract, conv, cross_entropy
+from .layers import Tree, abstract, conv, cross_entropy, norm_weights
 
 Network = Callable[[Tree, jax.Array, list[Tree]], jax.Array]
 """Weights and images to logits; the statistics of the batch norms are appended to the list."""
@@ -53,11 +53,6 @@ def max_pool(x: jax.Array, size: int = 3, stride: int = 2, lowest: ArrayLike = -
     around = ((size - 1) // 2, size // 2)
     padding = ((0, 0), around, around, (0, 0))
     return lax.reduce_window(x, lowest, lax.max, (1, size, size, 1), (1, stride, stride, 1), padding)
-
-
-def norm_weights(channels: int) -> Tree:
-    """The abstract weights of a batch norm or group norm in training."""
-    return {"scale": abstract(channels), "offset": abstract(channels)}
 
 
 def unit_weights(size: int, inputs: int, outputs: int) -> Tree:

@@ -45,7 +45,7 @@ def test_json_is_one_object_a_run_and_nothing_else(suite, toy):
     assert (Path(first["path"]) / "rows.csv").exists()
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_what_a_problem_prints_does_not_reach_the_json(tmp_path, toy, jobs):
     plugins = " ".join(map(str, toy))
     done = process(tmp_path, f"BBO run {plugins} --budget 20 --repeats 2 --json --quiet --jobs {jobs}")
@@ -91,25 +91,6 @@ def test_run_ends_with_figures_the_headlines_and_the_next_commands(suite, toy):
     assert html.escape(lines[-5]) in report and html.escape(lines[-4]) in report
 
 
-def test_again_resumes_and_changes_nothing(suite, toy):
-    command = ("run", *toy, "--budget", 50, "--json")
-    first = strict(suite(*command).out)
-    rows = Path(first[0]["path"], "rows.csv")
-    before = rows.stat().st_mtime_ns, rows.read_bytes()
-    assert strict(suite(*command).out) == first
-    assert (rows.stat().st_mtime_ns, rows.read_bytes()) == before
-
-
-def test_study_grows_by_repeats_and_seeds(suite, toy):
-    command = ("run", *toy, "--budget", 30, "--json", "--study", "s")
-    one = strict(suite(*command).out)
-    three = strict(suite(*command, "--repeats", 3).out)
-    assert [run["seed"] for run in three] == [0, 1, 2]
-    assert three[0] == one[0]
-    assert [run["seed"] for run in strict(suite(*command, "--seed", 2, "--repeats", 2).out)] == [2, 3]
-    assert sorted(path.name for path in Path("results/s").glob("toy*"))[-1].endswith("3")
-
-
 def test_plugins_are_run_when_nothing_is_chosen(suite, toy, tmp_path):
     (problem,) = strict(suite("run", *toy[:2], "--strategy", "random", "--budget", 10, "--json").out)
     assert (problem["problem"], problem["strategy"]) == ("toy/small", "random")
@@ -142,7 +123,7 @@ def test_list_and_show(suite, toy):
 def test_list_of_studies(suite, toy):
     assert "there are no studies in results yet" in suite("list", "studies").out
     assert json.loads(suite("list", "studies", "--json").out) == []
-    suite("run", *toy, "--budget", 10, "--study", "b", "--repeats", 3)
+    suite("run", *toy, "--budget", 10, "--study", "b", "--repeats", 3, "--json")
     suite("run", *toy, "--budget", 2000, "--study", "a", "--only", "1/2", "--repeats", 2)
     Path("results/a/study.json").write_text("{")  # it is only displayed
     first, second = json.loads(suite("list", "studies", "--json").out)
@@ -196,23 +177,6 @@ def test_plot_draws_what_is_asked_for_and_says_what_it_leaves_out(suite, toy):
     assert refused.code == 1 and "Did you mean 'convergence'?" in refused.err
 
 
-def test_plot_of_what_one_run_explored(suite, toy):
-    assert suite("run", *toy, "--budget", 200, "--study", "s", "--json").code == 0
-    done = suite("plot", "s", "--run", "toy/small/pick/0", "--format", "svg", *toy[:2])
-    assert done.out.splitlines() == ["results/s/figures/exploration-toy--small__pick__0.svg"]
-    assert suite("plot", "s", "--run", "toy/small/pick/9").err.count("there is no run 'toy/small/pick/9'") == 1
-
-
-def test_plot_of_a_study_that_is_being_written(suite, toy):
-    (run,) = strict(suite("run", *toy, "--budget", 300, "--study", "s", "--json").out)
-    rows = Path(run["path"], "rows.csv")
-    rows.write_bytes(rows.read_bytes()[: rows.stat().st_size // 2])
-    Path(run["path"], "end.json").unlink()
-    done = suite("plot", "s", "--figure", "speedup")
-    assert (done.code, done.err) == (0, "")
-    assert done.out.splitlines()[-1].endswith(".png")
-
-
 def test_a_closed_pipe_is_quiet(tmp_path, toy):
     plugins = " ".join(map(str, toy))
     done = process(tmp_path, f"BBO run {plugins} --budget 10 --repeats 9 --jobs 1 --json --quiet | head -1")
@@ -221,22 +185,20 @@ def test_a_closed_pipe_is_quiet(tmp_path, toy):
     assert process(tmp_path, "BBO list | true").stderr == ""
 
 
-@pytest.mark.parametrize(
-    "environment",
-    [{"LC_ALL": "C"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, {"COLUMNS": "40"}],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("environment", [{"LC_ALL": "C"}, {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}])
 def test_poor_terminals(tmp_path, toy, environment):
     (tmp_path / "größe.py").write_text(toy[3].read_text(), encoding="utf-8")
     run = f"BBO run {toy[0]} {toy[1]} --plugin gr*.py --budget 10 --jobs 1 --only 1/1"  # a share draws no figures
     command = f"{run}; BBO list --plugin gr*.py"
-    done = process(tmp_path, command, **environment)
+    done = process(tmp_path, command, **{"LC_ALL": "C", "COLUMNS": "40", **environment})
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     assert "2.5000" in done.stdout or "speedup" in done.stdout
 
 
 def test_watch_and_validate_print_json(suite, toy):
-    suite("run", *toy, "--budget", 30, "--repeats", 2, "--study", "s")
+    suite("run", *toy, "--budget", 30, "--repeats", 2, "--study", "s", "--json")
     Path("results/s/toy--small__pick__1/rows.csv").unlink()
     (shown,) = strict(suite("watch", "s", "--json").out)
     assert (shown["study"], shown["done"], shown["waiting"], shown["over"]) == ("s", 1, 1, False)
@@ -252,7 +214,7 @@ def test_watch_and_validate_print_json(suite, toy):
 def test_check_and_comparison_print_json(suite, toy):
     rules = strict(suite("check", toy[3], "--json").out)
     assert {rule["subject"] for rule in rules} == {"strategy pick"} and not any(rule["complaint"] for rule in rules)
-    suite("run", *toy, "--budget", 30, "--study", "s")
+    suite("run", *toy, "--budget", 30, "--study", "s", "--json")
     published = suite("export", "s", "--to", "digests").out.strip()
     (same,) = strict(suite("validate", "s", "--digests", published, "--json").out)
     assert same["holds"] and same["same"] == [{"problem": "toy/small", "strategy": "pick", "seed": 0}]

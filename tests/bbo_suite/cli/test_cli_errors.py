@@ -1,7 +1,6 @@
 """A user's error gives one sentence that names it, a nonzero exit code and no traceback."""
 
 import json
-import os
 import shlex
 import subprocess
 import sys
@@ -68,6 +67,33 @@ MISTAKES = [
     ("record toy/small --out x.json --seed -1", ["seed must be 0 or more, not -1"]),
     ("pretrain --strategy rl --problem toy/small --out x --budget 0", ["budget", "not 0"]),
     ("pretrain --strategy rl --problem toy/small --out x --seed -1", ["seed", "not -1"]),
+    ("plan --problem toy/smal", ["Did you mean 'toy/small'?"]),
+    ("plan --only half", ["--only 'half' is not a share", "1/10"]),
+    ("plan --only 1/2 --list", ["leave out --only"]),
+    ("run --only 0/3", ["there is no share 0/3", "from 1"]),
+    ("run --only 4/3", ["there is no share 4/3"]),
+    ("run --cluster tcp://127.0.0.1:8786 --jobs 2", ["one run per worker at a time"]),
+    ("record toy/small --out x.csv", ["name it .json"]),
+    ("record toy/small --out no/where.json", ["there is no folder no"]),
+    ("record toy/small --out x.json --parameter p9", ["no parameter 'p9'", "Did you mean"]),
+    ("record toy/large --out x.json", ["give --sample"]),
+    ("tune-strategy random --problem toy/small", ["random has no options", "nothing to tune"]),
+    ("tune-strategy joint --problem toy/small --trials 1", ["trials must be 2 or more"]),
+    ("tune-strategy evolution", ["no training problem"]),
+    ("tune-strategy evolution --problems-from none.txt", ["none.txt", "No such file"]),
+    ("tune-strategy evolutoin --problem toy/small", ["Did you mean 'evolution'?"]),
+    ("tune-strategy optuna --problem toy/small", ["has several variants"]),
+    ("tune-strategy evolution --problem toy/smal", ["Did you mean 'toy/small'?"]),
+    ("pretrain --strategy pick --problem toy/small --out x", ["pick cannot be pre-trained", "rl"]),
+    ("pretrain --strategy rl --problem toy/small --out no/x", ["there is no folder no"]),
+    ("pretrain --strategy rl --problem toy/small --out .", ["cannot be written", "--out"]),
+    ("pretrain --strategy rl --out x", ["no training problem", "--family"]),
+    ("pretrain --strategy rl --out x --family tile/unifrom", ["'tile/unifrom'", "tile/uniform"]),
+    ("run --workers 0", ["workers must be 1 or more"]),
+    ("best nothing", ["there is no study 'nothing'"]),
+    ("validate nothing", ["there is no study 'nothing'"]),
+    ("watch nothing", ["there is no study 'nothing'"]),
+    ("fleet --kernels tpu/smal", ["Did you mean 'tpu/small'?"]),
     ("plot nothing", ["'nothing'", "there are no studies yet"]),
     ("show fusoin", ["'fusoin'", "Did you mean 'fusion'?"]),
     *((f"show {name}", ["does not name an instance", "or another of its ", "`list fusion`"])
@@ -82,28 +108,25 @@ MISTAKES = [
 @pytest.mark.parametrize(("command", "words"), MISTAKES)
 def test_a_mistake_is_named_in_one_sentence(suite, toy, tmp_path, command, words):
     name, *arguments = shlex.split(command)
-    plugins = () if name == "plot" else toy
+    plugins = () if name in ("plot", "watch", "fleet") else toy
     done = suite(name, *plugins, *arguments)
     refused(done, *words)
     assert len(done.err) < 600 and not list(tmp_path.glob("results/*/*/rows.csv"))
+
+
+def test_a_strategy_that_breaks_costs_only_its_own_run(suite, toy, tmp_path):
+    (tmp_path / "bad.py").write_text(f"{STRATEGY}\n        raise KeyError(n)\n".replace("return", "_ ="))
+    names = ("--strategy", "bad", "--strategy", "random", "--budget", 20, "--json")
+    done = suite("run", *toy, "--plugin", "bad.py", *names)
+    assert done.code == 1 and [json.loads(line)["strategy"] for line in done.out.splitlines()] == ["random"]
+    (sentence,) = [line for line in done.err.splitlines() if line.startswith("error: ")]
+    assert "strategy bad raised KeyError in ask" in sentence and "Traceback" not in done.err
 
 
 def test_a_long_list_of_known_names_is_cut():
     assert did_you_mean("zzz", ["a", "b", "a"]) == " Known: a, b."
     hint = did_you_mean("zzz", [f"name{number:04}" for number in range(5000)])
     assert hint.startswith(" Known: name0000, name0001") and hint.endswith(" and 4,970 more.")
-
-
-@pytest.mark.parametrize("arguments", [["--budget", "many"], ["--no-such"], ["--jobs"]])
-def test_bad_usage(suite, arguments):
-    done = suite("run", *arguments)
-    assert (done.code, done.out) == (2, "")
-    assert arguments[0] in done.err
-
-
-def test_study_name_of_other_letters(suite, toy):
-    assert suite("run", *toy, "--budget", 10, "--study", "größe-日本").code == 0
-    assert suite("plot", "größe-日本", "--figure", "time", "--format", "svg").code == 0
 
 
 def test_option_for_all_that_have_it_and_for_one(suite, toy):
@@ -114,17 +137,8 @@ def test_option_for_all_that_have_it_and_for_one(suite, toy):
     assert stored == {"pick": {"size": 4, "rate": 0.25, "bold": False, "mode": "near"}, "random": {}}
 
 
-def test_study_that_holds_other_settings(suite, toy):
-    command = ("run", *toy, "--study", "s", "--json")
-    before = suite(*command, "--budget", 20).out
-    refused(suite(*command, "--budget", 30), "'s'", "budget 20, not 30", "--study")
-    refused(suite(*command, "--budget", 20, "--batch", 5), "batch 100, not 5")
-    refused(suite(*command, "--budget", 20, "--option", "size=5"), "options", "--study")
-    assert suite(*command, "--budget", 20).out == before
-
-
 def test_a_study_of_another_name(suite, toy):
-    suite("run", *toy, "--budget", 10, "--study", "mine")
+    suite("run", *toy, "--budget", 10, "--study", "mine", "--json")
     refused(suite("plot", "mien"), "'mien'", "mine")
 
 
@@ -155,104 +169,6 @@ def test_plugin_that_is_none(suite, tmp_path, name, text, words):
     refused(suite("run", "--plugin", name, "--strategy", Path(name).stem, "--budget", 10), *words)
 
 
-BROKEN_STRATEGIES = {
-    "constructor": (
-        "def __init__(self, *a): raise ValueError('no\\nluck')",
-        "ValueError in its constructor",
-        "no luck",
-    ),
-    "ask": ("def ask(self, n): return {}[n]", "KeyError in ask"),
-    "tell": ("def tell(self, c, v): raise RuntimeError('told')", "RuntimeError in tell", "told"),
-    "exit": ("def ask(self, n): raise SystemExit(0)", "SystemExit in ask"),
-    "shape": ("def ask(self, n): return [[0, 0]]", "shape (1, 2), not (n, 4)"),
-    "type": ("def ask(self, n): return self.task.space.sample(n, self.rng) + 0.5", "float64, not integers"),
-    "range": ("def ask(self, n): return self.task.space.sample(n, self.rng) * 9 + 9", "indices 0 to 3"),
-    "none": ("def ask(self, n): return None", "broke its contract in ask"),
-    "many": ("def ask(self, n): return self.task.space.sample(n + 1, self.rng)", "when asked for"),
-}
-
-
-@pytest.mark.parametrize("fault", BROKEN_STRATEGIES)
-def test_strategy_that_breaks_costs_only_its_own_run(suite, toy, tmp_path, fault):
-    line, *words = BROKEN_STRATEGIES[fault]
-    (tmp_path / "bad.py").write_text(f"{STRATEGY}    {line}\n")
-    names = ("--strategy", "bad", "--strategy", "random", "--budget", 300, "--study", "s", "--json")
-    done = suite("run", *toy, "--plugin", "bad.py", *names)
-    assert done.code == 1
-    assert [json.loads(line)["strategy"] for line in done.out.splitlines()] == ["random"]
-    (sentence,) = [line for line in done.err.splitlines() if line.startswith("error: ")]
-    assert all(word in sentence for word in ["strategy bad", *words]), sentence
-    assert "Traceback" not in done.err
-    folder = tmp_path / "results/s/toy--small__bad__0"
-    if "raise" in line or "{}" in line:
-        assert "Traceback" in (folder / "error.txt").read_text()
-    if fault == "tell":
-        assert len((folder / "rows.csv").read_text().splitlines()) == 101
-
-
-PROBLEM = """
-import numpy as np
-from bbo_suite import Evaluations, Problem, Status, choice, product
-class Bad(Problem):
-    instances = ("a",)
-    def __init__(self, instance):
-        self.space, self.default = product(choice("x", range(9)), choice("y", range(9))), np.zeros(2, int)
-        {loading}
-    def evaluate(self, configs):
-        first = not configs.any()
-        values = np.ones(len(configs))
-        {body}
-"""
-BROKEN_PROBLEMS = {
-    "nan": ("return Evaluations.of(values if first else values * np.nan)", "the value of candidate", "nan"),
-    "negative": ("return Evaluations.of(values if first else -values)", "a cost must be 0 or more"),
-    "raises": (
-        "if not first: raise OSError('disc\\nfull')\n        return Evaluations.of(values)",
-        "OSError",
-        "disc full",
-    ),
-    "list": ("return Evaluations.of(values) if first else [1.0]", "returned list", "Evaluations.of"),
-    "shape": ("return Evaluations.of(values if first else values[1:])", "shape (19,) for 20 candidates"),
-    "default": ("return Evaluations.of(values * np.inf)", "default configuration of bad/a fails", "must work"),
-    "loading": ("return Evaluations.of(values)", "ZeroDivisionError in loading", "bad.py, line 8"),
-}
-
-
-@pytest.mark.parametrize("fault", BROKEN_PROBLEMS)
-def test_problem_that_breaks(suite, tmp_path, fault):
-    body, *words = BROKEN_PROBLEMS[fault]
-    (tmp_path / "bad.py").write_text(PROBLEM.format(body=body, loading="1 / 0" if fault == "loading" else "pass"))
-    refused(
-        suite("run", "--plugin", tmp_path / "bad.py", "--strategy", "random", "--budget", 20, "--json"), "bad", *words
-    )
-
-
-def test_full_disk_keeps_what_was_stored(suite, toy, monkeypatch):
-    command, write = ("run", *toy, "--budget", 300, "--study", "s", "--json"), os.write
-
-    def full(file, data):
-        if bytes(data).startswith(b"101,"):
-            raise OSError(28, "No space left on device")
-        return write(file, data)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "write", full)
-        refused(suite(*command), "results/s", "No space left on device", "same command again")
-    rows = Path("results/s/toy--small__pick__0/rows.csv")
-    assert len(rows.read_text().splitlines()) == 101
-    assert json.loads(suite(*command).out)["evaluations"] == 300
-
-
-def test_folder_that_cannot_be_locked(suite, toy, monkeypatch):
-    suite("run", *toy, "--budget", 10, "--study", "s")
-
-    def refuse(lock):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr("filelock.FileLock.acquire", refuse)
-    refused(suite("run", *toy, "--budget", 10, "--study", "s"), "results/s", "Permission denied")
-
-
 def test_broken_entry_point_does_not_hide_the_others(suite, monkeypatch):
     class Point:
         name = "broken"
@@ -268,20 +184,6 @@ def test_broken_entry_point_does_not_hide_the_others(suite, monkeypatch):
     assert len(done.err.splitlines()) == 1
     assert "broken" in done.err and "absent" in done.err
     refused(suite("show", "broken"), "strategy broken cannot be imported", "absent")
-
-
-def test_two_processes_on_one_study(tmp_path, toy):
-    command = [sys.executable, "-m", "bbo_suite", "run", *map(str, toy), "--budget", "300", "--repeats", "3"]
-    command += ["--study", "s", "--json", "--jobs", "1"]
-    slow = os.environ | {"TOY_SECONDS": "0.1"}
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    both = [subprocess.Popen(command, cwd=tmp_path, env=slow, **pipes) for _ in range(2)]
-    answers = sorted((p.communicate(timeout=60), p.returncode) for p in both)
-    assert sorted(code for _, code in answers) == [0, 1]
-    (((out, _), _),) = [a for a in answers if a[1] == 0]
-    (((_, err), _),) = [a for a in answers if a[1] == 1]
-    assert "another process is writing" in err and "Traceback" not in err
-    assert [json.loads(line)["evaluations"] for line in out.splitlines()] == [300] * 3
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")

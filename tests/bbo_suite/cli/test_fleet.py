@@ -65,11 +65,6 @@ def test_a_mistake_gets_one_sentence(few, arguments, message):
     assert done.code == 1 and message in done.err and "Traceback" not in done.err
 
 
-def test_a_library_that_there_is_not(suite):
-    done = suite("fleet", "--kernels", "tpu/smal")
-    assert done.code == 1 and "Did you mean 'tpu/small'?" in done.err
-
-
 def test_a_policy_of_a_file(few):
     Path("lightest.py").write_text(
         "import numpy as np\nfrom bbo_suite.fleet.jobs import Method\nfrom bbo_suite.fleet.policy import Policy\n\n\n"

@@ -47,7 +47,7 @@ def test_the_best_is_that_of_all_rows(tmp_path, keep_all):
         )
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(4))
 def test_a_log_read_as_it_grows_byte_by_byte_is_the_log(tmp_path, seed):
     bbo_toys.perform(tmp_path / "whole", budget=60, keep_all=seed % 2 == 0)
     data, rng = (tmp_path / "whole" / "rows.csv").read_bytes(), random.Random(seed)
@@ -102,30 +102,6 @@ def test_states(tmp_path, monkeypatch):
     assert numbers(view) == numbers(viewed(path)) == (40, min(row.value for row in read_rows(path)))
 
 
-@pytest.mark.parametrize("shared", ["error", "contract"])
-def test_every_failure_leaves_a_note(tmp_path, shared):
-    problem = Toy()
-    answers = {"error": lambda configs: 1 / 0, "contract": lambda configs: None}
-    problem.evaluate = answers[shared]
-    with pytest.raises(UserError):
-        bbo_toys.perform(tmp_path, problem)
-    assert viewed(tmp_path).state is RunState.FAILED
-
-
-def test_the_end_is_believed_only_while_every_row_is_there(tmp_path):
-    bbo_toys.perform(tmp_path)
-    log = tmp_path / "rows.csv"
-    view = viewed(tmp_path)
-    os.truncate(log, log.stat().st_size - 200)
-    view.refresh()
-    rows = read_rows(tmp_path)
-    assert numbers(view) == numbers(viewed(tmp_path)) == (len(rows), min(row.value for row in rows)) and len(rows) < 40
-    assert view.state is viewed(tmp_path).state is RunState.RUNNING
-    bbo_toys.perform(tmp_path)
-    view.refresh()
-    assert view.state is RunState.DONE and view.evaluations == 40
-
-
 def test_runs_of_before_the_end_had_numbers(tmp_path):
     bbo_toys.perform(tmp_path)
     whole = viewed(tmp_path)
@@ -151,6 +127,20 @@ def test_the_pace_is_that_of_all_rows_not_of_the_last(tmp_path):
     assert viewed(tmp_path).pace == pytest.approx(0.26, rel=0.01)
 
 
+def test_a_run_that_measures_its_best_candidates_again_is_not_silent(tmp_path):
+    path, old = tmp_path / "run", time.time() - 1000
+    bbo_toys.perform(path)
+    (path / "end.json").unlink()
+    os.utime(path / "rows.csv", (old, old))
+    view = viewed(path)
+    assert (view.state, view.pairs) == (RunState.SILENT, 0)
+    log = PairLog(path)
+    for number in (1, 2):
+        log.append([Pair(number, 3, 2.0, 1.0, "0").line()])
+    view.refresh()
+    assert (view.state, view.pairs) == (RunState.RUNNING, 2)
+
+
 def test_only_what_was_added_is_read(tmp_path, monkeypatch):
     read = []
     monkeypatch.setattr(run_view, "best_value", lambda data: read.append(len(data)) or best_value(data))
@@ -164,17 +154,3 @@ def test_only_what_was_added_is_read(tmp_path, monkeypatch):
     bbo_toys.perform(tmp_path)
     assert viewed(tmp_path).state is RunState.DONE and len(read) == 2
     assert json.loads((tmp_path / "end.json").read_text())["seconds"] > 0
-
-
-def test_a_run_that_measures_its_best_candidates_again_is_not_silent(tmp_path):
-    path, old = tmp_path / "run", time.time() - 1000
-    bbo_toys.perform(path)
-    (path / "end.json").unlink()
-    os.utime(path / "rows.csv", (old, old))
-    view = viewed(path)
-    assert (view.state, view.pairs) == (RunState.SILENT, 0)
-    log = PairLog(path)
-    for number in (1, 2):
-        log.append([Pair(number, 3, 2.0, 1.0, "0").line()])
-    view.refresh()
-    assert (view.state, view.pairs) == (RunState.RUNNING, 2)

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from bbo_suite.cli.catalogue import fact_table, list_table, reflowed
-from bbo_suite.cli.tables import fitting_table, reserved, summary_table, wide_console
+from bbo_suite.cli.tables import reserved, summary_table
 
 SUMMARY = {
     **{"problem": "fusion/resnet50", "strategy": "random", "seed": 0, "evaluations": 10_000, "unique": 9_999},
@@ -81,18 +81,6 @@ def test_reserved_output(capfd):
     assert (out, sorted(err.split())) == ("mine\n", ["child", "python"])
 
 
-@pytest.mark.parametrize(("columns", "left_out"), [(40, {"stored MB", "done"}), (50, {"stored MB"}), (80, set())])
-def test_spare_columns_are_left_out_of_a_narrow_table(capsys, terminal, columns, left_out):
-    terminal(columns)
-    line = {"problem": "fusion/x", "strategy": "random", "runs": "3", "done": "0", "stored MB": "2.4", "time": "3 s"}
-    table = fitting_table([line], ("stored MB", "done"), columns, "a caption")
-    assert [column.header for column in table.columns] == [name for name in line if name not in left_out]
-    wide_console().print(table)
-    text = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
-    assert max(map(len, text.splitlines())) <= columns
-    assert ("a wider terminal" in " ".join(text.split())) == bool(left_out)
-
-
 DOCSTRING = """One line.
 
 A sentence that is long
@@ -122,12 +110,3 @@ def test_a_docstring_keeps_its_bullets_and_fits():
         "    python -m bbo_suite run --strategy a-command-is-not-wrapped \\",
         "      --quiet",
     ]
-
-
-@pytest.mark.parametrize("columns", [40, 80, 120])
-def test_a_description_fits_the_terminal(capsys, terminal, columns):
-    terminal(columns)
-    facts = {"id": "x", "what": "word " * 50 + "\n  - " + "point " * 50, "names": ["name"] * 50}
-    fact_table({**facts, "options": [{"name": "size", "type": "int", "default": 3, "help": "word " * 30}]})
-    text = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
-    assert max(map(len, text.splitlines())) <= columns

@@ -13,7 +13,6 @@ import pytest
 from bbo_suite.cli.watch import StudyView
 from bbo_suite.cli.watch import time as clock_of
 from bbo_suite.core.problem import Status
-from bbo_suite.core.quantities import duration
 from bbo_suite.store.folders import mark_stopped
 from bbo_suite.store.plan import RunName, add_planned
 from bbo_suite.store.rows import HEADER, Row
@@ -113,12 +112,6 @@ def test_a_study_that_is_being_prepared_is_not_over(suite, study):
     assert suite("watch", "s").out == "s: no run has started yet; the problems are being loaded\n"
 
 
-def test_a_study_of_before_runs_were_listed(study):
-    (study / "planned.jsonl").unlink()
-    write(study, FIRST[0], 10)
-    assert [run.evaluations for run in view_of(study).runs] == [10]
-
-
 def test_half_of_a_line_and_empty_folders(study):
     write(study, FIRST[0], 10)
     with (study / FIRST[0].folder / "rows.csv").open("a") as log:
@@ -157,7 +150,7 @@ def test_what_ctrl_c_stopped_is_stopped(suite, study):
 
 
 def test_ctrl_c_marks_runs_as_stopped_until_they_go_on(suite, toy, monkeypatch):
-    command = ("run", *toy, "--budget", 300, "--study", "s", "--quiet")
+    command = ("run", *toy, "--budget", 300, "--study", "s", "--quiet", "--json")
     with monkeypatch.context() as patch:
         real, batches = RunFolder.append, []
 
@@ -175,18 +168,7 @@ def test_ctrl_c_marks_runs_as_stopped_until_they_go_on(suite, toy, monkeypatch):
     assert "1 done" in suite("watch", "s").out and "stopped" not in suite("watch", "s").out
 
 
-def test_a_study_that_is_not_there(suite, study):
-    done = suite("watch", "t")
-    assert done.code == 1 and done.err.count("\n") == 1 and "there is no study 't'" in done.err
-
-
-def test_a_real_study_is_over_when_it_is_done(suite, toy):
-    suite("run", *toy, "--budget", 30, "--repeats", 2, "--study", "s", "--quiet")
-    done = suite("watch", "s", "--once")
-    assert "2 runs: 2 done" in done.out and "60/60 evaluations (100%)\n" in done.out
-
-
-@pytest.mark.parametrize("way", ["done", "interrupted"])
+@pytest.mark.parametrize("way", [pytest.param("done", marks=pytest.mark.slow), "interrupted"])
 def test_on_a_terminal_it_ends_when_all_is_done_or_quietly(study, tmp_path, way):
     mine, theirs = pty.openpty()
     command = [sys.executable, "-m", "bbo_suite", "watch", "s"]
@@ -219,11 +201,3 @@ def until(terminal, wanted):
             break
     assert wanted is None or wanted in shown, shown
     return shown
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(None, "?"), (0.2, "1 s"), (119, "119 s"), (3000, "50 min"), (7300, "2 h 1 min"), (2e5, "2 d 7 h")],
-)
-def test_durations(seconds, words):
-    assert duration(seconds) == words

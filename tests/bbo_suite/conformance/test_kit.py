@@ -223,17 +223,6 @@ def test_long_runs_do_not_change_the_global_generators() -> None:
     assert (random.getstate(), str(np.random.get_state())) == before  # noqa: NPY002
 
 
-def test_check_of_a_plugin_names_the_rule_that_fails(tmp_path: Path) -> None:
-    file = tmp_path / "bad.py"
-    file.write_text(
-        "import numpy as np\nfrom bbo_suite import Strategy\n\n\n"
-        "class Bad(Strategy):\n    def ask(self, n):\n        return np.full((n, 3), 0.5)\n"
-    )
-    complaints = [complaint for _, _, complaint in check_plugin(file)]
-    assert any("has shape" in c or "shape" in c for c in complaints)
-    assert any(not c for c in complaints)
-
-
 def test_check_of_a_problem_without_instances_is_one_sentence(tmp_path: Path) -> None:
     file = tmp_path / "none.py"
     file.write_text(

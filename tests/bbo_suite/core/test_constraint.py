@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from bbo_suite import Constraint, Space, permutation, product
-from bbo_suite.core.constraint import all_different, listed
+from bbo_suite.core.constraint import listed
 
 
 def different(*columns):
@@ -29,11 +29,6 @@ def test_a_constraint_on_a_permutation_keeps_it_a_permutation():
     assert (np.sort(rows, axis=1) == np.arange(8)).all() and (rows[:, 0] < rows[:, 1]).all()
 
 
-def test_all_different():
-    told = all_different((0, 1, 2)).allowed(np.array([[0, 1, 2], [0, 1, 0], [2, 2, 1], [1, 2, 0]]))
-    assert told.tolist() == [True, False, False, True]
-
-
 @pytest.mark.parametrize(
     ("columns", "rule", "message"),
     [
@@ -51,14 +46,8 @@ def test_a_broken_constraint_is_refused(columns, rule, message):
 
 
 def test_too_many_constrained_combinations_are_refused_before_memory_is_full():
-    with pytest.raises(ValueError, match="connect 3 parameters with more than 4,194,304"):
+    with pytest.raises(ValueError, match="more than 4,194,304"):
         Space([3000] * 3, constraints=[Constraint((0, 1, 2), lambda rows: rows.sum(axis=1) > 1)])
-
-
-def test_a_long_chain_of_selective_constraints_is_cheap():
-    chain = [Constraint((i, i + 1), lambda rows: rows[:, 0] == rows[:, 1]) for i in range(30)]
-    space = Space([4] * 31, constraints=chain)
-    assert space.cardinality == 4 and space.sample(5, np.random.default_rng(0)).std(axis=1).max() == 0
 
 
 def test_a_table_whose_product_exceeds_an_integer_is_exact():

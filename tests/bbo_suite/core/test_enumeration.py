@@ -1,6 +1,3 @@
-import math
-import time
-
 import numpy as np
 import pytest
 from bbo_toys import spaces
@@ -33,13 +30,6 @@ def test_every_allowed_candidate_comes_once(drawn, seed):
 def test_enumeration_can_start_at_any_position(drawn, seed, start, n):
     whole = Enumeration(drawn[0], rng(seed)).rows(0, 4000)
     assert (Enumeration(drawn[0], rng(seed)).rows(start, start + n) == whole[start : start + n]).all()
-
-
-@given(spaces(), st.integers(0, 2**32))
-def test_another_seed_gives_another_order(drawn, seed):
-    if len(drawn[1]) >= 20:  # of fewer, two orders may be equal by chance
-        one, other = (Enumeration(drawn[0], rng(s)).rows(0, 4000) for s in (seed, seed + 1))
-        assert (one != other).any()
 
 
 def test_the_first_candidates_are_uniform_over_seeds():
@@ -87,26 +77,3 @@ def test_huge_spaces_give_distinct_allowed_rows(name):
     assert (columns.std(axis=0) > 0).all()  # nothing is stuck at one value
     assert (order.rows(7, 9) == Enumeration(space, rng()).rows(7, 9)).all()
     assert (order.rows(7, 9) != Enumeration(space, rng(1)).rows(7, 9)).any()
-
-
-def test_values_beyond_2_to_the_62_are_uniform():
-    rows = Enumeration(HUGE["tied and free"], rng()).rows(0, 3000)
-    for column in range(60, 70):
-        assert chisquare(np.bincount(rows[:, column], minlength=3)).pvalue > 1e-4
-    tied = rows[:, 0] * 5 + rows[:, 1]
-    assert chisquare(np.bincount(tied)[np.unique(tied)]).pvalue > 1e-4 and len(np.unique(tied)) == 15
-
-
-def test_the_largest_space_that_is_still_counted():
-    space = Space([2] * 62)
-    assert Enumeration(space, rng()).length == space.cardinality == 2**62
-    assert distinct(Enumeration(space, rng()).rows(2**62 - 100, 2**62))
-    assert math.factorial(20) == product(permutation("p", range(20))).cardinality
-
-
-def test_half_a_million_parameters_are_cheap():
-    space = Space(np.arange(500_000) % 3 + 1)
-    started = time.perf_counter()
-    rows = Enumeration(space, rng()).rows(5, 15)
-    assert time.perf_counter() - started < 4  # a second on the machine that this was written on, once a run
-    assert len(set(space.digests(rows))) == 10 and space.check(rows) is not None

@@ -67,13 +67,8 @@ def test_a_problem_that_changes_its_rows_does_not_change_those_of_the_caller():
     ("rows", "message"),
     [
         (np.ones((2, 2), np.int8), r"candidates have shape \(2, 2\), not \(n, 3\)"),
-        (np.ones(3, np.int8), r"candidates have shape \(3,\)"),
         (np.ones((2, 3)), "candidates are float64, not integers"),
-        (np.ones((2, 3), bool), "candidates are bool, not integers"),
-        (np.ones((2, 3), object), "candidates are object, not integers"),
         ([[0, 0, 0], [0, 4, 0]], "candidate 1 has index 4, but 'x1' has indices 0 to 3"),
-        ([[0, 0, -1]], "candidate 0 has index -1, but 'x2' has indices 0 to 4"),
-        (np.full((1, 3), 1 << 63, np.uint64), "candidate 0 has index 9223372036854775808"),
     ],
 )
 def test_what_is_no_candidate_is_refused_before_the_problem_sees_it(rows, message):
@@ -103,19 +98,13 @@ def failing(error):
         (Evaluations.of([-1, 1]), r"value of candidate \[0, 0, 1\] is -1.0"),
         (Evaluations.of([1, -np.inf]), r"is -inf; a cost must be 0 or more"),
         (Evaluations.of([1]), r"values of shape \(1,\) for 2 candidates; return one for each"),
-        (Evaluations.of([[1], [1]]), r"values of shape \(2, 1\)"),
-        (Evaluations.of(1.0), r"values of shape \(\)"),
         (Evaluations(np.ones(2), OK[:1]), r"status of shape \(1,\)"),
         (Evaluations(np.ones(2), OK, {}, np.ones(3)), r"seconds of shape \(3,\)"),
         (Evaluations(np.ones(2), OK, {}, np.array([1, np.nan])), "seconds that are negative or not finite"),
-        (Evaluations(np.ones(2), OK, {}, np.array([1, -1])), "seconds that are negative or not finite"),
         (Evaluations(np.ones(2), OK + 9), "status 9; use bbo_suite.Status"),
-        (Evaluations(np.ones(2), np.array([0, 256])), "status 256"),
         (Evaluations(np.ones(2), ["ok", "ok"]), "status ok; use bbo_suite.Status"),
         (Evaluations(np.array([1, np.inf]), OK), "a value and its status disagree: the value must be finite"),
-        (Evaluations(np.ones(2), OK + 3), "a value and its status disagree"),
         (Evaluations(["a", "b"], OK), "could not convert string"),
-        (Evaluations([None, object()], OK), "object"),
         (Evaluations(np.ones(2), OK, ["a", "b"]), "reasons as list; use a dict"),
         (Evaluations(np.ones(2), OK, {"first": "a"}), "invalid literal"),
         (np.ones(2), "evaluate returned ndarray; return Evaluations.of"),
@@ -124,7 +113,6 @@ def failing(error):
             failing(ZeroDivisionError("division by zero")),
             r"raised ZeroDivisionError in evaluate \(test_evaluation.py, ",
         ),
-        (failing(MemoryError()), "raised MemoryError in evaluate"),
     ],
 )
 def test_an_invalid_result_names_the_problem_and_the_remedy(answer, message):
@@ -157,14 +145,7 @@ def test_a_default_that_fails_is_refused(default, message):
         lambda rows: Evaluations([np.inf], [4], {0: "too slow"}) if rows[0, 2] else Evaluations.of([1.0])
     )
     problem.default = default
-    with pytest.raises(UserError, match=f"default configuration of toy/answering {message}"):
-        default_value(problem)
-
-
-def test_a_problem_without_a_default():
-    problem = Answering(None)
-    del problem.default
-    with pytest.raises(UserError, match=r"is not a candidate: .*default"):
+    with pytest.raises(UserError, match=message):
         default_value(problem)
 
 

@@ -105,15 +105,6 @@ def test_a_sequence_of_equal_elements_still_changes():  # a shift among equals w
     assert (children.sum(axis=1) == 1).all()
 
 
-def test_a_sequence_with_a_constraint_on_some_of_its_slots():  # a shift of the others would break it
-    rule = Constraint((0, 1), lambda rows: rows[:, 0] < rows[:, 1])
-    space = product(sequence("s", 6, range(4)), constraints=[rule])
-    moves, rows = Moves(space), space.sample(300, rng())
-    for seed in range(10):
-        before, rows = rows, moves.mutate(rows, np.ones(300, np.int64), rng(seed))
-        assert space.allowed(rows).all() and (rows != before).any(axis=1).all()
-
-
 def test_constrained_parameters_that_can_only_change_together_do():
     equal = Constraint((0, 1, 2), lambda rows: (rows == rows[:, :1]).all(axis=1))
     space = product(*(scale(n, range(2)) for n in "abc"), constraints=[equal])
@@ -127,13 +118,6 @@ def test_parameters_with_a_single_allowed_combination_are_not_movable():
     assert Moves(space).movable.tolist() == [3]
     parents = space.sample(100, rng())
     assert (Moves(space).mutate(parents, np.ones(100, np.int64), rng())[:, 3] != parents[:, 3]).all()
-
-
-def test_mutation_keeps_the_candidate_of_a_space_of_one():
-    space = Space([1, 1])
-    rows = np.zeros((3, 2), np.int8)
-    assert (Moves(space).mutate(rows, np.full(3, 4), rng()) == rows).all()
-    assert (Moves(space).cross(rows, rows, rng()) == rows).all()
 
 
 def test_mutation_reaches_every_candidate_of_a_mixed_space():

@@ -5,16 +5,9 @@ import time
 import numpy as np
 from bbo_toys import Climber, ClimberOptions, Toy
 
-from bbo_suite import Evaluations, Graph, Problem, Space, Structure, Task
+from bbo_suite import Space, Task
 
 TOY_SPACE = "Space(7 parameters: 1 choice, 1 scale, 5 slot; 264 candidates)"
-CHAIN = Structure(
-    np.array([0, 1, 2]),
-    np.array([1, 0], np.int32),
-    np.ones((2, 1), np.float32),
-    ("size",),
-    Graph(np.ones((3, 1), np.float32), ("flops",), np.array([[0, 1], [1, 2]], np.int32)),
-)
 
 
 def test_space():
@@ -37,25 +30,6 @@ def test_problem_and_task():
     assert "default [0, 0, 0, 0, 0, 0, 0, 0, ...]" in repr(large)
 
 
-def test_a_problem_without_a_space_can_be_printed():
-    class Unfinished(Problem):
-        def evaluate(self, configs):
-            raise NotImplementedError
-
-    assert repr(Unfinished()) == "Unfinished('', None, unit 'seconds')"
-
-
-def test_structure():
-    graph = "Graph(3 nodes, 2 edges; features: flops)"
-    assert repr(CHAIN) == f"Structure(2 parameters, 1 interactions; features: size; {graph})"
-
-
 def test_strategy():
     strategy = Climber(Toy().task(), 1000, np.random.default_rng(0), ClimberOptions())
     assert repr(strategy) == "Climber('toy/small', budget 1,000, ClimberOptions(changes=2, layers=(4, 2)))"
-
-
-def test_evaluations():
-    assert repr(Evaluations.of([3.0, np.inf, 2.5])) == "Evaluations(3 candidates: 2 ok, 1 runtime_error; best 2.5)"
-    assert repr(Evaluations.of([np.inf])) == "Evaluations(1 candidates: 1 runtime_error; best inf)"
-    assert repr(Evaluations.of([])) == "Evaluations(0 candidates: none)"

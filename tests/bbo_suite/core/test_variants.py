@@ -29,7 +29,7 @@ def test_only_a_known_variant_at_the_end_is_one(instance, parts):
 
 @pytest.mark.parametrize("instance", ["tree@speed", "tree@", "tree@time@bytes", Path("x.ll@speed")])
 def test_an_unknown_variant_names_the_known_ones(instance):
-    with pytest.raises(UserError, match="unknown variant; write one of @bytes, @time"):
+    with pytest.raises(UserError, match="@bytes, @time"):
         split_variant(instance, KNOWN)
 
 

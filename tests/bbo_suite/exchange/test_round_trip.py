@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from bbo_suite import Status, UserError, load
-from bbo_suite.cli.watch import StudyView
 from bbo_suite.exchange.importing import FILLED
 from bbo_suite.files.reading import read_json
 from bbo_suite.store.rows import Row, read_rows
@@ -90,18 +89,6 @@ def test_no_text_of_a_csv_table_begins_like_a_formula(tmp_path):
     assert all(cell[:1] not in tuple("=+-@\t\r") for row in rows for cell in row.values())
 
 
-def test_a_run_that_is_being_written_is_exported_as_far_as_it_is(tmp_path):
-    first, second = store(tmp_path, rows(3.0, 2.0, 4.0)), store(tmp_path, rows(1.0, 1.0), seed=1)
-    log = first / "rows.csv"
-    log.write_bytes(log.read_bytes()[:-20])
-    (second / "rows.csv").unlink()
-    (store(tmp_path, rows(1.0), strategy="late", problem="toy/large") / "rows.csv").unlink()
-    for name in ("csv", "ioh"):
-        back = imported(tmp_path, exported(tmp_path, name)[0], f"back-{name}")
-        ((_, path),) = back.items()
-        assert [row.value for row in read_rows(path)] == [3.0, 2.0]
-
-
 def test_imported_runs_are_marked_and_joined_but_neither_overwritten_nor_mixed(tmp_path):
     store(tmp_path, rows(3.0, math.inf, 2.0))
     out, _ = exported(tmp_path, "csv")
@@ -109,11 +96,11 @@ def test_imported_runs_are_marked_and_joined_but_neither_overwritten_nor_mixed(t
     told = read_json(path / "run.json")["imported"]
     assert told["source"] == str(out) and "CSV" in told["tool"]
     assert load("t", tmp_path)["speedup"].tolist() == pytest.approx([5 / 3, 5 / 3, 5 / 2])
-    with pytest.raises(UserError, match=r"exists already; nothing was imported"):
+    with pytest.raises(UserError, match="exists already"):
         imported(tmp_path, out, "t")
     store(tmp_path / "later", rows(1.0), fingerprint="other", seed=5)
     later, _ = exported(tmp_path / "later", "csv")
-    with pytest.raises(UserError, match=r"toy/small with content ab, which is not comparable to content other"):
+    with pytest.raises(UserError, match="not comparable to content other"):
         imported(tmp_path, later, "t")
     assert len(list((tmp_path / "t").glob("*/run.json"))) == 1
     assert not list(tmp_path.glob(".importing*"))
@@ -128,15 +115,6 @@ def test_a_trajectory_of_improvements_is_filled_in_and_says_so(tmp_path):
     assert [row.value for row in found] == [math.inf, 3.0, 3.0, 3.0, 2.0]
     assert [row.reason == FILLED for row in found] == [True, False, True, True, False]
     assert read_json(path / "run.json")["budget"] == 5
-
-
-def test_the_best_of_an_imported_run_without_candidates_is_seen_by_who_watches(tmp_path):
-    file = tmp_path / "t.csv"
-    file.write_text("problem,fingerprint,unit,default,evaluation,value\np,f,seconds,5,1,4\np,f,seconds,5,2,2\n")
-    imported(tmp_path, file, "t")
-    view = StudyView("t", tmp_path)
-    view.refresh()
-    assert [run.speedup for run in view.runs] == [2.5]
 
 
 @pytest.mark.parametrize("name", ["csv", "ioh"])

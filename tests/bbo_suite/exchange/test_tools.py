@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 import bbo_suite
 from bbo_suite import Space, UserError, load
-from bbo_suite.cli.exchange import To
-from bbo_suite.exchange.formats import FORMATS, export
+from bbo_suite.exchange.formats import export
 from bbo_suite.exchange.stored_study import unpacked
 from bbo_suite.files.reading import read_json
 from bbo_suite.registry import Registry
@@ -103,6 +102,7 @@ def test_a_study_of_another_content_cannot_be_named(study, tmp_path):
     assert not (tmp_path / "out").exists() and not (tmp_path / "out.part").exists()
 
 
+@pytest.mark.slow
 def test_iohinspector_reads_every_run(study, written):
     iohinspector = pytest.importorskip("iohinspector")
     results, _ = study
@@ -124,6 +124,7 @@ def test_the_schema_of_t4(written):
             jsonschema.validate(read_json(file), json.loads(schema.read_text()))
 
 
+@pytest.mark.slow
 def test_kernel_tuner_searches_its_cache(written):
     kernel_tuner = pytest.importorskip("kernel_tuner")
     (file,) = written("kernel-tuner").iterdir()
@@ -155,10 +156,6 @@ def test_a_candidate_is_unpacked_without_its_space(sizes, seed):
     assert unpacked(run, space.pack(row), space.digests(row[None])[0]).tolist() == row.tolist()
     with pytest.raises(UserError, match="here is damaged: the candidate"):
         unpacked(run, space.pack(row), "0" * 16)
-
-
-def test_the_command_line_offers_every_format():
-    assert set(To.__args__) == set(FORMATS)
 
 
 def fingerprint(results):

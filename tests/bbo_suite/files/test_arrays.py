@@ -74,22 +74,17 @@ def test_files_that_were_written_before_are_read(content):
     ("content", "words"),
     [
         (b"", "is not a model of toys"),
-        (b"PK\x03\x04nonsense", "is not a model of toys"),
         (pickle.dumps(Bomb()), "is not a model of toys"),
         (packed(np.array([Bomb()], object)), "is not a model of toys"),
         (packed(as_bytes(version=3, width=8), a=np.array([Bomb()], object)), "is not a model of toys"),
-        (packed(np.zeros(3, np.uint8)), "is not a model of toys"),
         (packed(as_bytes(width=8)), "is not a model of toys"),
         (packed(as_bytes(kind="policy", version=3, width=8)), "is not a model of toys"),
         (packed(as_bytes(version=2, width=8)), "has version 2, but 3 is needed"),
         (packed(as_bytes(version=3)), "has width None, but 8 is needed"),
-        (b"{}\n", "is not a model of toys"),
         (lines({"version": 3, "width": 8}, npy(np.ones(2)), "other"), "is damaged"),
         (lines({"version": 3, "width": 8}, npy(np.ones(2))[:-1]), "is not a model of toys"),
-        (lines({"version": 3, "width": 8}, npy(np.ones(2)) + b"x"), "is not a model of toys"),
         (lines({"version": 3, "width": 8}, npy(np.array([Bomb()], object))), "is not a model of toys"),
         (lines({"version": 3, "width": 8}, npy(shape=(10**6, 10**6))), "is not a model of toys"),
-        (lines({"version": 3, "width": 8}, npy(shape=(1,) * 3000)), "is not a model of toys"),
     ],
 )
 def test_any_other_file_is_one_sentence_with_a_remedy(content, words):

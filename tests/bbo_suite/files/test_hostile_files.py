@@ -29,7 +29,9 @@ def memory():
     assert peak < 100e6
 
 
-@pytest.mark.parametrize("family", ["llvm", "xla-passes", "recorded"])
+@pytest.mark.parametrize(
+    "family", ["recorded", *(pytest.param(name, marks=pytest.mark.slow) for name in ("llvm", "xla-passes"))]
+)
 def test_a_bomb_is_refused_in_little_memory(family, tmp_path, bomb, memory):
     (tmp_path / "bomb.gz").write_bytes(bomb)
     with pytest.raises(UserError, match="unpacks to more than"):

@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bbo_suite.errors import UserError
 from bbo_suite.fleet import simulation
-from bbo_suite.fleet.jobs import Job, Method, normal
+from bbo_suite.fleet.jobs import Job, Method
 from bbo_suite.fleet.measuring import tune
 from bbo_suite.fleet.population import Population
 from bbo_suite.fleet.simulation import DayResult
@@ -97,12 +96,6 @@ def test_the_size_of_jobs_changes_nothing(fleet, monkeypatch, policy):
         assert one.cost == pytest.approx(other.cost)
 
 
-def test_noise_is_normal_and_the_same_for_the_same_key():
-    drawn = normal(np.arange(100_000, dtype=np.uint64))
-    assert abs(drawn.mean()) < 0.02 and abs(drawn.std() - 1) < 0.02
-    assert drawn[7] == normal(np.array([7], np.uint64))[0]
-
-
 def test_events_do_not_depend_on_the_policy_and_keep_the_fleet_whole(library):
     one, two = (Population(library, SETTINGS, 3) for _ in range(2))
     for _ in range(10):
@@ -132,8 +125,3 @@ def test_a_search_strategy_finds_what_its_budget_allows_and_is_charged_for_it(fl
     assert days[0].cost == pytest.approx(days[0].tuned * each)
     few = fleet("search", settings=replace(settings, evaluations=4), folder="few", **RICH)
     assert few[-1].saved < days[-1].saved
-
-
-def test_a_search_strategy_that_there_is_not(fleet):
-    with pytest.raises(UserError, match="no strategy 'anealing'"):
-        fleet("search", settings=replace(SETTINGS, search="anealing"))

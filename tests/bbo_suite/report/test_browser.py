@@ -69,11 +69,6 @@ def click(browser, table, number):
     return column(browser, table, number)
 
 
-def luminance(browser, kind):
-    colour = browser.execute_script(f"return getComputedStyle(document.body).{kind}")
-    return np.mean([float(part) for part in colour[colour.index("(") + 1 : -1].split(",")[:3]])
-
-
 def test_it_loads_without_an_error_and_runs_nothing_of_a_name(opened):
     assert opened.get_log("browser") == []
     assert opened.title == "s: report"
@@ -100,21 +95,6 @@ def test_rows_are_filtered(opened):
     box = opened.find_element("css selector", "#speedups input")
     box.send_keys("annealing")
     assert set(column(opened, "speedups", 1)) == {"annealing *"}
-
-
-def test_the_arrow_shows_the_order_of_what_is_read(opened):
-    for order in ("descending", "ascending"):
-        ranks = [float(text) for text in click(opened, "overall", 3)]
-        assert opened.execute_script("return document.querySelector('#overall th[aria-sort]').ariaSort") == order
-        assert ranks == sorted(ranks, reverse=order == "descending") and len(set(ranks)) > 1
-
-
-def test_rows_without_a_number_are_last_in_either_order(opened):
-    opened.execute_script(
-        "document.querySelector('#overall tbody td.number').dataset.key = 'nan';"
-        "document.querySelector('#overall tbody td.number').textContent = '–';"
-    )
-    assert [click(opened, "overall", 1)[-1] for _ in range(2)] == ["–", "–"]
 
 
 def figure(browser, number=0):
@@ -168,19 +148,3 @@ def test_a_figure_is_enlarged_zoomed_and_put_back(opened):
     opened.find_element("css selector", "dialog button[value=close]").click()
     assert box.find_elements("css selector", "svg") and not opened.find_elements("css selector", "dialog svg")
     assert opened.get_log("browser") == []
-
-
-@pytest.mark.parametrize("width", [390, 1280])
-def test_the_page_never_scrolls_sideways(opened, width):
-    show(opened, width)
-    assert opened.execute_script("return document.documentElement.scrollWidth") <= width
-    wide = (
-        "return [...document.querySelectorAll('.wide')].map(box => [box.clientWidth, getComputedStyle(box).overflowX])"
-    )
-    assert all(inner <= width and how == "auto" for inner, how in opened.execute_script(wide))
-
-
-def test_dark_and_light(opened):
-    assert luminance(opened, "backgroundColor") > 200 > 60 > luminance(opened, "color")
-    show(opened, 1280, "dark")
-    assert luminance(opened, "backgroundColor") < 60 < 200 < luminance(opened, "color")

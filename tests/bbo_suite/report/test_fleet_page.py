@@ -9,8 +9,6 @@ from bbo_suite.errors import UserError
 from bbo_suite.figures import fleet as figures
 from bbo_suite.report import fleet
 
-METHODS = {"saved_model": 0.0}
-
 
 def run(folder, policy, budget, saved, kernels):
     (folder / f"{policy}-{budget}").mkdir(parents=True)

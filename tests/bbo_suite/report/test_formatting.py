@@ -36,13 +36,6 @@ def test_p_values_and_speedups():
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"), [(-0.00001, "0.0000"), (-0.00006, "-0.0001"), (1.04037, "1.0404"), (-0.0, "0.0000")]
-)
-def test_zero_has_no_sign(value, shown):
-    assert formatting.decimals(value) == shown
-
-
-@pytest.mark.parametrize(
     ("part", "shown"), [(0, "none"), (1, "all"), (9990 / 10_000, "99.9 %"), (9999 / 10_000, "99.9 %"), (1e-5, "0.1 %")]
 )
 def test_only_all_is_all_and_only_none_is_none(part, shown):

@@ -87,12 +87,6 @@ def test_strategies_that_use_structure_are_judged_apart(studies):
     assert "seeing *" in studies.html() and "too little data for a test" in answer(studies)
 
 
-def test_all_strategies_use_structure(studies):
-    studies.add(studies.finals("p/a", one=[4, 4], two=[5, 5]), structure=("one", "two"))
-    _, found = overall(studies)
-    assert set(found) == {STRUCTURED} and found[STRUCTURED].best == "one"
-
-
 def test_ties_everywhere(studies):
     for problem in ("p/a", "p/b"):
         studies.add(studies.finals(problem, x=[4, 4], y=[4, 4], z=[4, 4]))
@@ -100,13 +94,6 @@ def test_ties_everywhere(studies):
     assert [found[BLACK_BOX].best, *found[BLACK_BOX].tied] == ["x", "y", "z"] and not found[BLACK_BOX].clear
     assert words_for_winners(studies) == ["tied with y and z"] * 2
     assert "significantly better than all others of its kind: none on 2." in answer(studies)
-
-
-def test_one_run(studies):
-    studies.add({("p/a", "x", 0): [8, 4]})
-    board, found = overall(studies)
-    assert list(found) == [BLACK_BOX] and (found[BLACK_BOX].best, board.means["x"][0], board.pairs) == ("x", 2, [])
-    assert words_for_winners(studies) == ["no other"]
 
 
 @pytest.mark.parametrize("problems", [1, 4])
@@ -118,12 +105,6 @@ def test_one_repeat_cannot_be_tested(studies, problems):
     assert board.tested == (problems > 1)
     headline = next(sentences(studies.judgement()))
     assert headline.startswith("There are too few ") and "which of 2 black-box strategies is best" in headline
-
-
-def test_a_strategy_without_runs_on_a_problem_is_not_among_the_best(studies):
-    studies.add(studies.finals("p/a", x=[4, 5, 6], y=[4]) | studies.finals("p/b", x=[4, 5, 6]))
-    board, found = overall(studies)
-    assert board.scope == "over 1 problem" and found[BLACK_BOX].best == "y" and board.means["y"][0] == 2
 
 
 def test_pairs_are_compared_on_all_problems_that_both_ran(studies):
@@ -152,31 +133,9 @@ def test_all_failed(studies):
     assert [cell.text for cell in failed.rows[0]] == ["p/a", "x", "timeout", "4", "all"]
 
 
-def test_all_failed_on_one_problem_of_two(studies):
-    studies.add({("p/a", name, i): [np.inf, np.inf] for name in "xy" for i in (0, 1)})
-    studies.add(studies.finals("p/b", x=[4, 5], y=[5, 6]))
-    assert words_for_winners(studies)[0] == "all failed"
-    assert "nan" not in studies.html().split()
-
-
 def test_a_cost_of_0_is_an_infinite_speedup(studies):
     studies.add(studies.finals("p/a", x=[0.0, 0.0], y=[0.0, 4]) | studies.finals("p/b", x=[0.0, 4], y=[4, 4]))
     assert np.isinf(studies.judgement().overall.means["x"][0]) and "infinite" in studies.html()
-
-
-def test_an_interval_that_includes_zero_beside_a_small_p_is_explained(studies):
-    for number in range(8):
-        studies.add(studies.finals(f"p/{number}", x=[6.9 if number else 1.0] * 2, y=[7.0] * 2))
-    board, found = overall(studies)
-    assert found[BLACK_BOX].beaten == ["y"] and board.pair("x", "y").interval_includes_equality
-    assert "the interval of the mean gap to y includes zero, because a few problems differ much" in answer(studies)
-
-
-def test_the_gain_of_structure_without_a_test_is_not_called_chance(studies):
-    studies.add(studies.finals("p/a", x=[4, 5], y=[6, 7]), structure=["x"])
-    board, found = overall(studies)
-    assert not board.testable and (found[BLACK_BOX].best, found[STRUCTURED].best) == ("y", "x")
-    assert "may be chance" not in answer(studies) and "too little data for a test" in answer(studies)
 
 
 def test_intervals_end_where_no_speedup_can_be(studies):

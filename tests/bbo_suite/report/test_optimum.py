@@ -71,18 +71,6 @@ def test_large_spaces_are_left_alone(studies):
     assert whole_space(studies.data().runs[0], Registry()) is None
 
 
-def test_unknown_optima_are_said(studies):
-    studies.add(studies.finals("p/a", x=[4, 5]))
-    table, notes = optima(studies.judgement().scores, Registry())
-    assert not table.rows
-    assert [(note.kind, note.about) for note in notes] == [("unknown optimum", ("p/a",))]
-
-
-def test_runs_that_found_nothing(studies, tiles):
-    (row,) = optima(recorded(studies, tiles, [[np.inf] * 3, [np.inf] * 3]), Registry())[0].rows
-    assert [cell.text for cell in row[2:]] == ["0 of 2", "0.000 (0.000 to 0.000)", "–", "–"]
-
-
 def test_a_plugins_space_is_enumerated_too(suite, toy):
     run = ("run", *toy[:2], "--problem", "toy/small", "--strategy", "annealing", "--budget", 20, "--study", "s")
     assert suite(*run, "--json").code == 0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bbo_suite.core.level import Level
-from bbo_suite.report.judgement import BLACK_BOX, HEARING, STRUCTURED
+from bbo_suite.report.judgement import BLACK_BOX, STRUCTURED, USES_PARTS
 from bbo_suite.report.rankings import overviews, pairwise
 from bbo_suite.report.targets import levels, savings
 
@@ -25,7 +25,7 @@ def study(studies, problems=1, seeds=3, **costs):
 
 def test_levels_are_groups_of_their_own(studies):
     judged = study(studies, annealing={16: 4.0}, random={20: 7.0}, local={10: 3.0}, graybox={2: 3.5})
-    assert dict(judged.groups()) == {BLACK_BOX: ["annealing", "random"], STRUCTURED: ["local"], HEARING: ["graybox"]}
+    assert dict(judged.groups()) == {BLACK_BOX: ["annealing", "random"], STRUCTURED: ["local"], USES_PARTS: ["graybox"]}
 
 
 def test_what_sees_parts_is_in_no_pair_and_no_ranking_with_others(studies):
@@ -78,10 +78,3 @@ def test_over_problems_savings_are_a_geometric_mean(studies):
 )
 def test_nothing_is_saved_where_costs_alone_gain_nothing_or_did_not_run(studies, costs):
     assert levels(study(studies, **costs)) == []
-
-
-def test_a_study_of_strategies_that_see_parts_alone_has_a_report(studies):
-    study(studies, 2, graybox={2: 4.0})
-    page = studies.page()
-    assert page.tables[0].name == "overall-parts"
-    assert "graybox **" in studies.html()

@@ -10,10 +10,7 @@ from pathlib import Path
 import pytest
 from bbo_toys import Cluster, environment, rows_of, wait_for
 
-from bbo_suite import UserError
-from bbo_suite.registry import Registry
 from bbo_suite.runs import cluster
-from bbo_suite.runs.study_plan import StudyPlan
 
 
 def test_a_missing_extra_is_one_sentence(suite, toy, monkeypatch):
@@ -22,11 +19,6 @@ def test_a_missing_extra_is_one_sentence(suite, toy, monkeypatch):
     assert done.code == 1 and done.err == (
         'error: a cluster needs distributed, which is not installed; run: pip install "bbo_suite[cluster]"\n'
     )
-
-
-def test_jobs_are_not_for_a_cluster(suite, toy):
-    done = suite("run", *toy, "--study", "s", "--cluster", "tcp://127.0.0.1:8786", "--jobs", 2)
-    assert done.code == 1 and "one run per worker at a time" in done.err
 
 
 needs_dask = pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="dask is not installed")
@@ -151,13 +143,3 @@ def test_workers_that_have_threads(tmp_path, toy, dask):
     dask.wait_for_workers(1)
     code, _, err = finish(start(tmp_path, toy, "--cluster", dask.address))
     assert code == 1 and "has 2 threads, but each run needs a process: start workers by `dask worker tcp" in err
-
-
-def test_a_worker_that_does_not_see_the_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    study = StudyPlan("s", Path("results"), Registry(), (), {})
-    for folder in (tmp_path, tmp_path / "none"):
-        with pytest.raises(UserError, match=r"does not see /.*/results/s; a cluster needs one file system"):
-            cluster._enter(folder, study)
-    study.claim()
-    cluster._enter(tmp_path, study)

@@ -12,7 +12,7 @@ import pytest
 
 import bbo_suite
 from bbo_suite import __main__ as main
-from bbo_suite.runs.interrupt import StopFile, ignored
+from bbo_suite.runs.interrupt import StopFile
 
 PLUGINS = [Path(__file__).parents[1] / "plugins" / name for name in ("toy.py", "pick.py")]
 
@@ -66,7 +66,7 @@ def whole(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
 @pytest.mark.parametrize("group", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_interrupted_then_resumed_equals_uninterrupted(tmp_path, toy, whole, jobs, group):
     more = ("--repeats", "2", "--jobs", str(jobs))
@@ -87,6 +87,7 @@ def test_interrupted_then_resumed_equals_uninterrupted(tmp_path, toy, whole, job
     assert [len(run) for run in rows(tmp_path).values()] == [2000, 2000]
 
 
+@pytest.mark.slow
 def test_sigterm_to_all_processes_stops_after_the_batch_and_leaves_no_folder(tmp_path, toy):
     """As a service manager or a cluster's scheduler sends it."""
     (tmp_path / "temporary").mkdir()
@@ -121,6 +122,7 @@ def test_second_interrupt_ends_at_once_and_leaves_no_process(tmp_path, toy, jobs
     assert not others_in_group(process.pid)
 
 
+@pytest.mark.slow
 def test_worker_processes_end_when_their_parent_is_killed_even_during_a_batch(tmp_path, toy):
     process = start(tmp_path, toy, "--repeats", "2", "--jobs", "2", seconds="2.5")
     wait_for_first_batches(tmp_path, 2)
@@ -133,7 +135,12 @@ def test_worker_processes_end_when_their_parent_is_killed_even_during_a_batch(tm
     process.communicate()
 
 
-@pytest.mark.parametrize("place", ["bbo_suite.core.space", "bbo_suite.runs.study_plan", "bbo_suite.report", "script"])
+PLACES = ["bbo_suite.core.space", "bbo_suite.report", "script"]
+
+
+@pytest.mark.parametrize(
+    "place", ["bbo_suite.runs.study_plan", *(pytest.param(p, marks=pytest.mark.slow) for p in PLACES)]
+)
 def test_an_interrupt_while_a_command_starts_is_one_word(tmp_path, place):
     code = f"""if True:
         import importlib.abc, os, signal, sys
@@ -192,11 +199,3 @@ def test_sigterm_ends_every_command_as_ctrl_c_does(monkeypatch):
         main.main()
     signal.signal(signal.SIGTERM, before)
     assert ended.value.code == 130 and cleaned
-
-
-def test_processes_that_are_started_while_it_is_ignored_never_see_it():
-    before = signal.getsignal(signal.SIGINT)
-    code = "import signal; print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)"
-    with ignored():
-        assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "True\n"
-    assert signal.getsignal(signal.SIGINT) is before

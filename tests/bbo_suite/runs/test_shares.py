@@ -41,6 +41,7 @@ def finish(process):
     return out
 
 
+@pytest.mark.slow
 def test_shares_at_the_same_time_make_the_study_and_a_killed_one_is_made_up_for(tmp_path, toy):
     victim = start(tmp_path, toy, "--only", "1/3", seconds="2")
     others = [start(tmp_path, toy, "--only", f"{number}/3") for number in (2, 3)]
@@ -80,42 +81,6 @@ def test_a_plan_lists_a_command_a_run(suite, toy, tmp_path):
     )
 
 
-def test_a_plan_says_how_much_it_is(suite, toy):
-    given = (*toy, "--strategy", "pick", "--strategy", "random", "--repeats", 3, "--budget", 200, "--study", "s")
-    items = [json.loads(line) for line in suite("plan", *given, "--json", "--quiet").out.splitlines()]
-    assert [item["strategy"] for item in items] == ["pick", "random"]
-    assert all((item["runs"], item["done"], item["evaluations"]) == (3, 0, 600) for item in items)
-    assert suite("run", *given, "--only", "2/6").code == 0
-    table = suite("plan", *given).out
-    assert "1,200" in table and "toy/small" in table
-    (one,) = [json.loads(line) for line in suite("plan", *given, "--only", "2/6", "--json").out.splitlines()]
-    assert one["runs"] == one["done"] == 1
-    empty = suite("run", *given, "--only", "9/9")
-    assert empty.code == 0 and empty.out == ""
-    assert "share 9/9 is empty: the study has 6 runs" in empty.err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("run", "--only", "0/3"), "there is no share 0/3; shares are counted from 1"),
-        (("run", "--only", "4/3"), "there is no share 4/3"),
-        (("plan", "--only", "half"), "--only 'half' is not a share; write K/N, such as 1/10"),
-        (("plan", "--only", "1/2", "--list"), "leave out --only"),
-        (("plan", "--problem", "toy/smal"), "Did you mean 'toy/small'?"),
-    ],
-)
-def test_mistakes(suite, toy, arguments, words):
-    done = suite(*arguments, *toy)
-    assert done.code == 1 and words in done.err and "Traceback" not in done.err
-
-
-def test_more_shares_than_runs(suite, toy):
-    for number in (1, 2, 3):
-        assert suite("run", *toy, "--budget", 20, "--study", "s", "--jobs", 2, "--only", f"{number}/3").code == 0
-    assert suite("plot", "s").code == 0
-
-
 def test_a_share_loads_only_its_own_problems(toy, tmp_path):
     registry = Registry(tuple(toy[1::2]))
     options = {"pick": registry.strategy("pick").Options()}
@@ -131,8 +96,3 @@ def _prepared(study):
         return study.prepare()
     except UserError as error:
         return error
-
-
-def test_the_next_command_names_the_folder_of_the_study(suite, toy, tmp_path):
-    done = suite("run", *toy, "--budget", 10, "--study", "s", "--results", "my own", "--only", "1/1")
-    assert "report s --results 'my own'" in done.out

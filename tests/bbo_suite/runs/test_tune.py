@@ -117,30 +117,6 @@ def test_a_setting_that_fails_is_left_out(suite, toy, tmp_path):
     assert "keep the shipped defaults" in done.out
 
 
-def test_adapters_are_tuned_like_any_strategy(suite, toy):
-    done = suite("tune-strategy", "optuna:NSGAIISampler", *toy, "--problem", "toy/small", "--budget", 20, "--jobs", 1,
-                 "--trials", 2, "--repeats", 1, "--quiet")  # fmt: skip
-    assert done.code == 0, done.err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["random", "--problem", "toy/small"], "strategy random has no options, so there is nothing to tune"),
-        (["joint", "--problem", "toy/small", "--trials", "1"], "trials must be 2 or more"),
-        (["evolution"], "no training problem is given"),
-        (["evolution", "--problems-from", "none.txt"], "cannot read the problems in none.txt: No such file"),
-        (["evolutoin", "--problem", "toy/small"], "Did you mean 'evolution'?"),
-        (["optuna", "--problem", "toy/small"], "has several variants"),
-        (["evolution", "--problem", "toy/smal"], "Did you mean 'toy/small'?"),
-    ],
-)
-def test_mistakes_are_one_sentence(suite, toy, arguments, words):
-    done = suite("tune-strategy", *arguments, *toy)
-    assert done.code == 1 and words in done.err.replace("\n", " "), done.err
-    assert done.out == "" and "Traceback" not in done.err
-
-
 def test_file_of_problems(tmp_path):
     file = tmp_path / "training.txt"
     file.write_text("# small ones\nfusion/a  # 700 parameters\n\n  #none\nehrlich/32x32-a#21\ntile/b#7 #8\n")

@@ -16,10 +16,6 @@ def test_first_hits_against_a_walk(runs, targets):
             assert hits[run, place] == walked
 
 
-def test_failures_hit_nothing():
-    assert first_hits([[np.inf, np.inf, 3]], [5, 2]).tolist() == [[3, np.inf]]
-
-
 def test_expected_running_time_as_coco_defines_it():
     """Two of three runs reach the target, after 10 and 40 of 100 evaluations: (10 + 40 + 100) / 2."""
     assert expected_running_time([[10, np.inf], [40, np.inf], [np.inf, np.inf]], [100, 100, 100]).tolist() == [

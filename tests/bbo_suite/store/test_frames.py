@@ -115,7 +115,7 @@ def test_a_damaged_log_is_named_and_left_out(study, content, capsys):
     assert load("s", study)["seed"].tolist() == [1] * 30
     assert re.fullmatch(r"left out: .*rows.csv is damaged .*; restore it, or run .*\n", capsys.readouterr().err)
     (study / "s" / "run1" / "rows.csv").write_bytes(content)
-    with pytest.raises(UserError, match=r"rows.csv is damaged .*; restore it, or run the study again"):
+    with pytest.raises(UserError, match=r"rows\.csv is damaged"):
         load("s", study)
 
 
@@ -134,13 +134,6 @@ def test_a_frame_and_a_summary_of_several_pieces(study, monkeypatch):
     monkeypatch.setattr("bbo_suite.store.rows.PIECE", 100)
     pd.testing.assert_frame_equal(rows.frame(path), whole)
     assert len(list(pieces(path))) > 10 and summarise(path) == pytest.approx(told)
-
-
-def test_an_unknown_study(study):
-    with pytest.raises(UserError, match=r"no study 't' in .* .known: s.; make one with `run --study t`"):
-        load("t", study)
-    with pytest.raises(UserError, match="there are no studies yet"):
-        load("t", study / "nowhere")
 
 
 def test_runs_are_parsed_together_and_a_damaged_one_is_named_alone(study):

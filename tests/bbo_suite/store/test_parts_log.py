@@ -109,21 +109,6 @@ def test_a_log_keeps_each_cost_once(tmp_path):
         assert np.array_equal(getattr(replayed, name), getattr(parts, name))
 
 
-def test_a_log_that_ends_at_any_byte_is_continued_to_the_same(tmp_path):
-    whole = told([{1: (1, 0.5), 2: (3, 0.25)}, {1: (2, 0.5)}, {4: (1, 0.125), 1: (1, 0.5)}, {2: (1, 0.25)}])
-    log, (first, last) = PartsLog(tmp_path), (slice_of(whole, 0, 2), slice_of(whole, 2, 4))
-    log.append(1, first)
-    stored = len((tmp_path / "parts.csv").read_bytes())
-    log.append(3, last)
-    text = (tmp_path / "parts.csv").read_bytes()
-    for end in range(stored, len(text) + 1):
-        (tmp_path / "parts.csv").write_bytes(text[:end])
-        again = PartsLog(tmp_path)
-        again.replay(1, 2)
-        again.append(3, last)
-        assert (tmp_path / "parts.csv").read_bytes() == text
-
-
 def test_a_log_of_equal_candidates_grows_by_a_few_bytes_each(tmp_path):
     log, parts = PartsLog(tmp_path), told([{key: (1, 0.5) for key in range(1000)}])
     for evaluation in range(1, 101):
@@ -132,21 +117,10 @@ def test_a_log_of_equal_candidates_grows_by_a_few_bytes_each(tmp_path):
     assert len(lines) == 101 and max(map(len, lines[2:])) < 20
 
 
-def slice_of(parts, start, end):
-    own = slice(parts.starts[start], parts.starts[end])
-    starts = parts.starts[start : end + 1] - parts.starts[start]
-    return Parts(starts, parts.keys[own], parts.counts[own], parts.costs[own])
-
-
 def told(candidates):
     rows = [(key, *candidate[key]) for candidate in candidates for key in sorted(candidate)]
     keys, counts, costs = np.array(rows).T
     return Parts(np.cumsum([0, *map(len, candidates)]), keys.astype(np.uint64), counts, costs)
-
-
-def test_a_strategy_that_does_not_ask_for_parts_has_no_log(tmp_path):
-    bbo_suite.run("random", Bags, budget=5, study="s", results=tmp_path, quiet=True)
-    assert not list(tmp_path.rglob("parts.csv"))
 
 
 def test_a_strategy_that_uses_parts_hears_none_of_a_problem_without_them(tmp_path):

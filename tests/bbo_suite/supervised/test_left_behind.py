@@ -1,6 +1,5 @@
 """Nothing is left behind: no process, whatever it does to hide and whoever is killed, and no temporary folder."""
 
-import errno
 import os
 import shutil
 import signal
@@ -12,26 +11,36 @@ from pathlib import Path
 import pytest
 
 from bbo_suite.supervised import Service, Workers
-from bbo_suite.supervised.temporary import TemporaryFolder, _remove_leftovers
 
 HERE = Path(__file__).parent
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells which processes are left")
 _SYSTEM_ADMINISTRATOR = 21
 
 
-@pytest.fixture(autouse=True)
-def targets_can_be_imported(monkeypatch):
-    monkeypatch.setattr(sys, "path", [str(HERE), *sys.path])
+FOLDER = """
+import errno, fcntl, sys
+def refuse(*_):
+    raise OSError(errno.ENOLCK, "No locks available")
+fcntl.flock = refuse if sys.argv[1] == "no locks" else fcntl.flock
+from bbo_suite.supervised.temporary import TemporaryFolder
+with TemporaryFolder() as own:
+    print(own, flush=True)
+    assert own.is_dir()
+    sys.stdin.read()
+"""
 
 
-@pytest.fixture
-def temporary(tmp_path, monkeypatch):
-    """Return a folder for all temporary folders, in this process and in those that it starts."""
-    monkeypatch.setattr("tempfile.tempdir", None)
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    _remove_leftovers.cache_clear()
-    yield tmp_path
-    _remove_leftovers.cache_clear()
+def holding(folder, how=""):
+    """Start a process that has a temporary folder until its input ends; return it and the folder."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    environment = os.environ | {"TMPDIR": str(folder)}
+    process = subprocess.Popen([sys.executable, "-c", FOLDER, how], env=environment, **pipes)
+    return process, Path(process.stdout.readline().strip())
+
+
+def ended(process):
+    process.communicate(timeout=30)
+    return process.returncode == 0
 
 
 def running(seconds):
@@ -58,7 +67,8 @@ sys.path.insert(0, {here!r})
 from bbo_suite.supervised import Service, Workers
 workers = Workers(Service("supervised_targets:daemons", confined={confined}))
 workers.map([{seconds!r}])
-print(workers._children[0]._process.pid, flush=True)
+from supervised_targets import children
+print(*children(), flush=True)
 time.sleep(60)
 """
 
@@ -83,6 +93,7 @@ def test_no_process_is_left_when_a_child_ends(confined):
     assert not running(seconds)
 
 
+@pytest.mark.slow
 @linux
 @pytest.mark.parametrize("confined", [False, True])
 def test_no_process_is_left_when_the_suite_is_killed(confined):
@@ -93,6 +104,7 @@ def test_no_process_is_left_when_the_suite_is_killed(confined):
     assert none_running(seconds)
 
 
+@pytest.mark.slow
 @linux
 @pytest.mark.parametrize("dropped", [(), (_SYSTEM_ADMINISTRATOR,)])
 def test_a_namespace_ends_even_with_its_supervisor(dropped):
@@ -119,33 +131,20 @@ def test_a_confined_child_works_in_its_own_folder_without_secrets(monkeypatch):
     assert free.value[0] == str(Path.cwd()) and free.value[1]["SECRET"] == "x"
 
 
-def test_folders_of_dead_processes_are_removed_at_the_next_start(temporary):
-    code = "import time; from bbo_suite.supervised.temporary import TemporaryFolder as F\n"
-    code += "f = F(); (f.path / 'file').touch(); print(f.path, flush=True); time.sleep(60)"
-    processes = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    dead, alive = (Path(process.stdout.readline().strip()) for process in processes)
-    processes[0].kill()
-    processes[0].wait()
-    with TemporaryFolder() as own:
-        assert set(temporary.iterdir()) == {alive, own}
-    processes[1].kill()
-    processes[1].wait()
-    assert not own.exists() and not dead.exists()
-
-
-def test_a_link_with_the_name_of_a_leftover_is_not_followed(temporary, tmp_path_factory):
+def test_folders_of_dead_processes_are_removed_at_the_next_start_and_no_link_is_followed(tmp_path, tmp_path_factory):
     other = tmp_path_factory.mktemp("other")
     (other / "file").touch()
-    (temporary / "bbo-suite-x").symlink_to(other)
-    with TemporaryFolder():
-        assert (other / "file").exists()
+    (tmp_path / "bbo-suite-x").symlink_to(other)
+    killed, dead = holding(tmp_path)
+    living, alive = holding(tmp_path)
+    killed.kill()
+    killed.communicate()
+    assert dead.is_dir()
+    last, own = holding(tmp_path)
+    assert {*tmp_path.iterdir()} - {tmp_path / "bbo-suite-x"} == {alive, own} and (other / "file").exists()
+    assert ended(living) and ended(last) and not alive.exists() and not own.exists()
 
 
-def test_a_disk_without_locks_is_used_all_the_same(temporary, monkeypatch):
-    def refuse(descriptor, operation):
-        raise OSError(errno.ENOLCK, "No locks available")
-
-    monkeypatch.setattr("fcntl.flock", refuse)
-    with TemporaryFolder() as folder:
-        assert folder.is_dir()
-    assert not folder.exists()
+def test_a_disk_without_locks_is_used_all_the_same(tmp_path):
+    process, folder = holding(tmp_path, "no locks")
+    assert folder.is_dir() and ended(process) and not folder.exists()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bbo_suite
-from bbo_problems.gcc import flags, worker
+from bbo_problems.gcc import problem, worker
 from bbo_problems.gcc.problem import GccProblem
 from bbo_problems.programs_c import FOLDER, SEEDS
 from bbo_suite import Status, UserError
@@ -59,17 +59,17 @@ def fake_gcc(tmp_path, monkeypatch):
         file.write_text(f"#!/bin/sh\n{script}\n")
         file.chmod(0o755)
         monkeypatch.setenv("PATH", f"{file.parent}:{os.environ['PATH']}")
-        flags.installed_gcc.cache_clear()
+        problem.installed_gcc.cache_clear()
 
     yield put
-    flags.installed_gcc.cache_clear()
+    problem.installed_gcc.cache_clear()
 
 
 def test_flags_that_keep_the_meaning_are_offered_and_parameters_tried_around_their_default(fake_gcc, tmp_path):
     (tmp_path / "optimizers").write_text(OPTIMIZERS)
     (tmp_path / "params").write_text(PARAMS)
     fake_gcc(f'case "$2" in --help=*) cat {tmp_path}/${{2#--help=}};; *) echo 14;; esac')
-    found = flags.installed_gcc()
+    found = problem.installed_gcc()
     assert found.version == "14-14"
     assert found.flags == {"-faggressive-loop-optimizations": True, "-fgcse": False}
     assert found.parameters == {
@@ -98,12 +98,12 @@ def test_the_wide_variant_is_another_task_with_the_same_default():
 
 
 def test_without_gcc_one_sentence_names_the_package_to_install(monkeypatch):
-    flags.installed_gcc.cache_clear()
+    problem.installed_gcc.cache_clear()
     for there, missing in ((set(), "gcc"), ({"gcc"}, "size")):
         monkeypatch.setattr(shutil, "which", lambda name, there=there: name if name in there else None)
         with pytest.raises(UserError, match=f"{missing} is not installed"):
             GccProblem("hash")
-    flags.installed_gcc.cache_clear()
+    problem.installed_gcc.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_without_gcc_one_sentence_names_the_package_to_install(monkeypatch):
     ],
 )
 def test_another_compiler_called_gcc_and_a_broken_gcc_are_refused(fake_gcc, monkeypatch, script, words):
-    monkeypatch.setattr(flags, "_SECONDS", 0.2 if "sleep" in script else 60)
+    monkeypatch.setattr(problem, "_SECONDS", 0.2 if "sleep" in script else 60)
     fake_gcc(script)
     with pytest.raises(UserError, match=words):
         GccProblem("hash")
@@ -268,7 +268,7 @@ def test_a_full_disk_is_not_the_candidates_fault(fake_gcc, tmp_path):
 @needs_gcc
 def test_another_version_is_another_problem(monkeypatch):
     here = GccProblem("hash").fingerprint()
-    other = dataclasses.replace(flags.installed_gcc(), version="99")
+    other = dataclasses.replace(problem.installed_gcc(), version="99")
     monkeypatch.setattr("bbo_problems.gcc.problem.installed_gcc", lambda: other)
     assert GccProblem("hash").fingerprint() != here
 

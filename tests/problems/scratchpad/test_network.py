@@ -5,10 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from bbo_problems.scratchpad.network.compile import Compiler
+from bbo_problems.scratchpad.network.compile import Compiler, default_of
 from bbo_problems.scratchpad.network.decode import decode
 from bbo_problems.scratchpad.network.evaluation import evaluate, group_bytes
-from bbo_problems.scratchpad.network.make_defaults import compiled
 from bbo_problems.scratchpad.network.memory import needed, whole
 from bbo_problems.scratchpad.network.model import DEFAULTS, NetworkModel
 from bbo_problems.scratchpad.network.networks import INSTANCES, Network, Role
@@ -213,4 +212,4 @@ def test_an_operator_moves_less_with_more_memory():
 
 
 def test_a_stored_default_is_what_the_passes_make():
-    assert json.loads(DEFAULTS.read_text())["transition@1MiB"] == compiled("transition@1MiB")
+    assert json.loads(DEFAULTS.read_text())["transition@1MiB"] == default_of("transition@1MiB")

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bbo_problems.tensor_compiler.calibration import report
+from bbo_problems.tensor_compiler.calibration.__main__ import write
 from bbo_problems.tensor_compiler.calibration.comparison import counts, half
 from bbo_problems.tensor_compiler.calibration.compiler import Compiler
 from bbo_problems.tensor_compiler.calibration.flops import counted, ratios
@@ -138,7 +138,7 @@ def test_the_report_shows_the_half_that_was_not_used_for_fitting(tmp_path: Path)
     frame = pd.DataFrame({"program": names, "half": halves, "kind": rng.choice(KINDS, 200), "xla cycles": truth})
     frame = frame.assign(cycles=ours, steps=1, **{"xla steps": 2})
     alone = frame.assign(flops=ours, bytes=truth, **{"xla flops": 2 * ours, "xla bytes": truth})
-    report.write({"v5e": frame}, {"v5e": {names[0]: 1.0}}, {"v5e": alone}, tmp_path, "0")
+    write({"v5e": frame}, {"v5e": {names[0]: 1.0}}, {"v5e": alone}, tmp_path, "0")
     assert f"flops 0.0 % of {halves.count('report')}, bytes 100.0 %" in (tmp_path / "report.md").read_text()
     assert "| all | " in (tmp_path / "report.md").read_text()
     assert " 100.0 % |" not in (tmp_path / "report.md").read_text()

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jax._src.lib import xla_client
 
-from bbo_problems.tensor_compiler.hlo.reader import Shape, parse, read
+from bbo_problems.tensor_compiler.hlo.module import Shape
+from bbo_problems.tensor_compiler.hlo.reader import parse, read
 from bbo_suite.errors import UserError
 
 DATA = Path(__file__).parents[5] / "shared/data/hlo"
