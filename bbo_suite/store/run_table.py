@@ -37,6 +37,7 @@ COLUMNS = tuple(_TYPES)
 """The columns of a table, in their order; `bbo_suite.Study.runs` says what they are."""
 NEEDED = ("problem", "strategy", "seed", "level", "default", "best", "evaluations")
 _KEY = ["study", "problem", "fingerprint", "strategy", "options", "seed", "budget"]
+_COST_AT = "best@"
 _NOT_ENDED = ("unfinished", "failed")
 _MAY_BE_EMPTY = ("seconds", "evaluation_seconds", "remeasured", "unique", "optimum")
 
@@ -57,7 +58,7 @@ def stored_runs(
         for path, numbers in zip(part.paths, counted(part.frame, part.lengths), strict=True):
             run = result_of(path, heads[path], numbers)
             rows.append(row_of(run, digest_of_rows(path, heads[path])) | ({"strategy": label} if label else {}))
-            rows[-1] |= {f"best@{n}": run.best(min(n, run.evaluations)) for n in cutoffs}
+            rows[-1] |= {f"{_COST_AT}{n}": run.best(min(n, run.evaluations)) for n in cutoffs}
     return table_of(rows).sort_values(["problem", "strategy", "seed"], kind="stable", ignore_index=True)
 
 
@@ -129,6 +130,8 @@ def read_runs(file: Path) -> pd.DataFrame:
         empty = {name: ["", "nan"] for name in (*_MAY_BE_EMPTY, "strategy_seconds")}
         texts = {name: "str" for name, kind in _TYPES.items() if kind == "str"} | {"study": "str"}
         frame = _completed(pd.read_csv(file, keep_default_na=False, na_values=empty, dtype=texts), file)
+        costs = [name for name in frame if name.startswith(_COST_AT)]
+        frame[costs] = frame[costs].apply(pd.to_numeric)  # of shorter runs they are empty
         _check(frame)
         return frame
     except OSError as error:

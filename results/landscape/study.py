@@ -4,7 +4,7 @@ Every program on the default machine, and a dozen on every machine.
 
     python results/landscape/study.py
 
-Writes `landscape.csv`, `machines.csv` and the figures beside this file; README.md says what they show.
+Writes `landscape.csv` and `landscape.png` beside this file; README.md says what they show.
 """
 
 from __future__ import annotations
@@ -21,25 +21,14 @@ from numpy.typing import NDArray
 import bbo_suite
 from bbo_problems.tensor_compiler.hardware.machine import DEFAULT_MACHINE, MACHINES
 from bbo_problems.tensor_compiler.tasks.programs import names
-from bbo_suite import Problem, UserError
-from bbo_suite.registry import Registry
+from bbo_suite import Problem, UserError, search
 
 HERE = Path(__file__).parent
 BUDGET, BATCH, MOST_FLIPS = 3000, 50, 4000
 EVERYWHERE = (
-    "resnet50",
-    "transformer",
-    "mobilenet",
-    "rnn",
-    "convdraw-t16-train-b64",
-    "wavernn-train-b32-f4",
-    "nmt-train-b128-s50",
-    "ssd-resnet34-train-b8",
-    "translate-base-train-b64-s64",
-    "bert-base-infer-b8-s384",
-    "dlrm-terabyte-train-b2048",
-    "unet-32-train-b32",
-    "moe-switch-base-infer-b8-s512",
+    *("resnet50", "transformer", "mobilenet", "rnn", "convdraw-t16-train-b64", "wavernn-train-b32-f4"),
+    *("nmt-train-b128-s50", "ssd-resnet34-train-b8", "translate-base-train-b64-s64", "bert-base-infer-b8-s384"),
+    *("dlrm-terabyte-train-b2048", "unet-32-train-b32", "moe-switch-base-infer-b8-s512"),
 )
 ENOUGH = 1e-4
 """The least share of the run time that counts as better."""
@@ -51,18 +40,11 @@ def costs(problem: Problem, rows: NDArray) -> NDArray[np.float64]:
     return np.concatenate([np.empty(0), *parts])
 
 
-def annealed(problem: Problem, budget: int) -> tuple[NDArray, float]:
+def annealed(problem: Problem) -> tuple[NDArray, float]:
     """Return the best candidate that annealing finds from the default, and its cost."""
-    strategy = Registry().strategy("annealing")
-    search = strategy(problem.task(False), budget, np.random.default_rng(0), strategy.Options())
-    best, best_cost = problem.default_row(), np.inf
-    for _ in range(budget // BATCH):
-        rows = search.ask(BATCH)
-        values = problem.evaluate(rows.copy()).values
-        if values.min() < best_cost:
-            best, best_cost = rows[values.argmin()].copy(), float(values.min())
-        search.tell(rows, values)
-    return best, best_cost
+    batches = list(search("annealing", problem, BUDGET, batch=BATCH))
+    values = np.concatenate([batch.values for batch in batches])
+    return np.concatenate([batch.configs for batch in batches])[values.argmin()], float(values.min())
 
 
 def needed(problem: Problem, best: NDArray, cost: float) -> NDArray[np.int64]:
@@ -84,7 +66,7 @@ def study(program: str, machine: str) -> dict[str, object]:
     flips = np.repeat(default[None], len(columns), axis=0)
     flips[np.arange(len(columns)), columns] ^= 1
     change = costs(problem, flips) / here - 1
-    best, cost = annealed(problem, BUDGET)
+    best, cost = annealed(problem)
     kept = needed(problem, best, cost)
     improving = columns[change < -ENOUGH]
     return {
@@ -111,19 +93,6 @@ def attempt(program: str, machine: str) -> dict[str, object] | None:
     except UserError as error:
         print(f"{program}@{machine}: {error}")
         return None
-
-
-def transfer(program: str, machines: list[str]) -> pd.DataFrame:
-    """Return what the best of each machine costs on each other one, over that one's own best."""
-    found = {machine: annealed(bbo_suite.problem(f"fusion/{program}@{machine}"), BUDGET) for machine in machines}
-    rows = []
-    for there in machines:
-        problem = bbo_suite.problem(f"fusion/{program}@{there}")
-        for here, (best, _) in found.items():
-            if len(best) == len(problem.space):
-                loss = float(costs(problem, best[None])[0]) / found[there][1]
-                rows.append({"program": program, "found_on": here, "run_on": there, "slower": loss})
-    return pd.DataFrame(rows)
 
 
 def draw(table: pd.DataFrame, target: Path) -> None:
@@ -155,15 +124,13 @@ def draw(table: pd.DataFrame, target: Path) -> None:
 
 
 def main(jobs: int = 2) -> None:
-    """Measure all and write the tables and the figure."""
+    """Measure all, and write the table and the figure."""
     pairs = [(program, DEFAULT_MACHINE) for program in names()]
     pairs += [(program, name) for program in EVERYWHERE for name in MACHINES if name != DEFAULT_MACHINE]
     work = Parallel(n_jobs=jobs, verbose=1)
     table = pd.DataFrame([row for row in work(delayed(attempt)(*pair) for pair in pairs) if row])
     table.to_csv(HERE / "landscape.csv", index=False, float_format="%.6g")
     draw(table, HERE / "landscape.png")
-    moved = pd.concat(work(delayed(transfer)(program, list(MACHINES)) for program in EVERYWHERE[:4]))
-    moved.to_csv(HERE / "machines.csv", index=False, float_format="%.6g")
     print(table.drop(columns=["program"]).groupby("machine").median(numeric_only=True).T.round(4).to_string())
 
 

@@ -40,7 +40,7 @@ def completed() -> pd.DataFrame:
     """Return the runs with their gains in percent, and the family of each."""
     runs = read_runs(HERE / "runs.csv.gz")
     whole = runs[runs["strategy"].isin(IGNORE_THEIR_BUDGET)]
-    runs = pd.concat([runs, *(whole.assign(budget=n, best=pd.to_numeric(whole[f"best@{n}"])) for n in BUDGETS[:-1])])
+    runs = pd.concat([runs, *(whole.assign(budget=n, best=whole[f"best@{n}"]) for n in BUDGETS[:-1])])
     gain = 100 * (runs["default"] / runs["best"] - 1).clip(lower=0)
     return runs.assign(gain=gain, family=runs["problem"].str.split("[/:]").str[0])
 

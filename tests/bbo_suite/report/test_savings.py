@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bbo_suite.core.level import Level
-from bbo_suite.report.judgement import BLACK_BOX, HEARING, STRUCTURED
+from bbo_suite.report.judgement import BLACK_BOX, STRUCTURED, USES_PARTS
 from bbo_suite.report.rankings import overviews, pairwise
 from bbo_suite.report.targets import levels, savings
 
@@ -25,7 +25,7 @@ def study(studies, problems=1, seeds=3, **costs):
 
 def test_levels_are_groups_of_their_own(studies):
     judged = study(studies, annealing={16: 4.0}, random={20: 7.0}, local={10: 3.0}, graybox={2: 3.5})
-    assert dict(judged.groups()) == {BLACK_BOX: ["annealing", "random"], STRUCTURED: ["local"], HEARING: ["graybox"]}
+    assert dict(judged.groups()) == {BLACK_BOX: ["annealing", "random"], STRUCTURED: ["local"], USES_PARTS: ["graybox"]}
 
 
 def test_what_sees_parts_is_in_no_pair_and_no_ranking_with_others(studies):

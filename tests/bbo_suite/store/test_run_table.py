@@ -68,6 +68,14 @@ def test_an_older_table_has_flags_instead_of_a_level(tmp_path):
     assert runs["status"].tolist() == ["budget", "covered", "covered"] and not runs["digest"].any()
 
 
+def test_costs_at_earlier_evaluations_are_numbers_that_shorter_runs_lack(tmp_path):
+    file = tmp_path / "runs.csv"
+    file.write_text(
+        "problem,strategy,seed,level,default,best,evaluations,best@3\na,b,0,costs,4,2,9,3\na,b,1,costs,4,2,2,"
+    )
+    assert read_runs(file)["best@3"].fillna(0).tolist() == [3.0, 0.0]
+
+
 def test_the_results_of_a_table_are_those_of_its_runs(stored):
     runs = Study("s", stored).runs()
     runs.loc[0, "remeasured"] = 1.5
