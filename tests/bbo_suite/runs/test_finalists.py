@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from bbo_toys import Climber, Toy, contents, perform, rows_of
 
-from bbo_suite import Evaluations
+from bbo_suite import Evaluations, UserError
 from bbo_suite.runs.loop import MEASUREMENTS, MOST
 from bbo_suite.store.folders import END, REMEASURED
 from bbo_suite.store.remeasured import ROUNDS, Pair, finalists, is_remeasured
@@ -105,6 +105,16 @@ def test_a_run_that_had_ended_without_it_is_measured_again_and_keeps_its_rows(ru
     assert (run / "rows.csv").read_bytes() == rows and summarise(run)["remeasured"]
     kept = contents(run)
     assert perform(run, problem) and contents(run) == kept and problem.calls == MEASUREMENTS
+
+
+def test_every_changed_byte_is_refused(run):
+    whole = (run / REMEASURED).read_bytes()
+    for place in range(0, 500, 7):
+        changed = bytearray(whole)
+        changed[place] ^= 4
+        (run / REMEASURED).write_bytes(changed)
+        with pytest.raises(UserError, match=r"remeasured\.csv, line \d+ is damaged"):
+            finalists(run)
 
 
 def test_a_candidate_that_fails_or_costs_nothing_has_a_speedup():
