@@ -82,6 +82,7 @@ def page(study: StudyData, other: StudyData | None = None, registry: Registry | 
     times = [] if study.only_results else [targets.savings(judgement), targets.running_times(scores)]
     tables = [*found_tables, optimum.baselines(scores), optima, *times, provenance.spending(scores)]
     found = findings(study, registry or Registry())
+    rows = study.frame if study.only_results else compared_rows(study.frame, scores)  # runs may have ended by time
     return Page(
         title=study.name,
         summary=answer.summary(study.runs),
@@ -91,7 +92,7 @@ def page(study: StudyData, other: StudyData | None = None, registry: Registry | 
         limits=[*_limits(study, judgement), *provenance.limits(study.runs), *unknown],
         compared=compared,
         tables=_filled(tables),
-        pictures=pictures(compared_rows(study.frame, scores), study.only_results) if judgement.problems else [],
+        pictures=pictures(rows, study.only_results) if judgement.problems else [],
         provenance=_filled(_provenance(study, judgement)),
     )
 
