@@ -48,6 +48,7 @@ class Plan:
       cutoffs: evaluations after which the table of runs keeps the best cost, besides the end.
       max_seconds: the time limit of a run, or None.
       plain_seeds: a run's random draws follow from its seed alone, not from all that identifies the run.
+      digits: to which the table of runs holds costs; runs that are made again are compared to that.
     """
 
     problems: Sequence[str]
@@ -58,6 +59,7 @@ class Plan:
     cutoffs: Sequence[int] = ()
     max_seconds: float | None = None
     plain_seeds: bool = False
+    digits: int = 10
 
     def searches(self) -> dict[str, Search]:
         """Return the strategies by their names in tables."""
@@ -148,9 +150,9 @@ class PlannedStudies:
         new = ~runs.set_index(_KEY).index.isin(known.index)
         both = runs[~new & runs["remeasured"].isna().to_numpy()]
         before = known.loc[both.set_index(_KEY).index]
-        same = np.ones(len(both), bool)
+        same, near = np.ones(len(both), bool), 10.0 ** (1 - min(plan.digits for plan, *_ in self.studies))
         for name in ("default", "best", "evaluations"):
-            same &= np.isclose(both[name], before[name], rtol=1e-9, atol=0)
+            same &= np.isclose(both[name], before[name], rtol=near, atol=0)
         names = [" ".join(map(str, row)) for row in both.loc[~same, _KEY].itertuples(index=False)]
         if new.any():
             write_runs(self.table, pd.concat([old.drop(columns="study"), runs[new]]))

@@ -33,6 +33,11 @@ def blocks(page: str, fence: str) -> list[str]:
     return re.findall(rf"^```{fence}\n(.*?)^```", PAGES[page].read_text(), re.DOTALL | re.MULTILINE)
 
 
+def first_stage(names: list[str]) -> list[object]:
+    """Return cases of which the first plugin is tested with all tests, and the others with the slow ones."""
+    return [name if name == "hillclimb" else pytest.param(name, marks=pytest.mark.slow) for name in names]
+
+
 def printed_commands() -> list[str]:
     """Return every printed command of the suite, without the comment behind it."""
     text = "\n".join(page.read_text() for page in PAGES.values())
@@ -71,7 +76,7 @@ def test_tables_of_readme_are_what_the_classes_say() -> None:
     assert len(wanted) == 2
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")])
+@pytest.mark.parametrize("page", first_stage([page for page in PAGES if blocks(page, "python")]))
 def test_python_of_a_page_runs(plugins: Path, page: str) -> None:
     """The blocks of a page are one script; the plugins that the pages print are in the same folder."""
     (plugins / "page.py").write_text("\n".join(blocks(page, "python")))
@@ -100,7 +105,7 @@ def test_links_between_pages_lead_somewhere() -> None:
             assert built or (page.parent / link).exists(), f"{page.name} links to {link}"
 
 
-@pytest.mark.parametrize("name", list(PLUGINS))
+@pytest.mark.parametrize("name", first_stage(list(PLUGINS)))
 def test_plugins_are_short_and_conform(plugins: Path, name: str) -> None:
     assert len((plugins / f"{name}.py").read_text().splitlines()) < LONGEST_PLUGIN
     done = suite(plugins, "check", f"{name}.py")

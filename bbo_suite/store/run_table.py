@@ -130,8 +130,8 @@ def read_runs(file: Path) -> pd.DataFrame:
         empty = {name: ["", "nan"] for name in (*_MAY_BE_EMPTY, "strategy_seconds")}
         texts = {name: "str" for name, kind in _TYPES.items() if kind == "str"} | {"study": "str"}
         frame = _completed(pd.read_csv(file, keep_default_na=False, na_values=empty, dtype=texts), file)
-        costs = [name for name in frame if name.startswith(_COST_AT)]
-        frame[costs] = frame[costs].apply(pd.to_numeric)  # of shorter runs they are empty
+        for name in filter(re.compile(_COST_AT).match, map(str, frame)):
+            frame[name] = pd.to_numeric(frame[name])  # of shorter runs they are empty
         _check(frame)
         return frame
     except OSError as error:

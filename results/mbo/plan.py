@@ -19,7 +19,7 @@ FAMILIES = (
 SEARCHES = ["annealing", "evolution", "mbo"]
 PEER = "nevergrad:DiscreteLenglerOnePlusOne"
 
-runs = partial(Plan, batch=20, cutoffs=(200, 1_000), plain_seeds=True)
+runs = partial(Plan, batch=20, cutoffs=(200, 1_000), plain_seeds=True, digits=5)
 
 
 PLANS = [

@@ -26,7 +26,7 @@ def without(search: str, how: str, **options: object) -> dict[str, Search]:
     return {f"published:{search} {how}": Search(f"published:{search}", options)}
 
 
-runs = partial(Plan, budgets=(200, 1_000, 10_000), seeds=10, batch=20, plain_seeds=True)
+runs = partial(Plan, budgets=(200, 1_000, 10_000), seeds=10, batch=20, plain_seeds=True, digits=4)
 
 PLANS = [
     runs(

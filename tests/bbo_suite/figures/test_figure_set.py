@@ -12,8 +12,8 @@ from matplotlib.text import Text
 
 from bbo_suite import UserError, figures
 from bbo_suite.figures import FIGURES, paper
+from bbo_suite.figures.convergence import convergence_data
 from bbo_suite.figures.critical import critical_data
-from bbo_suite.figures.curves import values_by_run
 from bbo_suite.figures.ecdf import TARGETS, ecdf_data
 from bbo_suite.figures.exploration import exploration_data
 from bbo_suite.figures.gains import gains_data
@@ -21,7 +21,7 @@ from bbo_suite.figures.heat import gain_text, heat_data
 from bbo_suite.figures.highlight import highlighted, labels
 from bbo_suite.figures.overhead import overhead_data
 from bbo_suite.figures.profile import profile_data
-from bbo_suite.figures.style import duration
+from bbo_suite.figures.speedup import speedup_data
 from bbo_suite.figures.total_time import total_time_data
 from bbo_suite.report.drawings import pictures
 from bbo_suite.scores import final_values
@@ -55,12 +55,35 @@ AWKWARD = {
     "long": {(f"f:{'/long' * 50}{p}", f"{s}" * 200, 0): [7.0 - s] for p in range(4) for s in range(4)},
 }
 
-FIRST = ("one evaluation", "hostile")
-"""Awkward studies of the first stage of tests; the others are drawn in the second."""
+DATA = {
+    "convergence": convergence_data,
+    "speedup": speedup_data,
+    "ecdf": ecdf_data,
+    "time": total_time_data,
+    "overhead": overhead_data,
+    "profile": profile_data,
+    "critical": critical_data,
+    "heat": heat_data,
+    "gains": gains_data,
+    "exploration": exploration_data,
+}
+
+
+@pytest.mark.parametrize("name", AWKWARD)
+def test_awkward_studies_have_data_without_a_warning(name):
+    found, made = 0, frame(AWKWARD[name], structured=("s1", HOSTILE[0]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for figure, data in DATA.items():
+            if figures.FIGURES[figure].missing(made) is None:
+                shown = data(made)
+                numbers = shown.select_dtypes("number").drop(columns=["importance"], errors="ignore")
+                found += len(shown) > 0 and (numbers.fillna(0) >= -1).all(axis=None)
+    assert DATA.keys() == figures.FIGURES.keys() and found >= 4
 
 
 @pytest.mark.parametrize(
-    "name", [name if name in FIRST else pytest.param(name, marks=pytest.mark.slow) for name in AWKWARD]
+    "name", [name if name == "one evaluation" else pytest.param(name, marks=pytest.mark.slow) for name in AWKWARD]
 )
 def test_awkward_studies_are_drawn_without_a_warning(name):
     drawn, made = 0, frame(AWKWARD[name], structured=("s1", HOSTILE[0]))
@@ -78,13 +101,12 @@ def test_awkward_studies_are_drawn_without_a_warning(name):
 def test_what_is_left_out_and_why():
     one = frame(AWKWARD["one run"])
     assert set(figures.left_out(one)) == {"profile", "critical", "heat", "gains", "exploration"}
-    assert figures.left_out(one, names=["critical", "ecdf"]) == {"critical": "needs 3 strategies or more, not 1"}
+    assert set(figures.left_out(one, names=["critical", "ecdf"])) == {"critical"}
     apart = figures.left_out(frame(AWKWARD["nothing shared"]))
-    assert apart["critical"] == "needs 4 problems or more on which the same 3 strategies ran, and has 0"
-    assert apart["ecdf"] == "needs a problem that 2 strategies ran"
-    assert figures.left_out(frame(AWKWARD["ties"]))["ecdf"] == "needs a run that beats the default by 0.01 % or more"
+    assert "4 problems" in apart["critical"] and "2 strategies" in apart["ecdf"]
+    assert "beats the default" in figures.left_out(frame(AWKWARD["ties"]))["ecdf"]
     assert set(figures.left_out(frame(AWKWARD["one repeat"]))) == {"exploration"}
-    with pytest.raises(UserError, match=r"no figure 'hat'. Did you mean 'heat'"):
+    with pytest.raises(UserError, match=r"'hat'.*'heat'"):
         figures.left_out(one, names=["hat"])
 
 
@@ -108,7 +130,6 @@ def test_a_caption_says_runs_and_what_is_better(drawing):
     figure, _ = drawing(frame(study(lambda p, s, r: [8 - s - p / 9], seeds=3), structured=("s1",)))
     assert "n = " in caption_of(figure) and drawing.question.endswith("?")
     assert "better" in caption_of(figure) or "the best" in caption_of(figure)
-    FigureCanvasAgg(figure).draw()
     words = [t.get_text() for t in figure.findobj(lambda a: hasattr(a, "get_text"))]
     assert any("s1 (uses structure)" in text for text in words)
 
@@ -146,12 +167,6 @@ def test_ecdf_by_hand():
     assert data["a"].tolist() == [0, 0.125, 0.75] and data["b"].tolist() == [0.75] * 3
 
 
-def test_ecdf_says_that_problems_without_a_gain_are_left_out():
-    made = frame({("p", "a", 0): [8.0, 6.0], ("q", "a", 0): [9.0, 9.0], ("p", "b", 0): [8.0] * 2, ("q", "b", 0): [9.0]})
-    (caption,) = (t.get_text() for t in FIGURES["ecdf"](made)[0].findobj(Text) if "Share of all (run" in t.get_text())
-    assert "1 of 2 problems, those on which a run beats the default" in caption.replace("\n", " ")
-
-
 def test_total_time_by_hand():
     made = frame({("p", "a", 0): [8.0, 4.0, 2.0], ("p", "a", 1): [8.0, 8.0]}, seconds=(0.5, 0.5))
     data = total_time_data(made)
@@ -172,11 +187,6 @@ def test_overhead_by_hand():
         [1, 1, 0.25],
         [2, 0.5, 0.25],
     ]
-
-
-def test_durations_in_words():
-    assert [duration(s) for s in (1e-9, 2e-5, 0.001, 0.25, 12.34, 1e4)] == [
-        "1 ns", "20 µs", "1 ms", "250 ms", "12.3 s", "10,000 s"]  # fmt: skip
 
 
 def test_profile_by_hand():
@@ -325,11 +335,6 @@ def test_of_very_many_problems_those_with_the_largest_gain_are_drawn():
     assert len(speedup.drawings) == 1 and "the 9 of 40 problems" in speedup.drawings[0].svg.replace("\n", " ")
 
 
-def test_curves_over_time_keep_their_corners_alone():
-    made = frame({("p", "a", 0): [4.0] * 150 + [2.0] * 150}, seconds=(1.0, 1.0))
-    assert total_time_data(made)["median"].tolist() == [2.0, 2.0, 4.0, 4.0]
-
-
 def test_pages_of_an_earlier_drawing_are_cleared(crowd, tmp_path):
     few = crowd[crowd["strategy"].isin(["s1", "s2"])]
     foreign = tmp_path / "speedup-mine.png"
@@ -350,6 +355,7 @@ def test_long_names_that_are_cut_alike_are_told_apart(crowd):
     assert len(set(labels(named).values())) == 2
 
 
+@pytest.mark.slow
 def test_a_figure_for_a_paper_fits_a_column_or_a_page_and_its_caption_stands_beside_it(tmp_path):
     many = frame(study(lambda p, s, r: [8.0 - s, 7.0 - p / 9 - r / 9 - s / 5]))
     names = ["speedup", "ecdf", "critical", "heat"]
@@ -366,18 +372,8 @@ def test_a_figure_for_a_paper_fits_a_column_or_a_page_and_its_caption_stands_bes
     assert min(len(text) for text in captions.values()) > 60
 
 
-@pytest.mark.parametrize(("problems", "width"), [(4, paper.COLUMN), (16, paper.PAGE)])
-def test_a_heat_map_for_a_paper_takes_the_width_that_its_numbers_need(problems, width):
-    drawing = figures.FIGURES["heat"]
-    _, figure, _ = next(drawing.pages(frame(study(lambda p, s, r: [8.0 - s, 7.0 - p / 9], problems))))
-    paper.fit(figure)
-    assert figure.get_figwidth() == width
-
-
-@pytest.mark.parametrize(
-    "name",
-    [*(pytest.param(name, marks=pytest.mark.slow) for name in ("one run", "long", "free")), "all failed", "hostile"],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["one run", "long", "free", "all failed", "hostile"])
 def test_awkward_studies_fit_a_paper(name):
     made = frame(AWKWARD[name], structured=("s1", HOSTILE[0]))
     with warnings.catch_warnings():
@@ -394,15 +390,3 @@ def test_awkward_studies_fit_a_paper(name):
                     for title, ax in zip(titles, figure.axes, strict=False)
                 )
                 assert max(sizes) <= 8 and figure.get_figwidth() in (paper.COLUMN, paper.PAGE)
-
-
-def test_runs_that_are_interleaved_are_told_apart_by_their_seed():
-    group = pd.DataFrame({"seed": [1, 0, 1, 0], "value": [4.0, 8.0, 3.0, 7.0]})
-    assert [run.tolist() for run in values_by_run(group)] == [[8, 7], [4, 3]]
-
-
-def test_a_heat_map_of_very_many_problems_shows_those_with_the_largest_gain():
-    many = frame({(f"p/{p:02}", name, 0): [8.0 - p / 9] for p in range(70) for name in "ab"})
-    figure, data = FIGURES["heat"](many)
-    assert sorted(set(data["problem"])) == [f"p/{p}" for p in range(10, 70)]
-    assert "the 60 of 70 problems with the largest gain" in caption_of(figure).replace("\n", " ")

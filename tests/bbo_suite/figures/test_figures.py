@@ -16,7 +16,7 @@ from bbo_suite import UserError, figures
 from bbo_suite.figures import FIGURES, paper
 from bbo_suite.figures.convergence import convergence_data
 from bbo_suite.figures.speedup import speedup_data
-from bbo_suite.figures.style import looks, seconds
+from bbo_suite.figures.style import seconds
 
 STRATEGIES = ["annealing", "evolution", "exhaustive", "joint", "mbo", "nevergrad.de", "optuna.tpe", "random", "rl"]
 STRATEGIES += ["local", "gp", "cmaes"]
@@ -83,53 +83,26 @@ def test_figures_return_what_they_drew(three):
     assert [bar.get_x() + bar.get_width() for bar in figure.axes[0].patches] == pytest.approx([8 / 3])
 
 
-def test_captions_say_n_unit_and_what_is_better(three):
-    for draw in (FIGURES["convergence"], FIGURES["speedup"]):
-        caption = max(texts(draw(three)[0]), key=len)
-        assert all(words in caption for words in ("n = 1 to 3", "higher is better", "Speedup: default's cost / "))
-        assert "y (uses structure)" in texts(draw(three)[0])
-    assert "fewest so far: 2" in max(texts(FIGURES["speedup"](three)[0]), key=len)
-    whole = max(texts(FIGURES["speedup"](frame({("p/a", "x", 0): [1, 2, 3, 4]}))[0]), key=len)
-    assert "4 evaluations each" in whole and "without intervals" in whole
-
-
-ODD = [
-    {("p/a", "x", 0): [4.0]},
-    {("p/a", "x", 0): [8.0, 8.0]},
-    {("p/a", "x", 0): [np.inf] * 3, ("p/a", "x", 1): [np.inf] * 3},
-    {("p/a", "x", 0): [np.inf] * 3, ("p/a", "y", 0): [4.0] * 3, ("p/b", "y", 0): [1.0]},
-    {("p/a", "x", 0): [0.0, 0.0], ("p/a", "x", 1): [0.0, 0.0], ("p/a", "y", 0): [1e-300]},
-    {("p/a", "x", 0): [1e9], ("p/a", "x", 1): [1e-9]},
-    {(f"f:{'/long' * 50}", "s" * 200, 0): [4.0, 2.0]},
-]
-
-
-@pytest.mark.parametrize("runs", ODD, ids=range(len(ODD)))
-def test_odd_runs_are_drawn(tmp_path, runs):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert len(list(figures.write(frame(runs), tmp_path, names=FIRST))) == 4
-
-
-def test_a_default_that_costs_nothing_has_no_speedup_and_is_drawn(tmp_path):
+def test_a_default_that_costs_nothing_has_no_speedup_and_is_drawn():
     free = frame({("p/a", "x", 0): [0.0, 0.0]}).assign(default=0.0, speedup=np.nan)
-    assert len(list(figures.write(free, tmp_path, names=FIRST))) == 4
+    assert all(FIGURES[name](free)[0].axes for name in FIRST)
 
 
 def test_failed_runs_are_named_as_such():
-    assert "all failed" in texts(FIGURES["speedup"](frame(ODD[2]))[0])
+    assert "all failed" in texts(
+        FIGURES["speedup"](frame({("p/a", "x", 0): [np.inf] * 3, ("p/a", "x", 1): [np.inf] * 3}))[0]
+    )
 
 
 NAMES = ["<b>", "$x$", "_x", "a_b^2", r"\alpha", "&amp;", "größe", "100%", "{x}"]
 
 
-@pytest.mark.parametrize("name", FIRST)
-def test_names_are_literal_text(tmp_path, name):
-    figure, data = FIGURES[name](frame({(f"{name}/$y$", name, 0): [4.0, 2.0] for name in NAMES}))
+def test_names_are_literal_text(tmp_path):
+    figure, data = FIGURES["speedup"](frame({(f"{name}/$y$", name, 0): [4.0, 2.0] for name in NAMES}))
     found = texts(figure)
     assert set(NAMES) <= set(found)
     assert {f"{name}/$y$" for name in NAMES} <= set(found)
-    (file,) = figures.save([(name, figure, data)], tmp_path, ["svg"])
+    (file,) = figures.save([("speedup", figure, data)], tmp_path, ["svg"])
     svg = file.read_text(encoding="utf-8")
     assert all(text in svg for text in ("&lt;b&gt;", "$x$", ">_x<", "größe", "&amp;amp;"))
 
@@ -137,7 +110,7 @@ def test_names_are_literal_text(tmp_path, name):
 def test_names_in_other_scripts_do_not_warn(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        list(figures.write(frame({("日本/語", "策略\udc80", 0): [4.0, 2.0]}), tmp_path, names=FIRST))
+        list(figures.write(frame({("日本/語", "策略\udc80", 0): [4.0, 2.0]}), tmp_path, names=["speedup"]))
     assert "日本/語" in (tmp_path / "speedup.svg").read_text(encoding="utf-8")
 
 
@@ -148,9 +121,10 @@ def crowded(strategies, problems):
     return frame({name: 4 + 2 * rng.random(30) for name in names}, budget=30, structured=("joint",))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("strategies", "problems"),
-    [(1, 1), (12, 1), (12, 9), *(pytest.param(*size, marks=pytest.mark.slow) for size in ((1, 9), (5, 4)))],
+    [(1, 1), (12, 1), (12, 9)],
 )
 @pytest.mark.parametrize("draw", [FIGURES["convergence"], FIGURES["speedup"]])
 def test_labels_do_not_overlap(monkeypatch, draw, strategies, problems):
@@ -163,6 +137,7 @@ OTHERS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drawing", OTHERS, ids=lambda drawing: drawing.name)
 def test_labels_of_other_figures_do_not_overlap(monkeypatch, drawing):
     figure, _ = drawing(crowded(12, 9))
@@ -189,35 +164,17 @@ def overlap(a, b):
     return a.x0 + 1 < b.x1 and b.x0 + 1 < a.x1 and a.y0 + 1 < b.y1 and b.y0 + 1 < a.y1
 
 
-def test_looks_are_told_apart():
-    made = looks(STRATEGIES)
-    assert len(set(made.values())) == len({look.colour for look in made.values()}) == 12
-    assert len({(look.dash, look.marker) for look in made.values()}) == 12
-    assert len({(look.dash, look.marker) for look in list(made.values())[:8]}) == 8
-
-
-def test_figures_are_the_same_bytes_again(tmp_path, three):
-    first = [path.read_bytes() for path in figures.write(three, tmp_path / "a", names=FIRST)]
-    assert len(first) == 4
-    assert [path.read_bytes() for path in figures.write(three, tmp_path / "b", names=FIRST)] == first
-
-
-def test_no_window_system_is_touched():
-    code = "import matplotlib; matplotlib.use = None\n" \
-           "from bbo_suite.figures import convergence, speedup\n" \
-           "import sys; assert 'matplotlib.pyplot' not in sys.modules"  # fmt: skip
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_importing_the_package_loads_no_plotting_library():
-    code = "import bbo_suite.figures, sys; assert not {'matplotlib', 'pandas'} & set(sys.modules)"
+def test_no_library_is_loaded_before_a_figure_is_drawn_and_no_window_system_at_all():
+    code = "import bbo_suite.figures, sys; assert not {'matplotlib', 'pandas'} & set(sys.modules)\n" \
+           "import matplotlib; matplotlib.use = None\nfrom bbo_suite.figures import convergence, speedup\n" \
+           "assert 'matplotlib.pyplot' not in sys.modules"  # fmt: skip
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_a_figure_that_a_study_does_not_support_is_refused_with_the_reason(three):
-    with pytest.raises(UserError, match="'critical' cannot be drawn: it needs 3 strategies or more, not 2"):
+    with pytest.raises(UserError, match=r"critical.* 3 strategies"):
         FIGURES["critical"](three)
-    with pytest.raises(UserError, match="'heat' cannot be drawn: it needs an evaluation"):
+    with pytest.raises(UserError, match=r"heat.* needs an evaluation"):
         FIGURES["heat"](three.iloc[:0])
 
 
@@ -258,7 +215,8 @@ def test_an_axis_of_any_width_has_labels_that_do_not_overlap(low, high, shown):
     assert [text for place, text in inside if low * 0.999 <= place <= high * 1.001] == shown
 
 
-@pytest.mark.parametrize("name", ["speedup", pytest.param("gains", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["speedup", "gains"])
 def test_labels_of_a_page_for_a_paper_do_not_lie_on_one_another(name):
     runs = {
         (f"family/a-program-{p}", f"s{s}", r): [8.0, 7.4 - p / 99 - r / 9] for p in range(20) for s in range(6)

@@ -11,7 +11,7 @@ from bbo_suite.figures.critical import draw as draw_critical
 from bbo_suite.figures.heat import heat_data
 from bbo_suite.figures.highlight import highlighted
 from bbo_suite.figures.profile import draw as draw_profile
-from bbo_suite.figures.style import LINES, looks, looks_by_knowledge
+from bbo_suite.figures.style import LINES, looks_by_knowledge
 
 COSTS = {"annealing": 6.0, "random": 7.0, "mbo": 5.0, "local": 4.0, "graybox": 2.0}
 
@@ -28,10 +28,6 @@ def test_each_level_has_a_line_style_and_each_strategy_a_colour_and_a_marker():
     made = looks_by_knowledge(levels)
     assert {(level, made[name].dash) for name, level in levels.items()} == {(k, line) for k, (line, _) in LINES.items()}
     assert len({look.marker for look in made.values()}) == len({look.colour for look in made.values()}) == 12
-
-
-def test_a_study_of_one_level_keeps_its_looks():
-    assert looks_by_knowledge(dict.fromkeys(("a", "b"), Level.PARTS)) == looks(["a", "b"])
 
 
 def test_curves_show_the_levels_and_the_caption_explains_them(three):

@@ -150,5 +150,5 @@ def test_python_draws_what_was_found(suite, toy):
     assert any(text.startswith("toy/small: 5 s →") for text in written(study.plot("program")))
     (best,) = study.best(minimal=True)
     assert best["minimal"]["needed"]
-    with pytest.raises(UserError, match="there is no problem 'toy/large' in study 's'"):
+    with pytest.raises(UserError, match="no problem 'toy/large'"):
         study.plot("program", ["toy/large"])

@@ -4,6 +4,7 @@ import csv
 import json
 import re
 import shutil
+from pathlib import Path
 from urllib.parse import unquote
 
 import numpy as np
@@ -81,8 +82,11 @@ def test_the_table_of_runs_is_read_again_as_a_published_study(stored, tmp_path):
     assert "first/report.html" in again.read_text() and "second/report.html" in again.read_text()
     for name in ("one", "two"):
         with (tmp_path / name / "runs.csv").open() as file:
-            rows = [(row["study"], row["strategy"], float(row["best"]), row["speedup"]) for row in csv.DictReader(file)]
-        assert len(rows) == 13 and rows[0] == ("first", "x", 4.0, "2.0")
+            rows = [
+                (row["study"], row["strategy"], float(row["best"]), float(row["speedup"] or 0))
+                for row in csv.DictReader(file)
+            ]
+        assert len(rows) == 13 and rows[0] == ("first", "x", 4.0, 2.0)
 
 
 def test_texts_of_the_table_stay_texts_and_are_no_formulas(studies, tmp_path):
@@ -138,6 +142,21 @@ def test_a_table_of_something_else_is_left_out_with_a_sentence(stored, suite, tm
     done = suite("site", "--results", stored, "--out", tmp_path / "out")
     assert done.code == 0 and done.err.count("left out") == 1
     assert "left out" in done.err and "other/runs.csv" in done.err and "no column 'problem'" in done.err
+
+
+RESULTS = Path(__file__).parents[3] / "results"
+
+
+@pytest.mark.slow
+def test_published_tables_are_read_and_compared():
+    complaints = []
+    found = [Entry.of(study, page(study)) for study in studies_in_folder(RESULTS, complaints)]
+    named = {entry.name for entry in found}
+    assert {"strategies-50", "strategies-10000"} <= named and sum(len(entry.runs) for entry in found) > 10_000
+    tables = [file for file in RESULTS.rglob("*runs.csv") if "level" in file.read_text().partition("\n")[0].split(",")]
+    assert tables and not [text for text in complaints if any(str(file) in text for file in tables)]
+    known = best_known(run for entry in found for run in entry.runs)
+    assert {"fusion", "tile"} <= {board.family for board in boards(found, known)}
 
 
 def test_an_empty_folder_is_an_error(tmp_path):
