@@ -1,37 +1,63 @@
-"""Timings of the hot paths, to look at: `pytest tests/benchmarks`."""
+"""Timings of the hot paths: `pytest tests/benchmarks -m slow`. Where tests run in parallel each is made only once."""
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import bbo_suite
-from bbo_suite import Evaluations, Problem, Space, Strategy, Task
+from bbo_suite import Evaluations, Problem, Space, Strategy, Study, load
+from bbo_suite.core.evaluation import evaluate
 from bbo_suite.registry import Registry
-from bbo_suite.runs.loop import run_loop
-from bbo_suite.store.identity import Run
-from bbo_suite.store.run_folder import RunFolder
+from bbo_suite.testing import play, start
 
-BATCH = 100
-GEMMA = Path(__file__).parents[3] / "shared" / "data" / "hlo" / "gemma3_1b_flax_call.hlo.gz"
-PROGRAMS = ["fusion/rnn", "fusion/resnet50", "fusion/transformer", "fusion/mobilenet", f"fusion:{GEMMA}"]
+pytestmark = pytest.mark.slow
+BATCH, BUDGET = 100, 2_000
+PROBLEMS = [
+    *(f"{family}/resnet50" for family in ("fusion", "layout", "tile", "flags", "joint", "sharding")),
+    *("fusion/transformer", "ordering/40x50-a", "ehrlich/32x32-a", "scratchpad/bert@2MiB", "recorded/gcc-huffman"),
+]
 
 
-@pytest.mark.parametrize("rows", ["default", "random"])
-@pytest.mark.parametrize("problem_id", PROGRAMS)
-def test_fusion_evaluation(benchmark, problem_id: str, rows: str) -> None:
-    """100 candidates: changes of the default as strategies propose them, and uniform ones."""
-    if problem_id.startswith("fusion:") and not GEMMA.exists():
-        pytest.skip("the shared programs are not here")
-    problem = bbo_suite.problem(problem_id)
-    rng = np.random.default_rng(0)
-    configs = problem.space.sample(BATCH, rng)
-    if rows == "default":
-        configs = np.where(rng.random(configs.shape) < 0.01, configs, problem.default).astype(np.int8)
-    benchmark.extra_info["nodes"] = len(problem._fusion.arrays.kind)
-    benchmark(problem.evaluate, configs)
+def strategy(name: str) -> type[Strategy]:
+    return Registry().strategy(name)
+
+
+@pytest.mark.parametrize("near", [True, False], ids=["near the default", "random"])
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_evaluation(benchmark, name: str, near: bool) -> None:
+    """100 candidates: about one change of the default, and uniform ones."""
+    problem, rng = bbo_suite.problem(name), np.random.default_rng(0)
+    rows = problem.space.sample(BATCH, rng)
+    if near:
+        rows = np.where(rng.random(rows.shape) < 1 / len(problem.space), rows, problem.default_row())
+    found = benchmark(evaluate, problem, rows)
+    assert len(found.values) == BATCH and (np.isfinite(found.values).any() or not near)
+
+
+@pytest.mark.parametrize("name", ["fusion/resnet50", "tile/resnet50"])
+def test_evaluation_with_parts(benchmark, name: str) -> None:
+    """100 random candidates with the costs of their parts."""
+    problem = bbo_suite.problem(name)
+    rows = problem.space.sample(BATCH, np.random.default_rng(0))
+    found = benchmark(evaluate, problem, rows, with_parts=True)
+    np.testing.assert_allclose(found.parts.sums(), found.values)
+
+
+@pytest.mark.parametrize("d", [300, 3000])
+@pytest.mark.parametrize("name", ["random", "annealing", "evolution", "local", "mbo", "portfolio"])
+def test_strategy(benchmark, name: str, d: int) -> None:
+    """2,000 candidates in batches of 100 with costs that a dot product gives."""
+    space, weights = Space(np.full(d, 2)), np.random.default_rng(0).normal(size=d)
+
+    def search() -> float:
+        batches = play(start(strategy(name), space, BUDGET), lambda rows: 1000 + rows[:, ::10] @ weights[::10], BATCH)
+        return min(values.min() for _, values in batches)
+
+    assert benchmark.pedantic(search, rounds=3, warmup_rounds=1) < 1000
 
 
 class Free(Problem):
@@ -53,32 +79,32 @@ class Constant(Strategy):
         return self.batch[:n]
 
 
-@pytest.mark.parametrize("d", [60, 783, 3000])
-def test_engine(benchmark, tmp_path: Path, d: int) -> None:
+def engine(results: Path, repeats: int) -> Study:
+    return bbo_suite.run(
+        Constant, Free(783), budget=5 * BUDGET, repeats=repeats, study="s", results=results, jobs=1, quiet=True
+    )
+
+
+def test_engine(benchmark, tmp_path: Path) -> None:
     """A run of 10,000 candidates in batches of 100, with the store, but with nothing to ask and nothing to evaluate."""
-    problem, count = Free(d), iter(range(10**6))
-
-    def run() -> None:
-        identity = Run("free/free", "", "constant", {}, 0, 10_000, BATCH)
-        with RunFolder(tmp_path / str(next(count)), identity.identity(), {}) as folder:
-            run_loop(identity, problem, Constant, folder, lambda: False)
-
-    benchmark.pedantic(run, rounds=5, warmup_rounds=1)
+    count = itertools.count()
+    found = benchmark.pedantic(lambda: engine(tmp_path / str(next(count)), 1), rounds=5, warmup_rounds=1)
+    assert found[0]["evaluations"] == 5 * BUDGET
 
 
-@pytest.mark.parametrize("d", [300, 3000])
-@pytest.mark.parametrize("name", ["random", "annealing", "evolution"])
-def test_strategy(benchmark, name: str, d: int) -> None:
-    """2,000 candidates in batches of 100, told costs that a dot product gives."""
-    strategy, space = Registry().strategy(name), Space(np.full(d, 2))
-    weights = np.random.default_rng(0).normal(size=d)
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a study of 20 runs of 10,000 evaluations."""
+    folder = tmp_path_factory.mktemp("results")
+    engine(folder, 20)
+    return folder
 
-    def search() -> None:
-        player = strategy(
-            Task("t", space, np.zeros(d, np.int8), "s"), 2000, np.random.default_rng(0), strategy.Options()
-        )
-        for _ in range(20):
-            configs = player.ask(BATCH)
-            player.tell(configs, 1000 + configs[:, ::10] @ weights[::10])
 
-    benchmark.pedantic(search, rounds=5, warmup_rounds=1)
+def test_reading(benchmark, results: Path) -> None:
+    """Every evaluation of 20 runs as a frame."""
+    assert len(benchmark.pedantic(load, ("s", results), rounds=3)) == 20 * 5 * BUDGET
+
+
+def test_results_of_runs(benchmark, results: Path) -> None:
+    """One row of results for each of 20 runs."""
+    assert len(benchmark.pedantic(lambda: Study("s", results).runs(), rounds=3)) == 20

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+from bbo_suite import figures
 from bbo_suite.registry import Registry
 from bbo_suite.report import read_study
 from bbo_suite.report.findings import MOST, findings
@@ -60,7 +61,8 @@ def test_nothing_is_evaluated_where_that_takes_long(searched, monkeypatch, toy, 
     assert finding.text and finding.drawing is None and "takes long" in finding.missing
 
 
-def test_without_a_drawing_the_convergence_is_first(studies, drawn):
+def test_without_a_drawing_the_convergence_is_first(studies, drawn, monkeypatch):
+    monkeypatch.setattr(figures, "FIGURES", {"convergence": figures.FIGURES["convergence"]})
     html = studies.add(studies.finals("p/a", x=[4, 2])).html()
     first = html[: html.index('id="answer"')]
     assert first.count("<svg ") == 1 and "evaluations" in first[first.index("<svg ") :]

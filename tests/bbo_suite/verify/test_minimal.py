@@ -88,13 +88,6 @@ def test_a_clear_rise_is_measured_twice_and_a_failure_once():
     assert least.evaluations == 2 * ROUNDS + clear + 2 * (clear + failing)
 
 
-def test_a_candidate_that_gains_nothing_becomes_the_default():
-    config = np.zeros(300, np.int8)
-    config[[50, 60]] = 1
-    least = minimal(Sparse(), config, noisy=False)
-    assert least.needed == () and not least.config.any()
-
-
 def test_thousands_of_changes_take_few_evaluations():
     problem = Sparse(d=3000)
     least = minimal(problem, np.ones(3000, np.int8), noisy=False)
@@ -117,10 +110,3 @@ def test_the_command_prints_what_is_needed_and_how_it_was_found(suite, toy):
     first = least["needed"][0]
     assert f"{len(least['needed'])} of {least['changes']} changes are needed" in out
     assert f"{first['name']}: {first['default']} -> {first['value']}" in out
-
-
-def test_long_names_in_the_text_stay_whole():
-    from bbo_suite.cli.read import _wrapped
-
-    path = "/a/folder-with-hyphens" * 6
-    assert path in _wrapped(f"use: this command with {path} and -march=x86-64")[1]

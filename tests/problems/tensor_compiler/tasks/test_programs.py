@@ -58,5 +58,5 @@ def test_every_program_lowers_and_can_be_fused(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["fusion/resnet50#3", "tile/resnet50#", "tile/resnet50@v4#3", "fusion/rnn@v4@v5e"])
 def test_an_unknown_program_is_named(name: str) -> None:
-    with pytest.raises(UserError, match=r"there is no program '(resnet50#|rnn@|resnet50@).*Did you mean"):
+    with pytest.raises(UserError, match=r"no program '(resnet50#|rnn@|resnet50@)|unknown variant"):
         bbo_suite.problem(name)
