@@ -1,5 +1,6 @@
 """Search on the costs of parts: measured parts are remembered, others predicted, and most steps are virtual."""
 
-from .strategy import GrayBox, GrayBoxOptions
+from .options import GrayBoxOptions
+from .strategy import GrayBox
 
 __all__ = ["GrayBox", "GrayBoxOptions"]

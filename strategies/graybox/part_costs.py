@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -14,11 +14,9 @@ from bbo_suite import Decomposition, Parts, UserError
 from bbo_suite.compiled import compiled_for
 
 from .family_model import LARGEST, FamilyArrays, FamilyModel, correct
+from .options import GrayBoxOptions
 from .pretraining import PartsOfOthers
 from .regressor import ModelArrays, Regressor, predict
-
-if TYPE_CHECKING:
-    from .strategy import GrayBoxOptions
 
 compiled = compiled_for(__file__)
 

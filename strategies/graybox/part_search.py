@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
@@ -14,12 +12,10 @@ from bbo_suite.parts.parts import concatenated
 from bbo_suite.parts.table import TableDecomposition
 
 from ..archive import Archive
+from .options import GrayBoxOptions
 from .part_costs import Acquisition, PartCosts, Posterior
 from .pretraining import PartsOfOthers
 from .virtual_search import WIDEST, Workspace, anneal, mark_pending, proposals
-
-if TYPE_CHECKING:
-    from .strategy import GrayBoxOptions
 
 BATCH = 20
 _WIDER, _WIDEST_DRAWS = 3.0, 27.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -11,10 +10,10 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Decomposition, Level, Strategy, Structure, Task, Told, UserError, option
-from bbo_suite.core.versions import PinnedFile
+from bbo_suite import Decomposition, Level, Strategy, Structure, Task, Told, UserError
 
 from ..annealing import Annealing, AnnealingOptions
+from .options import GrayBoxOptions
 
 if TYPE_CHECKING:  # Numba takes half a second to import: only a run pays for it
     from bbo_suite.pretraining import Lesson, Progress
@@ -22,21 +21,6 @@ if TYPE_CHECKING:  # Numba takes half a second to import: only a run pays for it
     from ..pair_graph import PairSearch
     from .credit_search import CreditSearch
     from .part_search import PartSearch
-
-
-@dataclass(frozen=True)
-class GrayBoxOptions:
-    """Options of `graybox`."""
-
-    sweeps: float = option(2.0, "parts priced for each candidate, in turns of all single changes", low=0, high=1000)
-    heat: float = option(1.0, "initial temperature, in mean cost differences of a virtual step", low=0, high=100)
-    explore: float = option(0.1, "share of candidates that prefer parts of which models are unsure", low=0, high=1)
-    models: bool = option(True, "predict parts that are not measured; else they cost what the compiler estimates")
-    memory: bool = option(True, "remember what parts cost; else all are predicted")
-    draws: bool = option(True, "draw predictions with their uncertainty (Thompson sampling)")
-    estimate: bool = option(True, "use the compiler's own estimate of a part, where the task declares one")
-    describe: bool = option(True, "use what the task declares about parts; else only the costs that evaluations tell")
-    pretrained: PinnedFile = option(PinnedFile(), "file of parts to know from the start, by `pretrain`", added=True)  # noqa: RUF009
 
 
 class GrayBox(Strategy):
