@@ -49,9 +49,10 @@ def optimizer(
     if budget < 1:
         raise UserError(f"budget must be 1 or more, not {budget}")
     made = Registry(tuple(map(Path, plugins))).strategy(strategy) if isinstance(strategy, str) else strategy
+    owner = f"strategy {strategy if isinstance(strategy, str) else made.__name__}"
     row = _first(space, seed) if default is None else _rows(space, [default])[0]
     task = Task("your own loop", space, row, "your unit", structure)
-    return Optimizer(start(made, task, budget, seed, dict(options or {}), f"strategy {strategy}"))
+    return Optimizer(start(made, task, budget, seed, dict(options or {}), owner), owner)
 
 
 class Optimizer:
@@ -64,10 +65,10 @@ class Optimizer:
       best_cost: the lowest cost so far; inf before the first.
     """
 
-    def __init__(self, strategy: Strategy) -> None:
+    def __init__(self, strategy: Strategy, owner: str) -> None:
         self.done, self.best_cost = False, np.inf
         self._strategy, self._space, self._left = strategy, strategy.task.space, strategy.budget
-        self._owner = f"strategy {type(strategy).__name__}"
+        self._owner = owner
         self._best: NDArray | None = None
         self._proposed, self._allowed = np.empty((0, len(self._space)), self._space.dtype), np.empty(0, bool)
 

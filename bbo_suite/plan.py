@@ -9,20 +9,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .core.options import make
 from .errors import UserError
+from .files.locks import acquired
+from .files.writing import disk_errors
 from .plugins import imported
 from .registry import Registry
 from .runs.study_plan import StudyPlan
 from .store.folders import has_ended
-from .store.run_table import read_runs, stored_runs, write_runs
+from .store.run_table import COLUMNS, read_runs, stored_runs, write_runs
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _KEY = ["problem", "strategy", "budget", "seed"]
 """What tells runs of one plan apart."""
+_COMPARED = "compared"
+_LOCK_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -138,25 +143,33 @@ class PlannedStudies:
         Raises:
           UserError: a run or the table is damaged, or the table cannot be written.
         """
+        lock = self.studies[0][2].results / f".{plan_name(self.file)}.lock"
+        with disk_errors(lock):
+            lock.parent.mkdir(parents=True, exist_ok=True)
+            with acquired(lock, str(self.table), _LOCK_SECONDS):  # shares may end at the same time
+                return self._update()
+
+    def _update(self) -> tuple[int, int, list[str]]:
         import pandas as pd
 
-        old = read_runs(self.table) if self.table.exists() else None
         found = [self._ended(*each) for each in self.studies]
-        runs = pd.concat([frame for frame in found if len(frame)] or found).drop_duplicates(_KEY)
-        if old is None or not len(old):
-            write_runs(self.table, runs)
-            return len(runs), 0, []
-        known = old.set_index(_KEY)
-        new = ~runs.set_index(_KEY).index.isin(known.index)
-        both = runs[~new & runs["remeasured"].isna().to_numpy()]
-        before = known.loc[both.set_index(_KEY).index]
-        same, near = np.ones(len(both), bool), 10.0 ** (1 - min(plan.digits for plan, *_ in self.studies))
-        for name in ("default", "best", "evaluations"):
-            same &= np.isclose(both[name], before[name], rtol=near, atol=0)
-        names = [" ".join(map(str, row)) for row in both.loc[~same, _KEY].itertuples(index=False)]
-        if new.any():
-            write_runs(self.table, pd.concat([old.drop(columns="study"), runs[new]]))
-        return int(new.sum()), int(same.sum()), names
+        runs = pd.concat([frame for frame in found if len(frame)] or found).drop_duplicates(_KEY).set_index(_KEY)
+        old = read_runs(self.table).drop(columns="study") if self.table.exists() else None
+        known = runs[:0] if old is None else old.drop_duplicates(_KEY, keep="last").set_index(_KEY)
+        new = runs[~runs.index.isin(known.index)]
+        if len(new):
+            added = new.drop(columns=_COMPARED).reset_index()
+            table = pd.concat([old, added]) if old is not None and len(old) else added
+            write_runs(self.table, table[[*COLUMNS, *(name for name in table if name not in COLUMNS)]])
+        both = runs[runs.index.isin(known.index) & runs[_COMPARED]]
+        same = self._equal(both, known.loc[both.index])
+        return len(new), int(same.sum()), [" ".join(map(str, name)) for name in both.index[~same]]
+
+    def _equal(self, runs: pd.DataFrame, before: pd.DataFrame) -> NDArray[np.bool_]:
+        """Return which runs are equal to those of the table, to the digits that the plans say."""
+        near = 10.0 ** (1 - min(plan.digits for plan, *_ in self.studies))
+        columns = ("default", "best", "evaluations")
+        return np.all([np.isclose(runs[name], before[name], rtol=near, atol=0) for name in columns], axis=0)
 
     def _ended(self, plan: Plan, label: str, study: StudyPlan) -> pd.DataFrame:
         errors: list[UserError] = []
@@ -164,7 +177,8 @@ class PlannedStudies:
         runs = stored_runs(folders, errors, plan.cutoffs, label)
         if errors:
             raise errors[0]
-        return runs.assign(options="")  # the plan says them
+        compared = runs["remeasured"].isna() & (plan.max_seconds is None)
+        return runs.assign(options="", **{_COMPARED: compared})  # the plan says the options
 
 
 def read_plans(file: Path) -> list[Plan]:

@@ -291,7 +291,7 @@ def escape_formulas(frame: pd.DataFrame) -> pd.DataFrame:
         if column.dtype == "category":
             frame[name] = column.cat.rename_categories([_escaped(text) for text in column.cat.categories])
         else:
-            frame[name] = [_escaped(text) for text in column]
+            frame[name] = [_escaped(cell) if isinstance(cell, str) else cell for cell in column]  # some are empty
     return frame
 
 

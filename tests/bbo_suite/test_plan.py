@@ -45,6 +45,26 @@ def test_a_plan_is_run_resumed_and_compared_with_its_table(file, suite):
     assert different.code == 1 and "ordering/small-a hot 10 5 differs" in different.err
 
 
+def test_runs_with_a_time_limit_are_not_compared(file, suite):
+    file.write_text(FILE.replace("seeds=2", "max_seconds=60.0").replace("plain_seeds=True", "max_seconds=60.0"))
+    assert suite("run", "--plan", file, "--quiet").code == 0
+    table = pd.read_csv(file.parent / "runs.csv")
+    table.assign(best=table["best"] / 2).to_csv(file.parent / "runs.csv", index=False)
+    again = suite("run", "--plan", file, "--quiet")
+    assert again.code == 0 and "0 runs are new; 0 are equal" in again.out
+
+
+def test_a_share_adds_its_runs_to_the_table_and_keeps_its_other_columns(file, suite):
+    assert suite("run", "--plan", file, "--quiet", "--only", "1/2").code == 0
+    table = pd.read_csv(file.parent / "runs.csv")
+    table.assign(note="mine").to_csv(file.parent / "runs.csv", index=False)
+    assert suite("run", "--plan", file, "--quiet").code == 0
+    whole = pd.read_csv(file.parent / "runs.csv")
+    assert len(table) == 6 and len(whole) == 11 and (whole["note"] == "mine").sum() == 6
+    assert not whole.duplicated(["problem", "strategy", "budget", "seed"]).any()
+    assert sorted(path.name for path in file.parent.iterdir() if path.is_file()) == ["plan.py", "runs.csv"]
+
+
 def test_a_table_with_few_digits_is_compared_to_these(file, suite):
     file.write_text(FILE.replace("plain_seeds=True", "digits=3"))
     assert suite("run", "--plan", file, "--quiet").code == 0
