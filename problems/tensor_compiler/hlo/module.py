@@ -52,9 +52,9 @@ class Instruction:
 
     @property
     def called_computations(self) -> tuple[str, ...]:
-        """The names of the computations that this instruction applies, in the order of the text."""
-        values = (value for key, value in self.attributes.items() if key in COMPUTATION_ATTRIBUTES)
-        return tuple(name for value in values for name in computation_names(value))
+        """The names of the computations that this instruction applies: of branches, that for true comes first."""
+        values = [self.attributes[key] for key in COMPUTATION_ATTRIBUTES if key in self.attributes]
+        return tuple([name for value in values for name in computation_names(value)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,7 @@ class ProgramProblem(Problem):
     def facts(self) -> dict[str, str]:
         """Return the machine, the size of the program, and its unknown operations and types."""
         operations = f"{int((self._graph.kind > 1).sum()):,}"
-        return {"machine": self._machine_name, "operations": operations, **self._unknown}
+        return {"machine": self._machine_name, "operations": operations, **self._unknown, **self._graph.loops()}
 
 
 def place(name: str) -> tuple[str, str]:
