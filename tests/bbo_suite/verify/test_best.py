@@ -15,6 +15,7 @@ from bbo_suite.store.rows import read_rows
 from bbo_suite.verify.remeasure import REPEATS
 
 FAILING = """
+import numpy as np
 from bbo_suite import Evaluations, Problem, choice, product
 class Failing(Problem):
     instances = ("a",)
@@ -123,6 +124,7 @@ def test_one_problem_is_chosen_and_what_it_knows_is_printed(suite, toy):
 
 
 LUCKY = """
+import numpy as np
 from bbo_suite import Evaluations, Problem, choice, product
 class Lucky(Problem):
     instances, noisy, evaluated = ("a",), True, 0
