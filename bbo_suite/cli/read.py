@@ -99,6 +99,7 @@ def _text(best: Best, everything: bool) -> str:
     answer = [
         f"{best.problem}: {head['default']:.6g} -> {cost(best.cost, head['unit'])}, {_effect(best)}",
         f"  found by {who}, seed {run.seed}, at evaluation {row.evaluation:,} of {best.run.evaluations:,}",
+        *_counted(best),
         *([f"  all {best.all_tried:,} candidates were tried{_optimum_note(best)}"] if best.all_tried else []),
         f"  measured again: {_remeasured(best)}",
         *_wrapped(_baselines(best)),
@@ -107,6 +108,15 @@ def _text(best: Best, everything: bool) -> str:
         *_gains(best, everything),
     ]
     return "\n".join([*answer, *_pasted(best, everything), ""])
+
+
+def _counted(best: Best) -> Iterator[str]:
+    """Say what the run counts as if that is the result of another candidate."""
+    assert best.run is not None and best.row is not None
+    counted, first = best.run.speedup, best.run.best
+    if counted and first and first.evaluation != best.row.evaluation:
+        result = effect(counted, best.run.head["unit"])
+        yield f"  the run counts as {result}: of the lowest cost in its search; this is the best of its ten"
 
 
 def _gains(best: Best, everything: bool) -> Iterator[str]:
