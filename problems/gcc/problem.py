@@ -183,6 +183,8 @@ _LARGEST = 1 << 26
 """Largest file in bytes."""
 _FORMAT = 1
 """Increase it when the cost of a candidate changes."""
+_CHECKS = 2
+"""Increase it when another candidate counts as wrong, so that no cached outcome is used."""
 
 
 class GccProblem(LiveProblem):
@@ -230,7 +232,7 @@ class GccProblem(LiveProblem):
         arguments = (self._gcc.path, self._gcc.level, self._source, SEEDS)
         service = Service(f"{__package__}.worker:serve", arguments, name="GCC", confined=True)
         self._serve(service)
-        self._identify(self._content(program), f"gcc-{self._gcc.version}")
+        self._identify(self._content(program), f"gcc-{self._gcc.version}-{_CHECKS}")
 
     @classmethod
     def available(cls) -> str:
