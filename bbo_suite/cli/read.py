@@ -304,13 +304,21 @@ def report(
     ] = None,
     plugin: Plugins = None,
 ) -> None:
-    """Write a study's results, statistical tests, figures and limits as one HTML page, and print its path."""
+    """Write a study's results, statistical tests, figures and limits as one HTML page, and print its path.
+
+    With --compare: print for each strategy whether it is better or worse than in the other study, or undecided. The
+    exit code is 1 if one is worse.
+    """
     from ..report import write
     from .tables import reserved
 
+    verdicts: list[str] = []
     with reserved(True):  # problems may print
-        path = write(study, results, out, compare, plugin or ())
+        path = write(study, results, out, compare, plugin or (), verdicts)
+    for verdict in verdicts:
+        print(verdict)
     print(path)
+    raise typer.Exit(1 if verdicts and verdicts[0].endswith(": worse") else 0)
 
 
 @app.command()
