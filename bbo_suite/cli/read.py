@@ -101,6 +101,7 @@ def _text(best: Best, everything: bool) -> str:
         f"  found by {who}, seed {run.seed}, at evaluation {row.evaluation:,} of {best.run.evaluations:,}",
         *([f"  all {best.all_tried:,} candidates were tried{_optimum_note(best)}"] if best.all_tried else []),
         f"  measured again: {_remeasured(best)}",
+        *_wrapped(best.better),
         *_wrapped(_baselines(best)),
         *([f"  checked: {best.checked}"] if best.checked not in ("", COST_ALONE) else []),
         *_wrapped(best.needed_text()),
@@ -123,6 +124,8 @@ def _gains(best: Best, everything: bool) -> Iterator[str]:
 def _pasted(best: Best, everything: bool) -> list[str]:
     """Return the text to paste and how to use it; only the size of a long one."""
     assert best.row is not None
+    if best.better and not everything:
+        return ["  as text: with --all, although it is not the best that is known"]
     text = best.paste or f"configuration {best.row.config or 'unknown'}"
     lines = text.splitlines()
     if not everything and len(lines) > _FEW:
