@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from . import _stop
-from .errors import UserError
+from .errors import UserError, noting_what_is_left_out
 
 
 def main() -> None:
@@ -42,13 +42,14 @@ def _run() -> None:
     from .cli import UsageError, app
 
     completion = {"--install-completion", "--show-completion"} & set(sys.argv)
-    try:  # shells complete the script, not `python -m bbo_suite`
-        code = app(prog_name="bbo-suite" if completion else None, standalone_mode=False)
-    except UsageError as error:
-        code = _refused(error)
-    finally:
-        sys.stdout.flush()  # inside the `try` of `main`, which handles a broken pipe
-    sys.exit(code)
+    with noting_what_is_left_out() as left_out:
+        try:  # shells complete the script, not `python -m bbo_suite`
+            code = app(prog_name="bbo-suite" if completion else None, standalone_mode=False)
+        except UsageError as error:
+            code = _refused(error)
+        finally:
+            sys.stdout.flush()  # inside the `try` of `main`, which handles a broken pipe
+    sys.exit(code or int(bool(left_out)))
 
 
 def _refused(error: Any) -> int:  # noqa: ANN401 - typer's UsageError, which it does not export

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import statistics
-import sys
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -135,12 +134,7 @@ class Study(Sequence[dict[str, Any]]):
         """
         from .verify.best import best_of
 
-        complaints: list[str] = []
-        bests = best_of(self._registry, self.name, self._results, complaints, minimal)
-        found = [best.facts() for best in bests]
-        for complaint in complaints:
-            print(f"error: {complaint}", file=sys.stderr)
-        return found
+        return [best.facts() for best in best_of(self._registry, self.name, self._results, minimal)]
 
     def plot(self, name: str = "convergence", problems: Sequence[str] | None = None) -> Figure:
         """Draw one figure of the stored study.

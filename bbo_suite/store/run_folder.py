@@ -14,7 +14,7 @@ from ..files.locks import acquired
 from ..files.log import moved
 from ..files.writing import disk_errors, write_json
 from .folders import END, ERROR, LOCK, RUN, STOPPED
-from .identity import CODE, check_identity, complete, end_reason, stored_head
+from .identity import CODE, check_identity, complete, end_reason, stored_head, write_head
 from .rows import Row, RowLog
 
 SYNC_SECONDS = 5.0
@@ -80,7 +80,7 @@ class RunFolder:
 
     def _identify(self) -> None:
         if not self._identified:
-            write_json(self.path / RUN, self._head)
+            write_head(self.path, self._head)
             self._identified = True
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -146,7 +146,7 @@ class RunFolder:
         """Add facts to `run.json` that are known only now."""
         self._head = {**facts, **self._head}
         with disk_errors(self.path):
-            write_json(self.path / RUN, self._head)
+            write_head(self.path, self._head)
 
     def note(self, error: BaseException) -> None:
         """Keep the traceback of the error that stopped the run."""

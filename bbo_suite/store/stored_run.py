@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UserError
+from ..errors import UserError, leave_out
 from . import rows
 from .folders import ERROR, ROWS
 from .identity import IMPORTED, Run, complete, read_head
@@ -125,13 +125,13 @@ def open_run(path: Path) -> StoredRun:
     return StoredRun(path, read_head(path))
 
 
-def readable(folders: list[Path], complaints: list[str]) -> Iterator[StoredRun]:
-    """Yield the runs whose files are valid; for every other run, append a sentence to `complaints`."""
+def readable(folders: Iterable[Path]) -> Iterator[StoredRun]:
+    """Yield the runs whose files are valid; the others are named (see `leave_out`)."""
     for folder in folders:
         try:
             run = open_run(folder)
             _ = run.rows
         except UserError as error:
-            complaints.append(str(error))
+            leave_out(error)
         else:
             yield run

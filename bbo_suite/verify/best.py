@@ -137,14 +137,12 @@ def best_of(
     registry: Registry,
     study: str,
     results: Path | str,
-    complaints: list[str],
     simplify: bool = False,
     problems: Collection[str] | None = None,
 ) -> Iterator[Best]:
-    """Yield the best result for each problem of a study, measured again.
+    """Yield the best result for each problem of a study, measured again; damaged runs are left out and named.
 
     Args:
-      complaints: a sentence is appended for each run that cannot be read; it is left out.
       simplify: also return the changes that gain nothing to the default.
       problems: ids of those to look at (default: all).
 
@@ -152,7 +150,7 @@ def best_of(
       UserError: there is no such study, or no such problem in it.
     """
     by_problem: dict[tuple[str, str], _Runs] = {}
-    for run in readable(run_folders(study, results), complaints):
+    for run in readable(run_folders(study, results)):
         by_problem.setdefault((run.identity.problem, run.identity.fingerprint), _Runs()).add(run)
     known = [problem for problem, _ in by_problem]
     check_problems(problems or (), known, study)
@@ -246,7 +244,7 @@ def _all_tried(problem: Problem, runs: _Runs) -> int:
     candidates = problem.space.cardinality
     if candidates > runs.evaluations:
         return 0
-    tried = {row.digest for run in readable(runs.folders, []) for row in run.rows}
+    tried = {row.digest for run in readable(runs.folders) for row in run.rows}
     return candidates if len(tried) == candidates else 0
 
 
