@@ -109,16 +109,15 @@ class Import:
             raise ValueError(f"{foreign_run.place} repeats {duplicate}; keep all rows of a run together")
         facts = {IMPORTED: {"source": str(self.file), "tool": tool}, "versions": {}, "machine": {}}
         with RunFolder(path, head, facts) as run:
-            batch, count, best, seconds = [first], 0, math.inf, 0.0
+            batch, count, best = [first], 0, math.inf
             while batch:
                 run.append(batch)
                 count += len(batch)
                 best = min(best, *(row.value for row in batch))
-                seconds += sum(row.strategy_seconds + row.evaluation_seconds for row in batch)
                 batch = list(islice(rows, _BATCH))
             _warn_below_optimum(best, head, foreign_run.place)
             run.add_facts({"budget": count})
-            run.end(IMPORTED, count, best, seconds)
+            run.end(IMPORTED, count)
         return path
 
     def _head(self, foreign_run: ForeignRun) -> dict[str, Any]:

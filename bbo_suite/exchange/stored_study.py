@@ -19,6 +19,7 @@ from ..core.level import LEVEL
 from ..errors import UserError
 from ..registry import Registry
 from ..store.folders import each_readable, run_folders
+from ..store.remeasured import finalists
 from ..store.rows import RowLog
 from ..store.stored_run import StoredRun, open_run
 
@@ -62,6 +63,7 @@ def _checked(folder: Path) -> StoredRun:
     """Return a run whose log was read once: an exporter that finds damage in the middle could not leave it out."""
     run = open_run(folder)
     deque(RowLog(folder).rows(), maxlen=0)
+    finalists(folder)
     return run
 
 

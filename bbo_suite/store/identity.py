@@ -31,6 +31,9 @@ NOISY = "noisy"
 BASELINES = "baselines"
 """The optional key of `run.json` with the costs that the problem knows besides the default's, by name."""
 
+PAIRS = "pairs"
+"""The key of `end.json` with the number of pairs that were measured again; older ones lack it."""
+
 BOUND, PUBLISHED_IN = "bound", "published_in"
 """Optional keys of `run.json`: the cost that no candidate is below; where that and the baselines are published."""
 
