@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from .files.cache import cache_folder
 
 _CONFIG: Any = numba.config
+_DECORATORS: Any = (dispatcher, ccallback)
 _KEPT = 8
 """Folders of compiled code that stay: those of the sources in use, and of a few others, such as other versions."""
 _DIGEST = hashlib.sha256().digest_size
@@ -154,12 +155,14 @@ class Compiler:
     def _cache(self) -> Iterator[None]:
         before = _CONFIG.CACHE_DIR
         _CONFIG.CACHE_DIR = str(self.folder or before)
-        dispatcher.FunctionCache = ccallback.FunctionCache = _Cache
+        for module in _DECORATORS:
+            module.FunctionCache = _Cache
         try:
             yield
         finally:
             _CONFIG.CACHE_DIR = before
-            dispatcher.FunctionCache = ccallback.FunctionCache = FunctionCache
+            for module in _DECORATORS:
+                module.FunctionCache = FunctionCache
 
 
 @cache

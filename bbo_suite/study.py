@@ -185,7 +185,7 @@ class Study(Sequence[dict[str, Any]]):
         from .figures import outcome
         from .verify.best import best_of
 
-        for best in best_of(self._registry, self.name, self._results, [], simplify=True, problems=problems):
+        for best in best_of(self._registry, self.name, self._results, simplify=True, problems=problems):
             return outcome.draw(best)[0]
         raise UserError(f"study {self.name!r} has no run that can be read")
 

@@ -45,6 +45,11 @@ def _is_number(fact: object) -> bool:
     return isinstance(fact, (int, float)) and not isinstance(fact, bool) and abs(fact) <= sys.float_info.max
 
 
+def _may_be_optimum(fact: object) -> bool:
+    """Return whether something is a cost, or what a problem without an optimum may say."""
+    return fact is None or isinstance(fact, float) or _is_number(fact)
+
+
 def is_count(fact: object, least: int = 1) -> bool:
     """Return whether something that a file holds is a whole number of 64 bits, and not below `least`."""
     return isinstance(fact, int) and not isinstance(fact, bool) and least <= fact < 1 << 63
@@ -62,7 +67,7 @@ _NEEDED: dict[str, Callable[[Any], bool]] = {
     "default": lambda fact: _is_number(fact) and fact > 0,
 }
 _OPTIONAL: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("optimum", BOUND), lambda fact: fact is None or (_is_number(fact) and fact >= 0)),
+    **dict.fromkeys(("optimum", BOUND), _may_be_optimum),
     BASELINES: lambda fact: isinstance(fact, dict) and all(map(_is_number, fact.values())),
     **dict.fromkeys((IMPORTED, "versions", "machine"), _is_of(dict)),
     **dict.fromkeys((CODE, UNVERSIONED, PUBLISHED_IN, CHECK), _is_of(str)),

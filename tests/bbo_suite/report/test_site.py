@@ -42,7 +42,7 @@ def stored(studies):
 
 
 def entries(path):
-    return [Entry.of(study, page(study)) for study in studies_in_folder(path, [])]
+    return [Entry.of(study, page(study)) for study in studies_in_folder(path)]
 
 
 def test_every_study_has_a_report_and_is_linked(stored, tmp_path):
@@ -95,7 +95,7 @@ def test_texts_of_the_table_stay_texts_and_are_no_formulas(studies, tmp_path):
     with (tmp_path / "published" / "both" / "runs.csv").open() as file:
         (row,) = csv.DictReader(file)
     assert (row["problem"], row["strategy"]) == ("'=p", "'+x")
-    (again,) = studies_in_folder(tmp_path / "published", [])
+    (again,) = studies_in_folder(tmp_path / "published")
     assert (again.name, again.runs[0].problem, again.runs[0].strategy) == ("2024", "=p", "+x")
     assert again.runs[0].head["fingerprint"] == "1e5"
 
@@ -103,7 +103,7 @@ def test_texts_of_the_table_stay_texts_and_are_no_formulas(studies, tmp_path):
 def test_each_budget_of_a_table_is_a_study(tmp_path):
     (tmp_path / "s").mkdir()
     (tmp_path / "s" / "runs.csv").write_text(TABLE)
-    short, long = studies_in_folder(tmp_path, [])
+    short, long = studies_in_folder(tmp_path)
     assert [(study.name, len(study.runs)) for study in (short, long)] == [("s-100", 2), ("s-1000", 1)]
     assert [run.speedup(run.reach) for run in (*short.runs, *long.runs)] == [2.0, 0.0, 4.0]
     assert long.runs[0].ended == "covered"
