@@ -13,6 +13,16 @@ from . import _stop
 from .errors import UserError, noting_what_is_left_out
 
 
+def start() -> None:
+    """Run the command line as a program: the process that makes runs is watched by another."""
+    if sys.argv[1:2] == ["run"]:
+        from .runs.guard import watched
+
+        watched(main)
+    else:
+        main()
+
+
 def main() -> None:
     """Run the command line; a `UserError` prints one sentence on standard error and gives exit code 1."""
     for stream in (sys.stdout, sys.stderr):
@@ -63,4 +73,4 @@ def _refused(error: Any) -> int:  # noqa: ANN401 - typer's UsageError, which it 
 
 
 if __name__ == "__main__":
-    main()
+    start()
