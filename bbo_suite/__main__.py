@@ -25,6 +25,7 @@ def start() -> None:
 
 def main() -> None:
     """Run the command line; a `UserError` prints one sentence on standard error and gives exit code 1."""
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a character that the terminal cannot show must not end the program
             stream.reconfigure(errors="backslashreplace")
@@ -46,6 +47,15 @@ def main() -> None:
         if error.errno != errno.EPIPE:  # not if the reader, such as `head`, has ended
             print(f"error: cannot read or write {error.filename or 'the output'}: {error.strerror}", file=sys.stderr)
         sys.exit(1)
+
+
+def _open_closed_streams() -> None:
+    """Open the null device for streams that are closed: files of a study would otherwise get their numbers."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115, PTH123 - until the end
+            os.set_inheritable(stream.fileno(), True)
+            setattr(sys, name, stream)
 
 
 def _run() -> None:

@@ -93,7 +93,7 @@ def page(study: StudyData, other: StudyData | None = None, registry: Registry | 
         answers=[*answer.sentences(judgement), *([] if study.only_results else targets.sentences(judgement))],
         limits=[*_limits(study, judgement), *provenance.limits(study.runs), *unknown],
         compared=compared,
-        tables=_filled(tables),
+        tables=[each.naming(scores.ratio) for each in _filled(tables)],
         pictures=pictures(rows, study.only_results) if judgement.problems else [],
         provenance=_filled(_provenance(study, judgement)),
     )

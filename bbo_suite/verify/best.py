@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..core.level import LEVEL
 from ..core.problem import Problem
 from ..core.program import Change
+from ..core.quantities import cost
 from ..errors import UserError, error_boundary
 from ..registry import Registry
 from ..store.folders import check_problems, run_folders
@@ -32,6 +33,7 @@ class Best:
       runs: the number of runs of this problem, with the same content.
       evaluations: the total of these runs.
       run, row: where the best candidate was found; None where none succeeded.
+      cost: its cost as the result of its run states it: of noisy costs, as measured again after the search.
       again: its cost measured again; None if it could not be measured.
       why_not: why it could not be measured; empty if it was.
       checked: what was verified about the candidate besides its cost.
@@ -48,6 +50,7 @@ class Best:
     evaluations: int
     run: StoredRun | None = None
     row: Row | None = None
+    cost: float = math.inf
     again: Remeasured | None = None
     why_not: str = ""
     checked: str = ""
@@ -73,8 +76,21 @@ class Best:
 
     @property
     def speedup(self) -> float | None:
-        """The speedup as measured again if it was, since one noisy measurement proves little; else as stored."""
-        return self.again.speedup if self.again else self.stored_speedup
+        """The default's cost / `cost`, as `run` and `report` say it; of noisy costs that no run repeated, as now."""
+        again = self.again
+        if again and (again.failure or (again.noisy and self.row and self.cost == self.row.value)):
+            return again.speedup
+        return self.run.head["default"] / self.cost if self.run and self.cost > 0 else None
+
+    @property
+    def beyond(self) -> float:
+        """The share of the cost that the minimiser saved beyond the strategy; 0 if that may be noise."""
+        least, again, minimal = self.minimal, self.again, self.minimal_again
+        if least is None or again is None or minimal is None or not again.value > 0:
+            return 0.0
+        before, after = again.speedup, minimal.speedup
+        saved = 1 - before / after if again.noisy and before and after else 1 - minimal.value / again.value
+        return saved if saved > least.noise else 0.0
 
     def facts(self) -> dict[str, Any]:
         """Return everything as `best --json` prints it."""
@@ -115,12 +131,27 @@ class Best:
         known = {change.column: change for change in self.loaded.changes(self.minimal.config)}
         return [(known[each.column], each.gain) for each in self.minimal.needed if each.column in known]
 
+    def needed_text(self) -> str:
+        """Return how many changes are needed, and what the minimiser found beyond the strategy; empty if not known."""
+        least, again = self.minimal, self.minimal_again
+        if least is None or again is None or self.run is None:
+            return ""
+        needed, verb = len(least.needed), "is" if len(least.needed) == 1 else "are"
+        text = f"{needed:,} of {least.changes:,} change{'' if least.changes == 1 else 's'} {verb} needed"
+        if again.noisy:
+            text += f", where a rise of up to {least.noise:.2%} counts as noise"
+        if self.beyond:
+            found = f"{cost(again.value, self.run.head['unit'])}: the minimiser found {100 * self.beyond:.2g} %"
+            text += f"; without the others the cost is {found} beyond {self.run.identity.strategy}"
+        return text
+
     def _minimal_facts(self) -> dict[str, Any] | None:
         least, again = self.minimal, self.minimal_again
         if least is None or again is None or self.loaded is None:
             return None
         return {
             "changes": least.changes,
+            "beyond": self.beyond,
             "needed": [{**asdict(change), "gain": gain} for change, gain in self.changes()],
             "evaluations": least.evaluations,
             "noise": least.noise,
@@ -173,7 +204,8 @@ def best_of_run(registry: Registry, run: StoredRun, simplify: bool = False) -> B
 
 def text_of_run(registry: Registry, run: StoredRun) -> Best:
     """Return the best result of one run with its text; nothing is evaluated."""
-    best = Best(run.identity.problem, 1, len(run.rows), run, run.best)
+    row, cost = run.choice or (None, math.inf)
+    best = Best(run.identity.problem, 1, len(run.rows), run, row, cost)
     if best.row is None or not best.row.config:
         return replace(best, why_not="its configuration was not stored" if best.row else "")
     try:
@@ -208,7 +240,7 @@ class _Runs:
 
 def _best(registry: Registry, problem_id: str, runs: _Runs, simplify: bool) -> Best:
     run, row = runs.run, runs.row
-    best = Best(problem_id, len(runs.folders), runs.evaluations, run, row)
+    best = Best(problem_id, len(runs.folders), runs.evaluations, run, row, runs.cost)
     if run is None or row is None:
         return best
     if not row.config:
