@@ -50,8 +50,9 @@ def draw(frame: pd.DataFrame, problems: Sequence[str] | None = None) -> tuple[Fi
     """
     shown, highlight = style.chosen(frame, problems), highlighted(frame)
     data = convergence_data(shown)
-    figure = curves.draw(data, highlight, "evaluation", style.evaluations, baselines.all_known(frame))
+    highlight, ratio = highlight.only(data["strategy"]), captions.ratio(shown)
+    figure = curves.draw(data, highlight, "evaluation", style.evaluations, baselines.all_known(frame), ratio)
     x_text = "One evaluation is one candidate; log scale."
     notes = baselines.caption(shown) + captions.noisy_costs(shown, curves=True) + captions.short_runs(shown)
-    style.caption(figure, curves.caption(data, highlight, x_text) + notes)
+    style.caption(figure, curves.caption(data, highlight, ratio, x_text) + notes)
     return figure, data

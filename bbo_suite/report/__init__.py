@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from .. import figures
-from ..errors import UserError
+from ..errors import UserError, leave_out
 from ..files.writing import disk_errors, replacing
 from ..registry import Registry
 from ..store.folders import has_runs
@@ -41,6 +41,8 @@ def write(
         problems are not the same.
     """
     data = read_study(study, results)
+    for damage in data.damaged:
+        leave_out(damage)
     other = _other(compare, results) if compare else None
     text = html(page(data, other, Registry(tuple(plugins))))
     path = out or data.report or results / study / "report.html"
@@ -91,7 +93,7 @@ def page(study: StudyData, other: StudyData | None = None, registry: Registry | 
         answers=[*answer.sentences(judgement), *([] if study.only_results else targets.sentences(judgement))],
         limits=[*_limits(study, judgement), *provenance.limits(study.runs), *unknown],
         compared=compared,
-        tables=_filled(tables),
+        tables=[each.naming(scores.ratio) for each in _filled(tables)],
         pictures=pictures(rows, study.only_results) if judgement.problems else [],
         provenance=_filled(_provenance(study, judgement)),
     )

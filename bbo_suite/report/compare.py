@@ -10,8 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import UserError
-from ..scores import ALPHA, corrected_p, interval, scores
-from ..stats import difference_interval, holm, mean_interval, rank_sum_p_values, signed_rank_p, smallest_rank_sum_p
+from ..scores import ALPHA, corrected_p, scores
+from ..stats import (
+    difference_interval,
+    holm,
+    mean_interval,
+    rank_sum_p_values,
+    resampled_interval,
+    signed_rank_p,
+    smallest_rank_sum_p,
+)
 from ..store.results import RunResult
 from . import formatting, table
 from .study_data import StudyData
@@ -157,7 +165,7 @@ def _cells(row: Row, p: float) -> list[Cell]:
     bounds = "" if np.isnan(low) else f" ({formatting.decimals(low)} to {formatting.decimals(high)})"
     difference = table.number(gap, "–" if np.isnan(gap) else f"{formatting.decimals(gap)}{bounds}")
     counts = [table.count(row.cutoff), table.number(len(row.ours), f"{len(row.ours)}, {len(row.theirs)}")]
-    means = [table.speedup(*interval(runs)) for runs in (row.ours, row.theirs)]
+    means = [table.speedup(*resampled_interval(runs)) for runs in (row.ours, row.theirs)]
     return [table.text(row.problem), table.text(row.strategy), *counts, *means, difference, table.p_value(p)]
 
 

@@ -19,6 +19,7 @@ from .intervals import (
     interquartile_mean,
     mean_interval,
     probability_of_improvement,
+    resampled_interval,
 )
 from .significance import (
     Ranking,
@@ -57,6 +58,7 @@ __all__ = [
     "rank_sum_p",
     "rank_sum_p_values",
     "ranking",
+    "resampled_interval",
     "runtime_ecdf",
     "signed_rank_p",
     "signed_rank_sum",

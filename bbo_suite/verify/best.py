@@ -95,12 +95,13 @@ class Best:
     @property
     def better(self) -> str:
         """Which baseline, or the default, costs less than the candidate, as a sentence; empty if none does."""
-        if self.run is None or not self.speedup:
+        speedup = self.minimal_again.speedup if self.minimal_again else self.speedup
+        if self.run is None or not speedup:
             return ""
         default, unit = float(self.run.head["default"]), self.run.head["unit"]
         known = {"the default": default} | dict(self.run.head.get(BASELINES) or {})
         name = min(known, key=lambda each: known[each])
-        if known[name] >= default / self.speedup * (1 - 1e-9):
+        if known[name] >= default / speedup * (1 - 1e-9):
             return ""
         gain = f", {effect(default / known[name], unit)}" if 0 < known[name] < default else ""
         return f"{name} is better: {cost(known[name], unit)}{gain}; use that, not what was found"
@@ -182,14 +183,12 @@ def best_of(
     registry: Registry,
     study: str,
     results: Path | str,
-    complaints: list[str],
     simplify: bool = False,
     problems: Collection[str] | None = None,
 ) -> Iterator[Best]:
-    """Yield the best result for each problem of a study, measured again.
+    """Yield the best result for each problem of a study, measured again; damaged runs are left out and named.
 
     Args:
-      complaints: a sentence is appended for each run that cannot be read; it is left out.
       simplify: also return the changes that gain nothing to the default.
       problems: ids of those to look at (default: all).
 
@@ -197,7 +196,7 @@ def best_of(
       UserError: there is no such study, or no such problem in it.
     """
     by_problem: dict[tuple[str, str], _Runs] = {}
-    for run in readable(run_folders(study, results), complaints):
+    for run in readable(run_folders(study, results)):
         by_problem.setdefault((run.identity.problem, run.identity.fingerprint), _Runs()).add(run)
     known = [problem for problem, _ in by_problem]
     check_problems(problems or (), known, study)
@@ -292,7 +291,7 @@ def _all_tried(problem: Problem, runs: _Runs) -> int:
     candidates = problem.space.cardinality
     if candidates > runs.evaluations:
         return 0
-    tried = {row.digest for run in readable(runs.folders, []) for row in run.rows}
+    tried = {row.digest for run in readable(runs.folders) for row in run.rows}
     return candidates if len(tried) == candidates else 0
 
 

@@ -164,11 +164,11 @@ def test_runs_that_were_cut_count_and_damaged_ones_are_named(suite, study, tmp_p
     (folder / "toy--small__pick__0" / "rows.csv").write_text(whole.replace(",ok,", ",no,", 1))
     done = suite("best", *study)
     assert done.code == 1 and "annealing" in done.out
-    assert done.err.count("error: ") == 1 and "toy--small__pick__0/rows.csv, line 2 is damaged" in done.err
+    assert done.err.count("left out: ") == 1 and "toy--small__pick__0/rows.csv, line 2 is damaged" in done.err
     (folder / "toy--small__pick__0" / "rows.csv").unlink()
     assert suite("best", *study).code == 0
     (folder / "toy--small__pick__0" / "run.json").write_text("{}")
-    assert "error: 'problem' is missing in " in suite("best", *study).err
+    assert "left out: 'problem' is missing in " in suite("best", *study).err
 
 
 BEATEN = """
