@@ -10,7 +10,17 @@ import sys
 from typing import Any
 
 from . import _stop
-from .errors import UserError
+from .errors import UserError, noting_what_is_left_out
+
+
+def start() -> None:
+    """Run the command line as a program: the process that makes runs is watched by another."""
+    if sys.argv[1:2] == ["run"]:
+        from .runs.guard import watched
+
+        watched(main)
+    else:
+        main()
 
 
 def main() -> None:
@@ -52,13 +62,14 @@ def _run() -> None:
     from .cli import UsageError, app
 
     completion = {"--install-completion", "--show-completion"} & set(sys.argv)
-    try:  # shells complete the script, not `python -m bbo_suite`
-        code = app(prog_name="bbo-suite" if completion else None, standalone_mode=False)
-    except UsageError as error:
-        code = _refused(error)
-    finally:
-        sys.stdout.flush()  # inside the `try` of `main`, which handles a broken pipe
-    sys.exit(code)
+    with noting_what_is_left_out() as left_out:
+        try:  # shells complete the script, not `python -m bbo_suite`
+            code = app(prog_name="bbo-suite" if completion else None, standalone_mode=False)
+        except UsageError as error:
+            code = _refused(error)
+        finally:
+            sys.stdout.flush()  # inside the `try` of `main`, which handles a broken pipe
+    sys.exit(code or int(bool(left_out)))
 
 
 def _refused(error: Any) -> int:  # noqa: ANN401 - typer's UsageError, which it does not export
@@ -72,4 +83,4 @@ def _refused(error: Any) -> int:  # noqa: ANN401 - typer's UsageError, which it 
 
 
 if __name__ == "__main__":
-    main()
+    start()

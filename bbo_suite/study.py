@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import statistics
-import sys
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -134,12 +133,7 @@ class Study(Sequence[dict[str, Any]]):
         """
         from .verify.best import best_of
 
-        complaints: list[str] = []
-        bests = best_of(self._registry, self.name, self._results, complaints, minimal)
-        found = [best.facts() for best in bests]
-        for complaint in complaints:
-            print(f"error: {complaint}", file=sys.stderr)
-        return found
+        return [best.facts() for best in best_of(self._registry, self.name, self._results, minimal)]
 
     def plot(self, name: str = "convergence", problems: Sequence[str] | None = None) -> Figure:
         """Draw one figure of the stored study.
@@ -190,7 +184,7 @@ class Study(Sequence[dict[str, Any]]):
         from .figures import outcome
         from .verify.best import best_of
 
-        for best in best_of(self._registry, self.name, self._results, [], simplify=True, problems=problems):
+        for best in best_of(self._registry, self.name, self._results, simplify=True, problems=problems):
             return outcome.draw(best)[0]
         raise UserError(f"study {self.name!r} has no run that can be read")
 

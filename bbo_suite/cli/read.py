@@ -48,24 +48,19 @@ def best(
     from ..registry import Registry
     from .tables import reserved
 
-    complaints: list[str] = []
-    found = _found(Registry(tuple(plugin or ())), study, results, complaints, minimal, keep, problem)
+    found = _found(Registry(tuple(plugin or ())), study, results, minimal, keep, problem)
     while True:
         with reserved(True), _waiting(minimal):  # output of problems must not mix with text to paste
             one = next(found, None)
         if one is None:
             break
         print(json_line(one.facts()) if as_json else one.text() if keep else _text(one, everything), flush=True)
-    for complaint in complaints:
-        print(f"error: {complaint}", file=sys.stderr)
-    raise typer.Exit(1 if complaints else 0)
 
 
 def _found(
     registry: Registry,
     study: str,
     results: Path,
-    complaints: list[str],
     minimal: bool,
     keep: int | None,
     problems: list[str] | None,
@@ -76,8 +71,8 @@ def _found(
     if keep and minimal:
         raise UserError("--keep and --minimal do not go together; leave one out")
     if keep:
-        return selections(registry, study, results, complaints, keep, problems)
-    return best_of(registry, study, results, complaints, minimal, problems)
+        return selections(registry, study, results, keep, problems)
+    return best_of(registry, study, results, minimal, problems)
 
 
 def _waiting(minimal: bool) -> AbstractContextManager[object]:
@@ -102,6 +97,7 @@ def _text(best: Best, everything: bool) -> str:
         *_counted(best),
         *([f"  all {best.all_tried:,} candidates were tried{_optimum_note(best)}"] if best.all_tried else []),
         f"  measured again: {_remeasured(best)}",
+        *_wrapped(best.better),
         *_wrapped(_baselines(best)),
         *([f"  checked: {best.checked}"] if best.checked not in ("", COST_ALONE) else []),
         *_wrapped(best.needed_text()),
@@ -133,6 +129,8 @@ def _gains(best: Best, everything: bool) -> Iterator[str]:
 def _pasted(best: Best, everything: bool) -> list[str]:
     """Return the text to paste and how to use it; only the size of a long one."""
     assert best.row is not None
+    if best.better and not everything:
+        return ["  as text: with --all, although it is not the best that is known"]
     text = best.paste or f"configuration {best.row.config or 'unknown'}"
     lines = text.splitlines()
     if not everything and len(lines) > _FEW:
@@ -333,11 +331,8 @@ def site(
     from .progress import counted
     from .tables import reserved
 
-    complaints: list[str] = []
     total = number_of_studies(results)
     with reserved(True), counted("writing", total, quiet, "studies") as shown:  # problems may print
-        path = write(results, out, plugin or (), complaints, shown)
+        path = write(results, out, plugin or (), shown)
         shown(total, "done")
-    for complaint in complaints:
-        print(f"left out: {complaint}", file=sys.stderr)
     print(path)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from .. import figures
-from ..errors import UserError
+from ..errors import UserError, leave_out
 from ..files.writing import disk_errors, replacing
 from ..registry import Registry
 from ..store.folders import has_runs
@@ -47,6 +47,8 @@ def write(
         problems are not the same.
     """
     data = read_study(study, results)
+    for damage in data.damaged:
+        leave_out(damage)
     other = _other(compare, results) if compare else None
     made = page(data, other, Registry(tuple(plugins)))
     if verdicts is not None and made.compared:

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from ..core.level import LEVEL
 from ..core.problem import Problem
 from ..core.program import Change
-from ..core.quantities import cost
+from ..core.quantities import cost, effect
 from ..errors import UserError, error_boundary
 from ..registry import Registry
 from ..store.folders import check_problems, run_folders
-from ..store.identity import known_speedups
+from ..store.identity import BASELINES, known_speedups
 from ..store.rows import Row
 from ..store.stored_run import StoredRun, readable
 from .minimal import Minimal, minimal
@@ -92,8 +92,22 @@ class Best:
         saved = 1 - before / after if again.noisy and before and after else 1 - minimal.value / again.value
         return saved if saved > least.noise else 0.0
 
+    @property
+    def better(self) -> str:
+        """Which baseline, or the default, costs less than the candidate, as a sentence; empty if none does."""
+        speedup = self.minimal_again.speedup if self.minimal_again else self.speedup
+        if self.run is None or not speedup:
+            return ""
+        default, unit = float(self.run.head["default"]), self.run.head["unit"]
+        known = {"the default": default} | dict(self.run.head.get(BASELINES) or {})
+        name = min(known, key=lambda each: known[each])
+        if known[name] >= default / speedup * (1 - 1e-9):
+            return ""
+        gain = f", {effect(default / known[name], unit)}" if 0 < known[name] < default else ""
+        return f"{name} is better: {cost(known[name], unit)}{gain}; use that, not what was found"
+
     def facts(self) -> dict[str, Any]:
-        """Return everything as `best --json` prints it."""
+        """Return everything as `best --json` prints it; the text to paste only if no baseline is better."""
         result: dict[str, Any] = {"problem": self.problem, "runs": self.runs, "evaluations": self.evaluations}
         if self.run is None or self.row is None:
             return result | {"speedup": None, "strategy": None, "paste": None}
@@ -114,8 +128,9 @@ class Best:
             "all_tried": self.all_tried or None,
             "is_optimum": self.is_optimum or None,
             "baselines": known_speedups(self.run.head),
-            "paste": self.paste or None,
-            "usage": self.usage or None,
+            "better": self.better or None,
+            "paste": None if self.better else self.paste or None,
+            "usage": None if self.better else self.usage or None,
             "minimal": self._minimal_facts(),
             "config": self.row.config,
             "path": str(self.run.path),
@@ -168,14 +183,12 @@ def best_of(
     registry: Registry,
     study: str,
     results: Path | str,
-    complaints: list[str],
     simplify: bool = False,
     problems: Collection[str] | None = None,
 ) -> Iterator[Best]:
-    """Yield the best result for each problem of a study, measured again.
+    """Yield the best result for each problem of a study, measured again; damaged runs are left out and named.
 
     Args:
-      complaints: a sentence is appended for each run that cannot be read; it is left out.
       simplify: also return the changes that gain nothing to the default.
       problems: ids of those to look at (default: all).
 
@@ -183,7 +196,7 @@ def best_of(
       UserError: there is no such study, or no such problem in it.
     """
     by_problem: dict[tuple[str, str], _Runs] = {}
-    for run in readable(run_folders(study, results), complaints):
+    for run in readable(run_folders(study, results)):
         by_problem.setdefault((run.identity.problem, run.identity.fingerprint), _Runs()).add(run)
     known = [problem for problem, _ in by_problem]
     check_problems(problems or (), known, study)
@@ -278,7 +291,7 @@ def _all_tried(problem: Problem, runs: _Runs) -> int:
     candidates = problem.space.cardinality
     if candidates > runs.evaluations:
         return 0
-    tried = {row.digest for run in readable(runs.folders, []) for row in run.rows}
+    tried = {row.digest for run in readable(runs.folders) for row in run.rows}
     return candidates if len(tried) == candidates else 0
 
 

@@ -69,8 +69,14 @@ class Zero(Problem):
     def __init__(self, instance):
         self.space, self.default = product(choice("x", [1, 2])), np.array([0])
     def evaluate(self, configs):
-        return Evaluations.of(np.zeros(len(configs)))
+        return Evaluations.of(1.0 - configs[:, 0])
 """
+
+
+def test_a_default_that_costs_nothing_is_refused(suite, tmp_path):
+    (tmp_path / "nothing.py").write_text(ZERO.replace("1.0 -", "0.0 *"))
+    done = suite("run", "--plugin", tmp_path / "nothing.py", "--strategy", "random", "--budget", 10)
+    assert done.code == 1 and "the default configuration of nothing/a costs 0" in done.err
 
 
 def test_run_ends_with_figures_the_headlines_and_the_next_commands(suite, toy):

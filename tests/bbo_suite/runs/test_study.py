@@ -168,7 +168,7 @@ def test_a_strategy_whose_code_changed_is_refused(registry, tmp_path):
     changed = Registry((tmp_path / "mine.py", tmp_path / "new" / "climb.py"))
     with pytest.raises(UserError, match="other code of strategy portfolio"):
         do(dataclasses.replace(study, registry=changed))
-    del head["code"]
+    del head["code"], head["check"]  # a run of before
     write_json(outcome.path / "run.json", head)
     with pytest.raises(UserError, match="no version of the code"):
         do(study)

@@ -206,6 +206,7 @@ def test_objectives():
     assert (small.unit, fast.unit) == ("bytes", "seconds")
     assert len({LlvmProblem("hash").fingerprint(), small.fingerprint(), fast.fingerprint()}) == 3
     assert evaluate(fast, fast.default_row()[None]).values[0] < 0.1
+    assert small.baselines()["-O3"] > default_value(small) and fast.baselines() == {}
     assert fast.facts()["default is"] == "-O3"
     assert "minsize" not in str(optimiser("hash", "time").passes.run(()))
     with pytest.raises(UserError, match="unknown variant"):
