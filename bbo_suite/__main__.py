@@ -10,11 +10,22 @@ import sys
 from typing import Any
 
 from . import _stop
-from .errors import UserError
+from .errors import UserError, noting_what_is_left_out
+
+
+def start() -> None:
+    """Run the command line as a program: the process that makes runs is watched by another."""
+    if sys.argv[1:2] == ["run"]:
+        from .runs.guard import watched
+
+        watched(main)
+    else:
+        main()
 
 
 def main() -> None:
     """Run the command line; a `UserError` prints one sentence on standard error and gives exit code 1."""
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a character that the terminal cannot show must not end the program
             stream.reconfigure(errors="backslashreplace")
@@ -38,17 +49,27 @@ def main() -> None:
         sys.exit(1)
 
 
+def _open_closed_streams() -> None:
+    """Open the null device for streams that are closed: files of a study would otherwise get their numbers."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115, PTH123 - until the end
+            os.set_inheritable(stream.fileno(), True)
+            setattr(sys, name, stream)
+
+
 def _run() -> None:
     from .cli import UsageError, app
 
     completion = {"--install-completion", "--show-completion"} & set(sys.argv)
-    try:  # shells complete the script, not `python -m bbo_suite`
-        code = app(prog_name="bbo-suite" if completion else None, standalone_mode=False)
-    except UsageError as error:
-        code = _refused(error)
-    finally:
-        sys.stdout.flush()  # inside the `try` of `main`, which handles a broken pipe
-    sys.exit(code)
+    with noting_what_is_left_out() as left_out:
+        try:  # shells complete the script, not `python -m bbo_suite`
+            code = app(prog_name="bbo-suite" if completion else None, standalone_mode=False)
+        except UsageError as error:
+            code = _refused(error)
+        finally:
+            sys.stdout.flush()  # inside the `try` of `main`, which handles a broken pipe
+    sys.exit(code or int(bool(left_out)))
 
 
 def _refused(error: Any) -> int:  # noqa: ANN401 - typer's UsageError, which it does not export
@@ -62,4 +83,4 @@ def _refused(error: Any) -> int:  # noqa: ANN401 - typer's UsageError, which it 
 
 
 if __name__ == "__main__":
-    main()
+    start()

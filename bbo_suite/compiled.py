@@ -8,10 +8,11 @@ of a tuple of arrays, by which a compiled function with a plain signature finds 
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,14 +21,18 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba import cfunc, njit, typeof, types
+from numba.core import ccallback, dispatcher
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from .files.cache import cache_folder
 
 _CONFIG: Any = numba.config
+_DECORATORS: Any = (dispatcher, ccallback)
 _KEPT = 8
 """Folders of compiled code that stay: those of the sources in use, and of a few others, such as other versions."""
+_DIGEST = hashlib.sha256().digest_size
 _ENGINE = Path(__file__), Path(__file__).parent / "parts"
 """The sources of the engine's own compiled functions, which those of all families call."""
 
@@ -77,6 +82,42 @@ def prepare_folder(parent: Path, name: str) -> Path | None:
     return folder
 
 
+class _CheckedFiles(IndexDataCacheFile):
+    """The files of compiled code of one function, with checksums: a damaged one is removed, and counts as missing."""
+
+    @contextmanager
+    def _open_for_write(self, filepath: str) -> Iterator[io.BytesIO]:
+        content = io.BytesIO()
+        with super()._open_for_write(filepath) as file:
+            yield content
+            file.write(content.getvalue() + hashlib.sha256(content.getvalue()).digest())  # Numba ignores what follows
+
+    def _load_index(self) -> dict[Any, str]:
+        return super()._load_index() if _is_whole(Path(self._index_path)) else {}
+
+    def _load_data(self, name: str) -> Any:  # noqa: ANN401
+        if not _is_whole(Path(self._data_path(name))):
+            raise FileNotFoundError(name)
+        return super()._load_data(name)
+
+
+def _is_whole(file: Path) -> bool:
+    """Return whether a file of compiled code is there as it was written; else it is removed."""
+    with suppress(OSError):
+        data = file.read_bytes()
+        if hashlib.sha256(data[:-_DIGEST]).digest() == data[-_DIGEST:]:
+            return True
+        file.unlink()
+    return False
+
+
+class _Cache(FunctionCache):
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file = _CheckedFiles(self._cache_path, self._impl.filename_base, stamp)
+
+
 class Compiler:
     """Compiles functions of one family and keeps the code in the user's cache folder, or in $NUMBA_CACHE_DIR.
 
@@ -114,10 +155,14 @@ class Compiler:
     def _cache(self) -> Iterator[None]:
         before = _CONFIG.CACHE_DIR
         _CONFIG.CACHE_DIR = str(self.folder or before)
+        for module in _DECORATORS:
+            module.FunctionCache = _Cache
         try:
             yield
         finally:
             _CONFIG.CACHE_DIR = before
+            for module in _DECORATORS:
+                module.FunctionCache = FunctionCache
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import sys
 import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -27,6 +28,29 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
         return f" Did you mean {close[0]!r}?"
     more = f" and {len(names) - _MOST:,} more" if len(names) > _MOST else ""
     return f" Known: {', '.join(names[:_MOST])}{more}."
+
+
+_noted: set[str] | None = None
+
+
+@contextmanager
+def noting_what_is_left_out() -> Iterator[set[str]]:
+    """Yield a set to which `leave_out` adds its sentences; those that it has already are not printed again."""
+    global _noted
+    before, _noted = _noted, set()
+    try:
+        yield _noted
+    finally:
+        _noted = before
+
+
+def leave_out(what: object) -> None:
+    """Say on standard error that something damaged is left out; a command goes on and then ends with exit code 1."""
+    sentence = f"left out: {what}"
+    if _noted is None or sentence not in _noted:
+        print(sentence, file=sys.stderr)
+    if _noted is not None:
+        _noted.add(sentence)
 
 
 @contextmanager

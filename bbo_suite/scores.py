@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .core.level import LEVEL, Level
+from .core.quantities import ratio_name
 from .stats import (
     SMALLEST_GAIN,
     complete_block,
@@ -26,6 +27,7 @@ from .stats import (
     mean_interval,
     probability_of_improvement,
     rank_sum_p_values,
+    resampled_interval,
     signed_rank_p,
     signed_rank_sum,
 )
@@ -66,7 +68,7 @@ class Values:
 
     Attributes:
       frame: a row for each run, sorted: problem, strategy, seed, level, budget, evaluation,
-        default, speedup, least and most (the speedups that are possible).
+        default, speedup.
     """
 
     frame: pd.DataFrame
@@ -83,22 +85,16 @@ class Values:
     @cached_property
     def speedups(self) -> dict[tuple[str, str], NDArray[np.float64]]:
         """The `(runs,)` speedups of each problem and strategy, sorted, so that equal runs have equal means."""
-        return {key: np.sort(runs) for key, runs in self._by_strategy("speedup").items()}
-
-    def _by_strategy(self, column: str) -> dict[tuple[str, str], list[float]]:
         found: dict[tuple[str, str], list[float]] = defaultdict(list)
-        for problem, strategy, value in self.frame[["problem", "strategy", column]].itertuples(index=False):
+        for problem, strategy, value in self.frame[["problem", "strategy", "speedup"]].itertuples(index=False):
             found[problem, strategy].append(value)
-        return {key: found[key] for key in sorted(found)}
+        return {key: np.sort(found[key]) for key in sorted(found)}
 
     @cached_property
     def means(self) -> list[Mean]:
         """The mean of each problem and strategy."""
-        least, most = self._by_strategy("least"), self._by_strategy("most")
-        return [
-            Mean(*key, len(runs), *interval(runs, min(least[key]), min(most[key])), float(runs.max()))
-            for key, runs in self.speedups.items()
-        ]
+        found = self.speedups.items()
+        return [Mean(*key, len(runs), *resampled_interval(runs), float(runs.max())) for key, runs in found]
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -135,12 +131,6 @@ class Values:
         return self._best_means[problem, self.levels[strategy] is Level.PARTS]
 
 
-def interval(runs: NDArray[np.float64], least: float = 0.0, most: float = np.inf) -> tuple[float, float, float]:
-    """Return the mean speedup and its 95 % interval; an infinite speedup (cost 0) has no interval."""
-    with np.errstate(invalid="ignore"):
-        return mean_interval(runs, least=least, most=most)
-
-
 # --- of the results of runs
 
 
@@ -169,6 +159,11 @@ class Scores(Values):
         """What each strategy knows."""
         return {run.strategy: run.level for run in self.runs}
 
+    @cached_property
+    def ratio(self) -> str:
+        """What the default's cost / a candidate's is called here: speedup if all costs are times, else improvement."""
+        return ratio_name({str(run.head["unit"]) for run in self.runs})
+
     def speedup(self, run: RunResult) -> float:
         """Return the speedup by which a run is compared."""
         return _compared_speedup(run, self.cutoffs[run.problem], run.problem in self.remeasured)
@@ -196,29 +191,21 @@ def scores(runs: Sequence[RunResult]) -> Scores:
     missing = {run.problem for run in compared if run.remeasured(cutoffs[run.problem]) is None}
     again = {run.problem for run in compared} - missing
     rows = [_value(run, cutoffs[run.problem], run.problem in again) for run in compared]
-    columns = [*RUN, LEVEL, "budget", "evaluation", "default", "speedup", "least", "most"]
+    columns = [*RUN, LEVEL, "budget", "evaluation", "default", "speedup"]
     frame = pd.DataFrame(rows, columns=columns).sort_values(RUN, kind="stable", ignore_index=True)
     return Scores(frame, runs, cutoffs, compared, again)
 
 
 def _value(run: RunResult, cutoff: int, again: bool) -> dict[str, Any]:
-    """Return the row of a run in `Values.frame`. What was measured again can be anything."""
-    speedup = _compared_speedup(run, cutoff, again)
-    least, most = (0.0, np.inf) if again else (float(run.speedup(1) == 1), _most(run))
+    """Return the row of a run in `Values.frame`."""
     facts = {name: run.head[name] for name in ("seed", "budget", "default", LEVEL)}
-    bounds = {"speedup": speedup, "least": least, "most": most}
-    return {"problem": run.problem, "strategy": run.strategy, "evaluation": cutoff, **facts, **bounds}
+    named = {"problem": run.problem, "strategy": run.strategy, "evaluation": cutoff}
+    return {**named, **facts, "speedup": _compared_speedup(run, cutoff, again)}
 
 
 def _compared_speedup(run: RunResult, cutoff: int, again: bool) -> float:
     remeasured = run.remeasured(cutoff) if again else None
     return run.speedup(cutoff) if remeasured is None else remeasured
-
-
-def _most(run: RunResult) -> float:
-    """Return the speedup of a known optimum, or of the run, if noise made it better."""
-    optimum = run.head.get("optimum")
-    return max(float(run.head["default"]) / optimum, run.speedup(run.evaluations)) if optimum else np.inf
 
 
 # --- of a frame of evaluations
@@ -241,19 +228,15 @@ def _once_for_a_frame(function: Callable[[pd.DataFrame], Values]) -> Callable[[p
 def final_values(frame: pd.DataFrame) -> Values:
     """Return the final speedups of a frame of evaluations (see `bbo_suite.load`).
 
-    Speedups are those measured again on problems where those of all runs were. The least is 1 for a run that began
-    with the default, so that its speedup cannot be less.
+    Speedups are those measured again on problems where those of all runs were.
     """
     columns = ["budget", "evaluation", "default", "speedup", *({REMEASURED} & {*frame})]
     last = frame.loc[_ends(frame), [*RUN, LEVEL, *columns]].drop_duplicates(RUN, keep="last")
-    started = frame.loc[(frame["evaluation"] == 1) & (frame["speedup"] == 1), RUN]
-    with_default = set(started.itertuples(index=False, name=None))
-    last["least"] = [float(run in with_default) for run in last[RUN].itertuples(index=False, name=None)]
     if REMEASURED in last:
         again = last.pop(REMEASURED)
         missing = again.isna().groupby(last["problem"], observed=True).transform("any")
-        last["speedup"], last["least"] = last["speedup"].where(missing, again), last["least"].where(missing, 0.0)
-    last = last.assign(most=np.inf).astype({"problem": "str", "strategy": "str", LEVEL: "str"})
+        last["speedup"] = last["speedup"].where(missing, again)
+    last = last.astype({"problem": "str", "strategy": "str", LEVEL: "str"})
     return Values(last.sort_values(RUN, ignore_index=True))
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import html
 import statistics
-import sys
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from .core.level import Level
+from .core.quantities import ratio_name
 from .errors import UserError, did_you_mean
 from .registry import Registry
 from .store import frames, run_table
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from .runs.study_plan import StudyPlan
-
-_COLUMNS = ("problem", "strategy", "runs", "median speedup")
 
 
 class Study(Sequence[dict[str, Any]]):
@@ -135,12 +133,7 @@ class Study(Sequence[dict[str, Any]]):
         """
         from .verify.best import best_of
 
-        complaints: list[str] = []
-        bests = best_of(self._registry, self.name, self._results, complaints, minimal)
-        found = [best.facts() for best in bests]
-        for complaint in complaints:
-            print(f"error: {complaint}", file=sys.stderr)
-        return found
+        return [best.facts() for best in best_of(self._registry, self.name, self._results, minimal)]
 
     def plot(self, name: str = "convergence", problems: Sequence[str] | None = None) -> Figure:
         """Draw one figure of the stored study.
@@ -191,7 +184,7 @@ class Study(Sequence[dict[str, Any]]):
         from .figures import outcome
         from .verify.best import best_of
 
-        for best in best_of(self._registry, self.name, self._results, [], simplify=True, problems=problems):
+        for best in best_of(self._registry, self.name, self._results, simplify=True, problems=problems):
             return outcome.draw(best)[0]
         raise UserError(f"study {self.name!r} has no run that can be read")
 
@@ -215,19 +208,23 @@ class Study(Sequence[dict[str, Any]]):
             median = f"{statistics.median(speedups):.4f}" if len(speedups) == len(runs) else "-"
             yield problem, Level.of(runs[0]).marked(strategy), f"{len(runs):,}", median
 
+    @property
+    def _columns(self) -> tuple[str, ...]:
+        return "problem", "strategy", "runs", f"median {ratio_name(run['unit'] for run in self)}"
+
     def _place(self) -> str:
         """Return the folder as a user would type it: relative if it is inside the working directory."""
         inside = self.path.is_relative_to(Path.cwd())
         return str(self.path.relative_to(Path.cwd()) if inside else self.path)
 
     def __repr__(self) -> str:
-        rows = [_COLUMNS, *self._table()]
+        rows = [self._columns, *self._table()]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [f"{p:{widths[0]}}  {s:{widths[1]}}  {n:>{widths[2]}}  {m:>{widths[3]}}" for p, s, n, m in rows]
         return "\n".join([f"study {self.name!r} in {self._place()}", *lines])
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{name}</th>" for name in _COLUMNS)
+        head = "".join(f"<th>{name}</th>" for name in self._columns)
         rows = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in self._table())
         body = "".join(f"<tr>{row}</tr>" for row in rows)
         title = f"study {html.escape(self.name)} in {html.escape(self._place())}"

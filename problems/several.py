@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Evaluations, Parts, Problem, Space, Status, Structure, UserError
 from bbo_suite.core.constraint import listed
-from bbo_suite.core.evaluation import default_value, evaluate
+from bbo_suite.core.evaluation import default_value, evaluate, working_baselines
 from bbo_suite.core.program import Change
 from bbo_suite.registry import Registry
 
@@ -106,6 +106,13 @@ class SeveralProblem(Problem):
         with np.errstate(divide="ignore"):
             logs = dataclasses.replace(parts, costs=np.log(parts.costs))
         return np.exp(logs.sums() / len(self.programs))
+
+    def baselines(self) -> dict[str, float]:
+        """Return the geometric means of the baselines that all programs have."""
+        known = [working_baselines(program) for program in self.programs]
+        shared = [name for name in known[0] if all(each.get(name) for each in known)]
+        ratios = {name: np.array([each[name] for each in known]) / self._defaults for name in shared}
+        return {name: float(_means(each[None])[0]) for name, each in ratios.items()}
 
     def structure(self) -> Structure | None:
         """Return the interactions, if all programs declare the same ones, with the features that all have; or None."""

@@ -145,7 +145,7 @@ def _found(
 
     complaints: list[str] = []
     folder, drawn = _folder(study_path(study, results), for_paper=False), False
-    for best, figure in _drawings(_bests(registry, study, results, problems, run, complaints), complaints):
+    for best, figure in _drawings(_bests(registry, study, results, problems, run), complaints):
         yield from save([(f"program-{run.name if run else folder_name(best.problem)}", *figure)], folder, formats)
         drawn = True
     if not drawn:
@@ -160,13 +160,12 @@ def _bests(
     results: Path,
     problems: Sequence[str] | None,
     run: Path | None,
-    complaints: list[str],
 ) -> Iterator[Best]:
     from ..store.stored_run import open_run
     from ..verify.best import best_of, best_of_run
 
     if run is None:
-        yield from best_of(registry, study, results, complaints, simplify=True, problems=problems)
+        yield from best_of(registry, study, results, simplify=True, problems=problems)
     else:
         yield best_of_run(registry, open_run(run), simplify=True)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..core.level import Level
+from ..core.quantities import cost, effect
 from ..errors import UserError
 from ..store.identity import known_speedups
 from .app import AsLines, Plugins, Quiet, Results, StudyName, app, count_option, json_line
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from ..verify.best import Best
     from ..verify.digests import Comparison
     from ..verify.validate import Verdict
+
+_FEW = 4
+"""Lines of a list or of a text that `best` prints of each problem, at most, unless it is to print all."""
 
 
 @app.command()
@@ -33,32 +37,30 @@ def best(
         int | None, typer.Option(min=1, metavar="K", help="For several:...: the K candidates that serve best together.")
     ] = None,
     problem: Annotated[list[str] | None, typer.Option(metavar="ID", help="Only this problem. May be repeated.")] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Print all changes and the whole text, however long.")
+    ] = False,
     results: Results = Path("results"),
     plugin: Plugins = None,
     as_json: AsLines = False,
 ) -> None:
-    """Print the best configuration of each problem as text to paste, and measure its speedup again."""
+    """Print what was found for each problem: the cost, who found it, and the text to paste; and measure it again."""
     from ..registry import Registry
     from .tables import reserved
 
-    complaints: list[str] = []
-    found = _found(Registry(tuple(plugin or ())), study, results, complaints, minimal, keep, problem)
+    found = _found(Registry(tuple(plugin or ())), study, results, minimal, keep, problem)
     while True:
         with reserved(True), _waiting(minimal):  # output of problems must not mix with text to paste
             one = next(found, None)
         if one is None:
             break
-        print(json_line(one.facts()) if as_json else one.text() if keep else _text(one), flush=True)
-    for complaint in complaints:
-        print(f"error: {complaint}", file=sys.stderr)
-    raise typer.Exit(1 if complaints else 0)
+        print(json_line(one.facts()) if as_json else one.text() if keep else _text(one, everything), flush=True)
 
 
 def _found(
     registry: Registry,
     study: str,
     results: Path,
-    complaints: list[str],
     minimal: bool,
     keep: int | None,
     problems: list[str] | None,
@@ -69,8 +71,8 @@ def _found(
     if keep and minimal:
         raise UserError("--keep and --minimal do not go together; leave one out")
     if keep:
-        return selections(registry, study, results, complaints, keep, problems)
-    return best_of(registry, study, results, complaints, minimal, problems)
+        return selections(registry, study, results, keep, problems)
+    return best_of(registry, study, results, minimal, problems)
 
 
 def _waiting(minimal: bool) -> AbstractContextManager[object]:
@@ -81,31 +83,72 @@ def _waiting(minimal: bool) -> AbstractContextManager[object]:
     return Console(stderr=True).status(text) if minimal and sys.stderr.isatty() else nullcontext()
 
 
-def _text(best: Best) -> str:
+def _text(best: Best, everything: bool) -> str:
     if best.run is None or best.row is None:
         runs = _many(best.runs, "run")
         return f"{best.problem}: no candidate succeeded in {best.evaluations:,} evaluations ({runs})\n"
-    run, row = best.run.identity, best.row
-    who = Level.of(best.run.head).marked(run.strategy)
-    budget = f"{row.evaluation:,} of {best.run.evaluations:,}"
-    costs = f"{best.run.head['default']:.6g} -> {row.value:.6g} {best.run.head['unit']}"
-    lines = [
-        f"{best.problem}: speedup {_number(best.speedup)}{'' if _beats_default(best) else ', no improvement'}",
-        f"  found by {who}, seed {run.seed}, at evaluation {budget}: {costs}",
+    from ..verify.best import COST_ALONE
+
+    run, row, head = best.run.identity, best.row, best.run.head
+    who = Level.of(head).marked(run.strategy)
+    answer = [
+        f"{best.problem}: {head['default']:.6g} -> {cost(best.cost, head['unit'])}, {_effect(best)}",
+        f"  found by {who}, seed {run.seed}, at evaluation {row.evaluation:,} of {best.run.evaluations:,}",
+        *_counted(best),
         *([f"  all {best.all_tried:,} candidates were tried{_optimum_note(best)}"] if best.all_tried else []),
         f"  measured again: {_remeasured(best)}",
+        *_wrapped(best.better),
         *_wrapped(_baselines(best)),
-        f"  checked: {best.checked or 'nothing'}",
-        *_wrapped(f"use: {best.usage}" if best.usage else ""),
-        *_minimal_lines(best),
+        *([f"  checked: {best.checked}"] if best.checked not in ("", COST_ALONE) else []),
+        *_wrapped(best.needed_text()),
+        *_gains(best, everything),
     ]
-    return "\n".join([*lines, "", best.paste or f"configuration {row.config or 'unknown'}", ""])
+    return "\n".join([*answer, *_pasted(best, everything), ""])
+
+
+def _counted(best: Best) -> Iterator[str]:
+    """Say what the run counts as if that is the result of another candidate."""
+    assert best.run is not None and best.row is not None
+    counted, first = best.run.speedup, best.run.best
+    if counted and first and first.evaluation != best.row.evaluation:
+        result = effect(counted, best.run.head["unit"])
+        yield f"  the run counts as {result}: of the lowest cost in its search; this is the best of its ten"
+
+
+def _gains(best: Best, everything: bool) -> Iterator[str]:
+    """Yield how much each needed change gains, the largest gain first."""
+    from ..verify.minimal import gain_text
+
+    changes = best.changes()
+    shown = changes if everything or len(changes) <= _FEW else changes[: _FEW - 1]
+    yield from (f"  {gain_text(gain):>9}  {c.name}: {c.default} -> {c.value}" for c, gain in shown)
+    if len(shown) < len(changes):
+        yield f"  … {len(changes) - len(shown):,} more: --all"
+
+
+def _pasted(best: Best, everything: bool) -> list[str]:
+    """Return the text to paste and how to use it; only the size of a long one."""
+    assert best.row is not None
+    if best.better and not everything:
+        return ["  as text: with --all, although it is not the best that is known"]
+    text = best.paste or f"configuration {best.row.config or 'unknown'}"
+    lines = text.splitlines()
+    if not everything and len(lines) > _FEW:
+        return [f"  as text: {len(lines):,} lines, with --all"]
+    return ["", text, "", *([f"use: {best.usage}"] if best.usage else [])]
+
+
+def _effect(best: Best) -> str:
+    assert best.run is not None
+    better = best.speedup is None or best.speedup > 1
+    return effect(best.speedup, best.run.head["unit"]) if better else "no improvement over the default"
 
 
 def _baselines(best: Best) -> str:
     assert best.run is not None
-    known = ", ".join(f"{name} {_number(speedup)}" for name, speedup in known_speedups(best.run.head).items())
-    return f"speedup of what the problem knows: {known}" if known else ""
+    unit = best.run.head["unit"]
+    known = "; ".join(f"{name}: {effect(ratio, unit)}" for name, ratio in known_speedups(best.run.head).items())
+    return f"known: {known}" if known else ""
 
 
 def _wrapped(text: str) -> list[str]:
@@ -113,52 +156,24 @@ def _wrapped(text: str) -> list[str]:
     return wrapper.wrap(text)
 
 
-def _minimal_lines(best: Best) -> Iterator[str]:
-    """Yield how many changes are needed, then each with its gain: how much the cost rises without it."""
-    least, again = best.minimal, best.minimal_again
-    if least is None or again is None:
-        return
-    from ..verify.minimal import gain_text
-
-    changes = best.changes()
-    if not least.changes:
-        yield "  minimal: it is the default"
-        return
-    noise = f", where a rise of up to {least.noise:.2%} counts as noise" if again.noisy else ""
-    verb = "is" if len(changes) == 1 else "are"
-    yield f"  minimal: {len(changes):,} of {_many(least.changes, 'change')} {verb} needed{noise}"
-    yield f"  its cost: {again.value:.6g}, speedup {_number(again.speedup)}; found in {least.evaluations:,} evaluations"
-    if changes:
-        yield ""
-    yield from (f"  {gain_text(gain):>9}  {c.name}: {c.default} -> {c.value}" for c, gain in changes)
-
-
 def _optimum_note(best: Best) -> str:
     return ": this is the optimum" if best.is_optimum else ""
 
 
 def _remeasured(best: Best) -> str:
-    assert best.row is not None
-    again = best.again
+    assert best.row is not None and best.run is not None
+    again, unit = best.again, best.run.head["unit"]
     if again is None:
         return f"no ({best.why_not})"
     if again.failure:
         return f"it FAILS now ({again.failure})"
     if again.noisy:
         many = f"median of {len(again.values)}, which differ by {again.spread:.1%}"
-        stored = f"the run had {best.row.value:.6g}, a speedup of {_number(best.stored_speedup)}"
-        return f"{again.value:.6g} ({many}); {stored}"
+        searched = f"the search measured {cost(best.row.value, unit)}"
+        return f"{cost(again.value, unit)}, {effect(again.speedup, unit)} ({many}); {searched}"
     if again.value == best.row.value:
-        return f"{again.value:.6g}, the same"
-    return f"{again.value:.6g}, NOT what was stored ({best.row.value:.6g})"
-
-
-def _beats_default(best: Best) -> bool:
-    return best.speedup is None or best.speedup > 1
-
-
-def _number(speedup: float | None) -> str:
-    return "unknown" if speedup is None else f"{speedup:.4f}"
+        return "the same"
+    return f"{cost(again.value, unit)}, NOT what was stored ({best.row.value:.6g})"
 
 
 def _many(count: int, word: str) -> str:
@@ -287,13 +302,21 @@ def report(
     ] = None,
     plugin: Plugins = None,
 ) -> None:
-    """Write a study's results, statistical tests, figures and limits as one HTML page, and print its path."""
+    """Write a study's results, statistical tests, figures and limits as one HTML page, and print its path.
+
+    With --compare: print for each strategy whether it is better or worse than in the other study, or undecided. The
+    exit code is 1 if one is worse.
+    """
     from ..report import write
     from .tables import reserved
 
+    verdicts: list[str] = []
     with reserved(True):  # problems may print
-        path = write(study, results, out, compare, plugin or ())
+        path = write(study, results, out, compare, plugin or (), verdicts)
+    for verdict in verdicts:
+        print(verdict)
     print(path)
+    raise typer.Exit(1 if verdicts and verdicts[0].endswith(": worse") else 0)
 
 
 @app.command()
@@ -308,11 +331,8 @@ def site(
     from .progress import counted
     from .tables import reserved
 
-    complaints: list[str] = []
     total = number_of_studies(results)
     with reserved(True), counted("writing", total, quiet, "studies") as shown:  # problems may print
-        path = write(results, out, plugin or (), complaints, shown)
+        path = write(results, out, plugin or (), shown)
         shown(total, "done")
-    for complaint in complaints:
-        print(f"left out: {complaint}", file=sys.stderr)
     print(path)

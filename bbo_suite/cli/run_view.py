@@ -5,21 +5,23 @@ from __future__ import annotations
 import enum
 import math
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..files.reading import parse_json
-from ..store.folders import END, ERROR, REMEASURED, ROWS, RUN, STOPPED
+from ..errors import UserError
+from ..store.folders import ERROR, REMEASURED, ROWS, STOPPED
+from ..store.identity import IMPORTED, complete, stored_head
 from ..store.plan import RunName
-from ..store.rows import COLUMNS
+from ..store.rows import COLUMNS, PIECE
 
 SILENT_SECONDS = 60.0
 """A run without new rows for this long is called silent: its batch is slow, or its process has died."""
-_TAIL, _SAMPLE, _FIELDS = 1 << 16, 500, 200
-"""Bytes in which the last line is looked for; lines of which the seconds are read; bytes of a line up to its times."""
+_SAMPLE, _FIELDS = 500, 200
+"""Lines of which the seconds are read; bytes of a line up to its times."""
 _COMMA, _NEWLINE = b",\n"
 _VALUE, _STRATEGY, _EVALUATION = map(COLUMNS.index, ("value", "strategy_seconds", "evaluation_seconds"))
 
@@ -31,7 +33,7 @@ class RunState(enum.Enum):
 
 
 class RunView:
-    """The state of a run. Each `refresh` reads only new rows; for a complete run it reads only the end.
+    """The state of a run. Each `refresh` reads only new rows.
 
     Attributes:
       budget: of the run.
@@ -124,26 +126,22 @@ class RunView:
 
     def _read_head(self) -> None:
         if self.default is None or not self.budget:
-            head = read_object(self.path / RUN)
+            head = head_of(self.path)
             self.default, self.budget = head.get("default"), head.get("budget", self.budget)
+            self._tail.keeps_improvements = IMPORTED not in head
 
     def _read(self, size: int) -> None:
-        end = read_object(self.path / END)
-        if "best" in end and not self._tail.offset and end.get("evaluations") == self._tail.last_number(size):
-            best = math.inf if end["best"] is None else end["best"]
-            self._tail.skip(size, end["evaluations"], best, end["seconds"])
-        else:
-            self._tail.read(size)
-        self.ended = end.get("evaluations") == self.evaluations
+        self._tail.read(size)
+        with suppress(UserError):
+            self.ended = complete(self.path, self.evaluations)
 
 
-def read_object(file: Path) -> dict[str, Any]:
-    """Return a JSON object; empty if it is missing or damaged, because it is only displayed."""
+def head_of(run: Path) -> dict[str, Any]:
+    """Return the content of a run's `run.json`; empty if it cannot be read, because it is only displayed."""
     try:
-        content = parse_json(file.read_bytes())
-    except (OSError, ValueError):
+        return stored_head(run) or {}
+    except UserError:
         return {}
-    return content if isinstance(content, dict) else {}
 
 
 class Tail:
@@ -154,18 +152,15 @@ class Tail:
       best: the lowest value; inf before there is one.
       seconds: the approximate total time of all evaluations, including the strategy's share.
       offset: bytes that have been read.
+      keeps_improvements: True if each improvement holds its candidate, so that other rows need not be parsed.
     """
 
     def __init__(self, file: Path) -> None:
-        self._file = file
+        self._file, self.keeps_improvements = file, True
         self._start_again()
 
     def _start_again(self) -> None:
         self.evaluations, self.best, self.seconds, self.offset = 0, math.inf, 0.0, 0
-
-    def skip(self, size: int, evaluations: int, best: float, seconds: float) -> None:
-        """Treat a whole log of `size` bytes, whose totals are known, as read."""
-        self.offset, self.evaluations, self.best, self.seconds = size, evaluations, best, seconds
 
     def read(self, size: int) -> None:
         """Read what was added to a log that is `size` bytes long now; all of it if it was cut.
@@ -179,29 +174,29 @@ class Tail:
             self._start_again()
         with self._file.open("rb") as file:
             file.seek(self.offset)
-            data = file.read()
-        data = data[: data.rfind(b"\n") + 1]
+            cut = b""
+            while piece := file.read(PIECE):
+                whole, end, cut = (cut + piece).rpartition(b"\n")
+                self._add(whole + end)
+
+    def _add(self, data: bytes) -> None:
         added = data.count(b"\n") - (self.offset == 0 and bool(data))  # one is the header's
         self.evaluations += added
         self.offset += len(data)
-        self.best = min(self.best, best_value(data))
+        self.best = min(self.best, best_value(data, self.keeps_improvements))
         self.seconds += added * mean_seconds(data)
 
-    def last_number(self, size: int) -> int:
-        """Return the number of the last evaluation; -1 if its line is not whole or too long to look at."""
-        with self._file.open("rb") as log:
-            log.seek(max(0, size - _TAIL))
-            line = log.read().rpartition(b"\n")[0].rpartition(b"\n")[2]
-        number = line.partition(b",")[0]
-        return int(number) if number.isdigit() else -1
 
+def best_value(data: bytes, keeps_improvements: bool = True) -> float:
+    """Return the lowest value in some complete lines.
 
-def best_value(data: bytes) -> float:
-    """Return the lowest value in some complete lines. Only improvements, which store a candidate, are parsed."""
+    Args:
+      keeps_improvements: True if each improvement holds its candidate; then only lines with a candidate are parsed.
+    """
     text = np.frombuffer(data, np.uint8)
     starts, ends = _lines(text)
     # without candidate and reason a line ends in three commas and the eight digits of its checksum
-    bare = (text[np.maximum(ends[:, None] - (9, 10, 11), 0)] == _COMMA).all(axis=1)
+    bare = (text[np.maximum(ends[:, None] - (9, 10, 11), 0)] == _COMMA).all(axis=1) & keeps_improvements
     return min((_value(data[start : start + _FIELDS]) for start in starts[~bare].tolist()), default=math.inf)
 
 

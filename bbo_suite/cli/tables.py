@@ -14,11 +14,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..core.level import Level, explained
+from ..core.quantities import ratio_name
 from ..store.remeasured import ROUNDS
 
-_SPARE = ("evaluation s", "strategy s", "failed", "unique", "default", "best", "evaluations", "seed")
+_SPARE = ("evaluation s", "strategy s", "failed", "unique", "default", "best", "unit", "evaluations", "seed")
 """The columns of the summary that are left out on a narrow terminal, in this order."""
-_TEXTS = ("problem", "strategy", "policy", "study", "problems", "strategies", "last change (UTC)")
+_TEXTS = ("problem", "strategy", "policy", "study", "problems", "strategies", "unit", "last change (UTC)")
 """The columns of text, which may be wrapped; others hold numbers."""
 
 
@@ -47,17 +48,18 @@ def wide_console() -> Console:
 
 def summary_table(summaries: Sequence[dict[str, Any]]) -> None:
     """Print one line per run with its speedup, evaluations and time."""
-    console, caption = wide_console(), "speedup: cost of the compiler's default / best cost found; higher is better"
+    name = ratio_name(s["unit"] for s in summaries)
+    console, caption = wide_console(), f"{name}: cost of the compiler's default / best cost found; higher is better"
     if marks := explained({Level.of(s) for s in summaries}):
         caption += f"; {marks}"
     if any(s["remeasured"] for s in summaries):
         caption += f"; of noisy problems the median of {ROUNDS} pairs with the default, measured after the search"
     if any(s["ended"] == "covered" for s in summaries):
         caption += "; covered: no candidate was left to try"
-    console.print(fitting_table([_cells(summary) for summary in summaries], _SPARE, console.width, caption))
+    console.print(fitting_table([_cells(summary, name) for summary in summaries], _SPARE, console.width, caption))
 
 
-def _cells(s: dict[str, Any]) -> dict[str, str]:
+def _cells(s: dict[str, Any], ratio: str) -> dict[str, str]:
     counts = {key: "-" if s[key] is None else f"{s[key]:,}" for key in ("evaluations", "unique", "failed")}
     counts["evaluations"] += " covered" if s["ended"] == "covered" else ""
     return {
@@ -69,7 +71,8 @@ def _cells(s: dict[str, Any]) -> dict[str, str]:
         },
         "default": f"{s['default']:.6g}",
         "best": "-" if s["best"] is None else f"{s['best']:.6g}",
-        "speedup": "-" if s["speedup"] is None else f"{s['speedup']:.4f}",
+        "unit": s["unit"],
+        ratio: "-" if s["speedup"] is None else f"{s['speedup']:.4f}",
         "strategy s": f"{s['strategy_seconds']:.2f}",
         "evaluation s": f"{s['evaluation_seconds']:.2f}",
     }

@@ -16,10 +16,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..core.quantities import duration
-from ..store.folders import END, PLANNED, ROWS, RUN, STUDY, has_runs, runs_in, study_path
-from ..store.plan import RunName, read_planned
+from ..errors import UserError
+from ..store.folders import END, PLANNED, ROWS, STUDY, has_runs, runs_in, study_path
+from ..store.plan import RunName, read_planned, stored_settings
 from .app import AsJson, Results, StudyName, app, json_line
-from .run_view import RunState, RunView, read_object
+from .run_view import RunState, RunView, head_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,7 +49,7 @@ def _study(path: Path) -> dict[str, Any]:
         "strategies": list(dict.fromkeys(run.strategy for run in runs.values())),
         "runs": len(runs),
         "done": sum((path / folder / END).exists() for folder in runs),
-        "budget": read_object(path / STUDY).get("budget"),
+        "budget": _budget(path),
         "changed": _last_change(path),
     }
 
@@ -58,9 +59,17 @@ def known_runs(study: Path) -> dict[str, RunName]:
     found = {run.folder: run for run in read_planned(study)}
     for path in runs_in(study):
         if path.name not in found:
-            head = read_object(path / RUN)
+            head = head_of(path)
             found[path.name] = RunName(*(head.get(field, "?") for field in RunName._fields))
     return found
+
+
+def _budget(path: Path) -> int | None:
+    """Return the budget that all runs of a study share; None if its file is missing, damaged or cannot be read."""
+    try:
+        return stored_settings(path).get("budget")
+    except UserError:
+        return None
 
 
 def _last_change(path: Path) -> str:
@@ -80,7 +89,7 @@ class StudyView:
         self.path = results / study
         if not (self.path / STUDY).exists():
             study_path(study, results)
-        self._budget = read_object(self.path / STUDY).get("budget", 0)
+        self._budget = _budget(self.path) or 0
         self._views: dict[str, RunView] = {}
         self._signature: object = None
         self._history: deque[tuple[float, int, float]] = deque()

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .shared import keep_unchanged
+
 LARGEST_TABLE = 1 << 22
 """The most combinations of constrained parameters that are tried while a table of allowed rows is built."""
 
@@ -47,6 +49,9 @@ class Component:
     keys: NDArray[np.int64]
     sizes: NDArray[np.int64]
     weights: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        keep_unchanged(self)
 
     def allows(self, configs: NDArray) -> NDArray[np.bool_]:
         """Return `(n,)` booleans: True if the row's part is in the table. The indices must be in range."""

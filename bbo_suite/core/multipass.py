@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .shared import keep_unchanged
+
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
@@ -29,6 +31,9 @@ class Decisions:
     keys: NDArray[np.uint64]
     nodes: NDArray[np.int64]
     share: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        keep_unchanged(self)
 
 
 class MultiPass(ABC):

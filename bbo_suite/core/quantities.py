@@ -1,10 +1,10 @@
-"""Counts and durations as users write them (`10,000`, `1k`, `1e4`; `90`, `10m`, `1.5h`), and durations as text."""
+"""Counts and durations as users write them (`10,000`, `1k`, `1e4`; `90`, `10m`, `1.5h`), and what they mean as text."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 
 _COUNT = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
@@ -55,3 +55,44 @@ def duration(seconds: float | None) -> str:
     if minutes < 120:
         return f"{minutes} min"
     return f"{hours} h {minutes % 60} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"
+
+
+_TIME = re.compile(
+    r"(pico|nano|micro|milli)?seconds?|[pnuµm]?s|minutes?|hours?|cycles?|ticks?|time( units?)?|(times|x)( the)? default"
+)
+
+
+def is_time(unit: str) -> bool:
+    """Return whether costs in a unit are times: only of these is a ratio a speedup."""
+    return _TIME.fullmatch(unit.strip().lower()) is not None
+
+
+def ratio_name(units: Iterable[str]) -> str:
+    """Return what to call the default's cost / a candidate's: *speedup* if all costs are times, else *improvement*."""
+    found = set(units)
+    return "speedup" if found and all(map(is_time, found)) else "improvement"
+
+
+def cost(value: float, unit: str) -> str:
+    """Return a cost with its unit."""
+    return f"{value:.6g} {unit}".strip()
+
+
+def effect(ratio: float | None, unit: str) -> str:
+    """Return what the default's cost / a candidate's means: `speedup 1.0278`, or `12.3 % fewer bytes`."""
+    if ratio is None or math.isnan(ratio):
+        return f"{ratio_name([unit])} unknown"
+    if is_time(unit):
+        return f"speedup {ratio:.4f}"
+    saved, noun = 1 - 1 / ratio if ratio else -math.inf, re.sub("^$|^times .*", "cost", unit)
+    counted = re.search(r"[^s]s$", noun.split(" (")[0])
+    word = "more" if saved < 0 else "fewer" if counted else "less"
+    return f"{_percent(abs(saved))} {word} {noun}"
+
+
+def _percent(share: float) -> str:
+    """Return a share with three digits, and at least three decimals of small ones."""
+    if not math.isfinite(share):
+        return "infinitely"
+    value = 100 * share
+    return "0 %" if value < 5e-4 else f"{value:.{max(0, 2 - max(-1, math.floor(math.log10(value))))}f} %"

@@ -14,6 +14,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from .constraint import Component, Constraint, all_different, tie
+from .shared import keep_unchanged
 
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -76,17 +77,19 @@ class Space:
             raise ValueError(f"the slots of group {self.groups[uneven[0]]} differ in their number of values")
         self.permutations = frozenset(permutations)
         tied_columns = {column for constraint in constraints for column in constraint.parameters}
-        self.components: list[Component] = tie(self.sizes, [*constraints, *self._tied_permutations(tied_columns)])
+        tied, self.free_permutations = self._divided_permutations(tied_columns)
+        self.components: tuple[Component, ...] = tuple(tie(self.sizes, [*constraints, *tied]))
         self.dtype: np.dtype = np.dtype(next(t for t in (np.int8, np.int16, np.int32, np.int64) if self.fits(t)))
         self._names, self._values = names, values
+        keep_unchanged(self)
 
     def fits(self, dtype: type[np.signedinteger]) -> bool:
         """Return True if the integer type can hold the largest index."""
         return int(self.sizes.max()) - 1 <= np.iinfo(dtype).max
 
-    def _tied_permutations(self, tied_columns: set[int]) -> list[Constraint]:
-        """Check the permutations; return the constraints of those that share columns with other constraints."""
-        tied, self.free_permutations = [], []
+    def _divided_permutations(self, tied_columns: set[int]) -> tuple[list[Constraint], tuple[tuple[int, int], ...]]:
+        """Return the constraints of permutations that share columns with others, and the spans of the free ones."""
+        tied, free = [], []
         for group in sorted(self.permutations):
             if group not in self.slots:
                 raise ValueError(f"permutation group {group} has no slots")
@@ -96,8 +99,8 @@ class Space:
             if tied_columns & set(range(start, stop)):
                 tied += [all_different(range(start, end)) for end in range(start + 1, stop + 1)]  # prefixes prune early
             else:
-                self.free_permutations.append((start, stop))
-        return tied
+                free.append((start, stop))
+        return tied, tuple(free)
 
     def __repr__(self) -> str:
         """Return the number of parameters of each kind and of candidates."""

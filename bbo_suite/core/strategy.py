@@ -113,7 +113,7 @@ class Strategy(ABC):
     def diagnostics(self) -> dict[str, float]:
         """Return internal numbers by name (without a comma); they are stored with the run when they change.
 
-        `score/NAME` is the cross-validated R^2 of a model, `hits/NAME` the improving share of the changes that models
-        chose, over that of random changes.
+        `score/NAME` is the cross-validated R^2 of a model; `hits/NAME`, which the figure `models` draws, the improving
+        share of the changes that models chose, over that of random changes.
         """
         return {}

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..parts.decomposition import Decomposition
 from .level import Level
 from .multipass import MultiPass
+from .shared import keep_unchanged
 from .space import Space, row_text
 
 
@@ -28,6 +29,9 @@ class Graph:
     node_features: NDArray[np.float32]
     feature_names: tuple[str, ...]
     edges: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        keep_unchanged(self)
 
     def __repr__(self) -> str:
         """Return the numbers of nodes and edges, and the names of the features."""
@@ -51,6 +55,9 @@ class Capacity:
     begins: NDArray[np.int64]
     ends: NDArray[np.int64]
     limit: int
+
+    def __post_init__(self) -> None:
+        keep_unchanged(self)
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,6 +89,9 @@ class Structure:
     parts: Decomposition | None = None
     capacity: Capacity | None = None
     is_paired: bool = False
+
+    def __post_init__(self) -> None:
+        keep_unchanged(self)
 
     def __repr__(self) -> str:
         """Return the number of interactions, the names of the features, the graph and the passes."""
@@ -139,11 +149,8 @@ class Task:
     screen: Callable[[str], Screen] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "default", np.array(self.default))  # a copy, which is made read-only
-        arrays = [] if self.structure is None else vars(self.structure).values()
-        for array in (self.default, *arrays):
-            if isinstance(array, np.ndarray):  # a strategy that wrote into it would change the problem for all others
-                array.flags.writeable = False
+        object.__setattr__(self, "default", np.array(self.default))
+        keep_unchanged(self)
 
     def at(self, level: Level) -> Task:
         """Return the task with what a strategy of a level may know, if this one knows as much."""

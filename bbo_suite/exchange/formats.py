@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
+from ..files.reading import check_encoding, open_input
 from ..files.writing import disk_errors
 from ..registry import Registry
 from ..store.rows import Row
@@ -82,12 +83,14 @@ def recognised(path: Path) -> tuple[str, Format]:
       UserError: it cannot be read, or has no known format.
     """
     try:
-        with path.open("rb") as file:
-            start = file.read(4096)
-    except IsADirectoryError:
-        start = b""
+        with open_input(path) as file:
+            check_encoding(start := file.read(4096))
     except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror or error}") from None
+        if not path.is_dir():
+            raise UserError(f"cannot read {path}: {error.strerror or error}") from None
+        start = b""
+    except ValueError as error:
+        raise UserError(f"cannot import {path}: {error}") from None
     for name in FORMATS:
         if (found := named(name)).recognises(path, start):
             return name, found

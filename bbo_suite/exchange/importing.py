@@ -24,7 +24,7 @@ from ..files.writing import disk_errors
 from ..registry import Registry
 from ..runs.study_plan import check_name
 from ..store.folders import LOCK
-from ..store.identity import IMPORTED, check_contents, read_head
+from ..store.identity import IMPORTED, check_contents, read_head, wrong_fact
 from ..store.rows import Row
 from ..store.run_folder import RunFolder
 from .formats import ForeignRun, recognised
@@ -109,16 +109,15 @@ class Import:
             raise ValueError(f"{foreign_run.place} repeats {duplicate}; keep all rows of a run together")
         facts = {IMPORTED: {"source": str(self.file), "tool": tool}, "versions": {}, "machine": {}}
         with RunFolder(path, head, facts) as run:
-            batch, count, best, seconds = [first], 0, math.inf, 0.0
+            batch, count, best = [first], 0, math.inf
             while batch:
                 run.append(batch)
                 count += len(batch)
                 best = min(best, *(row.value for row in batch))
-                seconds += sum(row.strategy_seconds + row.evaluation_seconds for row in batch)
                 batch = list(islice(rows, _BATCH))
             _warn_below_optimum(best, head, foreign_run.place)
             run.add_facts({"budget": count})
-            run.end(IMPORTED, count, best, seconds)
+            run.end(IMPORTED, count)
         return path
 
     def _head(self, foreign_run: ForeignRun) -> dict[str, Any]:
@@ -166,29 +165,18 @@ FILLED = "not in the imported file: no better than the best so far"
 """The reason of an evaluation that a trajectory leaves out; its value is the best so far."""
 LARGEST = 10_000_000
 """Maximum number of evaluations of a run."""
-_TEXTS = ("problem", "fingerprint", "strategy", "unit")
-_COUNTS = ("seed", "budget", "batch")
 
 
 def checked_head(head: dict[str, Any], place: str) -> dict[str, Any]:
-    """Return the facts of a run if each has its type.
+    """Return the facts of a run if each has its type; the budget is not known yet.
 
     Raises:
       ValueError: one has not; the message names it.
     """
-    good = {key: isinstance(head[key], str) and head[key] != "" for key in _TEXTS}
-    good |= {key: type(head[key]) is int and head[key] >= (key != "seed") for key in _COUNTS if key in head}
-    good |= {"options": isinstance(head["options"], dict), LEVEL: head[LEVEL] in {level.word for level in Level}}
-    good |= {"default": _is_number(head["default"]) and 0 <= head["default"] < math.inf}
-    good |= {"optimum": head["optimum"] is None or _is_number(head["optimum"])}
-    for key, fits in good.items():
-        if not fits:
-            raise ValueError(f"{place} has {str(head[key])[:60]!r} as its {key}")
+    if wrong := wrong_fact({"budget": 1} | head):
+        raise ValueError(f"{place} has {str(head.get(wrong))[:60]!r} as its {wrong}")
+    Level.named(head[LEVEL])
     return head
-
-
-def _is_number(fact: Any) -> bool:  # noqa: ANN401 - whatever stands there
-    return isinstance(fact, (int, float)) and not isinstance(fact, bool)
 
 
 def fill_gaps(run: ForeignRun) -> Iterator[Row]:

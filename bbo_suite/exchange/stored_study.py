@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import string
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -17,7 +18,9 @@ from numpy.typing import NDArray
 from ..core.level import LEVEL
 from ..errors import UserError
 from ..registry import Registry
-from ..store.folders import run_folders
+from ..store.folders import each_readable, run_folders
+from ..store.remeasured import finalists
+from ..store.rows import RowLog
 from ..store.stored_run import StoredRun, open_run
 
 HEAD = (
@@ -47,13 +50,21 @@ class StoredStudy:
 
 
 def stored_study(study: str, results: Path, registry: Registry) -> StoredStudy:
-    """Return a stored study.
+    """Return a stored study; damaged runs are left out and named.
 
     Raises:
-      UserError: there is none, or a `run.json` is damaged.
+      UserError: there is none, or every run of it is damaged.
     """
-    runs = sorted((open_run(path) for path in run_folders(study, results)), key=lambda run: run.name)
+    runs = sorted(each_readable(run_folders(study, results), _checked), key=lambda run: run.name)
     return StoredStudy(study, tuple(runs), registry)
+
+
+def _checked(folder: Path) -> StoredRun:
+    """Return a run whose log was read once: an exporter that finds damage in the middle could not leave it out."""
+    run = open_run(folder)
+    deque(RowLog(folder).rows(), maxlen=0)
+    finalists(folder)
+    return run
 
 
 def facts(run: StoredRun) -> dict[str, Any]:

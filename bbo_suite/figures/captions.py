@@ -6,12 +6,18 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from ..core.level import NOT_COUNTED, Level
+from ..core.quantities import ratio_name
 from ..scores import final_values
 from ..store.frames import REMEASURED
 from .style import short
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def ratio(frame: pd.DataFrame) -> str:
+    """Return what the default's cost / a candidate's is called: speedup if all costs are times, else improvement."""
+    return ratio_name(frame["unit"].unique()) if "unit" in frame else "speedup"
 
 
 def number_of_runs(counts: pd.Series) -> str:

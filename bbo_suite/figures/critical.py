@@ -99,8 +99,9 @@ def _caption(frame: pd.DataFrame, data: pd.DataFrame) -> str:
     p = data["friedman"].iloc[0]
     friedman = f" Difference between any of them: p = {p:.2g} (Friedman)." if np.isfinite(p) else ""
     return (
-        f"Mean rank over {used}, by mean speedup of {runs} runs; lower is better. A bar joins strategies that do not "
-        f"differ significantly at 5 %: mean ranks closer than {data['difference'].iloc[0]:.2f} (Nemenyi).{friedman}"
+        f"Mean rank over {used}, by mean {captions.ratio(frame)} of {runs} runs; lower is better. A bar joins "
+        "strategies that do not differ significantly at 5 %: mean ranks closer than "
+        f"{data['difference'].iloc[0]:.2f} (Nemenyi).{friedman}"
     )
 
 

@@ -17,6 +17,10 @@ from .interactive import mark
 
 POINTS = 200
 """Points of a curve, at most."""
+_APART = 0.055
+"""The part of an axis's height that a value at the end of a curve takes."""
+_SEEN = 0.01
+"""The part of the largest rise that is seen as one."""
 
 
 def values_by_run(group: pd.DataFrame) -> list[NDArray[np.float64]]:
@@ -32,6 +36,7 @@ def draw(
     x: str,
     axis: Callable[[Axes], None],
     speedups: dict[str, dict[str, float]],
+    ratio: str,
 ) -> Figure:
     """Draw curves of the best speedup against the column `x`.
 
@@ -39,6 +44,7 @@ def draw(
       data: problem, strategy, runs, lower, median, upper and `x`.
       axis: formats the x axis.
       speedups: that each problem knows, by name.
+      ratio: what they are called (see `captions.ratio`).
     """
     problems = list(dict.fromkeys(data["problem"]))
     figure, axes = style.panels(len(problems), 4.2, 3.3, 1.1 + 0.2 * len(highlight.looks) / 3)
@@ -49,7 +55,7 @@ def draw(
         baselines.draw(ax, known)
         style.title(ax, problem)
     for ax in axes[:, 0]:
-        ax.set_ylabel("best speedup over the default")
+        ax.set_ylabel(f"best {ratio} over the default")
     legend(figure, highlight.legend)
     return figure
 
@@ -63,11 +69,35 @@ def _panel(ax: Axes, data: pd.DataFrame, highlight: Highlight, x: str, known: di
     ax.annotate("default", (1, 1), xycoords=("axes fraction", "data"), xytext=(-2, -3), textcoords="offset points",
                 ha="right", va="top", fontsize=8.5, color="0.35",
                 bbox={"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 0.8})  # fmt: skip
-    least, most = data[x].min(), data[x].max()
+    least, most = max(data[x].min(), _start(data, x) / 2), data[x].max()
     edge = max(1.1, (most / least) ** 0.05)
     ax.set(ylim=_limits(data), xscale="log", xlim=(least / edge, most * edge))  # set even if no speedup is finite
     if ax.get_ylim()[1] > style.FAR:
         style.log_speedups(ax.yaxis, *_positive_range(data, known), 0.09, 0.09)
+    _ends(ax, data, highlight)
+
+
+def _start(data: pd.DataFrame, x: str) -> float:
+    """Return where the first curve is seen to leave its first value; the least of all if none is."""
+    values = data[["lower", "median", "upper"]].clip(lower=0)
+    first = values.groupby(data["strategy"]).transform("first")
+    rises = (values - first).abs().max(axis=1)
+    moved = data.loc[rises > _SEEN * rises[np.isfinite(rises)].max(), x]
+    return float(moved.min() if len(moved) else data[x].min())
+
+
+def _ends(ax: Axes, data: pd.DataFrame, highlight: Highlight) -> None:
+    """Write the last value of each highlighted curve at its end; equal ones are written once."""
+    last = data[data["strategy"].isin(list(highlight.looks))].groupby("strategy", observed=True)["median"].last()
+    texts: dict[str, list[str]] = {}
+    for name, value in last[np.isfinite(last)].sort_values(kind="stable").items():
+        texts.setdefault(style.ratio(value), []).append(str(name))
+    shown = np.array([[1, max(last[names[0]], 1e-99)] for names in texts.values()]).reshape(-1, 2)
+    places = (ax.transScale + ax.transLimits).transform(shown)[:, 1].clip(0, 1).tolist()
+    for place, (text, names) in zip(style.spread(places, _APART), texts.items(), strict=True):
+        colour = highlight.looks[names[0]].colour if len(names) == 1 else "0.25"
+        ax.annotate(text, (1, place), xycoords="axes fraction", xytext=(2, 0), textcoords="offset points", va="center",
+                    fontsize=7.5, color=colour, annotation_clip=False)  # fmt: skip
 
 
 def _curve(ax: Axes, curve: pd.DataFrame, look: style.Look, x: str, place: int, named: bool) -> Iterator[Artist]:
@@ -97,10 +127,10 @@ def _positive_range(data: pd.DataFrame, known: dict[str, float]) -> tuple[float,
     return last[last > 0].min(initial=1.0), max([*known.values(), highest[np.isfinite(highest)].max()])
 
 
-def caption(data: pd.DataFrame, highlight: Highlight, x_text: str) -> str:
+def caption(data: pd.DataFrame, highlight: Highlight, ratio: str, x_text: str) -> str:
     """Return the caption of a figure of curves."""
     counts = data["runs"]
     band = "median and interquartile band" if counts.max() > 1 else "single runs, without a band"
-    text = f"Best speedup so far over the compiler's default, higher is better; {band}"
-    text = f"{text}, {captions.number_of_runs(counts)} runs per strategy."
-    return f"{text}{highlight.caption} Speedup: default's cost / candidate's cost. {x_text}"
+    text = f"Best {ratio} so far over the compiler's default, higher is better; {band}"
+    text = f"{text}, {captions.number_of_runs(counts)} runs per strategy. At the right: the last medians."
+    return f"{text}{highlight.caption} {ratio.capitalize()}: default's cost / candidate's cost. {x_text}"

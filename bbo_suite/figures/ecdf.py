@@ -56,12 +56,12 @@ def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     """Draw the share of (run, target) pairs against evaluations; return the figure and its data (`ecdf_data`)."""
     data = ecdf_data(frame)
     highlight = highlighted(frame).only(data["strategy"])
-    figure, axes = style.panels(1, 9.4, 3.6, 0.6)
+    figure, axes = style.panels(1, 6.4, 3.6, 0.6 + 0.2 * len(highlight.legend) / 3)
     ax = axes.flat[0]
     draw_shares(ax, data, highlight, "evaluation")
     ax.set(ylim=(-0.02, 1.02), ylabel="share of runs and targets reached")
     style.evaluations(ax)
-    legend(figure, highlight.legend, right=True)
+    legend(figure, highlight.legend)
     style.caption(
         figure,
         _caption(frame, data) + highlight.caption + captions.strategies_left_out(frame) + captions.short_runs(frame),

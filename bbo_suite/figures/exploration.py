@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from ..core.quantities import effect
 from ..core.space import DIGITS
 from ..scores import final_values
 from . import style
@@ -123,9 +124,9 @@ def _caption(run: pd.DataFrame, data: pd.DataFrame) -> str:
     if data["importance"].isna().all():
         which, forest = "changed most often", f"No importance: {known} are too few or have the same cost."
     return (
-        f"One run: {what}; speedup {one['speedup']:.4g} after {len(run):,} evaluations. The {len(data)} parameters of "
-        f"{configs.shape[1]:,} that {which}; a mark: the parameter changed when the best candidate improved. "
-        f"{forest}"
+        f"One run: {what}; {effect(one['speedup'], one['unit'])} after {len(run):,} evaluations. The {len(data)} "
+        f"parameters of {configs.shape[1]:,} that {which}; a mark: the parameter changed when the best "
+        f"candidate improved. {forest}"
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import matplotlib as mpl
 import pandas as pd
 from matplotlib.axes import Axes
@@ -62,30 +64,67 @@ def _days(ax: Axes, frame: pd.DataFrame, looks: dict[str, style.Look]) -> None:
 
 
 def budgets(frame: pd.DataFrame) -> Figure:
-    """Draw savings, savings over cost and tuned kernels of each policy against the daily budget.
+    """Draw savings, savings over cost and tuned kernels of each policy against the daily budget; bars of one budget.
 
     Args:
       frame: a row for each run, as `fleet --json` prints them.
     """
-    looks = _looks(frame["policy"])
-    measures = {
-        "saved": ("chip time saved, %", 100.0, "linear"),
-        "savings_over_cost": ("savings / cost", 1.0, "log"),
-        "kernels_a_day": ("kernels tuned a day", 1.0, "log"),
-    }
+    looks, one = _looks(frame["policy"]), frame["budget"].nunique() == 1
+    order = list(frame.groupby("policy")["saved"].mean().sort_values(ascending=False, kind="stable").index)
     with mpl.rc_context(style.SETTINGS):
-        figure, axes = style.panels(3, 4.2, 3.3, 1.2)
-        for ax, (column, (label, factor, scale)) in zip(axes.flat, measures.items(), strict=False):
-            for name, look in looks.items():
-                own = frame[(frame["policy"] == name) & (frame[column] > 0)].groupby("budget")[column]
-                low, mean, high = (factor * own.agg(which) for which in ("min", "mean", "max"))
-                ax.plot(mean.index, mean, look.marker, color=look.colour, linestyle=look.dash, label=name, markersize=4)
-                ax.vlines(mean.index, low, high, color=look.colour, linewidth=1)
-            ax.set(xscale="log", yscale=scale, xlabel="budget, chip-seconds a day", ylabel=label)
-        axes[0, 0].set_ylim(0)
-        handles, names = axes[0, 0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside right center")
+        figure, axes = style.panels(3, 4.2, 3.3, 1.2, sharey=one)
+        for ax, (column, (label, factor, scale)) in zip(axes.flat, _MEASURES.items(), strict=False):
+            known = frame[frame[column] > 0] if scale == "log" else frame
+            means = known.groupby(["policy", "budget"])[column].agg(["min", "mean", "max"]) * factor
+            if one:
+                _bars(ax, means, looks, order, scale)
+                ax.set_xlabel(label)
+            else:
+                _lines(ax, means, looks)
+                ax.set(xscale="log", yscale=scale, xlabel="budget, chip-seconds a day", ylabel=label)
+            for axis in (ax.xaxis, ax.yaxis):
+                if axis.get_scale() == "log":
+                    style.plain_numbers(axis)
+        if not one:
+            axes[0, 0].set_ylim(0)
+            figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right center")
         seeds = frame["seed"].nunique()
-        bars = f"; bars from the lowest to the highest of {seeds} fleets" if seeds > 1 else ""
-        style.caption(figure, f"Means after day 10{bars}.")
+        bars = f"; thin lines from the lowest to the highest of {seeds} fleets" if seeds > 1 else ", of one fleet"
+        budget = f" With {frame['budget'].iloc[0]:,.0f} chip-seconds a day." if one else ""
+        style.caption(figure, f"Means after day 10{bars}.{budget}")
         return figure
+
+
+_MEASURES = {
+    "saved": ("chip time saved, %", 100.0, "linear"),
+    "savings_over_cost": ("savings / cost", 1.0, "log"),
+    "kernels_a_day": ("kernels tuned a day", 1.0, "log"),
+}
+
+
+def _lines(ax: Axes, means: pd.DataFrame, looks: dict[str, style.Look]) -> None:
+    for name, look in looks.items():
+        if name in means.index:
+            own = means.loc[name]
+            ax.plot(own.index, own["mean"], look.marker, color=look.colour, linestyle=look.dash, label=name,
+                    markersize=4)  # fmt: skip
+            ax.vlines(own.index, own["min"], own["max"], color=look.colour, linewidth=1)
+
+
+def _bars(ax: Axes, means: pd.DataFrame, looks: dict[str, style.Look], order: Sequence[str], scale: str) -> None:
+    """Draw the only budget: a bar for each policy, or a dot where a log scale has no zero to begin at."""
+    for place, name in enumerate(order):
+        if name in means.index:
+            own, look = means.loc[name].iloc[0], looks[name]
+            if scale == "log":
+                ax.plot(own["mean"], place, look.marker, color=look.colour)
+            else:
+                ax.barh(place, own["mean"], 0.72, color=look.colour)
+            ax.hlines(place, own["min"], own["max"], color="0.15", linewidth=1)
+            value = f"{own['mean']:,.0f}" if own["mean"] >= 100 else f"{own['mean']:.3g}"
+            ax.annotate(value, (own["max"], place), xytext=(6, 0), textcoords="offset points", va="center", fontsize=8)
+    ax.set_yticks(range(len(order)), order)
+    ax.set_ylim(len(order) - 0.4, -0.6)
+    ax.set_xscale(scale)
+    ax.margins(x=0.25)
+    ax.grid(axis="y", visible=scale == "log")

@@ -108,8 +108,8 @@ def _caption(frame: pd.DataFrame, data: pd.DataFrame) -> str:
     known = frame["strategy"].nunique()
     shown = f" Shown: the best {PANELS} of {known} strategies by mean rank." if known > PANELS else ""
     return (
-        f"Gain over the compiler's default (mean speedup minus 1) on each problem, sorted, higher is better, with 95 % "
-        f"intervals (Student's t); {captions.number_of_runs(data['runs'])} runs.{shown}"
+        f"Gain over the compiler's default (mean {captions.ratio(frame)} minus 1) on each problem, sorted, higher is "
+        f"better, with 95 % intervals (bootstrap over runs); {captions.number_of_runs(data['runs'])} runs.{shown}"
     )
 
 

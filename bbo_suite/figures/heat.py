@@ -60,7 +60,7 @@ def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     blues = mpl.colormaps["Blues"].with_extremes(bad="0.93")
     ax.imshow(shown, cmap=blues, vmin=0, vmax=1.25, aspect="auto")  # a darker blue would hide the numbers
     for _, cell in data.iterrows():
-        about = f"{names[cell['strategy']]} on {cell['problem']}: speedup {cell['speedup']:.4f}"
+        about = f"{names[cell['strategy']]} on {cell['problem']}: {captions.ratio(frame)} {cell['speedup']:.4f}"
         place = rows.index(cell["strategy"]), columns.index(cell["problem"])
         add_tooltip(_write(ax, *place, cell["speedup"], cell["share"]), about)
     ax.set_yticks(range(len(rows)), [names[name] for name in rows], fontsize=9)
@@ -93,10 +93,10 @@ def _caption(frame: pd.DataFrame, known: int) -> str:
     runs = captions.runs_of(frame)
     shown = f" Shown: the {COLUMNS} of {known} problems with the largest gain." if known > COLUMNS else ""
     return (
-        f"Number: gain over the compiler's default in percent (mean speedup of {runs} runs, minus 1), higher is "
-        f"better, below 0 is slower. Colour: the gain as a share of the best strategy's on the same problem, strong "
-        f"is the best; none where the best gain is below {100 * MATTERS:g} %. Rows are sorted by their mean share. "
-        f"Empty cell: no run.{shown}"
+        f"Number: gain over the compiler's default in percent (mean {captions.ratio(frame)} of {runs} runs, minus 1), "
+        f"higher is better, below 0 is slower. Colour: the gain as a share of the best strategy's on the same problem, "
+        f"strong is the best; none where the best gain is below {100 * MATTERS:g} %. Rows are sorted by their mean "
+        f"share. Empty cell: no run.{shown}"
     )
 
 

@@ -94,12 +94,12 @@ def draw_shares(
         mark(line, highlight.labels[name])
 
 
-def legend(figure: Figure, looks: dict[str, style.Look], right: bool = False) -> None:
-    """Add a legend above all panels, or at the right of the only one."""
+def legend(figure: Figure, looks: dict[str, style.Look]) -> None:
+    """Add a legend above all panels."""
     lines = [Line2D([], [], color=k.colour, linestyle=k.dash, marker=k.marker, markersize=4) for k in looks.values()]
-    columns = 1 if right else max(1, int(figure.get_figwidth() * 11 / (max(map(len, looks)) + 8)))
+    columns = max(1, int(figure.get_figwidth() * 11 / (max(map(len, looks)) + 8)))
     made = figure.legend(lines, ["x" * len(name) for name in looks], ncols=columns, fontsize=8.5, handlelength=3.5,
-                         loc="outside right upper" if right else "outside upper left")  # fmt: skip
+                         loc="outside upper left")  # fmt: skip
     for text, line, name in zip(made.get_texts(), made.get_lines(), looks, strict=True):
         text.set_text(name)  # set afterwards: a legend omits names that start with an underscore
         for artist in (text, line):

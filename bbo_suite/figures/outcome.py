@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import median
 from typing import TYPE_CHECKING
 
 import matplotlib as mpl
@@ -12,6 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ..core.program import Change
+from ..core.quantities import effect
 from ..errors import UserError, error_boundary
 from ..store.frames import printable
 from ..verify.minimal import gain_text
@@ -89,25 +89,15 @@ def draw(best: Best) -> tuple[Figure, pd.DataFrame]:
     problem, unit = best.loaded, best.loaded.unit
     with error_boundary(f"problem {problem.id}", "picture"):
         pair = [problem.picture(config) for config in (problem.default_row(), best.minimal.config)]
-    again = best.minimal_again
-    costs = f"{_cost(median(again.defaults), unit)} → {_cost(again.value, unit)}"
-    times = f", speedup {again.speedup:.4f}" if again.speedup else ""
-    title = f"{style.short(problem.id, 60)}: {costs}{times}, by {best.run.identity.strategy}"
+    costs = f"{_cost(best.run.head['default'], unit)} → {_cost(best.cost, unit)}"
+    title = f"{style.short(problem.id, 60)}: {costs}, {effect(best.speedup, unit)}, by {best.run.identity.strategy}"
+    note = f"{best.needed_text()}."
     if pair[0] is None or pair[1] is None:
-        return draw_changes(best.changes(), title, _note(best))
+        return draw_changes(best.changes(), title, note)
     from . import program
 
-    return program.draw(pair[0], pair[1], unit, title, _note(best))
+    return program.draw(pair[0], pair[1], unit, title, note)
 
 
 def _cost(cost: float, unit: str) -> str:
     return style.duration(cost) if unit == "seconds" else f"{cost:,.6g} {unit}"
-
-
-def _note(best: Best) -> str:
-    assert best.minimal is not None
-    needed, changes, noise = len(best.minimal.needed), best.minimal.changes, best.minimal.noise
-    if needed == changes:
-        return f"All {needed:,} changes are needed." if needed != 1 else "The one change is needed."
-    rise = f"rises by no more than the noise, {100 * noise:.2f} %," if noise else "does not rise"
-    return f"{needed:,} of {changes:,} changes are needed: the cost {rise} if the others return to the default."

@@ -51,7 +51,7 @@ def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
 
 
 def _lines(data: pd.DataFrame, highlight: Highlight) -> Figure:
-    figure, axes = style.panels(1, 9.4, 3.8, 0.6)
+    figure, axes = style.panels(1, 6.4, 3.8, 0.6 + 0.2 * len(highlight.legend) / 3)
     ax = axes.flat[0]
     data = data.assign(parameters=_sizes(data["parameters"].to_numpy()))
     costs = data.groupby("parameters")["evaluation_seconds"].median()
@@ -66,7 +66,7 @@ def _lines(data: pd.DataFrame, highlight: Highlight) -> Figure:
     style.seconds(ax.yaxis)
     style.evaluations(ax)
     ax.set_xlabel("parameters")
-    legend(figure, highlight.legend, right=True)
+    legend(figure, highlight.legend)
     return figure
 
 

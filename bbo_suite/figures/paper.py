@@ -27,10 +27,8 @@ _LETTER = 0.056
 
 def fit(figure: Figure) -> str:
     """Resize a drawn figure for a paper, remove its caption and return the caption."""
-    caption = next(text for text in figure.texts if text.get_gid() == style.CAPTION)
-    removed = " ".join(caption.get_text().split())
-    caption.set(visible=False, in_layout=False)
-    height = 0.65 * (figure.get_figheight() - 0.13 * caption.get_text().count("\n"))
+    removed = style.take_caption(figure)
+    height = 0.65 * figure.get_figheight()
     for artist in figure.findobj():
         _shrink(artist)
     for ax in figure.axes:

@@ -41,18 +41,18 @@ def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     every, frame = frame, captions.ranked_together(frame)
     data = profile_data(frame)
     highlight = highlighted(every).only(data["strategy"])
-    figure, axes = style.panels(1, 9.4, 3.6, 0.6)
+    figure, axes = style.panels(1, 6.4, 3.6, 0.6 + 0.2 * len(highlight.legend) / 3)
     ax = axes.flat[0]
     draw_shares(ax, data, highlight, "factor", drawstyle="steps-post")
     ax.set(ylim=(-0.02, 1.02), ylabel="share of problems", xlabel="cost / cost of the best strategy")
-    legend(figure, highlight.legend, right=True)
+    legend(figure, highlight.legend)
     used = captions.problems_used(frame, int(data["problems"].iloc[0]))
     runs = captions.runs_of(frame)
     style.caption(
         figure,
         f"Share of problems on which a strategy's cost is within a factor of the lowest cost, higher is better; at "
-        f"factor 1 the strategy is the best. Over {used}; cost: that of the default / mean speedup of {runs} runs."
-        f"{highlight.caption}"
+        f"factor 1 the strategy is the best. Over {used}; cost: that of the default / mean {captions.ratio(frame)} of "
+        f"{runs} runs.{highlight.caption}"
         f"{captions.strategies_left_out(frame)}{captions.short_runs(frame)}{captions.ranked_apart(every)}",
     )
     return figure, data

@@ -65,18 +65,20 @@ class StudyFigure:
         check = getattr(self._loaded(), "missing", None)
         return check(frame) if check else None
 
-    def pages(self, frame: pd.DataFrame, most: int = PAGES) -> Iterator[tuple[str, Figure, pd.DataFrame]]:
+    def pages(
+        self, frame: pd.DataFrame, most: int = PAGES, panels: int = PANELS
+    ) -> Iterator[tuple[str, Figure, pd.DataFrame]]:
         """Draw the figure on as many pages as needed; yield the file stem, the figure and its data for each.
 
-        Of problems that do not fit on `most` pages, those with the largest gain are drawn.
+        Of problems that do not fit on `most` pages of so many panels, those with the largest gain are drawn.
         """
         problems: Sequence[str] = sorted(frame["problem"].unique())
-        if not self.paged or len(problems) <= PANELS:
+        if not self.paged or len(problems) <= panels:
             yield (self.name, *self(frame))
             return
-        known, problems = len(problems), _largest(frame, problems, most * PANELS)
-        for number, start in enumerate(range(0, len(problems), PANELS), start=1):
-            figure, data = self(frame, problems=problems[start : start + PANELS])
+        known, problems = len(problems), _largest(frame, problems, most * panels)
+        for number, start in enumerate(range(0, len(problems), panels), start=1):
+            figure, data = self(frame, problems=problems[start : start + panels])
             if len(problems) < known:
                 _say_which(figure, len(problems), known)
             yield f"{self.name}-{number}", figure, data
@@ -122,7 +124,7 @@ FIGURES: dict[str, StudyFigure] = {
 }
 """Every figure of a study's frame by name, in reading order: `FIGURES["heat"](frame)`."""
 
-MODELS = StudyFigure("models", "models", "How well do a strategy's models predict unseen candidates?", paged=True)
+MODELS = StudyFigure("models", "models", "How well do a strategy's models choose candidates?", paged=True)
 """The figure of a study's diagnostics (see `bbo_suite.store.diagnostics.load_diagnostics`)."""
 
 
@@ -141,7 +143,7 @@ def write(
 ) -> Iterator[Path]:
     """Draw the figures that a study's frame (see `bbo_suite.load`) supports into the folder; yield the paths.
 
-    The figure of models is drawn if the diagnostics (see `bbo_suite.store.diagnostics.load_diagnostics`) have scores.
+    The figure of models is drawn if the diagnostics (see `bbo_suite.store.diagnostics.load_diagnostics`) have hits.
 
     Args:
       names: of the figures to draw (default: all). `left_out` says which of them are not drawn.

@@ -41,6 +41,8 @@ FAR = 10
 """Speedups above are drawn on a log scale, on which one of 2 is still told from the default."""
 CAPTION = "caption"
 """The id of the text that is a figure's caption."""
+_CAPTION_LINE = 0.14
+"""Inches of height of a line of it."""
 
 # Okabe and Ito's palette (2008) for colour-blind readers, and four more colours that differ from these as much as these
 # differ from each other under simulated colour blindness (Machado et al. 2009); line styles and markers also differ.
@@ -148,6 +150,11 @@ def evaluations(ax: Axes) -> None:
     _label(ax.xaxis, lambda value: f"{value:,.0f}" if value == round(value) else "")
 
 
+def plain_numbers(axis: Axis) -> None:
+    """Format a log-scaled axis of numbers without powers of ten: `parse_math` is off, so they would stand as code."""
+    _label(axis, lambda value: f"{value:,.6g}")
+
+
 def log_speedups(axis: XAxis | YAxis, least: float, most: float, below: float, above: float) -> None:
     """Give an axis of speedups a log scale with plain numbers, from the least to the most and these shares around."""
     low, high = max(least, 1e-99), min(most, 1e99)  # no more is readable
@@ -189,6 +196,24 @@ def duration(value: float) -> str:
     return f"{number:,.0f} {unit}" if number >= 100 else f"{number:.3g} {unit}"
 
 
+def ratio(value: float) -> str:
+    """Return a default's cost / a candidate's cost as a figure writes it."""
+    if value == 0:
+        return "all failed"
+    return f"{value:.4f}" if value < 10 else f"{value:,.0f}" if 100 <= value < 1e6 else f"{value:.3g}"
+
+
+def spread(places: Sequence[float], apart: float) -> list[float]:
+    """Return rising places on an axis from 0 to 1, moved as little as they must be to lie this far apart."""
+    moved: list[float] = []
+    for place in places:
+        moved.append(max(place, moved[-1] + apart) if moved else place)
+    for i in range(len(moved) - 1, -1, -1):
+        above = 1.0 if i == len(moved) - 1 else moved[i + 1] - apart
+        moved[i] = min(moved[i], above)
+    return moved
+
+
 def caption(figure: Figure, text: str) -> None:
     """Set the caption below the axes, wrapped to the figure's width."""
     text = text.replace(" %", "\u00a0%")  # no line break before a percent sign
@@ -199,3 +224,18 @@ def caption(figure: Figure, text: str) -> None:
 def extend_caption(figure: Figure, text: str) -> None:
     """Add a sentence to the caption."""
     caption(figure, f"{figure.get_supxlabel()} {text}".replace("\n", " "))
+
+
+def take_caption(figure: Figure) -> str:
+    """Remove the caption from a figure, with the room that it takes, and return it as one line."""
+    found = next((text for text in figure.texts if text.get_gid() == CAPTION), None)
+    if found is None:
+        return ""
+    lines = found.get_text().split("\n")
+    found.set(visible=False, in_layout=False)
+    width, height = figure.get_size_inches()
+    height -= _CAPTION_LINE * len(lines)
+    figure.set_size_inches(width, height)
+    if not figure.get_layout_engine():
+        figure.axes[0].set_ylim(height, 0)  # a canvas is measured in inches
+    return " ".join(" ".join(lines).split())

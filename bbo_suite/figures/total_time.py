@@ -65,12 +65,13 @@ def draw(frame: pd.DataFrame, problems: Sequence[str] | None = None) -> tuple[Fi
     """
     shown, highlight = style.chosen(frame, problems), highlighted(frame)
     data = total_time_data(shown)
-    figure = curves.draw(data, highlight, "seconds", _axis, baselines.all_known(frame))
+    highlight, ratio = highlight.only(data["strategy"]), captions.ratio(shown)
+    figure = curves.draw(data, highlight, "seconds", _axis, baselines.all_known(frame), ratio)
     x_text = "Time of the strategy plus time of the evaluations, as measured in each run, on a log scale."
     if (data["ended"] > 0).any():
         x_text += " A cross: the first run of the strategy ends here, and keeps its best while the others go on."
     notes = baselines.caption(shown) + captions.noisy_costs(shown, curves=True) + captions.short_runs(shown)
-    style.caption(figure, curves.caption(data, highlight, x_text) + notes)
+    style.caption(figure, curves.caption(data, highlight, ratio, x_text) + notes)
     return figure, data
 
 

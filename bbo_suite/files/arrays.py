@@ -65,6 +65,7 @@ class ArrayFile:
         """
         try:
             header, arrays = (_lines if content[:1] == b"{" else self._packed)(content)
+            _check_numbers(arrays)
         except DamagedArrays:
             raise self.damaged(path) from None
         except Exception as error:  # whatever a file that somebody wrote by hand makes zipfile and numpy raise
@@ -86,8 +87,10 @@ class ArrayFile:
             if sum(entry.file_size for entry in packed.infolist()) > self.largest:
                 raise ValueError(f"it unpacks to more than {self.largest >> 20:,} MiB")
         with np.load(io.BytesIO(content), allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        text = arrays.pop("header")
+            arrays = {name: file[name] for name in file.files}  # an entry that is no array is bytes
+        text = arrays.pop("header", None)
+        if not isinstance(text, np.ndarray) or text.dtype.kind not in "uU":
+            raise ValueError("it has no header")
         return _header(text.tobytes() if text.ndim else text.item()), arrays
 
 
@@ -105,6 +108,14 @@ def _lines(content: bytes) -> tuple[dict[str, Any], dict[str, NDArray]]:
     while file.tell() < len(rest):
         arrays[str(len(arrays))] = np.lib.format.read_array(file, allow_pickle=False)
     return header, arrays
+
+
+def _check_numbers(arrays: Mapping[str, Any]) -> None:
+    for name, array in arrays.items():
+        if not isinstance(array, np.ndarray):
+            raise ValueError(f"{name!r} is no array")
+        if array.dtype.kind not in "biuf":
+            raise ValueError(f"array {name!r} holds {array.dtype}, not real numbers")
 
 
 def _header(text: str | bytes) -> dict[str, Any]:

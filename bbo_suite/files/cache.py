@@ -13,14 +13,21 @@ from ..errors import UserError
 def cache_folder(*parts: str) -> Path:
     """Return a folder for results that can be recomputed: `$XDG_CACHE_HOME/bbo_suite/...`, or below `~/.cache`.
 
+    As its specification says, a relative `XDG_CACHE_HOME` is ignored: child processes work in other folders.
     Code that it holds is executed, so only its owner may enter `bbo_suite`. What is below it may not exist yet; nothing
     exists if the disk cannot be written.
 
     Raises:
-      UserError: another user owns the folder or can write to it.
+      UserError: another user owns the folder or can write to it, or there is no home folder.
     """
-    home = os.environ.get("XDG_CACHE_HOME")
-    folder = (Path(home) if home else Path.home() / ".cache") / "bbo_suite"
+    home = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if not home.is_absolute():
+        home = Path(os.path.expanduser("~"), ".cache")  # noqa: PTH111 - it leaves ~ where nothing is known
+    if not home.is_absolute():
+        raise UserError(
+            "there is no home folder to keep caches in; set XDG_CACHE_HOME to the absolute path of a folder"
+        )
+    folder = home / "bbo_suite"
     with suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     _keep_private(folder)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
+import errno
 import gzip
 import io
 import json
 import os
+import stat
 import zlib
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -26,19 +29,48 @@ class DamagedFile(UserError):
     """The content of a file is not what this suite writes, for example because power was lost."""
 
 
+_SEEN = 64
+_WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
+"""How text begins that is not in UTF-8; UTF-32 of the other order begins as UTF-16 does."""
+
+
+def open_input(path: Path) -> BinaryIO:
+    """Open a user's file, never a pipe or a device, which may have no end and can be read only once.
+
+    Raises:
+      OSError: it is something else, or cannot be read.
+    """
+    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    mode = os.fstat(file.fileno()).st_mode
+    if not stat.S_ISREG(mode):
+        file.close()
+        what = "it is a pipe or a device; write its content to a file and give that"
+        raise OSError(errno.EINVAL, os.strerror(errno.EISDIR) if stat.S_ISDIR(mode) else what, str(path))
+    return file
+
+
 def read_bounded(path: Path, most: int) -> bytes:
     """Return the content of a file, unpacked if it is gzipped.
 
     Raises:
       OSError: it cannot be read.
-      ValueError: it is damaged, or larger than `most` bytes, packed or unpacked.
+      ValueError: it is damaged, larger than `most` bytes, packed or unpacked, or text in UTF-16 or UTF-32.
     """
-    with path.open("rb") as file:
+    with open_input(path) as file:
         size = os.fstat(file.fileno()).st_size
-        data = file.read(size or most + 1) if size <= most else b""  # a device has no size and may have no end
+        data = file.read(size or most + 1) if size <= most else b""
     if max(size, len(data)) > most:
         raise ValueError(f"it is larger than {most >> 20:,} MiB; give a smaller one")
-    return unpacked(io.BytesIO(data), most).read() if data[:2] == GZIP else data
+    data = unpacked(io.BytesIO(data), most).read() if data[:2] == GZIP else data
+    check_encoding(data[:_SEEN])
+    return data
+
+
+def check_encoding(start: bytes) -> None:
+    """Raise ValueError if the start of a file is that of text in UTF-16 or UTF-32."""
+    halves = any(start[::2]), any(start[1::2])  # of each two bytes of English text, one is zero
+    if start.startswith(_WIDE) or (len(start) >= 8 and any(halves) and not all(halves)):
+        raise ValueError("it is text in UTF-16 or UTF-32; save it as UTF-8")
 
 
 def unpacked(packed: BinaryIO, most: int) -> gzip.GzipFile:

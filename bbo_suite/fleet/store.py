@@ -95,7 +95,7 @@ class ResultStore:
         for head, *rows in blocks:
             found = _checked_head(head, rows)
             if not found:
-                if next(blocks, None):
+                if next(blocks, None) or not _is_unfinished(head, rows):
                     raise self._log.damaged("the checksum of its block does not match", line)
                 break
             day, job = found["day"], found["job"]
@@ -150,6 +150,18 @@ def _checked_head(line: str, rows: Sequence[str]) -> dict[str, Any]:
         return head if head["check"] == _checksum(head, rows) else {}
     except (ValueError, LookupError, TypeError, AttributeError):
         return {}
+
+
+def _is_unfinished(line: str, rows: Sequence[str]) -> bool:
+    """Return whether a block is what a crash leaves: its head, and fewer bytes of rows than the head says.
+
+    A head that says more than there ever were is damaged: its checksum is that of the rows.
+    """
+    try:
+        head, size = parse_json(line), sum(len(row) + 1 for row in rows)
+        return size < head["bytes"] and head["check"] != _checksum(head | {"bytes": size}, rows)
+    except (ValueError, LookupError, TypeError):
+        return False
 
 
 def _short(value: object) -> str:

@@ -27,6 +27,7 @@ from .files import Measurements, Outcome, writer
 LARGEST = 1_000_000
 """The most candidates in one file."""
 BATCH = 100
+"""Candidates between two flushes; a tenth of it where costs are times, because one may take a minute."""
 
 Progress = Callable[[int, str], None]
 """Called with the number of evaluations so far and a short description."""
@@ -141,10 +142,11 @@ def _measured(
     remedy = "if it is another recording, choose another --out, else remove it"
     log = CheckedLog(part, f"{json.dumps(metadata)}\n", _outcome, checksums=False, remedy=remedy)
     outcomes = list(log)
+    batch = BATCH // 10 if problem.timed else BATCH
     log.append([])
     while len(outcomes) < len(configs):
         show(len(outcomes), problem.id)
-        new = list(_outcomes(problem, configs[len(outcomes) : len(outcomes) + BATCH]))
+        new = list(_outcomes(problem, configs[len(outcomes) : len(outcomes) + batch]))
         log.append(f"{json.dumps(outcome)}\n" for outcome in new)
         outcomes += new
     show(len(outcomes), problem.id)

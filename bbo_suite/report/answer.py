@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ..core.level import Level
+from ..core.quantities import effect, is_time
 from ..store.results import RunResult
 from . import formatting
 from .judgement import BLACK_BOX, STRUCTURED, Group, Judgement, Leaderboard
@@ -184,13 +185,18 @@ def _both(names: Sequence[str]) -> str:
 
 
 def _means(judgement: Judgement, board: Leaderboard, names: Sequence[str]) -> str:
-    """Return the mean speedup of one strategy with its interval, or those of several, and what they cover."""
-    kind = "geometric mean speedup" if len(judgement.problems) > 1 else "mean speedup"
+    """Return the mean speedup of one strategy with its interval, or those of several, and what they cover.
+
+    Of costs in one unit that is no time, it also says how much less that is.
+    """
+    kind = f"{'geometric ' if len(judgement.problems) > 1 else ''}mean {judgement.scores.ratio}"
     covers = f"{board.scope} after {formatting.span(list(judgement.scores.cutoffs.values()))} evaluations"
     covers += ", measured again" if judgement.scores.remeasured >= {*judgement.problems} else ""
     if len(names) == 1:
         mean, low, high = board.means[names[0]]
         bounds = "" if formatting.interval(low, high) == "–" else f" (95 % interval {formatting.interval(low, high)})"
-        return f"{kind} {formatting.speedup(mean)}{bounds} {covers}"
+        units = {str(run.head["unit"]) for run in judgement.scores.runs}
+        less = f", {effect(mean, *units)}," if len(units) == 1 and not is_time(*units) else ""
+        return f"{kind} {formatting.speedup(mean)}{bounds}{less} {covers}"
     shown = [f"{formatting.speedup(board.means[name][0])} ({name})" for name in names]
     return f"{kind} {formatting.listed(shown) if len(shown) < 4 else f'{shown[0]} to {shown[-1]}'} {covers}"

@@ -8,7 +8,7 @@ import re
 import warnings
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -35,9 +35,11 @@ class Drawing:
 
     Attributes:
       svg: the drawing, as in a file.
+      caption: what is written below it, as text of the page.
     """
 
     svg: str
+    caption: str = ""
 
     @property
     def size(self) -> tuple[float, float]:
@@ -90,11 +92,13 @@ class Picture:
     Attributes:
       question: that it answers.
       drawings: one for each of its pages.
+      caption: of all drawings, if they do not have captions of their own.
       missing: why it was not drawn; empty if it was.
     """
 
     question: str
     drawings: tuple[Drawing, ...] = ()
+    caption: str = ""
     missing: str = ""
 
 
@@ -129,15 +133,26 @@ def _of_results(figure: StudyFigure, frame: pd.DataFrame) -> bool:
 def _picture(figure: StudyFigure, frame: pd.DataFrame) -> Picture:
     if reason := figure.missing(frame):
         return Picture(figure.question, missing=reason)
-    return Picture(figure.question, tuple(drawing(*page) for page in _pages(figure, frame)))
+    drawings = [drawing(*page) for page in _pages(figure, frame)]
+    if len({each.caption for each in drawings}) > 1:
+        return Picture(figure.question, tuple(drawings))
+    return Picture(figure.question, tuple(replace(each, caption="") for each in drawings), drawings[0].caption)
 
 
 def _pages(figure: StudyFigure, frame: pd.DataFrame) -> Iterator[tuple[Figure, str]]:
-    yield from ((drawn, f"{name}.") for name, drawn, _ in figure.pages(frame, most=1))  # tables hold all problems
+    """Yield a figure with a drawing of its own for each problem, which the page puts side by side if it is wide."""
+    from ..figures.study_figure import PANELS
+
+    pages = figure.pages(frame, most=PANELS, panels=1)  # tables hold all problems
+    yield from ((drawn, f"{name}.") for name, drawn, _ in pages)
 
 
 def drawing(figure: Figure, prefix: str) -> Drawing:
-    """Return a figure as a drawing for a page; the prefix makes its ids differ from those of other drawings."""
+    """Return a figure as a drawing for a page, without its caption, which the page writes as text that wraps.
+
+    Args:
+      prefix: makes its ids differ from those of other drawings.
+    """
     import matplotlib as mpl
 
     from ..figures import style
@@ -145,4 +160,4 @@ def drawing(figure: Figure, prefix: str) -> Drawing:
 
     with mpl.rc_context(style.SETTINGS), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")
-        return Drawing(svg(figure, prefix))
+        return Drawing(caption=style.take_caption(figure), svg=svg(figure, prefix))

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from statistics import median
 
 from ..core.level import Level
+from ..core.quantities import cost, effect
 from ..errors import UserError
 from ..registry import Registry
 from ..store.folders import has_begun
 from ..store.plan import RunName
 from ..store.results import RunResult
 from ..store.stored_run import StoredRun, open_run
-from . import formatting, table
+from . import table
 from .drawings import Drawing, drawing
 from .study_data import StudyData
 from .table import Cell, Table
@@ -69,7 +68,7 @@ def findings(study: StudyData, registry: Registry) -> Findings | None:
 
     The programs of at most three problems are evaluated, and only where an evaluation takes milliseconds.
     """
-    best = sorted(_best_runs(study.runs), key=lambda run: -_speedup(run))
+    best = sorted(_best_runs(study.runs), key=lambda run: -_ratio(run))
     if not best:
         return None
     shown = [_finding(study, run, registry, number) for number, run in enumerate(best[:MOST])]
@@ -78,29 +77,27 @@ def findings(study: StudyData, registry: Registry) -> Findings | None:
 
 
 def _best_runs(runs: Sequence[RunResult]) -> list[RunResult]:
-    """Return the run with the lowest cost on each problem; of equal ones, that which found it first.
-
-    Of what was measured again, half of the rounds choose the run, and `_speedup` shows the others: the best of many
-    noisy numbers is too good.
-    """
+    """Return the run with the best configuration of each problem that has one; of several, one which found it first."""
     found: dict[str, RunResult] = {}
-    for run in (run for run in runs if len(run.costs)):
+    for run in (run for run in runs if run.choice is not None):
         known = found.setdefault(run.problem, run)
-        if (_cost(run), run.steps[-1]) < (_cost(known), known.steps[-1]):
+        if _key(run) < _key(known):
             found[run.problem] = run
     return list(found.values())
 
 
+def _key(run: RunResult) -> tuple[float, int]:
+    evaluation, ratio = run.choice or (0, 0.0)
+    return -ratio, evaluation
+
+
+def _ratio(run: RunResult) -> float:
+    """Return the default's cost / that of the best configuration, as `best` says it."""
+    return -_key(run)[0]
+
+
 def _cost(run: RunResult) -> float:
-    again = run.rounds[::2]
-    if not again:
-        return float(run.costs[-1])
-    return float(run.head["default"]) / median(again) if median(again) else math.inf
-
-
-def _speedup(run: RunResult) -> float:
-    again = run.rounds[1::2]
-    return median(again) if again else run.speedup(run.evaluations)
+    return float(run.head["default"]) / _ratio(run)
 
 
 def _table(best: Sequence[RunResult], steps: bool) -> Table:
@@ -109,34 +106,34 @@ def _table(best: Sequence[RunResult], steps: bool) -> Table:
     Args:
       steps: it is known after how many evaluations the costs were found.
     """
-    columns = ["problem", "cost by default", "best cost", "speedup", "found by", "seed"]
-    rows = [[*_row(run), *([table.count(int(run.steps[-1]))] if steps else [])] for run in best]
+    columns = ["problem", "cost by default", "best cost", "gain", "found by", "seed"]
+    rows = [[*_row(run), *([table.count(_key(run)[1])] if steps else [])] for run in best]
     note = (
-        "Speedup: default's cost / best cost, of the best run. Costs as stored in the search; if they are noisy, the "
-        "speedup is measured again."
+        "What `best` prints. Noisy costs are measured again after the search: here the best of a run's ten candidates "
+        "counts, in comparisons of strategies the one of the lowest cost in the search."
     )
     return Table("found", "Best configurations", note, [*columns, *(["at evaluation"] if steps else [])], rows)
 
 
 def _row(run: RunResult) -> list[Cell]:
-    default, cost = float(run.head["default"]), float(run.costs[-1])
-    costs = [table.number(default, f"{default:.6g} {run.head['unit']}".strip()), table.number(cost, f"{cost:.6g}")]
+    default, unit, ratio = float(run.head["default"]), run.head["unit"], _ratio(run)
+    costs = [table.number(value, cost(value, unit)) for value in (default, _cost(run))]
     found = [table.strategy(run.strategy, Level.of(run.head)), table.count(run.seed)]
-    return [table.text(run.problem), *costs, table.speedup(_speedup(run)), *found]
+    return [table.text(run.problem), *costs, table.number(ratio, effect(ratio, unit)), *found]
 
 
 def _finding(study: StudyData, run: RunResult, registry: Registry, number: int) -> Finding:
     head = run.head
-    speedup = f"speedup {formatting.speedup(_speedup(run))}{' when measured again' if run.rounds else ''}"
-    cost = f"{head['default']:.6g} → {run.costs[-1]:.6g} {head['unit']}, {speedup}"
-    named = Finding(run.problem, cost)
+    again = " when measured again" if run.finalists else ""
+    costs = f"{head['default']:.6g} → {cost(_cost(run), head['unit'])}, {effect(_ratio(run), head['unit'])}{again}"
+    named = Finding(run.problem, costs)
     folder = study.folder and study.folder / RunName(head["problem"], head["strategy"], head["seed"]).folder
     if folder is None or not has_begun(folder):
         return named
     quick = run.evaluation_seconds / run.evaluations < _QUICK
     try:
         found = _explained(named, open_run(folder), registry, f"found-{number}.", quick)
-        return found if found.missing or quick or run.rounds else replace(found, missing=_LONG)
+        return found if found.missing or quick or run.finalists else replace(found, missing=_LONG)
     except UserError as error:
         return replace(named, missing=str(error))
 
@@ -147,5 +144,5 @@ def _explained(named: Finding, run: StoredRun, registry: Registry, prefix: str, 
 
     best = best_of_run(registry, run, simplify=True) if quick else text_of_run(registry, run)
     text = best.paste if len(best.paste) <= _LONGEST else f"{best.paste[:_LONGEST]}\n…"
-    named = replace(named, text=text, usage=best.usage, missing=best.why_not)
+    named = replace(named, text="" if best.better else text, usage=best.usage, missing=best.why_not or best.better)
     return named if best.minimal is None else replace(named, drawing=drawing(outcome.draw(best)[0], prefix))

@@ -12,7 +12,9 @@ import pandas as pd
 from ..errors import UserError
 from ..files.writing import disk_errors, replacing
 from ..fleet.study import DAYS, END, ORACLE, regret
-from . import table
+from ..scores import ALPHA
+from ..stats import holm, signed_rank_p, smallest_signed_rank_p
+from . import formatting, table
 from .drawings import drawing
 from .page import render
 
@@ -50,23 +52,47 @@ def write(folder: Path) -> Path:
 
 
 def sentences(runs: pd.DataFrame) -> Iterator[str]:
-    """Yield what follows for each budget, in words: the best policy, and what a learned model is worth."""
+    """Yield what follows for each budget, in words: the best policy if a test tells it, and what a model is worth."""
     for budget, own in runs.groupby("budget"):
         columns = ["saved", "regret", "savings_over_cost", "kernels_a_day"]
         means = own[["policy"]].join(own[columns].astype(float)).groupby("policy").mean()
-        real = means.drop(index=[ORACLE, "none"], errors="ignore")
-        if real.empty:
+        saved = own[~own["policy"].isin([ORACLE, "none"])].pivot(index="seed", columns="policy", values="saved")
+        saved = saved[saved.mean().sort_values(ascending=False, kind="stable").index]
+        if saved.empty:
             continue
-        row: Any = real.sort_values("saved").reset_index().iloc[-1]
+        yield f"With {budget:,.0f} chip-seconds a day, {_verdict(saved)}"
+        row: Any = means.loc[saved.columns[0]]
         missed = "" if pd.isna(row["regret"]) else f", {row['regret']:.1%} less than an oracle would save"
         yield (
-            f"With {budget:,.0f} chip-seconds a day, {row['policy']} saves most: {row['saved']:.2%} of the fleet's chip"
-            f" time{missed}. It saves {row['savings_over_cost']:,.0f} times its cost."
+            f"Highest mean: {saved.columns[0]} with {row['saved']:.2%} of the fleet's chip time{missed},"
+            f" {row['savings_over_cost']:,.0f} times its cost."
         )
         if {"model", "saving"} <= {*means.index}:
             tuned = means["kernels_a_day"]
             ratio = tuned["model"] / tuned["saving"]
             yield f"There the learned model tunes {ratio:,.1f} times as many kernels as measuring all settings does."
+
+
+def _verdict(saved: pd.DataFrame) -> str:
+    """Return which policy is best, or which cannot be told apart: Wilcoxon signed-rank over fleets, corrected (Holm).
+
+    Args:
+      saved: a row for each fleet and a column for each policy, the highest mean first.
+    """
+    best, *others = saved.columns
+    if not others:
+        return f"{best} is the only policy that was compared."
+    whole = saved.dropna()
+    needed = next(n for n in range(2, 99) if len(others) * smallest_signed_rank_p(n) <= ALPHA)
+    if len(whole) < 2 or len(others) * smallest_signed_rank_p(len(whole)) > ALPHA:
+        fleets = formatting.counted(len(whole), "fleet")
+        few = "is too little" if len(whole) == 1 else "are too few"
+        return f"{fleets} {few} for a test of which of {len(saved.columns)} policies is best: --repeats {needed}."
+    p = holm([signed_rank_p(whole[best], whole[other]) for other in others])
+    tied = [other for other, value in zip(others, p, strict=True) if value > ALPHA]
+    if not tied:
+        return f"{best} is the best of {len(saved.columns)} policies over {len(whole)} fleets (all p ≤ {ALPHA})."
+    return f"{formatting.listed([best, *tied])} cannot be told apart by a test over {len(whole)} fleets."
 
 
 def _table(runs: pd.DataFrame) -> table.Table:

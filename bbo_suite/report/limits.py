@@ -136,7 +136,7 @@ def noise(scores: Scores) -> Iterator[Limit]:
     if again := sorted(scores.remeasured & {run.problem for run in scores.runs if run.finalists}):
         text = (
             f"Costs are noisy on {formatting.listed(again)}. So after the search, the best candidate of each run was "
-            f"measured again in {ROUNDS} pairs with the default: speedups are the medians. Curves show what the search "
+            f"measured again in {ROUNDS} pairs with the default: results are the medians. Curves show what the search "
             "measured, where the best of many noisy costs looks better than it is."
         )
         yield Limit("measured again", tuple(again), text)

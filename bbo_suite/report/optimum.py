@@ -15,7 +15,7 @@ from ..core.problem import Problem
 from ..errors import UserError
 from ..registry import Registry
 from ..scores import Scores
-from ..stats import expected_best, fraction_of_optimum, mean_interval, over_random
+from ..stats import expected_best, fraction_of_optimum, over_random, resampled_interval
 from ..store.identity import PUBLISHED_IN, known_speedups
 from ..store.results import RunResult
 from ..supervised import LiveProblem
@@ -157,6 +157,5 @@ def _row(runs: list[RunResult], at: int, costs: NDArray[np.float64] | None) -> I
 def _interval(values: NDArray[np.float64]) -> Cell:
     if not np.isfinite(values).all():
         return table.number(np.nan, "–")
-    mean, low, high = mean_interval(values)
-    high = min(high, 1.0)  # nothing is better than the optimum
+    mean, low, high = resampled_interval(values)
     return table.number(mean, f"{mean:.3f}" if np.isnan(low) else f"{mean:.3f} ({low:.3f} to {high:.3f})")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .compare import Comparison
 from .drawings import Drawing, Picture, script, template
 from .findings import Findings
 from .limits import Limit
@@ -25,7 +26,7 @@ class Page:
       lead: the first drawing, where what was found has none.
       answers: sentences.
       limits: what cannot be concluded.
-      compared: sentences and the table of `--compare`, if there is another study.
+      compared: what `--compare` says, if there is another study.
       tables, pictures: results.
       provenance: where the numbers come from.
     """
@@ -36,7 +37,7 @@ class Page:
     lead: Drawing | None
     answers: Sequence[str]
     limits: Sequence[Limit]
-    compared: tuple[Sequence[str], Table] | None
+    compared: Comparison | None
     tables: Sequence[Table]
     pictures: Sequence[Picture]
     provenance: Sequence[Table]

@@ -31,7 +31,7 @@ def speedups(scores: Scores) -> Table:
 
 
 _SPEEDUPS = f"""Speedup: cost of the compiler's default / best cost found. Higher is better; 1 is the default, 0 means
-that every candidate failed. Student's t interval of the mean over runs. Of the best gain: mean gain over the default in
+that every candidate failed. Bootstrap interval of the mean over runs. Of the best gain: mean gain over the default in
 percent of the best strategy's gain, where strategies that see costs of parts are a kind of their own; a dash: that
 gain is below {SMALLEST_GAIN_TEXT}, or infinite."""
 

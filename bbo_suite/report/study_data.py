@@ -56,14 +56,14 @@ def read_study(study: str, results: Path) -> StudyData:
     Raises:
       UserError: there is no such study, or the name stands for several published ones.
     """
-    import pandas as pd
-
     if not has_runs(results / study) and (tables := published(study, results)):
         one = only_one(study, tables)
         return replace(study_of_table(study, one.runs), report=one.folder / f"report{one.suffix}.html")
     damaged: list[str] = []
     heads = _heads(run_folders(study, results), damaged)
     paths, lengths, parts, numbers = _rows(heads, damaged)
+    if damaged and not paths:
+        raise UserError(damaged[0])
     naming = Naming([heads[path] for path in paths])
     described = [_described(path, heads[path], naming) for path in paths]
     summaries = [
@@ -71,7 +71,7 @@ def read_study(study: str, results: Path) -> StudyData:
         for path, named, own in zip(paths, described, numbers, strict=True)
     ]
     summaries.sort(key=lambda run: (run.problem, run.strategy, run.seed))
-    frame = frames.joined(described, lengths, parts) if paths else pd.DataFrame(columns=_KEY)
+    frame = frames.joined(described, lengths, parts)
     planned = read_planned(results / study)
     waiting = [run for run in planned if not has_begun(results / study / run.folder)]
     return StudyData(study, summaries, frame, damaged, len(planned), waiting, folder=results / study)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..core.level import Level, explained
 from ..scores import Scores
@@ -43,6 +43,14 @@ class Table:
     note: str
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]] = field(default_factory=list)
+
+    def naming(self, ratio: str) -> Table:
+        """Return the table with this word for *speedup* in its title, note and columns: of costs that are no times."""
+        title, note, *columns = (
+            text.replace("speedup", ratio).replace("Speedup", ratio.capitalize())
+            for text in (self.title, self.note, *self.columns)
+        )
+        return replace(self, title=title, note=note, columns=columns)
 
     @property
     def caption(self) -> str:

@@ -175,9 +175,10 @@ class RunLog:
         """
         if not self.new:
             raise self._other(f"evaluation {self.done + 1} is stored, but the strategy proposes no more candidates")
-        if self._problem.noisy and not self._finalists.measure(self._problem, self._folder.path, stopped):
+        pairs = self._finalists.measure(self._problem, self._folder.path, stopped) if self._problem.noisy else 0
+        if pairs is None:
             return False
-        self._folder.end(reason, self.done, float(self._best), self.seconds)
+        self._folder.end(reason, self.done, pairs)
         return True
 
     def _other(self, what: str) -> UserError:
@@ -216,8 +217,8 @@ class Finalists:
                 self._best[digest] = value, done + i + 1, configs[i].copy()
         self._best = dict(sorted(self._best.items(), key=lambda item: item[1][:2])[:MOST])
 
-    def measure(self, problem: Problem, folder: Path, stopped: Callable[[], bool]) -> bool:
-        """Measure them in pairs with the default, store the pairs, and return False if this was stopped.
+    def measure(self, problem: Problem, folder: Path, stopped: Callable[[], bool]) -> int | None:
+        """Measure them in pairs with the default, store the pairs, and return how many are stored; None if stopped.
 
         Pairs that are stored already are not measured again.
 
@@ -232,8 +233,9 @@ class Finalists:
                 if (number, evaluation) in known:
                     continue
                 if stopped():
-                    return False
+                    return None
                 default, value, _ = measured_pair(problem, config)
                 log.append([Pair(number, evaluation, default, value, problem.space.pack(config)).line()])
+                known.add((number, evaluation))
         log.sync()
-        return True
+        return len(known)

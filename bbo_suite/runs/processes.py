@@ -17,6 +17,7 @@ from typing import Any
 from ..errors import UserError
 from ..store.results import summarise
 from ..store.run_folder import RunFolder
+from .guard import making
 from .interrupt import ignored
 from .loop import run_loop
 from .study_plan import PlannedRun, StudyPlan
@@ -105,7 +106,10 @@ def run_all(study: StudyPlan, plan: list[PlannedRun], jobs: int, stop: Path) -> 
     When a file appears at `stop`, all runs end after their current batch.
     """
     if jobs == 1 or len(plan) <= 1:
-        yield from (run_planned(study, planned, stop.exists) for planned in plan)
+        for planned in plan:
+            with making(planned.path) as died:
+                lost = Outcome(planned.path, False, f"{planned.name.label}: {died}; its rows are kept")
+                yield lost if died else run_planned(study, planned, stop.exists)
         return
     bare = dataclasses.replace(study, strategies={})  # workers may not be able to import their classes
     yield from in_processes(_run_until, [(bare, planned, stop) for planned in plan], min(jobs, len(plan)))

@@ -198,7 +198,11 @@ class StudyPlan:
 
     def _of_problem(self, problem_id: str, runs: Sequence[RunName], where: dict[str, Any]) -> Iterator[PlannedRun]:
         problem = self.registry.problem(problem_id)
-        noted: dict[str, Any] = {"default": default_value(problem), "optimum": problem.optimum, "unit": problem.unit}
+        default = default_value(problem)
+        if not default:
+            what = "so nothing can be better and there is no speedup"
+            raise UserError(f"the default configuration of {problem_id} costs 0, {what}; add a constant to all costs")
+        noted: dict[str, Any] = {"default": default, "optimum": problem.optimum, "unit": problem.unit}
         noted |= {"parameters": len(problem.space), **where}
         if not all(has_begun(self.path / name.folder) for name in runs):
             noted |= _baselines(problem)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 from ..core.libraries import quiet_optuna
 from ..core.options import identifying
 from ..errors import UserError
+from ..files.reading import read_bounded
 from ..files.writing import disk_errors, write_json
 from ..registry import Registry
 from .runner import Display, run_study
@@ -279,6 +280,10 @@ def write(plan: Tuning, result: TuningResult, file: Path) -> None:
         write_json(file, facts(plan, result))
 
 
+_LARGEST = 1 << 26
+"""Largest list of problems in bytes."""
+
+
 def read_problems(file: Path | None) -> list[str]:
     """Return the problem ids in a file, one per line. `#` starts a comment at the start of a line or after a space.
 
@@ -288,14 +293,13 @@ def read_problems(file: Path | None) -> list[str]:
     if file is None:
         return []
     try:
-        lines = [re.sub(r"(^|\s)#.*", "", line).strip() for line in file.read_text(encoding="utf-8").splitlines()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"cannot read the problems in {file}: {_reason(error)}") from None
+        text = read_bounded(file, _LARGEST).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UserError(f"cannot read the problems in {file}: it is not a text file") from None
+    except (OSError, ValueError) as error:
+        raise UserError(f"cannot read the problems in {file}: {getattr(error, 'strerror', None) or error}") from None
+    lines = [re.sub(r"(^|\s)#.*", "", line).strip() for line in text.splitlines()]
     return [line for line in lines if line]
-
-
-def _reason(error: OSError | UnicodeDecodeError) -> str:
-    return error.strerror or str(error) if isinstance(error, OSError) else "it is not a text file"
 
 
 def default_name(strategy: str, problems: Sequence[str], *settings: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ..errors import UserError
+from ..errors import UserError, error_boundary, leave_out
 from ..files.writing import disk_errors, replacing, write_json
 from ..registry import Registry
 from ..report import page
@@ -21,17 +21,15 @@ def write(
     results: Path,
     out: Path,
     plugins: Sequence[Path] = (),
-    complaints: list[str] | None = None,
     show: Callable[[int, str], None] = lambda number, name: None,
 ) -> Path:
     """Write the site of all studies in a folder and return the path of its first page.
 
     Beside it are `runs.csv`, one row per run; `points.json`, best known cost / cost of each run, by task; and
-    `STUDY/report.html`.
+    `STUDY/report.html`. A study that cannot be read is left out and named.
 
     Args:
       plugins: files that define problems of the studies; small ones are enumerated for an exact baseline.
-      complaints: a sentence is appended for each table of runs that cannot be read; it is left out.
       show: called with the number of studies that are written, and the name of the next.
 
     Raises:
@@ -40,11 +38,18 @@ def write(
     if out.resolve().is_relative_to(results.resolve()):
         raise UserError(f"{out} is inside the folder of studies {results}; choose another --out")
     registry, entries = Registry(tuple(plugins)), list[Entry]()
-    for study in studies(results, complaints if complaints is not None else []):
+    for study in studies(results):
         show(len(entries), study.name)
-        report = page(study, registry=registry)
-        entries.append(Entry.of(study, report))
-        _write_text(out / entries[-1].folder / "report.html", html(report))
+        try:
+            with error_boundary(f"study {study.name}", "its report"):
+                report = page(study, registry=registry)
+                entry = Entry.of(study, report)
+                text = html(report)
+        except UserError as error:
+            leave_out(error)
+            continue
+        entries.append(entry)
+        _write_text(out / entry.folder / "report.html", text)
     if not entries:
         raise UserError(f"there is no study in {results}; make one with `run --study NAME`")
     runs = [run for entry in entries for run in entry.runs]

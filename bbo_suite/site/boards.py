@@ -74,7 +74,7 @@ def _once(runs: Iterable[RunResult]) -> list[RunResult]:
 def _table(family: str, budget: int, judgement: Judgement, known: dict[str, float]) -> Table:
     """Return the strategies, the best first."""
     assert judgement.overall is not None
-    kind = "geometric mean speedup (95 %)" if len(judgement.problems) > 1 else "mean speedup (95 %)"
+    kind = f"{'geometric ' if len(judgement.problems) > 1 else ''}mean {judgement.scores.ratio} (95 %)"
     levels = judgement.scores.levels  # strategies that see costs of parts are ranked apart
     apart = sorted(judgement.overall.means.items(), key=lambda item: levels[item[0]] is Level.PARTS)
     rows = [list(_row(strategy, mean, judgement, known)) for strategy, mean in apart]

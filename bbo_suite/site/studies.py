@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
-from ..errors import UserError
+from ..errors import UserError, error_boundary, leave_out
 from ..files.names import folder_name
 from ..report import read_study
 from ..report.page import Page
@@ -53,14 +53,13 @@ class Entry:
         return f"{quote(self.folder)}/report.html"
 
 
-def studies(results: Path, complaints: list[str]) -> Iterator[StudyData]:
+def studies(results: Path) -> Iterator[StudyData]:
     """Yield the studies of a folder, by name; where one name stands for several, a number is added.
 
-    Args:
-      complaints: a sentence is appended for each table that cannot be read; it is left out.
+    Studies, tables and runs that cannot be read are left out and named.
     """
     seen = Counter[str]()
-    for study in _all(results, complaints):
+    for study in _all(results):
         seen[study.name] += 1
         number = seen[study.name]
         yield study if number == 1 else replace(study, name=f"{study.name} ({number})")
@@ -68,19 +67,35 @@ def studies(results: Path, complaints: list[str]) -> Iterator[StudyData]:
 
 def number_of_studies(results: Path) -> int:
     """Return how many studies a folder holds, with one for each table of runs."""
-    return sum(1 if has_runs(path) else len(run_tables(path)) for path in results.glob("*") if path.is_dir())
+    return len(list(_sources(results)))
 
 
-def _all(results: Path, complaints: list[str]) -> Iterator[StudyData]:
+def _all(results: Path) -> Iterator[StudyData]:
+    for source in _sources(results):
+        try:
+            with error_boundary(f"study {source.name}", "reading"):
+                yield from _read(source)
+        except UserError as error:
+            leave_out(error)
+
+
+def _sources(results: Path) -> Iterator[Path]:
+    """Yield the folders of stored studies, and the tables of published ones."""
     for folder in sorted(path for path in results.glob("*") if path.is_dir()):
-        if has_runs(folder):
-            yield read_study(folder.name, results)
-        else:
-            for file in run_tables(folder):
-                try:
-                    yield from (study_of_table(name, runs) for name, runs in read_studies(file))
-                except UserError as error:
-                    complaints.append(str(error))
+        try:
+            yield from [folder] if has_runs(folder) else run_tables(folder)
+        except UserError as error:
+            leave_out(error)
+
+
+def _read(source: Path) -> Iterator[StudyData]:
+    if not source.is_dir():
+        yield from (study_of_table(name, runs) for name, runs in read_studies(source))
+        return
+    study = read_study(source.name, source.parent)
+    for damage in study.damaged:
+        leave_out(damage)
+    yield study
 
 
 def task(run: RunResult) -> str:

@@ -19,6 +19,7 @@ from .intervals import (
     interquartile_mean,
     mean_interval,
     probability_of_improvement,
+    resampled_interval,
 )
 from .significance import (
     Ranking,
@@ -32,6 +33,7 @@ from .significance import (
     signed_rank_sum,
     smallest_rank_sum_p,
     smallest_signed_rank_p,
+    stratified_rank_sum,
 )
 
 __all__ = [
@@ -57,9 +59,11 @@ __all__ = [
     "rank_sum_p",
     "rank_sum_p_values",
     "ranking",
+    "resampled_interval",
     "runtime_ecdf",
     "signed_rank_p",
     "signed_rank_sum",
     "smallest_rank_sum_p",
     "smallest_signed_rank_p",
+    "stratified_rank_sum",
 ]

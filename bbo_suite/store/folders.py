@@ -7,12 +7,11 @@ each run is a folder in it.
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from ..errors import UserError, did_you_mean
+from ..errors import UserError, did_you_mean, leave_out
 
 _Content = TypeVar("_Content")
 
@@ -103,7 +102,7 @@ def unnamed_runs(study: Path) -> Iterator[Path]:
 
 
 def each_readable(runs: Iterable[Path], read: Callable[[Path], _Content]) -> list[_Content]:
-    """Return what `read` returns for each run's folder; damaged runs are left out and named on standard error.
+    """Return what `read` returns for each run's folder, without damaged runs, which are named (see `leave_out`).
 
     Raises:
       UserError: every run is damaged.
@@ -124,7 +123,7 @@ def readable(runs: Iterable[Path], read: Callable[[Path], _Content], errors: lis
 
 
 def name_damaged(errors: Sequence[UserError], some: bool) -> None:
-    """Name damaged runs on standard error.
+    """Name damaged runs (see `leave_out`).
 
     Args:
       some: True if there are others.
@@ -135,7 +134,7 @@ def name_damaged(errors: Sequence[UserError], some: bool) -> None:
     if errors and not some:
         raise errors[0]
     for damage in errors:
-        print(f"left out: {damage}", file=sys.stderr)
+        leave_out(damage)
 
 
 def check_problems(problems: Iterable[str], known: Iterable[str], study: str) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 from ..core.level import LEVEL, Level
 from ..errors import UserError
 from ..files.reading import DamagedFile, read_json
+from ..files.writing import write_json
 from .folders import END, RUN, has_begun, has_ended, runs_in
 
 IMPORTED = "imported"
@@ -29,15 +31,50 @@ NOISY = "noisy"
 BASELINES = "baselines"
 """The optional key of `run.json` with the costs that the problem knows besides the default's, by name."""
 
+PAIRS = "pairs"
+"""The key of `end.json` with the number of pairs that were measured again; older ones lack it."""
+
 BOUND, PUBLISHED_IN = "bound", "published_in"
 """Optional keys of `run.json`: the cost that no candidate is below; where that and the baselines are published."""
 
-_KINDS: dict[str, Any] = {
-    **dict.fromkeys(("problem", "fingerprint", "strategy", "unit"), str),
-    **dict.fromkeys(("seed", "budget", "batch"), int),
-    **{"options": dict, "default": (int, float), LEVEL: str},
+CHECK = "check"
+"""The key of `run.json` with a checksum of all others; runs of before have none."""
+
+
+def _is_number(fact: object) -> bool:
+    return isinstance(fact, (int, float)) and not isinstance(fact, bool) and abs(fact) <= sys.float_info.max
+
+
+def _may_be_optimum(fact: object) -> bool:
+    """Return whether something is a cost, or what a problem without an optimum may say."""
+    return fact is None or isinstance(fact, float) or _is_number(fact)
+
+
+def is_count(fact: object, least: int = 1) -> bool:
+    """Return whether something that a file holds is a whole number of 64 bits, and not below `least`."""
+    return isinstance(fact, int) and not isinstance(fact, bool) and least <= fact < 1 << 63
+
+
+def _is_of(kind: type) -> Callable[[Any], bool]:
+    return lambda fact: isinstance(fact, kind)
+
+
+_NEEDED: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("problem", "fingerprint", "strategy"), lambda fact: isinstance(fact, str) and fact != ""),
+    **dict.fromkeys(("budget", "batch"), is_count),
+    "seed": lambda fact: is_count(fact, least=0),
+    **{"unit": _is_of(str), "options": _is_of(dict), LEVEL: _is_of(str)},
+    "default": lambda fact: _is_number(fact) and fact > 0,
 }
-"""The required keys of `run.json` and their types; `read_head` adds what older runs lack."""
+_OPTIONAL: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("optimum", BOUND), _may_be_optimum),
+    BASELINES: lambda fact: isinstance(fact, dict) and all(map(_is_number, fact.values())),
+    **dict.fromkeys((IMPORTED, "versions", "machine"), _is_of(dict)),
+    **dict.fromkeys((CODE, UNVERSIONED, PUBLISHED_IN, CHECK), _is_of(str)),
+    **dict.fromkeys((NOISY, "plain_seeds"), _is_of(bool)),
+    "parameters": is_count,
+}
+"""The keys of `run.json` and what their values must be; `read_head` adds what older runs lack."""
 
 OTHER_CONTENT = "the program or its compiler's version has changed"
 """Why the fingerprint of a problem differs, for messages."""
@@ -84,32 +121,59 @@ class Run:
         return np.random.Generator(np.random.PCG64(int.from_bytes(hashlib.sha256(text.encode()).digest())))
 
 
-def read_head(path: Path) -> dict[str, Any]:
-    """Return the content of the `run.json` in a run's folder.
+def write_head(path: Path, head: Mapping[str, Any]) -> None:
+    """Write the `run.json` in a run's folder, with its checksum.
 
     Raises:
-      UserError: it is missing or damaged, or lacks a required key.
+      OSError: it cannot be written.
     """
-    head = read_json(path / RUN)
+    content = json.loads(json.dumps(head))
+    write_json(path / RUN, content | {CHECK: _checksum(content)})
+
+
+def _checksum(head: Mapping[str, Any]) -> str:
+    content = {key: value for key, value in head.items() if key != CHECK}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def wrong_fact(head: Mapping[str, Any]) -> str:
+    """Return the key of a fact that no run has: it is missing, or its value is of the wrong type; "" if there is none.
+
+    The default's cost must be finite and above 0.
+    """
+    wrong = (key for key, fits in _NEEDED.items() if not fits(head.get(key)))
+    return next(wrong, "") or next((key for key, fits in _OPTIONAL.items() if key in head and not fits(head[key])), "")
+
+
+def read_head(path: Path) -> dict[str, Any]:
+    """Return the content of the `run.json` in a run's folder, without its checksum.
+
+    Raises:
+      DamagedFile: it is damaged or was changed, or lacks a required key.
+      UserError: it is missing or cannot be read.
+    """
+    head, remedy = read_json(path / RUN), "restore it, or delete it and run the study again"
+    if head.get(CHECK, checksum := _checksum(head)) != checksum:
+        raise DamagedFile(f"{path / RUN} was changed after it was written: its checksum does not match; {remedy}")
     try:
         head[LEVEL] = Level.of(head).word
     except ValueError as error:
-        raise UserError(f"{error} in {path / RUN}; restore it, or delete it and run the study again") from None
-    for name, kind in _KINDS.items():
-        if not isinstance(head.get(name), kind):
-            what = "has the wrong type" if name in head else "is missing"
-            raise UserError(f"{name!r} {what} in {path / RUN}; restore it, or delete it and run the study again")
+        raise DamagedFile(f"{error} in {path / RUN}; {remedy}") from None
+    if wrong := wrong_fact(head):
+        what = f"is {str(head[wrong])[:40]!r}, which it cannot be," if wrong in head else "is missing"
+        raise DamagedFile(f"{wrong!r} {what} in {path / RUN}; {remedy}")
+    head.pop(CHECK, None)
     return head
 
 
 def stored_head(path: Path) -> dict[str, Any] | None:
-    """Return the content of the `run.json` in a run's folder, unchecked; None if it is missing or damaged.
+    """Return the content of the `run.json` in a run's folder; None if it is missing or damaged.
 
     Raises:
       UserError: it cannot be read.
     """
     try:
-        return read_json(path / RUN) if has_begun(path) else None
+        return read_head(path) if has_begun(path) else None
     except DamagedFile:
         return None
 
@@ -137,7 +201,8 @@ def check_identity(path: Path, identity: Mapping[str, Any], code: str | None = N
     if stored is None:
         return
     if source := stored.get(IMPORTED):
-        raise UserError(f"{path} was imported from {source['source']} and cannot be resumed; choose another --study")
+        where = f"{path} was imported from {source.get('source')}"
+        raise UserError(f"{where} and cannot be resumed; choose another --study")
     for key, value in {"plain_seeds": None, **identity}.items():
         if stored.get(key) != value:
             there, here = json.dumps(stored.get(key)), json.dumps(value)
@@ -181,23 +246,24 @@ def read_end(path: Path) -> dict[str, Any] | None:
       DamagedFile: it is damaged.
       UserError: it cannot be read.
     """
-    return read_json(path / END) if has_ended(path) else None
+    end = read_json(path / END) if has_ended(path) else None
+    if end is not None and not (is_count(end.get("evaluations"), least=0) and isinstance(end.get("reason", ""), str)):
+        raise DamagedFile(f"{path / END} does not say when and why a run ended; delete it and run the study again")
+    return end
 
 
 def complete(path: Path, evaluations: int) -> bool:
     """Return whether the run of a folder has ended and all of its rows are still there."""
-    return _end(path).get("evaluations") == evaluations
+    return end_reason(path, evaluations) is not None
 
 
 def end_reason(path: Path, evaluations: int) -> str | None:
-    """Return why a complete run ended; None if it is not complete."""
-    end = _end(path)
-    return str(end.get("reason", "")) if end.get("evaluations") == evaluations else None
+    """Return why a complete run ended; None if it is not complete.
 
-
-def _end(path: Path) -> dict[str, Any]:
-    """Return the content of `end.json`; empty if it is missing or damaged, for a replay of the rows writes it again."""
+    A damaged `end.json` counts as none, for a replay of the rows writes it again.
+    """
     try:
-        return read_end(path) or {}
+        end = read_end(path)
     except DamagedFile:
-        return {}
+        return None
+    return str(end.get("reason", "")) if end and end["evaluations"] == evaluations else None

@@ -13,7 +13,7 @@ from ..files.log import CheckedLog
 from ..files.names import folder_name
 from ..files.reading import DamagedFile, parse_json, read_json
 from .folders import PLANNED, STUDY, runs_in
-from .identity import IMPORTED, stored_head
+from .identity import IMPORTED, is_count, stored_head
 
 
 class RunName(NamedTuple):
@@ -71,9 +71,10 @@ def read_settings(study: Path) -> dict[str, Any]:
 def stored_settings(study: Path) -> dict[str, Any]:
     """Return the content of `study.json`; empty if it is missing or damaged."""
     try:
-        return read_json(study / STUDY) if (study / STUDY).exists() else {}
+        settings = read_json(study / STUDY) if (study / STUDY).exists() else {}
     except DamagedFile:
         return {}
+    return settings if is_count(settings.get("budget")) and is_count(settings.get("batch")) else {}
 
 
 def read_planned(study: Path) -> list[RunName]:
@@ -97,6 +98,8 @@ def _log(study: Path) -> CheckedLog[RunName | None]:
 def _parsed(line: str) -> RunName | None:
     """Return the run on a line; None on a foreign line: no result depends on the list."""
     try:
-        return RunName(**parse_json(line))
+        run = RunName(**parse_json(line))
     except (ValueError, TypeError):
         return None
+    texts = isinstance(run.problem, str) and isinstance(run.strategy, str)
+    return run if texts and is_count(run.seed, least=0) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -12,6 +12,7 @@ from typing import Self
 
 from ..files.log import CheckedLog, checksummed
 from .folders import REMEASURED
+from .identity import PAIRS, read_end
 
 ROUNDS = 6
 """Pairs of each candidate: an even number, because one half chooses candidates and the other half judges the choice."""
@@ -78,11 +79,26 @@ class Finalist:
 
 
 class PairLog(CheckedLog[Pair]):
-    """The log of one run's `remeasured.csv`."""
+    """The log of one run's `remeasured.csv`, in which each pair occurs once."""
 
     def __init__(self, folder: Path) -> None:
         remedy = "restore the file, or delete it and run the study again, which makes it anew"
-        super().__init__(folder / REMEASURED, f"{','.join(COLUMNS)}\n", Pair.parse, remedy=remedy)
+        super().__init__(folder / REMEASURED, f"{','.join(COLUMNS)}\n", self._checked, remedy=remedy)
+        self._seen: set[tuple[int, int]] = set()
+
+    def __iter__(self) -> Iterator[Pair]:
+        """Return the pairs from the beginning."""
+        self._seen.clear()
+        return super().__iter__()
+
+    def _checked(self, line: str) -> Pair:
+        pair = Pair.parse(line)
+        if not (1 <= pair.round <= ROUNDS and pair.evaluation >= 1 and 0 < pair.default < math.inf and pair.value >= 0):
+            raise ValueError("no measurement has these numbers")
+        if (pair.round, pair.evaluation) in self._seen:
+            raise ValueError(f"round {pair.round} of evaluation {pair.evaluation} is there twice")
+        self._seen.add((pair.round, pair.evaluation))
+        return pair
 
 
 def finalists(folder: Path) -> list[Finalist]:
@@ -95,11 +111,15 @@ def finalists(folder: Path) -> list[Finalist]:
 
 
 def is_remeasured(folder: Path) -> bool:
-    """Return whether all that was to be measured again was: each round measures every candidate before the next begins.
+    """Return whether all that was to be measured again was.
+
+    `end.json` says how many pairs these are; older ones do not, but then each candidate has all of its rounds.
 
     Raises:
-      UserError: the file is damaged.
+      UserError: a file is damaged.
     """
+    if PAIRS in (end := read_end(folder) or {}):
+        return end[PAIRS] == sum(1 for _ in PairLog(folder))
     return {len(each.speedups) for each in _finalists(folder)} == {ROUNDS}
 
 

@@ -102,10 +102,15 @@ class RunResult:
         return final_speedup(self.finalists, int(self.steps[place - 1])) if place else 0.0
 
     @property
-    def rounds(self) -> tuple[float, ...]:
-        """The speedups of its best candidate in each round in which it was measured again; empty if it was not."""
-        best = [each.speedups for each in self.finalists if len(self.steps) and each.evaluation == self.steps[-1]]
-        return best[0] if best else ()
+    def choice(self) -> tuple[int, float] | None:
+        """The evaluation of the candidate to use and the default's cost / its cost; None if nothing succeeded.
+
+        Of candidates that were measured again it is the best one; else the one of the lowest cost.
+        """
+        last = max(self.finalists, key=lambda each: each.speedup, default=None)
+        if last is not None and 0 < last.speedup < math.inf:
+            return last.evaluation, last.speedup
+        return (int(self.steps[-1]), self.speedup(self.evaluations)) if len(self.steps) else None
 
     @property
     def final_speedup(self) -> float:
@@ -131,6 +136,7 @@ class RunResult:
             "evaluations": self.evaluations,
             "unique": None if math.isnan(self.unique) else int(self.unique),
             "failed": self.failures.total(),
+            "unit": self.head["unit"],
             "default": self.head["default"],
             "best": best if best < math.inf else None,
             "speedup": in_search if again is None else again if math.isfinite(again) else None,

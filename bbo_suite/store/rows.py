@@ -7,6 +7,7 @@ trust the checksums. `tail` looks at the new lines of a growing log.
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -142,10 +143,10 @@ def parse_rows(texts: Sequence[str]) -> list[Row]:
     """
     data = "".join([HEADER, *(f"{text}\n" for text in texts)]).encode()
     parsed = _parsed(data, TEXTS, dict.fromkeys(_SECONDS, "float64"))
-    codes = parsed["status"].cat.codes.tolist()
-    if len(parsed) != len(texts) or -1 in codes:
+    if len(parsed) != len(texts):
         raise ValueError("these are no rows")
     statuses = list(STATUS.values())
+    codes = parsed["status"].cat.codes.tolist()
     columns = {name: parsed[name].tolist() for name in parsed} | {"status": [statuses[code] for code in codes]}
     return list(map(Row, *(columns[name] for name in COLUMNS[:-1])))
 
@@ -165,7 +166,12 @@ def _parsed(data: bytes, texts: Collection[str], types: dict[str, Any]) -> pd.Da
     statuses = pd.CategoricalDtype(list(STATUS))  # the same for all runs, so cheap to join
     usual = {name: _TYPES.get(name, statuses) for name in COLUMNS[:-1] if name not in TEXTS or name in texts}
     how: dict[str, Any] = {"keep_default_na": False, "low_memory": False, **_exact()}
-    return pd.read_csv(io.BytesIO(data), usecols=list(usual), dtype=usual | types, **how)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of an unknown status, which is refused here
+        parsed = pd.read_csv(io.BytesIO(data), usecols=list(usual), dtype=usual | types, **how)
+    if parsed["status"].hasnans:
+        raise ValueError("a status is unknown")
+    return parsed
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,7 +13,7 @@ from ..files.locks import acquired
 from ..files.log import moved
 from ..files.writing import disk_errors, write_json
 from .folders import END, ERROR, LOCK, RUN, STOPPED
-from .identity import CODE, check_identity, complete, end_reason, stored_head
+from .identity import CODE, PAIRS, check_identity, complete, end_reason, stored_head, write_head
 from .rows import Row, RowLog
 
 SYNC_SECONDS = 5.0
@@ -80,7 +79,7 @@ class RunFolder:
 
     def _identify(self) -> None:
         if not self._identified:
-            write_json(self.path / RUN, self._head)
+            write_head(self.path, self._head)
             self._identified = True
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -127,26 +126,24 @@ class RunFolder:
         self._log.sync()
         self._synced = time.monotonic()
 
-    def end(self, reason: str, evaluations: int, best: float = math.inf, seconds: float = 0.0) -> None:
+    def end(self, reason: str, evaluations: int, pairs: int = 0) -> None:
         """Mark the run complete.
 
         Args:
           reason: `budget` (spent), `covered` (the whole space) or `time` (up); `imported` for an imported run.
           evaluations: the number of rows.
-          best: the lowest value. With it and `seconds`, readers of many runs need not read the rows.
-          seconds: the total of all rows.
+          pairs: of the default and a candidate that were measured again.
         """
-        numbers = {"best": best if math.isfinite(best) else None, "seconds": seconds}
         with disk_errors(self.path):
             self._identify()
             self._sync()
-            write_json(self.path / END, {"reason": reason, "evaluations": evaluations, **numbers})
+            write_json(self.path / END, {"reason": reason, "evaluations": evaluations, PAIRS: pairs})
 
     def add_facts(self, facts: Mapping[str, Any]) -> None:
         """Add facts to `run.json` that are known only now."""
         self._head = {**facts, **self._head}
         with disk_errors(self.path):
-            write_json(self.path / RUN, self._head)
+            write_head(self.path, self._head)
 
     def note(self, error: BaseException) -> None:
         """Keep the traceback of the error that stopped the run."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UserError
+from ..errors import UserError, leave_out
 from . import rows
-from .folders import ERROR, ROWS
+from .folders import ERROR, REMEASURED, ROWS
 from .identity import IMPORTED, Run, complete, read_head
 from .plan import RunName
 from .remeasured import final_speedup, finalists
@@ -72,6 +72,10 @@ class StoredRun:
         last = max(finalists(self.path), key=lambda each: each.speedup, default=None)
         if last is None or not 0 < last.speedup < math.inf:
             return (self.best, self.best.value) if self.best else None
+        if last.evaluation > len(self.rows):
+            raise UserError(
+                f"{self.path / REMEASURED} has evaluation {last.evaluation}, which {ROWS} lacks; restore both"
+            )
         return replace(self.rows[last.evaluation - 1], config=last.config), self.head["default"] / last.speedup
 
     @property
@@ -125,13 +129,13 @@ def open_run(path: Path) -> StoredRun:
     return StoredRun(path, read_head(path))
 
 
-def readable(folders: list[Path], complaints: list[str]) -> Iterator[StoredRun]:
-    """Yield the runs whose files are valid; for every other run, append a sentence to `complaints`."""
+def readable(folders: Iterable[Path]) -> Iterator[StoredRun]:
+    """Yield the runs whose files are valid; the others are named (see `leave_out`)."""
     for folder in folders:
         try:
             run = open_run(folder)
-            _ = run.rows
+            _ = run.choice
         except UserError as error:
-            complaints.append(str(error))
+            leave_out(error)
         else:
             yield run

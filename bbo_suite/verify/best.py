@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from ..core.level import LEVEL
 from ..core.problem import Problem
 from ..core.program import Change
+from ..core.quantities import cost, effect
 from ..errors import UserError, error_boundary
 from ..registry import Registry
 from ..store.folders import check_problems, run_folders
-from ..store.identity import known_speedups
+from ..store.identity import BASELINES, known_speedups
 from ..store.rows import Row
 from ..store.stored_run import StoredRun, readable
 from .minimal import Minimal, minimal
@@ -32,6 +33,7 @@ class Best:
       runs: the number of runs of this problem, with the same content.
       evaluations: the total of these runs.
       run, row: where the best candidate was found; None where none succeeded.
+      cost: its cost as the result of its run states it: of noisy costs, as measured again after the search.
       again: its cost measured again; None if it could not be measured.
       why_not: why it could not be measured; empty if it was.
       checked: what was verified about the candidate besides its cost.
@@ -48,6 +50,7 @@ class Best:
     evaluations: int
     run: StoredRun | None = None
     row: Row | None = None
+    cost: float = math.inf
     again: Remeasured | None = None
     why_not: str = ""
     checked: str = ""
@@ -73,11 +76,38 @@ class Best:
 
     @property
     def speedup(self) -> float | None:
-        """The speedup as measured again if it was, since one noisy measurement proves little; else as stored."""
-        return self.again.speedup if self.again else self.stored_speedup
+        """The default's cost / `cost`, as `run` and `report` say it; of noisy costs that no run repeated, as now."""
+        again = self.again
+        if again and (again.failure or (again.noisy and self.row and self.cost == self.row.value)):
+            return again.speedup
+        return self.run.head["default"] / self.cost if self.run and self.cost > 0 else None
+
+    @property
+    def beyond(self) -> float:
+        """The share of the cost that the minimiser saved beyond the strategy; 0 if that may be noise."""
+        least, again, minimal = self.minimal, self.again, self.minimal_again
+        if least is None or again is None or minimal is None or not again.value > 0:
+            return 0.0
+        before, after = again.speedup, minimal.speedup
+        saved = 1 - before / after if again.noisy and before and after else 1 - minimal.value / again.value
+        return saved if saved > least.noise else 0.0
+
+    @property
+    def better(self) -> str:
+        """Which baseline, or the default, costs less than the candidate, as a sentence; empty if none does."""
+        speedup = self.minimal_again.speedup if self.minimal_again else self.speedup
+        if self.run is None or not speedup:
+            return ""
+        default, unit = float(self.run.head["default"]), self.run.head["unit"]
+        known = {"the default": default} | dict(self.run.head.get(BASELINES) or {})
+        name = min(known, key=lambda each: known[each])
+        if known[name] >= default / speedup * (1 - 1e-9):
+            return ""
+        gain = f", {effect(default / known[name], unit)}" if 0 < known[name] < default else ""
+        return f"{name} is better: {cost(known[name], unit)}{gain}; use that, not what was found"
 
     def facts(self) -> dict[str, Any]:
-        """Return everything as `best --json` prints it."""
+        """Return everything as `best --json` prints it; the text to paste only if no baseline is better."""
         result: dict[str, Any] = {"problem": self.problem, "runs": self.runs, "evaluations": self.evaluations}
         if self.run is None or self.row is None:
             return result | {"speedup": None, "strategy": None, "paste": None}
@@ -98,8 +128,9 @@ class Best:
             "all_tried": self.all_tried or None,
             "is_optimum": self.is_optimum or None,
             "baselines": known_speedups(self.run.head),
-            "paste": self.paste or None,
-            "usage": self.usage or None,
+            "better": self.better or None,
+            "paste": None if self.better else self.paste or None,
+            "usage": None if self.better else self.usage or None,
             "minimal": self._minimal_facts(),
             "config": self.row.config,
             "path": str(self.run.path),
@@ -115,12 +146,27 @@ class Best:
         known = {change.column: change for change in self.loaded.changes(self.minimal.config)}
         return [(known[each.column], each.gain) for each in self.minimal.needed if each.column in known]
 
+    def needed_text(self) -> str:
+        """Return how many changes are needed, and what the minimiser found beyond the strategy; empty if not known."""
+        least, again = self.minimal, self.minimal_again
+        if least is None or again is None or self.run is None:
+            return ""
+        needed, verb = len(least.needed), "is" if len(least.needed) == 1 else "are"
+        text = f"{needed:,} of {least.changes:,} change{'' if least.changes == 1 else 's'} {verb} needed"
+        if again.noisy:
+            text += f", where a rise of up to {least.noise:.2%} counts as noise"
+        if self.beyond:
+            found = f"{cost(again.value, self.run.head['unit'])}: the minimiser found {100 * self.beyond:.2g} %"
+            text += f"; without the others the cost is {found} beyond {self.run.identity.strategy}"
+        return text
+
     def _minimal_facts(self) -> dict[str, Any] | None:
         least, again = self.minimal, self.minimal_again
         if least is None or again is None or self.loaded is None:
             return None
         return {
             "changes": least.changes,
+            "beyond": self.beyond,
             "needed": [{**asdict(change), "gain": gain} for change, gain in self.changes()],
             "evaluations": least.evaluations,
             "noise": least.noise,
@@ -137,14 +183,12 @@ def best_of(
     registry: Registry,
     study: str,
     results: Path | str,
-    complaints: list[str],
     simplify: bool = False,
     problems: Collection[str] | None = None,
 ) -> Iterator[Best]:
-    """Yield the best result for each problem of a study, measured again.
+    """Yield the best result for each problem of a study, measured again; damaged runs are left out and named.
 
     Args:
-      complaints: a sentence is appended for each run that cannot be read; it is left out.
       simplify: also return the changes that gain nothing to the default.
       problems: ids of those to look at (default: all).
 
@@ -152,7 +196,7 @@ def best_of(
       UserError: there is no such study, or no such problem in it.
     """
     by_problem: dict[tuple[str, str], _Runs] = {}
-    for run in readable(run_folders(study, results), complaints):
+    for run in readable(run_folders(study, results)):
         by_problem.setdefault((run.identity.problem, run.identity.fingerprint), _Runs()).add(run)
     known = [problem for problem, _ in by_problem]
     check_problems(problems or (), known, study)
@@ -175,7 +219,8 @@ def best_of_run(registry: Registry, run: StoredRun, simplify: bool = False) -> B
 
 def text_of_run(registry: Registry, run: StoredRun) -> Best:
     """Return the best result of one run with its text; nothing is evaluated."""
-    best = Best(run.identity.problem, 1, len(run.rows), run, run.best)
+    row, cost = run.choice or (None, math.inf)
+    best = Best(run.identity.problem, 1, len(run.rows), run, row, cost)
     if best.row is None or not best.row.config:
         return replace(best, why_not="its configuration was not stored" if best.row else "")
     try:
@@ -210,7 +255,7 @@ class _Runs:
 
 def _best(registry: Registry, problem_id: str, runs: _Runs, simplify: bool) -> Best:
     run, row = runs.run, runs.row
-    best = Best(problem_id, len(runs.folders), runs.evaluations, run, row)
+    best = Best(problem_id, len(runs.folders), runs.evaluations, run, row, runs.cost)
     if run is None or row is None:
         return best
     if not row.config:
@@ -246,7 +291,7 @@ def _all_tried(problem: Problem, runs: _Runs) -> int:
     candidates = problem.space.cardinality
     if candidates > runs.evaluations:
         return 0
-    tried = {row.digest for run in readable(runs.folders, []) for row in run.rows}
+    tried = {row.digest for run in readable(runs.folders) for row in run.rows}
     return candidates if len(tried) == candidates else 0
 
 

@@ -19,6 +19,8 @@ _TWO_ERRORS = 2 * 1.2533 * 1.4826 / math.sqrt(ROUNDS)
 """Two standard errors of the median of `ROUNDS` normal numbers, as a multiple of their median absolute deviation."""
 _CLEAR = 4
 """A cost that rises by so many times the noise twice needs no further measurement."""
+LEAST = 5e-6
+"""The smallest share of the cost that a change must gain to be needed: less is 0.000 % in text."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Minimal:
       changes: the number of differences from the default that the candidate had.
       needed: those that are left, the largest gain first.
       evaluations: made to find out.
-      noise: the largest rise that counts as none, as a share of the cost; 0 if costs do not vary.
+      noise: the largest rise that counts as none, as a share of the cost: `LEAST`, or more if costs vary.
     """
 
     config: NDArray
@@ -97,11 +99,11 @@ class _Reduction:
     """A candidate whose changes return to the default, and the evaluations that this takes."""
 
     def __init__(self, problem: Problem, config: NDArray, noisy: bool) -> None:
-        self.config, self.evaluations, self.noise = config.copy(), 0, 0.0
+        self.config, self.evaluations, self.noise = config.copy(), 0, LEAST
         self._problem, self._noisy, self._default = problem, noisy, problem.default_row()
         self._compare_with(config)
         if noisy:
-            self.noise = _TWO_ERRORS * median(abs(self._ratio(config) - 1) for _ in range(ROUNDS))
+            self.noise = max(LEAST, _TWO_ERRORS * median(abs(self._ratio(config) - 1) for _ in range(ROUNDS)))
 
     def changed(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the columns that differ from the default, in this order."""
@@ -127,7 +129,7 @@ class _Reduction:
         rise = self._ratio_median(trial) - 1
         if rise <= self.noise:
             self.config = trial
-        if rise < -self.noise:
+        if rise < (-self.noise if self._noisy else 0):
             self._compare_with(trial)
         return rise
 

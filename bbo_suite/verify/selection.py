@@ -76,19 +76,18 @@ class Selection:
 
 
 def selections(
-    registry: Registry, study: str, results: Path | str, complaints: list[str], k: int, problems: Collection[str] | None
+    registry: Registry, study: str, results: Path | str, k: int, problems: Collection[str] | None
 ) -> Iterator[Selection]:
     """Yield the k candidates that serve best, for each `several:...` of a study; every candidate is measured again.
 
     Args:
-      complaints: a sentence is appended for each run that cannot be read; it is left out.
       problems: ids of those to look at (default: all).
 
     Raises:
       UserError: there is no such study, problem, or candidate, or a problem has not several programs.
     """
     rows: dict[tuple[str, str], set[str]] = {}
-    for run in readable(run_folders(study, results), complaints):
+    for run in readable(run_folders(study, results)):
         known = rows.setdefault((run.identity.problem, run.identity.fingerprint), set())
         known |= {row.config for row in run.rows if row.config}
     check_problems(problems or (), [problem for problem, _ in rows], study)

@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -18,11 +19,12 @@ from numpy.typing import NDArray
 from bbo_suite import UserError, choice, product, scale
 from bbo_suite.core.libraries import refusal
 from bbo_suite.core.variants import split_variant
+from bbo_suite.files.reading import read_bounded
 from bbo_suite.supervised import LiveProblem, Service
 
 from ..programs_c import SEEDS, large_names, names, source
 from ..reading import explained
-from .worker import FLAGS
+from .worker import flags, language
 
 _FORBIDDEN = re.compile(
     r"-f(.*unwind.*|.*exceptions|.*math.*|.*trap.*|.*wrapv.*|.*stack-(protector|clash).*|.*profile-.*|.*var-tracking.*"
@@ -81,7 +83,8 @@ class Gcc:
     Attributes:
       path: of its executable.
       version: its number and its target.
-      flags: for each on/off flag, by name, whether -Os sets it.
+      level: its flag for the smallest code: -Oz, or -Os before GCC 12.
+      flags: for each on/off flag, by name, whether this level sets it.
       parameters: for each parameter, by name, the values to try in ascending order, and the index of the default.
       wide: the same for all parameters of optimisations, with more values.
       valued: for each flag with words as values, by name, these, and the index of the default.
@@ -89,6 +92,7 @@ class Gcc:
 
     path: str
     version: str
+    level: str
     flags: dict[str, bool]
     parameters: dict[str, tuple[tuple[int, ...], int]]
     wide: dict[str, tuple[tuple[int, ...], int]] = field(default_factory=dict)
@@ -108,12 +112,20 @@ def installed_gcc() -> Gcc:
         how = f"install it with your system's packages, as in `apt-get install {package}`"
         raise UserError(f"{missing[0]} is not installed; {how}")
     path = str(paths["gcc"])
-    listed, parameters = (_ask(path, "-Os", f"--help={what}", "-Q") for what in ("optimizers", "params"))
+    level = _level(path)
+    listed, parameters = (_ask(path, level, f"--help={what}", "-Q") for what in ("optimizers", "params"))
     number, machine = (_ask(path, f"-dump{what}") for what in ("fullversion", "machine"))
     if not (flags := dict(_flags(listed))):
         raise UserError(f"{path} is not GCC (on macOS it is clang); put a GCC first on the path")
     wide, valued = dict(_wide(parameters)), dict(_valued(listed))
-    return Gcc(path, f"{number}-{machine}", flags, dict(_parameters(parameters)), wide, valued)
+    return Gcc(path, f"{number}-{machine}", level, flags, dict(_parameters(parameters)), wide, valued)
+
+
+def _level(path: str) -> str:
+    with suppress(UserError):
+        _ask(path, "-Oz", "--help=optimizers", "-Q")
+        return "-Oz"
+    return "-Os"
 
 
 def _ask(path: str, *arguments: str) -> str:
@@ -167,18 +179,23 @@ def _valued(text: str) -> Iterator[tuple[str, tuple[tuple[str, ...], int]]]:
             yield match[1], (values, values.index(match[2]))
 
 
+_LARGEST = 1 << 26
+"""Largest file in bytes."""
 _FORMAT = 1
 """Increase it when the cost of a candidate changes."""
+_CHECKS = 2
+"""Increase it when another candidate counts as wrong, so that no cached outcome is used."""
 
 
 class GccProblem(LiveProblem):
-    """Which flags make GCC's code smallest: `gcc/program`, or `gcc:file.c`, also with `@wide`.
+    """Which flags make GCC's code smallest: `gcc/program`, or `gcc:file.c` or `.cpp`, also with `@wide`.
 
     A candidate sets all on/off flags for optimisation and some numeric parameters of the installed GCC; with `@wide`
     all parameters of optimisations, in wider ranges, and flags whose values are words. Flags that change the program's
     meaning, interface or unwind tables are left out. The cost is the size of the code (the text sections) in bytes. The
-    default is -Os. Every compiled program is run, and if its results differ from those at -O0, it is a wrong result.
-    Another version of GCC is another problem.
+    default is -Oz, or -Os where GCC has no -Oz. Every compiled program is run, and if its results differ from those at
+    -O0, it is a wrong result: what `uint64_t run(uint64_t)` returns, or what a program with `main` prints. Another
+    version of GCC is another problem.
     """
 
     variant_marks: ClassVar[str] = "@"
@@ -194,7 +211,7 @@ class GccProblem(LiveProblem):
         """Find the compiler and read the program.
 
         Args:
-          instance: the name of a program that ships, or the `Path` of a user's C file; optionally with `@wide`.
+          instance: the name of a program that ships, or the `Path` of a user's file; optionally with `@wide`.
 
         Raises:
           UserError: the file cannot be read, there is no GCC, or no such variant.
@@ -210,12 +227,12 @@ class GccProblem(LiveProblem):
         self.space = product(*flags, *words, *parameters)
         places = [place for _, place in (*valued.values(), *self._parameters.values())]
         self.default = np.array([*self._gcc.flags.values(), *places], np.int64)
-        arguments = (self._gcc.path, self._source, SEEDS)
+        with explained(file, "a file of C or C++"):
+            program = read_bounded(file, _LARGEST)
+        arguments = (self._gcc.path, self._gcc.level, self._source, SEEDS)
         service = Service(f"{__package__}.worker:serve", arguments, name="GCC", confined=True)
         self._serve(service)
-        with explained(file, "a C file"):
-            program = file.read_bytes()
-        self._identify(self._content(program), f"gcc-{self._gcc.version}")
+        self._identify(self._content(program), f"gcc-{self._gcc.version}-{_CHECKS}")
 
     @classmethod
     def available(cls) -> str:
@@ -224,10 +241,12 @@ class GccProblem(LiveProblem):
 
     def _content(self, program: bytes) -> bytes:
         parameters = ",".join([*self._gcc.flags, *self._parameters])
-        return f"{_FORMAT}|{self._gcc.version}|{self.space.digest()}|{parameters}|".encode() + program
+        added = f"{self._gcc.level}|" if self._gcc.level != "-Os" else ""
+        added += "c++|" if language(self._source) == "c++" else ""
+        return f"{_FORMAT}|{self._gcc.version}|{self.space.digest()}|{parameters}|{added}".encode() + program
 
     def request(self, config: NDArray) -> tuple[str, ...]:
-        """Return the flags by which a candidate differs from -Os."""
+        """Return the flags by which a candidate differs from the default level."""
         return tuple(self._flag(i, int(config[i])) for i in np.flatnonzero(config != self.default).tolist())
 
     def _flag(self, i: int, index: int) -> str:
@@ -238,13 +257,15 @@ class GccProblem(LiveProblem):
 
     def paste(self, config: NDArray) -> str:
         """Return the command line that compiles the program with a candidate's flags."""
-        return shlex.join([Path(self._gcc.path).name, *FLAGS, "-Os", *self.request(config), "-c", self._source])
+        command = [Path(self._gcc.path).name, *flags(self._source), self._gcc.level, *self.request(config)]
+        return shlex.join([*command, "-c", self._source])
 
     def usage(self) -> str:
         """Return which GCC the command is for."""
         return (
             f"this command, with GCC {self._gcc.version}; another version may not know a flag, and its sizes differ."
-            " In a build, put the flags from -Os on into CFLAGS and measure again: they were chosen for this file"
+            f" In a build, put the flags from {self._gcc.level} on into CFLAGS and measure again: they were chosen for"
+            " this file"
         )
 
     def baselines(self) -> dict[str, float]:
@@ -259,5 +280,5 @@ class GccProblem(LiveProblem):
             for level, size in known["sizes"].items()
         }
         why_not = known["why not run"]
-        results = f"NOT run: {why_not}" if why_not else "run and compared with those of -O0"
-        return {"compiler": f"GCC {self._gcc.version}", **sizes, "results": results}
+        results = f"NOT run: {why_not}" if why_not else known["compared"]
+        return {"compiler": f"GCC {self._gcc.version}", "default is": self._gcc.level, **sizes, "results": results}

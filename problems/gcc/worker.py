@@ -93,8 +93,9 @@ _PARTS = "parts"
 _RUN = "run the result"
 _RUN_SECONDS = 10.0
 """Time limit of one run of a program."""
-FLAGS = ("-std=c17", "-ffp-contract=off")
-"""Flags of every candidate."""
+_CPP = (".cc", ".cp", ".cxx", ".cpp", ".CPP", ".c++", ".C", ".ii")
+"""How the names of files of C++ end, as GCC knows them."""
+_LIBRARIES = ("-lstdc++", "-lm")
 _ANSWERED = 42
 """The exit code of a program whose `run` has returned for each seed; the program itself may exit with 0."""
 _FIELDS = 8
@@ -102,6 +103,22 @@ _FIELDS = 8
 _SHOWN = 200
 """Characters of results in a reason."""
 _FULL = "No space left on device"
+_VARIES = "what it prints differs from run to run"
+WANTED = "uint64_t run(uint64_t)"
+_SIGNATURE = {
+    "c": """
+#define OF(R) R (*)(long): 1, R (*)(unsigned long): 1, R (*)(long long): 1, R (*)(unsigned long long): 1
+_Static_assert(_Generic(&run, OF(long), OF(unsigned long), OF(long long), OF(unsigned long long), default: 0), "");
+_Static_assert(sizeof run(0) == 8, "");
+""",
+    "c++": """
+template <class R, class A> constexpr bool fits(R (*)(A)) {
+    return sizeof(R) == 8 && sizeof(A) == 8 && R(1.5) == R(1) && A(1.5) == A(1);
+}
+static_assert(fits(&run), "");
+""",
+}
+"""What compiles after a program, by its language, if its `run` takes and returns an integer of 64 bits."""
 _MAIN = f"""
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,35 +131,80 @@ int main(int count, char **words) {{
 Enter = Callable[[str, float], None]
 
 
-def serve(gcc: str, source: str, seeds: tuple[int, ...]) -> Callable[[Any, Enter], Any]:
+def language(source: str) -> str:
+    """Return the language of a file, by its name, as GCC calls it."""
+    return "c++" if source.endswith(_CPP) else "c"
+
+
+def flags(source: str) -> tuple[str, ...]:
+    """Return the flags of every candidate."""
+    return ("-ffp-contract=off",) if language(source) == "c++" else ("-std=c17", "-ffp-contract=off")
+
+
+def serve(gcc: str, level: str, source: str, seeds: tuple[int, ...]) -> Callable[[Any, Enter], Any]:
     """Return the handler for one program.
 
     Args:
       gcc: the path of the compiler.
-      source: the path of the C file.
+      level: the flag that candidates change, such as -Oz.
+      source: the path of the file of C or C++.
       seeds: arguments of `run` when results are compared.
 
     Raises:
       ValueError: the program does not compile, or `run` does not return.
     """
-    return Program(gcc, source, Path.cwd(), seeds).answer
+    return Program(gcc, level, source, Path.cwd(), seeds).answer
 
 
 class Program:
-    """One C file, its correct results, and the outcomes of the codes that were made of it."""
+    """One file, its correct results, and the outcomes of the codes that were made of it.
 
-    def __init__(self, gcc: str, source: str, folder: Path, seeds: tuple[int, ...]) -> None:
-        self._gcc, self._source, self._seeds, self._folder = gcc, source, seeds, folder
-        self._main, self._object, self._linked = (folder / name for name in ("main.o", "program.o", "program"))
+    A program with `main` is checked by what it prints and its exit code, any other by what its `run` returns.
+    """
+
+    def __init__(self, gcc: str, level: str, source: str, folder: Path, seeds: tuple[int, ...]) -> None:
+        self._gcc, self._level, self._source, self._folder = gcc, level, source, folder
+        self._main, self._object, self._linked, self._plain = (
+            folder / name for name in ("main.o", "program.o", "program", "plain")
+        )
         (folder / "main.c").write_text(_MAIN)
         run([gcc, "-c", str(folder / "main.c"), "-o", str(self._main)])
-        if error := self._compile(("-O0",)):
-            raise ValueError(f"{source} does not compile: {error}")
-        if not self._bytes():
-            raise ValueError(f"{source} has no function, so there is no code to make smaller")
-        self._why_not = self._link()
-        self._correct = "" if self._why_not else self._correct_results()
-        self._known: dict[bytes, Any] = {}
+        for each in (level, "-O0"):
+            if error := self._compile((each,)):
+                missing = "; install g++" if "cc1plus" in error else ""
+                raise ValueError(f"{source} does not compile: {error}{missing}")
+            if not self._bytes():
+                raise ValueError(
+                    f"{source} has no function that is visible outside, so it gives no code to make smaller"
+                )
+        functions = {line[7] for line in self._symbols() if line[4] != "LOCAL"}
+        self._has_main, self._seeds = "main" in functions, () if "main" in functions else seeds
+        self._correct, self._known = "", dict[bytes, Any]()
+        self._why_not = self._why_not_callable(functions) or self._link(self._plain) or self._why_not_compared()
+
+    def _why_not_callable(self, functions: set[str]) -> str:
+        """Return why neither `main` nor `run` can be called, empty if one can."""
+        if self._has_main:
+            return ""
+        if "run" in functions:
+            check = self._folder / "signature"
+            check.write_text(_SIGNATURE[language(self._source)])
+            known = ["-w", *flags(self._source), "-x", language(self._source), "-include", self._source]
+            fits = not run([self._gcc, *known, "-fsyntax-only", str(check)]).returncode
+            return "" if fits else f"its run is not {WANTED}"
+        if any(name.startswith("_Z3run") for name in functions):
+            return f'its run is a function of C++; declare it extern "C" {WANTED}'
+        return f"it defines neither main nor {WANTED}, visible outside the file"
+
+    def _why_not_compared(self) -> str:
+        """Keep the results at -O0; return why those of other flags cannot be compared with them, empty if they can."""
+        if failed := self._keep_results():
+            return failed
+        if error := self._compile((self._level,)) or self._link():
+            return error
+        failed, results = self._first_results(self._linked)
+        failed = failed or ("" if results == self._correct else "its results differ from those at -O0")
+        return f"at {self._level} {failed}, as if its behaviour was undefined" if failed else ""
 
     def answer(self, request: Any, enter: Enter) -> Any:  # noqa: ANN401 - facts, a cost, or why there is none
         """Return the facts, or the bytes of code with the flags, or a status and a reason; or this and its parts."""
@@ -151,7 +213,7 @@ class Program:
         if request[:1] == (_PARTS,):
             outcome = self.answer(request[1], enter)
             return outcome, self._functions(outcome) if isinstance(outcome, float) else []
-        if error := self._compile(("-Os", *request)):
+        if error := self._compile((self._level, *request)):
             return "compile_error", error
         content = hashlib.blake2b(self._object.read_bytes(), digest_size=16).digest()
         if content not in self._known:  # many flags change nothing
@@ -164,18 +226,24 @@ class Program:
             failed, results = self._link(), ""
             if not failed:
                 failed, results = self._results()
-            if failed:
-                return "runtime_error", failed
-            if results != self._correct:
-                seeds, got, wanted = ", ".join(map(str, self._seeds)), results[:_SHOWN], self._correct[:_SHOWN]
-                return "wrong_result", f"run({seeds}) gives {got}, not {wanted}"
+            if (failed or results != self._correct) and not self._varies():
+                return ("runtime_error", failed) if failed else ("wrong_result", self._difference(results))
         return float(self._bytes())
 
-    def _compile(self, flags: Sequence[str]) -> str:
+    def _difference(self, results: str) -> str:
+        what = "it prints" if self._has_main else f"run({', '.join(map(str, self._seeds))}) gives"
+        return f"{what} {results[:_SHOWN]}, not {self._correct[:_SHOWN]}"
+
+    def _varies(self) -> bool:
+        """Return whether the unoptimised program with `main` has other results now, as if they depend on the time."""
+        if self._has_main and self._results(program=self._plain) != ("", self._correct):
+            self._why_not = _VARIES
+        return bool(self._why_not)
+
+    def _compile(self, options: Sequence[str]) -> str:
         """Return the compiler's error, empty if it made an object file."""
-        process = run(
-            [self._gcc, "-pipe", "-w", *FLAGS, *flags, "-c", "-x", "c", self._source, "-o", str(self._object)]
-        )
+        command = [self._gcc, "-pipe", "-w", *flags(self._source), *options]
+        process = run([*command, "-c", "-x", language(self._source), self._source, "-o", str(self._object)])
         if _FULL in process.stderr:
             raise OSError(process.stderr.strip()[-200:])  # the machine's fault, not the candidate's
         lines = (
@@ -194,39 +262,61 @@ class Program:
 
     def _functions(self, total: float) -> list[tuple[str, bytes, float, float]]:
         """Return the functions of the object with their bytes, and a part of no name: what lies between them."""
-        lines = [line.split() for line in run(["readelf", "-sW", str(self._object)]).stdout.splitlines()]
-        symbols = [line for line in lines if len(line) == _FIELDS and line[3] == "FUNC" and line[6].isdigit()]
-        distinct = {(line[6], line[1]): line for line in symbols}  # an alias is no function of its own
+        distinct = {(line[6], line[1]): line for line in self._symbols()}  # an alias is no function of its own
         rows = [(line[7], b"", 1.0, float(int(line[2], 0))) for line in distinct.values()]
         rest = total - sum(row[-1] for row in rows)
         return [*rows, ("", b"", 1.0, rest)] if rest else rows
 
-    def _link(self) -> str:
+    def _symbols(self) -> list[list[str]]:
+        """Return the fields of the object's functions, as readelf prints them."""
+        lines = [line.split() for line in run(["readelf", "-sW", str(self._object)]).stdout.splitlines()]
+        return [line for line in lines if len(line) == _FIELDS and line[3] == "FUNC" and line[6].isdigit()]
+
+    def _link(self, program: Path | None = None) -> str:
         """Return why the object is no program, empty if it is one."""
-        linked = run([self._gcc, str(self._main), str(self._object), "-o", str(self._linked)])
+        objects = [str(self._object)] if self._has_main else [str(self._main), str(self._object)]
+        libraries = _LIBRARIES if language(self._source) == "c++" else _LIBRARIES[1:]
+        linked = run([self._gcc, *objects, "-o", str(program or self._linked), *libraries])
         if _FULL in linked.stderr:
             raise OSError(linked.stderr.strip()[-200:])
-        return "it cannot be linked as uint64_t run(uint64_t)" if linked.returncode else ""
+        why = re.search(r"undefined reference to .*|multiple definition of .*", linked.stderr)
+        return f"it cannot be linked ({why[0][:80] if why else 'ld failed'})" if linked.returncode else ""
 
-    def _results(self, seconds: float | None = None) -> tuple[str, str]:
-        """Run the program; return why it failed, empty if it did not, and what it prints."""
-        process = run_program([str(self._linked), *map(str, self._seeds)], self._folder, seconds)
-        if process.returncode == _ANSWERED:
+    def _results(self, seconds: float | None = None, program: Path | None = None) -> tuple[str, str]:
+        """Run the program; return why it failed, empty if it did not, and what it prints or `run` returns."""
+        process = run_program([str(program or self._linked), *map(str, self._seeds)], self._folder, seconds)
+        if self._has_main and process.returncode >= 0:
+            return "", f"{process.stdout}exit code {process.returncode}"
+        if not self._has_main and process.returncode == _ANSWERED:
             return "", process.stdout.strip()
         return f"the program {ending(process.returncode)}", ""
 
-    def _correct_results(self) -> str:
-        calls = f"run for the seeds {', '.join(map(str, self._seeds))}"
+    def _keep_results(self) -> str:
+        """Keep the results at -O0; return why they cannot be those of a program with `main`.
+
+        Raises:
+          ValueError: `run` does not return.
+        """
+        failed, self._correct = self._first_results(self._plain)
+        if failed and not self._has_main:
+            raise ValueError(
+                f"at -O0 {failed}, so that no result can be compared; rename run if it is not to be called"
+            )
+        varies = not failed and self._has_main and self._first_results(self._plain) != ("", self._correct)
+        return _VARIES if varies else failed and f"at -O0 {failed}"
+
+    def _first_results(self, program: Path) -> tuple[str, str]:
+        """Return the same of a program that may not end."""
         try:
-            failed, results = self._results(_RUN_SECONDS)
+            return self._results(_RUN_SECONDS, program)
         except subprocess.TimeoutExpired:
-            raise ValueError(f"{calls} did not return in {_RUN_SECONDS:g} s") from None
-        if failed:
-            raise ValueError(f"{calls} did not return, so no result can be compared: at -O0 {failed}")
-        return results
+            calls = "main" if self._has_main else f"run for the seeds {', '.join(map(str, self._seeds))}"
+            return f"{calls} did not return in {_RUN_SECONDS:g} s", ""
 
     def _facts(self) -> dict[str, Any]:
         sizes = {}
-        for level in ("-Oz", "-O2", "-O3"):
-            sizes[level] = None if self._compile((level,)) else self._bytes()
-        return {"why not run": self._why_not, "sizes": sizes}
+        for level in ("-Oz", "-Os", "-O2", "-O3"):
+            if level != self._level:
+                sizes[level] = None if self._compile((level,)) else self._bytes()
+        of_main, of_run = "run, and its output compared with that of -O0", "run and compared with those of -O0"
+        return {"why not run": self._why_not, "compared": of_main if self._has_main else of_run, "sizes": sizes}

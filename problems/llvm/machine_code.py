@@ -1,21 +1,15 @@
-"""A module after its passes: its size, its functions as parts, and its results and time when it runs here."""
+"""A module after its passes: its size, and its functions as parts."""
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import re
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 
 import llvmlite.binding as llvm
 import numpy as np
 
 from ..pass_order.state import Operation
-
-_SAMPLES = 30
-_SAMPLE_SECONDS = 5e-4
 
 
 def instructions(text: str) -> int:
@@ -32,82 +26,6 @@ def sections(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> Iterator[ll
     """Yield the sections of the object; the module is not changed."""
     copy = llvm.parse_bitcode(module.as_bitcode())  # emitting code changes the module
     yield from llvm.ObjectFileRef.from_data(machine.emit_object(copy)).sections()
-
-
-class Running:
-    """A module compiled into this process. The module cannot be used afterwards; leaving the context frees the code.
-
-    Args:
-      effort: optimisation level of the code generator: 0 to compare results, 2 to measure time.
-    """
-
-    def __init__(self, module: llvm.ModuleRef, effort: int) -> None:
-        machine = llvm.Target.from_triple(module.triple).create_target_machine(opt=effort, jit=True)
-        self._engine = llvm.create_mcjit_compiler(module, machine)
-
-    def __enter__(self) -> Running:
-        self._engine.finalize_object()
-        signature = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64)
-        self._run = signature(self._engine.get_function_address("run"))
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
-        if kind is None:  # otherwise the code may still be running
-            self._engine.close()
-
-    def results(self, seeds: Sequence[int]) -> tuple[int, ...]:
-        """Return the result for each seed."""
-        return tuple(self._run(seed) for seed in seeds)
-
-    def first_results(self, seeds: Sequence[int], seconds: float, before: Callable[[], None]) -> tuple[int, ...]:
-        """Return the result for each seed of a program that has never run before and may not end.
-
-        A call that does not return ends only with this process, so the calls are made in a thread.
-
-        Args:
-          before: called in that thread before the first call.
-
-        Raises:
-          ValueError: it has not returned after `seconds`.
-        """
-        found: list[int] = []
-
-        def call() -> None:
-            before()
-            for seed in seeds:
-                found.append(self._run(seed))
-
-        thread = threading.Thread(target=call, daemon=True)
-        thread.start()
-        thread.join(seconds)
-        if len(found) < len(seeds):
-            raise ValueError(f"run({seeds[len(found)]}) did not return in {seconds:g} s")
-        return tuple(found)
-
-    def seconds(self, seed: int) -> float:
-        """Return the seconds of one call: the least of several samples of many calls each."""
-        once = self._sample(seed, 1)
-        calls = max(1, int(_SAMPLE_SECONDS / max(once, 1e-7)))
-        return min(self._sample(seed, calls) for _ in range(_SAMPLES))
-
-    def _sample(self, seed: int, calls: int) -> float:
-        started = time.perf_counter()
-        for _ in range(calls):
-            self._run(seed)
-        return (time.perf_counter() - started) / calls
-
-
-def runnable(module: llvm.ModuleRef) -> bool:
-    """True if `run` can be called here: it is `i64 (i64)`, for this processor, and all that it needs exists."""
-    functions = {function.name: function for function in module.functions}
-    run = functions.get("run")
-    if run is None or run.is_declaration or str(run.global_value_type) != "i64 (i64)":
-        return False
-    if module.triple.split("-")[0] != llvm.get_process_triple().split("-")[0]:
-        return False
-    outside = [f.name for f in functions.values() if f.is_declaration and not f.name.startswith("llvm.")]
-    outside += [v.name for v in module.global_variables if v.is_declaration and not v.name.startswith("llvm.")]
-    return all(hasattr(ctypes.CDLL(None), name) for name in outside)
 
 
 OPCODES = tuple(

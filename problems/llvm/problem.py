@@ -26,6 +26,8 @@ OLDEST = "0.49"
 """The first llvmlite whose LLVM compiles the shipped programs without an abort."""
 _FORMAT = 1
 """Increase it when the cost of a candidate changes."""
+_CHECKS = 2
+"""Increase it when another candidate counts as wrong, so that no cached outcome is used."""
 
 
 class LlvmProblem(PassOrderProblem):
@@ -34,7 +36,8 @@ class LlvmProblem(PassOrderProblem):
     A candidate is a sequence. Each slot holds a pass, the pipeline that simplifies functions, or the whole default
     pipeline. The cost is the number of instructions of the optimised module, the bytes of its machine code, or the
     seconds of a call. The default is the default pipeline alone: -Oz, or -O3 for time. Every optimised program is run,
-    and if its results differ from those of the unoptimised program, it is a wrong result.
+    and if its results differ from those of the unoptimised program, it is a wrong result: what `i64 @run(i64)` returns,
+    or what `main` prints.
     """
 
     variant_marks: ClassVar[str] = "@"
@@ -66,8 +69,8 @@ class LlvmProblem(PassOrderProblem):
         self._choose_sequences(self._default_action())
         compiler = self._compiler()
         content = "|".join((str(_FORMAT), compiler, objective, self.space.digest(), ",".join(self.actions), text))
-        self._serve(self._service((text, without_size(text), objective, SEEDS)))
-        self._identify(content, "" if self.noisy else compiler)
+        self._serve(self._service((text, without_size(text), objective, SEEDS, (self._default_action(),))))
+        self._identify(content, "" if self.noisy else f"{compiler}-{_CHECKS}")
 
     def _default_action(self) -> str:
         return MODULE
@@ -81,7 +84,7 @@ class LlvmProblem(PassOrderProblem):
         """Return the name and version of the compiler."""
         return f"llvmlite-{_llvmlite()}"
 
-    def _service(self, arguments: tuple[str, str, str, tuple[int, ...]]) -> Service:
+    def _service(self, arguments: tuple[Any, ...]) -> Service:
         seconds = 20 + 60 * len(arguments[0]) / (1 << 20)  # hundreds of times as long as the default takes
         name = f"LLVM on {self._name}"
         return Service(f"{__package__}.worker:serve", arguments, seconds, name=name, confined=True)
@@ -109,19 +112,20 @@ class LlvmProblem(PassOrderProblem):
         )
 
     def baselines(self) -> dict[str, float]:
-        """Return the number of instructions at -O3, if that is what counts."""
-        return {"-O3": float(self.query("facts")["-O3"])} if self._objective == "instructions" else {}
+        """Return the instructions or bytes at -O3."""
+        return {} if self.timed else {"-O3": float(self.query("facts")["cost at -O3"])}
 
     def facts(self) -> dict[str, str]:
         """Return the compiler, the program's size before and after -O3, and whether results are compared."""
         known: dict[str, Any] = self.query("facts")
-        executed = "run and compared with those of the unoptimised program"
+        compared = "run, and its output compared with that" if known["main"] else "run and compared with those"
+        why_not = known["why not run"]
         return {
             "compiler": f"LLVM through llvmlite {version('llvmlite')}",
             "default is": "-O3" if self._objective == "time" else "-Oz",
             "instructions before": f"{known['instructions']:,}",
             "instructions at -O3": f"{known['-O3']:,}",
-            "results": executed if known["executed"] else "NOT run: it has no i64 @run(i64) that can be called here",
+            "results": f"NOT run: {why_not}" if why_not else f"{compared} of the unoptimised program",
         }
 
 

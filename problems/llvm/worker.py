@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import resource
 import time
@@ -16,7 +17,8 @@ from bbo_suite.supervised import PARTS
 
 from ..pass_order.state import STATE, described
 from .actions import FUNCTIONS, MODULE
-from .machine_code import Row, Running, code_bytes, code_functions, graph, instructions, runnable, text_functions
+from .machine_code import Row, code_bytes, code_functions, graph, instructions, text_functions
+from .running import WANTED, Running, has_main, prepared, why_not_callable
 
 _KEPT = 256
 _SHARED_BYTES = 128 << 20
@@ -118,12 +120,17 @@ FACTS = "facts"
 _RUN = "run the result"
 _FIRST_SECONDS = 10.0
 """Time limit of the unoptimised program: nearly every candidate is run, too."""
+_SHOWN = 200
+"""Characters of results in a reason."""
+_VARIES = "what it prints differs from run to run"
 _REMEMBERED = 4096
 """Outcomes that are kept in memory."""
 Enter = Callable[[str, float], None]
 
 
-def serve(text: str, fast_text: str, objective: str, seeds: tuple[int, ...]) -> Callable[[Any, Enter], Any]:
+def serve(
+    text: str, fast_text: str, objective: str, seeds: tuple[int, ...], default: tuple[str, ...] = ()
+) -> Callable[[Any, Enter], Any]:
     """Return the handler for one program.
 
     Args:
@@ -131,12 +138,13 @@ def serve(text: str, fast_text: str, objective: str, seeds: tuple[int, ...]) -> 
       fast_text: the same, without attributes that ask for small code.
       objective: `instructions`, `bytes` or `time`.
       seeds: arguments of `run` when results are compared.
+      default: the actions of the default; none: its results are not compared first.
 
     Raises:
       ValueError: the program cannot be optimised, or does not end.
     """
     prepare()
-    return Optimiser(text, fast_text, objective, seeds, forbid_processes).answer
+    return Optimiser(text, fast_text, objective, seeds, default, forbid_processes).answer
 
 
 def prepare() -> None:
@@ -159,6 +167,7 @@ class Optimiser:
       run_seconds: least time limit of an optimised program.
 
     Args:
+      default: the actions of the default, whose results are compared first; none: they are not.
       confine: called before the program runs for the first time.
       make_passes: what runs actions: takes the module, the target and the level of optimisation.
     """
@@ -171,6 +180,7 @@ class Optimiser:
         fast_text: str,
         objective: str,
         seeds: tuple[int, ...],
+        default: tuple[str, ...] = (),
         confine: Callable[[], None] = lambda: None,
         make_passes: Callable[[llvm.ModuleRef, llvm.TargetMachine, int], Any] = lambda module, *others: Passes(
             module.as_bitcode(), *others
@@ -185,18 +195,39 @@ class Optimiser:
         self.machine = target.create_target_machine(opt=2, reloc="pic", codemodel="default")  # as in clang -c
         self.passes = make_passes(module, self.machine, 3 if objective == "time" else 2)
         self._before = instructions(str(module))
-        self.correct = self._correct_results(module) if runnable(module) else None
-        if objective == "time" and self.correct is None:
-            raise ValueError("its time cannot be measured: it defines no i64 @run(i64) that can be called here")
         self._known: dict[bytes, Any] = {}
+        self._plain, self._calls_main = module.as_bitcode(), has_main(module)
+        self._called = "main" if self._calls_main else "run"
+        self.correct: tuple[Any, ...] | None = None
+        self._why_not = why_not_callable(module) or self._why_not_compared(default)
+        if objective == "time" and (self._why_not or self._calls_main):
+            raise ValueError(f"its time cannot be measured: {self._why_not or f'it defines no {WANTED}'}")
 
-    def _correct_results(self, module: llvm.ModuleRef) -> tuple[int, ...]:
-        started = time.perf_counter()
+    def _why_not_compared(self, default: tuple[str, ...]) -> str:
+        """Keep the results of the unoptimised program; return why others cannot be compared with them, if so."""
         print("while it ran the unoptimised program", flush=True)  # explains a death of this process
-        with Running(module, 0) as running:
-            results = running.first_results(self._seeds, _FIRST_SECONDS, self._confine)
+        started = time.perf_counter()
+        results = self._first_results(self._unoptimised())
         self._run_limit = max(self.run_seconds, 50 * (time.perf_counter() - started))
-        return results
+        if self._calls_main and results[0]:
+            return f"unoptimised, {results[0]}"
+        if self._calls_main and self._first_results(self._unoptimised()) != results:
+            return _VARIES
+        print("while it ran the program that the default makes", flush=True)
+        if default and self._first_results(self.passes.run(default)) != results:
+            return "the default makes it return something else, as if its behaviour was undefined"
+        self.correct = results
+        return ""
+
+    def _unoptimised(self) -> llvm.ModuleRef:
+        return llvm.parse_bitcode(self._plain)
+
+    def _first_results(self, module: llvm.ModuleRef) -> tuple[Any, ...]:
+        """Return the results of a program that may not end; of `main` why there are none, and what it prints."""
+        with Running(module, 0, self._called) as running:
+            if self._calls_main:
+                return running.output(_FIRST_SECONDS, self._confine)
+            return running.first_results(self._seeds, _FIRST_SECONDS, self._confine)
 
     def answer(self, request: Any, enter: Enter) -> Any:  # noqa: ANN401 - facts, a cost, or why there is none
         """Return the facts, or the cost of a sequence of actions, or a status and a reason; or this and its parts."""
@@ -252,9 +283,16 @@ class Optimiser:
         if self.correct is None:
             return None
         enter(_RUN, self._run_limit)
-        with Running(module, 0) as running:
-            results = running.results(self._seeds)
-        return None if results == self.correct else self._wrong(results)
+        with Running(module, 0, self._called) as running:
+            endless = math.inf, self._confine
+            results = running.output(*endless) if self._calls_main else running.results(self._seeds)
+        return None if results == self.correct or self._varies() else self._wrong(results)
+
+    def _varies(self) -> bool:
+        """Return whether the unoptimised program with `main` has other results now, as if they depend on the time."""
+        if self._calls_main and self._first_results(self._unoptimised()) != self.correct:
+            self.correct, self._why_not = None, _VARIES
+        return self.correct is None
 
     def _timed(self, module: llvm.ModuleRef, enter: Enter) -> Any:  # noqa: ANN401 - a cost, or why there is none
         module.verify()
@@ -264,8 +302,11 @@ class Optimiser:
                 return self._wrong(results)
             return running.seconds(self._seeds[0])
 
-    def _wrong(self, results: tuple[int, ...]) -> tuple[str, str]:
+    def _wrong(self, results: tuple[Any, ...]) -> tuple[str, str]:
         assert self.correct is not None
+        if self._calls_main:
+            differs = f"it prints {results[1][:_SHOWN]}, not {self.correct[1][:_SHOWN]}"
+            return ("runtime_error", results[0]) if results[0] else ("wrong_result", differs)
         pairs = zip(self._seeds, results, self.correct, strict=True)
         seed, got, wanted = next(triple for triple in pairs if triple[1] != triple[2])
         return "wrong_result", f"run({seed}) returns {got}, not {wanted}"
@@ -274,7 +315,14 @@ class Optimiser:
         """Return facts for `show`."""
         module = _parsed(self._fast_text)
         fastest = Passes(module.as_bitcode(), self.machine, 3).run([MODULE])
-        return {"instructions": self._before, "-O3": instructions(str(fastest)), "executed": self.correct is not None}
+        counted = instructions(text := str(fastest))
+        return {
+            "main": self._calls_main,
+            "instructions": self._before,
+            "-O3": counted,
+            "cost at -O3": None if self._objective == "time" else self._cost(fastest, text),
+            "why not run": self._why_not,
+        }
 
 
 def _digest(content: bytes) -> bytes:
@@ -282,7 +330,7 @@ def _digest(content: bytes) -> bytes:
 
 
 def _parsed(text: str) -> llvm.ModuleRef:
-    module = llvm.parse_assembly(text)
+    module = prepared(text)
     module.triple = module.triple or llvm.get_process_triple()
     return module
 

@@ -18,7 +18,7 @@ State = tuple[bytes, tuple[str, ...]]
 
 
 def serve(
-    library: str, text: str, fast_text: str, objective: str, seeds: tuple[int, ...]
+    library: str, text: str, fast_text: str, objective: str, seeds: tuple[int, ...], default: tuple[str, ...]
 ) -> Callable[[Any, Enter], Any]:
     """Return the handler for one program.
 
@@ -30,7 +30,7 @@ def serve(
     """
     prepare()
     return _Optimiser(
-        text, fast_text, objective, seeds, forbid_processes, lambda m, *_: NestedPasses(m, library)
+        text, fast_text, objective, seeds, default, forbid_processes, lambda m, *_: NestedPasses(m, library)
     ).answer
 
 

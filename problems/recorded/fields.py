@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from .units import SECONDS
+
 _NAMES = {
     dict: "an object",
     list: "a list",
@@ -19,14 +21,6 @@ _NAMES = {
 }
 _FAILED = 1e20
 """Older Kernel Tuner caches have this time, or a larger one, for a configuration that failed."""
-
-SECONDS = {
-    **dict.fromkeys(("s", "sec", "second", "seconds"), 1.0),
-    **dict.fromkeys(("ms", "millisecond", "milliseconds", "milisecond", "miliseconds"), 1e3),  # sic
-    **dict.fromkeys(("us", "µs", "μs", "microsecond", "microseconds"), 1e6),
-    **dict.fromkeys(("ns", "nanosecond", "nanoseconds"), 1e9),
-}
-"""How many of each unit make a second."""
 
 
 def get(mapping: Any, key: str, kind: type, place: str) -> Any:  # noqa: ANN401 - JSON

@@ -14,8 +14,9 @@ from bbo_suite import Status
 from bbo_suite.files.reading import parse_json
 from bbo_suite.recording.files import INVALIDITY
 
-from .fields import SECONDS, get, is_failure, noise, number, per_second, texts, version
+from .fields import get, is_failure, noise, number, per_second, texts, version
 from .table import Outcomes, Recording, recording
+from .units import SECONDS, Unit, cost_unit
 
 _FAILURES = {"CompilationFailedConfig": Status.COMPILE_ERROR, "InvalidConfig": Status.FORBIDDEN}
 """Class names that replace a time, and their status; others, such as RuntimeFailedConfig, are runtime errors."""
@@ -84,7 +85,7 @@ def complete_rows(text: str) -> dict[str, Any] | None:
             key, _ = decoder.raw_decode(entry[1])
             rows[key], at = decoder.raw_decode(text, entry.end())
     except ValueError:
-        pass  # nothing more can be read_kernel_tuner; the rest tells whether the file is truncated or damaged
+        pass  # nothing more can be read; the rest tells whether the file is truncated or damaged
     rest = text[at:].strip("}, \n\r\t")
     if not document or (rest and "}" in text[at:]):  # more than one incomplete row is unreadable
         return None
@@ -141,7 +142,7 @@ _T4_STATUS = {word: status for status, word in INVALIDITY.items()}
 def read_t4(document: dict[str, Any]) -> Recording:
     """Return the recording of a T4 results file (schema 1.0.0, github.com/odgaard/TuningSchema).
 
-    Only the first objective is read_t4. Times become seconds.
+    Only the first objective is read. Times become seconds, and rates are turned round, so that less is better.
 
     Raises:
       ValueError: it is not a T4 results file, or is damaged; the message says where.
@@ -157,12 +158,26 @@ def read_t4(document: dict[str, Any]) -> Recording:
     if len(units) > 1:
         raise ValueError(f"its results have several units, {sorted(units)}; convert them to one")
     measured = Outcomes.of([outcome for *outcome, _ in outcomes])
-    divisor, unit = _t4_unit(units.pop(), metadata) if np.isfinite(measured.costs).any() else (1.0, "seconds")
-    measured = replace(measured, costs=measured.costs / divisor)
+    named = units.pop()
+    unit = _t4_unit(named, metadata) if np.isfinite(measured.costs).any() else Unit("seconds")
+    measured = _turned(measured) if unit.turned else replace(measured, costs=measured.costs / unit.divisor)
     default = get(metadata, "default", dict, "'metadata'") if "default" in metadata else None
     repeats = [get(row, "times", dict, f"result {i}").get("runtimes") for i, row in enumerate(results)]
     facts = {"format": "T4"} | _t4_provenance(metadata) | noise(repeats, "the 'runtimes' of a result")
-    return recording(names, columns, measured, unit, default, facts)
+    if unit.turned:
+        facts["a cost is"] = f"1 / ({named or metadata['unit']}): the file has a rate, of which more is better"
+    return recording(names, columns, measured, unit.name, default, facts)
+
+
+def _turned(measured: Outcomes) -> Outcomes:
+    """Return the costs of rates: 1 / each; a rate of 0 stands for a failure."""
+    zero = measured.costs == 0
+    with np.errstate(divide="ignore"):
+        costs = np.where(measured.status == Status.OK, 1 / measured.costs, np.inf)
+    reasons = [
+        "a rate of 0 stands for a failure" if no else why for no, why in zip(zero, measured.reasons, strict=True)
+    ]
+    return Outcomes(costs, np.where(zero, Status.RUNTIME_ERROR, measured.status).astype(np.int8), reasons)
 
 
 def _t4_provenance(metadata: Mapping[str, Any]) -> dict[str, str]:
@@ -172,16 +187,15 @@ def _t4_provenance(metadata: Mapping[str, Any]) -> dict[str, str]:
     return {f"recorded {key}": str(value)[:200] for key, value in listed.items()}
 
 
-def _t4_unit(unit: str, metadata: Mapping[str, Any]) -> tuple[float, str]:
-    """Return the divisor of costs and the unit of the quotient: seconds for times, other units unchanged."""
-    if unit and unit.strip().lower() not in SECONDS:
-        return 1.0, unit
-    named = unit or metadata.get("timeunit")
-    if named is None and isinstance(metadata.get("unit"), str) and metadata["unit"]:
-        return _t4_unit(metadata["unit"], metadata)
-    if not isinstance(named, str):
+def _t4_unit(unit: str, metadata: Mapping[str, Any]) -> Unit:
+    """Return what to do with the numbers; those that `record` wrote are costs, whatever their unit is."""
+    named = unit or metadata.get("timeunit") or metadata.get("unit")
+    if not isinstance(named, str) or not named:
         raise ValueError('it has no unit of time; add "metadata": {"timeunit": "milliseconds"}, or another unit')
-    return per_second(named, "'timeunit'"), "seconds"
+    if not unit and "timeunit" in metadata:
+        return Unit("seconds", per_second(named, "'timeunit'"))
+    ours = str(metadata.get("made by", "")).startswith("bbo_suite ")
+    return Unit(named) if ours and named.lower() not in SECONDS else cost_unit(named)
 
 
 def _t4_outcome(row: dict[str, Any], place: str) -> tuple[float, int, str, str]:

@@ -76,7 +76,7 @@ def draw(runs: pd.DataFrame) -> None:
 
 
 if __name__ == "__main__":
-    table = read_runs(HERE / "runs.csv")
+    table = read_runs(HERE / "runs.csv.gz")
     table["gain"] = 100 * (table["default"] / table["best"] - 1)
     by_task = pd.DataFrame(tasks(table))
     by_claim = pd.DataFrame(claims(by_task))

@@ -1,4 +1,4 @@
-"""Writes gains.csv, verdicts.csv and gain.png beside this file, and prints the tables that README.md has."""
+"""Writes verdicts.csv and gain.png beside this file, and prints the tables that README.md has."""
 
 from __future__ import annotations
 
@@ -126,7 +126,6 @@ if __name__ == "__main__":
     gains = shares(all_runs)
     found = pd.DataFrame(verdicts(all_runs, gains))
     found["holm"] = found.groupby("question")["p"].transform(lambda p: corrected_p(p.to_numpy()))
-    gains.to_csv(HERE / "gains.csv", index=False, float_format="%.4g")
     found.to_csv(HERE / "verdicts.csv", index=False, float_format="%.3g")
     families = gains.groupby(["family", "strategy", "budget"])["share"].mean()
     print(found.to_string(), families.groupby(["strategy", "budget"]).mean().unstack().to_string(float_format="%.2f"))

@@ -1,7 +1,10 @@
+import hashlib
 import os
 from pathlib import Path
 
 import numba
+import pytest
+from numba.core.caching import FunctionCache
 
 import bbo_problems.tensor_compiler.layout.variables as compiled_module
 import bbo_suite
@@ -52,3 +55,38 @@ def test_a_folder_that_cannot_be_made_turns_the_cache_off(tmp_path, monkeypatch)
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "file"))
     compiler = Compiler(tmp_path)
     assert compiler.folder is None and compiler()(lambda x: 2 * x)(3) == 6
+
+
+def twice(x):
+    return 2 * x
+
+
+SIGNATURE = numba.float64(numba.float64)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: b"",
+        lambda data: data[: len(data) // 2],
+        lambda data: bytes(len(data)),
+        lambda data: data[: len(data) // 3] + bytes([data[len(data) // 3] ^ 1]) + data[len(data) // 3 + 1 :],
+    ],
+)
+def test_damaged_code_is_compiled_again_and_replaced(tmp_path, monkeypatch, damage):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    compiler = Compiler(Path(__file__))
+
+    def results():
+        return compiler()(twice)(3), compiler.callback(SIGNATURE)(twice).ctypes(3.0)
+
+    assert results() == (6, 6.0)
+    files = sorted(compiler.folder.rglob("*.nb[ci]"))
+    assert {file.suffix for file in files} == {".nbc", ".nbi"} and numba.core.dispatcher.FunctionCache is FunctionCache
+    for file in files:
+        file.write_bytes(damage(file.read_bytes()))
+        assert results() == (6, 6.0)
+        content, end = file.read_bytes()[:-32], file.read_bytes()[-32:]
+        assert hashlib.sha256(content).digest() == end
+        stamp = file.stat().st_mtime_ns
+        assert results() == (6, 6.0) and file.stat().st_mtime_ns == stamp  # now it is read

@@ -26,7 +26,7 @@ def test_the_programs_are_sound_and_the_llvm_text_returns_the_same(name, tmp_pat
     import llvmlite.binding as llvm
 
     from bbo_problems.gcc.worker import _ANSWERED, _MAIN
-    from bbo_problems.llvm.machine_code import Running
+    from bbo_problems.llvm.running import Running
 
     (tmp_path / "main.c").write_text(_MAIN)
     checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O1"]

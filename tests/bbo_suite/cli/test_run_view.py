@@ -1,4 +1,3 @@
-import json
 import math
 import os
 import random
@@ -13,6 +12,7 @@ from bbo_suite import UserError
 from bbo_suite.cli import run_view
 from bbo_suite.cli.run_view import RunState, RunView, best_value
 from bbo_suite.core.problem import Status
+from bbo_suite.store.identity import read_head, write_head
 from bbo_suite.store.plan import RunName
 from bbo_suite.store.remeasured import Pair, PairLog
 from bbo_suite.store.rows import HEADER, Row, read_rows
@@ -102,12 +102,23 @@ def test_states(tmp_path, monkeypatch):
     assert numbers(view) == numbers(viewed(path)) == (40, min(row.value for row in read_rows(path)))
 
 
-def test_runs_of_before_the_end_had_numbers(tmp_path):
+@pytest.mark.parametrize("best", ['"low"', "0.001", "null", "[1]", "1e999"])
+def test_the_rows_are_believed_and_not_what_the_end_says(tmp_path, best):
     bbo_toys.perform(tmp_path)
     whole = viewed(tmp_path)
-    (tmp_path / "end.json").write_text('{"reason": "budget", "evaluations": 40}')
-    old = viewed(tmp_path)
-    assert old.state is RunState.DONE and numbers(old) == numbers(whole) and old.pace > 0
+    text = f'{{"reason": "budget", "evaluations": 40, "best": {best}, "seconds": {best}}}'
+    (tmp_path / "end.json").write_text(text)
+    other = viewed(tmp_path)
+    assert other.state is RunState.DONE and numbers(other) == numbers(whole) and other.pace == whole.pace
+
+
+def test_the_best_of_an_imported_run_whose_rows_hold_no_candidates(tmp_path):
+    bbo_toys.perform(tmp_path)
+    head = read_head(tmp_path) | {"imported": {"source": "a.csv"}}
+    write_head(tmp_path, head)
+    rows = [Row(i, "", 9.0 - i, Status.OK, 0.0, 0.0) for i in range(1, 5)]
+    (tmp_path / "rows.csv").write_text(HEADER + "".join(row.line() for row in rows))
+    assert numbers(viewed(tmp_path)) == (4, 5.0)
 
 
 @pytest.mark.parametrize("file", ["run.json", "end.json", "rows.csv"])
@@ -143,7 +154,7 @@ def test_a_run_that_measures_its_best_candidates_again_is_not_silent(tmp_path):
 
 def test_only_what_was_added_is_read(tmp_path, monkeypatch):
     read = []
-    monkeypatch.setattr(run_view, "best_value", lambda data: read.append(len(data)) or best_value(data))
+    monkeypatch.setattr(run_view, "best_value", lambda data, kept: read.append(len(data)) or best_value(data, kept))
     bbo_toys.perform(tmp_path, stopped=iter([False, True]).__next__)
     view = viewed(tmp_path)
     first = (tmp_path / "rows.csv").stat().st_size
@@ -152,5 +163,5 @@ def test_only_what_was_added_is_read(tmp_path, monkeypatch):
     view.refresh()
     assert read == [first, (tmp_path / "rows.csv").stat().st_size - first]
     bbo_toys.perform(tmp_path)
-    assert viewed(tmp_path).state is RunState.DONE and len(read) == 2
-    assert json.loads((tmp_path / "end.json").read_text())["seconds"] > 0
+    view.refresh()
+    assert view.state is RunState.DONE and sum(read) == (tmp_path / "rows.csv").stat().st_size

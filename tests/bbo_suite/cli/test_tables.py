@@ -9,7 +9,15 @@ from bbo_suite.cli.tables import reserved, summary_table
 
 SUMMARY = {
     **{"problem": "fusion/resnet50", "strategy": "random", "seed": 0, "evaluations": 10_000, "unique": 9_999},
-    **{"failed": 1, "default": 0.00445, "best": 0.004, "speedup": 1.1125, "level": "costs", "remeasured": False},
+    **{
+        "failed": 1,
+        "unit": "seconds",
+        "default": 0.00445,
+        "best": 0.004,
+        "speedup": 1.1125,
+        "level": "costs",
+        "remeasured": False,
+    },
     **{"strategy_seconds": 1.5, "evaluation_seconds": 2.5, "ended": "budget"},
 }
 

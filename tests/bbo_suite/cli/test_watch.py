@@ -14,6 +14,7 @@ from bbo_suite.cli.watch import StudyView
 from bbo_suite.cli.watch import time as clock_of
 from bbo_suite.core.problem import Status
 from bbo_suite.store.folders import mark_stopped
+from bbo_suite.store.identity import Run, write_head
 from bbo_suite.store.plan import RunName, add_planned
 from bbo_suite.store.rows import HEADER, Row
 from bbo_suite.store.run_folder import RunFolder
@@ -25,7 +26,8 @@ def write(study, name, count, pace=0.1, ended=False):
     """Append `count` rows to a run, as the suite does."""
     path = study / name.folder
     path.mkdir(exist_ok=True)
-    (path / "run.json").write_text('{"default": 4.0, "budget": 100}')
+    run = Run(name.problem, "f0", name.strategy, {}, name.seed, budget=100, batch=10)
+    write_head(path, run.identity() | {"default": 4.0, "unit": "seconds", "level": "costs"})
     log = path / "rows.csv"
     log.touch()
     start = log.read_text().count("\n") or 1

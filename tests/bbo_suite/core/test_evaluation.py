@@ -1,8 +1,12 @@
 import numpy as np
 import pytest
+from bbo_toys import Toy
 
-from bbo_suite import Constraint, Evaluations, Problem, Space, Status, UserError
+import bbo_suite
+from bbo_suite import Constraint, Evaluations, Level, Problem, Space, Status, Strategy, UserError
 from bbo_suite.core.evaluation import default_value, evaluate
+from bbo_suite.core.multipass import Decisions
+from bbo_suite.core.task import Capacity, Graph, Structure
 
 
 class Answering(Problem):
@@ -158,3 +162,45 @@ def test_a_task_holds_a_copy_of_the_default_in_the_type_of_the_space():
     problem.default[:] = 1
     assert task.default.tolist() == [0, 0, 0]
     assert task.default.dtype == np.int8 and not task.default.flags.writeable
+
+
+def arrays_of(thing):
+    """Yield the arrays that something holds, also within tuples and objects."""
+    if isinstance(thing, np.ndarray):
+        yield thing
+    for each in thing if isinstance(thing, tuple) else getattr(thing, "__dict__", {}).values():
+        if type(each).__module__.startswith("bbo_suite") or isinstance(each, tuple | np.ndarray):
+            yield from arrays_of(each)
+
+
+def test_a_strategy_can_write_into_no_array_that_others_see():
+    problem, n = Answering(None), np.arange(4)
+    graph = Graph(np.zeros((2, 1), np.float32), ("f",), np.zeros((1, 2), np.int32))
+    capacity = Capacity(n, n, n[:3], n[:3], 9)
+    found = Structure(n, n[:0].astype(np.int32), np.zeros((3, 1), np.float32), ("f",), graph, n, n, capacity=capacity)
+    problem.structure = lambda: found
+    task = problem.task(Level.PARTS)
+    arrays = list(arrays_of(task))
+    assert len(arrays) == 20 and not any(array.flags.writeable for array in arrays)
+    decided = Decisions(*(np.zeros(2, int) for _ in range(5)))
+    assert not any(array.flags.writeable for array in arrays_of(decided))
+
+
+class Meddler(Strategy):
+    """Writes into what it was given."""
+
+    def ask(self, n):
+        return np.repeat(self.task.default[None], n, axis=0)
+
+    def tell(self, configs, values):
+        self.task.space.sizes[:] = 1
+
+
+def test_a_strategy_that_writes_into_the_space_fails_alone(tmp_path):
+    problem = Toy()
+    with pytest.raises(UserError, match=r"strategy meddler raised ValueError in tell .*read-only"):
+        bbo_suite.run([Meddler, "random"], problem, budget=20, batch=5, study="s", results=tmp_path, quiet=True, jobs=1)
+    alone = bbo_suite.run("random", Toy(), budget=20, batch=5, study="t", results=tmp_path, quiet=True, jobs=1)
+    rows = [(tmp_path / name / "toy--instance__random__0" / "rows.csv").read_text() for name in ("s", "t")]
+    digests = [[line.split(",")[1] for line in text.splitlines()] for text in rows]
+    assert digests[0] == digests[1] and len(digests[0]) == 21 and alone[0]["complete"]

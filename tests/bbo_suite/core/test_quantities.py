@@ -1,6 +1,6 @@
 import pytest
 
-from bbo_suite.core.quantities import count, seconds
+from bbo_suite.core.quantities import count, effect, ratio_name, seconds
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,28 @@ def test_what_is_no_count_is_named(text):
 )
 def test_durations(text, value):
     assert seconds(text) == value
+
+
+@pytest.mark.parametrize(
+    ("ratio", "unit", "text"),
+    [
+        *((1.0278, "seconds", "speedup 1.0278"), (1.25, "cycles", "speedup 1.2500"), (2, "ns", "speedup 2.0000")),
+        *((1.25, "bytes", "20.0 % fewer bytes"), (0.8, "instructions", "25.0 % more instructions")),
+        *((1.25, "J", "20.0 % less J"), (1.25, "", "20.0 % less cost"), (1.25, "cost", "20.0 % less cost")),
+        *((1.25, "times the default's cost", "20.0 % less cost"), (1.25, "times the default", "speedup 1.2500")),
+        *((1.25, "loss (2 - value)", "20.0 % less loss (2 - value)"), (1.00001, "bytes", "0.001 % fewer bytes")),
+        *(
+            (1, "bytes", "0 % fewer bytes"),
+            (float("inf"), "bytes", "100 % fewer bytes"),
+            (None, "s", "speedup unknown"),
+        ),
+        *((0, "bytes", "infinitely more bytes"), (None, "bytes", "improvement unknown")),
+    ],
+)
+def test_only_a_ratio_of_times_is_a_speedup(ratio, unit, text):
+    assert effect(ratio, unit) == text
+
+
+def test_a_ratio_of_several_units_is_a_speedup_if_all_are_times():
+    units = [["seconds"], ["seconds", "cycles"], ["seconds", "bytes"], ["bytes"], []]
+    assert [ratio_name(each) == "speedup" for each in units] == [True, True, False, False, False]

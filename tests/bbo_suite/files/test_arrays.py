@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import pickle
+import zipfile
 
 import numpy as np
 import pytest
@@ -19,6 +20,20 @@ def packed(header, **arrays):
     """Return an .npz with a header, which may be text or bytes."""
     file = io.BytesIO()
     np.savez(file, header=header, **arrays)
+    return file.getvalue()
+
+
+HEADER = json.dumps({"kind": "model of toys", "version": 3, "width": 8})
+ODD = [np.ones(2, complex), np.array(["x"]), np.array([b"x"]), np.array(["2020"], "M8[D]"), np.array([5], "m8[s]")]
+ODD += [np.zeros(2, [("a", float)]), np.zeros(2, "V4")]
+
+
+def zipped(**entries):
+    """Return a zip file with any entries."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in entries.items():
+            archive.writestr(name, content)
     return file.getvalue()
 
 
@@ -85,6 +100,14 @@ def test_files_that_were_written_before_are_read(content):
         (lines({"version": 3, "width": 8}, npy(np.ones(2))[:-1]), "is not a model of toys"),
         (lines({"version": 3, "width": 8}, npy(np.array([Bomb()], object))), "is not a model of toys"),
         (lines({"version": 3, "width": 8}, npy(shape=(10**6, 10**6))), "is not a model of toys"),
+        (lines({"version": 3, "width": 8}, npy(np.ones(2) * 1j)), "'0' holds complex128"),
+        *((zipped(**{"header.npy": entry}), "has no header") for entry in (b"", b"{}", HEADER.encode())),
+        *((packed(odd), "has no header") for odd in (np.ones(2), np.array([1j]), np.array(["2020"], "M8[D]"))),
+        (packed(as_bytes(version=3, width=8)[:9]), "is not a model of toys"),
+        (packed(np.array([HEADER, HEADER])), "is not a model of toys"),
+        (packed(np.array(7, np.uint8)), "is not a model of toys"),
+        (zipped(**{"header.npy": npy(np.array(HEADER)), "a": b"1,2"}), "'a' is no array"),
+        *((packed(np.array(HEADER), a=odd), "'a' holds .*, not real numbers") for odd in ODD),
     ],
 )
 def test_any_other_file_is_one_sentence_with_a_remedy(content, words):

@@ -33,3 +33,13 @@ def test_a_cache_folder_that_others_can_write_to_or_own_is_refused(folder, monke
     monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
     with pytest.raises(UserError, match="belongs to another user"):
         cache_folder()
+
+
+def test_a_relative_cache_folder_is_ignored_and_no_home_is_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", "here")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert cache_folder() == tmp_path / "home/.cache/bbo_suite" and not (tmp_path / "here").exists()
+    monkeypatch.setenv("HOME", "relative")
+    with pytest.raises(UserError, match="there is no home folder"):
+        cache_folder()

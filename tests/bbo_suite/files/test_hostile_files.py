@@ -1,8 +1,10 @@
 """Hostile files cost neither memory nor a traceback."""
 
 import gzip
+import os
 import tracemalloc
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -74,3 +76,22 @@ def test_what_is_small_or_packs_well_is_read(tmp_path):
 def test_hostile_json_is_one_sort_of_error(text):
     with pytest.raises(ValueError, match=r"^[^\n]{5,200}$"):
         parse_json(text)
+
+
+@pytest.mark.parametrize("coding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-be"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_text_in_wide_characters_is_refused_by_its_name(tmp_path, coding, packed):
+    data = '{"results": []}'.encode(coding)
+    (tmp_path / "wide").write_bytes(gzip.compress(data) if packed else data)
+    with pytest.raises(ValueError, match="text in UTF-16 or UTF-32; save it as UTF-8"):
+        read_bounded(tmp_path / "wide", 1000)
+
+
+def test_a_pipe_a_device_and_a_folder_are_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("/dev/zero")
+    for path in (tmp_path / "pipe", tmp_path / "link", Path("/dev/zero")):
+        with pytest.raises(OSError, match="it is a pipe or a device; write its content to a file"):
+            read_bounded(path, 1000)
+    with pytest.raises(OSError, match="Is a directory"):
+        read_bounded(tmp_path, 1000)

@@ -1,6 +1,7 @@
 """The store of a fleet: a kill at any moment loses nothing, and results of another fleet are refused."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -47,7 +48,11 @@ def test_damage_is_refused_and_left_as_it_is(fleet, log):
     fleet()
     whole = log.read_bytes()
     flipped = [whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :] for place in (5, 300, len(whole) // 2)]
-    for broken in (*flipped, whole.replace(b'"bytes": ', b'"bytes": 99', 1)):
+    size, last = b'"bytes": ', whole.rindex(b"{")
+    sizes = [whole.replace(size, size + b"99", 1), whole[:last] + whole[last:].replace(size, size + b"9")]
+    heads = [whole[:last] + b"[" + whole[last + 1 :], whole[:last] + whole[last:].replace(b'"day"', b'"dax"')]
+    ends = [whole[:-2] + bytes([whole[-2] ^ 1]) + b"\n", whole + b"1,2\n", whole + b"{}\n"]
+    for broken in (*flipped, *sizes, *heads, *ends, *(re.sub(rb'"bytes": \d+', size + n, whole) for n in (b"0", b"7"))):
         log.write_bytes(broken)
         with pytest.raises(UserError, match=r"line \d+ is damaged"):
             fleet()

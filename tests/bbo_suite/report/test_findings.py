@@ -36,8 +36,8 @@ def test_the_best_run_of_each_problem_is_listed_by_gain(studies):
     found = findings(studies.data(), Registry())
     rows = [[cell.text for cell in row] for row in found.table.rows]
     assert rows == [
-        ["p/b", "8 seconds", "1", "8.0000", "x", "0", "2"],
-        ["p/a", "8 seconds", "2", "4.0000", "x", "1", "2"],
+        ["p/b", "8 seconds", "1 seconds", "speedup 8.0000", "x", "0", "2"],
+        ["p/a", "8 seconds", "2 seconds", "speedup 4.0000", "x", "1", "2"],
     ]
     assert [finding.problem for finding in found.shown] == ["p/b", "p/a"]
     assert all("no problem" in finding.missing for finding in found.shown)
@@ -51,6 +51,7 @@ def test_few_problems_are_shown(studies):
     assert [finding.problem for finding in found.shown] == [f"p/{MOST + 1 - i}" for i in range(MOST)]
 
 
+@pytest.mark.slow
 def test_nothing_is_evaluated_where_that_takes_long(searched, monkeypatch, toy, tmp_path):
     registry = Registry((toy[1],))
     study = read_study("s", tmp_path / "results")

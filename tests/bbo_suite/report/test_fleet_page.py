@@ -28,13 +28,33 @@ def folder(tmp_path):
     return tmp_path / "<s>"
 
 
-def test_sentences_name_the_best_policy_its_regret_and_what_the_model_is_worth(folder):
+def test_sentences_name_the_highest_policy_its_regret_and_what_the_model_is_worth(folder):
     said = list(fleet.sentences(fleet.read(folder)[0]))
-    assert said[0].startswith(
-        "With 100 chip-seconds a day, saving saves most: 5.00% of the fleet's chip time, 50.0% less"
+    assert said[0] == (
+        "With 100 chip-seconds a day, 1 fleet is too little for a test of which of 2 policies is best: --repeats 6."
     )
-    assert "model saves most: 9.00% of the fleet's chip time, 10.0% less than an oracle would" in said[2]
-    assert "tunes 30.0 times as many kernels" in said[1]
+    assert said[1].startswith("Highest mean: saving with 5.00% of the fleet's chip time, 50.0% less than an oracle")
+    assert said[4].startswith("Highest mean: model with 9.00% of the fleet's chip time, 10.0% less than an oracle")
+    assert "tunes 30.0 times as many kernels" in said[2]
+
+
+@pytest.mark.parametrize(
+    ("fleets", "shift", "said"),
+    [
+        (6, 0.01, "high is the best of 2 policies over 6 fleets (all p ≤ 0.05)."),
+        (6, 0.0, "cannot be told apart by a test over 6 fleets."),
+        (5, 0.01, "5 fleets are too few for a test of which of 2 policies is best: --repeats 6."),
+    ],
+)
+def test_a_policy_is_the_best_only_by_a_test(fleets, shift, said):
+    low = [(0.05 + seed / 100) for seed in range(fleets)]
+    high = [saved + (seed % 2 - 0.4) / 1000 + shift for seed, saved in enumerate(low)]
+    rows = [
+        (name, 100.0, seed, saved) for name, own in (("high", high), ("low", low)) for seed, saved in enumerate(own)
+    ]
+    runs = pd.DataFrame(rows, columns=["policy", "budget", "seed", "saved"])
+    runs = runs.assign(regret=None, savings_over_cost=1.0, kernels_a_day=1.0)
+    assert next(fleet.sentences(runs)).endswith(said)
 
 
 def test_a_page_has_figures_and_escapes_names(folder):

@@ -1,5 +1,6 @@
 import json
-from collections import Counter
+from collections import Counter, defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,10 +9,10 @@ from bbo_toys import Climber, Toy, contents, perform, rows_of
 from bbo_suite import Evaluations, UserError
 from bbo_suite.runs.loop import MEASUREMENTS, MOST
 from bbo_suite.store.folders import END, REMEASURED
-from bbo_suite.store.remeasured import ROUNDS, Pair, finalists, is_remeasured
+from bbo_suite.store.remeasured import ROUNDS, Pair, PairLog, finalists, is_remeasured
 from bbo_suite.store.results import summarise
 from bbo_suite.store.rows import read_rows
-from bbo_suite.store.stored_run import open_run
+from bbo_suite.store.stored_run import open_run, readable
 
 
 class Noisy(Toy):
@@ -96,8 +97,75 @@ def test_a_file_cut_at_any_byte_is_completed(run, cut):
     assert after.startswith(kept) and len(after.splitlines()) == len(before.splitlines()) and is_remeasured(run)
 
 
+def edited(place, **changes):
+    """Return lines of pairs in which one is another, with a checksum that fits."""
+
+    def edit(lines):
+        pair = Pair.parse(lines[place][:-9])
+        return [*lines[:place], replace(pair, **changes).line(), *lines[place + 1 :]]
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ("edit", "line"),
+    [
+        (lambda lines: [lines[0], *lines], 3),
+        (lambda lines: [*lines, lines[-1]], 62),
+        (lambda lines: [*lines, lines[7]], 62),
+        (lambda lines: lines + lines, 62),
+        (edited(20, round=1), 22),
+        (edited(20, round=7), 22),
+        (edited(20, round=0), 22),
+        (edited(3, evaluation=0), 5),
+        (edited(3, default=0.0), 5),
+        (edited(3, default=np.nan), 5),
+        (edited(3, value=-1.0), 5),
+        (edited(3, value=np.nan), 5),
+    ],
+)
+def test_a_pair_that_is_there_twice_or_that_nobody_measures_is_refused(run, edit, line):
+    lines = (run / REMEASURED).read_text().splitlines(keepends=True)
+    text = "".join([lines[0], *edit(lines[1:])])
+    (run / REMEASURED).write_text(text)
+    for read in (finalists, summarise, lambda run: perform(run, Noisy())):
+        with pytest.raises(UserError, match=rf"remeasured\.csv, line {line} is damaged"):
+            read(run)
+    assert (run / REMEASURED).read_text() == text and list(readable([run])) == []
+
+
+def test_pairs_of_another_run_are_named(run):
+    with (run / REMEASURED).open("a") as file:
+        file.writelines(Pair(number, 41, 4.0, 1.0, "0").line() for number in range(1, ROUNDS + 1))
+    with pytest.raises(UserError, match=r"has evaluation 41, which rows\.csv lacks"):
+        _ = open_run(run).choice
+
+
+def test_what_a_time_limit_interrupted_is_finished_once(tmp_path):
+    class Timed(Noisy):
+        def evaluate(self, configs):
+            return replace(super().evaluate(configs), seconds=np.full(len(configs), 1.0))
+
+    run, calls = tmp_path / "s" / "run", iter([False] * 15)
+    assert not perform(run, Timed(), max_seconds=10, stopped=lambda: next(calls, True))
+    assert perform(run, Timed())  # the best are others now: some of the first were measured in a few rounds only
+    assert min(len(each) for each in rounds(run).values()) < ROUNDS
+    again = Timed()
+    assert perform(run, again) and again.calls == 0 and is_remeasured(run)
+    assert json.loads((run / END).read_text())["pairs"] == sum(map(len, rounds(run).values()))
+
+
+def rounds(run):
+    """Return the rounds of each candidate."""
+    found = defaultdict(list)
+    for pair in PairLog(run):
+        found[pair.evaluation].append(pair.round)
+    return found
+
+
 def test_a_run_that_had_ended_without_it_is_measured_again_and_keeps_its_rows(run):
     (run / REMEASURED).unlink()
+    (run / END).write_text('{"reason": "budget", "evaluations": 40}')
     rows = (run / "rows.csv").read_bytes()
     assert summarise(run)["speedup"] == summarise(run)["search_speedup"] and not summarise(run)["remeasured"]
     problem = Noisy()
@@ -139,6 +207,7 @@ def test_a_run_in_which_everything_failed_has_no_finalist_and_ends(tmp_path):
     run = tmp_path / "s" / "run"
     assert perform(run, Failing(), Other) and finalists(run) == []
     assert json.loads((run / END).read_text())["reason"] == "budget" and summarise(run)["speedup"] is None
+    assert is_remeasured(run)
 
 
 def test_the_candidate_to_use_is_the_best_of_those_measured_again(run):

@@ -4,7 +4,7 @@ import pytest
 from bbo_toys import frame, perform
 
 from bbo_suite import UserError, figures
-from bbo_suite.figures.models import scores_data
+from bbo_suite.figures.models import hits_data
 from bbo_suite.store.diagnostics import Diagnostics, load_diagnostics
 from bbo_suite.store.folders import DIAGNOSTICS
 
@@ -58,45 +58,39 @@ def test_an_older_file_with_such_a_name_is_read_and_continued(tmp_path):
 @pytest.fixture
 def said():
     rows = [("p", "s", seed, at, name, value) for seed, shift in ((0, 0.0), (1, 0.2)) for at, name, value in (
-        (40, "score/ridge", 0.1 + shift), (90, "score/ridge", 0.5 + shift), (40, "score/forest", 0.3), (40, "x", 7.0)
+        (40, "hits/ridge", 1.1 + shift), (90, "hits/ridge", 7.5 + shift), (40, "hits/forest", 0.3), (40, "x", 7.0),
+        (40, "score/ridge", -2.0)
     )]  # fmt: skip
     return pd.DataFrame(rows, columns=["problem", "strategy", "seed", "evaluation", "name", "value"])
 
 
-def test_the_figure_of_the_models_returns_medians_over_the_runs(said):
+def test_the_figure_of_the_models_shows_how_well_picks_were_chosen(said):
     figure, data = figures.MODELS(said)
     assert data["model"].tolist() == ["forest", "ridge", "ridge"] and set(data["runs"]) == {2}
-    np.testing.assert_allclose(data["score"], [0.3, 0.2, 0.6])
-    ax, named = figure.axes[0], [text.get_text() for text in figure.legends[0].get_texts()]
-    drawn = {name: (line.get_xdata().tolist(), line.get_ydata()) for name, line in zip(named, ax.lines, strict=True)}
+    np.testing.assert_allclose(data["hits"], [0.3, 1.2, 7.6])
+    (ax,), named = figure.axes, [text.get_text() for text in figure.legends[0].get_texts()]
+    drawn = {
+        name: (line.get_xdata().tolist(), line.get_ydata()) for name, line in zip(named, ax.lines[1:], strict=True)
+    }
     assert set(drawn) == {"forest", "ridge"} and drawn["ridge"][0] == [40, 90]
-    np.testing.assert_allclose(drawn["ridge"][1], [0.2, 0.6])
+    np.testing.assert_allclose(drawn["ridge"][1], [1.2, 7.6])
+    assert ax.get_ylim()[0] == 0 and ax.get_ylim()[1] > 7.6 and list(ax.lines[0].get_ydata()) == [1, 1]
     assert ax.xaxis.get_major_formatter()(1000) == "1,000"  # no mathematics: names are literal text
 
 
-def test_the_hit_rate_has_its_own_axis(said):
-    rates = said[said["name"] == "x"].assign(name="hits/models")
-    figure, data = figures.MODELS(pd.concat([said, rates]))
-    assert data.set_index("model")["score"]["hit rate"] == 7
-    left, right = figure.axes
-    assert left.get_ylim()[1] < 2 and right.get_ylabel() == "hit rate / base rate"
-    assert [list(line.get_ydata()) for line in right.lines][-1] == [7] and right.get_ylim()[1] > 7
-    assert "hit rate" in [text.get_text() for text in figure.legends[0].get_texts()]
-
-
 def test_models_of_many_problems_take_pages_and_look_alike_on_all(said):
-    lonely = said[said["name"] == "score/ridge"].assign(problem="q")
+    lonely = said[said["name"] == "hits/ridge"].assign(problem="q")
     many = pd.concat([*(said.assign(problem=f"p{i}") for i in range(9)), lonely])
     pages = list(figures.MODELS.pages(many))
     assert [stem for stem, _, _ in pages] == ["models-1", "models-2"]
     assert [data["problem"].nunique() for _, _, data in pages] == [9, 1]
     ridge = [figure.axes[0].lines[-1].get_color() for _, figure, _ in pages]
-    assert ridge[0] == ridge[1] and len(pages[1][1].axes[0].lines) == 1
+    assert ridge[0] == ridge[1] and len(pages[1][1].axes[0].lines) == 2
 
 
 def test_no_scores_no_figure(said, tmp_path):
-    other = said[said["name"] == "x"]
-    assert scores_data(other).empty
+    other = said[said["name"].isin(["x", "score/ridge"])]
+    assert hits_data(other).empty
     few = frame({("p", "s", 0): [4.0]}), tmp_path
     names = ["models", "speedup"]
     assert {path.stem for path in figures.write(*few, other, names)} == {"speedup"}

@@ -1,5 +1,4 @@
 import errno
-import json
 import os
 import subprocess
 import sys
@@ -13,11 +12,12 @@ from hypothesis import strategies as st
 
 from bbo_suite import Status, UserError
 from bbo_suite.files.names import folder_name
-from bbo_suite.store.identity import complete
+from bbo_suite.store.identity import complete, read_head
 from bbo_suite.store.rows import HEADER, Row, read_rows
 from bbo_suite.store.run_folder import RunFolder
 
-IDENTITY = {"problem": "toy/small", "seed": 3}
+IDENTITY = {"problem": "toy/small", "fingerprint": "f0", "strategy": "toy", "options": {"size": [1, 2]}}
+IDENTITY |= {"seed": 3, "budget": 9, "batch": 2}
 
 
 def row(evaluation, reason=""):
@@ -53,7 +53,7 @@ def test_rows_are_there_when_append_returns_and_come_back(tmp_path):
         folder.end("budget", 9)
     with RunFolder(tmp_path / "a" / "b", IDENTITY, FACTS) as folder:
         assert folder.ended and folder.stored == 9
-    assert json.loads((folder.path / "run.json").read_text()) == {**IDENTITY, **FACTS}
+    assert read_head(folder.path) == {**IDENTITY, **FACTS}
 
 
 ZEROS = [b"\0", b"\0" * 4096, b"4,1\0\0"]
@@ -125,7 +125,7 @@ def test_a_lost_head_without_rows_is_a_run_that_has_not_begun(tmp_path, content)
     (tmp_path / "rows.csv").unlink()
     replace_head(tmp_path, content)
     written(tmp_path)
-    assert json.loads((tmp_path / "run.json").read_text()) == {**IDENTITY, **FACTS}
+    assert read_head(tmp_path) == {**IDENTITY, **FACTS}
 
 
 @pytest.mark.parametrize("content", HEADS[1:])

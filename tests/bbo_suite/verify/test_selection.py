@@ -42,14 +42,14 @@ def study(tmp_path_factory):
 
 
 def test_selected_candidates_are_measured_again_and_serve_better_than_one(study):
-    (found,) = selections(Registry(), "shared", study, [], 2, [TWO])
-    (one,) = selections(Registry(), "shared", study, [], 1, [TWO])
+    (found,) = selections(Registry(), "shared", study, 2, [TWO])
+    (one,) = selections(Registry(), "shared", study, 1, [TWO])
     best = bbo_suite.load("shared", study).query("problem == @TWO")["value"].min()
     assert found.candidates == 60 and found.programs == ("ordering/train-40-a", "ordering/train-40-b")
     assert 1 / one.speedup == pytest.approx(best) and found.alone == pytest.approx(best)
     assert found.speedup >= one.speedup and found.facts()["speedup"] == found.speedup
     with pytest.raises(UserError, match="--keep needs several"):
-        list(selections(Registry(), "shared", study, [], 2, ["ordering/small-a"]))
+        list(selections(Registry(), "shared", study, 2, ["ordering/small-a"]))
 
 
 def test_best_prints_the_selection_and_refuses_it_beside_minimal(study, suite):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bbo_suite.store.folders import REMEASURED
+from bbo_suite.store.identity import read_head, write_head
 from bbo_suite.store.remeasured import ROUNDS, Pair
 from bbo_suite.store.rows import HEADER, read_rows
 
@@ -102,14 +103,17 @@ def test_damage_is_found(suite, study, tmp_path):
     assert "end.json counts 60 evaluations, but there are 39 rows" in failures(suite("validate", *study))[0]
     log.write_text(whole)
     head = log.with_name("run.json")
-    stored = json.loads(head.read_text())
+    written = json.loads(head.read_text())
+    head.write_text(json.dumps(written | {"default": 6.0}))
+    assert "its checksum does not match" in failures(suite("validate", *study))[0]
+    stored = {key: fact for key, fact in written.items() if key != "check"}  # as in runs of before
     head.write_text(json.dumps(stored | {"default": 6.0}))
     assert "the default cost 6.0 and costs 5.0 now" in failures(suite("validate", *study))[0]
     head.write_text(json.dumps(stored | {"seed": 1}))
     found = " ".join(failures(suite("validate", *study)))
     assert "is not that of its run" in found and "is not the candidate that annealing proposes" in found
     head.write_text(json.dumps(stored | {"seed": "0"}))
-    assert "'seed' has the wrong type" in failures(suite("validate", *study))[0]
+    assert "'seed' is '0', which it cannot be" in failures(suite("validate", *study))[0]
     head.write_text(json.dumps(stored))
     end = log.with_name("end.json")
     end.write_text("{")
@@ -149,9 +153,9 @@ def test_a_problem_or_a_strategy_that_is_not_there_is_not_checked(suite, study, 
 def test_what_ended_in_an_error_or_was_made_elsewhere_is_noted(suite, study, tmp_path):
     (tmp_path / RUN / "error.txt").write_text("Traceback\nValueError: no more\n")
     head = tmp_path / RUN / "run.json"
-    stored = json.loads(head.read_text())
+    stored = read_head(head.parent)
     stored["machine"]["cpu"], stored["versions"]["numpy"] = "Z80", "0.1"
-    head.write_text(json.dumps(stored))
+    write_head(head.parent, stored)
     done = suite("validate", *study)
     assert done.code == 0
     for words in ("an error ended it: ValueError: no more", "made on another machine: Z80", "numpy 0.1, now "):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -20,6 +21,8 @@ from bbo_suite.supervised import RUN
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 GCC = shutil.which("gcc")
+LEVEL = "-Os"
+"""Which every GCC has."""
 needs_gcc = pytest.mark.skipif(not GCC, reason="gcc is not installed")
 
 OPTIMIZERS = """The following options control optimizations:
@@ -70,7 +73,7 @@ def test_flags_that_keep_the_meaning_are_offered_and_parameters_tried_around_the
     (tmp_path / "params").write_text(PARAMS)
     fake_gcc(f'case "$2" in --help=*) cat {tmp_path}/${{2#--help=}};; *) echo 14;; esac')
     found = problem.installed_gcc()
-    assert found.version == "14-14"
+    assert (found.version, found.level) == ("14-14", "-Oz")
     assert found.flags == {"-faggressive-loop-optimizations": True, "-fgcse": False}
     assert found.parameters == {
         "max-combine-insns": ((2, 4), 1),
@@ -82,6 +85,17 @@ def test_flags_that_keep_the_meaning_are_offered_and_parameters_tried_around_the
     assert found.wide["sink-frequency-threshold"][0] == (0, 4, 18, 37, 75, 100)
     assert "asan-stack" not in found.wide and "ggc-min-expand" not in found.wide
     assert found.valued == {"-fira-region": (("one", "all", "mixed"), 0)}
+
+
+def test_a_gcc_without_oz_has_os_as_its_default(fake_gcc, tmp_path):
+    (tmp_path / "optimizers").write_text(OPTIMIZERS)
+    (tmp_path / "params").write_text(PARAMS)
+    known = f'--help=*) [ "$1" = -Oz ] && exit 1; cat {tmp_path}/${{2#--help=}};;'
+    fake_gcc(f'case "$2" in {known} *) echo 11;; esac')
+    assert problem.installed_gcc().level == "-Os"
+    (tmp_path / "mine.c").write_text("int f(int x) { return x; }")
+    old = GccProblem.from_file(str(tmp_path / "mine.c"))
+    assert old.paste(old.default_row()).split()[3] == "-Os"
 
 
 @needs_gcc
@@ -124,8 +138,10 @@ def test_another_compiler_called_gcc_and_a_broken_gcc_are_refused(fake_gcc, monk
 
 
 @needs_gcc
-def test_the_default_is_os_and_a_candidate_is_its_differences_from_the_default():
+def test_the_default_is_the_smallest_level_and_a_candidate_is_its_differences():
     problem = GccProblem("hash")
+    levels = problem.baselines()
+    assert default_value(problem) <= min(levels.values()) and problem.facts()["default is"] not in levels
     assert problem.request(problem.default_row()) == ()
     assert len(problem.space) > 100
     changed = problem.default_row()
@@ -135,23 +151,25 @@ def test_the_default_is_os_and_a_candidate_is_its_differences_from_the_default()
     assert problem.request(changed) == ("-fno-gcse", "--param=max-combine-insns=2")
 
 
+@pytest.mark.slow
 @needs_gcc
 def test_the_cost_is_the_text_of_the_object_and_results_are_compared(tmp_path):
     source = shutil.copy(FOLDER / "bits.c", tmp_path)
-    program = worker.Program(GCC, str(source), tmp_path, SEEDS)
+    program = worker.Program(GCC, LEVEL, str(source), tmp_path, SEEDS)
     small, unrolled = program.answer((), entered), program.answer(("-fno-inline", "-funroll-all-loops"), entered)
     assert 100 < small < unrolled
     assert program.answer(("-funwind-tables",), entered) == small
     facts = program.answer("facts", entered)
-    assert not facts["why not run"] and set(facts["sizes"]) == {"-Oz", "-O2", "-O3"}
+    assert not facts["why not run"] and set(facts["sizes"]) == {"-Oz", "-O2", "-O3"} - {LEVEL}
     assert program.answer(("-fno-such-flag",), entered)[0] == "compile_error"
     user(source, "return x;")
     assert program.answer(("-fgcse",), entered)[0] == "wrong_result"
 
 
+@pytest.mark.slow
 @needs_gcc
 def test_functions_are_parts_and_add_up(tmp_path):
-    program = worker.Program(GCC, str(FOLDER / "tree.c"), tmp_path, SEEDS)
+    program = worker.Program(GCC, LEVEL, str(FOLDER / "tree.c"), tmp_path, SEEDS)
     for flags_ in ((), ("-falign-functions", "-fno-inline")):
         size, parts = program.answer(("parts", flags_), entered)
         assert size == program.answer(flags_, entered) == sum(row[-1] for row in parts)
@@ -165,7 +183,7 @@ def test_a_program_that_does_not_end_is_refused_in_one_sentence(tmp_path, monkey
     source = tmp_path / "loop.c"
     source.write_text("unsigned long long run(unsigned long long x) { volatile int y = 1; while (y); return x; }")
     with pytest.raises(ValueError, match="did not return"):
-        worker.Program(GCC, str(source), tmp_path, SEEDS)
+        worker.Program(GCC, LEVEL, str(source), tmp_path, SEEDS)
 
 
 @pytest.mark.slow
@@ -207,6 +225,7 @@ def user(place, body, before=""):
     return str(source)
 
 
+@pytest.mark.slow
 @needs_gcc
 @pytest.mark.parametrize(
     ("body", "why"),
@@ -220,14 +239,15 @@ def user(place, body, before=""):
 )
 def test_a_program_whose_run_does_not_return_is_refused(tmp_path, body, why):
     source = user(tmp_path, body.replace("SIGTERM", "15"))
-    with pytest.raises(ValueError, match=f"did not return.*{why}"):
-        worker.Program(GCC, source, tmp_path, SEEDS)
+    with pytest.raises(ValueError, match=f"{why}.*no result can be compared"):
+        worker.Program(GCC, LEVEL, source, tmp_path, SEEDS)
 
 
+@pytest.mark.slow
 @needs_gcc
 @pytest.mark.parametrize("body", ["exit(0);", "raise(10); return x;"])
 def test_a_candidate_that_ends_inside_run_is_a_runtime_error(tmp_path, body):
-    program = worker.Program(GCC, user(tmp_path, "return x;"), tmp_path, SEEDS)
+    program = worker.Program(GCC, LEVEL, user(tmp_path, "return x;"), tmp_path, SEEDS)
     user(tmp_path, body)
     assert program.answer((), entered)[0] == "runtime_error"
 
@@ -238,14 +258,18 @@ def test_a_program_sees_no_environment_and_an_empty_folder(tmp_path, monkeypatch
     monkeypatch.setenv("SECRET", "x")
     count = "extern char **environ;\n#include <dirent.h>\n"
     body = """int n = 0; DIR *d = opendir("."); while (readdir(d)) n++; if (*environ || n > 2) abort(); return x;"""
-    program = worker.Program(GCC, user(tmp_path, body, count), tmp_path, SEEDS)
+    program = worker.Program(GCC, LEVEL, user(tmp_path, body, count), tmp_path, SEEDS)
     assert program.answer((), entered) > 0
 
 
+@pytest.mark.slow
 @needs_gcc
 def test_a_command_that_is_killed_from_outside_runs_again(fake_gcc, tmp_path):
     fake_gcc(f'exec {GCC} "$@"')
-    program, log = worker.Program(str(tmp_path / "bin/gcc"), str(FOLDER / "bits.c"), tmp_path, SEEDS), tmp_path / "log"
+    program, log = (
+        worker.Program(str(tmp_path / "bin/gcc"), LEVEL, str(FOLDER / "bits.c"), tmp_path, SEEDS),
+        tmp_path / "log",
+    )
     printed = ("gcc: fatal error: Killed signal terminated program cc1", "a.c:1: internal compiler error: Aborted")
     for kill in ("kill -KILL $$", *(f'echo "{words}" >&2; exit 1' for words in printed)):
         script = f"echo x >> {log}; [ $(wc -l < {log}) -lt 3 ] && {{ {kill}; }}"
@@ -260,7 +284,7 @@ def test_a_command_that_is_killed_from_outside_runs_again(fake_gcc, tmp_path):
 @needs_gcc
 def test_a_full_disk_is_not_the_candidates_fault(fake_gcc, tmp_path):
     fake_gcc(f'case "$*" in *-fgcse*) echo "as: error: No space left on device" >&2; exit 1;; esac; exec {GCC} "$@"')
-    program = worker.Program(str(tmp_path / "bin/gcc"), str(FOLDER / "bits.c"), tmp_path, SEEDS)
+    program = worker.Program(str(tmp_path / "bin/gcc"), LEVEL, str(FOLDER / "bits.c"), tmp_path, SEEDS)
     with pytest.raises(OSError, match="No space left"):  # the cache does not store it
         program.answer(("-fgcse",), entered)
 
@@ -294,3 +318,63 @@ def test_the_pasted_command_compiles_to_the_size_that_was_measured(tmp_path):
     assert (done.returncode == 0) == (cost.status[0] != Status.COMPILE_ERROR), done.stderr
     listed = subprocess.run(["size", "-A", tmp_path / "bits.o"], capture_output=True, text=True).stdout.splitlines()
     assert sum(int(line.split()[1]) for line in listed if line.startswith(".text")) == cost.values[0]
+
+
+C, CPP = "#include <stdint.h>\n", "#include <cstdint>\n"
+PROGRAMS = {
+    "sine.c": ("#include <math.h>\nuint64_t run(uint64_t x) { return 1e9 * fabs(sin(x)); }", "run and compared"),
+    "double.c": ("double run(double x) { return 2 * x; }", r"its run is not uint64_t run\(uint64_t\)"),
+    "arguments.c": ("int run(int n, char **words) { return words[n - 1][0]; }", "its run is not"),
+    "hidden.c": ("static uint64_t run(uint64_t x) { return x; } uint64_t f(uint64_t x) { return run(x); }", "neither"),
+    "needs.c": ("uint64_t f(void); uint64_t run(uint64_t x) { return f() + x; }", "cannot be linked .*`f'"),
+    "prints.c": ('#include <stdio.h>\nint main(void) { puts("x"); return 3; }', "its output compared"),
+    "random.c": ('#include <stdio.h>\nint main(void) { int x; printf("%p", &x); }', "differs from run to run"),
+    "dies.c": ("#include <stdlib.h>\nint main(void) { abort(); }", "at -O0 the program died of SIGABRT"),
+    "level.c": ("int main(void) {\n#ifdef __OPTIMIZE__\nreturn 1;\n#endif\nreturn 0; }", "at -O.* its results differ"),
+    "throws.cpp": (
+        'extern "C" uint64_t run(uint64_t x) { try { throw 1; } catch (int y) { return x + y; } }',
+        "run and compared",
+    ),
+    "constant.cc": (
+        'extern "C" uint64_t run(uint64_t x) noexcept { static uint64_t y = x; return y; }',
+        "run and compared",
+    ),
+    "mangled.cxx": ("uint64_t run(uint64_t x) { return x; }", 'declare it extern "C"'),
+    "double.C": ('extern "C" double run(double x) { return x; }', "its run is not"),
+}
+
+
+@needs_gcc
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_how_a_program_is_checked_and_why_another_is_not(tmp_path, name):
+    text, words = PROGRAMS[name]
+    if not name.endswith(".c") and not shutil.which("g++"):
+        pytest.skip("g++ is not installed")
+    (tmp_path / name).write_text((C if name.endswith(".c") else CPP) + text)
+    program = worker.Program(GCC, LEVEL, str(tmp_path / name), tmp_path, SEEDS)
+    facts = program.answer("facts", entered)
+    assert re.search(words, facts["why not run"] or facts["compared"])
+    assert bool(facts["why not run"]) == ("compared" not in words)
+    assert program.answer(("-fno-gcse",), entered) > 0
+
+
+@needs_gcc
+def test_a_program_with_main_that_prints_something_else_is_a_wrong_result(tmp_path):
+    source = tmp_path / "prints.c"
+    source.write_text('#include <stdio.h>\nint main(void) { puts("5"); return 7; }')
+    program = worker.Program(GCC, LEVEL, str(source), tmp_path, SEEDS)
+    assert program.answer((), entered) > 0
+    source.write_text('#include <stdio.h>\nint main(void) { puts("6"); return 7; }')
+    assert program.answer(("-fgcse",), entered) == ("wrong_result", "it prints 6\nexit code 7, not 5\nexit code 7")
+
+
+@needs_gcc
+def test_the_language_is_part_of_the_problem(tmp_path):
+    for name in ("a.c", "a.cpp"):
+        (tmp_path / name).write_text("int f(int x) { return x; }")
+    c, cpp = (GccProblem.from_file(str(tmp_path / name)) for name in ("a.c", "a.cpp"))
+    assert c.fingerprint() != cpp.fingerprint()
+    assert "-std=c17" in c.paste(c.default_row()) and "-std" not in cpp.paste(cpp.default_row())
+    (tmp_path / "a.c").write_text("static int f(int x) { return x; }")
+    with pytest.raises(UserError, match="no function that is visible outside"):
+        default_value(c)

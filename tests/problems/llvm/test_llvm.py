@@ -99,6 +99,7 @@ def test_shared_states_change_no_cost(name):
     assert counts == GOLDEN[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("action", [*PASSES, "functions", MODULE])
 def test_every_action_exists_and_keeps_the_results(action):
     made = optimiser("queue")
@@ -147,6 +148,7 @@ def test_a_miscompilation_is_a_wrong_result():
     assert status == "wrong_result" and reason.startswith("run(1) returns ")
 
 
+@pytest.mark.slow
 def test_a_crash_of_the_compiler_costs_one_candidate():
     text = ir.shipped("lexer")
     workers = Workers(Service("bbo_problems.llvm.worker:serve", (text, ir.without_size(text), "instructions", SEEDS)))
@@ -158,6 +160,7 @@ def test_a_crash_of_the_compiler_costs_one_candidate():
     assert "Assertion" in answers[1].reason and answers[1].stage == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "words"),
     [
@@ -206,6 +209,7 @@ def test_objectives():
     assert (small.unit, fast.unit) == ("bytes", "seconds")
     assert len({LlvmProblem("hash").fingerprint(), small.fingerprint(), fast.fingerprint()}) == 3
     assert evaluate(fast, fast.default_row()[None]).values[0] < 0.1
+    assert small.baselines()["-O3"] > default_value(small) and fast.baselines() == {}
     assert fast.facts()["default is"] == "-O3"
     assert "minsize" not in str(optimiser("hash", "time").passes.run(()))
     with pytest.raises(UserError, match="unknown variant"):
@@ -229,6 +233,7 @@ def user(tmp_path, text):
     return LlvmProblem.from_file(str(tmp_path / "mine.ll"))
 
 
+@pytest.mark.slow
 def test_a_file_without_run_is_counted_and_facts_say_that_it_is_not_run(tmp_path):
     text = ir.shipped("hash").replace("@run", "@start")
     assert "NOT run" in user(tmp_path, text).facts()["results"]
@@ -265,6 +270,7 @@ def test_a_users_program_sees_no_environment(tmp_path):
     assert default_value(problem) > 0 and "compared" in problem.facts()["results"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -289,6 +295,127 @@ def test_files_that_cannot_be_read_give_one_sentence(tmp_path):
     (tmp_path / "cut.gz").write_bytes(gzip.compress(b"define" * 1000)[:-9])
     with pytest.raises(UserError, match="truncated or damaged"):
         LlvmProblem.from_file(str(tmp_path / "cut.gz"))
+
+
+RUN_TWICE = "define i64 @run(i64 %x) {\n  %y = mul i64 %x, 2\n  ret i64 %y\n}\n"
+PRINTS = '@s = constant [3 x i8] c"hi\\00"\ndeclare i32 @puts(ptr)\n'
+MAIN = "define i32 @main() {\n  %x = call i32 @puts(ptr @s)\n  ret i32 3\n}\n"
+CALLED = {
+    "plain": (RUN_TWICE, "", (2, 4, 24691357802)),
+    "weak": (RUN_TWICE.replace("define", "define weak hidden"), "", (2, 4, 24691357802)),
+    "the C convention by name": (RUN_TWICE.replace("define", "define x86_64_sysvcc"), "", (2, 4, 24691357802)),
+    "an old data layout": (
+        'target datalayout = "e-m:e-i64:64-f80:128-n8:16:32:64-S128"\n'
+        'target triple = "x86_64-unknown-linux-gnu"\n' + RUN_TWICE,
+        "",
+        (2, 4, 24691357802),
+    ),
+    "a mathematical function": (
+        "declare double @sin(double)\ndefine i64 @run(i64 %x) {\n  %f = call double @sin(double 0.0)\n"
+        "  %y = fptosi double %f to i64\n  ret i64 %y\n}\n",
+        "",
+        (0, 0, 0),
+    ),
+    "a name that looks like an attribute": ('@"thread_local x" = global i64 5\n' + RUN_TWICE, "", (2, 4, 24691357802)),
+    "main": (PRINTS + MAIN, "", ("", "hi\nexit code 3")),
+    "main that exits": (
+        PRINTS + "declare void @exit(i32)\n" + MAIN.replace("ret", "call void @exit(i32 9)\n  ret"),
+        "",
+        ("", "hi\nexit code 9"),
+    ),
+    "main that dies": (
+        "define i32 @main() {\n  store volatile i32 1, ptr null\n  ret i32 0\n}",
+        "main died of SIG",
+        None,
+    ),
+    "main that varies": (
+        "declare i32 @getpid()\n" + MAIN.replace("puts(ptr @s", "getpid(").replace("ret i32 3", "ret i32 %x"),
+        "run to run",
+        None,
+    ),
+    "neither": ("define i64 @f(i64 %x) {\n  ret i64 %x\n}\n", "it defines neither main nor i64 @run", None),
+    "Windows": ('target triple = "x86_64-pc-windows-msvc19"\n' + RUN_TWICE, "it is for x86_64-pc-windows-msvc19", None),
+    "macOS": ('target triple = "x86_64-apple-macosx14"\n' + RUN_TWICE, "it is for x86_64-apple", None),
+    "another processor": ('target triple = "aarch64-linux-gnu"\n' + RUN_TWICE, "it is for aarch64", None),
+    "short pointers": ('target triple = "x86_64-unknown-linux-gnux32"\n' + RUN_TWICE, "data layout", None),
+    "another byte order": ('target datalayout = "E-m:e-i64:64"\n' + RUN_TWICE, "data layout", None),
+    "another signature": (
+        "define double @run(double %x) {\n  ret double %x\n}\n",
+        "its run is double (double), not i64",
+        None,
+    ),
+    "another convention": (RUN_TWICE.replace("define", "define fastcc"), "calling convention fastcc", None),
+    "a number as convention": (RUN_TWICE.replace("define", "define cc 64"), "calling convention", None),
+    "a function that may go": (RUN_TWICE.replace("define", "define linkonce_odr"), "run is linkonce_odr", None),
+    "thread-local data": ("@y = internal thread_local global i64 5\n" + RUN_TWICE, "thread-local data", None),
+    "foreign thread-local data": (
+        "@y = external thread_local(initialexec) global i64\n" + RUN_TWICE,
+        "thread-local",
+        None,
+    ),
+    "an indirect function": (
+        "@f = ifunc i64 (i64), ptr @g\ndefine internal ptr @g() {\n  ret ptr @run\n}\n" + RUN_TWICE,
+        "chosen at run time",
+        None,
+    ),
+    "code that is elsewhere": (
+        "define available_externally void @no_such() {\n  ret void\n}\n" + RUN_TWICE,
+        "it needs no_such, which is not here",
+        None,
+    ),
+    "undefined behaviour": (
+        "define i64 @run(i64 %x) {\n  %y = shl i64 %x, 70\n  ret i64 %y\n}\n",
+        "the default makes it return something else",
+        None,
+    ),
+}
+
+
+@pytest.mark.skipif(llvm.get_process_triple() != "x86_64-unknown-linux-gnu", reason="programs of other machines")
+@pytest.mark.parametrize("case", CALLED)
+def test_what_is_called_and_why_another_program_is_not(case):
+    text, why, results = CALLED[case]
+    made = worker.Optimiser(text, text, "instructions", SEEDS, (MODULE,))
+    assert made.correct == results and why in made.answer("facts", entered)["why not run"]
+    assert bool(why) == (results is None)
+    assert made.answer((MODULE,), entered) > 0
+    if results is None or "main" in case:
+        with pytest.raises(ValueError, match="its time cannot be measured: "):
+            worker.Optimiser(text, text, "time", SEEDS, (MODULE,))
+
+
+@pytest.mark.parametrize("linkage", ["internal", "private"])
+def test_a_module_that_nothing_outside_can_use_is_kept_whole(linkage):
+    text = RUN_TWICE.replace("define", f"define {linkage}").replace("@run", r'@"a \22b\22"')
+    assert cost([MODULE], text=text) == 2
+    text = RUN_TWICE.replace("define", f"define {linkage}")
+    assert cost([MODULE], text=text + RUN_TWICE.replace("@run", "@other")) == 2  # here it can be removed
+
+
+def test_constructors_run_before_the_program_in_the_order_of_their_priorities():
+    entries = ", ".join(f"{{ i32, ptr, ptr }} {{ i32 {p}, ptr @c{p}, ptr null }}" for p in (65535, 101, 300))
+    text = f"@x = global i64 0\n@llvm.global_ctors = appending global [3 x {{ i32, ptr, ptr }}] [{entries}]\n"
+    for p, digit in ((65535, 1), (101, 3), (300, 6)):
+        body = f"%y = load volatile i64, ptr @x\n  %z = mul i64 %y, 10\n  %w = add i64 %z, {digit}"
+        text += f"define internal void @c{p}() {{\n  {body}\n  store volatile i64 %w, ptr @x\n  ret void\n}}\n"
+    text += "define i64 @run(i64 %s) {\n  %y = load i64, ptr @x\n  ret i64 %y\n}\n"
+    made = worker.Optimiser(text, text, "instructions", SEEDS, (MODULE,))
+    assert made.correct == (361, 361, 361)
+    assert made.answer((MODULE,), entered) > 0
+
+
+@pytest.mark.parametrize(
+    ("ends", "words"),
+    [
+        ("ret i32 4", "it prints hi\nexit code 4, not hi\nexit code 3"),
+        ("call void @abort()\n  unreachable", "main died of SIGABRT"),
+    ],
+)
+def test_a_program_with_main_that_ends_otherwise_fails(ends, words):
+    text = f'target triple = "{llvm.get_process_triple()}"\n{PRINTS}declare void @abort()\n{MAIN}'
+    made = worker.Optimiser(text, text, "instructions", SEEDS, (MODULE,))
+    made.passes.finish = lambda state: llvm.parse_assembly(text.replace("ret i32 3", ends))
+    assert words in made.answer((MODULE,), entered)[1]
 
 
 @pytest.mark.slow

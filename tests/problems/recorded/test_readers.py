@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from bbo_suite import Kind, Status
+from bbo_suite import Kind, Status, UserError
 from bbo_suite.core.evaluation import default_value, evaluate
 
 
@@ -124,3 +124,56 @@ def test_a_product_that_exceeds_an_integer_is_read(load, formats):
     assert np.isfinite(evaluate(problem, rows).values).all()
     rows[:, 0] = (rows[:, 0] + 1) % problem.space.sizes[0]
     assert (evaluate(problem, rows).status == Status.FORBIDDEN).all()
+
+
+def with_unit(document, unit):
+    """Return T4 whose results are in a unit, as their only objective."""
+    for row in document["results"]:
+        row["measurements"][0] |= {"name": "m", "unit": unit}
+        row |= {"objectives": ["m"], "times": {}}
+    return document | {"metadata": {}}
+
+
+@pytest.mark.parametrize(
+    ("unit", "known_as", "costs_of_4_and_8"),
+    [
+        ("ms", "seconds", (4e-3, 8e-3)),
+        ("Hours", "seconds", (14400, 28800)),
+        ("mJ", "mJ", (4, 8)),
+        ("J*s", "J*s", (4, 8)),
+        ("KiB", "KiB", (4, 8)),
+        ("instructions", "instructions", (4, 8)),
+        ("ns/op", "ns/op", (4, 8)),
+        ("pJ per bit", "pJ per bit", (4, 8)),
+        ("bytes/token", "bytes/token", (4, 8)),
+        ("GFLOP/s", "s/GFLOP", (1 / 4, 1 / 8)),
+        ("TFLOPS", "s/Tflop", (1 / 4, 1 / 8)),
+        ("MB/sec", "sec/MB", (1 / 4, 1 / 8)),
+        ("Gbps", "s/Gbyte", (1 / 4, 1 / 8)),
+        ("fps", "s/frame", (1 / 4, 1 / 8)),
+        ("tokens per second", "second/tokens", (1 / 4, 1 / 8)),
+        ("GFLOP/s/W", "s*W/GFLOP", (1 / 4, 1 / 8)),
+        ("IPC", "cycle/instruction", (1 / 4, 1 / 8)),
+    ],
+)
+def test_in_every_known_unit_less_is_better(load, formats, unit, known_as, costs_of_4_and_8):
+    problem = load(with_unit(formats["t4"], unit))
+    found = costs(problem)
+    assert (found[16, 0, "a"], found[64, 0, "a"]) == pytest.approx(costs_of_4_and_8, rel=1e-15)
+    assert problem.unit == known_as and found[64, 1, "b"] == np.inf
+    assert ("a cost is" in problem.facts()) == (costs_of_4_and_8[0] == 1 / 4)
+
+
+@pytest.mark.parametrize("unit", ["points", "%", "x", "GFLOPs", "FLOP/byte", "MHz", "s/s", "dB", "/", "s/"])
+def test_a_unit_without_a_known_direction_is_refused(load, formats, unit):
+    with pytest.raises(UserError, match="not known whether less is better"):
+        load(with_unit(formats["t4"], unit))
+    ours = with_unit(formats["t4"], unit) | {"metadata": {"made by": "bbo_suite 0.1.0", "unit": unit}}
+    assert (load(ours).unit, load(ours).optimum) == (unit, 1.25)
+
+
+def test_a_rate_of_0_is_a_failure(load, formats):
+    document = with_unit(formats["t4"], "GFLOP/s")
+    document["results"][0]["measurements"][0]["value"] = 0
+    problem = load(document)
+    assert costs(problem)[16, 0, "a"] == np.inf and problem.optimum == 1 / 8

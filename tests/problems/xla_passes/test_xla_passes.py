@@ -116,6 +116,7 @@ def test_computations_are_parts_and_add_up():
 # What is computed stays
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "shapes"),
     [(CHAIN, [(4,)]), (FLOW, [(8,), None]), (BFLOAT, [(4, 6), (3, 6), (3,)])],
@@ -230,6 +231,7 @@ def test_neither_the_task_nor_a_child_in_this_process_touches_other_compilations
 # What goes wrong
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "words"), BROKEN)
 def test_files_that_cannot_be_used_give_one_sentence(tmp_path, text, words):
     with pytest.raises(UserError, match=words) as caught:

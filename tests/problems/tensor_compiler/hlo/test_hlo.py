@@ -291,6 +291,7 @@ def test_deep_tuples_are_refused(depth):
         parse_hlo(text, "test")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["/*", '"', '"/*', '"\\', "{", "(", ", a=", "\\", "//", "=", "x = f32[] f(", "ROOT "])
 def test_hostile_text_is_parsed_in_linear_time(piece):
     start = time.process_time()
