@@ -93,10 +93,8 @@ def probability_of_improvement(ours: Sequence[ArrayLike], theirs: Sequence[Array
 
 
 def _superiority(ours: NDArray, theirs: NDArray) -> float:
-    from scipy.stats import rankdata
-
-    ranks = rankdata(np.concatenate([ours, theirs]))[: len(ours)].sum()
-    return float((ranks - len(ours) * (len(ours) + 1) / 2) / (len(ours) * len(theirs)))
+    ahead = np.searchsorted(np.sort(theirs), ours, side="left") + np.searchsorted(np.sort(theirs), ours, side="right")
+    return float(ahead.sum() / (2 * len(ours) * len(theirs)))
 
 
 def bootstrap_interval(
