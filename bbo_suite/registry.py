@@ -74,7 +74,7 @@ class Registry:
         known = self.strategies()
         owner, _, variant = (name, "", "") if name in known else name.partition(":")
         if owner not in known:
-            raise UserError(f"there is no strategy {name!r}.{did_you_mean(owner, known)}")
+            raise UserError(f"there is no strategy {name!r}.{did_you_mean(owner, known)}{_PLUGIN}")
         found = known[owner]()
         return _variant(found, owner, variant) if found.has_variants or variant else found
 
@@ -117,12 +117,15 @@ def _load_problem(registry: Registry, problem_id: str) -> Problem:
     return _load_registered(registry, problem_id)
 
 
+_PLUGIN = " One of your own is known with --plugin FILE."
+
+
 def _load_registered(registry: Registry, problem_id: str) -> Problem:
     family_name, separator, instance = [*re.split("([:/])", problem_id, maxsplit=1), "", ""][:3]
     families = registry.families()
     if family_name not in families:
         hint = did_you_mean(family_name, families)
-        raise UserError(f"there is no problem {problem_id!r}: {family_name!r} is not a family.{hint}")
+        raise UserError(f"there is no problem {problem_id!r}: {family_name!r} is not a family.{hint}{_PLUGIN}")
     family = families[family_name]()
     if not instance:
         raise UserError(f"problem {problem_id!r} does not name an instance; choose one of {_some(family, family_name)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from graphlib import TopologicalSorter
@@ -10,24 +10,26 @@ from typing import Any
 
 from bbo_suite import UserError
 
-from ..hlo.module import FAULTS, Computation, Instruction, Malformed, Module, Shape, computation_names
-from ..hlo.opcodes import Kind, kind_of
+from ..hlo.module import FAULTS, Computation, Instruction, Malformed, Module, Shape
+from ..hlo.opcodes import Kind, asynchronous, kind_of
+from .trips import DEEPEST_CALL, number, steps, trip_count
 
 LARGEST_GRAPH = 2_000_000
 _LARGEST_INLINED = 2 * LARGEST_GRAPH
 """Most instructions after inlining; some of them, such as parameters and tuples, become no operation."""
 _MOST_USES = 10 * LARGEST_GRAPH
 """Most operands of all operations together: a tuple that holds itself twice, again and again, has as many leaves."""
-DEEPEST_CALL = 100
 
 Value = Any
 """The value of an instruction: the number of a node, or a list of values for a tuple."""
 
-_PASSED_ON = ("copy-start", "copy-done", "async-done", "async-update", "add-dependency", "domain", "copy")
+_PASSED_ON = ("add-dependency", "domain", "copy")
 
-_INLINED = ("call", "fusion", "async-start")
+_INLINED = ("call", "fusion", "async")
 
-_KNOWN_TRIPS = re.compile(r'known_trip_count"?\s*:\s*\{\s*"?n"?\s*:\s*"?(\d+)')
+_EFFECTS = ("infeed", "outfeed", "recv", "rng", "rng-get-and-update-state", "send")
+_FOLDS = 8
+"""Operations in a row that are followed from the first state of a loop back to constants."""
 
 
 @dataclass(slots=True)
@@ -47,10 +49,20 @@ class Operation:
 
 @dataclass
 class Flattener:
-    """Walks a module once, in the order of its text, and collects nodes in topological order."""
+    """Walks a module once, in the order of its text, and collects nodes in topological order.
+
+    Attributes:
+      module: what it walks.
+      nodes: those found so far.
+      unknown_loops: names of loops that count once, because nothing says how often they run.
+      idle_loops: names of loops that never run; their bodies are left out.
+    """
 
     module: Module
     nodes: list[Operation] = field(default_factory=list)
+    unknown_loops: list[str] = field(default_factory=list)
+    idle_loops: list[str] = field(default_factory=list)
+    _numbers: dict[int, int] = field(default_factory=dict)
     _outputs: list[int] = field(default_factory=list)
     _uses: int = 0
 
@@ -85,13 +97,23 @@ class Flattener:
         return values[computation.root]
 
     def _instruction(self, instruction: Instruction, operands: list[Value], weight: float, depth: int) -> Value:
-        opcode = instruction.opcode
+        opcode, stage = asynchronous(instruction.opcode)
+        if stage == "start":
+            return self._start(instruction, opcode, operands, weight, depth)
+        if stage:
+            return operands[0] if stage == "update" else _finished(opcode, operands[0])
+        if opcode == "send":
+            return self._send(instruction, operands, weight)
         if opcode == "tuple":
             return operands
         if opcode == "get-tuple-element" and isinstance(operands[0], list):
             return operands[0][int(instruction.attributes["index"])]
+        if opcode == "after-all":  # data that a token waits for must be computed
+            self._mark_output([node for node in leaves(operands) if self.nodes[node].shape.dtype != "token"])
         if opcode in _PASSED_ON or instruction.attributes.get("custom_call_target") == '"Sharding"':
             return operands[0]
+        if opcode == "reshape" and math.prod(self.nodes[operands[0]].shape.dims) != math.prod(instruction.shape.dims):
+            raise ValueError("it changes the number of elements")
         if opcode == "bitcast":
             return self._bitcast(instruction, operands, weight)
         if opcode == "opt-barrier":  # its users read what was written before it; they are not fused with its operands
@@ -105,7 +127,31 @@ class Flattener:
             return self._branches(instruction, operands, weight, depth)
         return self._operation(instruction, operands, weight)
 
+    def _start(self, instruction: Instruction, opcode: str, operands: list[Value], weight: float, depth: int) -> Value:
+        """Compute an operation where it starts, as its synchronous twin; the value has the parts of its shape."""
+        parts, place = instruction.shape.elements, 0 if opcode == "copy" else 1
+        if opcode == "all-reduce" or len(parts) <= place:  # its shape is that of the result
+            return self._instruction(replace(instruction, opcode=opcode), operands, weight, depth)
+        done = replace(instruction, opcode=opcode, shape=parts[place])
+        result = self._instruction(done, operands, weight, depth)
+        given = operands if parts[1 - place].dtype == "tuple" else operands[0]
+        pair = [result, given] if opcode == "copy" else [given, result]
+        return [*pair, *(self._sources(instruction.name, "get-tuple-element", part, [], weight) for part in parts[2:])]
+
+    def _send(self, instruction: Instruction, operands: list[Value], weight: float) -> Value:
+        """Add an operation that reads its operand and writes only a token."""
+        token = instruction.shape.elements[2]
+        sent = self._operation(replace(instruction, shape=token), operands, weight)
+        return [operands[0], sent, sent]
+
     def _operation(self, instruction: Instruction, operands: list[Value], weight: float) -> Value:
+        value = self._value(instruction, operands, weight)
+        effect = instruction.attributes.get("custom_call_has_side_effect") == "true"
+        if effect or instruction.opcode in _EFFECTS:
+            self._mark_output(value)
+        return value
+
+    def _value(self, instruction: Instruction, operands: list[Value], weight: float) -> Value:
         inputs = [node for operand in operands for node in leaves(operand)]
         shape, kind = instruction.shape, kind_of(instruction.opcode)
         folds = kind in (Kind.BROADCAST, Kind.ELEMENTWISE) or instruction.opcode in ("reshape", "transpose", "slice")
@@ -128,14 +174,33 @@ class Flattener:
         return operands[0] if known is None else self._operation(known, operands, weight)
 
     def _loop(self, instruction: Instruction, state: Value, weight: float, depth: int) -> Value:
+        start = [self._number(node) for node in leaves(state)]
+        change = steps(self.module, instruction, start)
+        count = trip_count(self.module, instruction, start, change)
+        if count == 0:
+            self.idle_loops.append(instruction.name)
+            return state
+        if count is None:
+            self.unknown_loops.append(instruction.name)
         self._mark_output(state)
-        condition = self.module.computations[instruction.attributes["condition"]]
-        body = self.module.computations[instruction.attributes["body"]]
-        trips = weight * trip_count(instruction, condition)
+        trips = weight * (count or 1)
         inside = self._sources(f"{instruction.name}.state", "parameter", instruction.shape, [], trips)
+        self._numbers |= {
+            node: number
+            for node, number, step in zip(leaves(inside), start, change, strict=True)
+            if number is not None and step == 0
+        }
         # The condition runs on the scalar unit: it moves no data and costs nothing.
+        body = self.module.computations[instruction.attributes["body"]]
         self._mark_output(self._walk(body, [inside], trips, depth + 1))
         return self._sources(instruction.name, "while", instruction.shape, leaves(state), weight)
+
+    def _number(self, node: int, folds: int = _FOLDS) -> int | None:
+        """Return the integer that a node computes from constants, None if that is not known."""
+        operation = self.nodes[node]
+        if node in self._numbers or operation.source is None or not folds or len(operation.operands) > 2:
+            return self._numbers.get(node)
+        return number(operation.source, [self._number(operand, folds - 1) for operand in operation.operands])
 
     def _branches(self, instruction: Instruction, operands: list[Value], weight: float, depth: int) -> Value:
         """Enter every branch; all are assumed to run equally often."""
@@ -208,20 +273,13 @@ def leaves(value: Value) -> list[int]:
     return found
 
 
-def trip_count(loop: Instruction, condition: Computation) -> int:
-    """Return how often a loop runs: the count noted on it, or the constant that its condition compares a counter with.
-
-    This understands loops that count from 0 by 1, such as those of `jax.lax.scan` and `fori_loop`; others count once.
-    """
-    noted = _KNOWN_TRIPS.search(loop.attributes.get("backend_config", ""))
-    if noted:
-        return int(noted[1])
-    root = condition.instructions[condition.root]
-    if root.opcode != "compare" or root.attributes.get("direction") not in ("LT", "LE", "NE"):
-        return 1
-    bounds = [condition.instructions[i].literal for i in root.operands]
-    numbers = [int(b) for b in bounds if b is not None and re.fullmatch(r"\d{1,9}", b)]
-    return numbers[0] + (root.attributes["direction"] == "LE") if numbers else 1
+def _finished(opcode: str, value: Value) -> Value:
+    """Return the result of an asynchronous operation from the value of its start."""
+    if opcode == "all-reduce" or not isinstance(value, list):
+        return value
+    if opcode == "recv":
+        return [value[0], value[2]]
+    return value[{"copy": 0, "send": 2}.get(opcode, 1)]
 
 
 def unlaid(bitcast: Instruction, operand: Shape) -> Instruction | None:
@@ -246,7 +304,8 @@ def _order(result: Shape, operand: Shape) -> list[int] | None:
 
 def inlined(instruction: Instruction) -> str | None:
     """Return the computation that an instruction stands for, if it only calls one."""
-    called = instruction.called_computations if instruction.opcode in _INLINED else ()
+    opcode, stage = asynchronous(instruction.opcode)
+    called = instruction.called_computations if opcode in _INLINED and stage in ("", "start") else ()
     return called[0] if called else None
 
 
@@ -264,9 +323,8 @@ def inlined_size(module: Module) -> int:
 
 def _entered(instruction: Instruction) -> list[str]:
     """Return the computations that become part of the graph; the function of a reduction does not."""
-    if instruction.opcode == "while":
-        return computation_names(instruction.attributes.get("body", ""))
-    if instruction.opcode == "conditional":
+    opcode, stage = asynchronous(instruction.opcode)
+    if opcode in ("while", "conditional") and stage in ("", "start"):
         return list(instruction.called_computations)
     name = inlined(instruction)
     return [] if name is None else [name]

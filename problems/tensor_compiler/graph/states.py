@@ -66,10 +66,8 @@ def states(node: Operation) -> list[NodeState]:
     There is one for each layout of the result, in order, or for each layout of a reduction's operand.
     """
     if node.kind in (Kind.SOURCE, Kind.FREE, Kind.OPAQUE):
-        wanted = tuple(completed(shape, ()) for shape in node.inputs)
-        return [
-            NodeState(completed(node.shape, ()), wanted, shapes.operations(node), (node.shape, compact(node.shape)))
-        ]
+        wanted, made = tuple(completed(shape, ()) for shape in node.inputs), shapes.made(node)
+        return [NodeState(completed(node.shape, ()), wanted, shapes.operations(node), (made, compact(made)))]
     if node.opcode == "reduce":
         return [_reduce(node, layout) for layout in layouts(node.inputs[0])]
     return [_ordinary(node, number, layout) for number, layout in enumerate(layouts(node.shape))]
@@ -273,6 +271,8 @@ def _same_place(operand: Shape, result: Shape, layout: tuple[int, ...]) -> int:
 
     The minor dimension must not be merged or split; the second may be if the rows of tiles stay whole.
     """
+    if math.prod(operand.dims) != math.prod(result.dims):  # a bitcast of padded or differently typed bytes
+        return layouts(operand).index(compact(operand)) if layout == compact(result) else ANY
     if len(layout) < 2 or len(layouts(operand)) < 2 or math.prod(result.dims) == 0:
         return ANY
     parts = _parts(operand.dims, result.dims)

@@ -76,6 +76,7 @@ def drawn_page(tmp_path_factory, studies_in):
     return studies.html()
 
 
+@pytest.mark.slow
 def test_nothing_comes_from_elsewhere(drawn_page):
     html, page = drawn_page, Reader(drawn_page)
     sources = [value for name, value in page.attributes if name in ("src", "href")]

@@ -49,6 +49,7 @@ def test_two_strategies_and_ties_everywhere():
     assert ranking(np.ones((5, 3))).p == 1 and ranking(np.ones((5, 3))).ranks.tolist() == [2, 2, 2]
 
 
+@pytest.mark.slow
 def test_holm_against_statsmodels():
     rng = np.random.default_rng(0)
     for size in (1, 2, 7, 30):

@@ -64,6 +64,7 @@ def test_the_text_is_for_people_and_holds_what_is_pasted_on_lines_of_its_own(sui
     assert "evaluating" not in out  # the toy prints that while it is measured
 
 
+@pytest.mark.slow
 def test_a_space_that_was_covered_has_its_optimum(suite, toy):
     run = ("run", *toy, "--strategy", "exhaustive", "--study")
     assert "256 covered" in suite(*run, "all", "--budget", 5000).out

@@ -11,8 +11,9 @@ import pytest
 
 import bbo_suite
 from bbo_problems.pass_order.state import STATE
+from bbo_problems.tensor_compiler.hlo.passes import LOWERINGS
 from bbo_problems.xla_passes import worker
-from bbo_problems.xla_passes.actions import ACTIONS, LOWERINGS, PIPELINE, SLOTS
+from bbo_problems.xla_passes.actions import ACTIONS, PIPELINE, SLOTS
 from bbo_problems.xla_passes.census import OBJECTIVES, census, kernels, moved_bytes
 from bbo_problems.xla_passes.programs import named
 from bbo_problems.xla_passes.worker import States
@@ -116,6 +117,7 @@ def test_computations_are_parts_and_add_up():
 # What is computed stays
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "shapes"),
     [(CHAIN, [(4,)]), (FLOW, [(8,), None]), (BFLOAT, [(4, 6), (3, 6), (3,)])],
@@ -230,6 +232,7 @@ def test_neither_the_task_nor_a_child_in_this_process_touches_other_compilations
 # What goes wrong
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "words"), BROKEN)
 def test_files_that_cannot_be_used_give_one_sentence(tmp_path, text, words):
     with pytest.raises(UserError, match=words) as caught:
