@@ -76,7 +76,10 @@ def run(
       UserError: a mistake in the arguments, or a run that failed; the others are stored.
     """
     repeats, seed, workers, budget, batch = map(operator.index, (repeats, seed, workers, budget, batch))
-    if not isinstance(option_texts, Mapping | None) or not all(isinstance(each, str) for each in option_texts or ()):
+    texts = [] if option_texts is None else [option_texts]
+    if not all(
+        isinstance(each, Mapping) and all(isinstance(t, str) for t in (*each, *each.values())) for each in texts
+    ):
         raise UserError(f"option_texts must be a dict of texts, not {option_texts!r}")
     given = resolve(strategies, problems, plugins)
     chosen = chosen_options(given.registry, given.strategies, option_texts or {}, _by_id(given, options or {}))

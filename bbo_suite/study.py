@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import statistics
+import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path

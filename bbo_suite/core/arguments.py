@@ -24,7 +24,8 @@ _WORDS: dict[Any, tuple[str, tuple[type, ...]]] = {
 }
 """What an argument must be, in words, and the types that are it."""
 _SEVERAL = (Sequence, Collection)
-_P, _R = ParamSpec("_P"), TypeVar("_R")
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 def typed(function: Callable[_P, _R]) -> Callable[_P, _R]:
@@ -53,7 +54,7 @@ def typed(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
 def _hint(annotation: Any, function: Callable[..., Any]) -> Any:  # noqa: ANN401 - any annotation
     try:
-        return eval(annotation, function.__globals__) if isinstance(annotation, str) else annotation  # type: ignore[attr-defined]
+        return eval(annotation, function.__globals__) if isinstance(annotation, str) else annotation
     except NameError:  # a type that only type checkers import
         return Any
 
