@@ -26,7 +26,8 @@ FAULTS = (KeyError, IndexError, ValueError, TypeError, AttributeError)
 class Shape:
     """The element type and extents of an array, or the shapes in a tuple (dtype "tuple").
 
-    ``layout`` lists the dimensions from the fastest varying to the slowest; None if the text states no layout.
+    ``layout`` lists the dimensions from the fastest varying to the slowest; None if that is from the last to the first,
+    as where the text states no layout.
     """
 
     dtype: str

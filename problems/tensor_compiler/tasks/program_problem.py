@@ -110,9 +110,13 @@ class ProgramProblem(Problem):
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def facts(self) -> dict[str, str]:
-        """Return the machine, the size of the program, and its unknown operations and types."""
+        """Return the machine, the size of the program, and what is assumed about it."""
         operations = f"{int((self._graph.kind > 1).sum()):,}"
-        return {"machine": self._machine_name, "operations": operations, **self._unknown, **self._graph.loops()}
+        return {"machine": self._machine_name, "operations": operations, **self.assumptions()}
+
+    def assumptions(self) -> dict[str, str]:
+        """Return what is taken for unknown operations and types, and for loops of unknown length."""
+        return self._unknown | self._graph.loops()
 
 
 def place(name: str) -> tuple[str, str]:
