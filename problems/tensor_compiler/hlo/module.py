@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import islice
 
 # The attributes that name computations; `select` and `scatter` are those of select-and-scatter.
 COMPUTATION_ATTRIBUTES = (
@@ -74,6 +76,18 @@ class Module:
     name: str
     computations: dict[str, Computation]
     entry: str
+
+    def instructions(self) -> list[Instruction]:
+        """Return all instructions in the order of the text."""
+        return [instruction for computation in self.computations.values() for instruction in computation.instructions]
+
+    def with_instructions(self, instructions: Iterable[Instruction]) -> Module:
+        """Return the module with other instructions, which stand in the order of the text."""
+        rest, computations = iter(instructions), {}
+        for name, computation in self.computations.items():
+            own = tuple(islice(rest, len(computation.instructions)))
+            computations[name] = replace(computation, instructions=own)
+        return replace(self, computations=computations)
 
 
 class Malformed(Exception):

@@ -104,7 +104,7 @@ def asynchronous(opcode: str) -> tuple[str, str]:
 
 def unknown(module: Module) -> dict[str, str]:
     """Return facts about the unknown operations and types of a module; empty if all are known."""
-    instructions = [i for computation in module.computations.values() for i in computation.instructions]
+    instructions = module.instructions()
     opcodes = Counter(i.opcode for i in instructions if NAMED.isdisjoint((i.opcode, asynchronous(i.opcode)[0])))
     types = Counter(t for i in instructions for t in _types(i.shape) if not is_type(t))
     facts = {}

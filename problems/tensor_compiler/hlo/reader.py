@@ -32,15 +32,16 @@ _RESULT = re.compile(r"\s*(%[\w.$-]+)(?::\d+)? = ")
 
 def read(path: str | Path) -> Module:
     """Return the module in a file of HLO or StableHLO text, plain or gzip; a UserError says what is wrong with it."""
-    return parse(_text(path), str(path))
+    return parse(read_text(path), str(path))
 
 
 def read_hlo_text(path: str | Path) -> str:
     """Return the HLO text in a file of HLO or StableHLO text, plain or gzip; a UserError says why there is none."""
-    return _as_hlo(_text(path), str(path))[0]
+    return _as_hlo(read_text(path), str(path))[0]
 
 
-def _text(path: str | Path) -> str:
+def read_text(path: str | Path) -> str:
+    """Return the text in a file, plain or gzip; a UserError says why there is none."""
     try:
         return read_bounded(Path(path), MAX_BYTES).decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -57,26 +58,33 @@ def parse(text: str, source: str = "HLO text") -> Module:
     Instructions have the names that they have in the text. Where our grammar ends, XLA's own reader prints the module
     again: it takes far more than XLA prints.
     """
+    _, module, names = parsed(text, source)
+    return named(module, names) if names else module
+
+
+def parsed(text: str, source: str) -> tuple[str, Module, list[str]]:
+    """Return HLO text, its module with the names there, and the names that a StableHLO text has instead."""
     hlo, names = _as_hlo(text, source)
     if hlo is not text:
-        return named(parse_hlo(hlo, f"{source} as HLO"), names)
+        return hlo, parse_hlo(hlo, f"{source} as HLO"), names
     try:
-        return parse_hlo(text, source)
+        return text, parse_hlo(text, source), []
     except UserError as error:
-        return parse_hlo(_printed_by_xla(text, error), f"{source} as XLA prints it")
+        printed = _printed_by_xla(text, error)
+        return printed, parse_hlo(printed, f"{source} as XLA prints it"), []
 
 
 def _printed_by_xla(text: str, ours: UserError) -> str:
     """Return the text as XLA's own reader prints it; if it refuses the text too, raise our error with its reason."""
-    answer = _ask("printed", text)
+    answer = ask_xla("printed", text)
     if not answer.failure:
         return str(answer.value)
     what, _, remedy = str(ours).rpartition("; ")
     raise UserError(f"{what} (XLA's reader says: {answer.reason}); {remedy}") from None
 
 
-def _ask(what: str, *given: str) -> Answer:
-    """Ask XLA in a process of its own, because bad input can crash it."""
+def ask_xla(what: str, *given: str) -> Answer:
+    """Ask a function of `xla` in a process of its own, because bad input can crash XLA."""
     seconds = 60 + 4 * len(given[0]) / (1 << 20)
     workers = Workers(Service(f"{__package__}.xla:serve", (), seconds, _MEMORY, name="XLA's reader"))
     try:
@@ -104,7 +112,7 @@ def to_hlo(text: str, source: str) -> tuple[str, list[str]]:
       UserError: jaxlib cannot convert it; `source` names the text.
     """
     bare = _LOCATION.sub(r"\1", text) if len(text) <= _LARGEST_NAMED else ""
-    answer = _ask("converted", text, bare)
+    answer = ask_xla("converted", text, bare)
     if not answer.failure:
         hlo, lines = answer.value
         return hlo, list(_names(bare.splitlines(), lines))
@@ -116,15 +124,11 @@ def to_hlo(text: str, source: str) -> tuple[str, list[str]]:
 
 def named(module: Module, names: Sequence[str]) -> Module:
     """Return a module with other names of its instructions, in order of the text; "" keeps a name."""
-    computations, done = {}, 0
-    if sum(len(computation.instructions) for computation in module.computations.values()) != len(names):
+    instructions = module.instructions()
+    if len(instructions) != len(names):
         return module
-    for key, computation in module.computations.items():
-        own = names[done : done + len(computation.instructions)]
-        pairs = zip(computation.instructions, own, strict=True)
-        renamed = tuple([replace(instruction, name=name or instruction.name) for instruction, name in pairs])
-        computations[key], done = replace(computation, instructions=renamed), done + len(own)
-    return replace(module, computations=computations)
+    pairs = zip(instructions, names, strict=True)
+    return module.with_instructions(replace(instruction, name=name or instruction.name) for instruction, name in pairs)
 
 
 def _names(text: Sequence[str], lines: Sequence[int]) -> Iterator[str]:
