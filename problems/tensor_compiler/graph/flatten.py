@@ -354,9 +354,10 @@ def unlaid(bitcast: Instruction, operand: Shape) -> Instruction | None:
 
 def _order(result: Shape, operand: Shape) -> list[int] | None:
     """Return for each dimension of the result the same dimension of the operand; None if they are not the same ones."""
-    if result.layout is None or operand.layout is None or len(result.dims) != len(operand.dims):
+    if len(result.dims) != len(operand.dims):
         return None
-    there = dict(zip(result.layout, operand.layout, strict=True))
+    last_to_first = tuple(reversed(range(len(result.dims))))
+    there = dict(zip(result.layout or last_to_first, operand.layout or last_to_first, strict=True))
     order = [there[d] for d in range(len(result.dims))]
     return order if tuple(operand.dims[d] for d in order) == result.dims else None
 
