@@ -9,6 +9,7 @@ import json
 import os
 import platform
 import re
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -210,6 +211,8 @@ class StudyPlan:
         if not default:
             what = "so nothing can be better and there is no speedup"
             raise UserError(f"the default configuration of {problem_id} costs 0, {what}; add a constant to all costs")
+        for what, assumed in problem.assumptions().items():
+            print(f"{problem_id}: {what}: {assumed}", file=sys.stderr)
         noted: dict[str, Any] = {"default": default, "optimum": problem.optimum, "unit": problem.unit}
         noted |= {"parameters": len(problem.space), **where}
         if not all(has_begun(self.path / name.folder) for name in runs):
