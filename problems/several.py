@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from bbo_suite import Evaluations, Parts, Problem, Space, Status, Structure, UserError
 from bbo_suite.core.constraint import listed
 from bbo_suite.core.evaluation import default_value, evaluate, working_baselines
+from bbo_suite.core.problem import set_fact
 from bbo_suite.core.program import Change
 from bbo_suite.registry import Registry
 
@@ -87,7 +88,7 @@ class SeveralProblem(Problem):
         shape, seconds = (len(configs), len(self.programs)), np.zeros(len(configs))
         ratios, status, reasons = np.empty(shape), np.zeros(len(configs), np.int8), dict[int, str]()
         for column, program in enumerate(self.programs):
-            program.workers = self.workers
+            set_fact(program, "workers", self.workers)
             found = evaluate(program, configs)
             ratios[:, column] = found.values / self._defaults[column]
             seconds += np.asarray(found.seconds)

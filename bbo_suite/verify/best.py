@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
+from ..core.evaluation import told
 from ..core.level import LEVEL
 from ..core.problem import Problem
 from ..core.program import Change
 from ..core.quantities import cost, effect
-from ..errors import UserError, error_boundary
+from ..errors import UserError
 from ..registry import Registry
 from ..store.folders import check_problems, run_folders
 from ..store.identity import BASELINES, known_speedups
@@ -282,8 +283,7 @@ def _simplified(best: Best, problem: Problem, config: NDArray, again: Remeasured
 
 
 def _with_text(best: Best, problem: Problem, config: NDArray) -> Best:
-    with error_boundary(f"problem {problem.id}", "paste"):
-        return replace(best, paste=problem.paste(config), usage=problem.usage())
+    return replace(best, paste=told(problem, "paste", str, config), usage=told(problem, "usage", str))
 
 
 def _all_tried(problem: Problem, runs: _Runs) -> int:
@@ -297,6 +297,5 @@ def _all_tried(problem: Problem, runs: _Runs) -> int:
 
 def what_is_checked(problem: Problem) -> str:
     """Return what a problem verifies besides the cost: live compilers describe it in the fact `results`."""
-    with error_boundary(f"problem {problem.id}", "facts"):
-        results = problem.facts().get("results", "")
+    results = told(problem, "facts", Mapping).get("results", "")
     return f"the compiled program is {results}" if results else COST_ALONE

@@ -22,7 +22,6 @@ ONE = -1
 Value = Any
 """The value of an instruction: a `Form`, a `Test`, a list of values for a tuple, or None if it is not known."""
 
-_NOTED = re.compile(r'known_trip_count"?\s*:?\s*\{\s*"?n"?\s*:\s*"?(\d{1,18})\b')
 _INTEGER = re.compile(r"-?\d{1,20}")
 _PASSED_ON = ("add-dependency", "bitcast", "broadcast", "convert", "copy", "domain", "opt-barrier", "reshape")
 _OPPOSITE = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "EQ": "NE", "NE": "EQ"}
@@ -41,7 +40,7 @@ def trip_count(
 ) -> int | None:
     """Return how often a loop runs, None if that is not known.
 
-    A count that XLA noted is taken, except 0, which is read from the loop if possible.
+    What XLA noted on the loop counts where the loop itself does not say it.
 
     Args:
       module: of the loop.
@@ -49,12 +48,9 @@ def trip_count(
       start: the numbers in its first state, in order, None where one is not known.
       step: what each trip adds to them, as `steps` returns it.
     """
-    noted = _NOTED.search(loop.attributes.get("backend_config", "").replace("\\", ""))
-    if noted and int(noted[1]):
-        return int(noted[1])
     test = _result(module, loop.attributes["condition"], [_state(loop.shape)])
     count = _count(test, start, step) if isinstance(test, Test) else None
-    return 0 if noted and count is None else count
+    return loop.known_trips if count is None else count
 
 
 def steps(module: Module, loop: Instruction, start: Sequence[int | None]) -> list[int | None]:

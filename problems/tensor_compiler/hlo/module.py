@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -20,6 +21,8 @@ COMPUTATION_ATTRIBUTES = (
     "scatter",
 )
 
+_KNOWN_TRIPS = re.compile(r'known_trip_count"?\s*:?\s*\{\s*"?n"?\s*:\s*"?(\d{1,18})\b')
+
 FAULTS = (KeyError, IndexError, ValueError, TypeError, AttributeError)
 """The exceptions raised when an operand, an attribute or a dimension is missing."""
 
@@ -28,7 +31,8 @@ FAULTS = (KeyError, IndexError, ValueError, TypeError, AttributeError)
 class Shape:
     """The element type and extents of an array, or the shapes in a tuple (dtype "tuple").
 
-    ``layout`` lists the dimensions from the fastest varying to the slowest; None if the text states no layout.
+    ``layout`` lists the dimensions from the fastest varying to the slowest; None if that is from the last to the first,
+    as where the text states no layout.
     """
 
     dtype: str
@@ -57,6 +61,12 @@ class Instruction:
         """The names of the computations that this instruction applies: of branches, that for true comes first."""
         values = [self.attributes[key] for key in COMPUTATION_ATTRIBUTES if key in self.attributes]
         return tuple([name for value in values for name in computation_names(value)])
+
+    @property
+    def known_trips(self) -> int | None:
+        """How often XLA noted that this loop runs, in JSON or in a string of it; None if it noted nothing."""
+        noted = _KNOWN_TRIPS.search(self.attributes.get("backend_config", "").replace("\\", ""))
+        return int(noted[1]) if noted else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,7 +137,7 @@ def _array_shape(dtype: str, dims: str, layout: str | None) -> Shape | None:
         return None
     if layout is not None and (order is None or sorted(order) != list(range(len(sizes)))):
         return None
-    return Shape(dtype, sizes, (), order)
+    return Shape(dtype, sizes, (), None if order == tuple(reversed(range(len(sizes)))) else order)
 
 
 def integers(text: str) -> tuple[int, ...] | None:

@@ -73,9 +73,9 @@ def _of_file(instruction: Instruction, origin: Instruction | None) -> Instructio
     """
     if origin is None:
         return replace(instruction, name=f"{_ADDED}{instruction.name}")
-    kept = {_CONFIG: origin.attributes[_CONFIG]} if _CONFIG in origin.attributes else {}
-    same = origin.opcode == instruction.opcode
-    return replace(instruction, name=origin.name, attributes=(kept if same else {}) | instruction.attributes)
+    kept = _CONFIG in origin.attributes and origin.opcode == instruction.opcode and instruction.known_trips is None
+    attributes = instruction.attributes | ({_CONFIG: origin.attributes[_CONFIG]} if kept else {})
+    return replace(instruction, name=origin.name, attributes=attributes)
 
 
 def _summary(before: Module, after: Module) -> str:

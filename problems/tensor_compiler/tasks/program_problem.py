@@ -112,13 +112,16 @@ class ProgramProblem(Problem):
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def facts(self) -> dict[str, str]:
-        """Return the machine, what XLA's passes did, the size of the program, and what in it is unknown."""
-        from ..hlo.opcodes import unknown
-
+        """Return the machine, what XLA's passes did, the size of the program, and what is assumed about it."""
         operations = f"{int((self._graph.kind > 1).sum()):,}"
         passes = {"XLA's passes": self._read.note} if self._read.note else {}
-        known = {"machine": self._machine_name, **passes, "operations": operations}
-        return known | unknown(self._read.module) | self._graph.loops()
+        return {"machine": self._machine_name, **passes, "operations": operations, **self.assumptions()}
+
+    def assumptions(self) -> dict[str, str]:
+        """Return what is taken for unknown operations and types, and for loops of unknown length."""
+        from ..hlo.opcodes import unknown
+
+        return unknown(self._read.module) | self._graph.loops()
 
 
 def place(name: str) -> tuple[str, str]:

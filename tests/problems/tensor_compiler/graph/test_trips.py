@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+import bbo_suite
 from bbo_problems.tensor_compiler.graph.build import build
 from bbo_problems.tensor_compiler.graph.graph import ProgramGraph
 from bbo_problems.tensor_compiler.hlo import reader as hlo
@@ -155,3 +158,28 @@ ENTRY main { x = f32[64,128] parameter(0)
     made = build(hlo.parse(outer), "test")
     assert made.weight[made.opcodes.index("tanh")] == 15
     assert made.loops() == {}
+
+
+def test_a_run_says_what_it_assumes_about_loops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (
+        LOOP.format(**USUAL | UNKNOWN).replace("tanh(x)", "negate(g)").replace(" y =", " g = f32[64,128] sine(x)\n y =")
+    )
+    (tmp_path / "loop.hlo").write_text(text)
+    bbo_suite.run("random", f"fusion:{tmp_path}/loop.hlo", budget=2, results=tmp_path)
+    assert "loop.hlo: loops of unknown length: w; each counts as if it ran once" in capsys.readouterr().err
+
+
+def test_a_weight_without_a_number_is_refused() -> None:
+    loop = """b{0} {{ p = f32[64,128] parameter(0)
+ ROOT w = f32[64,128] while(p), condition=c, body=b{1}, backend_config={{"known_trip_count":{{"n":"{2}"}}}} }}"""
+    loops = "\n".join(loop.format(i, i - 1, 10**18 - 1) for i in range(1, 19))
+    text = f"""HloModule m
+c {{ p = f32[64,128] parameter(0)
+ ROOT t = pred[] constant(true) }}
+b0 {{ p = f32[64,128] parameter(0)
+ ROOT y = f32[64,128] tanh(p) }}
+{loops}
+ENTRY e {{ p = f32[64,128] parameter(0)
+ ROOT r = f32[64,128] call(p), to_apply=b18 }}"""
+    with pytest.raises(UserError, match="y run too rarely or too often"):
+        build(hlo.parse(text), "test")

@@ -74,7 +74,8 @@ def printed(shape):
     """The shape as XLA prints it."""
     if shape.dtype == "tuple":
         return "(" + ", ".join(map(printed, shape.elements)) + ")"
-    layout = "{" + ",".join(map(str, shape.layout)) + "}" if shape.layout else ""
+    order = shape.layout or range(len(shape.dims))[::-1]
+    layout = "{" + ",".join(map(str, order)) + "}" if shape.dims else ""
     return f"{shape.dtype}[{','.join(map(str, shape.dims))}]{layout}"
 
 
@@ -190,7 +191,10 @@ def test_all_parts_of_a_module_are_read():
 def test_shapes_and_constants_are_read():
     parameter, constant = parse(SMALL).computations["region_0.4"].instructions
     array, inner, empty = parameter.shape.elements
-    assert array == Shape("f32", (4, 8), layout=(1, 0))
+    assert array == Shape("f32", (4, 8))
+    assert parse(SMALL.replace("{1,0:T", "{0,1:T")).computations["region_0.4"].instructions[0].shape.elements[
+        0
+    ] == Shape("f32", (4, 8), layout=(0, 1))
     assert inner == Shape("tuple", elements=(Shape("s32"), Shape("token")))
     assert empty == Shape("tuple")
     assert constant.shape == Shape("weird9", (3,))
