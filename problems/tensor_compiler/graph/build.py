@@ -177,7 +177,7 @@ class Signatures:
     def number(self, node: Operation) -> int:
         """Return the number of a node's signature."""
         texts = node.source.attributes if node.source else {}
-        key = (node.opcode, node.kind, node.shape, *node.inputs, *(texts.get(a) for a in _ATTRIBUTES))
+        key = (node.opcode, node.kind, node.shape, node.stacked, *node.inputs, *(texts.get(a) for a in _ATTRIBUTES))
         if key not in self._number:
             self._number[key] = len(self._states)
             self._add(node)

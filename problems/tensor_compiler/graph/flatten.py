@@ -34,7 +34,13 @@ _FOLDS = 8
 
 @dataclass(slots=True)
 class Operation:
-    """One operation of the flattened program; `operands` are numbers of nodes, `inputs` are their shapes."""
+    """One operation of the flattened program.
+
+    Attributes:
+      operands: numbers of nodes.
+      inputs: their shapes.
+      stacked: whether it takes one of the stacked arrays that a loop turns.
+    """
 
     name: str
     opcode: str
@@ -45,6 +51,7 @@ class Operation:
     weight: float
     source: Instruction | None
     output: bool = False
+    stacked: bool = False
 
 
 @dataclass
@@ -64,6 +71,7 @@ class Flattener:
     idle_loops: list[str] = field(default_factory=list)
     _numbers: dict[int, int] = field(default_factory=dict)
     _outputs: list[int] = field(default_factory=list)
+    _stacks: set[int] = field(default_factory=set)
     _uses: int = 0
 
     def entry(self) -> tuple[list[Operation], list[int]]:
@@ -174,7 +182,8 @@ class Flattener:
         return operands[0] if known is None else self._operation(known, operands, weight)
 
     def _loop(self, instruction: Instruction, state: Value, weight: float, depth: int) -> Value:
-        start = [self._number(node) for node in leaves(state)]
+        start_nodes = leaves(state)
+        start = [self._number(node) for node in start_nodes]
         change = steps(self.module, instruction, start)
         count = trip_count(self.module, instruction, start, change)
         if count == 0:
@@ -182,18 +191,45 @@ class Flattener:
             return state
         if count is None:
             self.unknown_loops.append(instruction.name)
-        self._mark_output(state)
+        body = self.module.computations[instruction.attributes["body"]]
+        turned = {i: chain for i, node in enumerate(start_nodes) if len(chain := self._turns(node)) > 1}
+        turned = {i: chain for i, chain in turned.items() if change[i] == 0 and _only_sliced(body, i)}
+        before = [turned.get(i, [node])[-1] for i, node in enumerate(start_nodes)]
+        self._mark_output(before)
         trips = weight * (count or 1)
         inside = self._sources(f"{instruction.name}.state", "parameter", instruction.shape, [], trips)
+        stored = {}
+        for i, chain in turned.items():
+            kept = self._add(
+                f"{instruction.name}.state.{i}", "parameter", Kind.SOURCE, self.nodes[chain[-1]].shape, [], trips, None
+            )
+            inside[i] = self._turned_again(chain, kept, trips)
+            stored[inside[i]] = kept
+        self._stacks |= stored.keys()
         self._numbers |= {
             node: number
             for node, number, step in zip(leaves(inside), start, change, strict=True)
             if number is not None and step == 0
         }
         # The condition runs on the scalar unit: it moves no data and costs nothing.
-        body = self.module.computations[instruction.attributes["body"]]
-        self._mark_output(self._walk(body, [inside], trips, depth + 1))
-        return self._sources(instruction.name, "while", instruction.shape, leaves(state), weight)
+        after = leaves(self._walk(body, [inside], trips, depth + 1))
+        self._mark_output([stored.get(node, node) for node in after])
+        return self._sources(instruction.name, "while", instruction.shape, before, weight)
+
+    def _turns(self, node: int) -> list[int]:
+        """Return a node, and in front of it what it only turns, by transposes and reshapes that no layout need copy."""
+        chain = [node]
+        while (operation := self.nodes[chain[-1]]).opcode in ("transpose", "reshape"):
+            if operation.opcode == "reshape" and _real(operation.shape) != _real(operation.inputs[0]):
+                break
+            chain += operation.operands
+        return chain
+
+    def _turned_again(self, chain: Sequence[int], node: int, weight: float) -> int:
+        """Turn a node as a chain turns its last one."""
+        for turn in map(self.nodes.__getitem__, reversed(chain[:-1])):
+            node = self._add(turn.name, turn.opcode, turn.kind, turn.shape, [node], weight, turn.source)
+        return node
 
     def _number(self, node: int, folds: int = _FOLDS) -> int | None:
         """Return the integer that a node computes from constants, None if that is not known."""
@@ -235,7 +271,8 @@ class Flattener:
             raise UserError(f"it has more than {LARGEST_GRAPH:,} operations after inlining; take a part of it")
         self._count_uses(operands)
         inputs = [self.nodes[operand].shape for operand in operands]
-        self.nodes.append(Operation(name, opcode, kind, shape, operands, inputs, weight, source))
+        stacked = opcode == "dynamic-slice" and not self._stacks.isdisjoint(operands[:1])
+        self.nodes.append(Operation(name, opcode, kind, shape, operands, inputs, weight, source, stacked=stacked))
         return len(self.nodes) - 1
 
     def _mark_output(self, value: Value) -> None:
@@ -249,6 +286,28 @@ class Flattener:
         self._uses += len(uses)
         if self._uses > _MOST_USES:
             raise UserError(f"its operations have more than {_MOST_USES:,} operands; take a part of it")
+
+
+def _only_sliced(body: Computation, place: int) -> bool:
+    """Return whether a loop's body takes only slices of a part of its state.
+
+    A slice is as cheap in front of a transpose as behind it, and so the loop may turn each slice instead.
+    """
+    of = body.instructions
+    parts = {
+        i
+        for i, one in enumerate(of)
+        if one.opcode == "get-tuple-element"
+        and of[one.operands[0]].opcode == "parameter"
+        and one.attributes.get("index") == str(place)
+    }
+    users = [(i, one) for i, one in enumerate(of) if not parts.isdisjoint(one.operands)]
+    sliced = (i == body.root or one.opcode == "dynamic-slice" for i, one in users)
+    return bool(parts) and of[body.root].opcode == "tuple" and all(sliced)
+
+
+def _real(shape: Shape) -> list[int]:
+    return [size for size in shape.dims if size != 1]
 
 
 def leaves(value: Value) -> list[int]:

@@ -138,3 +138,48 @@ def test_a_program_is_simplified_once_and_a_damaged_answer_is_made_again(file, m
     for damage in (b"", kept.read_bytes()[:-9], gzip.compress(b"[1")):
         kept.write_bytes(damage)
         assert read_simplified(path) == first
+
+
+STACKED = """HloModule stacked
+
+body {
+  p = (s32[], bf16[256,512]{1,0}, f32[8,512,512]{2,1,0}) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  x = bf16[256,512]{1,0} get-tuple-element(p), index=1
+  w = f32[8,512,512]{2,1,0} get-tuple-element(p), index=2
+  zero = s32[] constant(0)
+  layer = f32[1,512,512]{2,1,0} dynamic-slice(w, i, zero, zero), dynamic_slice_sizes={1,512,512}
+  narrow = bf16[1,512,512]{2,1,0} convert(layer)
+  flat = bf16[512,512]{1,0} reshape(narrow)
+  y = bf16[256,512]{1,0} dot(x, flat), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  ROOT t = (s32[], bf16[256,512]{1,0}, f32[8,512,512]{2,1,0}) tuple(next, y, w)
+}
+
+cond {
+  p = (s32[], bf16[256,512]{1,0}, f32[8,512,512]{2,1,0}) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  eight = s32[] constant(8)
+  ROOT c = pred[] compare(i, eight), direction=LT
+}
+
+ENTRY main {
+  zero = s32[] constant(0)
+  x = bf16[256,512]{1,0} parameter(0)
+  %s
+  t = (s32[], bf16[256,512]{1,0}, f32[8,512,512]{2,1,0}) tuple(zero, x, w)
+  many = (s32[], bf16[256,512]{1,0}, f32[8,512,512]{2,1,0}) while(t), condition=cond, body=body
+  ROOT r = bf16[256,512]{1,0} get-tuple-element(many), index=1
+}
+"""
+
+
+@pytest.mark.parametrize(("order", "bound"), [("1,0,2", 1.02), ("1,2,0", 1.1)])
+def test_a_transpose_of_stacked_weights_before_a_loop_moves_nothing(file, order, bound):
+    """The second order also swaps rows and columns, so that the products take the other layout."""
+    given = (
+        f"v = f32[512,8,512]{{2,1,0}} parameter(1)\n  w = f32[8,512,512]{{2,1,0}} transpose(v), dimensions={{{order}}}"
+    )
+    plain = default_cost(file(STACKED % "w = f32[8,512,512]{2,1,0} parameter(1)", "plain.hlo"))
+    assert plain <= default_cost(file(STACKED % given)) <= bound * plain
