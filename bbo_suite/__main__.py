@@ -15,6 +15,7 @@ from .errors import UserError, noting_what_is_left_out
 
 def start() -> None:
     """Run the command line as a program: the process that makes runs is watched by another."""
+    _open_closed_streams()
     if sys.argv[1:2] == ["run"]:
         from .runs.guard import watched
 
@@ -25,7 +26,6 @@ def start() -> None:
 
 def main() -> None:
     """Run the command line; a `UserError` prints one sentence on standard error and gives exit code 1."""
-    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a character that the terminal cannot show must not end the program
             stream.reconfigure(errors="backslashreplace")

@@ -327,12 +327,10 @@ def site(
     quiet: Quiet = False,
 ) -> None:
     """Write all studies as a static site, and print its first page: leaderboards, reports, and numbers as files."""
-    from ..site import number_of_studies, write
+    from ..site import write
     from .progress import counted
     from .tables import reserved
 
-    total = number_of_studies(results)
-    with reserved(True), counted("writing", total, quiet, "studies") as shown:  # problems may print
-        path = write(results, out, plugin or (), shown)
-        shown(total, "done")
+    with reserved(True), counted("writing", 0, quiet, "studies") as shown:  # problems may print
+        path = write(results, out, plugin or (), lambda number, total, name: shown(number, name, total))
     print(path)
