@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 COUNTED = ("digest", "reason")
 """The columns of text that the numbers of a run need."""
+_KINDS = np.dtype(np.uint64), np.dtype(np.float64)
+"""Of the hash and the value of a candidate."""
 _ROW = re.compile(rb"\n\d+(,[^,\n]*,[^,\n]*,[^,\n]*),")
 """The digest, value and status of a row."""
 
@@ -232,7 +234,7 @@ class _Totals:
         self._seconds = [0.0, 0.0]
         self._steps: list[NDArray[np.int64]] = []
         self._costs: list[NDArray[np.float64]] = []
-        self._candidates: list[tuple[NDArray[np.uint64], NDArray[np.float64]]] = []
+        self._candidates = bytearray(), bytearray()  # 16 bytes each: a list of arrays would be in memory twice
 
     def add(
         self,
@@ -255,11 +257,12 @@ class _Totals:
         self._reasons.update(filter(None, reasons))
         for number, seconds in enumerate((strategy_seconds, evaluation_seconds)):
             self._seconds[number] += float(seconds.sum(dtype=np.float64))
-        self._candidates.append((hashes, values))
+        for kept, column in zip(self._candidates, (hashes, values), strict=True):
+            kept += column.tobytes()
 
     def numbers(self) -> dict[str, Any]:
         """Return the fields of a `RunResult` that follow from its rows."""
-        hashes, values = (np.concatenate(arrays) for arrays in zip(*self._candidates, strict=True))
+        hashes, values = (np.frombuffer(kept, kind) for kept, kind in zip(self._candidates, _KINDS, strict=True))
         unique, noise = (math.nan, math.nan) if self._unknown else _repeated(hashes, values)
         return {
             "evaluations": self._evaluations,
@@ -276,13 +279,21 @@ class _Totals:
 
 def _repeated(hashes: NDArray[np.uint64], values: NDArray[np.float64]) -> tuple[float, float]:
     """Return the number of different candidates, and the largest difference of a repeated one; nan if none was."""
-    known, first, places = np.unique(hashes, return_index=True, return_inverse=True)
-    if len(known) == len(values):
-        return len(known), math.nan
-    before = values[first][places]
-    both = np.isfinite(values) & np.isfinite(before) & (before > 0)
-    apart = np.abs(values[both] / before[both] - 1).max(initial=0.0)
-    return len(known), float(np.inf if (np.isfinite(values) != np.isfinite(before)).any() else apart)
+    order = np.argsort(hashes, kind="stable")
+    again = np.zeros(len(order), bool)
+    ascending = hashes[order]
+    np.equal(ascending[1:], ascending[:-1], out=again[1:])
+    unique = len(order) - int(again.sum())
+    if unique == len(order):
+        return unique, math.nan
+    starts = np.flatnonzero(~again)
+    lengths = np.diff(starts, append=len(order))
+    several = lengths > 1  # only of these are costs compared: most candidates occur once
+    own = values[order[np.repeat(several, lengths)]]
+    before = np.repeat(values[order[starts[several]]], lengths[several])
+    both = np.isfinite(own) & np.isfinite(before) & (before > 0)
+    apart = np.abs(own[both] / before[both] - 1).max(initial=0.0)
+    return unique, float(np.inf if (np.isfinite(own) != np.isfinite(before)).any() else apart)
 
 
 def digest_of_rows(path: Path, head: dict[str, Any]) -> str:

@@ -31,7 +31,7 @@ HEADER = f"{','.join(COLUMNS)}\n"
 STATUS = {status.word: status for status in Status}
 TEXTS = ("digest", "config", "reason")
 """The columns of text. They take most of the memory of a large frame, and few readers need them."""
-PIECE = 1 << 22
+PIECE = 1 << 20
 """Bytes that are parsed at a time: of one log, so that a long one needs little memory, or of several short ones."""
 _SECONDS = ("strategy_seconds", "evaluation_seconds")
 _TYPES: dict[str, Any] = {
