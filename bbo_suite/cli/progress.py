@@ -61,7 +61,7 @@ class StandardError(Display):
     @contextmanager
     def preparing(self, problems: Sequence[str]) -> Iterator[None]:
         """Show, until the block ends, that these problems are loaded and their defaults evaluated."""
-        from rich.markup import escape
+        from .tables import escape
 
         text = f"loading {', '.join(problems[:3])}{' ...' if len(problems) > 3 else ''} and evaluating the default"
         text += " (the first time on a machine this compiles code for up to a minute)"

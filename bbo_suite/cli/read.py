@@ -250,10 +250,9 @@ def _check(study: str, results: Path, sample: int, plugin: list[Path] | None, qu
 
 
 def _print(verdicts: list[Verdict]) -> None:
-    from rich.markup import escape
     from rich.table import Table
 
-    from .tables import wide_console
+    from .tables import escape, wide_console
 
     table = Table("run", "rows", "log", "proposals", "values")
     for verdict in verdicts:

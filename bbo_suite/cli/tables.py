@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
+from rich import markup
 from rich.cells import cell_len
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from ..core.level import Level, explained
 from ..core.quantities import ratio_name
+from ..files.names import printable
 from ..store.remeasured import ROUNDS
 
 _SPARE = ("evaluation s", "strategy s", "failed", "unique", "default", "best", "unit", "evaluations", "seed")
@@ -38,6 +39,11 @@ def reserved(wanted: bool) -> Iterator[None]:
     finally:
         os.dup2(kept, 1)
         os.close(kept)
+
+
+def escape(text: str) -> str:
+    """Return a text from anywhere as rich can print it: without markup and control characters."""
+    return markup.escape(printable(text))
 
 
 def wide_console() -> Console:

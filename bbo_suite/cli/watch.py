@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Group, RenderableType
-from rich.markup import escape
 from rich.table import Table
 
 from ..core.quantities import duration
@@ -21,6 +20,7 @@ from ..store.folders import END, PLANNED, ROWS, STUDY, has_runs, runs_in, study_
 from ..store.plan import RunName, read_planned, stored_settings
 from .app import AsJson, Results, StudyName, app, json_line
 from .run_view import RunState, RunView, head_of
+from .tables import escape
 
 if TYPE_CHECKING:
     from rich.console import Console

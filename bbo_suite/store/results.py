@@ -21,15 +21,13 @@ from ..errors import UserError
 from .folders import ERROR
 from .identity import Run, end_reason, read_head
 from .remeasured import Finalist, final_speedup, finalists
-from .rows import open_log, pieces
+from .rows import PIECE, open_log, pieces
 
 if TYPE_CHECKING:
     import pandas as pd
 
 COUNTED = ("digest", "reason")
 """The columns of text that the numbers of a run need."""
-_KINDS = np.dtype(np.uint64), np.dtype(np.float64)
-"""Of the hash and the value of a candidate."""
 _ROW = re.compile(rb"\n\d+(,[^,\n]*,[^,\n]*,[^,\n]*),")
 """The digest, value and status of a row."""
 
@@ -187,15 +185,22 @@ def summarise(path: Path) -> dict[str, Any]:
     """
     head, totals = read_head(path), _Totals()
     for piece in pieces(path, COUNTED):
-        totals.add(*_Columns(piece).between(0, len(piece)))
+        totals.add(*_Columns(hashed(piece)).between(0, len(piece)))
     return result_of(path, head, totals.numbers()).facts(path)
+
+
+def hashed(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows with hashes in the place of digests: 8 bytes for each instead of 65."""
+    from pandas.util import hash_array
+
+    return rows.assign(digest=hash_array(rows["digest"].to_numpy(object)))
 
 
 def counted(rows: pd.DataFrame, lengths: Sequence[int]) -> Iterator[dict[str, Any]]:
     """Yield the fields of a `RunResult` that follow from its rows, for each run.
 
     Args:
-      rows: of all runs, one run after the other, with the columns of text in `COUNTED`.
+      rows: of all runs, one run after the other, with the columns of text in `COUNTED`, and `hashed`.
       lengths: the number of rows of each run.
     """
     columns, end = _Columns(rows), 0
@@ -211,7 +216,7 @@ class _Columns:
     def __init__(self, rows: pd.DataFrame) -> None:
         from pandas.util import hash_array
 
-        self._hashes = hash_array(rows["digest"].to_numpy(object))
+        self._hashes = rows["digest"].to_numpy()
         self._unknown = hash_array(np.array([""], object))[0]
         self._numbers = [rows[name].to_numpy() for name in ("value", "strategy_seconds", "evaluation_seconds")]
         reasons = rows["reason"].astype("category").cat
@@ -262,7 +267,8 @@ class _Totals:
 
     def numbers(self) -> dict[str, Any]:
         """Return the fields of a `RunResult` that follow from its rows."""
-        hashes, values = (np.frombuffer(kept, kind) for kept, kind in zip(self._candidates, _KINDS, strict=True))
+        hashes = np.frombuffer(self._candidates[0], np.uint64)
+        values = np.frombuffer(self._candidates[1], np.float64)
         unique, noise = (math.nan, math.nan) if self._unknown else _repeated(hashes, values)
         return {
             "evaluations": self._evaluations,
@@ -304,9 +310,10 @@ def digest_of_rows(path: Path, head: dict[str, Any]) -> str:
     Raises:
       UserError: the log cannot be read.
     """
-    with open_log(path) as log:
-        data = log.read()
-    identity = Run.of(head).identity()
+    identity, cut = Run.of(head).identity(), b""
     content = hashlib.blake2b(json.dumps(identity, sort_keys=True).encode(), digest_size=8)
-    content.update(b"".join(b"\n" + row[1:] for row in _ROW.findall(data, 0, data.rfind(b"\n") + 1)))
+    with open_log(path) as log:
+        while piece := log.read(PIECE):
+            whole, end, cut = (cut + piece).rpartition(b"\n")
+            content.update(b"".join(b"\n" + row[1:] for row in _ROW.findall(b"\n" + whole + end)))
     return content.hexdigest()
