@@ -77,10 +77,10 @@ def _found(
 
 def _waiting(minimal: bool) -> AbstractContextManager[object]:
     """Say on a terminal that many evaluations are being made."""
-    from rich.console import Console
+    from .tables import console
 
     text = "returning changes to the default, which may take hundreds of evaluations"
-    return Console(stderr=True).status(text) if minimal and sys.stderr.isatty() else nullcontext()
+    return console(error=True).status(text) if minimal and sys.stderr.isatty() else nullcontext()
 
 
 def _text(best: Best, everything: bool) -> str:
