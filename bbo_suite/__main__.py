@@ -29,7 +29,6 @@ def start() -> None:
 
 def main() -> None:
     """Run the command line; a `UserError` prints one sentence on standard error and gives exit code 1."""
-    _open_closed_streams()
     with _shown_streams():
         _main()
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from .core.arguments import typed
 from .core.problem import Problem
 from .core.strategy import Strategy
 from .errors import UserError
@@ -20,6 +21,7 @@ from .study import Study
 load = frames.load
 
 
+@typed
 def problem(problem_id: str, plugins: Sequence[str | Path] = ()) -> Problem:
     """Return the problem `family/instance`, or `family:path` for your own file.
 
@@ -29,6 +31,7 @@ def problem(problem_id: str, plugins: Sequence[str | Path] = ()) -> Problem:
     return Registry(tuple(Path(path).absolute() for path in plugins)).problem(problem_id)
 
 
+@typed
 def run(
     strategies: str | type[Strategy] | Iterable[str | type[Strategy]],
     problems: str | Problem | type[Problem] | Iterable[str | Problem | type[Problem]],
@@ -40,7 +43,7 @@ def run(
     jobs: int | None = None,
     study: str | None = None,
     results: str | Path = "results",
-    plugins: Sequence[str | Path] = (),
+    plugins: str | Path | Sequence[str | Path] = (),
     options: Mapping[str | type[Strategy], Mapping[str, Any]] | None = None,
     option_texts: Mapping[str, str] | None = None,
     keep_all: bool = False,
@@ -72,8 +75,12 @@ def run(
     Raises:
       UserError: a mistake in the arguments, or a run that failed; the others are stored.
     """
-    repeats, seed, workers = _whole("repeats", repeats), _whole("seed", seed), _whole("workers", workers)
-    budget, batch = _whole("budget", budget), _whole("batch", batch)
+    repeats, seed, workers, budget, batch = map(operator.index, (repeats, seed, workers, budget, batch))
+    texts = [] if option_texts is None else [option_texts]
+    if not all(
+        isinstance(each, Mapping) and all(isinstance(t, str) for t in (*each, *each.values())) for each in texts
+    ):
+        raise UserError(f"option_texts must be a dict of texts, not {option_texts!r}")
     given = resolve(strategies, problems, plugins)
     chosen = chosen_options(given.registry, given.strategies, option_texts or {}, _by_id(given, options or {}))
     name = default_name(given.strategies, given.problems, chosen, budget, batch, seed) if study is None else study
@@ -88,15 +95,6 @@ def run(
     if outcome.stopped:
         raise KeyboardInterrupt
     return Study._of_run(plan, outcome.summaries)
-
-
-def _whole(name: str, value: object) -> int:
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        return operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise UserError(f"{name} must be a whole number, not {value!r}") from None
 
 
 def _by_id(given: Resolved, options: object) -> dict[str, Mapping[str, Any]]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .core.arguments import typed
 from .core.space import Space
 from .core.strategy import Strategy, Told
 from .core.task import Structure, Task
@@ -20,6 +21,7 @@ Candidate = Mapping[str, Any] | NDArray
 """The values by the names of the parameters, or a `(d,)` row of indices."""
 
 
+@typed
 def optimizer(
     strategy: str | type[Strategy],
     space: Space,

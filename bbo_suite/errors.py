@@ -53,6 +53,15 @@ def leave_out(what: object) -> None:
         _noted.add(sentence)
 
 
+def unfit_name(name: str) -> str:
+    """Return why a plugin may not use a name, which is stored in tables and printed; empty if it may."""
+    if not name:
+        return "is empty"
+    if "," in name or not name.isprintable():
+        return "has a comma, a line break or another character that cannot be printed"
+    return ""
+
+
 @contextmanager
 def error_boundary(owner: str, step: str) -> Iterator[None]:
     """Turn an exception that a strategy or a problem raises into a `UserError`; its cause keeps the traceback.

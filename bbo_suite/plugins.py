@@ -6,6 +6,7 @@ that travels to other processes.
 
 from __future__ import annotations
 
+import ast
 import functools
 import hashlib
 import importlib.util
@@ -26,7 +27,7 @@ from typing import Any
 from .core.problem import Problem
 from .core.strategy import Strategy
 from .core.versions import arguments_version, is_ours, value_version
-from .errors import UserError, one_line
+from .errors import UserError, one_line, unfit_name
 
 _PREFIX = "bbo_plugin_"
 """Prefix of the module names of plugin files."""
@@ -92,6 +93,10 @@ def _execute(path: Path, stem: str, what: str) -> ModuleType:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses and pickle find the module of a class here
+    if (
+        folder := str(path.parent)
+    ) not in sys.path:  # it can import what lies beside it, also later; nothing that is installed is hidden
+        sys.path.append(folder)
     try:
         spec.loader.exec_module(module)
     except SyntaxError as error:
@@ -100,7 +105,30 @@ def _execute(path: Path, stem: str, what: str) -> ModuleType:
     except (Exception, SystemExit) as error:
         why = f"{type(error).__name__}: {one_line(error)}"
         raise UserError(f"{what} {path} raised an error when it was imported ({why}); fix it") from error
+    _check_neighbours(path, what)
     return module
+
+
+def _check_neighbours(path: Path, what: str) -> None:
+    """Check that what a file imports from beside it is not a file of the same name in another folder of a user.
+
+    Raises:
+      UserError: it is: a process has one module of a name.
+    """
+    for name in _imported_names(ast.parse(path.read_bytes())):
+        given = getattr(sys.modules.get(name), "__file__", None)
+        place = Path(given).resolve() if given else path
+        place = place.parent if place.name == "__init__.py" else place
+        if place.parent != path.parent and (path.parent / place.name).exists() and not _in_library(place):
+            raise UserError(f"{what} {path} imports {name}, but gets that of another folder, {place}; rename one")
+
+
+def _imported_names(tree: ast.AST) -> Iterator[str]:
+    for statement in ast.walk(tree):
+        if isinstance(statement, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in statement.names)
+        elif isinstance(statement, ast.ImportFrom) and statement.module and not statement.level:
+            yield statement.module.partition(".")[0]
 
 
 @dataclass(frozen=True)
@@ -125,6 +153,8 @@ class ProblemRecipe:
         """Return how to build the problem, with its id."""
         words = [_word(value) for value in arguments] + [f"{key}={_word(value)}" for key, value in keywords.items()]
         problem_id = f"{id_of_class(made)}/{'-'.join(words) or 'instance'}"
+        if why := unfit_name(problem_id):
+            raise UserError(f"the id {problem_id!r}, made of the arguments, {why}; give other arguments")
         key = arguments_version(arguments, keywords) or f"at {id(arguments)}"
         return cls(problem_id, made, key, arguments, keywords)
 
@@ -192,8 +222,12 @@ def _is_installed(made: type) -> bool:
         return True
     if file is None:
         return made.__module__.partition(".")[0] in sys.stdlib_module_names
+    return _in_library(Path(file))
+
+
+def _in_library(file: Path) -> bool:
     folders = (sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
-    return any(Path(file).is_relative_to(folder) for folder in folders)
+    return any(file.is_relative_to(folder) for folder in folders)
 
 
 def id_of_class(made: type) -> str:

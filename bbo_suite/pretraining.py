@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .core.evaluation import default_value, evaluate
 from .core.level import Level
-from .core.problem import Evaluations, Problem
+from .core.problem import Evaluations, Problem, set_fact
 from .core.strategy import Strategy
 from .core.task import Task
 from .errors import UserError, did_you_mean, error_boundary
@@ -132,7 +132,7 @@ def _drawn(
     for number in range(tasks):
         with error_boundary(f"family {family_id}", "sample"):
             problem = family.sample(rng)
-        problem.id = f"{family_id} #{number}"
+        set_fact(problem, "id", f"{family_id} #{number}")
         yield _lesson(problem, strategy)
 
 

@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from .core.problem import Problem
+from .core.problem import Problem, set_fact
 from .core.strategy import Strategy
 from .core.versions import code_version, is_ours
-from .errors import UserError, did_you_mean, error_boundary, one_line
+from .errors import UserError, did_you_mean, error_boundary, one_line, unfit_name
 from .plugins import Objects, ProblemRecipe, classes_of, file_of, id_of_class
 from .store.identity import CODE, UNVERSIONED
 
@@ -54,6 +55,8 @@ class Registry:
         }
         for path in {path.resolve(): path for path in self.plugins}.values():
             for found in classes_of(path, base):
+                if why := unfit_name(path.stem):
+                    raise UserError(f"plugin {str(path)!r}: its name {why}; rename the file")
                 if path.stem in known:  # results would be stored under an ambiguous name
                     word = base.__name__.lower()
                     raise UserError(f"plugin {path}: there is another {word} {path.stem!r}; rename the file")
@@ -71,7 +74,7 @@ class Registry:
         known = self.strategies()
         owner, _, variant = (name, "", "") if name in known else name.partition(":")
         if owner not in known:
-            raise UserError(f"there is no strategy {name!r}.{did_you_mean(owner, known)}")
+            raise UserError(f"there is no strategy {name!r}.{did_you_mean(owner, known)}{_PLUGIN}")
         found = known[owner]()
         return _variant(found, owner, variant) if found.has_variants or variant else found
 
@@ -110,9 +113,11 @@ def _load_problem(registry: Registry, problem_id: str) -> Problem:
         if recipe.id == problem_id:
             with error_boundary(f"problem {problem_id}", "its constructor"):
                 problem = recipe.build()
-            problem.id = problem_id
-            return problem
+            return _named(problem, problem_id)
     return _load_registered(registry, problem_id)
+
+
+_PLUGIN = " One of your own is known with --plugin FILE."
 
 
 def _load_registered(registry: Registry, problem_id: str) -> Problem:
@@ -120,13 +125,25 @@ def _load_registered(registry: Registry, problem_id: str) -> Problem:
     families = registry.families()
     if family_name not in families:
         hint = did_you_mean(family_name, families)
-        raise UserError(f"there is no problem {problem_id!r}: {family_name!r} is not a family.{hint}")
+        raise UserError(f"there is no problem {problem_id!r}: {family_name!r} is not a family.{hint}{_PLUGIN}")
     family = families[family_name]()
     if not instance:
         raise UserError(f"problem {problem_id!r} does not name an instance; choose one of {_some(family, family_name)}")
     with error_boundary(f"problem {problem_id}", "loading"):
         problem = family.from_file(instance) if separator == ":" else _instance(family, family_name, instance)
-    problem.id = problem_id
+    return _named(problem, problem_id)
+
+
+_STATED: dict[str, Any] = {"unit": str, "published_in": str, "optimum": Real | None, "bound": Real | None}
+"""Attributes of a problem, and what they are."""
+
+
+def _named(problem: Problem, problem_id: str) -> Problem:
+    set_fact(problem, "id", problem_id)
+    for name, kind in _STATED.items():
+        if not isinstance(value := getattr(problem, name), kind):
+            words = "a text" if kind is str else "a number or None"
+            raise UserError(f"problem {problem_id}: its {name} is {repr(value)[:60]}, but must be {words}")
     return problem
 
 
@@ -139,6 +156,8 @@ def _some(family: type[Problem], name: str) -> str:
 def _instance(family: type[Problem], name: str, instance: str) -> Problem:
     marks = family.variant_marks
     base = re.split(f"[{re.escape(marks)}]", instance)[0] if marks else instance
+    if why := unfit_name(instance):
+        raise UserError(f"the name of problem {f'{name}/{instance}'!r} {why}; rename the instance")
     if base not in family.instances:
         hint = did_you_mean(f"{name}/{instance}", [f"{name}/{known}" for known in family.instances])
         raise UserError(f"there is no problem '{name}/{instance}'.{hint}")
@@ -204,7 +223,19 @@ def resolve(strategies: object, problems: object, plugins: Sequence[str | Path] 
     Raises:
       UserError: something else is passed, or an id is taken.
     """
-    chosen, tasks = _listed(strategies, "strategy"), _listed(problems, "problem")
+    return _resolved(_listed(strategies, "strategy"), _listed(problems, "problem"), plugins)
+
+
+def registry_of(plugins: Sequence[str | Path] | str | Path, problems: object) -> Registry:
+    """Return what knows the problems of plugin files, and those that are passed as classes or objects.
+
+    Raises:
+      UserError: something else is passed, or an id is taken.
+    """
+    return _resolved([], _listed(problems, "") if problems else [], plugins).registry
+
+
+def _resolved(chosen: list[object], tasks: list[object], plugins: Sequence[str | Path] | str | Path) -> Resolved:
     files = [Path(plugins)] if isinstance(plugins, str | Path) else [Path(path) for path in plugins]
     found = [file_of(each if isinstance(each, type) else type(each)) for each in (*chosen, *tasks)]
     known = dict.fromkeys(path.absolute() for path in [*files, *filter(None, found)])  # workers may change directory

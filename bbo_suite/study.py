@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import html
 import statistics
-from collections.abc import Collection, Iterator, Sequence
+import sys
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
 
+from .core.arguments import typed
 from .core.level import Level
+from .core.problem import Problem
 from .core.quantities import ratio_name
 from .errors import UserError, did_you_mean
-from .registry import Registry
+from .registry import registry_of
 from .store import frames, run_table
 from .store.diagnostics import load_diagnostics
 from .store.folders import check_problems, each_readable, has_runs, name_damaged, run_folders, study_path
@@ -34,6 +37,7 @@ class Study(Sequence[dict[str, Any]]):
     Args:
       name: the name of its folder in `results`; `NAME-BUDGET` is one budget of a published study.
       plugins: files that define problems of the study.
+      problems: those of the study that were passed as classes or objects; the study that `run` returns knows them.
 
     Attributes:
       name: the name of the study.
@@ -43,11 +47,18 @@ class Study(Sequence[dict[str, Any]]):
       UserError: there is no such study.
     """
 
-    def __init__(self, name: str, results: str | Path = "results", plugins: Sequence[str | Path] = ()) -> None:
+    @typed
+    def __init__(
+        self,
+        name: str,
+        results: str | Path = "results",
+        plugins: str | Path | Sequence[str | Path] = (),
+        problems: Problem | type[Problem] | Iterable[Problem | type[Problem]] = (),
+    ) -> None:
         self._results = Path(results).absolute()
         self._published = [] if has_runs(self._results / name) else run_table.published(name, self._results)
         self.name, self.path = name, self._published[0].folder if self._published else study_path(name, self._results)
-        self._registry = Registry(tuple(Path(path).absolute() for path in plugins))
+        self._registry = registry_of(plugins, problems)
 
     @classmethod
     def _of_run(cls, plan: StudyPlan, summaries: list[dict[str, Any]]) -> Self:
@@ -187,6 +198,25 @@ class Study(Sequence[dict[str, Any]]):
         for best in best_of(self._registry, self.name, self._results, simplify=True, problems=problems):
             return outcome.draw(best)[0]
         raise UserError(f"study {self.name!r} has no run that can be read")
+
+    def export(self, to: str, out: str | Path | None = None) -> Path:
+        """Write the stored study in the format of another tool, as the command `export` does, and return its path.
+
+        A study of objects is exported from Python alone, because the command line does not know them.
+
+        Args:
+          to: the format: csv, parquet, ioh, t4, kernel-tuner, optuna, ...
+          out: the file or folder; in the study's folder by default.
+
+        Raises:
+          UserError: there is no such format, the path exists already, or a problem is not known or has changed.
+        """
+        from .exchange.formats import export
+
+        path, notes = export(self.name, to, Path(out) if out else None, self._results, self._registry)
+        for note in notes:
+            print(note, file=sys.stderr)
+        return path
 
     def report(self, out: str | Path | None = None) -> Path:
         """Write the report of the stored study, one HTML page, and return its path.

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from bbo_suite import Evaluations, Parts, Problem, Space, Status, Structure, UserError
 from bbo_suite.core.constraint import listed
-from bbo_suite.core.evaluation import default_value, evaluate
+from bbo_suite.core.evaluation import default_value, evaluate, working_baselines
+from bbo_suite.core.problem import set_fact
 from bbo_suite.core.program import Change
 from bbo_suite.registry import Registry
 
@@ -87,7 +88,7 @@ class SeveralProblem(Problem):
         shape, seconds = (len(configs), len(self.programs)), np.zeros(len(configs))
         ratios, status, reasons = np.empty(shape), np.zeros(len(configs), np.int8), dict[int, str]()
         for column, program in enumerate(self.programs):
-            program.workers = self.workers
+            set_fact(program, "workers", self.workers)
             found = evaluate(program, configs)
             ratios[:, column] = found.values / self._defaults[column]
             seconds += np.asarray(found.seconds)
@@ -106,6 +107,13 @@ class SeveralProblem(Problem):
         with np.errstate(divide="ignore"):
             logs = dataclasses.replace(parts, costs=np.log(parts.costs))
         return np.exp(logs.sums() / len(self.programs))
+
+    def baselines(self) -> dict[str, float]:
+        """Return the geometric means of the baselines that all programs have."""
+        known = [working_baselines(program) for program in self.programs]
+        shared = [name for name in known[0] if all(each.get(name) for each in known)]
+        ratios = {name: np.array([each[name] for each in known]) / self._defaults for name in shared}
+        return {name: float(_means(each[None])[0]) for name, each in ratios.items()}
 
     def structure(self) -> Structure | None:
         """Return the interactions, if all programs declare the same ones, with the features that all have; or None."""

@@ -113,6 +113,7 @@ def test_plugins_are_short_and_conform(plugins: Path, name: str) -> None:
     assert "ok" in done.stdout
 
 
+@pytest.mark.slow
 def test_plugins_run_from_files(plugins: Path) -> None:
     given = ["--plugin", "hillclimb.py", "--plugin", "queens.py", "--problem", "queens/8", "--budget", "500", "--json"]
     done = suite(plugins, "run", *given, "--strategy", "hillclimb", "--strategy", "evolution")

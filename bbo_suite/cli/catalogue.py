@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from ..core import options
-from ..core.evaluation import default_value, working_baselines
+from ..core.evaluation import default_value, told, working_baselines
 from ..core.level import LEVEL
 from ..core.space import Kind, count_text
 from ..core.strategy import Strategy
@@ -149,7 +149,7 @@ def _strategy_facts(registry: Registry, name: str) -> dict[str, Any]:
 
 def _problem_facts(registry: Registry, name: str) -> dict[str, Any]:
     problem = registry.problem(name)
-    space, structure = problem.space, problem.structure()
+    space, structure = problem.space, told(problem, "structure", Structure | None)
     kinds = {kind.name.lower(): int((space.kinds == kind).sum()) for kind in Kind if (space.kinds == kind).any()}
     return {
         "id": name,
@@ -164,8 +164,8 @@ def _problem_facts(registry: Registry, name: str) -> dict[str, Any]:
         **({} if problem.bound is None else {BOUND: problem.bound}),
         "interactions": None if structure is None else len(structure.neighbours) // 2,
         "declares": _declared(structure),
-        "fingerprint": problem.fingerprint(),
-        **problem.facts(),
+        "fingerprint": told(problem, "fingerprint", str),
+        **{str(name): fact for name, fact in told(problem, "facts", Mapping).items()},
         BASELINES: working_baselines(problem),
         **({PUBLISHED_IN: problem.published_in} if problem.published_in else {}),
     }

@@ -86,6 +86,10 @@ def import_(
     problem: Annotated[
         str | None, typer.Option(metavar="ID", help="The problem of the runs, if the file does not name it.")
     ] = None,
+    strategy: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The strategy of the runs, if the file does not name it.")
+    ] = None,
+    seed: Annotated[int | None, count_option("The seed of the run, if the file does not say it.")] = None,
     results: Results = Path("results"),
     plugin: Plugins = None,
 ) -> None:
@@ -93,6 +97,6 @@ def import_(
     from ..exchange.importing import Import
     from ..registry import Registry
 
-    importer = Import(file, study, results, Registry(tuple(plugin or ())), problem)
+    importer = Import(file, study, results, Registry(tuple(plugin or ())), problem, strategy, seed)
     print(f"{len(importer.perform()):,} runs imported", file=sys.stderr)
     print(importer.path)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Protocol
 
 from ..core.quantities import duration
 from ..runs.runner import Display
@@ -91,9 +92,19 @@ class StandardError(Display):
             thread.join()
 
 
+class Counted(Protocol):
+    """Shows how far a command is."""
+
+    def __call__(self, done: int, words: str, of: int = ..., /) -> None:
+        """Show a count and what is done next."""
+
+
 @contextmanager
-def counted(what: str, total: int, quiet: bool, unit: str = "evaluations") -> Iterator[Callable[[int, str], None]]:
-    """Show a progress bar on standard error; yields a function of the count so far and a short description."""
+def counted(what: str, total: int, quiet: bool, unit: str = "evaluations") -> Iterator[Counted]:
+    """Show a progress bar on standard error.
+
+    Yields a function of the count so far, a short description, and the total where that becomes known later.
+    """
     from rich.progress import Progress
 
     from .tables import console
@@ -102,9 +113,10 @@ def counted(what: str, total: int, quiet: bool, unit: str = "evaluations") -> It
     with Progress(console=console(error=True), transient=True, disable=quiet or not terminal) as bar:
         task = bar.add_task(what, total=total)
 
-        def show(done: int, words: str) -> None:
-            nonlocal printed_at
-            bar.update(task, completed=done, description=words)
+        def show(done: int, words: str, of: int = total) -> None:
+            nonlocal printed_at, total
+            total = max(total, of)
+            bar.update(task, completed=done, description=words, total=total)
             if not quiet and not terminal and (done == total or time.monotonic() - printed_at > PLAIN_SECONDS):
                 printed_at = time.monotonic()
                 print(f"{what}: {done:,}/{total:,} {unit}, {words}", file=sys.stderr, flush=True)

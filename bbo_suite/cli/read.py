@@ -97,6 +97,7 @@ def _text(best: Best, everything: bool) -> str:
         *_counted(best),
         *([f"  all {best.all_tried:,} candidates were tried{_optimum_note(best)}"] if best.all_tried else []),
         f"  measured again: {_remeasured(best)}",
+        *_wrapped(best.better),
         *_wrapped(_baselines(best)),
         *([f"  checked: {best.checked}"] if best.checked not in ("", COST_ALONE) else []),
         *_wrapped(best.needed_text()),
@@ -128,6 +129,8 @@ def _gains(best: Best, everything: bool) -> Iterator[str]:
 def _pasted(best: Best, everything: bool) -> list[str]:
     """Return the text to paste and how to use it; only the size of a long one."""
     assert best.row is not None
+    if best.better and not everything:
+        return ["  as text: with --all, although it is not the best that is known"]
     text = best.paste or f"configuration {best.row.config or 'unknown'}"
     lines = text.splitlines()
     if not everything and len(lines) > _FEW:
@@ -298,13 +301,21 @@ def report(
     ] = None,
     plugin: Plugins = None,
 ) -> None:
-    """Write a study's results, statistical tests, figures and limits as one HTML page, and print its path."""
+    """Write a study's results, statistical tests, figures and limits as one HTML page, and print its path.
+
+    With --compare: print for each strategy whether it is better or worse than in the other study, or undecided. The
+    exit code is 1 if one is worse.
+    """
     from ..report import write
     from .tables import reserved
 
+    verdicts: list[str] = []
     with reserved(True):  # problems may print
-        path = write(study, results, out, compare, plugin or ())
+        path = write(study, results, out, compare, plugin or (), verdicts)
+    for verdict in verdicts:
+        print(verdict)
     print(path)
+    raise typer.Exit(1 if verdicts and verdicts[0].endswith(": worse") else 0)
 
 
 @app.command()
@@ -315,12 +326,10 @@ def site(
     quiet: Quiet = False,
 ) -> None:
     """Write all studies as a static site, and print its first page: leaderboards, reports, and numbers as files."""
-    from ..site import number_of_studies, write
+    from ..site import write
     from .progress import counted
     from .tables import reserved
 
-    total = number_of_studies(results)
-    with reserved(True), counted("writing", total, quiet, "studies") as shown:  # problems may print
-        path = write(results, out, plugin or (), shown)
-        shown(total, "done")
+    with reserved(True), counted("writing", 0, quiet, "studies") as shown:  # problems may print
+        path = write(results, out, plugin or (), lambda number, total, name: shown(number, name, total))
     print(path)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..core.evaluation import default_value, evaluate
 from ..core.level import LEVEL, Level
-from ..core.problem import Evaluations, Problem
+from ..core.problem import Evaluations, Problem, set_fact
 from ..loop import search
 from ..runs.loop import MEASUREMENTS
 from ..runs.study_plan import PlannedRun, StudyPlan
@@ -91,7 +91,7 @@ def _seconds_left(study: StudyPlan, runs: Sequence[PlannedRun], trials: _Trials)
 def evaluation_pace(problem: Problem, workers: int) -> float:
     """Return the seconds that a random candidate takes, all workers together."""
     rng, count = np.random.default_rng(0), max(1, workers)
-    problem.workers = workers
+    set_fact(problem, "workers", workers)
     evaluate(problem, problem.space.sample(1, rng))  # the first one may start processes and compile the simulator
     while True:
         configs = problem.space.sample(count, rng)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TypedDict
+from collections.abc import Mapping
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,12 +135,27 @@ def default_value(problem: Problem) -> float:
     return float(result.values[0])
 
 
+def told(problem: Problem, step: str, kind: Any, *arguments: Any) -> Any:  # noqa: ANN401 - of `kind`
+    """Return what a method of a problem returns.
+
+    Raises:
+      UserError: it raised an exception, or returned something that is not of `kind`.
+    """
+    with error_boundary(f"problem {problem.id}", step):
+        value = getattr(problem, step)(*arguments)
+    if not isinstance(value, kind):
+        words = {str: "a text", Mapping: "a dict"}.get(kind, "an object of bbo_suite, or None")
+        raise UserError(f"problem {problem.id}: {step} must return {words}, not {repr(value)[:60]}")
+    return value
+
+
 def working_baselines(problem: Problem) -> dict[str, float]:
     """Return the costs that a problem knows besides its default's, by name, without those that failed.
 
     Raises:
       UserError: the problem raised an exception.
     """
+    stated = told(problem, "baselines", Mapping)
     with error_boundary(f"problem {problem.id}", "baselines"):
-        known = {str(name): float(cost) for name, cost in problem.baselines().items()}
+        known = {str(name): float(cost) for name, cost in stated.items()}
     return {name: cost for name, cost in known.items() if math.isfinite(cost)}

@@ -74,6 +74,11 @@ class Evaluations:
         return f"Evaluations({len(self.values):,} candidates: {found or 'none'}{best})"
 
 
+def set_fact(problem: Problem, name: str, value: object) -> None:
+    """Set an attribute of a problem, also if its class is a frozen dataclass."""
+    object.__setattr__(problem, name, value)
+
+
 class Problem(Descriptions, ABC):
     """A family of optimization problems; an object is one instance.
 
@@ -119,7 +124,7 @@ class Problem(Descriptions, ABC):
     def __new__(cls, *arguments: object, **keywords: object) -> Self:
         """Keep the constructor's arguments."""
         made = super().__new__(cls)
-        made.constructed_with = arguments, keywords
+        set_fact(made, "constructed_with", (arguments, keywords))
         return made
 
     @classmethod

@@ -73,6 +73,10 @@ class Descriptions:
         """
         return {}
 
+    def assumptions(self) -> dict[str, str]:
+        """Return what the costs assume where the input does not say it, by name; `run` prints them, once."""
+        return {}
+
     def paste(self, config: NDArray) -> str:
         """Return an allowed `(d,)` row in the compiler's own syntax, ready to paste; never empty.
 

@@ -45,6 +45,7 @@ class Import:
       file: the file or folder to read.
       study: the name of the folder in `results`; by default the file's.
       problem: the id of the problem that was solved, if the file does not say it.
+      strategy, seed: of its runs, if the file does not say them (default: the study's name, and 0).
     """
 
     file: Path
@@ -52,6 +53,8 @@ class Import:
     results: Path
     registry: Registry
     problem: str | None = None
+    strategy: str | None = None
+    seed: int | None = None
 
     @property
     def path(self) -> Path:
@@ -125,14 +128,16 @@ class Import:
         if not isinstance(foreign_run.head, dict):
             raise ValueError(f"the facts of {foreign_run.place} are not an object")
         head = {key: foreign_run.head[key] for key in HEAD if key in foreign_run.head}
-        problem = head.get("problem")
-        if problem is not None and self.problem not in (None, problem):
-            raise ValueError(f"{foreign_run.place} is of problem {str(problem)[:60]!r}, not {self.problem!r}")
+        for key in ("problem", "strategy", "seed"):
+            there, given = head.get(key), getattr(self, key)
+            if there is not None and given not in (None, there):
+                raise ValueError(f"{foreign_run.place} is of {key} {str(there)[:60]!r}, not {given!r}")
         if any(key not in head for key in _MEANING):
             if self.problem is None:
                 raise UserError(f"{self.file} does not say which problem of this suite its runs solve; give --problem")
             head |= self._meaning(self.problem)
-        head = {"strategy": self.path.name, "seed": 0, "options": {}, "batch": 1} | head
+        given = {"strategy": self.strategy or self.path.name, "seed": self.seed or 0}
+        head = given | {"options": {}, "batch": 1} | head
         return checked_head({"optimum": None, LEVEL: Level.COSTS.word} | head, foreign_run.place)
 
     def _meaning(self, problem_id: str) -> dict[str, Any]:

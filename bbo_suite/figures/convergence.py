@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ..core.level import LEVEL
+from ..core.level import LEVEL, Level
 from ..scores import final_values
 from ..stats import best_so_far, quartiles
 from . import baselines, captions, curves, style
-from .highlight import highlighted
+from .highlight import Highlight, highlighted
 
 _COLUMNS = ["problem", "strategy", "seed", "value", "default"]
 
@@ -55,4 +56,33 @@ def draw(frame: pd.DataFrame, problems: Sequence[str] | None = None) -> tuple[Fi
     x_text = "One evaluation is one candidate; log scale."
     notes = baselines.caption(shown) + captions.noisy_costs(shown, curves=True) + captions.short_runs(shown)
     style.caption(figure, curves.caption(data, highlight, ratio, x_text) + notes)
+    return figure, data
+
+
+@mpl.rc_context(style.SETTINGS)
+def draw_both(
+    new: pd.DataFrame, old: pd.DataFrame, names: tuple[str, str], problem: str, strategies: Sequence[str]
+) -> tuple[Figure, pd.DataFrame]:
+    """Draw strategies on a problem in two studies: a colour for each, solid for the new study, dashed for the old.
+
+    Args:
+      new, old: frames of evaluations.
+      names: of the new and of the old study.
+
+    Returns:
+      The figure and its data (see `convergence_data`), in which a strategy is named with its study.
+    """
+    parts, plain = [], style.looks(strategies)
+    looks: dict[str, style.Look] = {}
+    for frame, name, dash in ((new, names[0], "-"), (old, names[1], "--")):
+        shown = frame[(frame["problem"] == problem) & frame["strategy"].isin(list(strategies))]
+        part = convergence_data(shown)
+        parts.append(part.assign(strategy=[f"{strategy}, {name}" for strategy in part["strategy"]]))
+        looks |= {f"{each}, {name}": replace(plain[each], dash=dash) for each in strategies}
+    data = pd.concat(parts, ignore_index=True)
+    looks = {name: looks[name] for each in strategies for name in looks if name.startswith(f"{each}, ")}
+    levels = {name: Level.named(word) for name, word in zip(data["strategy"], data[LEVEL], strict=True)}
+    highlight, ratio = Highlight(looks, {name: name for name in looks}, levels), captions.ratio(new)
+    figure = curves.draw(data, highlight, "evaluation", style.evaluations, {}, ratio)
+    style.caption(figure, curves.caption(data, highlight, ratio, "Solid: the new study; dashed: the old one."))
     return figure, data

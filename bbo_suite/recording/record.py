@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..core.enumeration import Enumeration
 from ..core.evaluation import default_value, evaluate
-from ..core.problem import Problem
+from ..core.problem import Problem, set_fact
 from ..core.space import Space
 from ..errors import UserError, did_you_mean
 from ..files.log import CheckedLog
@@ -62,7 +62,7 @@ def record(
     if not out.parent.is_dir():
         raise UserError(f"there is no folder {out.parent} for {out.name}; create it or choose another --out")
     problem = registry.load(problem_id)
-    problem.workers = workers
+    set_fact(problem, "workers", workers)
     default_value(problem)
     columns = _columns(problem.space, parameters)
     configs = _candidates(problem, columns, sample, seed)

@@ -27,7 +27,12 @@ __all__ = ["headlines", "judge", "page", "read_study", "write"]
 
 
 def write(
-    study: str, results: Path, out: Path | None = None, compare: str | None = None, plugins: Sequence[Path] = ()
+    study: str,
+    results: Path,
+    out: Path | None = None,
+    compare: str | None = None,
+    plugins: Sequence[Path] = (),
+    verdicts: list[str] | None = None,
 ) -> Path:
     """Write the report of a study and return its path.
 
@@ -35,6 +40,7 @@ def write(
       out: the file (default: `report.html` in the study's folder).
       compare: another study to compare with: a name in `results`, or a path to its folder.
       plugins: files that define problems of the study; small ones are enumerated for an exact random-search baseline.
+      verdicts: takes what the comparison says: of all strategies, and of each.
 
     Raises:
       UserError: there is no such study, the file cannot be written, a plugin cannot be read, or the other study's
@@ -44,12 +50,14 @@ def write(
     for damage in data.damaged:
         leave_out(damage)
     other = _other(compare, results) if compare else None
-    text = html(page(data, other, Registry(tuple(plugins))))
+    made = page(data, other, Registry(tuple(plugins)))
+    if verdicts is not None and made.compared:
+        verdicts += made.compared.verdicts
     path = out or data.report or results / study / "report.html"
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as unfinished:
-            unfinished.write_text(text, encoding="utf-8", errors="backslashreplace")
+            unfinished.write_text(html(made), encoding="utf-8", errors="backslashreplace")
     return path
 
 

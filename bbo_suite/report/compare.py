@@ -1,4 +1,8 @@
-"""Two studies compared: the same strategies on the same problems, at another time or with other settings."""
+"""Two studies compared: the same strategies on the same problems, with other code or other settings.
+
+A strategy is better or worse if the ranks of its runs, within each problem, say so by a permutation test, and the mean
+agrees.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from ..errors import UserError
@@ -17,11 +22,12 @@ from ..stats import (
     mean_interval,
     rank_sum_p_values,
     resampled_interval,
-    signed_rank_p,
     smallest_rank_sum_p,
+    stratified_rank_sum,
 )
 from ..store.results import RunResult
 from . import formatting, table
+from .drawings import Drawing, drawing
 from .study_data import StudyData
 from .table import Cell, Table
 
@@ -48,8 +54,10 @@ class Change:
 
     Attributes:
       problems: their number.
-      ratio, low, high: geometric mean of our mean speedup over theirs, and its 95 % interval.
-      p: Wilcoxon signed-rank over problems, corrected for the number of strategies (Holm).
+      ratio, low, high: geometric mean of our mean speedup over theirs, and its 95 % interval over problems.
+      lead: positive if ranks favour us, negative if they favour them.
+      p: of a stratified permutation test of the runs' ranks, corrected for the number of strategies (Holm).
+      testable: True if there are enough runs for a significant difference.
     """
 
     strategy: str
@@ -57,7 +65,56 @@ class Change:
     ratio: float
     low: float
     high: float
+    lead: float
     p: float
+    testable: bool
+
+    @property
+    def word(self) -> str:
+        """Better, worse or undecided: a difference counts if mean and ranks agree on it and a test confirms it."""
+        agree = np.isnan(self.ratio) or (self.ratio > 1) == (self.lead > 0)
+        return ("better" if self.lead > 0 else "worse") if self.p <= ALPHA and agree and self.lead else "undecided"
+
+    def __str__(self) -> str:
+        if self.lead == 0 and self.ratio == 1:
+            return f"{self.strategy}: undecided (no difference)"
+        by = "" if np.isnan(self.ratio) else f" by {formatting.percent(max(self.ratio, 1 / self.ratio))}"
+        p = f"p {formatting.p_value(self.p).replace('0.', '.')}"
+        if self.word != "undecided":
+            return f"{self.strategy}: {self.word}{by} ({p})"
+        mean = f"{'better' if self.ratio > 1 else 'worse'}{by} in the mean, " if by else ""
+        return f"{self.strategy}: undecided ({mean}{p if self.testable else 'too few runs for a test'})"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A study compared with another one.
+
+    Attributes:
+      ours, theirs: their names.
+      changes: of each strategy.
+      sentences: what else is to be said.
+      table: a row for each problem and strategy.
+      drawings: old and new curves; none of studies without evaluations.
+    """
+
+    ours: str
+    theirs: str
+    changes: Sequence[Change]
+    sentences: Sequence[str]
+    table: Table
+    drawings: Sequence[Drawing] = ()
+
+    @property
+    def word(self) -> str:
+        """Worse if a strategy is worse, else better if one is better, else undecided."""
+        found = {change.word for change in self.changes}
+        return next(word for word in ("worse", "better", "undecided") if word in found)
+
+    @property
+    def verdicts(self) -> list[str]:
+        """The verdict on all strategies and on each."""
+        return [f"{self.ours} against {self.theirs}: {self.word}", *map(str, self.changes)]
 
 
 def rows_of(ours: StudyData, theirs: StudyData) -> list[Row]:
@@ -111,21 +168,31 @@ def p_values(rows: Sequence[Row]) -> NDArray[np.float64]:
     return corrected_p(rank_sum_p_values([(row.ours, row.theirs) for row in rows]))
 
 
-def changes(rows: Sequence[Row]) -> list[Change]:
-    """Return how each strategy with two or more problems in both studies changed."""
-    means: dict[str, list[tuple[float, float]]] = defaultdict(list)
+def changes(rows: Sequence[Row], rng: Generator) -> list[Change]:
+    """Return how each strategy of both studies changed.
+
+    Args:
+      rng: draws the permutations of the test.
+    """
+    of_strategy: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
-        pair = float(row.ours.mean()), float(row.theirs.mean())
-        if min(pair) > 0 and np.isfinite(pair).all():
-            means[row.strategy].append(pair)
-    several = {name: np.array(found) for name, found in means.items() if len(found) > 1}
-    corrected = holm([signed_rank_p(*found.T) for found in several.values()])
-    return [_change(name, found, float(p)) for (name, found), p in zip(several.items(), corrected, strict=True)]
+        of_strategy[row.strategy].append(row)
+    tests = [stratified_rank_sum([(row.ours, row.theirs) for row in own], rng) for own in of_strategy.values()]
+    corrected = holm([p for _, p, _ in tests])
+    return [
+        Change(name, len(own), *_ratio(own), lead, float(p), bool(len(tests) * smallest <= ALPHA))
+        for (name, own), (lead, _, smallest), p in zip(of_strategy.items(), tests, corrected, strict=True)
+    ]
 
 
-def _change(name: str, means: NDArray[np.float64], p: float) -> Change:
-    ratio, low, high = np.exp(mean_interval(np.log(means[:, 0] / means[:, 1]))).tolist()
-    return Change(name, len(means), ratio, low, high, p)
+def _ratio(rows: Sequence[Row]) -> tuple[float, float, float]:
+    """Return the geometric mean of the ratios of the means and its interval; nan without a finite one."""
+    means = np.array([(row.ours.mean(), row.theirs.mean()) for row in rows])
+    usual = means[(means > 0).all(axis=1) & np.isfinite(means).all(axis=1)]
+    if not len(usual):
+        return np.nan, np.nan, np.nan
+    ratio, low, high = np.exp(mean_interval(np.log(usual[:, 0] / usual[:, 1]))).tolist()
+    return ratio, low, high
 
 
 def changed_settings(ours: StudyData, theirs: StudyData) -> list[str]:
@@ -141,19 +208,46 @@ def _settings(runs: Sequence[RunResult]) -> dict[str, set[str]]:
     return found
 
 
-def comparison(ours: StudyData, theirs: StudyData) -> tuple[list[str], Table]:
-    """Return in sentences and in a table how a study differs from another one.
+def comparison(ours: StudyData, theirs: StudyData) -> Comparison:
+    """Return how a study differs from another one.
 
     Raises:
       UserError: see `rows_of`.
     """
-    rows = rows_of(ours, theirs)
+    rows, rng = rows_of(ours, theirs), np.random.default_rng(0)
     p = p_values(rows)
+    ratio = scores(ours.runs).ratio
     means = [f"mean speedup, {study.name}" for study in (ours, theirs)]
     columns = ["problem", "strategy", "evaluations", "runs", *means, "difference", "p (Holm)"]
     cells = [_cells(row, value) for row, value in zip(rows, p, strict=True)]
-    made = Table("compared", f"{ours.name} compared with {theirs.name}", _NOTE, columns, cells)
-    return list(_sentences(ours, theirs, rows, p)), made
+    made = Table("compared", f"{ours.name} compared with {theirs.name}", _NOTE, columns, cells).naming(ratio)
+    found = changes(rows, rng)
+    sentences = list(_sentences(ours, theirs, rows, p, found, ratio))
+    return Comparison(ours.name, theirs.name, found, sentences, made, _drawings(ours, theirs, rows, found))
+
+
+_PROBLEMS, _STRATEGIES = 9, 4
+"""Problems and strategies whose curves are drawn, at most."""
+
+
+def _drawings(ours: StudyData, theirs: StudyData, rows: Sequence[Row], found: Sequence[Change]) -> list[Drawing]:
+    """Return the curves of both studies in one drawing for each problem, of the strategies that changed most."""
+    from .. import figures
+
+    if ours.only_results or theirs.only_results or "convergence" not in figures.FIGURES:
+        return []
+    from ..figures.convergence import draw_both
+
+    order = sorted(found, key=lambda change: (change.word == "undecided", change.p))[:_STRATEGIES]
+    names = (ours.name, theirs.name)
+    made: list[Drawing] = []
+    for number, problem in enumerate(dict.fromkeys(row.problem for row in rows)):
+        of_problem = {row.strategy for row in rows if row.problem == problem}
+        strategies = [change.strategy for change in order if change.strategy in of_problem]
+        if strategies and len(made) < _PROBLEMS:
+            figure, _ = draw_both(ours.frame, theirs.frame, names, problem, strategies)
+            made.append(drawing(figure, f"compared-{number}."))
+    return made
 
 
 _NOTE = """Both after equally many evaluations, with 95 % intervals (of the difference: Welch). Two-sided Mann-Whitney
@@ -169,13 +263,20 @@ def _cells(row: Row, p: float) -> list[Cell]:
     return [table.text(row.problem), table.text(row.strategy), *counts, *means, difference, table.p_value(p)]
 
 
-def _sentences(ours: StudyData, theirs: StudyData, rows: Sequence[Row], p: NDArray[np.float64]) -> Iterator[str]:
+def _sentences(
+    ours: StudyData,
+    theirs: StudyData,
+    rows: Sequence[Row],
+    p: NDArray[np.float64],
+    found: Sequence[Change],
+    ratio: str,
+) -> Iterator[str]:
     yield _row_by_row(rows, p)
-    for change in changes(rows):
-        bounds = f"95 % interval {formatting.percent(change.low)} to {formatting.percent(change.high)}"
-        difference = f"changes by {formatting.percent(change.ratio)} ({bounds}; {formatting.p_equals(change.p)})"
-        over = f"the geometric mean speedup of {change.strategy} over {change.problems} problems"
-        yield f"From {theirs.name} to {ours.name}, {over} {difference}."
+    for change in found:
+        if change.problems > 1 and np.isfinite(change.low):
+            bounds = f"95 % interval {formatting.percent(change.low)} to {formatting.percent(change.high)}"
+            over = f"the geometric mean {ratio} of {change.strategy} over {change.problems} problems"
+            yield f"From {theirs.name} to {ours.name}, {over} changes by {formatting.percent(change.ratio)} ({bounds})."
     if changed := changed_settings(ours, theirs):
         yield f"The settings of {formatting.listed(changed)} differ, which may explain differences."
 

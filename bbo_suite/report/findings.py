@@ -144,5 +144,5 @@ def _explained(named: Finding, run: StoredRun, registry: Registry, prefix: str, 
 
     best = best_of_run(registry, run, simplify=True) if quick else text_of_run(registry, run)
     text = best.paste if len(best.paste) <= _LONGEST else f"{best.paste[:_LONGEST]}\n…"
-    named = replace(named, text=text, usage=best.usage, missing=best.why_not)
+    named = replace(named, text="" if best.better else text, usage=best.usage, missing=best.why_not or best.better)
     return named if best.minimal is None else replace(named, drawing=drawing(outcome.draw(best)[0], prefix))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..files.names import without_controls
+from .compare import Comparison
 from .drawings import Drawing, Picture, script, template
 from .findings import Findings
 from .limits import Limit
@@ -26,7 +27,7 @@ class Page:
       lead: the first drawing, where what was found has none.
       answers: sentences.
       limits: what cannot be concluded.
-      compared: sentences and the table of `--compare`, if there is another study.
+      compared: what `--compare` says, if there is another study.
       tables, pictures: results.
       provenance: where the numbers come from.
     """
@@ -37,7 +38,7 @@ class Page:
     lead: Drawing | None
     answers: Sequence[str]
     limits: Sequence[Limit]
-    compared: tuple[Sequence[str], Table] | None
+    compared: Comparison | None
     tables: Sequence[Table]
     pictures: Sequence[Picture]
     provenance: Sequence[Table]

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ..core.problem import set_fact
 from ..errors import UserError
 from ..store.results import summarise
 from ..store.run_folder import RunFolder
@@ -47,7 +48,7 @@ def run_planned(study: StudyPlan, planned: PlannedRun, stopped: Callable[[], boo
         if stopped() and not planned.path.exists():  # do not start a run that has not begun
             return Outcome(planned.path, False)
         problem = study.registry.problem(planned.run.problem)
-        problem.workers = study.workers
+        set_fact(problem, "workers", study.workers)
         strategy = study.registry.strategy(planned.run.strategy)
         folder = RunFolder(planned.path, planned.run.identity(), planned.facts, lock_timeout)
         with folder, threadpool_limits(1):

@@ -9,6 +9,7 @@ import json
 import os
 import platform
 import re
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from ..core import options
-from ..core.evaluation import default_value, working_baselines
+from ..core.evaluation import default_value, told, working_baselines
 from ..core.level import LEVEL
 from ..core.options import identifying
 from ..core.problem import Problem
-from ..errors import UserError, did_you_mean, error_boundary
+from ..errors import UserError, did_you_mean
 from ..files.locks import acquired
 from ..files.writing import disk_errors, write_json
 from ..registry import Registry, code_facts
@@ -43,6 +44,7 @@ from ..store.plan import RunName, add_planned, read_settings, share, stored_sett
 CLAIM_LOCK, CLAIM_SECONDS = ".claim.lock", 60
 LONGEST = 255
 """Bytes of a folder's name, on nearly all file systems."""
+_LARGEST, _MOST_RUNS = (1 << 63) - 1, 1_000_000
 _PACKAGES = ("bbo_suite", "numpy", "scipy", "scikit-learn", "numba", "jax")
 
 
@@ -110,6 +112,13 @@ class StudyPlan:
             raise UserError(f"max_seconds must be above 0, not {self.max_seconds}")
         if self.seed < 0:
             raise UserError(f"seed must be 0 or more, not {self.seed}")
+        for name in ("seed", "budget", "batch"):
+            if getattr(self, name) > _LARGEST:
+                raise UserError(f"{name} must be {_LARGEST:,} or less, not {getattr(self, name)}")
+        if (runs := len(self.problems) * len(self.strategies) * self.repeats) > _MOST_RUNS:
+            raise UserError(
+                f"{self.repeats:,} repeats would make {runs:,} runs, and a study has {_MOST_RUNS:,} at most"
+            )
         if self.only and not 1 <= self.only[0] <= self.only[1]:
             raise UserError(f"there is no share {self.only[0]}/{self.only[1]}; shares are counted from 1")
         check_name(self.name)
@@ -202,12 +211,13 @@ class StudyPlan:
         if not default:
             what = "so nothing can be better and there is no speedup"
             raise UserError(f"the default configuration of {problem_id} costs 0, {what}; add a constant to all costs")
+        for what, assumed in problem.assumptions().items():
+            print(f"{problem_id}: {what}: {assumed}", file=sys.stderr)
         noted: dict[str, Any] = {"default": default, "optimum": problem.optimum, "unit": problem.unit}
         noted |= {"parameters": len(problem.space), **where}
         if not all(has_begun(self.path / name.folder) for name in runs):
             noted |= _baselines(problem)
-        with error_boundary(f"problem {problem_id}", "fingerprint"):
-            fingerprint = problem.fingerprint()
+        fingerprint = told(problem, "fingerprint", str)
         why = problem.why_unversioned()
         noted |= ({UNVERSIONED: why} if why else {}) | ({NOISY: True} if problem.noisy else {})
         for name in runs:

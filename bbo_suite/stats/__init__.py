@@ -33,6 +33,7 @@ from .significance import (
     signed_rank_sum,
     smallest_rank_sum_p,
     smallest_signed_rank_p,
+    stratified_rank_sum,
 )
 
 __all__ = [
@@ -64,4 +65,5 @@ __all__ = [
     "signed_rank_sum",
     "smallest_rank_sum_p",
     "smallest_signed_rank_p",
+    "stratified_rank_sum",
 ]

@@ -15,12 +15,30 @@ _EXACT = 1000
 """Largest number of ways to split two tied samples that are enumerated: six runs each."""
 
 
+_PAIRS = 50
+"""Pairs up to which the signed-rank test is exact."""
+
+
 def signed_rank_p(ours: ArrayLike, theirs: ArrayLike) -> float:
-    """Return the p-value of a difference between `(n,)` pairs (Wilcoxon signed-rank, two-sided); 1 if all are equal."""
-    from scipy.stats import wilcoxon
+    """Return the p-value of a difference between `(n,)` pairs (Wilcoxon signed-rank, two-sided); 1 if all are equal.
+
+    Exact for up to 50 pairs, with ties and equal pairs too, whose ranks are split between both sides. (scipy takes a
+    quarter of a second for what takes a fraction of a millisecond here.)
+    """
+    from scipy.stats import rankdata, wilcoxon
 
     a, b = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
-    return 1.0 if np.array_equal(a, b) else float(wilcoxon(a, b, zero_method="zsplit").pvalue)
+    if np.array_equal(a, b):
+        return 1.0
+    if len(a) > _PAIRS:
+        return float(wilcoxon(a, b, zero_method="zsplit").pvalue)
+    ranks = np.rint(2 * rankdata(np.abs(a - b))).astype(int)[a != b]  # whole numbers: ties have halves
+    ways = np.ones(1)
+    for rank in ranks.tolist():  # of each sum of the ranks of one side, in how many ways signs can give it
+        ways = np.concatenate([ways, np.zeros(rank)]) + np.concatenate([np.zeros(rank), ways])
+    found = int(ranks[(a > b)[a != b]].sum())
+    tail = min(ways[: found + 1].sum(), ways[found:].sum()) / ways.sum()
+    return float(min(1.0, 2 * tail))
 
 
 def signed_rank_sum(differences: ArrayLike) -> float:
@@ -66,6 +84,40 @@ def _rank_sum(ours: NDArray[np.float64], theirs: NDArray[np.float64], permute: b
 
     how: dict[str, Any] = {"method": PermutationMethod(n_resamples=_EXACT)} if permute else {}
     return np.asarray(mannwhitneyu(ours, theirs, axis=1, **how).pvalue)
+
+
+_PERMUTED = 9999
+"""Permutations that a stratified test draws."""
+
+
+def stratified_rank_sum(
+    pairs: Sequence[tuple[ArrayLike, ArrayLike]], rng: np.random.Generator
+) -> tuple[float, float, float]:
+    """Return whether two sides differ over several tasks: a permutation test of ranks within tasks (van Elteren 1960).
+
+    Args:
+      pairs: `(n,)` and `(m,)` numbers of the two sides for each task, large is better, n and m 1 or more.
+      rng: draws the permutations.
+
+    Returns:
+      The statistic, positive if the ranks favour the first side; its two-sided p-value; the smallest that can be.
+    """
+    from scipy.stats import rankdata
+
+    lead, drawn, ways = 0.0, np.zeros(_PERMUTED), 1
+    for ours, theirs in pairs:
+        n, ranks = np.size(ours), rankdata(np.concatenate([np.atleast_1d(ours), np.atleast_1d(theirs)]))
+        centred, m = ranks - ranks.mean(), len(ranks) - n
+        lead += centred[:n].sum() / len(ranks) * (1 / n + 1 / m)
+        drawn += (
+            rng.permuted(np.tile(centred, (_PERMUTED, 1)), axis=1)[:, :n].sum(axis=1) / len(ranks) * (1 / n + 1 / m)
+        )
+        ways *= math.comb(len(ranks), n)
+    smallest = min(1.0, max(2 / ways, 1 / (_PERMUTED + 1)))
+    if len(pairs) == 1 and min(map(np.size, pairs[0])) > 1:
+        return lead, rank_sum_p(*pairs[0]), smallest
+    extreme = int((np.abs(drawn) >= abs(lead) - 1e-12).sum())
+    return lead, (extreme + 1) / (_PERMUTED + 1), smallest
 
 
 def smallest_rank_sum_p(n: int, m: int) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import UserError
+from ..errors import UserError, unfit_name
 from ..files.log import CheckedLog
 from .folders import DIAGNOSTICS, each_readable, study_path
 from .frames import printable
@@ -38,18 +38,25 @@ class Diagnostics:
         """Append the numbers known after so many evaluations, unless they are the same as before.
 
         Raises:
-          UserError: the file cannot be written, or a name has a comma or a line break.
+          UserError: the file cannot be written, or these are not numbers by names that fit on a line.
         """
-        if numbers == self._last:
+        if (known := self._checked(numbers)) == self._last:
             return
+        self._last = known
+        new = [name for name in known if (evaluation, name) not in self._known]
+        self._log.append(f"{evaluation},{name},{known[name]!r}\n" for name in new)
+
+    def _checked(self, numbers: object) -> dict[str, float]:
+        contract = f"{self._owner} broke its contract in diagnostics: it must return a dict of numbers by name, not"
+        if not isinstance(numbers, Mapping) or not all(isinstance(name, str) for name in numbers):
+            raise UserError(f"{contract} {repr(numbers)[:60]}")
         for name in numbers:
-            if "," in name or "\n" in name:
-                raise UserError(
-                    f"{self._owner} broke its contract in diagnostics: remove the comma or line break from {name!r}"
-                )
-        self._last = dict(numbers)
-        new = [name for name in numbers if (evaluation, name) not in self._known]
-        self._log.append(f"{evaluation},{name},{float(numbers[name])!r}\n" for name in new)
+            if why := unfit_name(name):
+                raise UserError(f"{self._owner} broke its contract in diagnostics: the name {name!r} {why}; rename it")
+        try:
+            return {name: float(value) for name, value in numbers.items()}
+        except (TypeError, ValueError, OverflowError):
+            raise UserError(f"{contract} {repr(numbers)[:60]}") from None
 
 
 def _log(folder: Path) -> CheckedLog[tuple[int, str, float]]:

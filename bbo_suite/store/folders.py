@@ -76,6 +76,15 @@ def has_begun(run: Path) -> bool:
     return _exists(run / RUN)
 
 
+def has_rows(run: Path) -> bool:
+    """Return whether the log in a run's folder has a complete row, so that there is something to continue."""
+    try:
+        with (run / ROWS).open("rb") as log:
+            return bool(log.readline()) and log.readline().endswith(b"\n")
+    except OSError as error:
+        return not isinstance(error, FileNotFoundError)
+
+
 def has_ended(run: Path) -> bool:
     """Return whether a run has ended: its folder has an `end.json`."""
     return _exists(run / END)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.arguments import typed
 from ..core.level import LEVEL
 from ..errors import UserError
 from ..files.names import printable
@@ -28,6 +29,7 @@ REMEASURED = "remeasured"
 _AGAIN = "speedups measured again"
 
 
+@typed
 def load(study: str, results: Path | str = "results", texts: Collection[str] = (), only: str = "*") -> pd.DataFrame:
     """Return every evaluation of a study, one row each; damaged runs are left out and named on standard error.
 

@@ -17,7 +17,7 @@ from ..core.level import LEVEL, Level
 from ..errors import UserError
 from ..files.reading import DamagedFile, read_json
 from ..files.writing import write_json
-from .folders import END, RUN, has_begun, has_ended, runs_in
+from .folders import END, RUN, has_begun, has_ended, has_rows, runs_in
 
 IMPORTED = "imported"
 """The key of `run.json` that says where a run was imported from."""
@@ -194,7 +194,7 @@ def known_speedups(head: Mapping[str, Any]) -> dict[str, float]:
 
 
 def check_identity(path: Path, identity: Mapping[str, Any], code: str | None = None) -> None:
-    """Check that a folder holds no run yet, or the same one, as far as its `run.json` tells.
+    """Check that a folder holds no rows yet, or those of the same run, as far as its `run.json` tells.
 
     Args:
       code: the version of the strategy's code, if it is not part of this distribution.
@@ -208,6 +208,8 @@ def check_identity(path: Path, identity: Mapping[str, Any], code: str | None = N
     if source := stored.get(IMPORTED):
         where = f"{path} was imported from {source.get('source')}"
         raise UserError(f"{where} and cannot be resumed; choose another --study")
+    if not has_rows(path):
+        return
     for key, value in {"plain_seeds": None, **identity}.items():
         if stored.get(key) != value:
             there, here = json.dumps(stored.get(key)), json.dumps(value)
@@ -236,7 +238,7 @@ def check_contents(study: Path, fingerprints: Mapping[str, str]) -> None:
     Raises:
       UserError: a run was made with another content of its problem.
     """
-    for path in runs_in(study):
+    for path in filter(has_rows, runs_in(study)):
         stored = stored_head(path) or {}
         here, there = fingerprints.get(stored.get("problem", "")), stored.get("fingerprint")
         if here not in (None, there):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import Any, Self
 from ..files.locks import acquired
 from ..files.log import moved
 from ..files.writing import as_json, disk_errors, write_json
-from .folders import END, ERROR, LOCK, ROWS, RUN, STOPPED
+from .folders import DIAGNOSTICS, END, ERROR, LOCK, PARTS, REMEASURED, ROWS, RUN, STOPPED
 from .identity import CODE, PAIRS, check_identity, complete, end_reason, stored_head, with_checksum, write_head
 from .rows import HEADER, Row, RowLog
 
@@ -71,11 +72,20 @@ class RunFolder:
         self.stored, self._seconds = 0, 0.0
         for row in self._log.rows():
             self.stored, self._seconds = row.evaluation, self._seconds + row.strategy_seconds + row.evaluation_seconds
-        self._identified = stored_head(self.path) is not None
+        head = stored_head(self.path)
+        self._identified = head is not None
         if not self.stored:
-            self._identify()
+            self._begin(head or {})
         self._log.open()
         self._synced = time.monotonic()
+
+    def _begin(self, earlier: Mapping[str, Any]) -> None:
+        """Write `run.json`; a run that left no row may have had other options or other code, so nothing of it stays."""
+        if {key: earlier.get(key) for key in self._head} != json.loads(json.dumps(self._head)):
+            self._identified = False
+            for name in (END, DIAGNOSTICS, PARTS, REMEASURED):
+                (self.path / name).unlink(missing_ok=True)
+        self._identify()
 
     def _identify(self) -> None:
         if not self._identified:

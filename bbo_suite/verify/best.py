@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
+from ..core.evaluation import told
 from ..core.level import LEVEL
 from ..core.problem import Problem
 from ..core.program import Change
-from ..core.quantities import cost
-from ..errors import UserError, error_boundary
+from ..core.quantities import cost, effect
+from ..errors import UserError
 from ..registry import Registry
 from ..store.folders import check_problems, run_folders
-from ..store.identity import known_speedups
+from ..store.identity import BASELINES, known_speedups
 from ..store.rows import Row
 from ..store.stored_run import StoredRun, readable
 from .minimal import Minimal, minimal
@@ -92,8 +93,22 @@ class Best:
         saved = 1 - before / after if again.noisy and before and after else 1 - minimal.value / again.value
         return saved if saved > least.noise else 0.0
 
+    @property
+    def better(self) -> str:
+        """Which baseline, or the default, costs less than the candidate, as a sentence; empty if none does."""
+        speedup = self.minimal_again.speedup if self.minimal_again else self.speedup
+        if self.run is None or not speedup:
+            return ""
+        default, unit = float(self.run.head["default"]), self.run.head["unit"]
+        known = {"the default": default} | dict(self.run.head.get(BASELINES) or {})
+        name = min(known, key=lambda each: known[each])
+        if known[name] >= default / speedup * (1 - 1e-9):
+            return ""
+        gain = f", {effect(default / known[name], unit)}" if 0 < known[name] < default else ""
+        return f"{name} is better: {cost(known[name], unit)}{gain}; use that, not what was found"
+
     def facts(self) -> dict[str, Any]:
-        """Return everything as `best --json` prints it."""
+        """Return everything as `best --json` prints it; the text to paste only if no baseline is better."""
         result: dict[str, Any] = {"problem": self.problem, "runs": self.runs, "evaluations": self.evaluations}
         if self.run is None or self.row is None:
             return result | {"speedup": None, "strategy": None, "paste": None}
@@ -114,8 +129,9 @@ class Best:
             "all_tried": self.all_tried or None,
             "is_optimum": self.is_optimum or None,
             "baselines": known_speedups(self.run.head),
-            "paste": self.paste or None,
-            "usage": self.usage or None,
+            "better": self.better or None,
+            "paste": None if self.better else self.paste or None,
+            "usage": None if self.better else self.usage or None,
             "minimal": self._minimal_facts(),
             "config": self.row.config,
             "path": str(self.run.path),
@@ -267,8 +283,7 @@ def _simplified(best: Best, problem: Problem, config: NDArray, again: Remeasured
 
 
 def _with_text(best: Best, problem: Problem, config: NDArray) -> Best:
-    with error_boundary(f"problem {problem.id}", "paste"):
-        return replace(best, paste=problem.paste(config), usage=problem.usage())
+    return replace(best, paste=told(problem, "paste", str, config), usage=told(problem, "usage", str))
 
 
 def _all_tried(problem: Problem, runs: _Runs) -> int:
@@ -282,6 +297,5 @@ def _all_tried(problem: Problem, runs: _Runs) -> int:
 
 def what_is_checked(problem: Problem) -> str:
     """Return what a problem verifies besides the cost: live compilers describe it in the fact `results`."""
-    with error_boundary(f"problem {problem.id}", "facts"):
-        results = problem.facts().get("results", "")
+    results = told(problem, "facts", Mapping).get("results", "")
     return f"the compiled program is {results}" if results else COST_ALONE

@@ -112,8 +112,8 @@ class LlvmProblem(PassOrderProblem):
         )
 
     def baselines(self) -> dict[str, float]:
-        """Return the number of instructions at -O3, if that is what counts."""
-        return {"-O3": float(self.query("facts")["-O3"])} if self._objective == "instructions" else {}
+        """Return the instructions or bytes at -O3."""
+        return {} if self.timed else {"-O3": float(self.query("facts")["cost at -O3"])}
 
     def facts(self) -> dict[str, str]:
         """Return the compiler, the program's size before and after -O3, and whether results are compared."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import faulthandler
 import os
 import re
 import resource
@@ -185,6 +186,7 @@ class Running:
 
     def _become_main(self, output: int, before: Callable[[], None]) -> None:
         try:
+            faulthandler.disable()
             resource.setrlimit(resource.RLIMIT_FSIZE, (_OUTPUT, _OUTPUT))
             before()
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

@@ -315,10 +315,12 @@ class Optimiser:
         """Return facts for `show`."""
         module = _parsed(self._fast_text)
         fastest = Passes(module.as_bitcode(), self.machine, 3).run([MODULE])
+        counted = instructions(text := str(fastest))
         return {
             "main": self._calls_main,
             "instructions": self._before,
-            "-O3": instructions(str(fastest)),
+            "-O3": counted,
+            "cost at -O3": None if self._objective == "time" else self._cost(fastest, text),
             "why not run": self._why_not,
         }
 

@@ -1,44 +1,20 @@
 """Runs chosen HLO passes of XLA on modules as text; no code is generated.
 
-Only children import this, because it imports jaxlib. All private names of jaxlib, which change between releases, are
-used in this file.
+Only children import this, because it imports jaxlib. Private names of jaxlib, which change between releases, are used
+here and in `tensor_compiler.hlo.xla`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 from functools import lru_cache
 
-import jax
-import jax.extend.xla
 from jaxlib import _hlo, _jax  # type: ignore[attr-defined]
 
-from .actions import EVERY, NEVER
+from ..tensor_compiler.hlo.passes import NEVER
+from ..tensor_compiler.hlo.xla import run_passes, stablehlo
 
 _BEGIN = "\nENTRY "
-_HOOK = "bbo_suite"
-
-
-class _Stop(Exception):
-    """Raised after the last pass, so that no code is generated."""
-
-
-@contextmanager
-def _stopped() -> Iterator[list[bytes]]:
-    """End every compilation in this process after the last pass, and yield a list that collects the modules."""
-    caught: list[bytes] = []
-
-    def catch(module: bytes) -> None:
-        caught.append(module)
-        raise _Stop
-
-    stage = jax.extend.xla.PipelineStage.PRE_SCHEDULER
-    jax.extend.xla.register_hlo_module_transformation(catch, name=_HOOK, stage=stage, platforms="cpu")
-    try:
-        yield caught
-    finally:
-        jax.extend.xla.clear_hlo_module_transformation(_HOOK, stage=stage, platforms="cpu")
 
 
 class Compiler:
@@ -54,7 +30,6 @@ class Compiler:
 
     def __init__(self, remembered: int = 1) -> None:
         self._stablehlo = lru_cache(remembered)(stablehlo)
-        self._device = jax.devices("cpu")[0]
         self._options = _hlo.HloPrintOptions.canonical()
         self._options.print_large_constants = True
         self._options.print_operand_shape = False
@@ -86,26 +61,10 @@ class Compiler:
         return self._text(self._ran(text, set(NEVER) - {"tree_reduction_rewriter"}), self._with_shapes)
 
     def _ran(self, text: str, passes: Collection[str]) -> bytes:
-        options = _jax.CompileOptions()
-        disabled = ",".join(name for name in EVERY if name not in passes)
-        options.executable_build_options.debug_options.xla_disable_hlo_passes = disabled
-        with _stopped() as caught:
-            try:
-                self._device.client.compile_and_load(self._stablehlo(text), _jax.DeviceList((self._device,)), options)
-            except jax.errors.JaxRuntimeError:
-                if not caught:
-                    raise
-        if not caught:  # the hook was not called: code was generated, and the module is unknown
-            raise RuntimeError("this jaxlib does not stop before code generation")
-        return caught[0]
+        return run_passes(self._stablehlo(text), passes)
 
     def _text(self, module: bytes, options: _hlo.HloPrintOptions) -> str:
         printed = _hlo.HloModule.from_serialized_hlo_module_proto(module).to_string(options)
         header, _, _ = printed.partition("\n")
         _, _, body = printed[printed.rindex(_BEGIN) :].partition("{")
         return f"{header}\n{_BEGIN}main {{{body}".rstrip()
-
-
-def stablehlo(text: str) -> bytes:
-    """Return a module in StableHLO, which is what XLA compiles."""
-    return _jax.mlir.hlo_to_stablehlo(_hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto())

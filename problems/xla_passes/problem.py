@@ -14,8 +14,9 @@ from bbo_suite.supervised import Service
 
 from ..packages import installed_version
 from ..pass_order.state import PassOrderProblem
+from ..tensor_compiler.hlo.passes import EVERY
 from ..tensor_compiler.hlo.reader import read_hlo_text
-from .actions import ACTIONS, EVERY, MEMORY, PIPELINE, SLOTS
+from .actions import ACTIONS, MEMORY, PIPELINE, SLOTS
 from .census import OBJECTIVES, OPCODES, OPERATIONS
 from .programs import named, names
 

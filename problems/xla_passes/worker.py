@@ -15,7 +15,8 @@ import jax
 from bbo_suite.supervised import PARTS
 
 from ..pass_order.state import STATE, described
-from .actions import LOWERINGS, PASSES, PIPELINE, PREPARATION
+from ..tensor_compiler.hlo.passes import LOWERINGS, PASSES, PREPARATION
+from .actions import PIPELINE
 from .census import OBJECTIVES, OPERATIONS, census, computations, graph
 from .compiler import Compiler
 

@@ -11,7 +11,7 @@ from bbo_suite.supervised import PartRow
 
 from ..tensor_compiler.calibration.flops import operations
 from ..tensor_compiler.calibration.kernels import ENDLESS, PLACEHOLDER, Buffer, buffers_of, window_of
-from ..tensor_compiler.graph.flatten import trip_count
+from ..tensor_compiler.graph.trips import starts, steps, trip_count
 from ..tensor_compiler.hardware.machine import Machine
 from ..tensor_compiler.hlo import reader as hlo
 from ..tensor_compiler.hlo.module import Computation, Instruction, Module, Shape
@@ -160,18 +160,18 @@ class _Schedule:
             idle = instruction.attributes.get("custom_call_target") in _NO_WORK
             if not idle and not _FREE.fullmatch(instruction.opcode):
                 yield trips, computation, instruction
-            times = trips * self._times(instruction)
+            times = trips * self._times(computation, instruction)
             for inner in instruction.called_computations if instruction.opcode in _CALLS else ():
                 if inner != instruction.attributes.get("condition", "").strip("%"):
                     yield from self.walk(inner, times)
 
-    def _times(self, instruction: Instruction) -> int:
+    def _times(self, computation: Computation, instruction: Instruction) -> int:
         if instruction.opcode != "while":
             return 1
-        condition = self.module.computations[instruction.attributes["condition"].strip("%")]
-        times = trip_count(instruction, condition)
-        self.unknown_loops += times == 1
-        return times
+        start = starts(self.module, computation, instruction)
+        times = trip_count(self.module, instruction, start, steps(self.module, instruction, start))
+        self.unknown_loops += times is None
+        return 1 if times is None else times
 
     def costs(self, computation: Computation, instruction: Instruction) -> tuple[float, float, float]:
         """Return the estimated cycles, those of the roofline, and those of main memory."""

@@ -70,6 +70,7 @@ class Bounded(Toy):
         return bbo_suite.Evaluations.of(np.where(told.values < told.values.max(), told.values / 100, told.values))
 
 
+@pytest.mark.slow
 def test_published_costs_and_a_bound_are_stored_drawn_and_tabulated(tmp_path):
     study = bbo_suite.run(["random"], Bounded(), budget=20, batch=20, study="s", results=tmp_path)
     head = json.loads(next(tmp_path.glob("s/*/run.json")).read_text())
@@ -86,6 +87,7 @@ def test_published_costs_and_a_bound_are_stored_drawn_and_tabulated(tmp_path):
     assert table.rows[0][1].text == "bound" and table.note.endswith("a journal.")
 
 
+@pytest.mark.slow
 def test_show_prints_what_is_known_and_the_gap_of_the_default(capsys):
     known = facts(Registry(), "ordering/40x50-a")
     least = known["default"] / 4

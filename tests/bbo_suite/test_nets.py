@@ -32,6 +32,7 @@ KEY, WIDTH = jax.random.key(0), 16
 RNG = np.random.default_rng(0)
 
 
+@pytest.mark.slow
 def test_the_order_of_nodes_does_not_matter_to_sage():
     layer = MaxSage(WIDTH, KEY)
     h, edges = RNG.normal(size=(30, WIDTH)).astype(np.float32), RNG.integers(0, 30, (70, 2))
@@ -51,6 +52,7 @@ def test_sage_takes_the_largest_message_of_each_direction():
     assert np.allclose(layer(h, edges), wanted, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", [SEGMENT, 100])
 def test_attention_is_that_of_jax(known):
     q, k, v = RNG.normal(size=(3, SEGMENT, 4, 8)).astype(np.float32)
@@ -59,6 +61,7 @@ def test_attention_is_that_of_jax(known):
     assert np.allclose(attention(q, k, v, mask if known < SEGMENT else None), wanted, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_segment_sees_the_one_before_it_and_none_further():
     layer = SegmentedAttention(WIDTH, KEY)
     layer = eqx.tree_at(lambda own: own.gate.weight, layer, jnp.zeros_like(layer.gate.weight))  # which sees the mean
@@ -71,6 +74,7 @@ def test_a_segment_sees_the_one_before_it_and_none_further():
     assert change[2 * SEGMENT :].max() == 0
 
 
+@pytest.mark.slow
 def test_neighbours_are_averaged_and_padding_is_none():
     below, above = averages(jnp.array([[[0, 2], [1, 2], [3, 3]]]), 3)
     assert np.allclose(below[0], [[0, 0, 0], [0, 0, 0], [0.5, 0.5, 0]])

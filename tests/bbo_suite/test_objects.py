@@ -71,6 +71,7 @@ def run(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_classes_and_objects_mixed_with_ids_run_and_resume(run, tmp_path):
     study = run(["random", HillClimb], [Queens("8"), Queens, "recorded/llvm-tree"], repeats=2)
     expected = [(p, s) for p in ("queens/8", "queens/6", "recorded/llvm-tree") for s in ("random", "hill-climb")]

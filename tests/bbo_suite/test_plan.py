@@ -29,6 +29,7 @@ def test_a_plan_is_read_with_its_name(file):
     assert plans[1].searches() == {"hot": Search("annealing", {"heat": 3.0})}
 
 
+@pytest.mark.slow
 def test_a_plan_is_run_resumed_and_compared_with_its_table(file, suite):
     assert suite("run", "--plan", file, "--quiet").code == 0
     table = pd.read_csv(file.parent / "runs.csv")
@@ -65,6 +66,7 @@ def test_a_share_adds_its_runs_to_the_table_and_keeps_its_other_columns(file, su
     assert sorted(path.name for path in file.parent.iterdir() if path.is_file()) == ["plan.py", "runs.csv"]
 
 
+@pytest.mark.slow
 def test_a_table_with_few_digits_is_compared_to_these(file, suite):
     file.write_text(FILE.replace("plain_seeds=True", "digits=3"))
     assert suite("run", "--plan", file, "--quiet").code == 0

@@ -53,6 +53,7 @@ def test_frame_diagnostics_and_best(made):
     assert Study("s", results, PLUGINS).best() == study.best()
 
 
+@pytest.mark.slow
 def test_figures_and_report(made):
     study, _ = made
     assert isinstance(study.plot(), Figure)

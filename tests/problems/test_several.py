@@ -36,6 +36,13 @@ def test_the_cost_is_the_geometric_mean_over_the_defaults_and_the_parts_are_the_
     assert len(set(result.parts.keys.tolist())) == 6
 
 
+def test_a_baseline_that_all_programs_have_is_one_of_them_together():
+    programs = [Weighted("a"), Weighted("b")]
+    programs[0].baselines = lambda: {"-O2": 8.0, "-O3": 1.0, "only here": 5.0}  # the defaults cost 2
+    programs[1].baselines = lambda: {"-O2": 2.0, "-O3": np.inf}
+    assert SeveralProblem(programs).baselines() == {"-O2": 2.0}
+
+
 def test_a_candidate_that_fails_on_one_program_fails_and_the_reason_names_it():
     problem = SeveralProblem([Weighted("a"), Weighted("b", strict=True)])
     problem.id = "several:a+b"

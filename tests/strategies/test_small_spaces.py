@@ -20,6 +20,7 @@ BATCHES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "batch"), BATCHES)
 def test_a_small_space_is_covered_without_repeats(name, batch):
     rng = np.random.default_rng(batch)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import UserError
 from bbo_suite.compiled import compiled_for
+from bbo_suite.report.formatting import listed
 
 from ..hardware.kernel_row import KERNEL_WIDTH, PRODUCT_COLUMNS, Kernel
 from ..hardware.timing import candidate_tiles
@@ -59,7 +60,8 @@ def build(module: Module, source: str) -> ProgramGraph:
       UserError: an instruction lacks an operand or an attribute that its opcode needs, or nothing can be computed.
     """
     try:
-        graph = _arrays(in_order(*Flattener(module).entry()))
+        flattener = Flattener(module)
+        graph = _arrays(in_order(*flattener.entry()), flattener)
     except UserError as error:
         raise UserError(f"{source}: {error}") from None
     except (Malformed, *FAULTS) as error:
@@ -68,7 +70,10 @@ def build(module: Module, source: str) -> ProgramGraph:
             f"{source}: {what}; print it again with jax, or take *before_optimizations.txt of XLA's dumps"
         ) from error
     if not ((graph.kind > Kind.FREE) & (graph.renamed < 0)).any():
-        raise UserError(f"{source}: the program computes nothing; give one with at least one operation")
+        idle = f"; {listed(dict.fromkeys(graph.idle_loops))} never run" if graph.idle_loops else ""
+        raise UserError(f"{source}: the program computes nothing{idle}; give one with at least one operation")
+    if weightless := [name for name, weight in zip(graph.names, graph.weight, strict=True) if not 0 < weight < np.inf]:
+        raise UserError(f"{source}: {listed(weightless)} run too rarely or too often to weigh; take a part of it")
     return graph
 
 
@@ -94,7 +99,7 @@ def in_order(nodes: list[Operation], results: list[int]) -> list[Operation]:
     return ordered
 
 
-def _arrays(nodes: list[Operation]) -> ProgramGraph:
+def _arrays(nodes: list[Operation], flattener: Flattener) -> ProgramGraph:
     signatures = Signatures()
     numbers = [_signature(node, signatures) for node in nodes]
     edges = _edges(nodes, numbers, signatures)
@@ -105,9 +110,11 @@ def _arrays(nodes: list[Operation]) -> ProgramGraph:
         names=_unique([node.name for node in nodes]),
         opcodes=[node.opcode for node in nodes],
         choices=signatures.choices(),
+        unknown_loops=flattener.unknown_loops,
+        idle_loops=flattener.idle_loops,
         kind=np.array([node.kind for node in nodes], np.int8),
         elements=np.array([shapes.elements(node.shape) for node in nodes], np.float64),
-        element_bytes=np.array([bytes_of(node.shape.dtype) for node in nodes], np.float64),
+        element_bytes=np.array([_element_bytes(node) for node in nodes], np.float64),
         weight=np.array([node.weight for node in nodes], np.float64),
         output=np.array([node.output for node in nodes], bool),
         tuned=np.array([signatures.is_tuned(number, node) for number, node in zip(numbers, nodes, strict=True)], bool),
@@ -128,6 +135,10 @@ def _signature(node: Operation, signatures: Signatures) -> int:
         return signatures.number(node)
     except FAULTS as error:
         raise Malformed(node.name, node.opcode, error) from error
+
+
+def _element_bytes(node: Operation) -> float:
+    return bytes_of(node.shape.dtype) or bytes_of(shapes.made(node).dtype)
 
 
 def _edges(nodes: list[Operation], numbers: list[int], signatures: Signatures) -> list[tuple[int, int, int]]:
@@ -166,7 +177,7 @@ class Signatures:
     def number(self, node: Operation) -> int:
         """Return the number of a node's signature."""
         texts = node.source.attributes if node.source else {}
-        key = (node.opcode, node.kind, node.shape, *node.inputs, *(texts.get(a) for a in _ATTRIBUTES))
+        key = (node.opcode, node.kind, node.shape, node.stacked, *node.inputs, *(texts.get(a) for a in _ATTRIBUTES))
         if key not in self._number:
             self._number[key] = len(self._states)
             self._add(node)

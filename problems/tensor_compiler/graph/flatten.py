@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from graphlib import TopologicalSorter
@@ -10,29 +10,37 @@ from typing import Any
 
 from bbo_suite import UserError
 
-from ..hlo.module import FAULTS, Computation, Instruction, Malformed, Module, Shape, computation_names
-from ..hlo.opcodes import Kind, kind_of
+from ..hlo.module import FAULTS, Computation, Instruction, Malformed, Module, Shape
+from ..hlo.opcodes import Kind, asynchronous, kind_of
+from .trips import DEEPEST_CALL, number, steps, trip_count
 
 LARGEST_GRAPH = 2_000_000
 _LARGEST_INLINED = 2 * LARGEST_GRAPH
 """Most instructions after inlining; some of them, such as parameters and tuples, become no operation."""
 _MOST_USES = 10 * LARGEST_GRAPH
 """Most operands of all operations together: a tuple that holds itself twice, again and again, has as many leaves."""
-DEEPEST_CALL = 100
 
 Value = Any
 """The value of an instruction: the number of a node, or a list of values for a tuple."""
 
-_PASSED_ON = ("copy-start", "copy-done", "async-done", "async-update", "add-dependency", "domain", "copy")
+_PASSED_ON = ("add-dependency", "domain", "copy")
 
-_INLINED = ("call", "fusion", "async-start")
+_INLINED = ("call", "fusion", "async")
 
-_KNOWN_TRIPS = re.compile(r'known_trip_count"?\s*:\s*\{\s*"?n"?\s*:\s*"?(\d+)')
+_EFFECTS = ("infeed", "outfeed", "recv", "rng", "rng-get-and-update-state", "send")
+_FOLDS = 8
+"""Operations in a row that are followed from the first state of a loop back to constants."""
 
 
 @dataclass(slots=True)
 class Operation:
-    """One operation of the flattened program; `operands` are numbers of nodes, `inputs` are their shapes."""
+    """One operation of the flattened program.
+
+    Attributes:
+      operands: numbers of nodes.
+      inputs: their shapes.
+      stacked: whether it takes one of the stacked arrays that a loop turns.
+    """
 
     name: str
     opcode: str
@@ -43,15 +51,27 @@ class Operation:
     weight: float
     source: Instruction | None
     output: bool = False
+    stacked: bool = False
 
 
 @dataclass
 class Flattener:
-    """Walks a module once, in the order of its text, and collects nodes in topological order."""
+    """Walks a module once, in the order of its text, and collects nodes in topological order.
+
+    Attributes:
+      module: what it walks.
+      nodes: those found so far.
+      unknown_loops: names of loops that count once, because nothing says how often they run.
+      idle_loops: names of loops that never run; their bodies are left out.
+    """
 
     module: Module
     nodes: list[Operation] = field(default_factory=list)
+    unknown_loops: list[str] = field(default_factory=list)
+    idle_loops: list[str] = field(default_factory=list)
+    _numbers: dict[int, int] = field(default_factory=dict)
     _outputs: list[int] = field(default_factory=list)
+    _stacks: set[int] = field(default_factory=set)
     _uses: int = 0
 
     def entry(self) -> tuple[list[Operation], list[int]]:
@@ -85,13 +105,23 @@ class Flattener:
         return values[computation.root]
 
     def _instruction(self, instruction: Instruction, operands: list[Value], weight: float, depth: int) -> Value:
-        opcode = instruction.opcode
+        opcode, stage = asynchronous(instruction.opcode)
+        if stage == "start":
+            return self._start(instruction, opcode, operands, weight, depth)
+        if stage:
+            return operands[0] if stage == "update" else _finished(opcode, operands[0])
+        if opcode == "send":
+            return self._send(instruction, operands, weight)
         if opcode == "tuple":
             return operands
         if opcode == "get-tuple-element" and isinstance(operands[0], list):
             return operands[0][int(instruction.attributes["index"])]
+        if opcode == "after-all":  # data that a token waits for must be computed
+            self._mark_output([node for node in leaves(operands) if self.nodes[node].shape.dtype != "token"])
         if opcode in _PASSED_ON or instruction.attributes.get("custom_call_target") == '"Sharding"':
             return operands[0]
+        if opcode == "reshape" and math.prod(self.nodes[operands[0]].shape.dims) != math.prod(instruction.shape.dims):
+            raise ValueError("it changes the number of elements")
         if opcode == "bitcast":
             return self._bitcast(instruction, operands, weight)
         if opcode == "opt-barrier":  # its users read what was written before it; they are not fused with its operands
@@ -105,7 +135,31 @@ class Flattener:
             return self._branches(instruction, operands, weight, depth)
         return self._operation(instruction, operands, weight)
 
+    def _start(self, instruction: Instruction, opcode: str, operands: list[Value], weight: float, depth: int) -> Value:
+        """Compute an operation where it starts, as its synchronous twin; the value has the parts of its shape."""
+        parts, place = instruction.shape.elements, 0 if opcode == "copy" else 1
+        if opcode == "all-reduce" or len(parts) <= place:  # its shape is that of the result
+            return self._instruction(replace(instruction, opcode=opcode), operands, weight, depth)
+        done = replace(instruction, opcode=opcode, shape=parts[place])
+        result = self._instruction(done, operands, weight, depth)
+        given = operands if parts[1 - place].dtype == "tuple" else operands[0]
+        pair = [result, given] if opcode == "copy" else [given, result]
+        return [*pair, *(self._sources(instruction.name, "get-tuple-element", part, [], weight) for part in parts[2:])]
+
+    def _send(self, instruction: Instruction, operands: list[Value], weight: float) -> Value:
+        """Add an operation that reads its operand and writes only a token."""
+        token = instruction.shape.elements[2]
+        sent = self._operation(replace(instruction, shape=token), operands, weight)
+        return [operands[0], sent, sent]
+
     def _operation(self, instruction: Instruction, operands: list[Value], weight: float) -> Value:
+        value = self._value(instruction, operands, weight)
+        effect = instruction.attributes.get("custom_call_has_side_effect") == "true"
+        if effect or instruction.opcode in _EFFECTS:
+            self._mark_output(value)
+        return value
+
+    def _value(self, instruction: Instruction, operands: list[Value], weight: float) -> Value:
         inputs = [node for operand in operands for node in leaves(operand)]
         shape, kind = instruction.shape, kind_of(instruction.opcode)
         folds = kind in (Kind.BROADCAST, Kind.ELEMENTWISE) or instruction.opcode in ("reshape", "transpose", "slice")
@@ -128,14 +182,61 @@ class Flattener:
         return operands[0] if known is None else self._operation(known, operands, weight)
 
     def _loop(self, instruction: Instruction, state: Value, weight: float, depth: int) -> Value:
-        self._mark_output(state)
-        condition = self.module.computations[instruction.attributes["condition"]]
+        start_nodes = leaves(state)
+        start = [self._number(node) for node in start_nodes]
+        change = steps(self.module, instruction, start)
+        count = trip_count(self.module, instruction, start, change)
+        if count == 0:
+            self.idle_loops.append(instruction.name)
+            return state
+        if count is None:
+            self.unknown_loops.append(instruction.name)
         body = self.module.computations[instruction.attributes["body"]]
-        trips = weight * trip_count(instruction, condition)
+        turned = {i: chain for i, node in enumerate(start_nodes) if len(chain := self._turns(node)) > 1}
+        turned = {i: chain for i, chain in turned.items() if _only_sliced(body, i)}
+        before = [turned.get(i, [node])[-1] for i, node in enumerate(start_nodes)]
+        self._mark_output(before)
+        trips = weight * (count or 1)
         inside = self._sources(f"{instruction.name}.state", "parameter", instruction.shape, [], trips)
+        stored = {}
+        for i, chain in turned.items():
+            kept = self._add(
+                f"{instruction.name}.state.{i}", "parameter", Kind.SOURCE, self.nodes[chain[-1]].shape, [], trips, None
+            )
+            inside[i] = self._turned_again(chain, kept, trips)
+            stored[inside[i]] = kept
+        self._stacks |= stored.keys()
+        self._numbers |= {
+            node: number
+            for node, number, step in zip(leaves(inside), start, change, strict=True)
+            if number is not None and step == 0
+        }
         # The condition runs on the scalar unit: it moves no data and costs nothing.
-        self._mark_output(self._walk(body, [inside], trips, depth + 1))
-        return self._sources(instruction.name, "while", instruction.shape, leaves(state), weight)
+        after = leaves(self._walk(body, [inside], trips, depth + 1))
+        self._mark_output([stored.get(node, node) for node in after])
+        return self._sources(instruction.name, "while", instruction.shape, before, weight)
+
+    def _turns(self, node: int) -> list[int]:
+        """Return a node, and in front of it what it only turns, by transposes and reshapes that no layout need copy."""
+        chain = [node]
+        while (operation := self.nodes[chain[-1]]).opcode in ("transpose", "reshape"):
+            if operation.opcode == "reshape" and _real(operation.shape) != _real(operation.inputs[0]):
+                break
+            chain += operation.operands
+        return chain
+
+    def _turned_again(self, chain: Sequence[int], node: int, weight: float) -> int:
+        """Turn a node as a chain turns its last one."""
+        for turn in map(self.nodes.__getitem__, reversed(chain[:-1])):
+            node = self._add(turn.name, turn.opcode, turn.kind, turn.shape, [node], weight, turn.source)
+        return node
+
+    def _number(self, node: int, folds: int = _FOLDS) -> int | None:
+        """Return the integer that a node computes from constants, None if that is not known."""
+        operation = self.nodes[node]
+        if node in self._numbers or operation.source is None or not folds or len(operation.operands) > 2:
+            return self._numbers.get(node)
+        return number(operation.source, [self._number(operand, folds - 1) for operand in operation.operands])
 
     def _branches(self, instruction: Instruction, operands: list[Value], weight: float, depth: int) -> Value:
         """Enter every branch; all are assumed to run equally often."""
@@ -170,7 +271,8 @@ class Flattener:
             raise UserError(f"it has more than {LARGEST_GRAPH:,} operations after inlining; take a part of it")
         self._count_uses(operands)
         inputs = [self.nodes[operand].shape for operand in operands]
-        self.nodes.append(Operation(name, opcode, kind, shape, operands, inputs, weight, source))
+        stacked = opcode == "dynamic-slice" and not self._stacks.isdisjoint(operands[:1])
+        self.nodes.append(Operation(name, opcode, kind, shape, operands, inputs, weight, source, stacked=stacked))
         return len(self.nodes) - 1
 
     def _mark_output(self, value: Value) -> None:
@@ -184,6 +286,28 @@ class Flattener:
         self._uses += len(uses)
         if self._uses > _MOST_USES:
             raise UserError(f"its operations have more than {_MOST_USES:,} operands; take a part of it")
+
+
+def _only_sliced(body: Computation, place: int) -> bool:
+    """Return whether a loop's body changes nothing in a part of its state and takes only slices of it.
+
+    A slice is as cheap in front of a transpose as behind it, and so the loop may turn each slice instead.
+    """
+    of, root = body.instructions, body.instructions[body.root]
+    parts = {
+        i
+        for i, one in enumerate(of)
+        if one.opcode == "get-tuple-element"
+        and of[one.operands[0]].opcode == "parameter"
+        and one.attributes.get("index") == str(place)
+    }
+    users = [one for one in of if one is not root and not parts.isdisjoint(one.operands)]
+    kept = root.opcode == "tuple" and place < len(root.operands) and root.operands[place] in parts
+    return kept and all(one.opcode == "dynamic-slice" for one in users)
+
+
+def _real(shape: Shape) -> list[int]:
+    return [size for size in shape.dims if size != 1]
 
 
 def leaves(value: Value) -> list[int]:
@@ -208,20 +332,13 @@ def leaves(value: Value) -> list[int]:
     return found
 
 
-def trip_count(loop: Instruction, condition: Computation) -> int:
-    """Return how often a loop runs: the count noted on it, or the constant that its condition compares a counter with.
-
-    This understands loops that count from 0 by 1, such as those of `jax.lax.scan` and `fori_loop`; others count once.
-    """
-    noted = _KNOWN_TRIPS.search(loop.attributes.get("backend_config", ""))
-    if noted:
-        return int(noted[1])
-    root = condition.instructions[condition.root]
-    if root.opcode != "compare" or root.attributes.get("direction") not in ("LT", "LE", "NE"):
-        return 1
-    bounds = [condition.instructions[i].literal for i in root.operands]
-    numbers = [int(b) for b in bounds if b is not None and re.fullmatch(r"\d{1,9}", b)]
-    return numbers[0] + (root.attributes["direction"] == "LE") if numbers else 1
+def _finished(opcode: str, value: Value) -> Value:
+    """Return the result of an asynchronous operation from the value of its start."""
+    if opcode == "all-reduce" or not isinstance(value, list):
+        return value
+    if opcode == "recv":
+        return [value[0], value[2]]
+    return value[{"copy": 0, "send": 2}.get(opcode, 1)]
 
 
 def unlaid(bitcast: Instruction, operand: Shape) -> Instruction | None:
@@ -237,16 +354,18 @@ def unlaid(bitcast: Instruction, operand: Shape) -> Instruction | None:
 
 def _order(result: Shape, operand: Shape) -> list[int] | None:
     """Return for each dimension of the result the same dimension of the operand; None if they are not the same ones."""
-    if result.layout is None or operand.layout is None or len(result.dims) != len(operand.dims):
+    if len(result.dims) != len(operand.dims):
         return None
-    there = dict(zip(result.layout, operand.layout, strict=True))
+    last_to_first = tuple(reversed(range(len(result.dims))))
+    there = dict(zip(result.layout or last_to_first, operand.layout or last_to_first, strict=True))
     order = [there[d] for d in range(len(result.dims))]
     return order if tuple(operand.dims[d] for d in order) == result.dims else None
 
 
 def inlined(instruction: Instruction) -> str | None:
     """Return the computation that an instruction stands for, if it only calls one."""
-    called = instruction.called_computations if instruction.opcode in _INLINED else ()
+    opcode, stage = asynchronous(instruction.opcode)
+    called = instruction.called_computations if opcode in _INLINED and stage in ("", "start") else ()
     return called[0] if called else None
 
 
@@ -264,9 +383,8 @@ def inlined_size(module: Module) -> int:
 
 def _entered(instruction: Instruction) -> list[str]:
     """Return the computations that become part of the graph; the function of a reduction does not."""
-    if instruction.opcode == "while":
-        return computation_names(instruction.attributes.get("body", ""))
-    if instruction.opcode == "conditional":
+    opcode, stage = asynchronous(instruction.opcode)
+    if opcode in ("while", "conditional") and stage in ("", "start"):
         return list(instruction.called_computations)
     name = inlined(instruction)
     return [] if name is None else [name]

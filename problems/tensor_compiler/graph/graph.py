@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbo_suite.report.formatting import listed
+
 from ..hardware.kernel_row import PRODUCT_COLUMNS
 
 
@@ -76,6 +78,8 @@ class ProgramGraph:
       names: of the nodes, those of the program.
       opcodes: of the nodes, those of HLO.
       choices: for each signature, its states in words, if they are chosen.
+      unknown_loops: names of loops that count once, because nothing says how often they run.
+      idle_loops: names of loops that never run, and are left out.
       kind: `(n,)` of `opcodes.Kind`.
       elements: `(n,)` elements of the result.
       element_bytes: `(n,)`.
@@ -96,6 +100,8 @@ class ProgramGraph:
     names: list[str]
     opcodes: list[str]
     choices: list[tuple[str, ...]]
+    unknown_loops: list[str]
+    idle_loops: list[str]
     kind: NDArray[np.int8]
     elements: NDArray[np.float64]
     element_bytes: NDArray[np.float64]
@@ -121,11 +127,19 @@ class ProgramGraph:
         """The `(n, 5)` groups, rows, columns, depth and taps of matrix products; zeros for other nodes."""
         return self.tables.loops[self.tables.row[self.tables.first[self.signature]], :PRODUCT_COLUMNS]
 
+    def loops(self) -> dict[str, str]:
+        """Return facts about loops that are not counted as they run; empty if there are none."""
+        facts = {
+            "loops of unknown length": (self.unknown_loops, "each counts as if it ran once"),
+            "loops that never run": (self.idle_loops, "left out"),
+        }
+        return {what: f"{listed(dict.fromkeys(names))}; {how}" for what, (names, how) in facts.items() if names}
+
     def digest(self) -> str:
         """Return a hash of the program; names do not count."""
         state = hashlib.sha256("\n".join(self.opcodes).encode())
-        own = [getattr(self, field.name) for field in fields(self)[3:-1]]
-        for array in (*own, *self.tables):
+        own = [getattr(self, field.name) for field in fields(self)[:-1]]
+        for array in (*(each for each in own if isinstance(each, np.ndarray)), *self.tables):
             wide = "<f8" if array.dtype.kind == "f" else "<i8"
             state.update(array.astype(wide).tobytes())
         return state.hexdigest()[:16]

@@ -53,13 +53,19 @@ def walked(node: Operation) -> Shape:
     return node.shape
 
 
+def made(node: Operation) -> Shape:
+    """Return the shape of the data that a kernel of its own makes: its result, or the largest operand that it sends."""
+    sends = node.kind is Kind.OPAQUE and node.inputs and (node.shape.dtype == "token" or not elements(node.shape))
+    return max(node.inputs, key=elements) if sends else node.shape
+
+
 def matrix(node: Operation) -> tuple[float, float, float, float, float]:
     """Return groups, rows, columns, depth and taps of a dot or convolution; zeros for anything else.
 
     Multiplied, they are the multiply-adds. A convolution's rows are output pixels, and it adds up one product for each
     tap, a position of its window.
     """
-    if node.kind is not Kind.MATRIX or len(node.inputs) < 2:
+    if node.kind is not Kind.MATRIX:
         return 0.0, 0.0, 0.0, 0.0, 0.0
     if node.opcode == "convolution":
         return _convolution(node)

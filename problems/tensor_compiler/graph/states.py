@@ -66,13 +66,26 @@ def states(node: Operation) -> list[NodeState]:
     There is one for each layout of the result, in order, or for each layout of a reduction's operand.
     """
     if node.kind in (Kind.SOURCE, Kind.FREE, Kind.OPAQUE):
-        wanted = tuple(completed(shape, ()) for shape in node.inputs)
-        return [
-            NodeState(completed(node.shape, ()), wanted, shapes.operations(node), (node.shape, compact(node.shape)))
-        ]
+        wanted, made = tuple(completed(shape, ()) for shape in node.inputs), shapes.made(node)
+        return [NodeState(completed(node.shape, ()), wanted, shapes.operations(node), (made, compact(made)))]
     if node.opcode == "reduce":
         return [_reduce(node, layout) for layout in layouts(node.inputs[0])]
-    return [_ordinary(node, number, layout) for number, layout in enumerate(layouts(node.shape))]
+    found = [_ordinary(node, number, layout) for number, layout in enumerate(layouts(node.shape))]
+    return found + [state for each in found for state in _rows(node, each)]
+
+
+def _rows(node: Operation, state: NodeState) -> list[NodeState]:
+    """Return states in which a slice takes one row of each tile: the second-minor dimension is cut to one element.
+
+    XLA:TPU reads stacked weights like this: a transpose of the whole stack before the loop moves nothing.
+    """
+    if not node.stacked or len(layouts(node.shape)) < 2 or state.wanted[0] < 0:
+        return []
+    operand = node.inputs[0]
+    minor = layouts(operand)[state.wanted[0]][0]
+    work = state.work + RESTACK * shapes.elements(node.shape)
+    taken = [layouts(operand).index((minor, d)) for d in _cut(node) if node.shape.dims[d] == 1 and d != minor]
+    return [state._replace(wanted=(there, *state.wanted[1:]), work=work) for there in taken]
 
 
 def renames(node: Operation) -> bool:
@@ -273,6 +286,8 @@ def _same_place(operand: Shape, result: Shape, layout: tuple[int, ...]) -> int:
 
     The minor dimension must not be merged or split; the second may be if the rows of tiles stay whole.
     """
+    if math.prod(operand.dims) != math.prod(result.dims):  # a bitcast of padded or differently typed bytes
+        return layouts(operand).index(compact(operand)) if layout == compact(result) else ANY
     if len(layout) < 2 or len(layouts(operand)) < 2 or math.prod(result.dims) == 0:
         return ANY
     parts = _parts(operand.dims, result.dims)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import islice
 
 # The attributes that name computations; `select` and `scatter` are those of select-and-scatter.
 COMPUTATION_ATTRIBUTES = (
@@ -18,6 +21,8 @@ COMPUTATION_ATTRIBUTES = (
     "scatter",
 )
 
+_KNOWN_TRIPS = re.compile(r'known_trip_count"?\s*:?\s*\{\s*"?n"?\s*:\s*"?(\d{1,18})\b')
+
 FAULTS = (KeyError, IndexError, ValueError, TypeError, AttributeError)
 """The exceptions raised when an operand, an attribute or a dimension is missing."""
 
@@ -26,7 +31,8 @@ FAULTS = (KeyError, IndexError, ValueError, TypeError, AttributeError)
 class Shape:
     """The element type and extents of an array, or the shapes in a tuple (dtype "tuple").
 
-    ``layout`` lists the dimensions from the fastest varying to the slowest; None if the text states no layout.
+    ``layout`` lists the dimensions from the fastest varying to the slowest; None if that is from the last to the first,
+    as where the text states no layout.
     """
 
     dtype: str
@@ -52,9 +58,15 @@ class Instruction:
 
     @property
     def called_computations(self) -> tuple[str, ...]:
-        """The names of the computations that this instruction applies, in the order of the text."""
-        values = (value for key, value in self.attributes.items() if key in COMPUTATION_ATTRIBUTES)
-        return tuple(name for value in values for name in computation_names(value))
+        """The names of the computations that this instruction applies: of branches, that for true comes first."""
+        values = [self.attributes[key] for key in COMPUTATION_ATTRIBUTES if key in self.attributes]
+        return tuple([name for value in values for name in computation_names(value)])
+
+    @property
+    def known_trips(self) -> int | None:
+        """How often XLA noted that this loop runs, in JSON or in a string of it; None if it noted nothing."""
+        noted = _KNOWN_TRIPS.search(self.attributes.get("backend_config", "").replace("\\", ""))
+        return int(noted[1]) if noted else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +85,18 @@ class Module:
     name: str
     computations: dict[str, Computation]
     entry: str
+
+    def instructions(self) -> list[Instruction]:
+        """Return all instructions in the order of the text."""
+        return [instruction for computation in self.computations.values() for instruction in computation.instructions]
+
+    def with_instructions(self, instructions: Iterable[Instruction]) -> Module:
+        """Return the module with other instructions, which stand in the order of the text."""
+        rest, computations = iter(instructions), {}
+        for name, computation in self.computations.items():
+            own = tuple(islice(rest, len(computation.instructions)))
+            computations[name] = replace(computation, instructions=own)
+        return replace(self, computations=computations)
 
 
 class Malformed(Exception):

@@ -96,10 +96,16 @@ def kind_of(opcode: str) -> Kind:
     return KINDS.get(opcode, Kind.OPAQUE)
 
 
+def asynchronous(opcode: str) -> tuple[str, str]:
+    """Return the operation that an opcode is a stage of, and the stage: `start`, `update`, `done` or nothing."""
+    operation, _, stage = opcode.rpartition("-")
+    return (operation, stage) if stage in ("start", "update", "done") else (opcode, "")
+
+
 def unknown(module: Module) -> dict[str, str]:
     """Return facts about the unknown operations and types of a module; empty if all are known."""
-    instructions = [i for computation in module.computations.values() for i in computation.instructions]
-    opcodes = Counter(i.opcode for i in instructions if i.opcode not in NAMED)
+    instructions = module.instructions()
+    opcodes = Counter(i.opcode for i in instructions if NAMED.isdisjoint((i.opcode, asynchronous(i.opcode)[0])))
     types = Counter(t for i in instructions for t in _types(i.shape) if not is_type(t))
     facts = {}
     if opcodes:

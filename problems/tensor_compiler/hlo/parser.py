@@ -24,20 +24,21 @@ MAX_LITERAL_LENGTH = 64
 REMEDY = "print the whole module again, for example with jax.jit(f).lower(x).compiler_ir('hlo').as_hlo_text()"
 
 # Possessive repeats (`*+`) never backtrack: a pattern that fails costs no more than the text it looked at.
-COMMENT = r"/\*(?:[^*]|\*(?!/))*+\*/"
-SPACE = rf"(?:\s|{COMMENT}|//[^\n]*+)*+"
 STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 NAME = r"[\w.\-]++"
 
-_SPACE = re.compile(SPACE)
-_ATTRIBUTE = re.compile(rf"{SPACE},{SPACE}({NAME})\s*+=\s*+")
+# An unclosed string or comment comes last: it matches only if the text ends before the close.
+_COMMENT = re.compile(rf'({STRING}|"[\s\S]*+)|/\*(?:[^*]|\*(?!/))*+\*/|//[^\n]*+|(/\*[\s\S]*+)', re.DOTALL)
+_SPACE = re.compile(r"\s*+")
+_ATTRIBUTE = re.compile(rf"\s*+,\s*+({NAME})\s*+=\s*+")
 _PLAIN = re.compile(r'[^\s,"(){}\[\]]*+')
+_MORE = re.compile(r"[ \t]*+(?=[({\[\"])")
+# The `b` of a buffer says where the array lies, not what it is.
 _SHAPE_PART = re.compile(
-    rf"(?:[\s,]|{COMMENT})*+(?:([()])|([A-Za-z]\w*+)\[([^\[\]\n]*+)\](?:\{{([\d,\s]*+)(?::[^{{}}\n]*+)?\}})?)"
+    r"[\s,]*+(?:([()])|(b\()?([A-Za-z]\w*+)\[([^\[\]\n]*+)\](?:\{([\d,\s]*+)(?::[^{}\n]*+)?\})?(?(2)\)))"
 )
 _INTEGER = re.compile("[0-9]{1,18}")
-# An unclosed quote or comment comes last: it matches only if the text ends before the close.
-_BRACKET = re.compile(rf'[(){{}}\[\]]|{STRING}|{COMMENT}|"|/\*', re.DOTALL)
+_BRACKET = re.compile(rf'[(){{}}\[\]]|{STRING}|"', re.DOTALL)
 _CLOSERS = {"(": ")", "{": "}", "[": "]"}
 
 
@@ -77,7 +78,7 @@ class Scanner:
             mark = token[0]
             if mark in _CLOSERS:
                 closers.append(_CLOSERS[mark])
-            elif mark in ('"', "/*") or (mark in ")}]" and closers.pop() != mark):
+            elif mark == '"' or (mark in ")}]" and closers.pop() != mark):
                 break
             if not closers:
                 self.position = token.end()
@@ -88,14 +89,17 @@ class Scanner:
         """Return the raw value of each ``, key=value`` from here on, with the position of its key."""
         attributes = {}
         while key := self.match(_ATTRIBUTE):
+            if key[1] == "literal":  # `literal=s32[] 1`
+                self.shape()
+                self.match(_SPACE)
             attributes[key[1]] = (self.value(), key.start(1))
         return attributes
 
     def value(self) -> str:
-        """Return the text up to the next comma or space outside brackets and strings."""
+        """Return the text up to the next comma, or up to a space before anything but a bracket or string."""
         start = self.position
         self.match(_PLAIN)
-        while self.text.startswith(("(", "{", "[", '"'), self.position):
+        while self.match(_MORE):
             self.brackets()
             self.match(_PLAIN)
         return self.text[start : self.position]
@@ -117,7 +121,7 @@ class Scanner:
         return shape
 
     def _array_shape(self, part: re.Match[str]) -> Shape:
-        shape = _array_shape(part[2], part[3], part[4])
+        shape = _array_shape(part[3], part[4], part[5])
         if shape is None:
             good = f"a shape with bounded dimensions, at most {MAX_RANK}, and a layout of each of them"
             self.fail(f"{part[0].strip()[:64]!r} is not {good}")
@@ -133,7 +137,7 @@ def _array_shape(dtype: str, dims: str, layout: str | None) -> Shape | None:
         return None
     if layout is not None and (order is None or sorted(order) != list(range(len(sizes)))):
         return None
-    return Shape(dtype, sizes, (), order)
+    return Shape(dtype, sizes, (), None if order == tuple(reversed(range(len(sizes)))) else order)
 
 
 def integers(text: str) -> tuple[int, ...] | None:
@@ -142,24 +146,27 @@ def integers(text: str) -> tuple[int, ...] | None:
     return tuple(map(int, found)) if all(map(_INTEGER.fullmatch, found)) else None
 
 
-_MODULE = re.compile(rf"{SPACE}HloModule\s++([^\s,]++)")
-_COMPUTATION = re.compile(rf"{SPACE}(ENTRY\s++)?%?({NAME}){SPACE}(?=[({{])")
-_ARROW = re.compile(rf"{SPACE}->")
-_OPEN = re.compile(rf"{SPACE}{{")
-_CLOSE = re.compile(rf"{SPACE}}}")
-_INSTRUCTION = re.compile(rf"{SPACE}(ROOT\s++)?%?({NAME})\s*+=")
-_OPCODE = re.compile(rf"{SPACE}({NAME})\s*+(?=\()")
-_END = re.compile(rf"{SPACE}\Z")
+_MODULE = re.compile(r"\s*+HloModule\s++([^\s,]++)")
+_COMPUTATION = re.compile(rf"\s*+(ENTRY\s++)?%?({NAME})\s*+(?=[({{])")
+_ARROW = re.compile(r"\s*+->")
+_OPEN = re.compile(r"\s*+{")
+_CLOSE = re.compile(r"\s*+}")
+_INSTRUCTION = re.compile(rf"\s*+(ROOT\s++)?%?({NAME})\s*+=")
+_OPCODE = re.compile(rf"\s*+({NAME})\s*+(?=\()")
+_END = re.compile(r"\s*+\Z")
 # Newer XLA prints these tables of source positions after the header.
-_TABLE = re.compile(rf"{SPACE}(?:FileNames|FunctionNames|FileLocations|StackFrames)[ \t\r]*+\n(?:[0-9][^\n]*+\n?)*+")
-# Strings are matched too, because a string may contain text that looks like a comment.
-_STRING_OR_COMMENT = re.compile(rf"({STRING})|{COMMENT}", re.DOTALL)
+_TABLE = re.compile(r"\s*+(?:FileNames|FunctionNames|FileLocations|StackFrames)[ \t\r]*+\n(?:[0-9][^\n]*+\n?)*+")
 _SEPARATOR = re.compile(r"[,(){}\[\]]")
 
 
 def parse_hlo(text: str, source: str) -> Module:
     """Return the module that HLO text prints; a UserError names the source, the line and the remedy."""
-    return _Parser(text, source).module()
+    return _Parser(_COMMENT.sub(_uncommented, text), source).module()
+
+
+def _uncommented(found: re.Match[str]) -> str:
+    """Return a string or an unclosed comment as it is, and for a comment a space with its line breaks."""
+    return found[0] if found[1] or found[2] else " " + "\n" * found[0].count("\n")
 
 
 class _Draft(NamedTuple):
@@ -297,8 +304,7 @@ class _Parser(Scanner):
 
 
 def _operand_names(text: str) -> list[str]:
-    """Return the names in an operand list: ``f32[2]{0} %a, /*index=1*/b`` has ``a`` and ``b``."""
-    text = _STRING_OR_COMMENT.sub(r"\1 ", text)
+    """Return the names in an operand list: ``f32[2]{0} %a, b`` has ``a`` and ``b``."""
     # The name is the last word of an operand; a shape may stand before it.
     words = [operand.split()[-1:] for operand in _split(text)] if text.strip() else []
     return ["".join(word).removeprefix("%") for word in words]

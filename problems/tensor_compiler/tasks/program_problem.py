@@ -47,15 +47,15 @@ class ProgramProblem(Problem):
           UserError: the file cannot be read, there is no such machine, or nothing in the program can be tuned.
         """
         from ..graph.build import build  # it imports numba, which is slow: only when a program is loaded
-        from ..hlo import reader as hlo
-        from ..hlo.opcodes import unknown
+        from ..hlo.reader import read
+        from ..hlo.simplify import Simplified, read_simplified
 
         name, self._machine_name = split_machine(instance)
         name = self._without_kernel(name)
-        path = Path(name) if isinstance(instance, Path) else program(name)
-        module = hlo.read(path)
-        self._graph: ProgramGraph = build(module, str(path))
-        self._unknown = unknown(module)
+        users = isinstance(instance, Path)
+        path = Path(name) if users else program(name)
+        self._read = read_simplified(path) if users else Simplified(read(path), "", True)
+        self._graph: ProgramGraph = build(self._read.module, str(path))
         self._machine: Machine = MACHINES[self._machine_name]
         self._catalogued = "" if isinstance(instance, Path) else name
         self._prepare(path)
@@ -98,10 +98,12 @@ class ProgramProblem(Problem):
         return "\n".join(line for own in lines.values() for line in own) or NO_CHANGE
 
     def usage(self) -> str:
-        """Return that no real compiler takes these decisions."""
+        """Return that no real compiler takes these decisions, and whether XLA's own passes ran before."""
+        doubt = "" if self._read.ran else ". XLA's own passes did not run here, so XLA may find such gains by itself"
         return (
             "for reading only: these are decisions of a simulated compiler, which no real one takes by name. They show"
             " where a real compiler may gain; xla-tpu searches decisions of XLA:TPU that can be pasted"
+            f"{doubt}"
         )
 
     def fingerprint(self) -> str:
@@ -110,9 +112,16 @@ class ProgramProblem(Problem):
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def facts(self) -> dict[str, str]:
-        """Return the machine, the size of the program, and its unknown operations and types."""
+        """Return the machine, what XLA's passes did, the size of the program, and what is assumed about it."""
         operations = f"{int((self._graph.kind > 1).sum()):,}"
-        return {"machine": self._machine_name, "operations": operations, **self._unknown}
+        passes = {"XLA's passes": self._read.note} if self._read.note else {}
+        return {"machine": self._machine_name, **passes, "operations": operations, **self.assumptions()}
+
+    def assumptions(self) -> dict[str, str]:
+        """Return what is taken for unknown operations and types, and for loops of unknown length."""
+        from ..hlo.opcodes import unknown
+
+        return unknown(self._read.module) | self._graph.loops()
 
 
 def place(name: str) -> tuple[str, str]:

@@ -157,6 +157,7 @@ def test_show_of_a_space_too_large_to_print(suite, tmp_path):
     assert (facts["candidates"], facts["log10_candidates"]) == (None, 30102.699)
 
 
+@pytest.mark.slow
 def test_list_and_help_import_nothing_heavy():
     code = "import sys; sys.argv = ['x', '{}']; from bbo_suite.__main__ import main\n" \
            "try: main()\nexcept SystemExit: print('LOADED', *sys.modules)"  # fmt: skip
@@ -167,6 +168,7 @@ def test_list_and_help_import_nothing_heavy():
         assert not loaded & {"pandas", "scipy", "matplotlib", "sklearn", "jax", "numba", "joblib", "equinox", "optuna"}
 
 
+@pytest.mark.slow
 def test_plot_draws_what_is_asked_for_and_says_what_it_leaves_out(suite, toy):
     assert suite("run", *toy, "--budget", 40, "--study", "s", "--json").code == 0
     done = suite("plot", "s")
@@ -183,6 +185,7 @@ def test_plot_draws_what_is_asked_for_and_says_what_it_leaves_out(suite, toy):
     assert refused.code == 1 and "Did you mean 'convergence'?" in refused.err
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_quiet(tmp_path, toy):
     plugins = " ".join(map(str, toy))
     done = process(tmp_path, f"BBO run {plugins} --budget 10 --repeats 9 --jobs 1 --json --quiet | head -1")
@@ -245,6 +248,7 @@ def test_version(suite):
     assert suite("--version").out == f"bbo_suite {version('bbo_suite')}\n"
 
 
+@pytest.mark.slow
 def test_a_shell_completes_commands_and_options():
     code = "import sys; sys.argv = ['bbo-suite']; from bbo_suite.__main__ import main; main()"
     for typed, expected in (("bbo-suite val", "validate"), ("bbo-suite run --strat", "--strategy")):

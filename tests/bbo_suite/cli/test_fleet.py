@@ -27,6 +27,7 @@ def logs():
     return {path: path.stat().st_mtime_ns for path in Path("results").rglob("results.log")}
 
 
+@pytest.mark.slow
 def test_it_compares_policies_and_resumes(few):
     given = ("--budget", "50", "--budget", "200", "--repeats", 2, "--policy", "weight", "--policy", "oracle")
     done = few(*given, "--json")

@@ -112,6 +112,7 @@ class NoHelp(Sound):
         """Not even a dataclass."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "strategy, words",
     [

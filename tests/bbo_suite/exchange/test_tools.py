@@ -158,6 +158,27 @@ def test_a_candidate_is_unpacked_without_its_space(sizes, seed):
         unpacked(run, space.pack(row), "0" * 16)
 
 
+@pytest.mark.parametrize(
+    ("text", "given", "said"),
+    [
+        ("evaluation,value\n1,4\n", ("--strategy", "theirs", "--seed", 7), ("theirs", 7)),
+        ("evaluation,value\n1,4\n", (), ("x", 0)),
+        ("strategy,seed,evaluation,value\nown,3,1,4\n", ("--strategy", "own"), ("own", 3)),
+        ("strategy,seed,evaluation,value\nown,3,1,4\n", ("--strategy", "theirs"), "is of strategy 'own', not 'theirs'"),
+        ("strategy,seed,evaluation,value\nown,3,1,4\n", ("--seed", 4), "is of seed '3', not 4"),
+    ],
+)
+def test_who_made_an_imported_run_is_in_the_file_or_given(suite, tmp_path, text, given, said):
+    (tmp_path / "x.csv").write_text(text)
+    done = suite("import", tmp_path / "x.csv", "--problem", "hostile/a", "--plugin", PLUGIN, *given)
+    if isinstance(said, str):
+        assert done.code == 1 and said in done.err
+    else:
+        (path,) = Path("results").glob("x/*/run.json")
+        head = read_json(path)
+        assert (head["strategy"], head["seed"]) == said
+
+
 def fingerprint(results):
     return read_json(next(results.glob("s/*/run.json")))["fingerprint"]
 

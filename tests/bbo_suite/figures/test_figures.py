@@ -130,6 +130,7 @@ def test_failed_runs_are_named_as_such():
 NAMES = ["<b>", "$x$", "_x", "a_b^2", r"\alpha", "&amp;", "größe", "100%", "{x}"]
 
 
+@pytest.mark.slow
 def test_names_are_literal_text(tmp_path):
     figure, data = FIGURES["speedup"](frame({(f"{name}/$y$", name, 0): [4.0, 2.0] for name in NAMES}))
     found = texts(figure)
@@ -197,6 +198,7 @@ def overlap(a, b):
     return a.x0 + 1 < b.x1 and b.x0 + 1 < a.x1 and a.y0 + 1 < b.y1 and b.y0 + 1 < a.y1
 
 
+@pytest.mark.slow
 def test_no_library_is_loaded_before_a_figure_is_drawn_and_no_window_system_at_all():
     code = "import bbo_suite.figures, sys; assert not {'matplotlib', 'pandas'} & set(sys.modules)\n" \
            "import matplotlib; matplotlib.use = None\nfrom bbo_suite.figures import convergence, speedup\n" \

@@ -27,6 +27,7 @@ def test_the_engine_does_not_load_it():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
 
 
+@pytest.mark.slow
 def test_nothing_is_above_the_oracle_and_none_saves_nothing(fleet):
     few = replace(SETTINGS, evaluations=12)
     saved = {}

@@ -51,6 +51,7 @@ def test_few_problems_are_shown(studies):
     assert [finding.problem for finding in found.shown] == [f"p/{MOST + 1 - i}" for i in range(MOST)]
 
 
+@pytest.mark.slow
 def test_nothing_is_evaluated_where_that_takes_long(searched, monkeypatch, toy, tmp_path):
     registry = Registry((toy[1],))
     study = read_study("s", tmp_path / "results")

@@ -76,6 +76,7 @@ def drawn_page(tmp_path_factory, studies_in):
     return studies.html()
 
 
+@pytest.mark.slow
 def test_nothing_comes_from_elsewhere(drawn_page):
     html, page = drawn_page, Reader(drawn_page)
     sources = [value for name, value in page.attributes if name in ("src", "href")]
@@ -149,7 +150,8 @@ def test_a_report_may_be_a_link_or_a_pipe(studies, tmp_path):
 def test_the_command_prints_the_path(studies, suite, monkeypatch):
     studies.add({("p/a", "x", 0): [8, 4]}).add({("p/a", "x", 0): [8, 4]}, name="t")
     done = suite("report", "s", "--results", studies.path, "--out", "r.html", "--compare", "t")
-    assert (done.code, done.out, done.err) == (0, "r.html\n", "")
+    said = ["s against t: undecided", "x: undecided (no difference)", "r.html"]
+    assert (done.code, done.out.splitlines(), done.err) == (0, said, "")
     assert "s compared with t" in (studies.path / "r.html").read_text()
 
 
@@ -181,9 +183,40 @@ def test_a_study_compared_with_a_better_one(studies):
     rows = rows_of(ours, theirs)
     assert len(rows) == 8 and all(row.ours.mean() < row.theirs.mean() for row in rows)
     assert p_values(rows).min() > 0.05  # corrected for 8 rows, five runs each cannot be significant
-    (change,) = changes(rows)
-    assert (change.strategy, change.problems, change.p) == ("x", 8, pytest.approx(2 / 2**8))
+    (change,) = changes(rows, np.random.default_rng(0))
+    assert (change.strategy, change.problems, change.p, change.word) == ("x", 8, 1e-4, "worse")
     assert 0.5 < change.low < change.ratio < change.high < 0.7
     assert changed_settings(ours, theirs) == ["x"]
-    _, table = studies.page(other="t").compared
-    assert len(table.rows) == 8 and all(row[6].number < 0 for row in table.rows)
+    compared = studies.page(other="t").compared
+    assert len(compared.table.rows) == 8 and all(row[6].number < 0 for row in compared.table.rows)
+    assert compared.verdicts[0] == "s against t: worse"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said", "code"),
+    [
+        # 4 against 4 separate runs: p = 2 / C(8, 4) = .029, exactly; costs of 4 and 5 are speedups of 2 and 1.6
+        ([4.0, 4.0, 4.0, 4.0], [5.0, 5.0, 5.0, 5.0], "x: worse by 25 % (p .029)", 1),
+        ([5.0, 5.0, 5.0, 5.0], [4.0, 4.0, 4.0, 4.0], "x: better by 25 % (p .029)", 0),
+        ([4.0, 4.1, 4.2, 4.3], [4.0, 4.1, 4.2, 4.3], "x: undecided (no difference)", 0),
+        ([4.0, 4.0], [5.0, 5.0], "x: undecided (worse by 25 % in the mean, too few runs for a test)", 0),
+        ([4.0], [5.0], "x: undecided (worse by 25 % in the mean, too few runs for a test)", 0),
+        ([4.0, 4.0, 4.0, 4.0], [np.inf] * 4, "x: worse (p .029)", 1),
+        # the mean is better and the ranks are worse: neither counts
+        ([4.0] * 5, [1.0, 4.1, 4.1, 4.1, 4.1, 4.1, 4.1], "x: undecided (better by", 0),
+    ],
+)
+def test_new_code_is_worse_better_or_undecided(studies, suite, old, new, said, code):
+    for name, costs in (("s", new), ("t", old)):
+        studies.add({("p/a", "x", i): [max(cost, 8.0), cost] for i, cost in enumerate(costs)}, name=name)
+    done = suite("report", "s", "--results", studies.path, "--out", "r.html", "--compare", "t")
+    first, second, path = done.out.splitlines()
+    assert second.startswith(said) and done.code == code and path == "r.html"
+    assert first == f"s against t: {said.split()[1]}"
+    assert second.replace(" %", "\u00a0%") in (studies.path / "r.html").read_text()
+
+
+def test_the_page_shows_new_and_old_curves_in_one_figure(studies, drawn):
+    studies.add(studies.finals("p/a", x=[4, 4], y=[2, 2])).add(studies.finals("p/a", x=[5, 5], y=[2, 2]), name="t")
+    (drawing,) = studies.page(other="t").compared.drawings
+    assert set(drawing.strategies) == {"x, s", "x, t", "y, s", "y, t"} and "dashed: the old one" in drawing.caption

@@ -35,6 +35,7 @@ def sample(self, n):
 # Replay
 
 
+@pytest.mark.slow
 def test_a_log_cut_at_any_byte_resumes_to_the_same_rows(tmp_path):
     class Quick(Toy):
         def fingerprint(self):

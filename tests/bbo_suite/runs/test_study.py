@@ -196,6 +196,7 @@ def test_one_failing_run_does_not_end_the_others(registry, tmp_path):
     assert (bad.path / "error.txt").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"format": 1, "bud', "\0" * 60])
 def test_a_study_file_cut_by_a_power_loss_is_written_again(registry, tmp_path, content):
     study = made(registry, tmp_path)

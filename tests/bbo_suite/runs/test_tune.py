@@ -87,6 +87,7 @@ def tuned(suite, toy, *more):
     return suite("tune-strategy", "evolution", *toy, *common, *more)
 
 
+@pytest.mark.slow
 def test_tuning_finds_options_compares_them_on_fresh_seeds_and_resumes(suite, toy, tmp_path):
     done = tuned(suite, toy, "--trials", 4, "--out", "found/options.json")
     assert done.code == 0, done.err

@@ -6,7 +6,7 @@ import scikit_posthocs
 import scipy.stats
 from statsmodels.stats.multitest import multipletests
 
-from bbo_suite.stats import holm, rank_sum_p, rank_sum_p_values, ranking, signed_rank_p
+from bbo_suite.stats import holm, rank_sum_p, rank_sum_p_values, ranking, signed_rank_p, stratified_rank_sum
 
 DEMSAR = np.array(
     [
@@ -49,6 +49,7 @@ def test_two_strategies_and_ties_everywhere():
     assert ranking(np.ones((5, 3))).p == 1 and ranking(np.ones((5, 3))).ranks.tolist() == [2, 2, 2]
 
 
+@pytest.mark.slow
 def test_holm_against_statsmodels():
     rng = np.random.default_rng(0)
     for size in (1, 2, 7, 30):
@@ -82,3 +83,35 @@ def test_p_values_of_many_pairs_equal_those_of_each():
     ]
     calls = [rank_sum_p(*pair) for pair in pairs]
     assert np.array_equal(rank_sum_p_values(pairs), calls, equal_nan=True) and len(set(calls)) > 9
+
+
+def test_a_stratified_test_agrees_with_all_permutations_within_tasks():
+    pairs = [([3.0, 5.0], [1.0, 4.0]), ([2.0, 9.0, 8.0], [1.0, 7.0])]
+    lead, p, smallest = stratified_rank_sum(pairs, np.random.default_rng(0))
+    leads = [0.0]
+    for ours, theirs in pairs:
+        ranks, n, m = scipy.stats.rankdata([*ours, *theirs]), len(ours), len(theirs)
+        splits = [np.isin(range(n + m), chosen) for chosen in itertools.combinations(range(n + m), n)]
+        own = [(ranks[split].mean() - ranks[~split].mean()) / (n + m) for split in splits]
+        leads = [one + other for one in leads for other in own]
+    exact = np.mean(np.abs(leads) >= abs(lead) - 1e-12)
+    assert p == pytest.approx(exact, abs=0.02) and smallest == 2 / (6 * 10)
+    assert lead == pytest.approx((3 - 2) / 4 + (11 / 3 - 2) / 5)
+    assert stratified_rank_sum([(b, a) for a, b in pairs], np.random.default_rng(0))[0] == pytest.approx(-lead)
+
+
+def test_a_stratified_test_of_one_task_is_the_exact_test_of_ranks():
+    ours, theirs = [4.0, 5.0, 6.0, 7.0], [1.0, 2.0, 3.0, 3.5]
+    assert stratified_rank_sum([(ours, theirs)], np.random.default_rng(0))[1] == rank_sum_p(ours, theirs)
+
+
+@pytest.mark.parametrize("size", [2, 6, 9, 12, 30])
+@pytest.mark.parametrize("ties", [False, True])
+def test_the_signed_rank_test_is_the_exact_one_of_scipy(size, ties):
+    rng = np.random.default_rng(size)
+    ours, theirs = rng.normal(0.3, 1, size), np.zeros(size)
+    if ties:
+        ours = np.round(ours[: min(size, 9)])  # scipy enumerates all signs of few pairs only
+        theirs = theirs[: len(ours)]
+    expected = scipy.stats.wilcoxon(ours, theirs, zero_method="zsplit").pvalue
+    assert signed_rank_p(ours, theirs) == pytest.approx(expected, rel=1e-9)

@@ -35,11 +35,21 @@ def test_a_damaged_file_is_named(tmp_path):
         Diagnostics(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["score/a,b", "a\nb"])
+@pytest.mark.parametrize("name", ["score/a,b", "a\nb", "a\rb", "a\x1b[31m", "a\u2028b", "a\udc80"])
 def test_a_name_that_would_break_its_line_is_refused_when_it_is_reported(tmp_path, name):
     with pytest.raises(UserError, match=r"contract in diagnostics.*comma"):
         Diagnostics(tmp_path, "strategy s").take(10, {"x": 1.0, name: 0.5})
     assert not (tmp_path / DIAGNOSTICS).exists()
+
+
+@pytest.mark.parametrize(
+    "numbers", [None, [1.0], {1: 2.0}, {"a": "x"}, {"a": None}, {"a": np.ones(2)}, {"a": 1j}, {"a": 10**400}, {"": 1.0}]
+)
+def test_what_is_no_dict_of_numbers_is_refused(tmp_path, numbers):
+    taken = Diagnostics(tmp_path, "strategy s")
+    taken.take(10, {"a": 1.0})
+    with pytest.raises(UserError, match=r"^strategy s broke its contract in diagnostics: "):
+        taken.take(20, numbers)
 
 
 def test_an_older_file_with_such_a_name_is_read_and_continued(tmp_path):

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import tempfile
 import traceback
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 from bbo_toys import perform
 
-from bbo_suite import Study, UserError, load
+from bbo_suite import Problem, Study, UserError, load
 from bbo_suite.store.folders import has_begun, run_folders
 from bbo_suite.store.stored_run import readable
 
@@ -26,6 +27,7 @@ def study():
         results.chmod(0o755)
         for seed in (0, 1):
             perform(results / "s" / f"run{seed}", seed=seed, budget=20)
+        assert len(load("s", results)) == 40 and len(Study("s", results)) == 2  # imports what the child may not read
         yield results
 
 
@@ -67,5 +69,24 @@ def test_a_study_that_may_not_be_read_is_named(study):
     def check():
         with pytest.raises(UserError, match=r"cannot read .*/s: Permission denied"):
             load("s", study)
+
+    as_nobody(check)
+
+
+def test_a_run_whose_permission_is_lost_while_it_goes_on_keeps_its_rows(study, monkeypatch):
+    shutil.rmtree(study / "s")
+    study.chmod(0o777)
+    monkeypatch.setattr(Problem, "fingerprint", lambda toy: "0" * 16)  # the child may not read the toys' file
+
+    def check():
+        def stopped():
+            if (study / "s" / "run" / "rows.csv").stat().st_size > 500:
+                (study / "s" / "run").chmod(0o500)
+            return False
+
+        with pytest.raises(UserError, match=r"cannot write .*/run: Permission denied; fix this, then run the same"):
+            perform(study / "s" / "run", stopped=stopped)
+        (study / "s" / "run").chmod(0o700)
+        assert perform(study / "s" / "run")
 
     as_nobody(check)

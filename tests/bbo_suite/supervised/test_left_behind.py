@@ -131,6 +131,7 @@ def test_a_confined_child_works_in_its_own_folder_without_secrets(monkeypatch):
     assert free.value[0] == str(Path.cwd()) and free.value[1]["SECRET"] == "x"
 
 
+@pytest.mark.slow
 def test_folders_of_dead_processes_are_removed_at_the_next_start_and_no_link_is_followed(tmp_path, tmp_path_factory):
     other = tmp_path_factory.mktemp("other")
     (other / "file").touch()

@@ -64,6 +64,7 @@ def test_the_text_is_for_people_and_holds_what_is_pasted_on_lines_of_its_own(sui
     assert "evaluating" not in out  # the toy prints that while it is measured
 
 
+@pytest.mark.slow
 def test_a_space_that_was_covered_has_its_optimum(suite, toy):
     run = ("run", *toy, "--strategy", "exhaustive", "--study")
     assert "256 covered" in suite(*run, "all", "--budget", 5000).out
@@ -169,3 +170,35 @@ def test_runs_that_were_cut_count_and_damaged_ones_are_named(suite, study, tmp_p
     assert suite("best", *study).code == 0
     (folder / "toy--small__pick__0" / "run.json").write_text("{}")
     assert "left out: 'problem' is missing in " in suite("best", *study).err
+
+
+BEATEN = """
+import numpy as np
+from bbo_suite import Evaluations, Problem, choice, product
+class Beaten(Problem):
+    instances = ("a", "b")
+    unit = "bytes"
+    def __init__(self, instance):
+        self.space, self.default = product(choice("x", range(50))), np.array([0])
+        self.at_o3 = {"a": 40.0, "b": 60.0}[instance]
+    def evaluate(self, configs):
+        return Evaluations.of(100.0 - configs[:, 0])
+    def baselines(self):
+        return {"-O3": self.at_o3, "-O0": 400.0, "broken": np.inf}
+    def paste(self, config):
+        return f"-fx={config[0]}"
+"""
+
+
+def test_what_a_baseline_beats_is_not_recommended(suite, tmp_path):
+    (tmp_path / "beaten.py").write_text(BEATEN)
+    run = ("run", "--plugin", "beaten.py", "--strategy", "exhaustive", "--budget", 50, "--study", "s")
+    suite(*run, "--problem", "beaten/a", "--problem", "beaten/b")
+    seen = ("best", "s", "--plugin", "beaten.py")
+    beaten, best = suite(*seen).out.split("beaten/b: ")
+    assert "-O3 is better: 40 bytes, 60.0 % fewer bytes" in " ".join(beaten.split()) and "-fx=49" not in beaten
+    assert "is better" not in best and "\n-fx=49\n" in best
+    assert "-fx=49" in suite(*seen, "--problem", "beaten/a", "--all").out
+    first, second = printed(suite(*seen, "--json"))
+    assert (first["paste"], second["paste"], second["better"]) == (None, "-fx=49", None)
+    assert first["better"].startswith("-O3 is better")

@@ -151,6 +151,7 @@ def test_the_default_is_the_smallest_level_and_a_candidate_is_its_differences():
     assert problem.request(changed) == ("-fno-gcse", "--param=max-combine-insns=2")
 
 
+@pytest.mark.slow
 @needs_gcc
 def test_the_cost_is_the_text_of_the_object_and_results_are_compared(tmp_path):
     source = shutil.copy(FOLDER / "bits.c", tmp_path)
@@ -165,6 +166,7 @@ def test_the_cost_is_the_text_of_the_object_and_results_are_compared(tmp_path):
     assert program.answer(("-fgcse",), entered)[0] == "wrong_result"
 
 
+@pytest.mark.slow
 @needs_gcc
 def test_functions_are_parts_and_add_up(tmp_path):
     program = worker.Program(GCC, LEVEL, str(FOLDER / "tree.c"), tmp_path, SEEDS)
@@ -223,6 +225,7 @@ def user(place, body, before=""):
     return str(source)
 
 
+@pytest.mark.slow
 @needs_gcc
 @pytest.mark.parametrize(
     ("body", "why"),
@@ -240,6 +243,7 @@ def test_a_program_whose_run_does_not_return_is_refused(tmp_path, body, why):
         worker.Program(GCC, LEVEL, source, tmp_path, SEEDS)
 
 
+@pytest.mark.slow
 @needs_gcc
 @pytest.mark.parametrize("body", ["exit(0);", "raise(10); return x;"])
 def test_a_candidate_that_ends_inside_run_is_a_runtime_error(tmp_path, body):
@@ -258,6 +262,7 @@ def test_a_program_sees_no_environment_and_an_empty_folder(tmp_path, monkeypatch
     assert program.answer((), entered) > 0
 
 
+@pytest.mark.slow
 @needs_gcc
 def test_a_command_that_is_killed_from_outside_runs_again(fake_gcc, tmp_path):
     fake_gcc(f'exec {GCC} "$@"')

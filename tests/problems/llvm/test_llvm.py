@@ -99,6 +99,7 @@ def test_shared_states_change_no_cost(name):
     assert counts == GOLDEN[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("action", [*PASSES, "functions", MODULE])
 def test_every_action_exists_and_keeps_the_results(action):
     made = optimiser("queue")
@@ -147,6 +148,7 @@ def test_a_miscompilation_is_a_wrong_result():
     assert status == "wrong_result" and reason.startswith("run(1) returns ")
 
 
+@pytest.mark.slow
 def test_a_crash_of_the_compiler_costs_one_candidate():
     text = ir.shipped("lexer")
     workers = Workers(Service("bbo_problems.llvm.worker:serve", (text, ir.without_size(text), "instructions", SEEDS)))
@@ -158,6 +160,7 @@ def test_a_crash_of_the_compiler_costs_one_candidate():
     assert "Assertion" in answers[1].reason and answers[1].stage == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "words"),
     [
@@ -206,6 +209,7 @@ def test_objectives():
     assert (small.unit, fast.unit) == ("bytes", "seconds")
     assert len({LlvmProblem("hash").fingerprint(), small.fingerprint(), fast.fingerprint()}) == 3
     assert evaluate(fast, fast.default_row()[None]).values[0] < 0.1
+    assert small.baselines()["-O3"] > default_value(small) and fast.baselines() == {}
     assert fast.facts()["default is"] == "-O3"
     assert "minsize" not in str(optimiser("hash", "time").passes.run(()))
     with pytest.raises(UserError, match="unknown variant"):
@@ -229,6 +233,7 @@ def user(tmp_path, text):
     return LlvmProblem.from_file(str(tmp_path / "mine.ll"))
 
 
+@pytest.mark.slow
 def test_a_file_without_run_is_counted_and_facts_say_that_it_is_not_run(tmp_path):
     text = ir.shipped("hash").replace("@run", "@start")
     assert "NOT run" in user(tmp_path, text).facts()["results"]
@@ -265,6 +270,7 @@ def test_a_users_program_sees_no_environment(tmp_path):
     assert default_value(problem) > 0 and "compared" in problem.facts()["results"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -61,6 +61,7 @@ def test_function_passes_are_nested_in_the_pipeline(level, words):
     assert text.count("(") == text.count(")") and text.count("<") == text.count(">")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("opt"), reason="LLVM's opt is not installed")
 def test_opt_accepts_every_pass(tmp_path):
     (tmp_path / "bits.ll").write_text("define i64 @run(i64 %x) {\n  ret i64 %x\n}\n")

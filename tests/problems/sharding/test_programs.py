@@ -65,6 +65,7 @@ def test_collectives(have, want, nanoseconds):
     assert MESH.reshard(800.0, have, want) == pytest.approx(nanoseconds)
 
 
+@pytest.mark.slow
 def test_a_program_on_a_mesh():
     registry = Registry()
     small, large = registry.load("sharding/rnn"), registry.load("sharding/rnn@4x8")

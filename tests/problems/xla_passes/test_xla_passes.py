@@ -11,8 +11,9 @@ import pytest
 
 import bbo_suite
 from bbo_problems.pass_order.state import STATE
+from bbo_problems.tensor_compiler.hlo.passes import LOWERINGS
 from bbo_problems.xla_passes import worker
-from bbo_problems.xla_passes.actions import ACTIONS, LOWERINGS, PIPELINE, SLOTS
+from bbo_problems.xla_passes.actions import ACTIONS, PIPELINE, SLOTS
 from bbo_problems.xla_passes.census import OBJECTIVES, census, kernels, moved_bytes
 from bbo_problems.xla_passes.programs import named
 from bbo_problems.xla_passes.worker import States
@@ -60,6 +61,16 @@ def test_loops_and_branches_count_and_functions_of_reductions_do_not():
     assert counts["negate"] == counts["abs"] == counts["exponential"] == counts["compare"] == 1
     assert counts["add"] == 1, "that of the loop, not that of the reduction"
     assert not set(counts) & {"parameter", "constant", "tuple", "get-tuple-element"}
+
+
+def test_operations_with_tuples_in_tuples_are_counted():
+    lines = """ENTRY main {
+  tmp_0 = token[] after-all()
+  tmp_1 = ((f32[8]{0}, f32[8]{0:T(8)}), token[]) infeed(tmp_0)
+  tmp_2 = (f32[8]{0:T(8)}, (f32[8]{0}, (s32[], s32[]))) custom-call(tmp_1), custom_call_target="a = (b) c("
+  ROOT tmp_3 = ((f32[8]{0}, f32[8]{0:T(8)}), token[]) tuple(tmp_1)
+}"""
+    assert census(f"HloModule m\n{lines}") == {"after-all": 1, "infeed": 1, "custom-call": 1}
 
 
 def test_passes_do_what_their_names_say():
@@ -116,6 +127,7 @@ def test_computations_are_parts_and_add_up():
 # What is computed stays
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "shapes"),
     [(CHAIN, [(4,)]), (FLOW, [(8,), None]), (BFLOAT, [(4, 6), (3, 6), (3,)])],
@@ -230,6 +242,7 @@ def test_neither_the_task_nor_a_child_in_this_process_touches_other_compilations
 # What goes wrong
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "words"), BROKEN)
 def test_files_that_cannot_be_used_give_one_sentence(tmp_path, text, words):
     with pytest.raises(UserError, match=words) as caught:

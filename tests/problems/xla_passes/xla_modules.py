@@ -4,8 +4,8 @@ import jax
 import numpy as np
 from jaxlib import _jax  # compilation without XLA's passes is private
 
-from bbo_problems.xla_passes.actions import LOWERINGS, PASSES, PREPARATION
-from bbo_problems.xla_passes.compiler import stablehlo
+from bbo_problems.tensor_compiler.hlo.passes import LOWERINGS, PASSES, PREPARATION
+from bbo_problems.tensor_compiler.hlo.xla import stablehlo
 
 CHAIN = """HloModule chain, entry_computation_layout={(f32[4]{0})->f32[4]{0}}
 

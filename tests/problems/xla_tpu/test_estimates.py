@@ -55,7 +55,7 @@ ENTRY %main (a: f32[32,128], b: f32[24,32,128]) -> f32[24,32,128] {{
   %copy-done = f32[32,128]{{1,0:T(8,128)S(1)}} copy-done(%copy-start)
 {kernel("%strange", "f32[24,32,128]{2,1,0:T(8,128)}", "%b", 100, "copy")}\
   %first = {STATE} tuple(%start, %copy-done, %strange)
-  %while = {STATE} while(%first), condition=%condition, body=%body
+  %while = {STATE} while(%first), condition=%condition, body=%body, backend_config={{"known_trip_count":{{"n":"24"}}}}
   ROOT %result = f32[24,32,128]{{2,1,0:T(8,128)}} get-tuple-element(%while), index=2
 }}
 """

@@ -117,6 +117,7 @@ def odd(x, w):
     return jax.grad(lambda x: (twice(x) ** 2).sum())(x), twice(x)
 
 
+@pytest.mark.slow
 def test_nested_functions_of_jax_compute_the_same():
     rng = np.random.default_rng(0)
     arguments = [rng.standard_normal(a.shape, np.float32) for a in ARGUMENTS]

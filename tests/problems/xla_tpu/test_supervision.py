@@ -35,6 +35,7 @@ def changed(problem, *names):
     return row
 
 
+@pytest.mark.slow
 def test_a_misbehaving_compiler_costs_one_candidate(fake):
     flags = (
         "xla_tpu_enforce_prefetch_fifo_order",  # aborts
@@ -67,6 +68,7 @@ def test_kernels_are_parts_and_what_a_contradicted_candidate_costs_beyond_them_i
     assert sorted(zip(result.parts.counts, result.parts.costs, strict=True)) == [(1, 100), (1, 700), (2, 200)]
 
 
+@pytest.mark.slow
 def test_a_program_that_kills_its_process_gives_one_sentence(fake):
     with pytest.raises(UserError, match="died of SIGABRT"):
         Fake.from_file(f"{__file__}:gone")
@@ -83,6 +85,7 @@ def test_pasted_code_is_python_and_names_every_decision(fake):
     assert "LIBTPU_INIT_ARGS" not in fake.paste(fake.default_row()) and "libtpu 0" in fake.usage()
 
 
+@pytest.mark.slow
 def test_machine_and_version_are_part_of_the_identity(fake, monkeypatch):
     assert Fake("mlp@v6e").fingerprint() != fake.fingerprint() == Fake("mlp@v5e").fingerprint()
     monkeypatch.setattr("bbo_problems.xla_tpu.problem.libtpu_version", lambda: "1")

@@ -121,6 +121,7 @@ def test_odd_costs_cause_no_warning(unit):
     assert unique(rows)
 
 
+@pytest.mark.slow
 def test_without_heat_the_state_is_the_best_candidate_so_far():
     space, cost = ising(60, 0)
     searcher = start(ModelBasedOptimization, space, 400, heat=0.0)

@@ -181,6 +181,7 @@ def test_the_sweep_agrees_with_a_second_implementation(instance: str) -> None:
         assert second_version(fusion, config) == mine
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("instance", MODELS)
 def test_the_default_clearly_beats_simple_configurations(instance: str) -> None:
     problem = bbo_suite.problem(f"fusion/{instance}")

@@ -29,6 +29,7 @@ def count(tree, *names):
     return sum(leaf.size for path, leaf in leaves if not names or path[-1].key in names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "sizes", "parameters"),
     [

@@ -34,6 +34,7 @@ def test_costs_are_those_of_this_version_of_the_model(name: str) -> None:
     assert problem.evaluate(rows).values == pytest.approx(GOLDEN[name], rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "program", "least", "most"),
     [

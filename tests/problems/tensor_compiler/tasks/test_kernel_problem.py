@@ -58,6 +58,7 @@ def test_exhaustive_search_proves_the_optimum_of_one_kernel(family: str, tmp_pat
     assert run["best"] == every.min()
 
 
+@pytest.mark.slow
 def test_facts_name_the_kernel_and_the_slowest_one() -> None:
     whole = bbo_suite.problem("tile/rnn")
     singles = [alone("tile", k) for k in range(len(whole.results))]

@@ -27,6 +27,7 @@ def test_there_are_at_least_150_programs_of_every_model_of_the_published_tables(
         assert any(name.startswith(f"{model}-") for name in programs.names()), model
 
 
+@pytest.mark.slow
 def test_a_program_is_lowered_once(cache: Path) -> None:
     path = programs.program("wavernn-infer-b1-f80")
     assert cache in path.parents
@@ -43,6 +44,7 @@ def test_a_cache_that_cannot_be_written_gives_one_sentence(tmp_path: Path, monke
         programs.program("wavernn-infer-b1-f80")
 
 
+@pytest.mark.slow
 def test_a_lowered_program_is_a_task() -> None:
     problem = bbo_suite.problem("fusion/dlrm-kaggle-infer-b64@v6e")
     assert problem.evaluate(problem.default[None]).values[0] > 0

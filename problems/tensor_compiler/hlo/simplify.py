@@ -1,0 +1,108 @@
+"""A program as XLA:TPU's layouts and fusion find it: after XLA's own target-independent passes, run through jaxlib."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import re
+import zlib
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+
+from bbo_suite.files.cache import cache_folder
+from bbo_suite.files.writing import replacing
+
+from . import reader
+from .module import Instruction, Module
+from .parser import parse_hlo
+from .passes import SIMPLIFICATIONS
+
+_OPTIMISED = re.compile(r"\bis_scheduled=true|\sfusion\(")
+_CONFIG = "backend_config"
+_ADDED = "xla/"
+"""Before the name of an instruction that XLA made from none in particular."""
+_PLUMBING = {"parameter", "constant", "tuple", "get-tuple-element"}
+_MOST_KINDS = 5
+
+
+@dataclass(frozen=True)
+class Simplified:
+    """A module after XLA's passes.
+
+    Attributes:
+      module: its instructions have the names of those in the file that they come from.
+      note: what the passes did, or why they did not run.
+      ran: whether they did.
+    """
+
+    module: Module
+    note: str
+    ran: bool
+
+
+def read_simplified(path: Path) -> Simplified:
+    """Return the module in a file of HLO or StableHLO text after XLA's passes, or as written if they cannot run.
+
+    Raises:
+      UserError: the file cannot be read.
+    """
+    text, module, names = reader.parsed(reader.read_text(path), str(path))
+    written = reader.named(module, names) if names else module
+    if _OPTIMISED.search(text):
+        return Simplified(written, "not run: XLA has optimised this module already", True)
+    after, origins, reason = _after_passes(text)
+    if reason:
+        return Simplified(written, f"not run, so the program is compiled as written: {reason}", False)
+    simpler = parse_hlo(after, f"{path} after XLA's passes")
+    own = {
+        old.name: instruction for old, instruction in zip(module.instructions(), written.instructions(), strict=True)
+    }
+    pairs = zip(simpler.instructions(), map(own.get, origins), strict=True)
+    simpler = simpler.with_instructions(_of_file(*pair) for pair in pairs)
+    return Simplified(simpler, _summary(written, simpler), True)
+
+
+def _of_file(instruction: Instruction, origin: Instruction | None) -> Instruction:
+    """Return an instruction with the file's name of that which it comes from.
+
+    A loop keeps its known trip count, which StableHLO does not have.
+    """
+    if origin is None:
+        return replace(instruction, name=f"{_ADDED}{instruction.name}")
+    kept = _CONFIG in origin.attributes and origin.opcode == instruction.opcode and instruction.known_trips is None
+    attributes = instruction.attributes | ({_CONFIG: origin.attributes[_CONFIG]} if kept else {})
+    return replace(instruction, name=origin.name, attributes=attributes)
+
+
+def _summary(before: Module, after: Module) -> str:
+    """Return how many operations there were and are, and which kinds changed most."""
+    kinds = [Counter(i.opcode for i in m.instructions() if i.opcode not in _PLUMBING) for m in (before, after)]
+    old, new = kinds[0].total(), kinds[1].total()
+    change = {kind: kinds[1][kind] - kinds[0][kind] for kind in kinds[0] | kinds[1]}
+    largest = sorted((kind for kind in change if change[kind]), key=lambda kind: -abs(change[kind]))[:_MOST_KINDS]
+    listed = "".join(f", {change[kind]:+,} {kind}" for kind in largest)
+    return f"{old:,} operations became {new:,}{listed}"
+
+
+def _after_passes(text: str) -> tuple[str, list[str], str]:
+    """Return HLO text after the passes, what its instructions come from, and the reason if the passes cannot run.
+
+    The answer is kept by content.
+    """
+    content = "|".join((*SIMPLIFICATIONS, text))
+    name = f"{hashlib.sha256(content.encode()).hexdigest()[:32]}.json.gz"
+    file = cache_folder("simplified", f"jaxlib-{version('jaxlib')}", name)
+    with suppress(OSError, EOFError, ValueError, zlib.error):  # it is not there, or damaged
+        after, origins, reason = json.loads(gzip.decompress(file.read_bytes()))
+        return after, origins, reason
+    answer = reader.ask_xla("simplified", text)
+    found = ("", [], answer.reason) if answer.failure else (*answer.value, "")
+    with suppress(OSError):  # a full or read-only disk costs time only
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(file) as unfinished:
+            unfinished.write_bytes(gzip.compress(json.dumps(found).encode(), mtime=0))
+    return found
