@@ -77,10 +77,10 @@ def _found(
 
 def _waiting(minimal: bool) -> AbstractContextManager[object]:
     """Say on a terminal that many evaluations are being made."""
-    from rich.console import Console
+    from .tables import console
 
     text = "returning changes to the default, which may take hundreds of evaluations"
-    return Console(stderr=True).status(text) if minimal and sys.stderr.isatty() else nullcontext()
+    return console(error=True).status(text) if minimal and sys.stderr.isatty() else nullcontext()
 
 
 def _text(best: Best, everything: bool) -> str:
@@ -253,10 +253,9 @@ def _check(study: str, results: Path, sample: int, plugin: list[Path] | None, qu
 
 
 def _print(verdicts: list[Verdict]) -> None:
-    from rich.markup import escape
     from rich.table import Table
 
-    from .tables import wide_console
+    from .tables import escape, wide_console
 
     table = Table("run", "rows", "log", "proposals", "values")
     for verdict in verdicts:

@@ -92,7 +92,7 @@ def selections(
     rows: dict[tuple[str, str], set[str]] = {}
     for run in readable(run_folders(study, results)):
         known = rows.setdefault((run.identity.problem, run.identity.fingerprint), set())
-        known |= {row.config for row in run.rows if row.config}
+        known |= {row.config for row in run.each_row() if row.config}
     check_problems(problems or (), [problem for problem, _ in rows], study)
     for (name, fingerprint), configs in rows.items():
         if problems is None or name in problems:
